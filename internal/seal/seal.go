@@ -21,6 +21,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -162,6 +163,23 @@ func (r *Ring) Open(user, column, sealed string) ([]byte, error) {
 	return nil, ErrSealed
 }
 
+// Opens reports whether the ring has the key with which Seal encrypted a value. It does not open the value.
+func (r *Ring) Opens(sealed string) bool {
+	v, rest, _ := strings.Cut(sealed, ".")
+	id, _, ok := strings.Cut(rest, ".")
+	return v == version && ok && slices.ContainsFunc(r.masters, func(m master) bool { return m.id == id })
+}
+
+// Fingerprints returns a name of each key, in their order, by which two rings can be compared: a signature that reveals
+// nothing of the key.
+func (r *Ring) Fingerprints() []string {
+	var out []string
+	for _, m := range r.masters {
+		out = append(out, m.sign("fingerprint", nil))
+	}
+	return out
+}
+
 // Reseal encrypts a value with the current key. If the value has that key already, it returns the value unchanged and
 // false.
 func (r *Ring) Reseal(user, column, sealed string) (string, bool, error) {
@@ -202,6 +220,13 @@ func (r *Ring) Verify(label, signature string, parts ...string) bool {
 		ok |= subtle.ConstantTimeCompare([]byte(m.sign(label, parts)), []byte(signature))
 	}
 	return ok == 1
+}
+
+// Equal reports whether a secret is the one that is wanted. It compares digests, which have the same length, so that
+// the time reveals nothing about the length either.
+func Equal(got, want string) bool {
+	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 func (m master) sign(label string, parts []string) string {

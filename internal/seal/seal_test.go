@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,5 +142,23 @@ func TestKeys(t *testing.T) {
 	}
 	if s := seal.WebhookSecret(); !strings.HasPrefix(s, "whsec_") || len(s) != 50 {
 		t.Error(s)
+	}
+}
+
+// A ring says which keys it has, without what they are, and which values it could open.
+func TestFingerprints(t *testing.T) {
+	both, old, changed := ring(t, first+","+second), ring(t, first), ring(t, second)
+	got := both.Fingerprints()
+	if want := append(old.Fingerprints(), changed.Fingerprints()...); !slices.Equal(got, want) || got[0] == got[1] {
+		t.Errorf("%q; want %q", got, want)
+	}
+	for _, f := range got {
+		if len(f) != 22 || strings.Contains(first+second, f) {
+			t.Errorf("fingerprint %q", f)
+		}
+	}
+	sealed := old.Seal("user", "column", []byte("x"))
+	if !both.Opens(sealed) || !old.Opens(sealed) || changed.Opens(sealed) || both.Opens("") || both.Opens("s1.") {
+		t.Error("Opens reports another key than that of the value")
 	}
 }

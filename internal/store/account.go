@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -308,6 +309,39 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, erro
 		JOIN api_key k ON k.id = s.key_id
 		JOIN account a ON a.id = k.account_id
 		WHERE `+validKey+" AND s.hash = $2 AND s.expires_at > $1", hash)
+}
+
+// ValidCredentials returns which of the credentials, named by their hashes, are valid now. One query answers for up to
+// 128 of a kind.
+func (s *Store) ValidCredentials(ctx context.Context, keys, sessions []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	ask := func(query string, hashes []string) error {
+		var ids []any
+		for _, h := range hashes {
+			ids = append(ids, h)
+		}
+		for part := range slices.Chunk(ids, maxStatementRows) {
+			args := append([]any{s.now()}, pad(part)...)
+			rows, err := s.read(ctx, query+"("+params(2, len(args)-1)+")", args...)
+			err = forEachRow(rows, err, func(scan func(...any) error) error {
+				var hash string
+				err := scan(&hash)
+				out[hash] = true
+				return err
+			})
+			if err != nil {
+				return unavailable("check credentials", err)
+			}
+		}
+		return nil
+	}
+	err := ask("SELECT k.hash FROM api_key k WHERE "+validKey+" AND k.hash IN ", keys)
+	if err == nil {
+		err = ask(`
+		SELECT s.hash FROM session s JOIN api_key k ON k.id = s.key_id
+		WHERE `+validKey+" AND s.expires_at > $1 AND s.hash IN ", sessions)
+	}
+	return out, err
 }
 
 // DeleteSession ends a session; streams that it opened get news on KeyTopic. Ending one that does not exist is no

@@ -50,7 +50,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		}
 		clock.Advance(2 * time.Hour)
 		open(100, 1)
-		r, err := s.Reap(ctx)
+		r, err := s.Reap(ctx, s.Now())
 		if err != nil || live() != 1 || r.Expired != 0 {
 			t.Errorf("%d sessions live; %d expired ones were left: %v", live(), r.Expired, err)
 		}

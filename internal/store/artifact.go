@@ -93,7 +93,7 @@ func artifactOf(table string) string {
 	return `
 		SELECT ` + artifactColumns + `,
 			COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), h.account_id, h.public, h.version, h.epoch, h.run_id,
-			h.state
+			h.state, h.name
 		FROM artifact a
 		JOIN run r ON r.id = a.run_id
 		JOIN ` + table + ` h ON h.id = r.` + table + `_id
@@ -112,7 +112,7 @@ func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifa
 	var at, public int64
 	err := s.readRow(ctx, artifactQuery, []any{id},
 		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
-		&h.Source.Job, &h.Source.Workflow, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
+		&h.Source.Job, &h.Source.Workflow, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Name)
 	a.CreatedAt, h.Public = fromMicros(at), public == 1
 	return a, h, unavailable("read artifact", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
 }

@@ -66,6 +66,34 @@ func (s *Store) CachedResult(ctx context.Context, owner pleat.UserID, inputHash 
 	return &a, unavailable("read cached result", err)
 }
 
+// EarlierRun names a completed run.
+type EarlierRun struct {
+	Job      pleat.JobID
+	Run      pleat.RunID
+	Finished time.Time
+}
+
+// EarlierRun finds the newest completed run of an owner that answered the same request, by pleat.FoldInput.RequestHash;
+// nil if there is none. Runs of others are not read, even public ones, which are not listed anywhere.
+func (s *Store) EarlierRun(ctx context.Context, owner pleat.UserID, requestHash string) (*EarlierRun, error) {
+	var e EarlierRun
+	var finished int64
+	err := s.readRow(ctx, `
+		SELECT r.job_id, r.id, r.finished_at
+		FROM run r
+		JOIN job j ON j.id = r.job_id
+		WHERE r.account_id = $1 AND r.request_hash = $2 AND r.request_hash <> '' AND r.state = 'COMPLETED'
+			AND j.deleted_at = 0
+		ORDER BY r.id DESC
+		LIMIT 1`,
+		[]any{owner, requestHash}, &e.Job, &e.Run, &finished)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	e.Finished = fromMicros(finished)
+	return &e, unavailable("read earlier run", err)
+}
+
 // lockSource keeps the source run referenced until the transaction ends, so that garbage collection cannot delete the
 // blobs that the new run is about to reference.
 func (t *tx) lockSource(source, run pleat.RunID) error {

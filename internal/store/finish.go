@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,6 +30,7 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			result:    f.Result,
 			failure:   f.Failure,
 			engine:    f.Engine,
+			served:    f.Served,
 			msa:       f.MSA,
 			artifacts: f.Artifacts,
 			attempt:   l.Attempt,
@@ -43,7 +45,7 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			}
 		}
 		if e.state == pleat.StateCompleted {
-			if e.inputHash = f.InputHash; f.Source != "" {
+			if e.inputHash, e.requestHash = f.InputHash, f.RequestHash; f.Source != "" {
 				if err := t.lockSource(f.Source, run); err != nil {
 					return err
 				}
@@ -100,14 +102,16 @@ func (t *tx) stopRun(l Lease, run pleat.RunID) error {
 
 // runEnd is how a run ends.
 type runEnd struct {
-	state     pleat.State
-	result    *pleat.Result
-	failure   *pleat.Failure
-	engine    string
-	msa       pleat.State // empty: not reported
-	artifacts []pleat.Artifact
-	attempt   int
-	inputHash string
+	state       pleat.State
+	result      *pleat.Result
+	failure     *pleat.Failure
+	engine      string
+	served      string      // the engine's name, for the metrics; empty: the run ended without one
+	msa         pleat.State // empty: not reported
+	artifacts   []pleat.Artifact
+	attempt     int
+	inputHash   string
+	requestHash string
 }
 
 // bytes is the size of the files that the attempt publishes with the end.
@@ -146,17 +150,18 @@ func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 		UPDATE run
 		SET state = $1, result = $2, failure = $3, engine = $4,
 			msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END,
-			finished_at = $6, changed_at = $6, input_hash = $8,
+			finished_at = $6, changed_at = $6, input_hash = $8, request_hash = $11,
 			bytes = bytes + $9 + (SELECT COALESCE(sum(a.bytes), 0) FROM artifact a
 				WHERE a.run_id = $7 AND a.attempt <> $10)
 		WHERE id = $7 AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')
 		RETURNING COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, kind`,
 		[]any{e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, run, e.inputHash,
-			e.bytes(), e.attempt},
+			e.bytes(), e.attempt, e.requestHash},
 		&source.Job, &source.Workflow, &owner, &kind)
 	if err != nil {
 		return mapNoRows(err, pleat.ErrLost)
 	}
+	t.ends = append(t.ends, RunEnd{State: e.state, Engine: cmp.Or(e.served, "none")})
 	if e.state == pleat.StateCompleted {
 		if err := t.replaceArtifacts(run, e); err != nil {
 			return err

@@ -166,6 +166,7 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
 		Run:      ref.run,
 		Memory:   spec.Memory,
 		MaxTries: spec.Tries,
+		Request:  spec.Request,
 	})
 }
 

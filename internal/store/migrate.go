@@ -39,18 +39,23 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program
 // has migrated the database.
 func (s *Store) Version(ctx context.Context) (int64, error) {
-	tables := `
-		SELECT count(*) FROM information_schema.tables
-		WHERE table_schema = current_schema() AND table_name = 'goose_db_version'`
-	if s.dialect == "sqlite" {
-		tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
-	}
-	var n, v int64
-	if err := s.readRow(ctx, tables, nil, &n); err != nil || n == 0 {
+	var v int64
+	if there, err := s.hasTable(ctx, "goose_db_version"); err != nil || !there {
 		return 0, err
 	}
 	err := s.readRow(ctx, "SELECT COALESCE(max(version_id), 0) FROM goose_db_version", nil, &v)
 	return v, err
+}
+
+// hasTable reports whether the schema has a table.
+func (s *Store) hasTable(ctx context.Context, name string) (bool, error) {
+	tables := "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = $1"
+	if s.dialect == "sqlite" {
+		tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1"
+	}
+	var n int64
+	err := s.readRow(ctx, tables, []any{name}, &n)
+	return n > 0, err
 }
 
 // Latest is the version of the schema that this program needs: the highest number of its migrations.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,10 +43,7 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	s.asyncDB.SetMaxOpenConns(asyncConns)
 	s.asyncDB.SetMaxIdleConns(asyncConns)
 	s.asyncDB.SetConnMaxIdleTime(5 * time.Minute)
-	n := opt.ReadConns
-	if n == 0 {
-		n = max(16, 4*runtime.GOMAXPROCS(0))
-	}
+	n := opt.readers(max(16, 4*runtime.GOMAXPROCS(0)))
 	s.db.SetMaxOpenConns(n)
 	s.db.SetMaxIdleConns(n)
 	s.db.SetConnMaxIdleTime(5 * time.Minute)
@@ -74,6 +73,7 @@ func (s *Store) SyncClock(ctx context.Context) error {
 // agreeOnTime measures how far this machine's clock is from the database's, so that leases mean the same on every node.
 // It takes the database's time to be that of the middle of the query; the error is at most half the query's duration.
 func (s *Store) agreeOnTime(ctx context.Context) error {
+	s.transactions.Add(1)
 	before := s.clock()
 	var db int64
 	const q = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -88,55 +88,63 @@ func (s *Store) agreeOnTime(ctx context.Context) error {
 
 // pgCommit runs fn in a transaction, and again if PostgreSQL asks for it: after a serialization failure (40001) or a
 // deadlock (40P01), of which one transaction is the victim.
-func (s *Store) pgCommit(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
+func (s *Store) pgCommit(ctx context.Context, d durability, fn func(*tx) error) (written, error) {
 	const tries = 4
 	for i := 1; ; i++ {
-		wake, err := s.pgOnce(ctx, d, fn)
+		done, err := s.pgOnce(ctx, d, fn)
 		var pe *pgconn.PgError
 		if err == nil || i == tries || !errors.As(err, &pe) || pe.Code != "40001" && pe.Code != "40P01" {
-			return wake, err
+			return done, err
 		}
 	}
 }
 
-// pgOnce runs fn in one transaction and returns the topics that it notified.
-func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
+// pgOnce runs fn in one transaction and returns what it leaves to do.
+func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (written, error) {
 	db := s.db
 	if d == async {
 		db = s.asyncDB
 	}
 	btx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return nil, err
+		return written{}, err
 	}
 	defer func() { _ = btx.Rollback() }() // after a commit it does nothing
 	t := &tx{ctx: ctx, s: s, pg: btx, now: s.now()}
 	if err := fn(t); err != nil {
-		return nil, err
+		return written{}, err
 	}
 	if err := btx.Commit(); err != nil {
-		return nil, err
+		return written{}, err
 	}
-	return t.wake, nil
+	return written{t.wake, t.ends}, nil
 }
 
 // notifier carries wake-ups between processes by NOTIFY. It sends outside the transactions that cause them, since
 // inside one commits take a global lock and serialise, and joins those that wait into one message.
 type notifier struct {
-	s      *Store
-	cfg    *pgx.ConnConfig
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	s         *Store
+	cfg       *pgx.ConnConfig
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup
+	listening atomic.Bool // the connection that listens is open
 
 	mu      sync.Mutex
 	pending map[string]bool
 	wake    chan struct{}
 }
 
-// close ends the goroutines and waits for them. Topics that are still queued are not sent.
+// lastNotify is how long a store that closes may take to send the topics that are still queued.
+const lastNotify = 2 * time.Second
+
+// close ends the goroutines and waits for them. It sends what is still queued: a command that revokes a key ends right
+// after its commit, and servers must hear of it.
 func (n *notifier) close() {
 	n.cancel()
 	n.wg.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), lastNotify)
+	defer cancel()
+	_ = n.sendQueued(ctx) // who waits for it polls too
 }
 
 // send queues topics for the other processes and returns at once.
@@ -152,39 +160,60 @@ func (n *notifier) send(topics []string) {
 	}
 }
 
-// sender sends what is queued, in messages that NOTIFY accepts. Topics that cannot be sent are dropped: whoever waits
-// for them polls too.
+// sender sends what is queued. After an error it tries again, once a second.
 func (n *notifier) sender(ctx context.Context) {
 	defer n.wg.Done()
-	const most = 7000 // NOTIFY takes 8,000 bytes
-	for {
+	for failed := false; ; {
 		select {
 		case <-n.wake:
 		case <-ctx.Done():
 			return
 		}
-		n.mu.Lock()
-		topics := make([]string, 0, len(n.pending))
-		for t := range n.pending {
-			topics = append(topics, t)
+		err := n.sendQueued(ctx)
+		if ctx.Err() != nil {
+			return
 		}
-		clear(n.pending)
-		n.mu.Unlock()
-		slices.Sort(topics)
-		for len(topics) > 0 {
-			k, size := 0, 0
-			for k < len(topics) && size+len(topics[k])+1 < most {
-				size += len(topics[k]) + 1
-				k++
+		if err != nil && !failed {
+			n.s.log.Warn("store: notify failed; other processes notice by polling", "error", err)
+		}
+		if failed = err != nil; failed {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Second):
+				n.send(nil)
 			}
-			_, err := n.s.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, strings.Join(topics[:k], "\n"))
-			if err != nil && ctx.Err() == nil {
-				n.s.log.Warn("store: notify failed; other processes notice by polling", "error", err)
-				break
-			}
-			topics = topics[k:]
 		}
 	}
+}
+
+// sendQueued sends the topics that are queued, in messages that NOTIFY accepts. Those that could not be sent stay
+// queued.
+func (n *notifier) sendQueued(ctx context.Context) error {
+	const most = 7000 // NOTIFY takes 8,000 bytes
+	n.mu.Lock()
+	topics := slices.Sorted(maps.Keys(n.pending))
+	clear(n.pending)
+	n.mu.Unlock()
+	for len(topics) > 0 {
+		k, size := 0, 0
+		for k < len(topics) && size+len(topics[k])+1 < most {
+			size += len(topics[k]) + 1
+			k++
+		}
+		n.s.transactions.Add(1)
+		_, err := n.s.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, strings.Join(topics[:k], "\n"))
+		if err != nil {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			for _, t := range topics {
+				n.pending[t] = true
+			}
+			return err
+		}
+		topics = topics[k:]
+	}
+	return nil
 }
 
 // listener publishes what other processes send, and connects again, after a second, when the connection breaks.
@@ -215,6 +244,8 @@ func (n *notifier) listen(ctx context.Context) error {
 		return err
 	}
 	n.s.hub.publishAll() // whatever was missed while nobody listened
+	n.listening.Store(true)
+	defer n.listening.Store(false)
 	for {
 		note, err := conn.WaitForNotification(ctx)
 		if err != nil {

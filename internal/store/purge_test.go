@@ -40,6 +40,7 @@ var ofSources = map[string]bool{
 	"quota_day":    false, // how many, not which
 	"audit":        false, // of keys, sessions and settings
 	"worker":       false,
+	"service":      false, // its artifact store and secret keys
 }
 
 // attached makes a job and a workflow with a row in every table that ofSources names, and returns the keys of their

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"pleat"
 )
@@ -26,20 +27,19 @@ type expiredLease struct {
 
 // Reap queues waiting tasks whose time has come, takes tasks from workers whose lease expired, and deletes expired
 // sessions and idempotency keys. Any node may call it, several at once too: they skip the rows that another has locked.
-// It handles at most 1000 tasks of each kind; the next call continues. It writes nothing if nothing is due, so that an
-// idle service does not write. Package queue calls it once a second.
-func (s *Store) Reap(ctx context.Context) (Reaped, error) {
+// It handles at most 1000 tasks of each kind; the next call continues. Package queue calls it when Poll has found
+// something to do, so that an idle service does not write.
+//
+// A lease has expired if it ended before the given time. A caller that watches the clock passes its last reading, so
+// that a jump of the clock after that reading ends no lease, and the zero time for none.
+func (s *Store) Reap(ctx context.Context, expired time.Time) (Reaped, error) {
 	var r Reaped
-	due, err := s.reapDue(ctx)
-	if err != nil || !due {
-		return r, err
-	}
-	err = s.write(ctx, "reap", func(t *tx) error {
+	err := s.write(ctx, "reap", func(t *tx) error {
 		r = Reaped{}
 		if err := t.wakeTasks(&r); err != nil {
 			return err
 		}
-		if err := t.expireLeases("lease_until < $1", t.now, &r); err != nil {
+		if err := t.expireLeases("lease_until < $1", toMicros(expired), &r); err != nil {
 			return err
 		}
 		a, err := t.exec("DELETE FROM session WHERE expires_at < $1", t.now)
@@ -51,20 +51,6 @@ func (s *Store) Reap(ctx context.Context) (Reaped, error) {
 		return err
 	})
 	return r, err
-}
-
-// reapDue reports whether the reaper has anything to do.
-func (s *Store) reapDue(ctx context.Context) (bool, error) {
-	var n int
-	now := s.now()
-	err := s.readRow(ctx, `
-		SELECT
-			(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'waiting' AND run_at <= $1 LIMIT 1) w)
-			+ (SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'running' AND lease_until < $1 LIMIT 1) l)
-			+ (SELECT count(*) FROM (SELECT 1 FROM session WHERE expires_at < $1 LIMIT 1) e)
-			+ (SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE created_at < $2 LIMIT 1) i)`,
-		[]any{now, now - microsPerDay}, &n)
-	return n > 0, unavailable("reap", err)
 }
 
 // wakeTasks queues waiting tasks whose time has come, those that have waited longest first.

@@ -84,7 +84,7 @@ func TestSearchThenFold(t *testing.T) {
 		lost := claim(t, s, "w1", 1)[0]
 		publish(t, s, lost, "early.txt", "runs/x/2/early.txt")
 		clock.Advance(pleat.LeaseDuration + time.Second)
-		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
+		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
 		fold := claim(t, s, "w2", 1)[0]
@@ -126,7 +126,7 @@ func TestLostSearch(t *testing.T) {
 		_, first := toSearch(t, s, storetest.User(t, s, "ada"))
 		publish(t, s, first, "msa.a3m", "runs/x/1/msa.a3m")
 		clock.Advance(pleat.LeaseDuration + time.Second)
-		if r, err := s.Reap(ctx); err != nil || r.Requeued != 1 {
+		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
 		if err := endSearch(s, first); !errors.Is(err, pleat.ErrLost) {

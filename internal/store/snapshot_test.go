@@ -16,7 +16,7 @@ func TestSnapshotNeedsOneConnection(t *testing.T) {
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			s, err := store.Open(ctx, fresh(t), store.Options{ReadConns: 1})
+			s, err := store.Open(ctx, fresh(t), store.Options{Connections: store.MinConnections})
 			if err != nil {
 				t.Fatal(err)
 			}

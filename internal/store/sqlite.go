@@ -56,10 +56,7 @@ func (s *Store) openSQLite(ctx context.Context, path string, opt Options) error 
 	if err != nil {
 		return err
 	}
-	n := opt.ReadConns
-	if n == 0 {
-		n = max(4, 2*runtime.GOMAXPROCS(0))
-	}
+	n := opt.readers(max(4, 2*runtime.GOMAXPROCS(0)))
 	s.db.SetMaxOpenConns(n)
 	s.db.SetMaxIdleConns(n)
 	s.sqlite = &writer{
@@ -127,9 +124,9 @@ type op struct {
 	ctx        context.Context
 	durability durability
 	fn         func(*tx) error
-	wake       []string // topics to publish once the commit is done
+	written    written // what to do once the commit is done
 	err        error
-	done       chan struct{} // closed when wake and err are set
+	done       chan struct{} // closed when written and err are set
 	// settled is set by the first of two: the writer that runs the verb, or the caller that gives it up.
 	settled atomic.Bool
 }
@@ -139,24 +136,24 @@ var errClosed = errors.New("the store is closed")
 
 // submit hands a verb to the writer and waits for its commit. A verb that has not started ends with its context. One
 // that has started is waited for, since it writes variables that the caller reads.
-func (w *writer) submit(ctx context.Context, d durability, fn func(*tx) error) ([]string, error) {
+func (w *writer) submit(ctx context.Context, d durability, fn func(*tx) error) (written, error) {
 	o := &op{ctx: ctx, durability: d, fn: fn, done: make(chan struct{})}
 	select {
 	case w.ops <- o:
 	case <-w.quit:
-		return nil, errClosed
+		return written{}, errClosed
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return written{}, ctx.Err()
 	}
 	select {
 	case <-o.done:
 	case <-ctx.Done():
 		if o.settled.CompareAndSwap(false, true) {
-			return nil, ctx.Err()
+			return written{}, ctx.Err()
 		}
 		<-o.done
 	}
-	return o.wake, o.err
+	return o.written, o.err
 }
 
 // close lets the commit in progress end and closes the connection. It may be called more than once.
@@ -260,10 +257,10 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	if _, err := t.exec("SAVEPOINT verb"); err != nil {
 		return err
 	}
-	t.wake = nil
+	t.wake, t.ends = nil, nil
 	defer func() {
 		if r := recover(); r != nil {
-			w.s.log.Error("store: a verb panicked", "panic", r, "stack", stack())
+			w.s.log.Error("store: a verb panicked", "error", fmt.Sprint(r), "stack", stack())
 			err = fmt.Errorf("panic: %v", r)
 		}
 		if err != nil {
@@ -274,7 +271,7 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 		if _, rel := t.exec("RELEASE verb"); rel != nil && err == nil {
 			err = rel
 		}
-		o.wake = t.wake
+		o.written = written{t.wake, t.ends}
 	}()
 	return o.fn(t)
 }

@@ -6,6 +6,8 @@
 // worker, write the terminal state, its event and the deliveries of the event together. Its files:
 //
 //	store.go              Store, wake-ups
+//	poll.go               what no wake-up told of
+//	stats.go              figures of the database and of this process
 //	sqlite.go, postgres.go, migrate.go  the databases
 //	tx.go, sqlbatch.go    transactions, reads, statements about many rows
 //	types.go              what the verbs take and return
@@ -21,6 +23,7 @@
 //	claim_deliveries.go, finish_deliveries.go  attempts at deliveries
 //	library.go, worker.go  library items, workers
 //	purge.go, expire.go   the deletion of jobs and workflows
+//	service.go            what all processes of a service agree on, the files that rows refer to
 package store
 
 import (
@@ -41,13 +44,25 @@ import (
 
 // Options tune a Store. The zero value serves.
 type Options struct {
-	Clock     func() time.Time // nil: time.Now
-	Log       *slog.Logger     // nil: discards
-	ReadConns int              // connections for reading; 0: chosen by the machine
+	Clock func() time.Time // nil: time.Now
+	Log   *slog.Logger     // nil: discards
+	// Connections bounds the connections to the database, at least MinConnections; 0: chosen by the machine.
+	Connections int
 	// CommitGroup is how many SQLite transactions that wait share one commit at most; 0: 512.
 	CommitGroup int
 	// Limits are what one user may have. Workers need them too, since follow-ups count.
 	Limits Limits
+}
+
+// MinConnections are needed to work: PostgreSQL's connections for claims, the one that listens, and one more.
+const MinConnections = asyncConns + 2
+
+// readers returns how many connections are for everything but claims and listening, where n are by default.
+func (o *Options) readers(n int) int {
+	if o.Connections > 0 {
+		n = max(1, o.Connections-MinConnections+1)
+	}
+	return n
 }
 
 // Store is a database with verbs. It is safe for use by many goroutines. Make one with Open and end it with Close.
@@ -71,6 +86,10 @@ type Store struct {
 
 	readersMu sync.RWMutex
 	readers   map[string]*sql.Stmt // SQLite's statements for reading, by their portable text
+
+	transactions atomic.Int64
+	endsMu       sync.Mutex
+	ends         map[RunEnd]int64
 
 	sqlite  *writer   // SQLite's one writer
 	notify  *notifier // PostgreSQL's bridge between processes
@@ -245,11 +264,19 @@ func (h *hub) publish(topics ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range topics {
-		for ch := range h.topics[t] {
-			select {
-			case ch <- struct{}{}:
-			default:
-			}
+		h.wake(t)
+		if isQueueTopic(t) {
+			h.wake(AnyQueueTopic)
+		}
+	}
+}
+
+// wake puts a token into every channel of a topic that has none. The caller holds mu.
+func (h *hub) wake(topic string) {
+	for ch := range h.topics[topic] {
+		select {
+		case ch <- struct{}{}:
+		default:
 		}
 	}
 }
@@ -258,13 +285,8 @@ func (h *hub) publish(topics ...string) {
 func (h *hub) publishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, chans := range h.topics {
-		for ch := range chans {
-			select {
-			case ch <- struct{}{}:
-			default:
-			}
-		}
+	for topic := range h.topics {
+		h.wake(topic)
 	}
 }
 
@@ -274,7 +296,18 @@ func QueueTopic(queue string) string {
 	if strings.HasPrefix(queue, deliveryQueuePrefix) {
 		return deliveryTopic
 	}
-	return "queue:" + queue
+	return queueTopicPrefix + queue
+}
+
+const (
+	queueTopicPrefix = "queue:"
+	// AnyQueueTopic has news when any other topic of a queue has.
+	AnyQueueTopic = "queues"
+)
+
+// isQueueTopic reports whether QueueTopic made a topic.
+func isQueueTopic(topic string) bool {
+	return topic == deliveryTopic || strings.HasPrefix(topic, queueTopicPrefix)
 }
 
 // RunTopic has news when a run changes its state, reports progress or gets a file.

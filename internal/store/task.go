@@ -80,7 +80,7 @@ func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]Claim
 		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2
 		WHERE id IN (`+ids+`)
 		RETURNING id, kind, queue, account_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
-			attempt, tries, max_tries, memory, cancel, checkpoint, checkpoint_step, created_at`,
+			attempt, tries, max_tries, memory, cancel, checkpoint, checkpoint_step, created_at, request`,
 		append([]any{worker, t.now + leaseMicros}, args...)...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c ClaimedTask
@@ -88,7 +88,8 @@ func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]Claim
 		k.State, k.Worker, k.LeaseUntil = pleat.TaskRunning, worker, fromMicros(t.now+leaseMicros)
 		var cancel, created int64
 		if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
-			&k.Tries, &k.MaxTries, &k.Memory, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created); err != nil {
+			&k.Tries, &k.MaxTries, &k.Memory, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
+			&k.Request); err != nil {
 			return err
 		}
 		k.Cancel, k.Created = cancel == 1, fromMicros(created)
@@ -325,14 +326,15 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 	return out, unavailable("read cancels", err)
 }
 
-// Release returns a task to its queue unfinished, as a worker does that shuts down in order. Another worker can claim
-// it at once, at its old position, and no try is spent. pleat.ErrLost: the lease is no longer held.
-func (s *Store) Release(ctx context.Context, l Lease) error {
+// Release returns a task to its queue unfinished, at its old position, and no try is spent. A worker that shuts down in
+// order returns it at once; one that cannot reach the artifacts, after a pause, so that it does not claim it again and
+// again. pleat.ErrLost: the lease is no longer held.
+func (s *Store) Release(ctx context.Context, l Lease, pause time.Duration) error {
 	return s.write(ctx, "release", func(t *tx) error {
 		if _, _, err := t.renew(l); err != nil {
 			return err
 		}
-		return t.requeue(l, "released", 0)
+		return t.requeue(l, "released", pause)
 	})
 }
 
@@ -372,12 +374,13 @@ func (t *tx) insertTask(k pleat.Task) error {
 	_, err := t.exec(`
 		INSERT INTO task (
 			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
-			memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+			memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at, request)
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,
-			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, 0, '', 0, '', 0, $10, 0
+			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, 0, '', 0, '', 0, $10, 0, $11
 		FROM `+fairOrderSQL("$3", "$5"),
-		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory, t.now)
+		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory, t.now,
+		k.Request)
 	t.notify(QueueTopic(k.Queue))
 	return err
 }
@@ -439,23 +442,39 @@ func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
 	return out, unavailable("count tasks", err)
 }
 
-// QueuePosition returns how many tasks of the same queue will be claimed before a run that waits, at most 1000; -1 if
-// the run does not wait. It ignores tasks that are claimed already, and the memory that each expects.
-func (s *Store) QueuePosition(ctx context.Context, run pleat.RunID) (int, error) {
-	n := -1
-	err := s.readRow(ctx, `
-		SELECT (
+// WaitingTask is the task of a run that no worker has now.
+type WaitingTask struct {
+	Queue  string
+	Since  time.Time // when it was created, or its last attempt ended
+	Until  time.Time // when it is queued again after an attempt that failed; zero: it is queued
+	Before int       // tasks of the same queue that will be claimed before it, at most 1000
+	Own    int       // those of them that belong to the same user
+}
+
+// WaitingTask reads the task of a run that waits; nil if it does not wait. The tasks before it do not include those
+// that are claimed already, nor consider the memory that each expects.
+func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask, error) {
+	before := func(and string) string {
+		return `(
 			SELECT count(*) FROM (
 				SELECT 1 FROM task o
 				WHERE o.state = 'queued' AND o.queue = t.queue
-					AND (o.position < t.position OR o.position = t.position AND o.id < t.id)
+					AND (o.position < t.position OR o.position = t.position AND o.id < t.id)` + and + `
 				LIMIT 1000
-			) AS ahead)
-		FROM task t
-		WHERE t.run_id = $1 AND t.state = 'queued'`,
-		[]any{run}, &n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return -1, nil
+			) AS ahead)`
 	}
-	return n, unavailable("read queue", err)
+	var w WaitingTask
+	var since, until int64
+	err := s.readRow(ctx, `
+		SELECT t.queue, COALESCE((SELECT max(a.ended_at) FROM attempt a WHERE a.task_id = t.id), t.created_at),
+			CASE WHEN t.state = 'waiting' THEN t.run_at ELSE 0 END,
+			`+before("")+`, `+before(" AND o.tenant = t.tenant")+`
+		FROM task t
+		WHERE t.run_id = $1 AND t.state IN ('queued', 'waiting')`,
+		[]any{run}, &w.Queue, &since, &until, &w.Before, &w.Own)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	w.Since, w.Until = fromMicros(since), fromMicros(until)
+	return &w, unavailable("read queue", err)
 }

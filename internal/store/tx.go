@@ -21,6 +21,13 @@ type tx struct {
 	pg   *sql.Tx
 	now  int64
 	wake []string
+	ends []RunEnd
+}
+
+// written is what a committed transaction leaves to do in this process.
+type written struct {
+	wake []string // topics to publish
+	ends []RunEnd // to count
 }
 
 // exec runs a statement and returns how many rows it changed. Parameters are $1, $2 … on both databases.
@@ -142,25 +149,28 @@ func (s *Store) writeAsync(ctx context.Context, verb string, fn func(t *tx) erro
 // commit runs fn in a transaction of the dialect and publishes the topics that fn notified, in this process at once, in
 // others by NOTIFY.
 func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t *tx) error) error {
-	var wake []string
+	var done written
 	var err error
+	s.transactions.Add(1)
 	if s.sqlite != nil {
-		wake, err = s.sqlite.submit(ctx, d, fn)
+		done, err = s.sqlite.submit(ctx, d, fn)
 	} else {
-		wake, err = s.pgCommit(ctx, d, fn)
+		done, err = s.pgCommit(ctx, d, fn)
 	}
 	if err != nil {
 		return unavailable(verb, err)
 	}
-	s.hub.publish(wake...)
-	if s.notify != nil && len(wake) > 0 {
-		s.notify.send(wake)
+	s.countEnds(done.ends)
+	s.hub.publish(done.wake...)
+	if s.notify != nil && len(done.wake) > 0 {
+		s.notify.send(done.wake)
 	}
 	return nil
 }
 
 // read runs a query outside any transaction, on SQLite by a statement that is kept.
 func (s *Store) read(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+	s.transactions.Add(1)
 	st, err := s.reader(ctx, q)
 	if err != nil {
 		return nil, err
@@ -182,6 +192,7 @@ type snapshotRead struct {
 
 // beginRead starts a snapshot, which the caller must end.
 func (s *Store) beginRead(ctx context.Context) (*snapshotRead, error) {
+	s.transactions.Add(1)
 	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
 	if err != nil {
 		return nil, err

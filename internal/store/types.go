@@ -76,6 +76,7 @@ type RunSpec struct {
 	Tries     int            // attempts before a crashing run fails; 0: DefaultTries
 	Kind      pleat.TaskKind // empty: fold
 	Fresh     bool           // the owner does not accept a cached result
+	Request   string         // id of the request that creates the run; empty: none does
 }
 
 // kind is the kind of the run's task, which a RunSpec may leave out.
@@ -121,6 +122,7 @@ type Head struct {
 	Epoch   int64       // part of what the signature of a link covers
 	Run     pleat.RunID // the latest
 	State   pleat.State
+	Name    string // of the job or workflow; only Artifact reads it
 	// Caller is the user whose key or session came with the request. It is empty if neither came, or if it is invalid.
 	Caller pleat.UserID
 	// Scopes are what the caller's key may be used for.
@@ -206,14 +208,16 @@ type SearchCompleted struct {
 // RunFinished is the outcome of an attempt at a run, as package work reports it. Exactly one of Result and Failure is
 // set. A STOPPED run has a Failure too.
 type RunFinished struct {
-	State     pleat.State // COMPLETED, FAILED or STOPPED
-	Result    *pleat.Result
-	Failure   *pleat.Failure
-	Artifacts []pleat.Artifact
-	Engine    string
-	MSA       pleat.State
-	Progress  []pleat.Progress // not stored yet
-	InputHash string           // under which later runs may reuse the result; empty: none may
+	State       pleat.State // COMPLETED, FAILED or STOPPED
+	Result      *pleat.Result
+	Failure     *pleat.Failure
+	Artifacts   []pleat.Artifact
+	Engine      string
+	Served      string // the engine's name without version, under which the end is counted
+	MSA         pleat.State
+	Progress    []pleat.Progress // not stored yet
+	RequestHash string           // under which EarlierRun finds the run; empty: it does not
+	InputHash   string           // under which later runs may reuse the result; empty: none may
 	// Source is the run whose files some of Artifacts share; empty: none. If it cannot be read any more, FinishRun
 	// returns ErrSourceGone.
 	Source pleat.RunID

@@ -229,7 +229,7 @@ func (v *upgraded) deliveries(t *testing.T) {
 func (v *upgraded) tasks(t *testing.T) {
 	ctx := context.Background()
 	v.clock.Advance(14 * 24 * time.Hour) // every lease has expired, every pause is over
-	if r, err := v.s.Reap(ctx); err != nil || r.Requeued < 1 || r.Woken != 1 {
+	if r, err := v.s.Reap(ctx, v.s.Now()); err != nil || r.Requeued < 1 || r.Woken != 1 {
 		t.Fatalf("%+v %v", r, err)
 	}
 	folds := claim(t, v.s, "w", 10)

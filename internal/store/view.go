@@ -104,6 +104,18 @@ func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (*sql.Row
 	return v, unavailable("read job", err)
 }
 
+// RunView is View for any run of a job. ErrRunNotFound: the job has no such run, or was deleted.
+func (s *Store) RunView(ctx context.Context, job pleat.JobID, run pleat.RunID) (View, error) {
+	views, err := s.RunViews(ctx, []pleat.RunID{run})
+	if err != nil {
+		return View{}, err
+	}
+	if v := views[run]; v != nil && v.Job.ID == job {
+		return *v, nil
+	}
+	return View{}, pleat.ErrRunNotFound
+}
+
 // scanView reads a job and one of its runs, from jobColumns and runColumns.
 func scanView(scan func(...any) error, v *View) error {
 	var jr jobRow

@@ -5,29 +5,44 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"pleat"
 )
 
-// workersLast is how long, in microseconds, a silent worker is expected to come back. Until then jobs for its models
-// are accepted and wait.
-const workersLast = 24 * 60 * 60 * 1_000_000
+// workersLast is how long, in microseconds, a worker that has ended is expected to come back, counted back from when
+// any worker was seen last. Until then jobs for its models are accepted and wait; where nobody has worked since, they
+// are accepted for as long as it takes.
+const workersLast = 7 * 24 * 60 * 60 * 1_000_000
 
 // RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held: a process that
-// starts again with its identity need not wait for its leases to expire. It also removes workers that have been silent
-// for a day. A worker calls it once, before it claims.
+// starts again with its identity need not wait for its leases to expire. It also removes workers that have been away
+// for a week, and those that have stopped and could run the same. A worker calls it once, before it claims.
 func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 	return s.write(ctx, "register worker", func(t *tx) error {
 		if err := t.expireLeases("worker_id = $1", w.ID, &Reaped{}); err != nil {
 			return err
 		}
-		if _, err := t.exec("DELETE FROM worker WHERE id = $1 OR seen_at < $2", w.ID, t.now-workersLast); err != nil {
+		models := encodeJSON(w.Models)
+		if _, err := t.exec(`
+			DELETE FROM worker
+			WHERE id = $1 OR seen_at < $2 OR stopped_at > 0 AND models = $3`,
+			w.ID, t.now-workersLast, models); err != nil {
 			return err
 		}
 		_, err := t.exec(`
 			INSERT INTO worker (id, host, queues, models, devices, memory, started_at, seen_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
-			w.ID, w.Host, encodeJSON(w.Queues), encodeJSON(w.Models), encodeJSON(w.Devices), w.Memory, t.now)
+			w.ID, w.Host, encodeJSON(w.Queues), models, encodeJSON(w.Devices), w.Memory, t.now)
+		return err
+	})
+}
+
+// StopWorker records that a worker ends in order and claims nothing any more. Its models stay known, so that jobs for
+// them are accepted.
+func (s *Store) StopWorker(ctx context.Context, id pleat.WorkerID) error {
+	return s.write(ctx, "stop worker", func(t *tx) error {
+		_, err := t.exec("UPDATE worker SET stopped_at = $1, seen_at = $1 WHERE id = $2", t.now, id)
 		return err
 	})
 }
@@ -41,23 +56,27 @@ func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) error {
 	})
 }
 
-// Workers lists the workers that are alive or may come back, the one seen last first.
+// knownWorker is the condition for workers that are alive or may come back; $1 is workersLast.
+const knownWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS bigint)"
+
+// Workers lists the workers that are alive or may come back, the one seen last first. pleat.Worker.State tells which of
+// them work.
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
 	rows, err := s.read(ctx, `
-		SELECT id, host, queues, models, devices, memory, started_at, seen_at
+		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at
 		FROM worker
-		WHERE seen_at >= $1
-		ORDER BY seen_at DESC`,
-		s.now()-workersLast)
+		WHERE `+knownWorker+`
+		ORDER BY seen_at DESC, id`,
+		int64(workersLast))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var w pleat.Worker
 		var queues, models, devices string
-		var started, seen int64
-		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen); err != nil {
+		var started, seen, stopped int64
+		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen, &stopped); err != nil {
 			return err
 		}
-		w.Started, w.SeenAt = fromMicros(started), fromMicros(seen)
+		w.Started, w.SeenAt, w.Stopped = fromMicros(started), fromMicros(seen), fromMicros(stopped)
 		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(models, &w.Models),
 			decodeJSON(devices, &w.Devices))
 		out = append(out, w)
@@ -66,9 +85,58 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	return out, unavailable("list workers", err)
 }
 
-// Models lists what the workers can run, by kind and name. It decides which models a job may ask for. If two workers
-// describe a model differently, the one seen last counts, but for Room: there the largest counts, since a job runs
-// where it fits, and 0, unknown, counts as larger than any.
+// Working is how many workers can run something at the moment.
+type Working struct {
+	Live int
+	// Since is when the last of them was seen, if none is live; zero: none is known.
+	Since time.Time
+}
+
+// Working counts the live workers that serve a queue, such as that of a task that waits. The empty queue stands for
+// any.
+func (s *Store) Working(ctx context.Context, queue string) (Working, error) {
+	var workers []pleat.Worker
+	rows, err := s.read(ctx, "SELECT queues, seen_at, stopped_at FROM worker WHERE "+knownWorker, int64(workersLast))
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var w pleat.Worker
+		var queues string
+		var seen, stopped int64
+		if err := scan(&queues, &seen, &stopped); err != nil {
+			return err
+		}
+		w.SeenAt, w.Stopped = fromMicros(seen), fromMicros(stopped)
+		workers = append(workers, w)
+		return decodeJSON(queues, &workers[len(workers)-1].Queues)
+	})
+	return s.working(workers, queue), unavailable("count workers", err)
+}
+
+// working is Working for workers that were read.
+func (s *Store) working(workers []pleat.Worker, queue string) Working {
+	var out Working
+	now := s.Now()
+	for i := range workers {
+		w := &workers[i]
+		if queue != "" && !slices.Contains(w.Queues, queue) {
+			continue
+		}
+		if w.State(now) == pleat.WorkerLive {
+			out.Live++
+		}
+		if w.SeenAt.After(out.Since) {
+			out.Since = w.SeenAt
+		}
+	}
+	if out.Live > 0 {
+		out.Since = time.Time{}
+	}
+	return out
+}
+
+// Models lists what the workers can run, by kind and name, with how many live workers can. It decides which models a
+// job may ask for, so those of workers that are away are among them. If two workers describe a model differently, the
+// one seen last counts, but for Room: there the largest counts, since a job runs where it fits, and 0, unknown, counts
+// as larger than any.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -85,6 +153,9 @@ func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 				out[i].Room = m.Room
 			}
 		}
+	}
+	for i := range out {
+		out[i].Workers = s.working(workers, pleat.Queue(out[i].Kind, out[i].Name)).Live
 	}
 	slices.SortFunc(out, func(a, b pleat.Model) int {
 		return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name)

@@ -142,7 +142,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 				t.Fatalf("%+v %v", f, err)
 			}
 			clock.Advance(pleat.LeaseDuration + time.Second)
-			if _, err := s.Reap(ctx); err != nil {
+			if _, err := s.Reap(ctx, s.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -181,7 +181,7 @@ func TestYieldOfALostOrCancelledTask(t *testing.T) {
 		simulate(t, s, storetest.User(t, s, "bob"), 1)
 		lost := storetest.Claim(t, s, "w", simulationQueue)
 		clock.Advance(pleat.LeaseDuration + time.Second)
-		if _, err := s.Reap(ctx); err != nil {
+		if _, err := s.Reap(ctx, s.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Yield(ctx, &lost.Task, simulations, nil); !errors.Is(err, pleat.ErrLost) {

@@ -67,6 +67,7 @@ func Completed() store.RunFinished {
 	return store.RunFinished{
 		State:  pleat.StateCompleted,
 		Engine: "null 1",
+		Served: "null",
 		MSA:    pleat.StatePending,
 		Result: &pleat.Result{
 			Predictions: []pleat.Prediction{{Chains: []string{"A"}, MeanPLDDT: &plddt}},

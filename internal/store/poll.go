@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// pollBusy is the time between polls while there is work, and where nothing else tells of what other processes do:
+	// on SQLite, and while the connection that listens is broken.
+	pollBusy = time.Second
+	// pollIdle is the time between polls while NOTIFY tells of new work. It is shorter than a lease, so that a lease is
+	// known before it can expire.
+	pollIdle = 5 * time.Second
+)
+
+// Notified reports whether wake-ups of other processes arrive at the moment: on PostgreSQL, while the connection that
+// listens is open.
+func (s *Store) Notified() bool { return s.notify != nil && s.notify.listening.Load() }
+
+// Polled is what one look at the queues found.
+type Polled struct {
+	Reap bool          // Reap has something to do
+	Next time.Duration // when to look again, if no wake-up comes before
+}
+
+// Poll looks, in one query for the whole process, for what no wake-up told of: it publishes the topics of the queues
+// that hold tasks and that somebody of this process waits for, and reports whether Reap has work. Queues that hold
+// tasks are looked at again after a second; otherwise Next is when the next pause or lease ends, but at most five
+// seconds.
+func (s *Store) Poll(ctx context.Context) (Polled, error) {
+	queues := s.queuesAwaited()
+	now := s.now()
+	q := `
+		SELECT 'reap', CASE WHEN
+				EXISTS (SELECT 1 FROM session WHERE expires_at < $1)
+				OR EXISTS (SELECT 1 FROM idempotency WHERE created_at < $2) THEN 0 END
+		UNION ALL SELECT 'reap', (SELECT min(run_at) FROM task WHERE state = 'waiting')
+		UNION ALL SELECT 'reap', (SELECT min(lease_until) FROM task WHERE state = 'running')`
+	args := []any{now, now - microsPerDay}
+	if i := slices.Index(queues, deliveryTopic); i >= 0 {
+		queues = slices.Delete(queues, i, i+1)
+		q += `
+		UNION ALL SELECT '` + deliveryTopic + `', CASE WHEN
+			EXISTS (SELECT 1 FROM task WHERE state = 'queued' AND kind = 'deliver') THEN 0 END`
+	}
+	for part := range paddedRowParts(queues, 1) {
+		q += `
+		UNION ALL SELECT v.column1, CASE WHEN
+			EXISTS (SELECT 1 FROM task WHERE state = 'queued' AND queue = v.column1) THEN 0 END
+		FROM (` + values(len(args)+1, len(part), "text") + ") AS v"
+		args = append(args, part...)
+	}
+	out := Polled{Next: pollBusy}
+	if s.Notified() {
+		out.Next = pollIdle
+	}
+	var found []string
+	rows, err := s.read(ctx, q, args...)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var what string
+		var at *int64 // of the event that the process waits for; nil: there is none
+		if err := scan(&what, &at); err != nil || at == nil {
+			return err
+		}
+		if what != "reap" {
+			if what != deliveryTopic {
+				what = QueueTopic(what)
+			}
+			found = append(found, what)
+			out.Next = pollBusy
+			return nil
+		}
+		// Other processes look at the same rows; what is due is due for one of them.
+		wait := max(0, time.Duration(*at-now)*time.Microsecond)
+		out.Reap = out.Reap || wait == 0
+		out.Next = min(out.Next, max(wait+time.Millisecond, pollBusy))
+		return nil
+	})
+	if err != nil {
+		return Polled{Next: pollBusy}, unavailable("poll", err)
+	}
+	s.hub.publish(found...)
+	return out, nil
+}
+
+// queuesAwaited returns the queues whose topics have subscribers, with deliveryTopic for those of deliveries.
+func (s *Store) queuesAwaited() []any {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	var out []any
+	for _, topic := range slices.Sorted(maps.Keys(s.hub.topics)) {
+		if name, ok := strings.CutPrefix(topic, queueTopicPrefix); ok {
+			out = append(out, name)
+		} else if topic == deliveryTopic {
+			out = append(out, topic)
+		}
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// counted returns a function that fails the test unless the store has begun n transactions since. PostgreSQL's
+// goroutines may have sent a wake-up meanwhile.
+func counted(t *testing.T, s *store.Store) func(what string, n int64) {
+	before := s.Transactions()
+	return func(what string, n int64) {
+		t.Helper()
+		got := s.Transactions() - before
+		if s.Dialect() == "postgres" && got == n+1 {
+			got = n
+		}
+		if got != n {
+			t.Errorf("%s: %d transactions", what, got)
+		}
+	}
+}
+
+// poll polls and checks that it took one transaction.
+func poll(t *testing.T, s *store.Store) store.Polled {
+	t.Helper()
+	took := counted(t, s)
+	p, err := s.Poll(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	took("a poll", 1)
+	return p
+}
+
+// One query looks for the tasks of every queue that somebody of the process waits for, and for what the reaper does.
+func TestPoll(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		if s.Dialect() == "postgres" { // the listener wakes everybody when it begins
+			storetest.Eventually(t, "the store listens", s.Notified)
+		}
+		var quiet []<-chan struct{}
+		for i := range 20 {
+			news, end := s.Subscribe(store.QueueTopic(fmt.Sprint("fold/other", i)))
+			defer end()
+			quiet = append(quiet, news)
+		}
+		deliveries, end := s.Subscribe(store.DeliveryTopic())
+		defer end()
+		quiet = append(quiet, deliveries)
+		idle := poll(t, s)
+		if want := map[string]time.Duration{"sqlite": time.Second, "postgres": 5 * time.Second}[s.Dialect()]; idle !=
+			(store.Polled{Next: want}) {
+			t.Errorf("idle: %+v", idle)
+		}
+		owner := storetest.User(t, s, "ada")
+		storetest.CreateJob(t, s, storetest.NewFold(owner, "fold"))
+		news, end := s.Subscribe(store.QueueTopic(storetest.FoldQueue)) // after the wake-up
+		defer end()
+		if p := poll(t, s); p.Reap || p.Next != time.Second || len(news) != 1 {
+			t.Errorf("with a task: %+v, %d tokens", p, len(news))
+		}
+		for i, ch := range quiet {
+			if len(ch) != 0 {
+				t.Errorf("queue %d has no task, but got news", i)
+			}
+		}
+		storetest.Claim(t, s, "w", storetest.FoldQueue)
+		clock.Advance(pleat.LeaseDuration - 3*time.Second)
+		if p := poll(t, s); p.Reap || p.Next > 3*time.Second+time.Millisecond {
+			t.Errorf("before the lease ends: %+v", p)
+		}
+		clock.Advance(3 * time.Second)
+		if p := poll(t, s); !p.Reap {
+			t.Errorf("after the lease has ended: %+v", p)
+		}
+	})
+}
+
+// A task whose pause ends is looked at then.
+func TestPollKnowsWhenAPauseEnds(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		owner := storetest.User(t, s, "ada")
+		storetest.CreateJob(t, s, storetest.NewFold(owner, "fold"))
+		c := storetest.Claim(t, s, "w", storetest.FoldQueue)
+		if err := s.Release(t.Context(), store.LeaseOf(&c.Task), 2*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if p := poll(t, s); p.Reap || p.Next > 2*time.Second+time.Millisecond {
+			t.Errorf("during the pause: %+v", p)
+		}
+		clock.Advance(2 * time.Second)
+		p := poll(t, s)
+		r, err := s.Reap(t.Context(), s.Now())
+		if !p.Reap || err != nil || r.Woken != 1 {
+			t.Errorf("after the pause: %+v, %+v, %v", p, r, err)
+		}
+		if got := storetest.Claim(t, s, "w", storetest.FoldQueue); got.Task.Tries != 0 {
+			t.Errorf("the release has spent %d tries", got.Task.Tries)
+		}
+	})
+}
+
+// A command that changes something and ends at once, as pleat keys revoke does, still tells the other processes.
+func TestCloseSendsWakeUps(t *testing.T) {
+	address := storetest.Postgres(t)
+	listening := storetest.OpenAt(t, address, nil)
+	storetest.Eventually(t, "the store listens", listening.Notified)
+	owner := storetest.User(t, listening, "ada")
+	for i := range 10 {
+		key, err := listening.CreateKey(t.Context(), store.Actor{User: owner}, store.NewKey{
+			Prefix: "p", Hash: seal.HashKey(fmt.Sprint(i)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		news, end := listening.Subscribe(store.KeyTopic(key.ID))
+		defer end()
+		command, err := store.Open(context.Background(), address, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.RevokeKey(t.Context(), store.Actor{User: owner}, key.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Close(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-news:
+		case <-time.After(time.Minute):
+			t.Fatalf("the wake-up of revocation %d was lost", i)
+		}
+	}
+}
+
+// One query tells of many credentials which are valid.
+func TestValidCredentials(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := t.Context()
+		owner := storetest.User(t, s, "ada")
+		key := func(hash string, ends time.Time) store.Key {
+			k, err := s.CreateKey(ctx, store.Actor{User: owner}, store.NewKey{Prefix: "p", Hash: hash, ExpiresAt: ends})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return k
+		}
+		session := func(k store.Key, hash string, ends time.Time) {
+			if _, err := s.CreateSession(ctx, store.Actor{User: owner, Key: k.ID}, hash, ends); err != nil {
+				t.Fatal(err)
+			}
+		}
+		later := s.Now().Add(24 * time.Hour)
+		valid, revoked := key("valid", time.Time{}), key("revoked", time.Time{})
+		key("expired", s.Now().Add(time.Hour))
+		session(valid, "session", later)
+		session(valid, "short", s.Now().Add(time.Hour))
+		session(revoked, "of a revoked key", later)
+		if err := s.RevokeKey(ctx, store.Actor{User: owner}, revoked.ID); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(2 * time.Hour)
+		took := counted(t, s)
+		got, err := s.ValidCredentials(ctx, []string{"valid", "revoked", "expired", "session", "invented"},
+			[]string{"session", "short", "of a revoked key", "valid"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took("four keys and sessions", 2)
+		if len(got) != 2 || !got["valid"] || !got["session"] {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// Ended runs are counted by state and engine, in the process that ended them.
+func TestEndedRunsAreCounted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		owner := storetest.User(t, s, "ada")
+		storetest.CompleteFold(t, s, storetest.NewFold(owner, "one"))
+		c := storetest.CreateJob(t, s, storetest.NewFold(owner, "two"))
+		if _, err := s.Cancel(t.Context(), owner, c.Job); err != nil {
+			t.Fatal(err)
+		}
+		got := s.RunsEnded()
+		if got[store.RunEnd{State: pleat.StateStopped, Engine: "none"}] != 1 ||
+			got[store.RunEnd{State: pleat.StateCompleted, Engine: "null"}] != 1 || len(got) != 2 {
+			t.Errorf("%v", got)
+		}
+	})
+}

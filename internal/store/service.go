@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// Service is what all processes of a service must agree on besides the schema. The zero value is that of a database
+// with which no node has started yet.
+type Service struct {
+	// Database is a random name of this database. The markers of artifact stores hold it.
+	Database string
+	// Artifacts is the artifact store whose files the rows of this database refer to; nil before the first node.
+	Artifacts *ArtifactStore
+	// Secrets are the fingerprints of the secret keys of the node that started last; empty before the first one.
+	Secrets []string
+}
+
+// ArtifactStore names an artifact store: by its marker, and for people by the address at which it was adopted.
+type ArtifactStore struct {
+	Marker  string `json:"marker"`
+	Address string `json:"address"` // without secrets
+}
+
+// The names of the rows of the table service.
+const (
+	serviceDatabase  = "database"
+	serviceArtifacts = "artifacts"
+	serviceSecrets   = "secrets"
+)
+
+// Service reads what the processes of the service agreed on. It is the zero value where the schema is older than that.
+func (s *Store) Service(ctx context.Context) (Service, error) {
+	var out Service
+	there, err := s.hasTable(ctx, "service")
+	if err != nil || !there {
+		return out, unavailable("read service", err)
+	}
+	rows, err := s.read(ctx, "SELECT name, value FROM service")
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var name, value string
+		if err := scan(&name, &value); err != nil {
+			return err
+		}
+		switch name {
+		case serviceDatabase:
+			return decodeJSON(value, &out.Database)
+		case serviceArtifacts:
+			return decodeJSON(value, &out.Artifacts)
+		case serviceSecrets:
+			return decodeJSON(value, &out.Secrets)
+		}
+		return nil
+	})
+	return out, unavailable("read service", err)
+}
+
+// NameDatabase returns the name of this database, which the first call makes. Nodes that call it at once agree.
+func (s *Store) NameDatabase(ctx context.Context) (string, error) {
+	var name string
+	err := s.write(ctx, "name database", func(t *tx) error {
+		return t.agree(serviceDatabase, newID(), &name)
+	})
+	return name, err
+}
+
+// AdoptArtifacts makes an artifact store that of this database if none is yet, and returns the one that is. Of nodes
+// that call it at once, the first one decides.
+func (s *Store) AdoptArtifacts(ctx context.Context, a ArtifactStore) (ArtifactStore, error) {
+	var adopted ArtifactStore
+	err := s.write(ctx, "adopt artifacts", func(t *tx) error {
+		return t.agree(serviceArtifacts, a, &adopted)
+	})
+	return adopted, err
+}
+
+// ReplaceArtifacts makes an artifact store that of this database, whichever was before.
+func (s *Store) ReplaceArtifacts(ctx context.Context, a ArtifactStore) error {
+	return s.write(ctx, "replace artifacts", func(t *tx) error {
+		var before ArtifactStore
+		if err := t.agree(serviceArtifacts, a, &before); err != nil {
+			return err
+		}
+		return t.setService(serviceArtifacts, a)
+	})
+}
+
+// ErrOtherSecrets means that a node has none of the secret keys of the node that started last.
+var ErrOtherSecrets = errors.New("the database was used with another secret key")
+
+// AgreeOnSecrets records the fingerprints of a node's secret keys, of which one must be among those of the node that
+// started last. Keys can so be replaced one node after the other. ErrOtherSecrets: none is, and nothing was changed.
+func (s *Store) AgreeOnSecrets(ctx context.Context, fingerprints []string) error {
+	other := false
+	err := s.write(ctx, "agree on secrets", func(t *tx) error {
+		var known []string
+		if err := t.agree(serviceSecrets, fingerprints, &known); err != nil {
+			return err
+		}
+		if other = !Overlap(known, fingerprints); other || slices.Equal(known, fingerprints) {
+			return nil
+		}
+		return t.setService(serviceSecrets, fingerprints)
+	})
+	if err == nil && other {
+		return ErrOtherSecrets
+	}
+	return err
+}
+
+// ReplaceSecrets records the fingerprints of a node's secret keys, whichever were recorded before.
+func (s *Store) ReplaceSecrets(ctx context.Context, fingerprints []string) error {
+	return s.write(ctx, "replace secrets", func(t *tx) error {
+		var before []string
+		if err := t.agree(serviceSecrets, fingerprints, &before); err != nil {
+			return err
+		}
+		return t.setService(serviceSecrets, fingerprints)
+	})
+}
+
+// Overlap reports whether two lists of fingerprints have one in common.
+func Overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
+}
+
+// agree stores a value unless there is one, locks the row and reads the value that is stored then.
+func (t *tx) agree(name string, value, into any) error {
+	if _, err := t.exec("INSERT INTO service (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name,
+		encodeJSON(value)); err != nil {
+		return err
+	}
+	var text string
+	if err := t.row("SELECT value FROM service WHERE name = $1 FOR UPDATE", []any{name}, &text); err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(text), into)
+}
+
+// setService replaces a value that is there.
+func (t *tx) setService(name string, value any) error {
+	_, err := t.exec("UPDATE service SET value = $1 WHERE name = $2", encodeJSON(value), name)
+	return err
+}
+
+// CountSealed returns how many endpoints have a sealed value for which fn is false.
+func (s *Store) CountSealed(ctx context.Context, fn func(sealed string) bool) (int, error) {
+	n := 0
+	rows, err := s.read(ctx, "SELECT token, secret, old_secret FROM endpoint")
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		values := [3]string{}
+		if err := scan(&values[0], &values[1], &values[2]); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(values[:], func(v string) bool { return v != "" && !fn(v) }) {
+			n++
+		}
+		return nil
+	})
+	return n, unavailable("read endpoints", err)
+}
+
+// BlobRef is a file that rows refer to.
+type BlobRef struct {
+	Key    string
+	Bytes  int64  // -1: the rows do not say
+	SHA256 string // empty: the rows do not say
+}
+
+// blobRefs reads a page of the files that rows refer to. Each part is read by its index and stops at the limit, so that
+// a page of a large database costs what one of a small database does.
+const blobRefs = `
+	SELECT blob_key, max(bytes), max(sha256) FROM (
+		SELECT * FROM (
+			SELECT blob_key, max(bytes) AS bytes, max(sha256) AS sha256 FROM artifact
+			WHERE blob_key > $1
+			GROUP BY blob_key ORDER BY blob_key LIMIT $2
+		) page_a
+		UNION ALL
+		SELECT * FROM (
+			SELECT blob_key, max(bytes) AS bytes, max(sha256) AS sha256 FROM library_file
+			WHERE blob_key > $1
+			GROUP BY blob_key ORDER BY blob_key LIMIT $2
+		) page_l
+		UNION ALL
+		SELECT * FROM (
+			SELECT checkpoint AS blob_key, -1 AS bytes, '' AS sha256 FROM task
+			WHERE checkpoint > $1 AND checkpoint <> ''
+			GROUP BY checkpoint ORDER BY checkpoint LIMIT $2
+		) page_c
+	) page_all
+	GROUP BY blob_key
+	ORDER BY blob_key
+	LIMIT $2`
+
+// BlobRefs reads a page of the files that artifacts, library files and checkpoints refer to: those whose keys are
+// greater than after, in the order of the keys, at most limit. A file that several rows share is listed once.
+func (s *Store) BlobRefs(ctx context.Context, after string, limit int) ([]BlobRef, error) {
+	var out []BlobRef
+	rows, err := s.read(ctx, blobRefs, after, limit)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var r BlobRef
+		err := scan(&r.Key, &r.Bytes, &r.SHA256)
+		out = append(out, r)
+		return err
+	})
+	return out, unavailable("read blobs", err)
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"database/sql"
+	"maps"
+	"time"
+
+	"pleat"
+)
+
+// RunEnd is what ended runs are counted by.
+type RunEnd struct {
+	State  pleat.State // COMPLETED, FAILED or STOPPED
+	Engine string      // its name; «none» for a run that ended without a worker
+}
+
+// countEnds counts the runs that a committed transaction has ended.
+func (s *Store) countEnds(ends []RunEnd) {
+	if len(ends) == 0 {
+		return
+	}
+	s.endsMu.Lock()
+	defer s.endsMu.Unlock()
+	if s.ends == nil {
+		s.ends = map[RunEnd]int64{}
+	}
+	for _, e := range ends {
+		s.ends[e]++
+	}
+}
+
+// RunsEnded is how many runs this process has ended since it began.
+func (s *Store) RunsEnded() map[RunEnd]int64 {
+	s.endsMu.Lock()
+	defer s.endsMu.Unlock()
+	return maps.Clone(s.ends)
+}
+
+// Transactions is how many transactions this process has begun since it opened the store. A read outside a transaction
+// counts as one.
+func (s *Store) Transactions() int64 { return s.transactions.Load() }
+
+// ClockAhead is how far this machine's clock was ahead of the database's when that was last measured: at the start and
+// every 30 s. It is 0 on SQLite, which has no clock of its own.
+func (s *Store) ClockAhead() time.Duration { return -time.Duration(s.offset.Load()) * time.Microsecond }
+
+// Pools are the states of the pools of connections, by name: «main», and on PostgreSQL «nowait» for transactions that
+// do not wait for the disk.
+func (s *Store) Pools() map[string]sql.DBStats {
+	out := map[string]sql.DBStats{"main": s.db.Stats()}
+	if s.asyncDB != nil {
+		out["nowait"] = s.asyncDB.Stats()
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// register registers a worker that runs the model null.
+func register(t *testing.T, s *store.Store, id pleat.WorkerID, models ...string) {
+	t.Helper()
+	w := pleat.Worker{ID: id, Host: "test"}
+	for _, name := range models {
+		w.Models = append(w.Models, pleat.Model{Name: name, Kind: pleat.TaskFold})
+		w.Queues = append(w.Queues, pleat.Queue(pleat.TaskFold, name))
+	}
+	if err := s.RegisterWorker(context.Background(), w); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// working returns how many live workers run a model, and fails the test if GET /v1/models would tell another number.
+func working(t *testing.T, s *store.Store, model string) store.Working {
+	t.Helper()
+	w, err := s.Working(t.Context(), pleat.Queue(pleat.TaskFold, model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := s.Models(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := pleat.FindModel(models, model)
+	if !ok || m.Workers != w.Live {
+		t.Errorf("the model %s is known: %v, with %d workers of %d", model, ok, m.Workers, w.Live)
+	}
+	return w
+}
+
+// A worker that stops is not live from that moment, one that is silent not after 30 s. Their models stay known, so that
+// jobs for them are accepted.
+func TestWorkersThatAreAway(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		register(t, s, "a", "shared", "own")
+		register(t, s, "b", "shared")
+		if n := working(t, s, "shared").Live; n != 2 {
+			t.Errorf("%d workers", n)
+		}
+		if err := s.StopWorker(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if n := working(t, s, "shared").Live; n != 1 {
+			t.Errorf("%d workers after one has stopped", n)
+		}
+		own := working(t, s, "own")
+		if own.Live != 0 || own.Since.IsZero() {
+			t.Errorf("the model of a stopped worker: %+v", own)
+		}
+		clock.Advance(pleat.WorkerSilence + time.Second)
+		if any, err := s.Working(t.Context(), ""); err != nil || any.Live != 0 {
+			t.Errorf("after the silence: %+v, %v", any, err)
+		}
+		states := map[pleat.WorkerState]int{}
+		all, err := s.Workers(t.Context())
+		for i := range all {
+			states[all[i].State(s.Now())]++
+		}
+		if err != nil || states[pleat.WorkerStopped] != 1 || states[pleat.WorkerSilent] != 1 {
+			t.Errorf("%v, %v", states, err)
+		}
+		if err := s.TouchWorker(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		if n := working(t, s, "shared").Live; n != 1 {
+			t.Errorf("%d workers after one was heard again", n)
+		}
+		register(t, s, "a", "shared", "own")
+		if n := working(t, s, "own").Live; n != 1 {
+			t.Errorf("%d workers after the stopped one has started again", n)
+		}
+	})
+}
+
+// However long nobody has worked, the models of the last workers stay known. A model that others have outlived by a
+// week is forgotten.
+func TestModelsStayKnownWhileNobodyWorks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		register(t, s, "a", "old")
+		clock.Advance(30 * 24 * time.Hour)
+		if n := working(t, s, "old").Live; n != 0 {
+			t.Errorf("%d workers after a month", n)
+		}
+		register(t, s, "b", "new")
+		models, err := s.Models(t.Context())
+		if err != nil || len(models) != 1 || models[0].Name != "new" {
+			t.Errorf("%+v, %v", models, err)
+		}
+	})
+}
+
+// Workers that get a new identity with each start, as in containers, leave one row for what they ran, not one each.
+func TestStoppedWorkersLeaveOneRow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		for _, id := range []pleat.WorkerID{"1", "2", "3"} {
+			register(t, s, id, "null")
+			if err := s.StopWorker(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := storetest.Count(t, s, "worker"); n != 1 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}
