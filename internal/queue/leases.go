@@ -29,8 +29,11 @@ type Held struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
+	// sending holds a value while a heartbeat for the task is under way.
+	sending chan struct{}
+
 	mu      sync.Mutex
-	pending []pleat.Progress // not stored yet
+	pending []pleat.Progress // not sent yet
 	renewed time.Time
 }
 
@@ -60,8 +63,11 @@ func (h *Held) Report(p pleat.Progress) {
 	}
 }
 
-// DrainProgress takes the progress that was not stored yet.
+// DrainProgress takes the progress that was not stored yet. It waits for a heartbeat under way: if the task ended before
+// that arrived, the store would drop the progress.
 func (h *Held) DrainProgress() []pleat.Progress {
+	h.sending <- struct{}{}
+	defer h.sent()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.pending
@@ -69,17 +75,22 @@ func (h *Held) DrainProgress() []pleat.Progress {
 	return out
 }
 
-// heartbeat returns what to send for the task now, if anything is due.
+// heartbeat returns what to send for the task now, if anything is due. The caller ends it with sent.
 func (h *Held) heartbeat(now time.Time) (pleat.Heartbeat, bool) {
+	h.sending <- struct{}{}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.pending) == 0 && now.Sub(h.renewed) < pleat.HeartbeatInterval {
+		h.sent()
 		return pleat.Heartbeat{}, false
 	}
 	b := pleat.Heartbeat{Task: h.Task, Attempt: h.Attempt, Run: h.Run, Progress: h.pending}
 	h.pending = nil
 	return b, true
 }
+
+// sent ends a heartbeat.
+func (h *Held) sent() { <-h.sending }
 
 // restore puts progress back that could not be stored.
 func (h *Held) restore(list []pleat.Progress) {
@@ -97,9 +108,14 @@ func (h *Held) setRenewed(at time.Time) {
 	h.renewed = at
 }
 
+// Renewer renews leases. The store is one.
+type Renewer interface {
+	Heartbeat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) ([]pleat.HeartbeatReply, error)
+}
+
 // Leases are the tasks that one worker holds. Make them with NewLeases; Run keeps them.
 type Leases struct {
-	store  *store.Store
+	store  Renewer
 	worker pleat.WorkerID
 	clock  func() time.Time
 	log    *slog.Logger
@@ -110,7 +126,7 @@ type Leases struct {
 }
 
 // NewLeases makes the Leases of a worker, which holds nothing yet.
-func NewLeases(s *store.Store, worker pleat.WorkerID, clock func() time.Time, log *slog.Logger) *Leases {
+func NewLeases(s Renewer, worker pleat.WorkerID, clock func() time.Time, log *slog.Logger) *Leases {
 	return &Leases{
 		store:  s,
 		worker: worker,
@@ -123,7 +139,7 @@ func NewLeases(s *store.Store, worker pleat.WorkerID, clock func() time.Time, lo
 
 // Add holds a task that was just claimed. Its context derives from ctx. The caller ends it with Remove.
 func (l *Leases) Add(ctx context.Context, t *pleat.Task) *Held {
-	h := &Held{Lease: store.LeaseOf(t), Run: t.Run, renewed: l.clock()}
+	h := &Held{Lease: store.LeaseOf(t), Run: t.Run, sending: make(chan struct{}, 1), renewed: l.clock()}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,6 +226,11 @@ func (l *Leases) sendHeartbeats(ctx context.Context) {
 	if len(beats) == 0 {
 		return
 	}
+	defer func() {
+		for _, h := range due {
+			h.sent()
+		}
+	}()
 	replies, err := l.store.Heartbeat(ctx, l.worker, beats)
 	if err != nil {
 		for i, h := range due {

@@ -75,7 +75,7 @@ func (f *fixture) start(fn func(ctx context.Context)) (stop func()) {
 // reap runs the reaper once and returns how many leases had expired.
 func (f *fixture) reap() int {
 	f.Helper()
-	r, err := f.store.Reap(f.Context())
+	r, err := f.store.Reap(f.Context(), f.store.Now())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -248,6 +248,46 @@ func TestProgress(t *testing.T) {
 		time.Sleep(time.Second)
 		if n := len(f.progress(c.Run, pleat.ProgressStage)); n != 2 {
 			t.Errorf("%d reports are stored: what was drained is stored by its caller", n)
+		}
+	})
+}
+
+// heldHeartbeats is a store whose heartbeats wait until the test lets them through.
+type heldHeartbeats struct {
+	queue.Renewer
+	began, pass chan struct{}
+}
+
+func (h heldHeartbeats) Heartbeat(
+	ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat,
+) ([]pleat.HeartbeatReply, error) {
+	h.began <- struct{}{}
+	<-h.pass
+	return h.Renewer.Heartbeat(ctx, worker, beats)
+}
+
+// A task that ends while a heartbeat with its progress is under way ends after it: the store drops the progress of
+// tasks that have ended.
+func TestDrainProgressWaitsForTheHeartbeat(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		beats := heldHeartbeats{f.store, make(chan struct{}), make(chan struct{})}
+		f.leases = queue.NewLeases(beats, worker, f.clock.Now, slog.New(slog.DiscardHandler))
+		c := f.create()
+		h := f.hold()
+		f.start(f.leases.Run)
+		h.Report(pleat.Progress{Kind: pleat.ProgressLog, Line: "the last"})
+		<-beats.began
+		drained := make(chan []pleat.Progress)
+		go func() { drained <- h.DrainProgress() }()
+		synctest.Wait()
+		select {
+		case p := <-drained:
+			t.Fatalf("drained %v before the heartbeat was stored", p)
+		default:
+		}
+		close(beats.pass)
+		if p := <-drained; len(p) != 0 || len(f.progress(c.Run, pleat.ProgressLog)) != 1 {
+			t.Errorf("drained %v, stored %v", p, f.progress(c.Run, pleat.ProgressLog))
 		}
 	})
 }

@@ -6,7 +6,7 @@
 //
 //	queue.go   claim loop, retries
 //	leases.go  Leases, Held: the leases of this process and their heartbeat
-//	reap.go    the reaper
+//	poll.go    what no wake-up told of: tasks, expired leases
 package queue
 
 import (
@@ -17,7 +17,7 @@ import (
 	"pleat/internal/store"
 )
 
-// PollInterval is how often tasks are claimed if no wake-up comes.
+// PollInterval is the least time between two looks at the database for what no wake-up told of.
 const PollInterval = time.Second
 
 const (
@@ -33,8 +33,9 @@ type ClaimLoop struct {
 	Wake  chan struct{}
 	Freed <-chan struct{} // a further signal that a slot is free; nil: none
 	Log   *slog.Logger
-	// Claim claims what there is room for. It is called at once, after each wake-up and every PollInterval. After an
-	// error, no wake-up ends the pause, which doubles from 100 ms to 5 s.
+	// Claim claims what there is room for. It is called at once and after each wake-up; Poll makes up for those that
+	// were lost. After an error it is called again after a pause, which no wake-up ends and which doubles from 100 ms
+	// to 5 s.
 	Claim func(ctx context.Context) error
 }
 
@@ -44,8 +45,6 @@ func (l ClaimLoop) Run(ctx context.Context) {
 		l.Store.SubscribeTo(topic, l.Wake)
 		defer l.Store.Unsubscribe(topic, l.Wake)
 	}
-	poll := time.NewTicker(PollInterval)
-	defer poll.Stop()
 	for wait := time.Duration(0); ctx.Err() == nil; {
 		err := l.Claim(ctx)
 		switch {
@@ -57,11 +56,11 @@ func (l ClaimLoop) Run(ctx context.Context) {
 			if !Sleep(ctx, wait) {
 				return
 			}
+			continue
 		}
 		select {
 		case <-ctx.Done():
 		case <-l.Wake:
-		case <-poll.C:
 		case <-l.Freed:
 		}
 	}

@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+)
+
+// clockJump is the difference between the wall clock and the monotonic clock that counts as a jump.
+const clockJump = 3 * time.Second
+
+// Poll looks for what no wake-up told of until ctx ends: it wakes the claim loops of this process whose queues hold
+// tasks, and runs the store's reaper. One query does so for all of them: once a second while there is work, and less
+// often where other processes can tell of new work. Each process that claims needs one Poll.
+//
+// After a jump of the clock, leases only seem to have expired: Poll then calls renew, to renew the leases of this
+// process, and ends no lease while other processes renew theirs.
+func Poll(ctx context.Context, s *store.Store, clock func() time.Time, log *slog.Logger, renew func()) {
+	news, unsubscribe := s.Subscribe(store.AnyQueueTopic)
+	defer unsubscribe()
+	p := poller{store: s, clock: clock, log: log, renew: renew, wall: clock().Round(0), steady: time.Now()}
+	for next := PollInterval; p.wait(ctx, next, news); {
+		next = p.poll(ctx)
+	}
+}
+
+// poller is the state of Poll.
+type poller struct {
+	store *store.Store
+	clock func() time.Time
+	log   *slog.Logger
+	renew func()
+
+	wall, steady time.Time // when the clocks were read last
+	resume       time.Time // when leases may expire again after a jump of the clock
+	failed       bool      // the last poll; only the first failure is logged
+}
+
+// wait waits for next, or for news, but then until PollInterval after the last poll. It returns false if ctx ended.
+func (p *poller) wait(ctx context.Context, next time.Duration, news <-chan struct{}) bool {
+	if !Sleep(ctx, min(next, PollInterval)) {
+		return false
+	}
+	rest := time.NewTimer(next - PollInterval)
+	defer rest.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-news:
+	case <-rest.C:
+	}
+	return true
+}
+
+// poll polls once and returns when to poll again.
+func (p *poller) poll(ctx context.Context) time.Duration {
+	expired := p.watchClock(ctx)
+	found, err := p.store.Poll(ctx)
+	if err == nil && found.Reap {
+		var r store.Reaped
+		if r, err = p.store.Reap(ctx, expired); r.Requeued+r.Failed+r.Stopped > 0 {
+			p.log.Info("leases expired", "requeued", r.Requeued, "failed", r.Failed, "stopped", r.Stopped)
+		}
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	if err != nil && !p.failed {
+		p.log.Warn("cannot look for tasks and expired leases; trying again", "error", err)
+	} else if err == nil && p.failed {
+		p.log.Info("the database answers again")
+	}
+	if p.failed = err != nil; p.failed {
+		return PollInterval
+	}
+	return max(found.Next, PollInterval)
+}
+
+// watchClock notices a jump of the wall clock, which can be set; the difference of two readings of time.Now cannot. It
+// returns the time before which a lease must have ended to count as expired: that of its reading, so that a jump after
+// it ends no lease, or the zero time while leases are renewed after a jump.
+func (p *poller) watchClock(ctx context.Context) time.Time {
+	now := p.store.Now() // before the wall clock, which then shows a jump between the two
+	wall, steady := p.clock().Round(0), time.Now()
+	jump := wall.Sub(p.wall) - steady.Sub(p.steady)
+	p.wall, p.steady = wall, steady
+	if jump.Abs() > clockJump {
+		p.log.Warn("the clock jumped; no lease expires before its worker had time to renew it", "jump_ms", jump)
+		if err := p.store.SyncClock(ctx); err != nil {
+			p.log.Warn("cannot read the database's clock", "error", err)
+		}
+		p.renew()
+		p.resume = steady.Add(2 * pleat.HeartbeatInterval)
+	}
+	if steady.Before(p.resume) {
+		return time.Time{}
+	}
+	return now
+}
