@@ -41,8 +41,8 @@ type Config struct {
 	Base string
 	// Link signs the URL of a file, as seal.Links.URL does. nil: requests have no links to files.
 	Link func(a *pleat.Artifact, scope seal.LinkScope, now time.Time) string
-	// Reap runs the store's reaper. Set it if no work.Pool of this process does.
-	Reap bool
+	// Poll runs queue.Poll. Set it if no work.Pool of this process does.
+	Poll bool
 	// Retention is how long ended deliveries are kept; 0: for ever.
 	Retention time.Duration
 	// Grace is how long deliveries in flight may take to end when the process is asked to stop; 0: 5 s.
@@ -129,8 +129,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	var duties, tasks, finisher sync.WaitGroup
 	finisher.Go(func() { p.finish(run) })
 	duties.Go(func() { p.leases.Run(run) })
-	if p.cfg.Reap {
-		duties.Go(func() { queue.Reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+	if p.cfg.Poll {
+		duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 	}
 	if p.cfg.Retention > 0 {
 		duties.Go(func() { p.forget(run) })
@@ -239,7 +239,7 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 	p.pace.observe(d.Endpoint.ID, r.attempt.Timings.Total)
 	r.decide(p.store.Now())
 	p.cfg.Log.Debug("delivery attempt", "delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID, "ok", r.OK,
-		"status", r.Status, "class", string(r.attempt.Error), "took", r.attempt.Timings.Total)
+		"status", r.Status, "class", string(r.attempt.Error), "duration_ms", r.attempt.Timings.Total)
 	return r
 }
 

@@ -146,7 +146,7 @@ func (p *Pool) endpointUpdate(e store.Endpoint, d store.DeliveryOutcome, a *webh
 	log := p.cfg.Log.With("endpoint", e.ID, "user", string(e.Owner))
 	switch {
 	case v.Disable != "":
-		log.Warn("an endpoint is disabled; its deliveries wait", "why", v.Disable)
+		log.Warn("an endpoint is disabled; its deliveries wait", "reason", v.Disable)
 	case change.Opened:
 		log.Info("deliveries to an endpoint are paused", "until", h.Until, "failures", h.Failures, "class",
 			string(a.Error))

@@ -148,7 +148,7 @@ func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out 
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("engine panicked",
-				"model", w.Model.Name, "task", w.Task, "panic", p, "stack", string(debug.Stack()))
+				"model", w.Model.Name, "task", w.Task, "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out = failed(pleat.FailInternal, "the engine failed on this input; the service's log has the details")
 		}
 	}()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/queue"
 	"pleat/internal/report"
 )
 
@@ -44,19 +47,24 @@ func (p *Pool) storeFiles(t *runningTask, dir string, files []pleat.File) ([]ple
 }
 
 // storeFile puts a file of the attempt into the blob store. The key holds the attempt, so that two attempts never
-// share one.
+// share one. While the blob store fails, storeFile tries again for as long as the task is held: what was computed
+// waits, and spends no try.
 func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifact, error) {
 	if rel, err := filepath.Rel(dir, f.Path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return pleat.Artifact{}, fmt.Errorf("%s is outside the folder of the work", f.Name)
 	}
-	in, err := os.Open(f.Path)
-	if err != nil {
-		return pleat.Artifact{}, err
-	}
-	defer in.Close()
 	key := fmt.Sprintf("runs/%s/%d/%s", t.Task.Run, t.Task.Attempt, f.Name)
-	info, err := p.blobs.Put(context.WithoutCancel(t.ctx), key, in)
-	if err != nil {
+	var info blob.Info
+	var err error
+	quiet := slog.New(slog.DiscardHandler) // the monitor logs a fault once
+	stored := queue.Retry(t.lease.Context(), quiet, "", func() error {
+		if info, err = p.putFile(context.WithoutCancel(t.ctx), key, f.Path); blob.IsFault(err) {
+			p.waitsForArtifacts(t)
+			return err
+		}
+		return nil
+	})
+	if !stored || err != nil {
 		return pleat.Artifact{}, err
 	}
 	return pleat.Artifact{
@@ -68,6 +76,29 @@ func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifa
 		SHA256:      info.SHA256,
 		Key:         key,
 	}, nil
+}
+
+// putFile puts a file into the blob store.
+func (p *Pool) putFile(ctx context.Context, key, path string) (blob.Info, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	defer in.Close()
+	return p.blobs.Put(ctx, key, in)
+}
+
+// waitsForArtifacts tells the owner of a run, once, why its result takes so long.
+func (p *Pool) waitsForArtifacts(t *runningTask) {
+	if t.waits.Swap(true) {
+		return
+	}
+	p.logOf(t).Warn("a result waits for the artifact store")
+	t.lease.Report(pleat.Progress{
+		At:   p.cfg.Clock().UTC(),
+		Kind: pleat.ProgressLog,
+		Line: "the results cannot be stored at the moment; trying again",
+	})
 }
 
 // errTooLarge is the error for a blob larger than maxSource.

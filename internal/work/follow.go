@@ -70,12 +70,13 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 		return nil, "the job has no protein sequence", nil
 	}
 	ref := pleat.FoldRef{Job: v.Job.ID, Run: v.Run.ID, Sequence: seq.ID}
-	made, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{Ref: ref, Name: v.Job.Name, Owner: v.Job.Owner})
+	fold := submit.Fold{View: v, Sequence: seq}
+	made, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{Ref: ref, Name: fold.Name(false), Owner: v.Job.Owner})
 	if err != nil {
 		return nil, err.Error(), nil
 	}
 	plan := &made.Plan
-	plan.Size = submit.Fold{View: v, Sequence: seq}.Size()
+	plan.Size = fold.Size()
 	n := &store.NewWorkflow{Draft: plan.Draft, Workflow: pleat.Workflow{
 		Owner:  v.Job.Owner,
 		Kind:   plan.Kind,

@@ -13,9 +13,6 @@ const (
 	// deletedInterval is the time between looks for deleted jobs and workflows of which something is left: the server
 	// removes what it can when they are deleted.
 	deletedInterval = 10 * time.Second
-	// garbageAge is how old a file without a reference must be. A file is stored before the database refers to it; that
-	// takes much less than this.
-	garbageAge = time.Hour
 )
 
 // collectGarbage deletes, from time to time, files that nothing refers to, and old entries of the audit log.
@@ -24,7 +21,7 @@ func (p *Pool) collectGarbage(ctx context.Context) {
 		if err := p.store.ExpireAudit(ctx); err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("old entries of the audit log could not be deleted", "error", err)
 		}
-		n, err := garbage.Collect(ctx, p.store, p.blobs, p.cfg.Clock().Add(-garbageAge))
+		n, err := garbage.Collect(ctx, p.store, p.blobs, p.cfg.Clock().Add(-garbage.Age))
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("garbage collection stopped", "error", err)
 		}

@@ -73,7 +73,7 @@ type Config struct {
 type Pool struct {
 	cfg     Config
 	store   *store.Store
-	blobs   blob.Store
+	blobs   *blob.Monitor
 	engines *engine.Registry
 	models  map[string]pleat.Model // by queue
 	leases  *queue.Leases
@@ -111,7 +111,7 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	p := &Pool{
 		cfg:      cfg,
 		store:    s,
-		blobs:    b,
+		blobs:    blob.NewMonitor(b, cfg.Log),
 		engines:  e,
 		models:   map[string]pleat.Model{},
 		leases:   queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
@@ -148,7 +148,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.leases.Run(run) })
 	duties.Go(func() { p.watchCancels(run) })
 	duties.Go(func() { p.reportAlive(run) })
-	duties.Go(func() { queue.Reap(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+	duties.Go(func() { p.probeArtifacts(run) })
+	duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 	duties.Go(func() { p.collectGarbage(run) })
 	duties.Go(func() { p.removeDeleted(run) })
 	duties.Go(func() { p.startFollowUps(run) })
@@ -159,6 +160,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	<-ctx.Done()
 	claims.Wait()
 	p.leases.CancelAll(engine.ErrShutdown)
+	p.reportStopped(run)
 	tasks.Wait()
 	stop(engine.ErrShutdown)
 	duties.Wait()
@@ -194,6 +196,32 @@ func (p *Pool) reportAlive(ctx context.Context) {
 	for queue.Sleep(ctx, pleat.HeartbeatInterval) {
 		if err := p.store.TouchWorker(ctx, p.cfg.ID); err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("worker cannot report that it is alive", "error", err)
+		}
+	}
+}
+
+// reportStopped records that the worker ends. If the database is away, the worker counts as silent instead.
+func (p *Pool) reportStopped(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	if err := p.store.StopWorker(ctx, p.cfg.ID); err != nil {
+		p.cfg.Log.Warn("worker cannot report that it ends", "worker", p.cfg.ID, "error", err)
+	}
+}
+
+const (
+	// stopTimeout is how long a worker that ends waits for the database.
+	stopTimeout = 5 * time.Second
+	// probeInterval is the time between probes of an artifact store that fails.
+	probeInterval = 5 * time.Second
+)
+
+// probeArtifacts looks whether the artifact store works again, while it fails: nothing is claimed meanwhile, so that no
+// task would show it.
+func (p *Pool) probeArtifacts(ctx context.Context) {
+	for queue.Sleep(ctx, probeInterval) {
+		if p.blobs.Failing() {
+			_ = p.blobs.Probe(ctx) // the monitor keeps and logs the error
 		}
 	}
 }

@@ -227,7 +227,7 @@ func TestClockJumpLosesNoLease(t *testing.T) {
 		<-jumped.seen
 		close(report)
 		storetest.AwaitLine(t, f.s, c.Run, "after the jump") // it came with a heartbeat, which renews the lease
-		if r, err := f.s.Reap(context.Background()); err != nil || r != (store.Reaped{}) {
+		if r, err := f.s.Reap(context.Background(), f.s.Now()); err != nil || r != (store.Reaped{}) {
 			t.Errorf("reaped %+v, %v", r, err)
 		}
 		close(end)

@@ -18,9 +18,10 @@ import (
 // reuse is what an attempt at a fold knows of other runs of the same input.
 type reuse struct {
 	// input is the hash of the input, under which later runs find this result; empty: no run may reuse it.
-	input  string
-	source pleat.RunID      // whose result this run reuses; empty: none
-	shared []pleat.Artifact // of the source, whose blobs this run refers to
+	input   string
+	request string           // pleat.FoldInput.RequestHash; empty like input
+	source  pleat.RunID      // whose result this run reuses; empty: none
+	shared  []pleat.Artifact // of the source, whose blobs this run refers to
 }
 
 // hashInput sets the hash of everything that a fold depends on, with the files in its folder, such as alignments. It
@@ -54,6 +55,9 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 		return pleat.Output{}, false
 	}
 	t.reuse.input = w.Input
+	if request, err := w.Fold.RequestHash(&w.Model); err == nil { // else InputHash failed, too, which was logged
+		t.reuse.request = request
+	}
 	if _, given := w.Fold.Params.Seed(); !given || t.Fresh || w.Input == "" {
 		return pleat.Output{}, false
 	}

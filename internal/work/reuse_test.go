@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"pleat/internal/garbage"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/structure"
 )
 
 // counted is the embedded engine, and how often it ran.
@@ -202,7 +204,22 @@ func TestAnotherInputAnotherAnswer(t *testing.T) {
 	})
 }
 
-// sameFiles: the structures are the same blobs, and what says whose it is belongs to the second.
+// untitled returns a structure file with another title.
+func untitled(t *testing.T, name string, file []byte) string {
+	t.Helper()
+	retitle := structure.RetitleCIF
+	if name == "model.pdb" {
+		retitle = structure.RetitlePDB
+	}
+	var out bytes.Buffer
+	if err := retitle(&out, bytes.NewReader(file), structure.Meta{Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// sameFiles: the arrays are the same blobs, the structures differ in their titles alone, and what says whose it is
+// belongs to the second.
 func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 	t.Helper()
 	keys := map[string]string{}
@@ -212,7 +229,7 @@ func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 	if len(second.Artifacts) != len(first.Artifacts) {
 		t.Fatalf("%d files; the first has %d", len(second.Artifacts), len(first.Artifacts))
 	}
-	own := []string{"config.json", "metrics.json", "results.zip"}
+	own := []string{"config.json", "metrics.json", "model.cif", "model.pdb", "results.zip"}
 	for _, a := range second.Artifacts {
 		if shared := a.Key == keys[a.Name]; shared == slices.Contains(own, a.Name) {
 			t.Errorf("%s: shared %v", a.Name, shared)
@@ -231,12 +248,22 @@ func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 			}
 		}
 	}
-	for _, name := range []string{"model.cif", "model.pdb", "pae.json", "citations.bib"} {
+	for _, name := range []string{"pae.json", "citations.bib"} {
 		if !bytes.Equal(had[name], has["ZIP/"+name]) || len(had[name]) == 0 {
 			t.Errorf("%s in the archive differs", name)
 		}
 	}
-	for _, name := range []string{"config.json", "metrics.json"} {
+	for name, line := range map[string]string{
+		"model.cif": "_entry.id %s\n", "model.pdb": "TITLE     %s: predicted structure of chain A, by ",
+	} {
+		if !strings.Contains(string(has[name]), fmt.Sprintf(line, second.Job.Name)) {
+			t.Errorf("%s has not the name of its job", name)
+		}
+		if was, is := untitled(t, name, had[name]), untitled(t, name, has[name]); was != is {
+			t.Errorf("%s differs in more than its title: %s", name, gocmp.Diff(was, is))
+		}
+	}
+	for _, name := range []string{"config.json", "metrics.json", "model.cif", "model.pdb"} {
 		if !bytes.Equal(has[name], has["ZIP/"+name]) {
 			t.Errorf("%s in the archive is another", name)
 		}

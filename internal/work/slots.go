@@ -107,8 +107,12 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 
 // freeSlots returns how many tasks of a group may be claimed, and how many bytes each may expect to use; 0 bytes:
 // unlimited. A task that only writes its result uses no slot and no memory, but a bounded number of results may be
-// written at once.
+// written at once. While the artifact store fails, nothing may be claimed: its input could not be read and its result
+// not be stored.
 func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
+	if p.blobs.Failing() {
+		return 0, 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	computing, writing := 0, 0

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"pleat"
@@ -34,6 +37,35 @@ type runningTask struct {
 	yielded bool
 	// writing: the computation is done and the slot is free, while the result is written. Guarded by Pool.mu.
 	writing bool
+	// waits: a file waits for the artifact store, or has waited.
+	waits atomic.Bool
+	// claimed is when this worker claimed the task.
+	claimed time.Time
+}
+
+// logOf returns the log for lines about an attempt, which carry what identifies it.
+func (p *Pool) logOf(t *runningTask) *slog.Logger {
+	log := p.cfg.Log.With("worker", p.cfg.ID, "task", t.Task.ID, "attempt", t.Task.Attempt, "kind", t.Task.Kind,
+		"run", t.Task.Run)
+	switch {
+	case t.Workflow != nil:
+		log = log.With("workflow", t.Workflow.ID)
+	case t.Fold != nil:
+		log = log.With("job", t.Fold.Job)
+	}
+	if t.Task.Request != "" {
+		log = log.With("request", t.Task.Request)
+	}
+	return log
+}
+
+// logEnd logs how an attempt ended.
+func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
+	log := p.logOf(t).With("outcome", outcome, "duration_ms", p.cfg.Clock().Sub(t.claimed))
+	if why != nil {
+		log = log.With("failure", string(why.Kind))
+	}
+	log.Info("task ended")
 }
 
 // waited is how long the task waited in queues until this attempt, by the database's clock.
@@ -57,7 +89,8 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 
 // startAttempt holds a claimed task and reserves what it needs of a group.
 func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup) *runningTask {
-	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g}
+	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g, claimed: p.cfg.Clock()}
+	p.logOf(t).Info("task claimed")
 	t.ctx, t.end = context.WithTimeout(t.lease.Context(), p.cfg.Timeout-c.Worked)
 	if g.Pool != nil {
 		g.Pool.Reserve(t.Task.ID)
@@ -109,24 +142,60 @@ func (p *Pool) execute(t *runningTask) {
 	default:
 		out = p.fold(t, dir)
 	}
+	p.conclude(t, dir, out)
+}
+
+// conclude stores how an attempt ended, which its output and the end of its context tell.
+func (p *Pool) conclude(t *runningTask, dir string, out pleat.Output) {
 	cause := context.Cause(t.ctx)
 	switch {
-	case errors.Is(cause, pleat.ErrLost):
-		p.cfg.Log.Warn("a task was lost to another worker", "task", t.Task.ID, "attempt", t.Task.Attempt)
-	case errors.Is(cause, engine.ErrShutdown):
-		p.release(t)
+	case p.interrupted(t):
 	case errors.Is(cause, engine.ErrYield):
 		p.yield(t)
+		p.logEnd(t, "yielded", nil)
+	case out.Failure != nil && out.Failure.Kind == pleat.FailStorage && p.blobs.Failing() &&
+		t.Task.Attempt <= maxArtifactAttempts:
+		p.release(t, artifactPause)
+		p.logEnd(t, "released", out.Failure)
 	case t.Task.NeedsSearch() && out.Failure == nil:
 		end := store.SearchCompleted{
 			FoldQueue: pleat.Queue(t.Task.Kind, p.models[t.Task.Queue].Name),
 			Progress:  t.lease.DrainProgress(),
 		}
 		p.persist(t, func(ctx context.Context) error { return p.store.FinishSearch(ctx, t.lease.Lease, end) })
+		p.logEnd(t, "searched", nil)
 	default:
 		end := p.finished(t, dir, out)
+		if end.Failure != nil && p.interrupted(t) { // while the result waited for the artifact store
+			return
+		}
 		p.persist(t, func(ctx context.Context) error { return p.store.FinishRun(ctx, t.lease.Lease, end) })
+		p.logEnd(t, strings.ToLower(string(end.State)), end.Failure)
 	}
+}
+
+const (
+	// artifactPause is how long a task waits that could not read its files. No try is spent.
+	artifactPause = time.Second
+	// maxArtifactAttempts bounds the attempts at a task that spend no try so: a file may be unreadable for good, while
+	// the artifact store works.
+	maxArtifactAttempts = 100
+)
+
+// interrupted reports whether another worker has the task, or this worker shuts down. Nothing of the attempt is stored
+// then; in a shutdown the task returns to its queue.
+func (p *Pool) interrupted(t *runningTask) bool {
+	switch cause := context.Cause(t.ctx); {
+	case errors.Is(cause, pleat.ErrLost):
+		p.logEnd(t, "lost", nil)
+		p.cfg.Log.Warn("a task was lost to another worker", "task", t.Task.ID, "attempt", t.Task.Attempt)
+		return true
+	case errors.Is(cause, engine.ErrShutdown):
+		p.release(t, 0)
+		p.logEnd(t, "released", nil)
+		return true
+	}
+	return false
 }
 
 // scratch creates the empty folder of one attempt, named TASK-ATTEMPT. What an earlier process left there is deleted.
@@ -144,7 +213,7 @@ func (p *Pool) scratch(t *runningTask) (string, error) {
 // finished stores the files of an attempt and returns how it ended. A result whose files cannot be stored counts as a
 // failure that is tried again. Only a completed run has artifacts: those of other runs become garbage.
 func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunFinished {
-	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA}
+	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
 	if out.Failure == nil {
 		var err error
 		if f.Artifacts, err = p.storeFiles(t, dir, out.Files); err != nil {
@@ -156,7 +225,7 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 	switch {
 	case out.Failure == nil:
 		f.State, f.Result = pleat.StateCompleted, out.Result
-		f.InputHash, f.Source = t.reuse.input, t.reuse.source
+		f.InputHash, f.RequestHash, f.Source = t.reuse.input, t.reuse.request, t.reuse.source
 		f.Artifacts = append(f.Artifacts, t.reuse.shared...)
 	case errors.Is(context.Cause(t.ctx), queue.ErrStopped):
 		f.State, f.Artifacts = pleat.StateStopped, nil
@@ -189,7 +258,7 @@ func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 	case err == nil:
 	case errors.Is(err, store.ErrSourceGone):
 		log.Info("the run with the cached result is gone; the run is computed", "source", t.reuse.source)
-		p.release(t)
+		p.release(t, 0)
 	case errors.Is(err, pleat.ErrLost):
 		log.Warn("a result came too late: another worker has the task")
 	default:
@@ -213,11 +282,11 @@ func untilUnheld(lease *queue.Held) (context.Context, func()) {
 	}
 }
 
-// release returns the task to its queue, where another worker can claim it at once. No try is spent.
-func (p *Pool) release(t *runningTask) {
+// release returns the task to its queue, where another worker can claim it after a pause. No try is spent.
+func (p *Pool) release(t *runningTask, pause time.Duration) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
 	defer done()
-	if err := p.store.Release(ctx, t.lease.Lease); err != nil && !errors.Is(err, pleat.ErrLost) {
+	if err := p.store.Release(ctx, t.lease.Lease, pause); err != nil && !errors.Is(err, pleat.ErrLost) {
 		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error",
 			err)
 	}

@@ -42,7 +42,9 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 		}
 		return pleat.Output{Failure: f}
 	}
-	p.fetchCheckpoint(t, &w, s)
+	if f := p.fetchCheckpoint(t, &w, s); f != nil {
+		return pleat.Output{Failure: f}
+	}
 	t.began = p.cfg.Clock()
 	out := p.engines.Run(t.ctx, w, s)
 	if out.Result != nil {
@@ -54,19 +56,25 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	return out
 }
 
-// fetchCheckpoint fetches the checkpoint of the last attempt. Without one the work starts at the beginning.
-func (p *Pool) fetchCheckpoint(t *runningTask, w *pleat.Work, s *sink) {
+// fetchCheckpoint fetches the checkpoint of the last attempt. Without one the work starts at the beginning. A failure
+// means that the artifact store cannot be read, while the checkpoint may well be there.
+func (p *Pool) fetchCheckpoint(t *runningTask, w *pleat.Work, s *sink) *pleat.Failure {
 	c := t.Task.Checkpoint
 	if c.Key == "" {
-		return
+		return nil
 	}
 	name := "resume" + path.Ext(c.Key)
-	if err := p.fetchBlob(t.ctx, c.Key, filepath.Join(w.Dir, name)); err != nil {
+	err := p.fetchBlob(t.ctx, c.Key, filepath.Join(w.Dir, name))
+	if err != nil && p.blobs.Failing() {
+		return pleat.Failed(pleat.FailStorage, "the last attempt's checkpoint could not be read")
+	}
+	if err != nil {
 		p.cfg.Log.Warn("a checkpoint cannot be read; the work starts at the beginning", "task", t.Task.ID, "error", err)
 		s.Log("the last attempt's checkpoint cannot be read; starting at the beginning")
-		return
+		return nil
 	}
 	w.Resume, w.Step = filepath.Join(w.Dir, name), c.Step
+	return nil
 }
 
 // inputFetcher puts the files of a workflow's source into the input folder of an attempt, and their names and what is
@@ -166,9 +174,7 @@ func (b *inputFetcher) fold(ctx context.Context, s flow.StructureSource) *pleat.
 	}
 	if q := b.work.QnA; q != nil {
 		q.Reference, q.Predicted, q.Model, q.Name = s.Reference(), true, fold.View.Run.Model, fold.View.Job.Name
-		if p := fold.Prediction(); p != nil {
-			q.PTM, q.IPTM, q.Affinity, q.Confidence = p.PTM, p.IPTM, p.Affinity, p.Confidence
-		}
+		q.Scores = fold.Prediction()
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func TestWorkflowsOfAFold(t *testing.T) {
 			File:   "model.cif",
 		})
 		f.wantUnnamed(v, private)
-		if len(v.Artifacts) != 4 || v.Run.Engine != "analyst 1" {
+		if len(v.Artifacts) != 4 || v.Run.Engine != "analyst 2" {
 			t.Errorf("%d files by the engine %q", len(v.Artifacts), v.Run.Engine)
 		}
 		if _, ok := v.Run.Result.Timings["queue"]; !ok {
@@ -92,7 +92,8 @@ func TestWorkflowsOfAFold(t *testing.T) {
 		}
 		facts := f.content(v.Artifacts, "facts.json")
 		for _, want := range []string{
-			`"predicted": true`, `"affinity_pred_value": -1.5`, `"mean_plddt": 95`, `"pae":`,
+			`"predicted": true`, `"affinity_pred_value": -1.5`, `"mean_plddt": 95`,
+			`"title": "No confidence given"`, `"pae":`,
 		} {
 			if !bytes.Contains(facts, []byte(want)) {
 				t.Errorf("the facts lack %s", want)

@@ -50,7 +50,7 @@ func TestAnalystAnswers(t *testing.T) {
 		"targetSource":  "pdb",
 		"targetRef":     "pdb/2JOF",
 		"fileName":      "2jof.pdb",
-		"image":         "pleat analyst 1",
+		"image":         "pleat analyst 2",
 		"job_yaml_path": "task-1/job.yaml",
 	}
 	for k, v := range want {
@@ -66,7 +66,7 @@ func TestAnalystAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var meta map[string]any
-	if err := yaml.Unmarshal(b, &meta); err != nil || meta["engine"] != "analyst 1" ||
+	if err := yaml.Unmarshal(b, &meta); err != nil || meta["engine"] != "analyst 2" ||
 		meta["structure"].(map[string]any)["file"] != "2jof.pdb" {
 		t.Errorf("%s %v", b, err)
 	}
@@ -359,11 +359,11 @@ func TestFoldAskMove(t *testing.T) {
 	}
 	ask := enginetest.Question(dir, "How confident is the prediction overall?", Analyst{})
 	ask.QnA.File, ask.QnA.PAE, ask.QnA.Predicted, ask.QnA.Model = "model.cif", "pae.json", true, "mini"
+	ask.QnA.Scores = &out.Result.Predictions[0]
 	r := enginetest.Row(t, reg.Run(context.Background(), ask, &enginetest.Sink{}))
-	if answer := r["answer"].(string); !strings.Contains(answer,
-		fmt.Sprintf("%.1f", *out.Result.Predictions[0].MeanPLDDT)) &&
-		!strings.Contains(answer, fmt.Sprintf("%.0f", *out.Result.Predictions[0].MeanPLDDT)) {
-		t.Errorf("mean pLDDT %v, and the answer is %s", *out.Result.Predictions[0].MeanPLDDT, answer)
+	says := fmt.Sprintf("Mean pLDDT %.1f of 100: ", *ask.QnA.Scores.MeanPLDDT)
+	if answer := r["answer"].(string); !strings.Contains(answer, says) {
+		t.Errorf("want %q; the answer is %s", says, answer)
 	}
 	move := histatin(t, dir, 0.005)
 	move.MD.Preset, move.MD.Sequence, move.MD.File, move.MD.PAE = flow.PresetGo, "", "model.cif", "pae.json"

@@ -49,7 +49,7 @@ func (Calvados) Models() []pleat.Model {
 		Engine:    "calvados",
 		Version:   calvadosVersion,
 		WeightSet: "calvados2, calvados3",
-		Method:    "one bead per residue, implicit solvent, Langevin dynamics",
+		Method:    "one bead per residue, implicit salt water, Langevin dynamics",
 		Licence:   "Apache-2.0",
 		Device:    "cpu",
 		Entities:  []pleat.EntityKind{pleat.Protein},

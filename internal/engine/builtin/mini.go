@@ -59,8 +59,8 @@ func (Mini) Models() []pleat.Model {
 		Speed:      miniSpeed(),
 		Confidence: mini.Confidence,
 		Notice: "A small engine that uses statistics and simple physics, not a trained structure predictor. It " +
-			"predicts " +
-			"peptides and some mini-proteins of up to about 50 residues correctly. Its models of longer chains are " +
+			"finds helices and the shortest hairpins, and some helical mini-proteins of up to about 50 residues are " +
+			"right as a whole. It often makes helices of longer hairpins and sheets. Its models of longer chains are " +
 			"compact and protein-like, but they are not predictions. Each chain is folded separately. The confidence " +
 			"is the calibrated agreement of an ensemble of models.",
 		Citations: report.Cite("simons1997", "simons1999", "kabsch1983", "lovell2000", "engh1991", "mariani2013"),

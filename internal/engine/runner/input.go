@@ -81,8 +81,9 @@ func (a *runnerAttempt) requests() ([]*predictRequest, *pleat.Failure) {
 			Question:  q.Question,
 			Predicted: q.Predicted,
 			Model:     q.Model,
-			PTM:       q.PTM,
-			IPTM:      q.IPTM,
+		}
+		if s := q.Scores; s != nil {
+			in.PTM, in.IPTM = s.PTM, s.IPTM
 		}
 		return []*predictRequest{{input: in, files: structureFiles(q.File, q.PAE)}}, nil
 	case a.work.MD != nil:

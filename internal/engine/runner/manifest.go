@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/engine"
 )
 
@@ -161,13 +161,8 @@ func (m *Manifest) parse(raw []byte) error {
 	if len(raw) > maxManifest {
 		return fmt.Errorf("it has more than %d bytes", maxManifest)
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(m); err != nil {
+	if err := api.DecodeAs("the manifest", raw, m); err != nil {
 		return err
-	}
-	if dec.More() {
-		return errors.New("there is more after the object")
 	}
 	m.IdleTTL = cmp.Or(m.IdleTTL, 900)
 	m.LoadTimeout = cmp.Or(m.LoadTimeout, 600)
@@ -327,6 +322,13 @@ func (c *ManifestModel) params() ([]pleat.ParamSpec, error) {
 		if p.Type != k.Type {
 			return nil, fmt.Errorf("has the parameter %s of type %q; it is %q",
 				k.Name, pleat.Clip(string(p.Type)), k.Type)
+		}
+		if n, ok := p.Default.(json.Number); ok {
+			v, err := n.Float64()
+			if err != nil {
+				return nil, fmt.Errorf("has the default %s of %s, which is too large", pleat.Clip(n.String()), k.Name)
+			}
+			p.Default = v
 		}
 		s := pleat.ParamSpec{
 			Name:    k.Name,

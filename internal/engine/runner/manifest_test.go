@@ -35,11 +35,14 @@ func TestManifest(t *testing.T) {
 		t.Errorf("%+v", got[0])
 	}
 	for from, c := range map[string]struct{ to, says string }{
-		`"engine":"x"`:           {`"engine":"../x"`, "engine is"},
-		`"protocol":1`:           {`"protocol":2`, "protocol is 2"},
-		`"argv":["x"]`:           {`"argv":[]`, "argv is empty"},
-		`"device":"any"`:         {`"device":"tpu"`, "device is"},
-		`"version":"1"`:          {`"version":"1","idle_ttl":5`, "unknown field"},
+		`"engine":"x"`:   {`"engine":"../x"`, "engine is"},
+		`"protocol":1`:   {`"protocol":2`, "protocol is 2"},
+		`"argv":["x"]`:   {`"argv":[]`, "argv is empty"},
+		`"device":"any"`: {`"device":"tpu"`, "device is"},
+		`"version":"1"`: {`"version":"1","idle_ttl":5`,
+			`unknown field "idle_ttl" in the manifest; did you mean "idle_ttl_s"?`},
+		`"protocol":1,`:          {`"protocol":"1",`, "protocol must be an integer"},
+		`"name":"b",`:            {`"name":"b","titel":"B",`, `unknown field "titel" in models[1]; did you mean "title"?`},
 		`"entities":["protein"]`: {`"entities":["peptide"]`, "entity"},
 		`"name":"b"`:             {`"name":"b c"`, "models[1] has the name"},
 		`"kind":"qna"`:           {`"kind":"deliver"`, "kind"},

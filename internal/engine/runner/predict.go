@@ -63,7 +63,7 @@ func (p *process) load(ctx context.Context, model string) (time.Duration, *pleat
 // logRefusal logs an error of the process with the details that only the operator may read.
 func (p *process) logRefusal(what string, e *wireError) {
 	p.log.Info("a runner refused", "engine", p.manifest.Engine, "what", what, "code", e.Code,
-		"message", engine.OneLine(e.Message, maxWireText), "detail", lastBytes(e.Detail, maxWireDetail))
+		"error", engine.OneLine(e.Message, maxWireText), "detail", lastBytes(e.Detail, maxWireDetail))
 }
 
 // lastBytes returns at most the last n bytes of s.
@@ -207,7 +207,7 @@ func (r *runningRequest) overdue() *pleat.Failure {
 	m := r.manifest
 	switch {
 	case r.silence() > seconds(m.Silence):
-		r.log.Warn("a runner hangs and is killed", "engine", m.Engine, "silent", r.silence().Round(time.Second))
+		r.log.Warn("a runner hangs and is killed", "engine", m.Engine, "silent_ms", r.silence())
 		return pleat.Failed(pleat.FailCrashed,
 			fmt.Sprintf("the engine %s sent nothing for %v s and was ended", m.Engine, m.Silence))
 	case time.Since(r.progressed) > seconds(m.StageTime):

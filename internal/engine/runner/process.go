@@ -488,6 +488,6 @@ func (p *process) crashed(when string) *pleat.Failure {
 	if p.ended != nil {
 		how = p.ended.Error()
 	}
-	p.log.Warn("a runner died", "engine", p.manifest.Engine, "when", when, "how", how, "stderr", stderr)
+	p.log.Warn("a runner died", "engine", p.manifest.Engine, "when", when, "error", how, "stderr", stderr)
 	return pleat.Failed(pleat.FailCrashed, fmt.Sprintf("the engine %s died %s: %s", p.manifest.Engine, when, how))
 }

@@ -1,0 +1,199 @@
+package work_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/engine/builtin"
+	"pleat/internal/store/storetest"
+	"pleat/internal/work"
+)
+
+// onFullS3 replaces the files of a fixture by an S3 server in memory, behind a listener that answers 507 while full is
+// set. Refused counts those answers.
+func onFullS3(t *testing.T, f *fixture) (full *atomic.Bool, refused *atomic.Int64) {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("pleat"); err != nil {
+		t.Fatal(err)
+	}
+	s3 := httptest.NewServer(gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server())
+	t.Cleanup(s3.Close)
+	behind, err := url.Parse(s3.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(behind)
+	full, refused = &atomic.Bool{}, &atomic.Int64{}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if full.Load() {
+			refused.Add(1)
+			w.WriteHeader(http.StatusInsufficientStorage)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	if f.blobs, err = blob.Open(context.Background(), "s3://pleat?region=us-east-1&endpoint="+front.URL); err != nil {
+		t.Fatal(err)
+	}
+	return full, refused
+}
+
+// attempts is how many attempts there were at all tasks.
+func attempts(t *testing.T, f *fixture) int { return storetest.Count(t, f.s, "attempt") }
+
+// outcomes counts the attempts at all tasks by how they ended.
+func outcomes(t *testing.T, f *fixture) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for _, row := range storetest.Tables(t, f.s)["attempt"] {
+		columns := strings.Split(row, "|") // task, number, worker, start, end, outcome, detail
+		out[columns[5]]++
+	}
+	return out
+}
+
+// A result waits while the artifact store is full: the run stays RUNNING, spends no try, and completes when there is
+// room, in the same attempt. Jobs that are created meanwhile wait in their queue. The log has one line when the fault
+// begins and one when it ends.
+func TestResultsWaitForArtifacts(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		full, refused := onFullS3(t, f)
+		log := &storetest.Log{}
+		f.startWith("w", func(c *work.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) }, writeResult(t))
+		full.Store(true)
+		first := f.create()
+		storetest.AwaitLine(t, f.s, first.Run, "the results cannot be stored at the moment")
+		second := f.create()
+		tried := refused.Load()
+		storetest.Eventually(t, "another try", func() bool { return refused.Load() > tried })
+		if n := attempts(t, f); n != 1 {
+			t.Errorf("%d attempts while the store fails", n)
+		}
+		if v, err := f.s.View(t.Context(), first.Job); err != nil || v.Job.State != pleat.StateRunning {
+			t.Errorf("the job is %s, %v", v.Job.State, err)
+		}
+		full.Store(false)
+		for _, c := range []pleat.JobID{first.Job, second.Job} {
+			v := f.await(c, pleat.StateCompleted)
+			if got := f.content(v.Artifacts, "out.txt"); string(got) != "result" {
+				t.Errorf("%q", got)
+			}
+		}
+		if n := attempts(t, f); n != 2 {
+			t.Errorf("%d attempts at two jobs", n)
+		}
+		if a, b := strings.Count(log.String(), "the artifact store fails"),
+			strings.Count(log.String(), "the artifact store works again"); a != 1 || b != 1 {
+			t.Errorf("%d lines of the begin and %d of the end:\n%s", a, b, log)
+		}
+	})
+}
+
+// The owner can stop a run whose result waits, and a worker that stops returns it to its queue.
+func TestWaitingResultsCanBeStopped(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		full, _ := onFullS3(t, f)
+		stop := f.start("w", writeResult(t))
+		full.Store(true)
+		a, b := f.create(), f.create()
+		storetest.AwaitLine(t, f.s, a.Run, "the results cannot be stored at the moment")
+		if _, err := f.s.Cancel(t.Context(), f.owner, a.Job); err != nil {
+			t.Fatal(err)
+		}
+		f.await(a.Job, pleat.StateStopped)
+		stop()
+		full.Store(false)
+		f.start("v", writeResult(t))
+		f.await(b.Job, pleat.StateCompleted)
+	})
+}
+
+// A question whose structure cannot be read returns to its queue without spending a try.
+func TestUnreadableInputsSpendNoTry(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		full, _ := onFullS3(t, f)
+		stop := f.start("folder", trpCage(t))
+		job := f.create()
+		f.await(job.Job, pleat.StateCompleted)
+		stop()
+		full.Store(true)
+		id := f.createWorkflow(f.owner, pleat.TaskQnA,
+			`{"question":"How many residues?","source_job_id":"`+string(job.Job)+`"}`)
+		f.start("w", builtin.Analyst{})
+		released := func() bool { return outcomes(t, f)["released"] > 0 }
+		storetest.Eventually(t, "the task is back in its queue", released)
+		full.Store(false)
+		f.awaitWorkflow(id, pleat.StateCompleted)
+		if n := outcomes(t, f); n["done"] != 2 || n["failed"] != 0 {
+			t.Errorf("the attempts ended as %v", n)
+		}
+	})
+}
+
+// A worker that stops says so before it ends.
+func TestStoppedWorkerSaysSo(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		stop := f.start("w", writeResult(t))
+		f.await(f.create().Job, pleat.StateCompleted)
+		live, err := f.s.Working(t.Context(), storetest.FoldQueue)
+		if err != nil || live.Live != 1 {
+			t.Errorf("%+v, %v", live, err)
+		}
+		stop()
+		all, err := f.s.Workers(t.Context())
+		if err != nil || len(all) != 1 || all[0].State(f.s.Now()) != pleat.WorkerStopped {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+// The worker's log has each attempt, with the request that created the run.
+func TestAttemptsInTheLog(t *testing.T) {
+	clock := &storetest.Clock{}
+	f := newFixture(t, storetest.OpenAt(t, storetest.Databases()["sqlite"](t), clock), clock)
+	log := &storetest.Log{}
+	f.startWith("w", func(c *work.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) }, writeResult(t))
+	n := storetest.NewFold(f.owner, "j")
+	n.Run.Request = "req-1"
+	c := storetest.CreateJob(t, f.s, n)
+	f.await(c.Job, pleat.StateCompleted)
+	storetest.Eventually(t, "the line of the end", func() bool { return strings.Contains(log.String(), "task ended") })
+	for line := range strings.Lines(log.String()) {
+		if !strings.Contains(line, `msg="task `) {
+			continue
+		}
+		for _, want := range []string{" request=req-1", " job=" + string(c.Job), " run=" + string(c.Run), " worker=w",
+			" kind=fold", " attempt=1"} {
+			if !strings.Contains(line, want) {
+				t.Errorf("no %q in %s", want, line)
+			}
+		}
+	}
+	for _, want := range []string{`msg="task claimed"`, `msg="task ended"`, "outcome=completed", "duration_ms="} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("%d times %q in\n%s", strings.Count(log.String(), want), want, log)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "scratch-w")); err != nil {
+		t.Error(err)
+	}
+}
