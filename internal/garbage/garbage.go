@@ -1,5 +1,6 @@
-// Package garbage deletes what nothing refers to any more: the rows and blobs of deleted jobs and workflows, and blobs
-// without a row. The server does so when a user deletes something, workers from time to time.
+// Package garbage compares the blobs with the rows that refer to them. It deletes what nothing refers to any more: the
+// rows and blobs of deleted jobs and workflows, and blobs without a row. The server does so when a user deletes
+// something, workers from time to time. Check finds rows whose blobs are missing, and deletes nothing.
 //
 // It must not decide what is deleted: the verbs of the store do.
 package garbage
@@ -11,6 +12,13 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/store"
 )
+
+// Age is how old a blob without a row must be to be garbage. A blob is stored before the database refers to it; that
+// takes much less than this.
+const Age = time.Hour
+
+// prefixes are those of the keys to which rows refer.
+var prefixes = []string{"runs/", "library/"}
 
 // RemoveDeleted deletes the rows and the blobs of deleted jobs and workflows until none is due or ctx ends. It returns
 // how many blobs it deleted. Collect deletes the blobs that a crash leaves behind.
@@ -52,7 +60,7 @@ func Collect(ctx context.Context, s *store.Store, b blob.Store, before time.Time
 	if err != nil {
 		return n, err
 	}
-	for _, prefix := range []string{"runs/", "library/"} {
+	for _, prefix := range prefixes {
 		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.UnreferencedBlobs)
 		n += deleted.Objects + deleted.Temps
 		if err != nil {
