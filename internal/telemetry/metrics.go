@@ -1,0 +1,186 @@
+package telemetry
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/store"
+)
+
+// Names and labels of metrics are part of the interface that operators use. docs/operations.md lists them; a test
+// compares.
+
+// Process returns the metrics of one process, server or worker: what it has ended, its errors, its clock, its
+// connections and its memory.
+func Process(s *store.Store, b *blob.Monitor) []prometheus.Collector {
+	return []prometheus.Collector{
+		&processCollector{s, b},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "pleat_build_schema_version",
+			Help: "Version of the database's schema that this program needs.",
+		}, func() float64 { return float64(store.Latest()) }),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	}
+}
+
+// processCollector shows the figures that a store and a monitor keep.
+type processCollector struct {
+	store *store.Store
+	blobs *blob.Monitor
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+var (
+	endedDesc = desc("pleat_runs_ended_total", "Runs that this process has ended, by state and engine.",
+		"state", "engine")
+	artifactErrorsDesc = desc("pleat_artifact_errors_total",
+		"Operations on the artifact store that failed through its fault.", "operation")
+	artifactsFailingDesc = desc("pleat_artifacts_failing",
+		"1 if this process could not read or write an artifact when it last tried.")
+	clockDesc = desc("pleat_clock_ahead_seconds",
+		"How far the clock of this machine is ahead of the database's; 0 on SQLite.")
+	transactionsDesc = desc("pleat_database_transactions_total", "Transactions that this process has begun.")
+	connectionsDesc  = desc("pleat_database_connections", "Open connections to the database, by pool and state.",
+		"pool", "state")
+	maxConnectionsDesc = desc("pleat_database_connections_max", "Connections that a pool may open.", "pool")
+	waitsDesc          = desc("pleat_database_connection_waits_total",
+		"Queries that had to wait for a connection, because all were in use.", "pool")
+	waitSecondsDesc = desc("pleat_database_connection_wait_seconds_total", "Time that queries have waited so.", "pool")
+)
+
+// Describe implements prometheus.Collector.
+func (*processCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{endedDesc, artifactErrorsDesc, artifactsFailingDesc, clockDesc,
+		transactionsDesc, connectionsDesc, maxConnectionsDesc, waitsDesc, waitSecondsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. It asks no database.
+func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	for end, n := range c.store.RunsEnded() {
+		counter(endedDesc, float64(n), strings.ToLower(string(end.State)), end.Engine)
+	}
+	for op, n := range c.blobs.Errors() {
+		counter(artifactErrorsDesc, float64(n), op)
+	}
+	gauge(artifactsFailingDesc, flag(c.blobs.Failing()))
+	gauge(clockDesc, c.store.ClockAhead().Seconds())
+	counter(transactionsDesc, float64(c.store.Transactions()))
+	for name, p := range c.store.Pools() {
+		gauge(connectionsDesc, float64(p.InUse), name, "used")
+		gauge(connectionsDesc, float64(p.Idle), name, "idle")
+		gauge(maxConnectionsDesc, float64(p.MaxOpenConnections), name)
+		counter(waitsDesc, float64(p.WaitCount), name)
+		counter(waitSecondsDesc, p.WaitDuration.Seconds(), name)
+	}
+}
+
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// defaultClass is the class of workers that have none of their own.
+const defaultClass = "default"
+
+// serviceAge is how old the figures of the whole service may be, so that several scrapers cost the database no more
+// than one.
+const serviceAge = 5 * time.Second
+
+// Service shows the state of the whole service, as the database has it: every server shows the same. Make it with
+// NewService.
+type Service struct {
+	store *store.Store
+	clock func() time.Time
+
+	mu      sync.Mutex
+	at      time.Time
+	up      bool
+	queues  []store.QueueCount
+	workers []pleat.Worker
+	schema  int64
+}
+
+// NewService returns the metrics of the whole service.
+func NewService(s *store.Store, clock func() time.Time) *Service {
+	return &Service{store: s, clock: clock}
+}
+
+var (
+	queueDesc  = desc("pleat_tasks", "Tasks that have not ended, by queue and state.", "queue", "state")
+	oldestDesc = desc("pleat_task_oldest_seconds", "Age of the oldest task, by queue and state.", "queue", "state")
+	workerDesc = desc("pleat_workers", "Workers by class and state: live, silent for 30 s or more, or stopped.",
+		"class", "state")
+	schemaDesc = desc("pleat_database_schema_version", "Version of the database's schema.")
+	upDesc     = desc("pleat_database_up", "Whether the figures of the service could be read.")
+)
+
+// Describe implements prometheus.Collector.
+func (*Service) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{queueDesc, oldestDesc, workerDesc, schemaDesc, upDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. If the database does not answer within 2 s, pleat_database_up is 0 and the
+// others are absent.
+func (c *Service) Collect(ch chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) > serviceAge {
+		c.up, c.at = c.read() == nil, time.Now()
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	if gauge(upDesc, flag(c.up)); !c.up {
+		return
+	}
+	now := c.clock()
+	for _, q := range c.queues {
+		gauge(queueDesc, float64(q.N), q.Queue, string(q.State))
+		gauge(oldestDesc, max(0, now.Sub(q.Oldest).Seconds()), q.Queue, string(q.State))
+	}
+	states := map[pleat.WorkerState]int{pleat.WorkerLive: 0, pleat.WorkerSilent: 0, pleat.WorkerStopped: 0}
+	for i := range c.workers {
+		states[c.workers[i].State(c.store.Now())]++
+	}
+	for state, n := range states {
+		gauge(workerDesc, float64(n), defaultClass, string(state))
+	}
+	gauge(schemaDesc, float64(c.schema))
+}
+
+// read reads the figures from the store.
+func (c *Service) read() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if c.queues, err = c.store.QueueCounts(ctx); err != nil {
+		return err
+	}
+	if c.workers, err = c.store.Workers(ctx); err != nil {
+		return err
+	}
+	c.schema, err = c.store.Version(ctx)
+	return err
+}
