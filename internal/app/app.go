@@ -8,19 +8,25 @@
 //   - app.go: App, a process that serves or works.
 //   - serve.go: Serve and Work, the two programs.
 //   - database.go: the database and its schema, for commands that run next to a server.
+//   - artifacts.go: how a database recognises its artifact store.
 //   - engines.go: the engines that the configuration names.
+//   - observe.go: the address for health and metrics.
 //   - delivery.go: the delivery of webhooks.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.
 //   - identity.go: locks of the data folder.
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"pleat"
@@ -40,19 +46,21 @@ type App struct {
 
 	cfg     config.Config
 	log     *slog.Logger
-	blobs   blob.Store
+	blobs   *blob.Monitor
 	ring    *seal.Ring
 	disk    *blob.Disk
-	engines *engine.Registry // nil until the worker is built
+	engines *engine.Registry // nil if this process does not work
+	devices []pleat.Device   // of the engines
 
 	id       pleat.WorkerID
 	identity *lockFile // holds id
 	server   *lockFile // of an SQLite database that this process serves
 }
 
-// open opens the database at this version's schema, the artifacts and the secret key. It migrates an older schema, and
-// refuses a newer one. A UsageError: several nodes would have different secret keys.
-func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err error) {
+// open opens the artifacts, the database and the secret keys of a node, and with work its engines. It migrates the
+// database only when everything else was found to be right: a node that cannot start must not change the database under
+// the others. A UsageError: the artifacts or the secret keys are not those of the database.
+func open(ctx context.Context, c config.Config, log *slog.Logger, work bool) (_ *App, err error) {
 	a := &App{cfg: c, log: log}
 	a.disk = &blob.Disk{Folders: c.DiskFolders(), Least: int64(c.MinFreeDisk), Clock: time.Now, Log: log}
 	defer func() {
@@ -60,32 +68,111 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *App, err e
 			a.close()
 		}
 	}()
-	if err := c.CheckSharedKey(); err != nil {
-		return nil, UsageError{err}
-	}
-	if a.Store, err = OpenStore(ctx, c, log); err != nil {
-		return nil, err
-	}
-	from, to, err := Migrate(ctx, a.Store)
+	known, err := a.check(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if from != to {
-		log.Info("the database was migrated", "from", from, "to", to)
-		// The parser of migrations keeps 16 MB in a sync.Pool, which two collections empty.
-		runtime.GC()
-		debug.FreeOSMemory()
-	}
-	if a.blobs, err = blob.Open(ctx, c.BlobAddress()); err != nil {
-		return nil, err
-	}
-	if a.ring, err = LoadKeys(c); err != nil {
 		return nil, err
 	}
 	if err := HideSecrets(c); err != nil {
 		log.Warn("the memory of this process can be read by other processes of its user", "error", err)
 	}
-	return a, nil
+	if work {
+		if a.engines, a.devices, err = NewEngines(c, log, nil); err != nil {
+			return nil, err
+		}
+	}
+	return a, a.migrate(ctx, known)
+}
+
+// check opens the artifacts and the database, if there is one, and compares the artifacts and the secret keys with what
+// the database knows, which it returns. It changes nothing, except that it generates the key of a new service.
+func (a *App) check(ctx context.Context) (known store.Service, err error) {
+	if err := a.cfg.CheckSharedKey(); err != nil {
+		return known, UsageError{err}
+	}
+	if err := makeDataDir(a.cfg); err != nil {
+		return known, err
+	}
+	files, err := blob.Open(ctx, a.cfg.BlobAddress())
+	if err != nil {
+		return known, err
+	}
+	a.blobs = blob.NewMonitor(files, a.log)
+	seen, err := readMarkers(ctx, a.blobs) // before the database, see checkMarkers
+	if err != nil {
+		return known, err
+	}
+	if _, missing := MissingDatabase(a.cfg); !missing {
+		if a.Store, err = openStore(ctx, a.cfg, a.log); err != nil {
+			return known, err
+		}
+	}
+	if err := a.checkSchema(ctx); err != nil {
+		return known, err
+	}
+	if a.Store != nil {
+		if known, err = a.Store.Service(ctx); err != nil {
+			return known, err
+		}
+	}
+	if err := checkMarkers(ctx, a.cfg, a.blobs, seen, known); err != nil {
+		return known, err
+	}
+	if a.ring, err = loadKeys(a.cfg, known); err != nil {
+		return known, err
+	}
+	if err := checkKeys(ctx, a.cfg, a.Store, known, a.ring); err != nil {
+		return known, err
+	}
+	if first := a.ring.Fingerprints()[0]; len(known.Secrets) > 0 && !slices.Contains(known.Secrets, first) {
+		a.log.Warn("the first secret key is new to the database; nodes that do not have it cannot read what this " +
+			"node signs and encrypts: to replace a key, start every node with OLD,NEW first")
+	}
+	return known, nil
+}
+
+// checkSchema refuses a newer schema than this program's, and an older one that this node may not migrate.
+func (a *App) checkSchema(ctx context.Context) (err error) {
+	version, latest := int64(0), store.Latest()
+	if a.Store != nil {
+		if version, err = a.Store.Version(ctx); err != nil {
+			return err
+		}
+	}
+	if version < latest && !a.cfg.Migrate {
+		const text = "the database is at schema %d, this pleat needs %d, and migrate is false; run: pleat migrate"
+		return fmt.Errorf(text, version, latest)
+	}
+	return refuseNewer(version)
+}
+
+// migrate brings the schema to this program's version, which creates a new database, and lets the database adopt the
+// artifacts and the secret keys if it knew none.
+func (a *App) migrate(ctx context.Context, known store.Service) (err error) {
+	if a.Store == nil {
+		if a.Store, err = openStore(ctx, a.cfg, a.log); err != nil {
+			return err
+		}
+	}
+	from, to, err := Migrate(ctx, a.Store)
+	if err != nil {
+		return err
+	}
+	if from != to {
+		a.log.Info("the database was migrated", "from_version", from, "to_version", to)
+		// The parser of migrations keeps 16 MB in a sync.Pool, which two collections empty.
+		runtime.GC()
+		debug.FreeOSMemory()
+	}
+	if known.Artifacts == nil {
+		if err := adoptFirst(ctx, a.cfg, a.Store, a.blobs); err != nil {
+			return err
+		}
+	}
+	err = a.Store.AgreeOnSecrets(ctx, a.ring.Fingerprints())
+	if errors.Is(err, store.ErrOtherSecrets) { // another node has started in the meantime
+		return cmp.Or(CheckSecrets(ctx, a.cfg, a.Store), err)
+	}
+	return err
 }
 
 // openServer is open for a server. A server of an SQLite database must be the only one, since wake-ups and rate limits
@@ -101,7 +188,7 @@ func openServer(ctx context.Context, c config.Config, log *slog.Logger) (*App, e
 			return nil, err
 		}
 	}
-	a, err := open(ctx, c, log)
+	a, err := open(ctx, c, log, c.Work)
 	if err != nil {
 		lock.release()
 		return nil, err
@@ -134,14 +221,9 @@ func (a *App) node() (pleat.WorkerID, error) {
 	return a.id, err
 }
 
-// pool makes this process a worker, with the registry of engines, which close ends. Scratch files go into a folder of
-// the identity, which the pool empties at the start.
+// pool makes this process a worker, with the engines that open has made. Scratch files go into a folder of the
+// identity, which the pool empties at the start.
 func (a *App) pool() (*work.Pool, error) {
-	engines, devices, err := NewEngines(a.cfg, a.log, nil)
-	if err != nil {
-		return nil, err
-	}
-	a.engines = engines
 	id, err := a.node()
 	if err != nil {
 		return nil, err
@@ -161,11 +243,11 @@ func (a *App) pool() (*work.Pool, error) {
 		Clock:          time.Now,
 		Log:            a.log,
 		Disk:           a.disk,
-		Devices:        devices,
+		Devices:        a.devices,
 		ArchiveURLs:    work.ArchiveURLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
 		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),
 		KeepAlignments: days(a.cfg.MSAKeep),
-	}, a.Store, a.blobs, engines), nil
+	}, a.Store, a.blobs, a.engines), nil
 }
 
 // newFinder returns what runs MSA searches, with programs in a folder below scratch; nil where none are configured. It

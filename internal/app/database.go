@@ -2,10 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"pleat"
 	"pleat/internal/config"
@@ -18,20 +22,39 @@ import (
 func NewLog(w io.Writer, c config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // checked with the configuration
-	opt := &slog.HandlerOptions{Level: level}
+	opt := &slog.HandlerOptions{Level: level, ReplaceAttr: replaceDuration}
 	if c.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, opt))
 	}
 	return slog.New(slog.NewTextHandler(w, opt))
 }
 
-// OpenStore creates the data folder and opens the database. It does not migrate the schema. Close the store.
+// replaceDuration writes durations as milliseconds. Their keys end with _ms, which it adds where it is missing: a
+// number without its unit is read wrongly.
+func replaceDuration(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	if !strings.HasSuffix(a.Key, "_ms") {
+		a.Key += "_ms"
+	}
+	return slog.Float64(a.Key, float64(a.Value.Duration().Microseconds())/1000)
+}
+
+// OpenStore creates the data folder and opens the database, which it creates if it is an SQLite database that does not
+// exist. It does not migrate the schema. Close the store.
 func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
 	if err := makeDataDir(c); err != nil {
 		return nil, err
 	}
+	return openStore(ctx, c, log)
+}
+
+// openStore is OpenStore without the data folder.
+func openStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
 	return store.Open(ctx, c.DatabaseURL(), store.Options{
-		Log: log,
+		Log:         log,
+		Connections: c.Connections,
 		Limits: store.Limits{
 			Jobs:         c.Quota,
 			Workflows:    c.WorkflowQuota,
@@ -59,35 +82,79 @@ func Migrate(ctx context.Context, s *store.Store) (from, to int64, err error) {
 	if from, err = s.Version(ctx); err != nil {
 		return 0, 0, err
 	}
-	if latest := store.Latest(); from > latest {
-		const text = "the database is at schema %d and this pleat knows %d; run a newer pleat"
-		return from, from, fmt.Errorf(text, from, latest)
+	if err := refuseNewer(from); err != nil || from == store.Latest() {
+		return from, from, err // without the lock for which nodes that start at once would wait in turn
 	}
 	return s.Migrate(ctx)
 }
 
-// OpenMigrated opens the database for a command that runs next to a server, such as pleat keys. It migrates a new
-// database. An older schema is an error: a command must not change the schema under a running server, so the server or
-// pleat migrate does it. Close the store.
+// refuseNewer refuses a schema that this program does not know.
+func refuseNewer(version int64) error {
+	if latest := store.Latest(); version > latest {
+		const text = "the database is at schema %d and this pleat knows %d; run a newer pleat"
+		return fmt.Errorf(text, version, latest)
+	}
+	return nil
+}
+
+// MissingDatabase returns the path of the database if it is an SQLite database that does not exist.
+func MissingDatabase(c config.Config) (path string, missing bool) {
+	path, ok := c.SQLitePath()
+	if !ok {
+		return "", false
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return "", false
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return path, true
+}
+
+// OpenMigrated opens the database for a command that runs next to a server, such as pleat keys. A database that does
+// not exist or has no schema is an error, since a mistyped folder would get a database that no server knows. So is an
+// older schema: a command must not change it under a running server. The server or pleat migrate does both. Close the
+// store.
 func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
-	s, err := OpenStore(ctx, c, log)
+	if path, missing := MissingDatabase(c); missing {
+		const text = "there is no database %s; name the server's data folder with --data or its database with " +
+			"--database; for a new service, start pleat serve first, or run: pleat keys create --init"
+		return nil, fmt.Errorf(text, path)
+	}
+	s, err := openStore(ctx, c, log)
 	if err != nil {
 		return nil, err
 	}
 	version, err := s.Version(ctx)
 	switch latest := store.Latest(); {
 	case err != nil:
-	case version == 0 || version > latest:
-		_, _, err = Migrate(ctx, s)
+	case version == 0:
+		err = errors.New("the database has no tables yet; start pleat serve first, or run: pleat migrate")
 	case version < latest:
 		err = fmt.Errorf("the database is at schema %d, older than this pleat's %d; "+
 			"restart the server with this pleat, or run: pleat migrate", version, latest)
+	default:
+		err = refuseNewer(version)
 	}
 	if err != nil {
 		_ = s.Close() // the reason is err
 		return nil, err
 	}
 	return s, nil
+}
+
+// InitDatabase creates and migrates the database if it does not exist or has no schema. It changes no other database.
+func InitDatabase(ctx context.Context, c config.Config, log *slog.Logger) error {
+	s, err := OpenStore(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	version, err := s.Version(ctx)
+	if err == nil && version == 0 {
+		_, _, err = s.Migrate(ctx)
+	}
+	return errors.Join(err, s.Close())
 }
 
 // CreateKey makes an API key for a user, creates the user if needed, and returns the key. Only its hash is stored, so

@@ -206,7 +206,7 @@ func checkSandbox(c config.Config, log *slog.Logger) error {
 	case mode == sandbox.Required && has.Check() != nil:
 		return UsageError{fmt.Errorf("the sandbox of runners is required: %w", has.Check())}
 	case len(missing) > 0:
-		log.Warn("the sandbox of runners is not complete", "runners can", strings.Join(missing, "; "))
+		log.Warn("the sandbox of runners is not complete", "missing", strings.Join(missing, "; "))
 	}
 	return nil
 }

@@ -1,12 +1,16 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"pleat/internal/config"
 	"pleat/internal/sandbox"
 	"pleat/internal/seal"
+	"pleat/internal/store"
 )
 
 // LoadKeys returns the secret keys of the configuration: those of secret-key, those of secret-key-file, or the one in
@@ -25,6 +29,83 @@ func LoadKeys(c config.Config) (*seal.Ring, error) {
 		return nil, fmt.Errorf("the file %s of secret-key-file: %w", c.SecretFile, err)
 	}
 	return ring, nil
+}
+
+// loadKeys is LoadKeys for a node of a service. It does not generate a key for a database that was used with another.
+func loadKeys(c config.Config, known store.Service) (*seal.Ring, error) {
+	if len(known.Secrets) > 0 && c.SecretKey == "" && c.SecretFile == "" {
+		if _, err := os.Stat(c.GeneratedKeyFile()); errors.Is(err, os.ErrNotExist) {
+			const text = "the secret key of the database is missing: %s does not exist, and neither secret-key " +
+				"(PLEAT_SECRET_KEY) nor secret-key-file is set; restore the one with which the database was used; " +
+				"if it is lost, make one with openssl rand -hex 32, set it and run: pleat secrets adopt"
+			return nil, UsageError{fmt.Errorf(text, c.GeneratedKeyFile())}
+		}
+	}
+	return LoadKeys(c)
+}
+
+// keySource names where LoadKeys finds the secret keys.
+func keySource(c config.Config) string {
+	switch {
+	case c.SecretKey != "":
+		return "secret-key (PLEAT_SECRET_KEY)"
+	case c.SecretFile != "":
+		return "the file " + c.SecretFile + " of secret-key-file"
+	}
+	return "the file " + c.GeneratedKeyFile()
+}
+
+// checkKeys refuses secret keys that are not those of the service, with a UsageError: none of them is one of the node
+// that started last, or a stored secret needs one that is missing.
+func checkKeys(
+	ctx context.Context, c config.Config, s *store.Store, known store.Service, ring *seal.Ring,
+) error {
+	own := ring.Fingerprints()
+	switch {
+	case len(known.Secrets) == 0:
+		return nil
+	case !store.Overlap(known.Secrets, own):
+		const text = "%s has another secret key than the nodes of this database, which could not read its links and " +
+			"webhook secrets; set the same key on every node; to replace a key, follow the steps in " +
+			"docs/operations.md; if the old key is lost, run: pleat secrets adopt"
+		return UsageError{fmt.Errorf(text, keySource(c))}
+	case !slices.ContainsFunc(known.Secrets, func(f string) bool { return !slices.Contains(own, f) }):
+		return nil // no key was removed
+	}
+	n, err := s.CountSealed(ctx, ring.Opens)
+	if err == nil && n > 0 {
+		const text = "%s lacks a key with which secrets of %d webhook endpoints are encrypted; add it again and run: " +
+			"pleat secrets rotate; if the key is lost, run: pleat secrets adopt"
+		err = UsageError{fmt.Errorf(text, keySource(c), n)}
+	}
+	return err
+}
+
+// CheckSecrets refuses a configuration whose secret keys are not those of the database, with a UsageError. A database
+// that no node has used yet may get any. It generates no key and writes nothing.
+func CheckSecrets(ctx context.Context, c config.Config, s *store.Store) error {
+	known, err := s.Service(ctx)
+	if err != nil || len(known.Secrets) == 0 {
+		return err
+	}
+	ring, err := loadKeys(c, known)
+	if err != nil {
+		return err
+	}
+	return checkKeys(ctx, c, s, known, ring)
+}
+
+// AdoptSecrets makes the secret keys of the configuration those of the database, whichever it was used with. It returns
+// how many webhook endpoints have secrets that these keys cannot open.
+func AdoptSecrets(ctx context.Context, c config.Config, s *store.Store) (lost int, err error) {
+	ring, err := LoadKeys(c)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.ReplaceSecrets(ctx, ring.Fingerprints()); err != nil {
+		return 0, err
+	}
+	return s.CountSealed(ctx, ring.Opens)
 }
 
 // foreignSecrets are the variables of other programs that hold secrets which the process reads at its start: those of

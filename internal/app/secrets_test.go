@@ -1,6 +1,8 @@
 package app
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -70,6 +72,29 @@ func TestHideSecrets(t *testing.T) {
 	for _, name := range []string{"PLEAT_ADDR", "AWS_REGION"} {
 		if os.Getenv(name) != "hush" {
 			t.Errorf("%s is gone", name)
+		}
+	}
+}
+
+// A node whose first key the nodes before it do not have starts, but warns: they cannot read what it signs.
+func TestFirstKeyIsNew(t *testing.T) {
+	database, blobs := "sqlite:"+filepath.Join(t.TempDir(), "pleat.db"), t.TempDir()
+	old, changed := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+	for _, step := range []struct {
+		keys string
+		warn bool
+	}{
+		{old, false}, {changed + "," + old, true}, {old, false}, {old + "," + changed, false},
+		{changed + "," + old, false}, {changed, false},
+	} {
+		c := nodeConfig(t, database, blobs)
+		c.SecretKey = step.keys
+		var log bytes.Buffer
+		if err := startNode(c, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "the first secret key is new"); got != step.warn {
+			t.Errorf("%s: %s", step.keys[:8], log.String())
 		}
 	}
 }

@@ -31,16 +31,22 @@ type Options struct {
 // delivers webhooks in the same process, unless the configuration turns that off. It returns nil after an orderly end;
 // an error of one part ends the others and is returned.
 func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) error {
+	// First, so that a server that cannot listen changes nothing. Who connects waits until the server is ready.
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return listenError("--addr", c.Addr, err)
+	}
+	defer l.Close()
+	metrics, err := listenMetrics(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer metrics.close()
 	a, err := openServer(ctx, c, log)
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
-	if err != nil {
-		return listenError(c, err)
-	}
-	defer l.Close()
 	local := LocalURL(l.Addr())
 	public := c.PublicURL
 	if public == "" {
@@ -77,12 +83,21 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		group.Go(func() error { return deliverer.Run(ctx) })
 	}
 	group.Go(func() error { return s.Serve(ctx, l) })
+	group.Go(func() error { return metrics.serve(ctx, s.Endpoint()) })
 	log.Info("serving", "version", pleat.Version, "address", l.Addr().String(), "public", public,
 		"database", a.Store.Dialect(), "work", c.Work)
 	if opt.Ready != nil {
 		opt.Ready(a, local)
 	}
-	return group.Wait()
+	return ended(log, group.Wait())
+}
+
+// ended logs the orderly end of a process, and returns its error.
+func ended(log *slog.Logger, err error) error {
+	if err == nil {
+		log.Info("stopped")
+	}
+	return err
 }
 
 // newServer returns the HTTP server that listens at addr, with the page, the metrics of deliveries and the guard of
@@ -121,10 +136,15 @@ func (a *App) newServer(
 	})
 }
 
-// Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. The worker migrates an older
-// schema, as a server does. It needs no server to run, only the same database and artifacts.
+// Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. The worker checks and migrates
+// the database as a server does. It needs no server to run, only the same database and artifacts.
 func Work(ctx context.Context, c config.Config, log *slog.Logger) error {
-	a, err := open(ctx, c, log)
+	metrics, err := listenMetrics(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer metrics.close()
+	a, err := open(ctx, c, log, true)
 	if err != nil {
 		return err
 	}
@@ -133,17 +153,20 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return pool.Run(ctx) })
+	group.Go(func() error { return metrics.serve(ctx, a.workerEndpoint()) })
 	log.Info("working", "version", pleat.Version, "database", a.Store.Dialect(), "slots", c.Slots)
-	return pool.Run(ctx)
+	return ended(log, group.Wait())
 }
 
 // listenError returns an error that shows the address and the cause without the network's own words.
-func listenError(c config.Config, err error) error {
+func listenError(flag, address string, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		err = op.Err
 	}
-	return fmt.Errorf("cannot listen on %s: %w; choose another with --addr", c.Addr, err)
+	return fmt.Errorf("cannot listen on %s: %w; choose another with %s", address, err, flag)
 }
 
 // LocalURL returns the URL at which this machine reaches a listener; one that listens on all addresses is reached on

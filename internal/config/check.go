@@ -16,6 +16,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/sandbox"
 	"pleat/internal/seal"
+	"pleat/internal/store"
 	"pleat/internal/words"
 )
 
@@ -87,6 +88,10 @@ func (c *Config) checkStore() error {
 	if c.Data == "" {
 		return c.Errorf("data", "is empty; it must name a folder")
 	}
+	if c.Connections > 0 && c.Connections < store.MinConnections {
+		return c.Errorf("database-connections", "is %d; it must be 0, or %d or more", c.Connections,
+			store.MinConnections)
+	}
 	switch scheme, rest, _ := strings.Cut(c.Database, ":"); {
 	case c.Database == "":
 	case scheme == "sqlite" && rest != "":
@@ -101,6 +106,9 @@ func (c *Config) checkStore() error {
 func (c *Config) checkAddresses() error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return c.Errorf("addr", "is %q; it must be HOST:PORT", pleat.Clip(c.Addr))
+	}
+	if _, _, err := net.SplitHostPort(c.MetricsListen); c.MetricsListen != "" && err != nil {
+		return c.Errorf("metrics-listen", "is %q; it must be HOST:PORT", pleat.Clip(c.MetricsListen))
 	}
 	for _, u := range []struct {
 		key   string

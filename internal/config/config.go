@@ -29,9 +29,11 @@ import (
 // Config is everything that can be set. The method Settings documents each field and the values that it accepts. A zero
 // field means what the zero value means there, not the default: start from Default or Load.
 type Config struct {
-	// The state of a node. An empty Database is SQLite in the folder Data.
-	Data     string
-	Database string
+	// The state of a node. An empty Database is SQLite in the folder Data, and empty Blobs are a folder in it.
+	Data        string
+	Database    string
+	Blobs       string
+	Connections int // to the database; 0: chosen by the machine
 
 	// The HTTP server. With Work it runs jobs in its own process.
 	Addr          string
@@ -66,7 +68,6 @@ type Config struct {
 
 	// The worker and its engines. An empty path stands for a folder in Data, or for one of the default folders of
 	// runners; the methods in paths.go return the paths that apply. Threads and Memory are 0 for all that there is.
-	Blobs      string
 	Engines    []string
 	Slots      int
 	Threads    int
@@ -107,12 +108,16 @@ type Config struct {
 	MSAKeep     int // days; 0: forever
 	MSAShare    bool
 
-	// SecretKey is one key, or the new one and the old one during a replacement. Empty: the file SecretFile holds the
-	// key, and without such a file one in Data.
+	// SecretKey is one key, or two during a replacement, of which the first one signs and encrypts. Empty: the file
+	// SecretFile holds the key, and without such a file one in Data.
 	SecretKey  string
 	SecretFile string
+	Migrate    bool
 	LogLevel   string
 	LogFormat  string
+
+	// MetricsListen is a further address, for health and metrics; empty: none.
+	MetricsListen string
 
 	// The commands that call a server.
 	URL           string
@@ -127,7 +132,8 @@ type Config struct {
 // Default returns the configuration that applies where nothing is set.
 func Default() Config {
 	return Config{
-		Data: "pleat-data",
+		Data:    "pleat-data",
+		Migrate: true,
 
 		Addr:          "127.0.0.1:8080",
 		Quota:         30,

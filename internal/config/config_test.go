@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the generated pages of docs/ inst
 func allFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	AddFlags(f, Store, Server, Node, Engine, Client)
+	AddFlags(f, Store, Files, Server, Node, Engine, Client)
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +82,8 @@ func TestBadSettings(t *testing.T) {
 		{yaml: "quota: -1", want: "quota in FILE is -1; it must be 1 or more"},
 		{env: []string{"PLEAT_QOUTA=5"},
 			want: `unknown variable "PLEAT_QOUTA" in the environment; did you mean "PLEAT_QUOTA"?`},
+		{env: []string{"PLEAT_FOO=5"}, // the prefix makes it like no other
+			want: `unknown variable "PLEAT_FOO" in the environment; docs/configuration.md lists them`},
 		{env: []string{"PLEAT_QUOTA=x"}, want: `PLEAT_QUOTA is "x"; it must be a whole number`},
 		{env: []string{"PLEAT_WORK=maybe"}, want: `PLEAT_WORK is "maybe"; it must be true or false`},
 		{env: []string{"PLEAT_SECRET_KEY=short"}, want: "PLEAT_SECRET_KEY cannot be used: a secret key is 32 bytes"},
@@ -268,8 +270,9 @@ read its command lines.
 		group       Group
 		title, text string
 	}{
-		{Store, "Data", "Read by every command that opens the database: audit, doctor, keys, migrate, secrets, " +
-			"serve, worker."},
+		{Store, "Data", "Read by every command that opens the database: audit, doctor, fsck, keys, migrate, " +
+			"secrets, serve, worker."},
+		{Files, "Artifacts", "Read by `pleat serve`, `pleat worker`, `pleat doctor` and `pleat fsck`."},
 		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
 		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
 		{Server, "Server", "Read by `pleat serve`."},
@@ -356,5 +359,31 @@ func TestTrustedProxies(t *testing.T) {
 	got, err := c.TrustedProxies()
 	if want := "[10.1.2.3/32 10.2.0.0/16 10.3.0.0/16 2001:db8::1/128]"; fmt.Sprint(got) != want || err != nil {
 		t.Errorf("%v, %v; want %s", got, err, want)
+	}
+}
+
+// What asks for a log in JSON is found also where the settings cannot be read.
+func TestLogsJSON(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pleat.yaml")
+	if err := os.WriteFile(file, []byte("log-format: json\nunknown: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, env string
+		want      bool
+	}{
+		{"serve", "", false},
+		{"serve --log-format json", "", true},
+		{"serve --unknown --log-format=json --slots x", "", true},
+		{"serve", "PLEAT_LOG_FORMAT=json", true},
+		{"serve --log-format text", "PLEAT_LOG_FORMAT=json", false},
+		{"serve --config " + file, "", true},
+		{"serve", "PLEAT_CONFIG=" + file, true},
+		{"serve --log-format text", "PLEAT_CONFIG=" + file, false},
+		{"serve --config missing", "", false},
+	} {
+		if got := LogsJSON(strings.Fields(c.args), []string{c.env}); got != c.want {
+			t.Errorf("%s with %q: %v", c.args, c.env, got)
+		}
 	}
 }

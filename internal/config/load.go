@@ -56,6 +56,33 @@ func Load(flags *pflag.FlagSet, environ []string) (Config, error) {
 	return c, c.check()
 }
 
+// LogsJSON reports whether a command line, the environment or the configuration file asks for a log in JSON. It is for
+// errors that keep the settings from being read: what it cannot read, it ignores.
+func LogsJSON(args, environ []string) bool {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.Usage = func() {}
+	path, format := flags.String("config", "", ""), flags.String("log-format", "", "")
+	_ = flags.Parse(args)
+	for _, entry := range environ {
+		switch name, value, _ := strings.Cut(entry, "="); {
+		case name == "PLEAT_CONFIG" && *path == "":
+			*path = value
+		case name == (Setting{Key: "log-format"}).Variable() && *format == "":
+			*format = value
+		}
+	}
+	if *format == "" && *path != "" {
+		var file struct {
+			Format string `yaml:"log-format"`
+		}
+		text, _ := os.ReadFile(*path)
+		_ = yaml.Unmarshal(text, &file)
+		*format = file.Format
+	}
+	return *format == "json"
+}
+
 // readFlags returns the flags that were given on the command line.
 func readFlags(flags *pflag.FlagSet) source {
 	values := map[string]any{}
@@ -108,7 +135,7 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		switch i := slices.Index(names, name); {
-		case !strings.HasPrefix(name, "PLEAT_") || isForeign(name):
+		case !strings.HasPrefix(name, envPrefix) || isForeign(name):
 		case name == "PLEAT_CONFIG":
 			path = value
 		case i < 0:
@@ -140,9 +167,21 @@ func namesOf(settings []Setting, name func(Setting) string) []string {
 	return out
 }
 
+// envPrefix is what the name of every environment variable begins with.
+const envPrefix = "PLEAT_"
+
 // unknownName refuses a name that no setting has, and suggests the nearest one.
 func unknownName(what, got, where string, names []string) error {
-	if n := pleat.Nearest(got, names); n != "" {
+	prefix := "" // that all variables share: it makes none of them more alike
+	if strings.HasPrefix(got, envPrefix) {
+		prefix = envPrefix
+	}
+	var rest []string
+	for _, n := range names {
+		rest = append(rest, strings.TrimPrefix(n, prefix))
+	}
+	if n := pleat.Nearest(strings.TrimPrefix(got, prefix), rest); n != "" {
+		n = prefix + n
 		return fmt.Errorf("unknown %s %q in %s; did you mean %q?", what, pleat.Clip(got), where, n)
 	}
 	return fmt.Errorf("unknown %s %q in %s; docs/configuration.md lists them", what, pleat.Clip(got), where)

@@ -18,6 +18,7 @@ type Group string
 // The groups of settings.
 const (
 	Store  Group = "store"  // commands that open the database
+	Files  Group = "files"  // commands that open the artifact store
 	Node   Group = "node"   // serve and worker
 	Engine Group = "engine" // serve, worker and engines
 	Server Group = "server" // serve
@@ -68,7 +69,7 @@ func (s Setting) secret(kind secrecy) Setting { s.secrecy = kind; return s }
 
 // Variable returns the name of the setting's environment variable.
 func (s Setting) Variable() string {
-	return "PLEAT_" + strings.ToUpper(strings.ReplaceAll(s.Key, "-", "_"))
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, "-", "_"))
 }
 
 // HasFlag reports whether the setting has a flag.

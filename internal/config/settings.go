@@ -1,6 +1,11 @@
 package config
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"pleat/internal/store"
+)
 
 // Settings returns every setting, bound to the fields of c, in the order of the documentation. docs/configuration.md,
 // the help of the commands and the environment variables are generated from it, so a new setting is one entry here, one
@@ -8,6 +13,7 @@ import "slices"
 func (c *Config) Settings() []Setting {
 	return slices.Concat(
 		inGroup(Store, c.storeSettings()),
+		inGroup(Files, c.fileSettings()),
 		inGroup(Server, c.serverSettings(), c.webhookSettings()),
 		inGroup(Node, c.workerSettings()),
 		inGroup(Engine, c.engineSettings()),
@@ -33,6 +39,20 @@ func (c *Config) storeSettings() []Setting {
 				"unless another setting places them elsewhere"),
 		setting("database", &c.Database,
 			"sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; empty: SQLite in the data folder").
+			secret(secretInURL),
+		setting("database-connections", &c.Connections,
+			"connections to PostgreSQL that this process opens at most, "+
+				fmt.Sprintf("%d or more; ", store.MinConnections)+
+				"0: four for each core, at least 16, and five for claims and wake-ups").between(0, 10_000, ""),
+	}
+}
+
+// fileSettings are those of the commands that open the artifact store.
+func (c *Config) fileSettings() []Setting {
+	return []Setting{
+		setting("blobs", &c.Blobs,
+			"where artifacts are stored: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials "+
+				"in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: the folder blobs in the data folder").
 			secret(secretInURL),
 	}
 }
@@ -119,10 +139,6 @@ func (c *Config) webhookSettings() []Setting {
 // workerSettings are those of what a node executes.
 func (c *Config) workerSettings() []Setting {
 	return []Setting{
-		setting("blobs", &c.Blobs,
-			"where artifacts are stored: a folder, or s3://BUCKET/PREFIX?endpoint=URL with the credentials "+
-				"in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; empty: the folder blobs in the data folder").
-			secret(secretInURL),
 		setting("engines", &c.Engines,
 			"engines of this process, separated by commas: mini folds, calvados simulates, "+
 				"analyst answers questions, null predicts nothing and is for tests of the service; "+
@@ -251,14 +267,20 @@ func (c *Config) nodeSettings() []Setting {
 	return []Setting{
 		setting("secret-key", &c.SecretKey,
 			"master key from which signatures and the encryption of stored secrets derive: "+
-				"32 bytes as 64 hexadecimal digits or in base64; to replace a key, the new key and the old one, "+
-				"separated by a comma; "+
+				"32 bytes as 64 hexadecimal digits or in base64; while a key is replaced, two separated by a comma, "+
+				"of which the first signs and encrypts; "+
 				"empty: the file secret-key-file holds it. "+
 				"Every node of a service needs the same").
 			secret(secretNoFlag),
 		setting("secret-key-file", &c.SecretFile,
 			"file that holds the secret key in the same form, such as a credential of systemd or a mounted secret; "+
 				"empty: secret.key in the data folder, which is generated once"),
+		setting("migrate", &c.Migrate,
+			"whether the process creates or migrates the database when it starts; "+
+				"false: it refuses to start with an older database, which pleat migrate brings up to date"),
+		setting("metrics-listen", &c.MetricsListen,
+			"further address to listen on, with /healthz, /readyz and /metrics alone, such as 127.0.0.1:9090; "+
+				"/metrics there requires metrics-token if that is set, and nothing otherwise; empty: none"),
 		setting("log-level", &c.LogLevel, "debug, info, warn or error"),
 		setting("log-format", &c.LogFormat, "text or json"),
 	}

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pleat/internal/config"
+	"pleat/internal/telemetry"
+)
+
+// metricsListener listens on the address for health and metrics; the zero value listens on none.
+type metricsListener struct{ net.Listener }
+
+// listenMetrics opens the address for health and metrics, if one is set. The caller closes it.
+func listenMetrics(ctx context.Context, c config.Config, log *slog.Logger) (metricsListener, error) {
+	if c.MetricsListen == "" {
+		return metricsListener{}, nil
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.MetricsListen)
+	if err != nil {
+		return metricsListener{}, listenError("--metrics-listen", c.MetricsListen, err)
+	}
+	log.Info("health and metrics are served", "address", l.Addr().String())
+	return metricsListener{l}, nil
+}
+
+// close closes the listener, if there is one.
+func (l metricsListener) close() {
+	if l.Listener != nil {
+		_ = l.Close()
+	}
+}
+
+// serve serves an endpoint until ctx ends, if there is a listener.
+func (l metricsListener) serve(ctx context.Context, e *telemetry.Endpoint) error {
+	if l.Listener == nil {
+		return nil
+	}
+	return e.Serve(ctx, l.Listener)
+}
+
+// workerEndpoint returns what serves health and metrics of a process without an HTTP server.
+func (a *App) workerEndpoint() *telemetry.Endpoint {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(telemetry.Process(a.Store, a.blobs)...)
+	return &telemetry.Endpoint{
+		Health:  &telemetry.Health{Store: a.Store, Blobs: a.blobs},
+		Metrics: registry,
+		Token:   a.cfg.Metrics,
+		Log:     a.log,
+	}
+}
