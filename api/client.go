@@ -98,6 +98,11 @@ func (c *Client) Results(ctx context.Context, job string) (Results, error) {
 	return do[Results](ctx, c, get(jobPath(job, "/results"), nil))
 }
 
+// RunResults is Results for any run of a job of the caller's.
+func (c *Client) RunResults(ctx context.Context, job, run string) (Results, error) {
+	return do[Results](ctx, c, get(jobPath(job, "/results"), url.Values{"jobRunId": {run}}))
+}
+
 // Job returns a job with its progress and runs.
 func (c *Client) Job(ctx context.Context, job string) (JobView, error) {
 	return do[JobView](ctx, c, get(jobPath(job, ""), nil))

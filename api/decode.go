@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -24,10 +25,38 @@ const MaxBody = 10_000_000
 type DecodeError struct {
 	Field   string // path of the value at fault, such as sequences[0].proteinChain; empty: the document as a whole
 	Message string // one sentence for the caller
+
+	// Unreadable says that the document cannot be read any further, because it is not JSON or nested too deeply. The
+	// fault is in no field.
+	Unreadable bool
 }
 
 // Error returns the message.
 func (e *DecodeError) Error() string { return e.Message }
+
+// DecodeErrors are the faults of a document, at most maxFaults. As an error it reads like its first fault; errors.As
+// finds the first fault too.
+type DecodeErrors []*DecodeError
+
+// maxFaults is the most faults that Decode looks for.
+const maxFaults = 100
+
+// Error returns the message of the first fault.
+func (e DecodeErrors) Error() string { return e[0].Message }
+
+// Unwrap returns the faults.
+func (e DecodeErrors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i := range e {
+		all[i] = e[i]
+	}
+	return all
+}
+
+// broken returns an error for a document that cannot be read.
+func broken(format string, args ...any) error {
+	return &DecodeError{Message: fmt.Sprintf(format, args...), Unreadable: true}
+}
 
 // refuse returns an error for the value at p; nil is the document as a whole.
 func refuse(p *location, format string, args ...any) error {
@@ -35,28 +64,55 @@ func refuse(p *location, format string, args ...any) error {
 }
 
 // Decode reads one JSON document into v, a pointer, and accepts nothing ambiguous: unknown fields, duplicate keys,
-// numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than MaxDepth are errors of type
-// *DecodeError, with the path of the value. Keys are matched exactly. Null leaves a field unchanged. Fields of type
-// json.RawMessage are copied as they are. The maxItems tag of a field limits its slice.
+// numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than MaxDepth are faults, each
+// with the path of the value. The error is of type DecodeErrors: all faults, or the one that makes the document
+// unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type json.RawMessage are copied as
+// they are. The maxItems tag of a field limits its slice.
 //
 // encoding/json accepts all of these, and its errors name Go's fields and byte offsets.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
 
 // DecodeAs is Decode for a document that is not a request. what names it in messages, such as "the file".
 func DecodeAs(what string, data []byte, v any) error {
-	if at := badUTF8(data); at >= 0 {
-		return refuse(nil, "%s is not valid UTF-8: byte %d", what, at+1)
-	}
 	d := &decoder{root: &location{name: what}, data: data}
-	if d.space(); d.at == len(data) {
-		return refuse(nil, "%s is empty; it must be %s", what, shape(v))
+	if err := d.note(d.document(what, v)); err != nil {
+		var last *DecodeError
+		if errors.As(err, &last); last.Unreadable { // what was read before may be part of something else
+			d.faults = nil
+		}
+		d.faults = append(d.faults, last)
 	}
-	if err := d.value(reflect.ValueOf(v).Elem(), d.root, 0, 0); err != nil {
+	if len(d.faults) == 0 {
+		return nil
+	}
+	return d.faults
+}
+
+// document reads the whole document into v.
+func (d *decoder) document(what string, v any) error {
+	if at := badUTF8(d.data); at >= 0 {
+		return broken("%s is not valid UTF-8: byte %d", what, at+1)
+	}
+	if d.space(); d.at == len(d.data) {
+		return broken("%s is empty; it must be %s", what, shape(v))
+	}
+	if err := d.note(d.value(reflect.ValueOf(v).Elem(), d.root, 0, 0)); err != nil {
 		return err
 	}
-	if d.space(); d.at < len(data) {
-		return refuse(nil, "%s has data after its JSON document, at byte %d", what, d.at+1)
+	if d.space(); d.at < len(d.data) {
+		return broken("%s has data after its JSON document, at byte %d", what, d.at+1)
 	}
+	return nil
+}
+
+// note records the fault of a value that was read, so that the values after it are read too. It returns an error if
+// the document is unreadable or has enough faults; nil for nil.
+func (d *decoder) note(err error) error {
+	var fault *DecodeError
+	if !errors.As(err, &fault) || fault.Unreadable || len(d.faults) == maxFaults-1 {
+		return err
+	}
+	d.faults = append(d.faults, fault)
 	return nil
 }
 
@@ -242,25 +298,35 @@ func (d *decoder) free(v reflect.Value, p *location, depth int) error {
 func (d *decoder) object(v reflect.Value, p *location, depth int) error {
 	fields := fieldsOf(v.Type())
 	seen := make([]bool, len(fields.all))
+	before := len(d.faults)
 	err := d.entries(p, depth, func(key string) error {
 		i, ok := fields.at[key]
-		if !ok {
-			return unknown(key, p, fields)
-		}
-		if seen[i] {
-			return refuse(&location{up: p, name: key}, "duplicate key %q in %s", words.Clip(key), p)
+		at := &location{up: p, name: key}
+		switch {
+		case !ok:
+			return d.instead(at, depth, unknown(key, p, fields))
+		case seen[i]:
+			return d.instead(at, depth, refuse(at, "duplicate key %q in %s", words.Clip(key), p))
 		}
 		seen[i] = true
 		f := fields.all[i]
-		return d.value(v.FieldByIndex(f.index), &location{up: p, name: f.name}, depth+1, f.most)
+		return d.note(d.value(v.FieldByIndex(f.index), at, depth+1, f.most))
 	})
-	if err != nil {
+	if err != nil || len(d.faults) > before { // what a field lacks may be in the one with the fault
 		return err
 	}
 	if c, ok := v.Addr().Interface().(interface{ check(p *location) error }); ok {
 		return c.check(p)
 	}
 	return nil
+}
+
+// instead reads over a value that has no place, and records its fault.
+func (d *decoder) instead(p *location, depth int, fault error) error {
+	if err := d.skip(p, depth+1); err != nil {
+		return err
+	}
+	return d.note(fault)
 }
 
 // unknown returns the error for a key that the object must not have. It suggests the nearest field, or lists all of
@@ -282,12 +348,13 @@ func (d *decoder) mapping(v reflect.Value, p *location, depth int) error {
 	m := reflect.MakeMap(v.Type())
 	err := d.entries(p, depth, func(key string) error {
 		k := reflect.ValueOf(key).Convert(v.Type().Key())
+		at := &location{up: p, name: key}
 		if m.MapIndex(k).IsValid() {
-			return refuse(&location{up: p, name: key}, "duplicate key %q in %s", words.Clip(key), p)
+			return d.instead(at, depth, refuse(at, "duplicate key %q in %s", words.Clip(key), p))
 		}
 		e := reflect.New(v.Type().Elem()).Elem()
-		if err := d.value(e, &location{up: p, name: key}, depth+1, 0); err != nil {
-			return err
+		if err := d.value(e, at, depth+1, 0); err != nil {
+			return d.note(err)
 		}
 		m.SetMapIndex(k, e)
 		return nil
@@ -308,10 +375,10 @@ func (d *decoder) array(v reflect.Value, p *location, depth, most int) error {
 			if err := d.literal("null"); err != nil {
 				return err
 			}
-			return refuse(at, "%s is null; it must have a value", at)
+			return d.note(refuse(at, "%s is null; it must have a value", at))
 		}
 		e := reflect.New(v.Type().Elem()).Elem()
-		if err := d.value(e, at, depth+1, 0); err != nil {
+		if err := d.note(d.value(e, at, depth+1, 0)); err != nil {
 			return err
 		}
 		out = reflect.Append(out, e)

@@ -228,9 +228,18 @@ type Validation struct {
 	MaxTokens  int             `json:"maxTokens" doc:"The most tokens that the model folds in one structure; 0: not stated."`
 	Memory     int64           `json:"expectedMemoryBytes" doc:"Expected peak memory, in bytes."`
 	Seconds    float64         `json:"expectedSeconds" doc:"Expected core-seconds, without waiting and without alignments."`
+	Cached     *CachedRun      `json:"cached" doc:"The caller's newest completed run of the same request, if the request names its seed; null: there is none."`
 	Remaining  int             `json:"quotaRemaining" doc:"Jobs and runs that the caller may still create today."`
 	Confidence string          `json:"confidence" doc:"What the model's confidence scores mean."`
 	Notice     string          `json:"notice" doc:"What to know before you rely on the model."`
+}
+
+// CachedRun is an earlier run of the same model, input, parameters and seed. A new job would show its results again,
+// unless the model or the alignments have changed since, and count against the quota.
+type CachedRun struct {
+	JobID     string `json:"jobId" format:"uuid"`
+	JobRunID  string `json:"jobRunId" format:"uuid"`
+	CreatedAt Time   `json:"createdAt" doc:"When the results were ready."`
 }
 
 // ValidatedItem is an item of a job after validation.

@@ -64,6 +64,8 @@ type decoder struct {
 	root *location // names the document
 	data []byte
 	at   int
+
+	faults DecodeErrors // of the values that were read so far
 }
 
 // space moves the cursor past white space; RFC 8259, section 2.
@@ -89,10 +91,10 @@ func (d *decoder) peek() byte {
 // broken returns the error for text that is not JSON at the cursor.
 func (d *decoder) broken() error {
 	if d.at >= len(d.data) {
-		return refuse(nil, "%s is not JSON: it ends too early, after byte %d", d.root, len(d.data))
+		return broken("%s is not JSON: it ends too early, after byte %d", d.root, len(d.data))
 	}
 	r, _ := utf8.DecodeRune(d.data[d.at:])
-	return refuse(nil, "%s is not JSON: unexpected %q at byte %d", d.root, r, d.at+1)
+	return broken("%s is not JSON: unexpected %q at byte %d", d.root, r, d.at+1)
 }
 
 // literal reads one of true, false and null.
@@ -109,7 +111,7 @@ func (d *decoder) literal(s string) error {
 // entries reads an object. It calls fn for every key, with the cursor before the value.
 func (d *decoder) entries(p *location, depth int, fn func(key string) error) error {
 	if depth >= MaxDepth {
-		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
+		return broken("%s is nested more than %d levels deep", p, MaxDepth)
 	}
 	d.at++ // {
 	if d.peek() == '}' {
@@ -146,7 +148,7 @@ func (d *decoder) entries(p *location, depth int, fn func(key string) error) err
 // elements reads an array. It calls fn for every element, with the cursor before it.
 func (d *decoder) elements(p *location, depth int, fn func(i int) error) error {
 	if depth >= MaxDepth {
-		return refuse(p, "%s is nested more than %d levels deep", p, MaxDepth)
+		return broken("%s is nested more than %d levels deep", p, MaxDepth)
 	}
 	d.at++ // [
 	if d.peek() == ']' {
@@ -175,11 +177,12 @@ func (d *decoder) skip(p *location, depth int) error {
 	case '{':
 		seen := map[string]bool{}
 		return d.entries(p, depth, func(key string) error {
+			at := &location{up: p, name: key}
 			if seen[key] {
-				return refuse(&location{up: p, name: key}, "duplicate key %q in %s", words.Clip(key), p)
+				return d.instead(at, depth, refuse(at, "duplicate key %q in %s", words.Clip(key), p))
 			}
 			seen[key] = true
-			return d.skip(&location{up: p, name: key}, depth+1)
+			return d.skip(at, depth+1)
 		})
 	case '[':
 		return d.elements(p, depth, func(i int) error { return d.skip(&location{up: p, index: i}, depth+1) })
@@ -314,7 +317,7 @@ func (d *decoder) unicode() (rune, error) {
 			return (high-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
 		}
 	}
-	return 0, refuse(nil, "%s has half of a surrogate pair at byte %d", d.root, at)
+	return 0, broken("%s has half of a surrogate pair at byte %d", d.root, at)
 }
 
 // hex4 reads the u of an escape and its four hexadecimal digits.

@@ -30,15 +30,16 @@ type JobsFilter struct {
 // JobView is the response of GET /v1/jobs/{id}: all about a job but its files.
 type JobView struct {
 	Job         JobDetail      `json:"job"`
-	Run         Run            `json:"run" doc:"The latest run."`
+	Run         Run            `json:"run" doc:"The run that jobRunId names; absent: the latest."`
 	Runs        []Run          `json:"runs" doc:"All runs, newest first, at most 200."`
 	Progress    RunProgress    `json:"progress"`
+	Waiting     *Waiting       `json:"waiting" doc:"Why the run waits; null if it does not wait."`
 	Sequences   []ViewSequence `json:"sequences"`
 	Constraints *Constraints   `json:"constraints"`
-	Predictions []ScoredChains `json:"predictions" doc:"Scores of the latest run, one per structure."`
+	Predictions []ScoredChains `json:"predictions" doc:"Scores of the run, one per structure."`
 	Workflows   []LinkedItem   `json:"workflows" doc:"Workflows about this job, at most 200; readers who are not the owner see the public ones."`
 	Deliveries  []LinkedItem   `json:"deliveries" doc:"Webhook deliveries of this job; only its owner sees them."`
-	Params      map[string]any `json:"params" doc:"Model and parameters of the latest run, as given."`
+	Params      map[string]any `json:"params" doc:"Model and parameters of the run, as given."`
 	Links       JobLinks       `json:"links"`
 }
 
@@ -62,6 +63,10 @@ type Run struct {
 	Method     string             `json:"method"`
 	Engine     string             `json:"engine" doc:"Name and version of the engine; empty until a worker has started the run."`
 	Seed       string             `json:"seed"`
+	MeanPLDDT  *float64           `json:"meanPLLDT" doc:"Of the first structure, like the two scores that follow; null before the run has completed, and if the model gives none."`
+	PTM        *float64           `json:"ptm_score"`
+	IPTM       *float64           `json:"iptm_score"`
+	Cached     bool               `json:"cached" doc:"Whether its results are those of an earlier run with the same input, parameters and seed."`
 	CreatedAt  Time               `json:"createdAt"`
 	StartedAt  *Time              `json:"startedAt"`
 	FinishedAt *Time              `json:"finishedAt"`
@@ -83,6 +88,14 @@ type RunProgress struct {
 	Done          int    `json:"done"`
 	Total         int    `json:"total" doc:"0: not known."`
 	QueuePosition *int   `json:"queuePosition" doc:"Position in the queue, 1 for the next run; null if the run does not wait."`
+}
+
+// Waiting says why a run waits.
+type Waiting struct {
+	Class         *string `json:"class" doc:"The class of workers that it waits for; null: this service has no classes."`
+	Reason        string  `json:"reason" example:"3 runs are before it in the queue of mini"`
+	Since         Time    `json:"since" doc:"When it was created, or its last attempt ended."`
+	ExpectedStart *Time   `json:"expected_start" doc:"When it is tried again after an attempt that failed; null: not known."`
 }
 
 // ViewSequence is one item of a job.
@@ -201,6 +214,7 @@ type Model struct {
 	Memory     Cost        `json:"memory" doc:"Expected bytes for n tokens."`
 	Speed      Cost        `json:"speed" doc:"Expected core-seconds for n tokens; of dynamics, for each nanosecond; all 0: not known."`
 	Room       int64       `json:"room" doc:"Memory that one structure may use where the model runs, in bytes; 0: not known."`
+	Workers    int         `json:"workers" doc:"Live workers that run the model; 0: jobs are accepted and wait for one."`
 	Confidence string      `json:"confidence"`
 	Notice     string      `json:"notice"`
 	Citations  []Citation  `json:"citations"`
@@ -264,7 +278,7 @@ type Key struct {
 type CreateKey struct {
 	Label     string   `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
 	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of this request."`
-	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When it ends, such as 2027-01-31T00:00:00Z; absent: with the key of this request."`
+	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When it ends: a time such as 2027-01-31T00:00:00Z, or a date, its last day; absent: with the key of this request."`
 }
 
 // NewKey is the answer to CreateKey: the one time that the key is shown.

@@ -17,7 +17,7 @@ const (
 // CreateWorkflow is the body of POST /v1/workflows.
 type CreateWorkflow struct {
 	WorkflowName string          `json:"workflow_name" doc:"qna_v1: a question about a structure; md: a simulation of its dynamics. Aliases: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
-	Name         string          `json:"name" doc:"Name of the workflow." minLength:"1" maxLength:"255" example:"What binds here?"`
+	Name         string          `json:"name,omitempty" doc:"Name of the workflow; absent: the question, or what is simulated." maxLength:"255" example:"What binds here?"`
 	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are kept."`
 	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: create the workflow without running it; POST /v1/workflows/execute runs it." enum:"draft"`
 }
@@ -38,6 +38,7 @@ type Workflow struct {
 	Stage     string          `json:"stage" doc:"What the task is doing now; empty if it is not known."`
 	Done      int             `json:"done"`
 	Total     int             `json:"total" doc:"0: not known."`
+	Waiting   *Waiting        `json:"waiting" doc:"Why the task waits; null if it does not wait."`
 }
 
 // WorkflowTask is a workflow's task with its result.

@@ -254,44 +254,11 @@ func (f *fields) failUnknown(name, hint string) {
 // clip shortens a value for a message.
 func clip(raw json.RawMessage) string { return pleat.Clip(string(raw)) }
 
-// speller finds the known names of which others are misspellings.
-type speller struct {
-	known []string // as they are spelt
-	bare  []string // in lower case without underscores
-
-	// compared counts the edit distances that were computed, which take most of the time.
-	compared int
-}
-
-// speller returns one of the names that were read so far.
-func (f *fields) speller() *speller {
-	s := &speller{known: f.known}
-	for _, k := range f.known {
-		s.bare = append(s.bare, bareName(k))
-	}
-	return s
-}
-
-// bareName returns a name in lower case without underscores.
-func bareName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
-
-// misspells returns the known name of which a name is a misspelling: another case, one or two wrong letters, or two
-// swapped ones. It returns "" if there is none.
-func (s *speller) misspells(name string) string {
-	got := bareName(name)
-	for i, want := range s.bare {
-		most := 2
-		if len(want) < 8 {
-			most = 1
-		}
-		if len(want) < 4 {
-			most = 0
-		}
-		if len(got) > len(want)+most || len(want) > len(got)+most {
-			continue
-		}
-		if s.compared++; words.Distance(got, want) <= most {
-			return s.known[i]
+// misspells returns the name that was read so far of which a name is a misspelling; "" if there is none.
+func (f *fields) misspells(name string) string {
+	for _, known := range f.known {
+		if words.Misspells(name, known) {
+			return known
 		}
 	}
 	return ""

@@ -17,11 +17,13 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // SourceKind is the origin of a workflow's structure.
@@ -50,6 +52,9 @@ type StructureSource struct {
 	Structure FileRef       // of library and upload
 	PAE       FileRef       // of upload
 	ID        string        // of pdb and uniprot, in upper case
+
+	// Name is what whoever resolved the source calls it: the job, the sequence or the file; empty: not known.
+	Name string
 }
 
 // Stored reports whether the structure is one that a user has on this service.
@@ -131,6 +136,25 @@ const (
 
 // inputPath is the path of a workflow's input in a request.
 const inputPath = "workflow_input"
+
+// Name returns the name of a workflow that was given none: the question, or what is simulated.
+func (p *Plan) Name() string {
+	if p.QnA != nil {
+		if question := strings.Join(strings.Fields(p.QnA.Question), " "); question != "" {
+			return words.Shorten(question, pleat.MaxName)
+		}
+	}
+	return nameOf(p.Kind, cmp.Or(p.Source.Name, p.Source.ID, "a disordered chain"))
+}
+
+// nameOf returns the name of a workflow of a kind about what has a name.
+func nameOf(kind pleat.TaskKind, about string) string {
+	what := "Question about "
+	if kind == pleat.TaskMD {
+		what = "Dynamics of "
+	}
+	return words.Shorten(what+about, pleat.MaxName)
+}
 
 // Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm). Keys are read in
 // snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields

@@ -3,7 +3,6 @@ package flow
 import (
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
 
 	"pleat"
 )
@@ -11,7 +10,7 @@ import (
 // Fold is the source of a follow-up.
 type Fold struct {
 	Ref   pleat.FoldRef
-	Name  string
+	Name  string // of what the follow-up is about
 	Owner pleat.UserID
 }
 
@@ -46,7 +45,7 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 	}
 	_, kind, _ := pleat.WorkflowAlias(alias)
 	f := open(settingsOf(settings), path)
-	out := Follow{Plan: Plan{Alias: alias}}
+	out := Follow{Name: nameOf(kind, fold.Name), Plan: Plan{Alias: alias}}
 	input := map[string]any{
 		"source_job_id":      fold.Ref.Job,
 		"source_job_run_id":  fold.Ref.Run,
@@ -56,7 +55,6 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 	if kind == pleat.TaskQnA {
 		question := f.string("initial_question", MaxQuestion)
 		input["targetSource"], input["question"], out.Plan.Draft = SourceFold, question, question == ""
-		out.Name = clipName("Question about " + fold.Name)
 		if w := f.raw("webhooks"); w != nil {
 			input["webhooks"] = w
 		}
@@ -77,7 +75,6 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 		if f.raw("preset") == nil {
 			input["preset"] = PresetGo
 		}
-		out.Name = clipName("Dynamics of " + fold.Name)
 	}
 	var err error
 	if out.Input, err = json.Marshal(input); err != nil {
@@ -117,12 +114,4 @@ func FirstProtein(all []pleat.Sequence) (pleat.Sequence, bool) {
 		return pleat.Sequence{}, false
 	}
 	return all[i], true
-}
-
-// clipName shortens a name to the largest number of characters that a workflow's may have.
-func clipName(s string) string {
-	if utf8.RuneCountInString(s) > pleat.MaxName {
-		return string([]rune(s)[:pleat.MaxName])
-	}
-	return s
 }

@@ -23,7 +23,7 @@ const (
 var presets = []string{PresetGo, PresetIDR, PresetAllAtom}
 
 // aminoAcids are the one-letter codes of the residues that the engines can simulate.
-const aminoAcids = "ACDEFGHIKLMNPQRSTVWY"
+var aminoAcids = pleat.KnownLetters(pleat.Protein)
 
 // commonMisnomers maps names that other programs give to fields of md to our names. They are refused with a hint,
 // because a setting under such a name would be ignored.
@@ -71,9 +71,8 @@ func readMD(f *fields, p *Plan) {
 	checkSource(f, p)
 	readEngine(f, p)
 	checkPhysics(f, m)
-	spelling := f.speller()
 	for _, name := range f.unknown() {
-		if hint := cmp.Or(commonMisnomers[strings.ToLower(name)], spelling.misspells(name)); hint != "" {
+		if hint := cmp.Or(commonMisnomers[strings.ToLower(name)], f.misspells(name)); hint != "" {
 			f.failUnknown(name, hint)
 		}
 	}
@@ -86,10 +85,10 @@ func readMD(f *fields, p *Plan) {
 // readSequence reads the one-letter codes of a protein in upper case without white space.
 func readSequence(f *fields) string {
 	s := strings.ToUpper(strings.Join(strings.Fields(f.string("sequence", 100_000)), ""))
-	for i := range len(s) {
-		if strings.IndexByte(aminoAcids, s[i]) < 0 {
-			f.fail(f.pathOf("sequence"), ": %q at position %d; dynamics knows the letters %s", s[i:i+1], i+1,
-				aminoAcids)
+	for i, r := range []rune(s) {
+		if !strings.ContainsRune(aminoAcids, r) {
+			f.fail(f.pathOf("sequence"), ", residue %d: %s; dynamics knows the letters %s", i+1,
+				pleat.NotALetter(pleat.Protein, r), aminoAcids)
 			break
 		}
 	}
@@ -158,6 +157,9 @@ func checkSource(f *fields, p *Plan) {
 	case PresetIDR:
 		if files {
 			f.fail(f.pathOf("files"), " would be ignored: preset %s starts from a sequence", PresetIDR)
+		}
+		if p.MD.Sequence != "" && p.Source.Kind == SourceFold {
+			f.fail(f.pathOf("sequence"), " would be ignored: the fold job has the sequence; leave one of them out")
 		}
 		if p.MD.Sequence == "" && p.Source.Kind == SourceNone {
 			f.fail(f.pathOf("sequence"), " is required for preset %s", PresetIDR)
@@ -241,9 +243,8 @@ func readPressure(c *fields, preset string) {
 
 // refuseIgnored reports every unknown field of c, which the engine would ignore.
 func refuseIgnored(c *fields, preset string) {
-	spelling := c.speller()
 	for _, name := range c.unknown() {
-		if hint := spelling.misspells(name); hint != "" {
+		if hint := c.misspells(name); hint != "" {
 			c.failUnknown(name, hint)
 		} else {
 			c.fail(c.pathOf(pleat.Clip(name)), " would be ignored: preset %s has no such setting", preset)

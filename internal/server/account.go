@@ -27,8 +27,9 @@ func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
 	}, err
 }
 
-// listModels is GET /v1/models, for everyone: the models that the running workers can execute, with their limits,
-// parameters and expected cost. A model without a running worker is not listed, even if its engine is installed.
+// listModels is GET /v1/models, for everyone: the models that workers can execute, with their limits, parameters and
+// expected cost, and how many live workers each has. A model whose workers are all away is listed, since jobs for it
+// are accepted; one that no worker ran within the last week is not, even if its engine is installed.
 func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], error) {
 	out := api.List[api.Model]{Data: []api.Model{}}
 	list, err := s.resolver.Models(ctx)
@@ -68,12 +69,10 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 		}
 	}
 	if in.ExpiresAt != nil { // an empty text is no time: a key without an end must not come from a mistake
-		var at api.Time
-		if err := at.UnmarshalText([]byte(*in.ExpiresAt)); err != nil {
-			return api.NewKey{}, pleat.InvalidField("expiresAt",
-				" is %q; it must be a time such as 2027-01-31T00:00:00Z", pleat.Clip(*in.ExpiresAt))
+		var err error
+		if n.ExpiresAt, err = pleat.ParseEnd("expiresAt", *in.ExpiresAt); err != nil {
+			return api.NewKey{}, err
 		}
-		n.ExpiresAt = at.Time
 	}
 	k, err := s.store.CreateKey(ctx, c.actor(), n)
 	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/words"
 )
 
 // artifact is GET /v1/artifacts/{id}/{name}, for everyone who has the signed link; credentials are not read. Every
@@ -40,7 +42,7 @@ func (s *Server) artifact(ctx context.Context, c *call) error {
 	} else {
 		h.Set("Cache-Control", "private, max-age=300, must-revalidate")
 	}
-	return s.file(ctx, c, &a, a.Name)
+	return s.file(ctx, c, &a, downloadName(head.Name, a.Name))
 }
 
 // checkLink checks the signature, the expiry and the epoch of a link. The epoch is a counter of the job that making it
@@ -65,10 +67,19 @@ func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) 
 	return nil
 }
 
-// archive is GET /v1/jobs/{id}/archive.zip, for readers of the job: the archive that the latest run made of its files.
+// downloadName returns the name under which a file of a job or workflow is saved: it begins with the name of the job.
+func downloadName(job, file string) string {
+	name := words.Slug(job, 80)
+	if name == "" || strings.HasPrefix(file, name+"-") || strings.HasPrefix(file, name+".") {
+		return file
+	}
+	return name + "-" + file
+}
+
+// archive is GET /v1/jobs/{id}/archive.zip, for readers of the job: the archive that a run made of its files.
 // 404: an engine of an earlier version made none; 409: the run has not completed.
 func (s *Server) archive(ctx context.Context, c *call) error {
-	head, err := s.readableJob(ctx, c)
+	head, err := s.readableRun(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -79,7 +90,7 @@ func (s *Server) archive(ctx context.Context, c *call) error {
 	for i := range v.Artifacts {
 		if a := &v.Artifacts[i]; a.Kind == pleat.ArtifactArchive {
 			c.w.Header().Set("Cache-Control", "no-store")
-			return s.file(ctx, c, a, string(v.Job.ID)+".zip")
+			return s.file(ctx, c, a, cmp.Or(words.Slug(v.Job.Name, 80), string(v.Job.ID))+".zip")
 		}
 	}
 	if v.Run.State == pleat.StateCompleted {

@@ -37,7 +37,7 @@ func TestDownload(t *testing.T) {
 	for name, want := range map[string]string{
 		"Content-Type": "chemical/x-mmcif", "X-Content-Type-Options": "nosniff",
 		"Content-Security-Policy": "sandbox; default-src 'none'",
-		"Content-Disposition":     "attachment; filename=structure.cif", "ETag": `"` + a.SHA256 + `"`,
+		"Content-Disposition":     "attachment; filename=Trp-cage-structure.cif", "ETag": `"` + a.SHA256 + `"`,
 		"Content-Length": "24",
 		"Cache-Control":  "private, max-age=300, must-revalidate", "Accept-Ranges": "bytes",
 		"Referrer-Policy": "no-referrer",

@@ -187,6 +187,28 @@ func (c *call) actor() store.Actor {
 type visibleJob struct {
 	store.Head
 	to wire.Audience
+	// earlier is the run that the request asks for, if it is not the latest.
+	earlier pleat.RunID
+}
+
+// ended reports whether the run that the request asks for has ended. A job is run again only after its latest run.
+func (j *visibleJob) ended() bool { return j.earlier != "" || j.State.Terminal() }
+
+// readableRun is readableJob with the run that the query jobRunId names; absent: the latest. A public job shows its
+// latest run, so only its owner may read another.
+func (s *Server) readableRun(ctx context.Context, c *call) (visibleJob, error) {
+	head, err := s.readableJob(ctx, c)
+	if err != nil {
+		return head, err
+	}
+	id, err := uuidQuery(c.r, "jobRunId")
+	if run := pleat.RunID(id); err == nil && id != "" && run != head.Run {
+		if head.to != wire.ForOwner {
+			return head, pleat.ErrRunNotFound
+		}
+		head.earlier = run
+	}
+	return head, err
 }
 
 // readableJob reads the head of the job in the path and checks that the caller may read it. A job that the caller may
@@ -212,9 +234,9 @@ func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (
 	case err != nil:
 		return visibleJob{}, err
 	case h.Caller != "" && h.Caller == h.Owner && h.Scopes.Has(pleat.ScopeRead):
-		return visibleJob{h, wire.ForOwner}, s.recordUse(ctx, c.cred)
+		return visibleJob{Head: h, to: wire.ForOwner}, s.recordUse(ctx, c.cred)
 	case h.Public:
-		return visibleJob{h, wire.ForOthers}, nil
+		return visibleJob{Head: h, to: wire.ForOthers}, nil
 	case h.Caller != "" && h.Caller == h.Owner:
 		return visibleJob{}, missingScope(c.served)
 	case h.Caller == "":

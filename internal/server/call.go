@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -28,6 +29,8 @@ type call struct {
 	served  route      // that serves the call
 	cred    credential
 	caller  string          // whose limits the call counts against: a user's or an address's
+	user    pleat.UserID    // of the credential, for the log; empty: none, or it was not valid
+	made    logged          // what the call created, for the log
 	status  int             // of a success; 0: 200
 	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
 }
@@ -114,10 +117,7 @@ func jsonBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out
 		request:  openapi.JSONRequest[In](),
 		response: openapi.JSON[Out](),
 		serve: func(s *Server, ctx context.Context, c *call) error {
-			if c.r.ContentLength == 0 {
-				return pleat.Invalidf("the request body is empty; it must be a JSON object")
-			}
-			body, done, err := s.readBody(c, limit(s))
+			body, done, err := s.requiredBody(c, limit(s))
 			defer done()
 			if err != nil {
 				return err
@@ -125,6 +125,44 @@ func jsonBody[In, Out any](limit func(*Server) int64, fn bodyHandlerFunc[In, Out
 			return decodeAndServe(s, ctx, c, body, fn)
 		},
 	}
+}
+
+// faultyBody is jsonBody for a function that gets the faults of a body of the wrong form too: unknown fields and wrong
+// types. 400: the body is empty or not JSON.
+func faultyBody[In, Out any](
+	limit func(*Server) int64,
+	fn func(s *Server, ctx context.Context, c *call, in *In, faults []api.FieldError) (Out, error),
+) endpoint {
+	e := endpoint{request: openapi.JSONRequest[In](), response: openapi.JSON[Out]()}
+	e.serve = func(s *Server, ctx context.Context, c *call) error {
+		body, done, err := s.requiredBody(c, limit(s))
+		defer done()
+		if err != nil {
+			return err
+		}
+		in, faults := new(In), []api.FieldError(nil)
+		if err := api.Decode(body, in); err != nil {
+			var all api.DecodeErrors
+			if !errors.As(err, &all) || all[0].Unreadable {
+				return err
+			}
+			faults = fieldErrors(err)
+		}
+		out, err := fn(s, ctx, c, in, faults)
+		if err != nil {
+			return err
+		}
+		return c.json(out)
+	}
+	return e
+}
+
+// requiredBody reads a body that must not be empty; see readBody.
+func (s *Server) requiredBody(c *call, limit int64) (body []byte, done func(), err error) {
+	if c.r.ContentLength == 0 {
+		return nil, func() {}, pleat.Invalidf("the request body is empty; it must be a JSON object")
+	}
+	return s.readBody(c, limit)
 }
 
 // optionalBody is jsonBody for a body that may be absent; In is zero then.

@@ -53,13 +53,14 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	p.job.Owner, p.job.LibraryItem = c.who.User, pleat.ItemID(from)
 	spec := submit.JobRun(&p.job, p.model)
-	spec.Fresh = bypassesCache(c.r)
+	spec.Fresh, spec.Request = bypassesCache(c.r), c.id
 	made, err := s.store.CreateJob(ctx, store.NewJob{
 		Job: p.job, Run: spec, Key: key, Digest: digest, Subs: p.subs,
 	})
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}
+	c.made = logged{job: made.Job, run: made.Run}
 	if made.Replayed {
 		if made.Usage, _, err = s.store.Usage(ctx, c.who.User); err != nil {
 			return api.CreatedJob{}, err
@@ -216,11 +217,12 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 			": the model %q folds %s, but this job folds %s; create a new job", m.Name, model, results)
 	}
 	spec := submit.JobRun(&job, m)
-	spec.Fresh = bypassesCache(c.r)
+	spec.Fresh, spec.Request = bypassesCache(c.r), c.id
 	made, err := s.store.Rerun(ctx, c.who.User, id, spec)
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}
+	c.made.run = made.Run
 	s.meters.created.WithLabelValues(m.Name).Inc()
 	quotaHeaders(c.w.Header(), made.Usage)
 	return wire.CreatedJob(made), nil

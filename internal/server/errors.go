@@ -53,11 +53,14 @@ const internalError = "internal error"
 // fieldErrors lists the faults in an error that refusal maps to 400 or another status of the caller. It is empty for
 // nil and for faults of the service.
 func fieldErrors(err error) []api.FieldError {
-	var bad *api.DecodeError
-	if errors.As(err, &bad) {
-		return []api.FieldError{{Field: bad.Field, Message: bad.Message}}
-	}
 	var out []api.FieldError
+	var bad api.DecodeErrors
+	if errors.As(err, &bad) {
+		for _, e := range bad {
+			out = append(out, api.FieldError{Field: e.Field, Message: e.Message})
+		}
+		return out
+	}
 	for _, e := range pleat.ErrorsOf(err) {
 		if e.Code != pleat.CodeInternal {
 			out = append(out, api.FieldError{Field: e.Field, Message: e.Message})

@@ -52,7 +52,7 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 func inContent(err error) error {
 	var bad *api.DecodeError
 	if errors.As(err, &bad) {
-		return &api.DecodeError{Field: "content", Message: bad.Message}
+		return pleat.Invalidf("%s", bad.Message).At("content")
 	}
 	if e := pleat.ErrorsOf(err); len(e) > 0 && e[0].Code == pleat.CodeInvalid && e[0].Field != "format" {
 		return pleat.Invalidf("%s", e[0].Message).At("content")
@@ -84,7 +84,7 @@ func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, er
 		}
 	}
 	if first == nil {
-		return "no folding engine is running here; start one with pleat worker", nil
+		return "no folding engine has run here yet; start one with pleat worker", nil
 	}
 	_, why := refusal(first)
 	return fmt.Sprintf("no model here accepts the job; %q refuses it: %s", j.Params.Model, why), nil

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,30 +26,13 @@ type fixture struct {
 	store *store.Store
 	blobs blob.Store
 	files string // folder of blobs
+	db    string // address of the database
 	srv   *server.Server
 	http  *httptest.Server
 	clock *storetest.Clock
-	log   *lockedBuffer
+	log   *storetest.Log
 	key   string // of ann
 	user  pleat.UserID
-}
-
-// lockedBuffer is a log that requests write while a test reads it.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func f(v float64) *float64 { return &v }
@@ -112,8 +93,9 @@ func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fi
 
 func newFixtureOver(t testing.TB, limits store.Limits, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
-	h := &fixture{t: t, clock: &storetest.Clock{}, log: &lockedBuffer{}}
-	h.store = storetest.OpenLimited(t, storetest.Databases()["sqlite"](t), h.clock, limits)
+	h := &fixture{t: t, clock: &storetest.Clock{}, log: &storetest.Log{}}
+	h.db = storetest.Databases()["sqlite"](t)
+	h.store = storetest.OpenLimited(t, h.db, h.clock, limits)
 	var err error
 	h.files = t.TempDir()
 	if h.blobs, err = blob.OpenDir(h.files); err != nil {

@@ -13,6 +13,7 @@ import (
 	"pleat/api"
 	"pleat/internal/fair"
 	"pleat/internal/store"
+	"pleat/internal/store/storetest"
 )
 
 // The mapping of errors to HTTP.
@@ -103,5 +104,60 @@ func TestNoPlaceInTime(t *testing.T) {
 	err := s.checkFile(ctx, newFile{owner: "ann", name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
 	if status, message := refusal(err); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", status, message)
+	}
+}
+
+// However many streams are open, one query finds out which of their credentials have ended.
+func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
+	st := storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)
+	s := &Server{store: st, open: openCredentials{checkEvery: time.Hour}}
+	owner := storetest.User(t, st, "ann")
+	var open []credential
+	for i := range 100 {
+		c := credential{given: true, hash: fmt.Sprint("key ", i)}
+		_, err := st.CreateKey(t.Context(), store.Actor{User: owner}, store.NewKey{Prefix: "p", Hash: c.hash})
+		if err != nil {
+			if pleat.CodeOf(err) != pleat.CodeConflict {
+				t.Fatal(err)
+			}
+			c.hash = open[0].hash // a user has a limited number of keys; streams may share one
+		}
+		s.open.add(c)
+		open = append(open, c)
+	}
+	gone := credential{given: true, hash: "never created"}
+	s.open.add(gone)
+	before := st.Transactions()
+	for _, c := range open {
+		if s.open.ended(t.Context(), s, c) {
+			t.Errorf("the credential %q counts as ended", c.hash)
+		}
+	}
+	if !s.open.ended(t.Context(), s, gone) {
+		t.Error("a credential that does not exist counts as valid")
+	}
+	if n := st.Transactions() - before; n != 1 {
+		t.Errorf("%d queries for %d streams", n, len(open)+1)
+	}
+	for _, c := range append(open, gone) {
+		s.open.remove(c)
+	}
+	if len(s.open.streams) != 0 || len(s.open.invalid) != 0 {
+		t.Errorf("%d streams, %d ended credentials are left", len(s.open.streams), len(s.open.invalid))
+	}
+}
+
+// TestDownloadName puts the name of the job before that of the file, unless it is there already.
+func TestDownloadName(t *testing.T) {
+	for _, c := range [][3]string{
+		{"GB1", "model.cif", "GB1-model.cif"},
+		{"GB1", "GB1-model.cif", "GB1-model.cif"},
+		{"m", "model.cif", "m-model.cif"},
+		{"model", "model.cif", "model.cif"},
+		{"…", "model.cif", "model.cif"},
+	} {
+		if got := downloadName(c[0], c[1]); got != c[2] {
+			t.Errorf("%q of %q: %q, want %q", c[1], c[0], got, c[2])
+		}
 	}
 }

@@ -34,10 +34,10 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 }
 
 // viewJob is GET /v1/jobs/{id}, for readers of the job: everything about it except its files. Only the owner sees its
-// deliveries, chat, library item, webhook settings and private workflows. The position in the queue is given while the
-// latest run waits; it is 1 for the run that is claimed next.
+// deliveries, chat, library item, webhook settings and private workflows. The reason why a run waits and its
+// position in the queue are given while it waits.
 func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
-	head, err := s.readableJob(ctx, c)
+	head, err := s.readableRun(ctx, c)
 	if err != nil {
 		return api.JobView{}, err
 	}
@@ -66,16 +66,8 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	if out.Workflows, err = s.linkedTo(ctx, &v.Job, head.to); err != nil {
 		return out, err
 	}
-	if v.Run.State == pleat.StateInitialized {
-		n, err := s.store.QueuePosition(ctx, v.Run.ID)
-		if err != nil {
-			return out, err
-		}
-		if n++; n > 0 {
-			out.Progress.QueuePosition = &n
-		}
-	}
-	return out, nil
+	out.Waiting, out.Progress.QueuePosition, err = s.waiting(ctx, &v.Run, head.to)
+	return out, err
 }
 
 // expiry returns when what a run belongs to may be deleted, at the earliest; nil: never, or the run has not ended.
@@ -83,11 +75,14 @@ func (s *Server) expiry(r *pleat.Run) *api.Time {
 	return wire.OptionalTime(s.store.Expires(r.FinishedAt))
 }
 
-// viewFor reads a job for a caller who may read it. It checks the visibility again: the job could have become private
-// between the two reads.
+// viewFor reads a job and the run of the request for a caller who may read it. It checks the visibility again: the job
+// could have become private between the two reads.
 func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, error) {
+	if head.earlier != "" {
+		return s.store.RunView(ctx, head.Source.Job, head.earlier)
+	}
 	read := s.store.View
-	if head.State.Terminal() {
+	if head.ended() {
 		read = s.store.EndedView
 	}
 	v, err := read(ctx, head.Source.Job)

@@ -440,6 +440,67 @@ func TestCancelRerunDelete(t *testing.T) {
 	}
 }
 
+// Earlier runs keep their results, and only the owner reads them.
+func TestEarlierRuns(t *testing.T) {
+	h := newFixture(t)
+	ctx, c := context.Background(), h.client(h.key)
+	j := h.completed(strings.Replace(trp, `"name"`, `"isPublic":true,"name"`, 1))
+	first := h.results(h.key, j.JobID)
+	seed := "9"
+	again, err := c.Rerun(ctx, j.JobID, &api.Params{ModelName: "mini", Seed: &seed}, api.RerunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := "?jobRunId=" + j.JobRunID
+	read := func(when string) {
+		t.Helper()
+		got, err := c.RunResults(ctx, j.JobID, j.JobRunID)
+		if err != nil || got.JobRunID != j.JobRunID || got.Job.JobRunID != again.JobRunID ||
+			got.Prediction.PredictionStatus != api.Completed {
+			t.Errorf("%s: %+v %v", when, got, err)
+		}
+		if d := cmp.Diff(first.Artifacts, got.Artifacts); d != "" || len(got.Artifacts) == 0 {
+			t.Errorf("%s: %s", when, d)
+		}
+		var v api.JobView
+		if err := json.Unmarshal([]byte(h.as(h.key, "GET", "/v1/jobs/"+j.JobID+of, nil).body), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Run.ID != j.JobRunID || len(v.Predictions) != 1 || v.Run.MeanPLDDT == nil || v.Params["seed"] == "9" {
+			t.Errorf("%s: %+v", when, v)
+		}
+		if r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/archive.zip"+of, nil); r.body != "PK-zip" {
+			t.Errorf("%s: %d %s", when, r.status, r.body)
+		}
+	}
+	read("while the second run waits")
+	h.finish(h.claim())
+	read("after the second run")
+	if got := h.results(h.key, j.JobID); got.JobRunID != again.JobRunID || got.Prediction.Seed != "9" {
+		t.Errorf("the latest: %+v", got)
+	}
+	_, stranger := h.newUser("bob")
+	other := h.completed(trp)
+	for _, r := range []struct {
+		key, job, query, message string
+		status                   int
+	}{
+		{stranger, j.JobID, of, "Run not found", 404},
+		{"", j.JobID, of, "Run not found", 404},
+		{stranger, j.JobID, "?jobRunId=" + again.JobRunID, "", 200},
+		{stranger, j.JobID, "", "", 200},
+		{h.key, other.JobID, of, "Run not found", 404},
+		{h.key, j.JobID, "?jobRunId=2", `jobRunId is "2"; it must be a UUID`, 400},
+	} {
+		for _, path := range []string{"", "/results", "/archive.zip"} {
+			got := h.as(r.key, "GET", "/v1/jobs/"+r.job+path+r.query, nil)
+			if got.status != r.status || r.message != "" && got.message(t) != r.message {
+				t.Errorf("%+v %s: %d %s", r, path, got.status, got.body)
+			}
+		}
+	}
+}
+
 // What a job shows of its items makes the same job again.
 func TestItemsComeBack(t *testing.T) {
 	h := newFixture(t)
@@ -562,7 +623,7 @@ func TestValidate(t *testing.T) {
 	// what is too much together is said once, with its own number
 	large, err := c.Validate(ctx, mustJob(t, `{"name":"x","sequences":[{"proteinChain":{"sequence":"`+
 		strings.Repeat("A", 1600)+`","count":2}},{"rnaSequence":{"sequence":"ACGU"}}],"params":{"modelName":"big"}}`))
-	if err != nil || len(large.Errors) != 1 || !strings.Contains(large.Errors[0].Message, "the job has 3204 tokens") {
+	if err != nil || len(large.Errors) != 1 || !strings.Contains(large.Errors[0].Message, "the job has 3204 residues") {
 		t.Errorf("%+v %v", large.Errors, err)
 	}
 	if list, err := c.Jobs(ctx, api.JobsFilter{}); err != nil || len(list.Data) != 0 {

@@ -198,8 +198,8 @@ func TestKeyMakesNoStrongerKey(t *testing.T) {
 		`{"scopes":["read"]}`:               "scopes has read, which the key of this request lacks",
 		`{"expiresAt":"` + at(48*time.Hour): "expiresAt must not be later than ",
 		`{"expiresAt":"` + at(-time.Hour):   "expiresAt is in the past",
-		`{"expiresAt":"tomorrow`:            `expiresAt is "tomorrow"; it must be a time`,
-		`{"expiresAt":""}`:                  `expiresAt is ""; it must be a time`,
+		`{"expiresAt":"tomorrow`:            `expiresAt is "tomorrow"; it must be a date`,
+		`{"expiresAt":""}`:                  `expiresAt is ""; it must be a date`,
 		`{"scopes":["admin"]}`:              `scopes has "admin"; the scopes are read, submit and manage`,
 		`{"scopes":[]}`:                     "scopes is empty",
 	} {

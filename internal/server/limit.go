@@ -73,6 +73,7 @@ func (s *Server) admit(ctx context.Context, c *call, rt route) error {
 	if err != nil {
 		return err
 	}
+	c.user = user
 	now := s.clock()
 	if user == "" {
 		c.caller = peer(c.from)

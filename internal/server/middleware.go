@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -80,7 +81,7 @@ func headerBytes(r *http.Request) int {
 // logged as a panic.
 func (s *Server) panicked(c *call, p any) {
 	if p != http.ErrAbortHandler {
-		s.log.Error("a handler panicked", "request", c.id, "route", c.route(), "panic", fmt.Sprint(p), "stack",
+		s.log.Error("a handler panicked", "request", c.id, "route", c.route(), "error", fmt.Sprint(p), "stack",
 			string(debug.Stack()))
 	}
 	if c.w.wrote {
@@ -121,9 +122,51 @@ func (s *Server) logRequest(c *call, took time.Duration) {
 	if !s.log.Enabled(ctx, level) {
 		return
 	}
-	s.log.LogAttrs(ctx, level, "request", slog.String("request", c.id), slog.String("method", pleat.Clip(c.r.Method)),
-		slog.String("path", pleat.Clip(loggedPath(c.r))), slog.Int("status", status), slog.Int64("bytes", c.w.bytes),
-		slog.Duration("took", took), slog.String("user", string(c.who.User)), slog.String("from", c.address()))
+	attrs := []slog.Attr{
+		slog.String("request", c.id),
+		slog.String("method", pleat.Clip(c.r.Method)),
+		slog.String("path", pleat.Clip(loggedPath(c.r))),
+		slog.Int("status", status),
+		slog.Int64("bytes", c.w.bytes),
+		slog.Duration("duration_ms", took),
+		slog.String("user", string(cmp.Or(c.who.User, c.user))),
+		slog.String("from", c.address()),
+	}
+	s.log.LogAttrs(ctx, level, "request", append(attrs, c.subject().attrs()...)...)
+}
+
+// logged are the ids of what a request is about.
+type logged struct {
+	job      pleat.JobID
+	workflow pleat.WorkflowID
+	run      pleat.RunID
+}
+
+// attrs are the ids that are known.
+func (l logged) attrs() []slog.Attr {
+	var out []slog.Attr
+	add := func(key, id string) {
+		if id != "" {
+			out = append(out, slog.String(key, id))
+		}
+	}
+	add("job", string(l.job))
+	add("workflow", string(l.workflow))
+	add("run", string(l.run))
+	return out
+}
+
+// subject returns what a call is about: what it has created, or what its path names.
+func (c *call) subject() logged {
+	out, id := c.made, strings.ToLower(c.r.PathValue("id"))
+	switch route := c.route(); {
+	case !pleat.IsUUID(id):
+	case strings.Contains(route, "/jobs/{id}"):
+		out.job = pleat.JobID(id)
+	case strings.Contains(route, "/workflows/{id}"):
+		out.workflow = pleat.WorkflowID(id)
+	}
+	return out
 }
 
 // loggedPath returns the path of a request with {name} in place of the name of a file.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"sync"
@@ -17,13 +18,13 @@ import (
 // until the run has them. Every request asks the database who may read the job and which version it has; the bytes of a
 // finished run are cached, because only a new version, or the hour in the signed links, changes them.
 func (s *Server) results(ctx context.Context, c *call) error {
-	head, err := s.readableJob(ctx, c)
+	head, err := s.readableRun(ctx, c)
 	if err != nil {
 		return err
 	}
 	hour := s.clock().Truncate(time.Hour)
-	key := cacheKey{head.Run, head.Version, head.to, hour.Unix()}
-	if head.State.Terminal() {
+	key := cacheKey{head.Source.Job, cmp.Or(head.earlier, head.Run), head.Version, head.to, hour.Unix()}
+	if head.ended() {
 		if b := s.cache.get(key); b != nil {
 			s.meters.cached.Inc()
 			c.raw(b)
@@ -47,7 +48,7 @@ func (s *Server) results(ctx context.Context, c *call) error {
 	return nil
 }
 
-// resultsOf converts a job with its latest run to the response for one audience. If the job is a complex, the
+// resultsOf converts a job with one of its runs to the response for one audience. If the job is a complex, the
 // prediction is on the response and the sequences have none; otherwise each sequence has its own, and the first one's
 // is repeated on the response for clients that read only that.
 func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api.Results {
@@ -95,8 +96,10 @@ func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api
 	return out
 }
 
-// cacheKey identifies the bytes of a result. Its content changes with version and to, the links in it with hour.
+// cacheKey identifies the bytes of a result. Its content changes with version and to, the links in it with hour. The
+// job is part of it because a request may name a run of another job, which nothing has checked yet.
 type cacheKey struct {
+	job     pleat.JobID
 	run     pleat.RunID
 	version int64
 	to      wire.Audience

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -133,8 +134,11 @@ func inSection(name string, routes []route) []route {
 	return routes
 }
 
+// operationSection is the section of the routes for operators and their programs.
+const operationSection = "Operation"
+
 // sections are the tags of the document, in its order.
-var sections = []string{"Fold jobs", "Workflows", "Library", "Webhooks", "Keys and sessions", "Operation"}
+var sections = []string{"Fold jobs", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection}
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
@@ -204,7 +208,7 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	if err := s.authorize(ctx, c, rt); err != nil {
 		return err
 	}
-	if err := checkQuery(c.r); err != nil {
+	if err := checkQuery(c.r, rt); err != nil {
 		return err
 	}
 	if rt.grows {
@@ -222,8 +226,9 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 }
 
 // checkQuery refuses a query that cannot be parsed completely; the standard library would drop the malformed part. It
-// refuses NUL bytes too, at which the databases would stop to read.
-func checkQuery(r *http.Request) error {
+// refuses NUL bytes too, at which the databases would stop to read, and parameters that the route does not have: they
+// would be ignored. The routes of operators ignore them, since their callers, such as probes, send some of their own.
+func checkQuery(r *http.Request, rt route) error {
 	if r.URL.RawQuery == "" {
 		return nil
 	}
@@ -239,7 +244,33 @@ func checkQuery(r *http.Request) error {
 		return pleat.Invalidf("the query of the URL cannot be parsed: %s; a %% must be followed by two hexadecimal "+
 			"digits, and parameters are separated by &", pleat.Clip(err.Error()))
 	}
+	if rt.section == operationSection {
+		return nil
+	}
+	var known []string
+	for _, p := range rt.query {
+		known = append(known, p.Name)
+		if p.Alias != "" {
+			known = append(known, p.Alias)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if !slices.Contains(known, name) {
+			return unknownParameter(name, known)
+		}
+	}
 	return nil
+}
+
+// unknownParameter refuses a parameter of a query that a route does not have, with the nearest or all that it has.
+func unknownParameter(name string, known []string) error {
+	hint := "this route has none"
+	if near := pleat.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if len(known) > 0 {
+		hint = "it may be " + strings.Join(known, ", ")
+	}
+	return pleat.Invalidf("unknown query parameter %q; %s", pleat.Clip(name), hint).At(name)
 }
 
 // responseTimeout bounds the work for one response that is not streamed. It is half of the write timeout of Serve, so

@@ -6,6 +6,12 @@ import (
 	"pleat/internal/server/openapi"
 )
 
+// runQuery names a run of a job.
+var runQuery = []openapi.Param{{
+	Name: "jobRunId", Kind: "uuid",
+	Doc: "The run to read; absent: the latest. Only the owner may read an earlier one.",
+}}
+
 // jobRoutes are the routes of fold jobs, their files and the models. Every path under /v1/jobs/{id} answers 404 for a
 // job that the caller may not read, and for one that does not exist.
 var jobRoutes = inSection("Fold jobs", []route{
@@ -32,6 +38,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		counted: asPoll,
 		summary: "Read a job's results",
+		query:   runQuery,
 		handler: answers(openapi.JSON[api.Results](), (*Server).results),
 	},
 	{
@@ -51,7 +58,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		access:  user,
 		scope:   pleat.ScopeSubmit,
 		summary: "Check a job without creating it",
-		handler: jsonBody(large, (*Server).validate),
+		handler: faultyBody(large, (*Server).validate),
 	},
 	{
 		id:      "importJobs",
@@ -81,6 +88,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		counted: asPoll,
 		summary: "Read everything about a job",
+		query:   runQuery,
 		handler: noBody((*Server).viewJob),
 	},
 	{
@@ -105,7 +113,8 @@ var jobRoutes = inSection("Fold jobs", []route{
 		pattern: "GET /v1/jobs/{id}/archive.zip",
 		access:  reader,
 		scope:   pleat.ScopeRead,
-		summary: "Download all files of a job's latest run",
+		summary: "Download all files of a run of a job",
+		query:   runQuery,
 		handler: streams(openapi.Binary("application/zip"), (*Server).archive),
 		errors:  []int{409},
 	},

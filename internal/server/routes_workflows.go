@@ -12,9 +12,12 @@ import (
 
 // ofSource are the query parameters that narrow a list of workflows to those about one fold.
 var ofSource = []openapi.Param{
-	{Name: "source_job_id", Kind: "uuid", Doc: "Only workflows about this job; sourceJobId is an alias."},
-	{Name: "source_job_run_id", Kind: "uuid", Doc: "Only workflows about this run."},
-	{Name: "source_sequence_id", Kind: "uuid", Doc: "Only workflows about this sequence."},
+	{
+		Name: "source_job_id", Kind: "uuid", Doc: "Only workflows about this job; sourceJobId is an alias.",
+		Alias: "sourceJobId",
+	},
+	{Name: "source_job_run_id", Kind: "uuid", Doc: "Only workflows about this run.", Alias: "sourceJobRunId"},
+	{Name: "source_sequence_id", Kind: "uuid", Doc: "Only workflows about this sequence.", Alias: "sourceSequenceId"},
 }
 
 // linkedQuery are the query parameters of the lists of questions about a fold.

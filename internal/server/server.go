@@ -28,6 +28,7 @@
 //	auth.go              keys, sessions, who may see a job
 //	create.go            POST /v1/jobs and runs
 //	validate.go          POST /v1/jobs/validate
+//	waiting.go           why a run waits
 //	exchange.go          import and export of other programs' files
 //	job.go               lists, one job, cancel, visibility, deletion
 //	result.go            results and their cache
@@ -69,6 +70,7 @@ import (
 	"pleat/internal/server/openapi"
 	"pleat/internal/store"
 	"pleat/internal/submit"
+	"pleat/internal/telemetry"
 	"pleat/internal/webhook"
 )
 
@@ -117,6 +119,9 @@ type Config struct {
 	// StreamPoll is the time between reads of an event stream that no notification wakes; 0: 1 s. It bounds the delay
 	// of events that another node wrote, if the database cannot notify.
 	StreamPoll time.Duration
+	// CredentialCheck is the least time between two looks, for all event streams together, at whether their credentials
+	// are still valid; 0: 2 s. A stream ends within this and StreamPoll.
+	CredentialCheck time.Duration
 }
 
 // Server serves HTTP. Create it with New; it is safe for many goroutines. What it remembers between requests is only to
@@ -125,7 +130,7 @@ type Server struct {
 	cfg    Config
 	public *url.URL
 	store  *store.Store
-	blobs  blob.Store
+	blobs  *blob.Monitor
 	ring   *seal.Ring
 	links  seal.Links
 	guard  *webhook.Guard
@@ -142,14 +147,15 @@ type Server struct {
 	limits     limits
 	proxies    proxies
 	streams    fair.Streams
-	checks     *fair.Turns // of uploaded files
+	open       openCredentials // of the streams
+	checks     *fair.Turns     // of uploaded files
 	bodies     fair.Bytes
 	disk       *blob.Disk // nil: no limit
 	uploads    uploadCount
 	meters     *meters
 	keyUsage   keyUsage
 	known      *knownKeys // credentials that were valid recently
-	probe      probe
+	healthy    *telemetry.Health
 
 	stop     chan struct{} // closed when event streams must end
 	stopOnce sync.Once
@@ -188,7 +194,6 @@ func New(cfg Config, d Deps) (*Server, error) {
 		cfg:    cfg,
 		public: u,
 		store:  d.Store,
-		blobs:  d.Blobs,
 		ring:   d.Ring,
 		clock:  d.Clock,
 		log:    d.Log,
@@ -199,6 +204,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 			Most:  bodyTotal * cfg.MaxBody,
 			First: bodyFirst * cfg.MaxBody,
 		},
+		open:    openCredentials{checkEvery: cfg.CredentialCheck},
 		streams: fair.Streams{Each: cfg.Streams, Strangers: strangerStreams},
 		disk:    d.Disk,
 		known:   newKnownKeys(maxKnownKeys),
@@ -209,6 +215,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.blobs = blob.NewMonitor(d.Blobs, s.log)
+	s.healthy = &telemetry.Health{Store: s.store, Blobs: s.blobs}
 	s.cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s.links = seal.Links{Ring: d.Ring, Base: s.cfg.PublicURL, For: cfg.LinkFor}
 	s.hosts = hostNames(u.Hostname(), cfg.Hosts)
@@ -272,10 +280,18 @@ func defaults(cfg *Config) {
 	if cfg.StreamPoll == 0 {
 		cfg.StreamPoll = time.Second
 	}
+	if cfg.CredentialCheck == 0 {
+		cfg.CredentialCheck = 2 * time.Second
+	}
 	if cfg.LinkFor == 0 {
 		cfg.LinkFor = 24 * time.Hour
 	}
 	cfg.LinkFor = min(max(cfg.LinkFor, 2*time.Hour), 24*time.Hour)
+}
+
+// Endpoint returns what serves health and metrics on an address of their own.
+func (s *Server) Endpoint() *telemetry.Endpoint {
+	return &telemetry.Endpoint{Health: s.healthy, Metrics: s.meters.registry, Token: s.cfg.MetricsToken, Log: s.log}
 }
 
 // Handler returns the handler of all routes.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/blob"
 	"pleat/internal/server"
 	"pleat/internal/store"
@@ -374,5 +376,43 @@ func TestAlmostFullDisk(t *testing.T) {
 	}
 	if !strings.Contains(full.as(h.key, "GET", "/metrics", nil).body, "pleat_disk_free_bytes ") {
 		t.Error("no metric of the free disk")
+	}
+}
+
+// While files can neither be read nor written, jobs and simulations are created; what needs a file answers 503.
+func TestCreationsWithoutArtifacts(t *testing.T) {
+	var files *blob.Dir
+	h := newFixtureWith(t, func(_ *server.Config, d *server.Deps) {
+		var err error
+		if files, err = blob.OpenDir(t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		d.Blobs = files
+	})
+	h.register(testModel, analystModel, calvadosModel)
+	item := h.item(h.key, "small", "a.pdb", smallPDB)
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.ask("GET", "/readyz", nil); r.status != 200 || !strings.Contains(r.body, `"artifacts":"failing"`) {
+		t.Errorf("ready: %d %s", r.status, r.body)
+	}
+	h.create(trp)
+	for name, input := range map[string]string{
+		"md":     `"sequence":"GSGSGSGSGS","sim_length_ns":1,"box_length":30`,
+		"qna_v1": `"question":"How many residues?","targetSource":"library","libraryItemId":"` + item + `"`,
+	} {
+		r := h.as(h.key, "POST", "/v1/workflows", `{"workflow_name":"`+name+`","name":"x","workflow_input":{`+input+`}}`)
+		if r.status != 200 {
+			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
+	}
+	_, err := h.client(h.key).UploadFile(t.Context(), item, "b.pdb", strings.NewReader(smallPDB))
+	var refused *api.Error
+	if !errors.As(err, &refused) || refused.Status != 503 {
+		t.Errorf("an upload: %v", err)
+	}
+	if n := strings.Count(h.log.String(), "the artifact store fails"); n != 1 {
+		t.Errorf("%d lines in the log", n)
 	}
 }

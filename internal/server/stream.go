@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"pleat"
@@ -44,7 +46,9 @@ func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
 		return nil, nil, err
 	}
 	s.meters.streams.Inc()
+	s.open.add(c.cred)
 	closed = func() {
+		s.open.remove(c.cred)
 		s.streams.Release(who, stranger)
 		s.meters.streams.Dec()
 	}
@@ -85,6 +89,80 @@ func (st *sse) flush() error {
 	return st.rc.Flush()
 }
 
+// openCredentials are the credentials of the open event streams. One query for all of them finds out, every checkEvery,
+// which have ended: news of that from another process can be lost, and between processes on SQLite there is none.
+type openCredentials struct {
+	checkEvery time.Duration
+
+	mu       sync.Mutex
+	streams  map[credential]int // open ones
+	invalid  map[credential]bool
+	checked  time.Time
+	checking bool
+}
+
+// add counts a stream of a credential.
+func (o *openCredentials) add(cred credential) {
+	if cred.hash == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.streams == nil {
+		o.streams, o.invalid = map[credential]int{}, map[credential]bool{}
+	}
+	o.streams[cred]++
+}
+
+// remove ends what add began.
+func (o *openCredentials) remove(cred credential) {
+	if cred.hash == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.streams[cred]--; o.streams[cred] == 0 {
+		delete(o.streams, cred)
+		delete(o.invalid, cred)
+	}
+}
+
+// ended reports whether the credential of a stream has ended. The first stream that asks after checkEvery checks all
+// credentials; the others do not wait for it. If the database does not answer, no stream ends.
+func (o *openCredentials) ended(ctx context.Context, s *Server, cred credential) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.checking && time.Since(o.checked) >= o.checkEvery && len(o.streams) > 0 {
+		o.checking = true
+		all := slices.Collect(maps.Keys(o.streams))
+		o.mu.Unlock()
+		valid, err := s.validCredentials(ctx, all)
+		o.mu.Lock()
+		o.checking, o.checked = false, time.Now()
+		for _, c := range all {
+			if err == nil && !valid[c.hash] && o.streams[c] > 0 {
+				o.invalid[c] = true
+			}
+		}
+	}
+	return o.invalid[cred]
+}
+
+// validCredentials returns the hashes of the credentials that are valid now.
+func (s *Server) validCredentials(ctx context.Context, all []credential) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var keys, sessions []string
+	for _, c := range all {
+		if c.session {
+			sessions = append(sessions, c.hash)
+		} else {
+			keys = append(keys, c.hash)
+		}
+	}
+	return s.store.ValidCredentials(ctx, keys, sessions)
+}
+
 // lastEventID returns the id of the last event that the client has received; 0: none. Browsers and the Client send it
 // when they reconnect.
 func lastEventID(r *http.Request) (int64, error) {
@@ -98,6 +176,12 @@ func lastEventID(r *http.Request) (int64, error) {
 			pleat.Clip(v))
 	}
 	return n, nil
+}
+
+// maySkip reports whether a stream that read the database at a time, and that no news woke, may skip a poll: where
+// NOTIFY brings the news of other processes, every fifth suffices.
+func (s *Server) maySkip(read time.Time) bool {
+	return s.store.Notified() && time.Since(read) < 5*s.cfg.StreamPoll
 }
 
 // streamedRun is the run whose events an SSE connection sends.
@@ -220,6 +304,7 @@ type runStream struct {
 // sendRun sends a run's events as they are recorded, first those in batch, until the run ends or the caller may no
 // longer read it. It checks that at every heartbeat and whenever the run or its job has changed.
 func (s *Server) sendRun(ctx context.Context, st *runStream, batch []pleat.Progress) error {
+	c, read := st.c, time.Now()
 	beat, tick := time.NewTicker(s.cfg.StreamHeartbeat), time.NewTicker(s.cfg.StreamPoll)
 	defer beat.Stop()
 	defer tick.Stop()
@@ -251,8 +336,16 @@ func (s *Server) sendRun(ctx context.Context, st *runStream, batch []pleat.Progr
 					return err
 				}
 			case <-tick.C:
+				if s.open.ended(ctx, s, c.cred) {
+					return nil
+				}
+				if s.maySkip(read) {
+					batch = nil
+					continue
+				}
 			}
 		}
+		read = time.Now()
 		if batch, err = s.store.Progress(ctx, st.run, st.last, streamBatch); err != nil {
 			return err
 		}
@@ -337,9 +430,12 @@ func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, 
 	ended, forget := s.credentialEnds(c)
 	defer forget()
 	sent := sentChanges{from: last, last: last}
-	for {
-		if err := s.writeChanges(ctx, c, st, &sent); err != nil {
-			return err
+	for read := (time.Time{}); ; {
+		if !s.maySkip(read) {
+			if err := s.writeChanges(ctx, c, st, &sent); err != nil {
+				return err
+			}
+			read = time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -359,7 +455,11 @@ func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, 
 				return err
 			}
 		case <-news:
+			read = time.Time{}
 		case <-tick.C:
+			if s.open.ended(ctx, s, c.cred) {
+				return nil
+			}
 		}
 	}
 }

@@ -9,23 +9,31 @@ import (
 
 // validate is POST /v1/jobs/validate, for any user: it makes all checks of createJob and creates nothing. An invalid
 // job is a success here: the response lists its faults, at most 100, and an exhausted quota is one of them. A valid
-// job gets its chains, its parameters with defaults, and an estimate of memory and time. Only a body that is not valid
-// JSON is answered with 400.
-func (s *Server) validate(ctx context.Context, c *call, in *api.CreateJob) (api.Validation, error) {
+// job gets its chains, its parameters with defaults, and an estimate of memory and time. Of a body of the wrong form,
+// which faults are about, nothing else is checked. Only a body that is not JSON is answered with 400.
+func (s *Server) validate(
+	ctx context.Context, c *call, in *api.CreateJob, faults []api.FieldError,
+) (api.Validation, error) {
 	out := api.Validation{Errors: []api.FieldError{}, Params: map[string]any{}, Chains: []api.ValidatedItem{}}
 	usage, _, err := s.store.Usage(ctx, c.who.User)
 	if err != nil {
 		return out, err
 	}
 	out.Remaining = max(0, usage.Limit-usage.Used)
-	p, err := s.prepare(ctx, c.who.User, in)
-	switch {
-	case err == nil:
-		describe(&out, &p)
-	case pleat.CodeOf(err) != pleat.CodeInvalid:
-		return out, err
+	var p prepared
+	if len(faults) == 0 {
+		switch p, err = s.prepare(ctx, c.who.User, in); {
+		case err == nil:
+			describe(&out, &p)
+			if out.Cached, err = s.earlierRun(ctx, c.who.User, &p); err != nil {
+				return out, err
+			}
+		case pleat.CodeOf(err) != pleat.CodeInvalid:
+			return out, err
+		}
+		faults = fieldErrors(err)
 	}
-	out.Errors = append(out.Errors, fieldErrors(err)...)
+	out.Errors = append(out.Errors, faults...)
 	if usage.Used >= usage.Limit {
 		out.Errors = append(out.Errors, fieldErrors(pleat.ErrQuota(usage.Limit, usage.Used))...)
 	}
@@ -56,4 +64,28 @@ func describe(out *api.Validation, p *prepared) {
 			out.Seconds += p.model.Speed.Seconds(q.Tokens())
 		}
 	}
+}
+
+// earlierRun returns an earlier run of the owner's that answered the same request; nil if there is none, or if the
+// request leaves the seed to the service.
+func (s *Server) earlierRun(ctx context.Context, owner pleat.UserID, p *prepared) (*api.CachedRun, error) {
+	seed, given := p.job.Params.Seed()
+	if !given {
+		return nil, nil
+	}
+	request, err := (&pleat.FoldInput{
+		Sequences:   p.job.Sequences,
+		Params:      p.job.Params,
+		Seed:        seed,
+		Constraints: p.job.Constraints,
+		Complex:     p.job.Complex,
+	}).RequestHash(&p.model)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.store.EarlierRun(ctx, owner, request)
+	if e == nil || err != nil {
+		return nil, err
+	}
+	return &api.CachedRun{JobID: string(e.Job), JobRunID: string(e.Run), CreatedAt: api.At(e.Finished)}, nil
 }

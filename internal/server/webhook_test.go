@@ -214,7 +214,7 @@ func TestAttemptsAreShown(t *testing.T) {
 		Timings: webhook.Timings{Wait: 1500 * time.Microsecond, Total: 2 * time.Millisecond, Reused: true},
 	}, h.clock.Now().Add(time.Second))
 	h.clock.Advance(2 * time.Second)
-	if _, err := h.store.Reap(context.Background()); err != nil {
+	if _, err := h.store.Reap(context.Background(), h.store.Now()); err != nil {
 		t.Fatal(err)
 	}
 	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1,

@@ -37,6 +37,9 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err := s.resolver.CheckSource(ctx, c.who.User, &p); err != nil {
 		return api.Workflow{}, err
 	}
+	if in.Name == "" {
+		in.Name = p.Name()
+	}
 	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
 		Kind:   p.Kind,
@@ -50,6 +53,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 		if n.Run, err = s.resolver.WorkflowRun(ctx, &p); err != nil {
 			return api.Workflow{}, err
 		}
+		n.Run.Request = c.id
 	}
 	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, &p)
 	if err != nil {
@@ -63,6 +67,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
+	c.made.workflow = w.ID
 	if !draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
@@ -92,8 +97,10 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 	if !ok {
 		return "", unknownWorkflow(in.WorkflowName)
 	}
-	if err := pleat.CheckName("name", in.Name); err != nil {
-		return "", err
+	if in.Name != "" {
+		if err := pleat.CheckName("name", in.Name); err != nil {
+			return "", err
+		}
 	}
 	if in.CreateMode != "" && in.CreateMode != "draft" {
 		return "", pleat.InvalidField("create_mode", " is %q; it may be draft, or absent", pleat.Clip(in.CreateMode))
@@ -173,6 +180,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if err != nil {
 		return api.Workflow{}, err
 	}
+	spec.Request = c.id
 	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}

@@ -613,7 +613,7 @@ func TestWorkflowRefusals(t *testing.T) {
 		{"workflow of another world", "POST", flows, `{"workflow_name":"docking","name":"x","workflow_input":{}}`,
 			good},
 		{"unknown field", "POST", flows, `{"workflowName":"qna_v1"}`, good},
-		{"no name", "POST", flows, `{"workflow_name":"qna_v1","workflow_input":{}}`, good},
+		{"blank name", "POST", flows, `{"workflow_name":"qna_v1","name":" ","workflow_input":{}}`, good},
 		{"no input", "POST", flows, `{"workflow_name":"qna_v1","name":"x"}`, good},
 		{"input is an array", "POST", flows, qna(`[]`), good},
 		{"unknown mode", "POST", flows,

@@ -84,7 +84,11 @@ func (s *Server) viewWorkflow(ctx context.Context, c *call) (api.Workflow, error
 	if err := s.showPublicFold(ctx, &v); err != nil {
 		return api.Workflow{}, err
 	}
-	return s.workflowOut(&v)
+	out, err := s.workflowOut(&v)
+	if err == nil && v.Run != nil {
+		out.Waiting, _, err = s.waiting(ctx, v.Run, v.to)
+	}
+	return out, err
 }
 
 // workflowOut returns a workflow with its task for one audience. The task of a draft is absent; every other workflow

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -82,6 +83,66 @@ var installable = map[string]string{
 	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
 }
 
+// program is a well-known program of which the models have other names here.
+type program struct {
+	title  string
+	names  []string // that callers may give it, in lower case without spaces, hyphens and underscores
+	models []string // its models here, which are keys of installable; none: it cannot run here
+	text   string   // the models in a sentence, or what there is instead of them
+}
+
+// programs are the well-known programs.
+var programs = []program{
+	{
+		title:  "AlphaFold 2",
+		names:  []string{"alphafold", "alphafold2", "af", "af2", "colabfold"},
+		models: []string{"monomer", "multimer"},
+		text:   "monomer (single chains) or multimer (complexes)",
+	},
+	{"AlphaFold-Multimer", []string{"alphafoldmultimer", "afm"}, []string{"multimer"}, "multimer"},
+	{"ESMFold", []string{"esmfold", "esm", "esm2", "esmfoldv1"}, []string{"esm1b"}, "esm1b"},
+	{"Boltz-1", []string{"boltz1", "boltz1x"}, []string{"boltz"}, "boltz"},
+	{"Boltz-2", []string{"boltz2", "boltz2x"}, []string{"boltz-2"}, "boltz-2"},
+	{"Chai-1", []string{"chai", "chailab"}, []string{"chai1"}, "chai1"},
+	{"OpenFold3", []string{"openfold", "of3"}, []string{"openfold3"}, "openfold3"},
+	{
+		title: "SimpleFold",
+		names: []string{"simplefold"},
+		models: []string{
+			"simplefold_100M", "simplefold_360M", "simplefold_700M", "simplefold_1.1B", "simplefold_1.6B",
+			"simplefold_3B",
+		},
+		text: "simplefold_100M to simplefold_3B",
+	},
+	{
+		title: "AlphaFold 3",
+		names: []string{"alphafold3", "af3"},
+		text:  "boltz-2, chai1, intellifold and openfold3 fold the same kinds of molecules",
+	},
+}
+
+// programNamed returns the well-known program of a name that is none of a model here; false if there is none.
+func programNamed(name string) (program, bool) {
+	bare := strings.ToLower(strings.NewReplacer(" ", "", "-", "", "_", "").Replace(name))
+	i := slices.IndexFunc(programs, func(p program) bool { return slices.Contains(p.names, bare) })
+	if i < 0 {
+		return program{}, false
+	}
+	return programs[i], true
+}
+
+// explain says what the program is called here, where models run, and what to install if none of its own is among them.
+func (p program) explain(models []string) string {
+	if len(p.models) == 0 {
+		return fmt.Sprintf("%s does not run here; %s", p.title, p.text)
+	}
+	text := fmt.Sprintf("%s is called %s here", p.title, p.text)
+	if !slices.ContainsFunc(p.models, func(m string) bool { return slices.Contains(models, m) }) {
+		text += ", and has no engine; the operator can add it with: pleat engines install " + installable[p.models[0]]
+	}
+	return text
+}
+
 // unknownModel returns the error for a fold model that does not run here. It says what to install, or which models
 // there are.
 func unknownModel(models []pleat.Model, name, field string) error {
@@ -93,13 +154,16 @@ func unknownModel(models []pleat.Model, name, field string) error {
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
-		return pleat.InvalidField(field, " is %q, but no folding engine is running here; start one with pleat worker",
+		return pleat.InvalidField(field, " is %q, but no folding engine has run here yet; start one with pleat worker",
 			pleat.Clip(name))
 	}
 	here := strings.Join(names, ", ")
 	if engine, ok := installable[name]; ok {
 		return pleat.InvalidField(field, " %q has no engine here; the operator can add it with: "+
 			"pleat engines install %s. Models here: %s", name, engine, here)
+	}
+	if p, ok := programNamed(name); ok {
+		return pleat.InvalidField(field, " is %q: %s. Models here: %s", pleat.Clip(name), p.explain(names), here)
 	}
 	if near := pleat.Nearest(name, names); near != "" {
 		return pleat.InvalidField(field, " %q is not a known model; did you mean %q? Models here: %s",

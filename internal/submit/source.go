@@ -28,12 +28,14 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 			}
 		}
 		src.Fold.Run, src.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
+		src.Name = fold.Name(p.MD != nil && p.MD.Preset == flow.PresetIDR)
 		p.Size = fold.Size()
 		if p.QnA != nil {
 			p.QnA.Reference = src.Reference()
 		}
 	case flow.SourceLibrary, flow.SourceUpload:
 		file, err := r.File(ctx, owner, src.Structure, StructureFile)
+		src.Name = file.Name
 		if p.Size.Structure = file.Bytes; err != nil || src.PAE.Item == "" {
 			return err
 		}
@@ -86,6 +88,15 @@ func (r *Resolver) Fold(ctx context.Context, owner pleat.UserID, ref pleat.FoldR
 	}
 	q, err := foldSequence(ref, v.Job.Sequences)
 	return Fold{View: &v, Sequence: q}, err
+}
+
+// Name returns what a workflow on the fold is about: the job if its structure holds all chains, else the sequence. A
+// workflow that reads the sequence alone is about that in either case.
+func (f Fold) Name(sequenceAlone bool) string {
+	if job := &f.View.Job; sequenceAlone || !job.Complex {
+		return job.SequenceName(f.Sequence)
+	}
+	return f.View.Job.Name
 }
 
 // foldSequence returns the protein that ref names, or the first.

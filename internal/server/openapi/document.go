@@ -88,6 +88,8 @@ type Param struct {
 	Name string
 	Kind string // string, integer, uuid, or the name of a component
 	Doc  string
+
+	Alias string // another name of it, which is in Doc alone; empty: none
 }
 
 // Info is what the document says about the service.
@@ -129,7 +131,17 @@ func Document(info Info, operations []Operation) ([]byte, error) {
 		return nil, err
 	}
 	refine(reg.Map(), requests)
+	describeLetters(reg.Map()["Polymer"])
 	return doc.MarshalJSON()
+}
+
+// describeLetters adds the alphabet of each kind of polymer, from which the page is generated.
+func describeLetters(polymer *huma.Schema) {
+	alphabets := map[string]string{}
+	for _, kind := range []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA} {
+		alphabets[string(kind)] = pleat.Letters(kind)
+	}
+	polymer.Properties["sequence"].Extensions = map[string]any{"x-alphabets": alphabets}
 }
 
 // intro is the description of the service: paragraphs of Markdown.
@@ -298,6 +310,9 @@ func nameEnums(all map[string]*huma.Schema) error {
 func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["Results"], "constraints")
 	orNull(all["JobView"], "constraints")
+	orNull(all["JobView"], "waiting")
+	orNull(all["Workflow"], "waiting")
+	orNull(all["Validation"], "cached")
 	for _, kind := range (api.SequenceItem{}).Kinds() {
 		all["SequenceItem"].OneOf = append(all["SequenceItem"].OneOf, &huma.Schema{Required: []string{kind}})
 	}

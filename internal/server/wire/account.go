@@ -29,6 +29,7 @@ func Model(m *pleat.Model) api.Model {
 		Memory:     api.Cost(m.Memory),
 		Speed:      api.Cost(m.Speed),
 		Room:       m.Room,
+		Workers:    m.Workers,
 		Confidence: m.Confidence,
 		Notice:     m.Notice,
 	}

@@ -88,9 +88,9 @@ func Job(j *pleat.Job) api.Job {
 	}
 }
 
-// Run returns a run of a job, with its timings, notes and failure. It drops the parameters, the predictions and the
-// cause of a failure, which is for the log. Others than the owner see neither the message of a failure nor which run a
-// cached result came from.
+// Run returns a run of a job, with its timings, notes and failure, and the scores of its first structure. It drops the
+// parameters, the other predictions and the cause of a failure, which is for the log. Others than the owner see neither
+// the message of a failure nor which run a cached result came from.
 func Run(r *pleat.Run, to Audience) api.Run {
 	out := api.Run{
 		ID:         string(r.ID),
@@ -113,7 +113,11 @@ func Run(r *pleat.Run, to Audience) api.Run {
 		if r.Result.Timings != nil {
 			out.Timings = r.Result.Timings
 		}
-		out.Notes = notes(r.Result, to)
+		out.Notes, out.Cached = notes(r.Result, to), r.Result.AnsweredFrom != ""
+		if len(r.Result.Predictions) > 0 {
+			p := &r.Result.Predictions[0]
+			out.MeanPLDDT, out.PTM, out.IPTM = p.MeanPLDDT, p.PTM, p.IPTM
+		}
 	}
 	if r.Failure != nil {
 		out.Failure = &api.Failure{Kind: string(r.Failure.Kind), Message: *FailureMessage(r.Failure, to)}

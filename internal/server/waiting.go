@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/server/wire"
+	"pleat/internal/store"
+)
+
+// waiting returns why a run waits, and its position in the queue, 1 for the one that is claimed next; nil if it does
+// not wait. Only the owner is told of the owner's other tasks.
+func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*api.Waiting, *int, error) {
+	if r.State.Terminal() {
+		return nil, nil, nil
+	}
+	w, err := s.store.WaitingTask(ctx, r.ID)
+	if w == nil || err != nil {
+		return nil, nil, err
+	}
+	working, err := s.store.Working(ctx, w.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	if to != wire.ForOwner {
+		w.Own = 0
+	}
+	out := &api.Waiting{
+		Reason:        waitingReason(w, working, r.Model),
+		Since:         api.At(w.Since),
+		ExpectedStart: wire.OptionalTime(w.Until),
+	}
+	if !w.Until.IsZero() {
+		return out, nil, nil
+	}
+	position := w.Before + 1
+	return out, &position, nil
+}
+
+// waitingReason says in one sentence why a task waits.
+func waitingReason(w *store.WaitingTask, working store.Working, model string) string {
+	work := "runs " + model
+	if strings.HasPrefix(w.Queue, pleat.SearchQueue("")) {
+		work = "searches alignments for " + model
+	}
+	switch {
+	case !w.Until.IsZero():
+		return "its last attempt failed; it is tried again after a pause"
+	case working.Live == 0 && working.Since.IsZero():
+		return "no worker that " + work + " has been seen for a week"
+	case working.Live == 0:
+		return fmt.Sprintf("no worker that %s is alive; the last one was seen at %s UTC", work,
+			working.Since.UTC().Format(time.DateTime))
+	case w.Before == 0:
+		return "it is the next in its queue: it starts when a worker that " + work + " has a free slot"
+	case w.Before >= 1000:
+		return "at least 1000 tasks are before it in its queue"
+	}
+	own := ""
+	if w.Own > 0 {
+		own = fmt.Sprintf(", %d of them yours", w.Own)
+	}
+	if w.Before == 1 {
+		return "1 task is before it in its queue" + own
+	}
+	return fmt.Sprintf("%d tasks are before it in its queue%s", w.Before, own)
+}
