@@ -138,7 +138,7 @@ type serverProcess struct {
 
 // startServer creates an API key and starts pleat serve on a free port. It returns when the server listens.
 func startServer(ctx context.Context, program string, env []string) (*serverProcess, error) {
-	keys := exec.CommandContext(ctx, program, "keys", "create", "--user", "bench")
+	keys := exec.CommandContext(ctx, program, "keys", "create", "--init", "--user", "bench")
 	keys.Env, keys.Stderr = env, os.Stderr
 	key, err := keys.Output()
 	if err != nil {

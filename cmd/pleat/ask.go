@@ -25,7 +25,8 @@ Interrupting the command leaves the question running.`,
 		RunE:    runAsk,
 	}
 	f := c.Flags()
-	f.String("sequence", "", "identifier of the sequence to ask about; default: the job's first protein")
+	f.String("sequence", "", "chain, name or identifier of the sequence to ask about, as pleat jobs get prints them; "+
+		"default: the job's first protein")
 	f.String("name", "", "name of the workflow; default: the question")
 	f.Bool("public", false, "make the question and the answer readable for everyone")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
@@ -35,7 +36,7 @@ Interrupting the command leaves the question running.`,
 }
 
 // runAsk creates a qna workflow for the job, follows it and prints its answer, with control characters replaced. The
-// question is also the name of the workflow, unless --name gives another.
+// server names the workflow after the question, unless --name gives another name.
 func runAsk(cmd *cobra.Command, args []string) error {
 	job, err := identifier("job", args[0])
 	if err != nil {
@@ -47,20 +48,20 @@ func runAsk(cmd *cobra.Command, args []string) error {
 	}
 	f := cmd.Flags()
 	name, _ := f.GetString("name")
-	if name == "" {
-		name = oneLine(args[1])
-	}
 	input := map[string]any{"targetSource": "fold_job", "source_job_id": job, "question": args[1]}
 	if sequence, _ := f.GetString("sequence"); sequence != "" {
-		input["source_sequence_id"] = sequence
+		if input["source_sequence_id"], err = sequenceID(cmd.Context(), c, job, sequence); err != nil {
+			return err
+		}
 	}
 	if public, _ := f.GetBool("public"); public {
 		input["isPublic"] = true
 	}
-	task, err := runWorkflow(cmd, c, "qna_v1", name, input)
-	if err != nil || task == nil {
+	w, err := runWorkflow(cmd, c, "qna_v1", name, input)
+	if err != nil || w == nil {
 		return err
 	}
+	task := w.Tasks[0]
 	if asJSON, _ := f.GetBool("json"); asJSON {
 		return printJSON(cmd.OutOrStdout(), task.Result)
 	}
@@ -72,11 +73,12 @@ func runAsk(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// runWorkflow creates a workflow of a task type, follows it to its end and returns its task. With --no-wait it prints
-// the workflow's identifier instead, and returns nil. A name that is too long is shortened.
+// runWorkflow creates a workflow of a type, follows it to its end and returns it with its one task. With --no-wait it
+// prints the workflow's identifier instead, and returns nil. The server chooses the name if it is empty; one that is
+// too long is shortened.
 func runWorkflow(
 	cmd *cobra.Command, c *api.Client, workflow, name string, input map[string]any,
-) (*api.WorkflowTask, error) {
+) (*api.Workflow, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
@@ -97,18 +99,18 @@ func runWorkflow(
 	if err := followWorkflow(cmd, c, w.ID); err != nil {
 		return nil, err
 	}
-	return endedTask(cmd, c, w.ID)
+	return endedWorkflow(cmd, c, w.ID)
 }
 
-// endedTask returns the task of a workflow that has ended. A workflow without a result is an error with exitUnfinished
-// that gives the reason.
-func endedTask(cmd *cobra.Command, c *api.Client, id string) (*api.WorkflowTask, error) {
+// endedWorkflow returns a workflow that has ended, with its one task. A workflow without a result is an error with
+// exitUnfinished that gives the reason.
+func endedWorkflow(cmd *cobra.Command, c *api.Client, id string) (*api.Workflow, error) {
 	w, err := c.Workflow(cmd.Context(), id)
 	if err != nil {
 		return nil, explain(c, err)
 	}
 	if w.Status == api.Completed && len(w.Tasks) == 1 {
-		return &w.Tasks[0], nil
+		return &w, nil
 	}
 	why := "it gives no reason"
 	if len(w.Tasks) == 1 && w.Tasks[0].Error != nil {

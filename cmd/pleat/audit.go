@@ -47,8 +47,8 @@ and the newest 500 of each user and action.`,
 						cmp.Or(r.KeyPrefix, "-"),
 						cmp.Or(r.Address, "-"),
 						r.Action,
-						r.Subject,
-						r.Detail,
+						cmp.Or(r.Subject, "-"),
+						cmp.Or(r.Detail, "-"),
 					})
 				}
 				return table(cmd.OutOrStdout(), text)

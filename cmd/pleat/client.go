@@ -7,12 +7,12 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"pleat"
 	"pleat/api"
@@ -73,13 +73,17 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// table writes rows in columns; the first row is the head. Cells come from a server, so long ones are shortened and
-// control characters are replaced.
+// table writes rows in columns; the first row is the head. Cells come from a server, so control characters are
+// replaced. On a terminal long ones are shortened; a file or a program gets them whole.
 func table(w io.Writer, rows [][]string) error {
+	cell := func(s string) string { return oneLine(printable(s)) }
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		cell = pleat.Clip
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = pleat.Clip(cell)
+		for i := range row {
+			row[i] = cell(row[i])
 		}
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
@@ -92,50 +96,4 @@ func number(v *float64, format string) string {
 		return "-"
 	}
 	return fmt.Sprintf(format, *v)
-}
-
-// download writes the artifacts into a folder, which it creates, and returns their paths. A file gets its name once its
-// SHA-256 was checked; an existing file of that name is replaced. The names come from a server, so that a name that is
-// not plain is refused and nothing is written outside the folder. It is safe to repeat.
-func download(cmd *cobra.Command, c *api.Client, artifacts []api.Artifact, dir string) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("create the folder for the results: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the folder for the results: %w", err)
-	}
-	defer root.Close()
-	var paths []string
-	for _, a := range artifacts {
-		if a.Name == "" || !filepath.IsLocal(a.Name) || strings.ContainsAny(a.Name, `/\`) {
-			return paths, fmt.Errorf("the server names a file %q, which is not a plain name", pleat.Clip(a.Name))
-		}
-		if err := fetch(cmd, c, a, root); err != nil {
-			return paths, err
-		}
-		paths = append(paths, filepath.Join(dir, a.Name))
-	}
-	return paths, nil
-}
-
-// fetch downloads one artifact into a folder, first under a temporary name, which it removes after an error.
-func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) error {
-	part := "." + a.Name + ".part"
-	f, err := root.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", a.Name, err)
-	}
-	err = c.Download(cmd.Context(), a, f)
-	if cerr := f.Close(); err == nil && cerr != nil {
-		err = fmt.Errorf("write %s: %w", a.Name, cerr)
-	}
-	if err == nil {
-		err = root.Rename(part, a.Name)
-	}
-	if err != nil {
-		_ = root.Remove(part) // err has the reason
-		return err
-	}
-	return nil
 }

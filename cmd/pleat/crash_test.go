@@ -21,7 +21,10 @@ func TestKilledServerLosesNothing(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	for name, fresh := range storetest.Databases() {
-		t.Run(name, func(t *testing.T) { killRounds(t, fresh(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killRounds(t, fresh(t))
+		})
 	}
 }
 

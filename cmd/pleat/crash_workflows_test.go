@@ -27,6 +27,7 @@ func TestKilledServerLosesNoWorkflow(t *testing.T) {
 	}
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			t.Run("dynamics", func(t *testing.T) { killDynamics(t, fresh(t)) })
 			t.Run("questions", func(t *testing.T) { killQuestions(t, fresh(t)) })
 			t.Run("follow-ups", func(t *testing.T) { killFollowUps(t, fresh(t)) })

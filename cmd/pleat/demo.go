@@ -31,12 +31,15 @@ scores, and stops the server.`,
 		Args: exactly(),
 		RunE: runDemo,
 	}
-	c.Flags().String("out", "demo", "folder for the files")
+	addFolderFlags(c, "demo")
 	return c
 }
 
 // runDemo starts the server, folds the protein and stops the server. It returns when the server has ended.
 func runDemo(cmd *cobra.Command, _ []string) error {
+	if err := demoFolder(cmd).checkNew(); err != nil {
+		return err
+	}
 	data, err := os.MkdirTemp("", "pleat-demo-")
 	if err != nil {
 		return err
@@ -89,6 +92,8 @@ func foldDemo(cmd *cobra.Command, a *app.App, url string) error {
 	if err := follow(cmd, c, created.JobID); err != nil {
 		return err
 	}
-	out, _ := cmd.Flags().GetString("out")
-	return downloadResults(cmd, c, created.JobID, out)
+	return downloadResults(cmd, c, created.JobID, demoFolder(cmd))
 }
+
+// demoFolder returns the folder for the files of the demo.
+func demoFolder(cmd *cobra.Command) resultsFolder { return folderOf(cmd).or("demo") }

@@ -22,19 +22,18 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
-	"pleat/internal/words"
 )
 
 // doctorCmd returns the command that checks the configuration, the machine, the data folder, the database, the
-// artifact store and the engines, and prints one line per check. It changes nothing, needs no server and shows no
-// secret. The exit code is exitFailed if a check failed.
+// artifact store and the engines, and prints one line per check. It changes nothing but files that it removes again,
+// needs no server and shows no secret. The exit code is exitFailed if a check failed.
 func doctorCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration, database, engines and machine",
 		Long: `Checks the configuration, the data folder, the database and its schema, the artifact store, the workers
-and engines, the machine and its clock, and prints how to fix each problem. It changes nothing. The exit
-code is 1 if a check failed.`,
+and engines, the machine and its clock, and prints how to fix each problem. It writes a file into the data
+folder and the artifact store, removes it, and changes nothing else. The exit code is 1 if a check failed.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)
@@ -55,7 +54,7 @@ code is 1 if a check failed.`,
 			return nil
 		},
 	}
-	config.AddFlags(c.Flags(), config.Store, config.Server, config.Node, config.Engine)
+	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine)
 	return c
 }
 
@@ -227,24 +226,22 @@ func (d *doctor) disk(folder string) {
 // database checks that the database responds within 15 s, has the schema of this version and agrees on the time. It
 // migrates nothing; a SQLite file that does not exist is not created.
 func (d *doctor) database(ctx context.Context) {
-	if path, ok := d.cfg.SQLitePath(); ok {
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			d.note("database", "%s does not exist yet; pleat serve creates it", path)
-			return
-		}
+	if path, missing := app.MissingDatabase(d.cfg); missing {
+		d.note("database", "%s does not exist yet; pleat serve creates it", path)
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	s, err := store.Open(ctx, d.cfg.DatabaseURL(), store.Options{})
 	if err != nil {
-		d.fail("database", "%v", err)
+		d.unreachable(err)
 		return
 	}
 	defer s.Close()
 	version, err := s.Version(ctx)
 	switch latest := store.Latest(); {
 	case err != nil:
-		d.fail("database", "%s does not respond: %v", s.Dialect(), err)
+		d.unreachable(err)
 		return
 	case version < latest:
 		d.fail("database", "%s at schema %d of %d; run: pleat migrate", s.Dialect(), version, latest)
@@ -256,6 +253,7 @@ func (d *doctor) database(ctx context.Context) {
 	}
 	d.ok("database", "%s at schema %d", s.Dialect(), version)
 	d.privacy()
+	d.secrets(ctx, s)
 	if off := time.Until(s.Now()).Abs(); off > time.Second {
 		d.note("clock", "differs by %s from the database's clock, which the service uses", off.Round(time.Millisecond))
 	} else {
@@ -277,24 +275,35 @@ func (d *doctor) privacy() {
 	}
 }
 
-// workers prints the workers that were seen recently, with the models that each runs, and the lengths of the queues.
+// workers prints the workers with their states and the models that each runs, and the lengths of the queues. Without a
+// live worker the check fails.
 func (d *doctor) workers(ctx context.Context, s *store.Store) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
 		d.fail("workers", "%v", err)
 		return
 	}
-	if len(workers) == 0 {
-		d.note("workers", "none was seen recently; jobs are refused until pleat serve or pleat worker runs")
-	}
-	for _, w := range workers {
+	now, live := s.Now(), 0
+	for i := range workers {
+		w := &workers[i]
 		var models []string
 		for _, m := range w.Models {
 			models = append(models, m.Name)
 		}
 		slices.Sort(models)
-		ago := s.Now().Sub(w.SeenAt).Round(time.Second)
-		d.ok("workers", "%s on %s runs %s, seen %s ago", w.ID, w.Host, strings.Join(models, ", "), ago)
+		names, ago := strings.Join(models, ", "), now.Sub(w.SeenAt).Round(time.Second)
+		switch w.State(now) {
+		case pleat.WorkerLive:
+			live++
+			d.ok("workers", "%s on %s runs %s, seen %s ago", w.ID, w.Host, names, ago)
+		case pleat.WorkerSilent:
+			d.note("workers", "%s on %s is silent: it ran %s and was seen %s ago", w.ID, w.Host, names, ago)
+		case pleat.WorkerStopped:
+			d.note("workers", "%s on %s has stopped: it ran %s until %s ago", w.ID, w.Host, names, ago)
+		}
+	}
+	if live == 0 {
+		d.fail("workers", "none is live, so jobs wait; start pleat worker, or pleat serve without --work=false")
 	}
 	counts, err := s.QueueCounts(ctx)
 	if err != nil {
@@ -304,24 +313,6 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 	for _, c := range counts {
 		d.ok("queue", "%s: %d %s", c.Queue, c.N, c.State)
 	}
-}
-
-// artifacts checks that the artifact store can be opened within 15 s.
-func (d *doctor) artifacts(ctx context.Context) {
-	address := d.cfg.BlobAddress()
-	if path, ok := strings.CutPrefix(address, "dir:"); ok {
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			d.note("artifacts", "%s does not exist yet; pleat serve creates it", path)
-			return
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	if _, err := blob.Open(ctx, address); err != nil {
-		d.fail("artifacts", "%v", err)
-		return
-	}
-	d.ok("artifacts", "%s", words.Address(address))
 }
 
 // alignments checks the MSA search, and notes it if sequences are sent to a server of somebody else.

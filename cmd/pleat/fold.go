@@ -17,6 +17,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
+	"pleat/internal/facts"
 	"pleat/internal/format"
 	"pleat/internal/msa"
 	"pleat/internal/words"
@@ -38,11 +39,19 @@ The file is FASTA, AlphaFold Server JSON, AlphaFold 3 JSON or Boltz YAML; its fo
 name - means standard input. Parts of the file that a job cannot express are printed as notes. Several
 FASTA records become one job: a model for complexes folds them together, any other model folds each of
 them alone. A file with several jobs submits all of them. Interrupting the command leaves the jobs
-running.`,
+running.
+
+Several models or seeds make one job for each model and seed, at most 64, of which each counts against the
+quota. All are checked before the first is created. One table ranks their structures, which are in folders
+of their own; ranking.csv has the same table. A job that fails does not end the others.
+
+A folder has the files of one run: pleat-run.json in it says which. Files of another run, or with the names
+of its files, are replaced with --force only.`,
 		Example: `  pleat fold protein.fasta --out result
   pleat fold complex.yaml --model boltz-2
   pleat fold protein.fasta --model boltz-2 --alignment protein.a3m
-  pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1`,
+  pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1
+  pleat fold protein.fasta --model mini,boltz-2 --seed 1,2,3 --out compared`,
 		Args: sequenceOr("file", "a FASTA file"),
 		RunE: runFold,
 	}
@@ -50,78 +59,141 @@ running.`,
 	f.String("sequence", "", "sequence to fold instead of a file")
 	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", ")+"; default: detected")
 	f.String("name", "", "name of the job; default: the name of the file's job, of its first sequence or of the file")
-	f.String("model", "",
-		"model, as pleat models lists them; default: mini for --sequence, the first suitable one for a file")
-	f.String("seed", "", "whole number; the same seed gives the same structure")
+	f.StringSlice("model", nil, "model, as pleat models lists them, or several; default: mini for --sequence, the "+
+		"first suitable one for a file")
+	f.StringSlice("seed", nil, "whole number, or several; the same seed gives the same structure")
+	f.Int("seeds", 0, "number of random seeds, instead of --seed")
 	f.StringArray("alignment", nil, "A3M file whose first row is a protein of the job, used instead of an MSA search; "+
 		"repeat it for several proteins; the files are stored in your library")
-	f.String("out", "", "folder for the files; default: fold-JOBID")
+	addFolderFlags(c, "fold-JOBID")
 	f.Bool("public", false, "make the results readable for everyone")
 	f.Bool("no-cache", false, "do not use the cached result of an earlier run with the same input, parameters and seed")
+	f.Bool("dry-run", false, "check the jobs and print what they would cost, without creating them")
 	f.Bool("no-wait", false, "print the job's identifier and return at once")
 	config.AddFlags(f, config.Client)
 	return c
 }
 
-// runFold creates all jobs before it follows the first. If the server refuses one, the jobs before it are left running,
-// and the alignments that were uploaded for it are deleted.
+// foldJob is a job that fold creates.
+type foldJob struct {
+	request api.CreateJob
+	of      int    // index of what is folded: jobs of one index differ in model and seed only
+	base    string // its name without the model and seed that distinguish it from others
+	folder  string // the name of its folder in that of the flags; empty: it is that folder
+	id      string // empty until it is created
+}
+
+// in returns the folder of the job in that of the flags.
+func (j foldJob) in(out resultsFolder) resultsFolder {
+	if j.folder == "" {
+		return out
+	}
+	return out.sub(j.folder)
+}
+
+// runFold creates all jobs before it follows the first. Several are checked first, and so is one that names its seed,
+// since it may have been computed before.
 func runFold(cmd *cobra.Command, args []string) error {
 	c, err := newClient(cmd, keyRequired)
 	if err != nil {
 		return err
 	}
-	jobs, err := foldRequests(cmd, c, args)
+	variants, err := variantsOf(cmd)
 	if err != nil {
 		return err
 	}
+	requests, err := foldRequests(cmd, c, args, variants.models)
+	if err != nil {
+		return err
+	}
+	out := folderOf(cmd)
+	jobs, err := variants.jobs(requests, out)
+	if err != nil {
+		return err
+	}
+	dryRun, _ := cmd.Flags().GetBool("dry-run")
+	if dryRun || len(jobs) > 1 || jobs[0].request.Params.Seed != nil {
+		if err := checkJobs(cmd, c, jobs, dryRun); err != nil || dryRun {
+			return err
+		}
+	}
+	item, err := uploadAlignments(cmd, c, requests)
+	if err != nil {
+		return err
+	}
+	if err := createJobs(cmd, c, jobs, item); err != nil {
+		return err
+	}
+	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+		return nil
+	}
+	if variants.several() {
+		return rankJobs(cmd, c, jobs, out.or("fold-"+jobs[0].id))
+	}
+	return finishJobs(cmd, c, jobs, out)
+}
+
+// finishJobs follows the jobs one after the other and downloads their results. One that ends without a result does not
+// end the others.
+func finishJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out resultsFolder) error {
+	failed := 0
+	for _, j := range jobs {
+		if err := follow(cmd, c, j.id); err != nil {
+			return err
+		}
+		err := downloadResults(cmd, c, j.id, j.in(out))
+		var code *exit
+		if errors.As(err, &code) && code.code == exitUnfinished && len(jobs) > 1 {
+			fmt.Fprintln(cmd.ErrOrStderr(), sentence(err))
+			failed++
+		} else if err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return &exit{exitUnfinished, fmt.Errorf("%d of %s ended without a result", failed,
+			facts.Quantity(len(jobs), "job", "jobs"))}
+	}
+	return nil
+}
+
+// createJobs creates the jobs and prints their ids. If the server refuses one, those before it are left running and the
+// message says how many; the item of alignments that was uploaded for them is deleted if none was created.
+func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) error {
 	f := cmd.Flags()
 	noWait, _ := f.GetBool("no-wait")
 	noCache, _ := f.GetBool("no-cache")
-	item, err := uploadAlignments(cmd, c, jobs)
-	if err != nil {
-		return err
-	}
-	var ids []string
-	for _, job := range jobs {
-		created, err := c.CreateJob(cmd.Context(), job, api.CreateOptions{NoCache: noCache, From: item})
+	for i := range jobs {
+		j := &jobs[i]
+		created, err := c.CreateJob(cmd.Context(), j.request, api.CreateOptions{NoCache: noCache, From: item})
 		if err != nil {
-			if item != "" { // it was created for this job
+			if err = explain(c, err); i > 0 {
+				return fmt.Errorf("%w; the %d jobs before %q were created and continue", err, i,
+					pleat.Clip(j.request.Name))
+			}
+			if item != "" {
 				_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
 			}
-			return explain(c, err)
+			return err
 		}
-		ids = append(ids, created.JobID)
-		if noWait {
-			fmt.Fprintln(cmd.OutOrStdout(), created.JobID)
+		if j.id = created.JobID; noWait {
+			fmt.Fprintln(cmd.OutOrStdout(), j.id)
 		} else {
-			fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", created.JobID, pleat.Clip(created.JobName))
-		}
-	}
-	if noWait {
-		return nil
-	}
-	out, _ := f.GetString("out")
-	for i, id := range ids {
-		if err := follow(cmd, c, id); err != nil {
-			return err
-		}
-		dir := out
-		if out != "" && len(ids) > 1 {
-			dir = filepath.Join(out, fmt.Sprint(i+1))
-		}
-		if err := downloadResults(cmd, c, id, dir); err != nil {
-			return err
+			fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", j.id, pleat.Clip(created.JobName))
 		}
 	}
 	return nil
 }
 
-// foldRequests returns the requests of the command line: one, unless the file has several jobs. Flags override what the
-// file says.
-func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.CreateJob, error) {
+// foldRequests returns the requests of the command line without variants: one, unless the file has several jobs. Flags
+// override what the file says.
+func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]api.CreateJob, error) {
 	f := cmd.Flags()
 	name, _ := f.GetString("name")
-	model, _ := f.GetString("model")
+	model := ""
+	if len(models) > 0 {
+		model = models[0]
+	}
 	var jobs []api.CreateJob
 	if len(args) == 1 {
 		var err error
@@ -140,13 +212,8 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args []string) ([]api.Creat
 		}}
 	}
 	for i := range jobs {
-		job := &jobs[i]
-		job.Name = words.Shorten(cmp.Or(name, job.Name), pleat.MaxName)
-		job.IsPublic, _ = f.GetBool("public")
-		if f.Changed("seed") {
-			seed, _ := f.GetString("seed")
-			job.Params.Seed = &seed
-		}
+		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
+		jobs[i].IsPublic, _ = f.GetBool("public")
 	}
 	return jobs, nil
 }
@@ -198,30 +265,24 @@ func printNotes(cmd *cobra.Command, notes []string) {
 	}
 }
 
-// downloadResults downloads the files of a job that has ended, and prints its scores and the paths. An empty dir means
-// fold-JOB. A job that did not complete is an error with exitUnfinished that gives the reason.
-func downloadResults(cmd *cobra.Command, c *api.Client, job, dir string) error {
+// downloadResults downloads the files of a job that has ended into a folder, and prints its scores and the paths.
+func downloadResults(cmd *cobra.Command, c *api.Client, job string, folder resultsFolder) error {
 	res, err := c.Results(cmd.Context(), job)
 	if err != nil {
 		return explain(c, err)
 	}
-	if res.Job.Status != string(pleat.StateCompleted) {
-		why := "it gives no reason"
-		if res.Prediction.Error != nil {
-			why = *res.Prediction.Error
-		}
-		return &exit{exitUnfinished, fmt.Errorf("the job %s ended %s: %s", job, res.Job.Status, why)}
-	}
-	if dir == "" {
-		dir = "fold-" + job
-	}
-	paths, err := download(cmd, c, res.Artifacts, dir)
+	return saveAndPrint(cmd, c, res, folder)
+}
+
+// saveAndPrint saves the results of a run and prints its scores and the paths of its files.
+func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder resultsFolder) error {
+	paths, err := saveResults(cmd, c, res, folder)
 	if err != nil {
-		return explain(c, err)
+		return err
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s: %s by %s in %.1f s\n",
-		pleat.Clip(res.Job.Name), res.Job.Status, res.Parameters.ModelName, res.Prediction.ExecutionMinutes*60)
+	fmt.Fprintf(out, "%s: %s by %s in %.1f s\n", pleat.Clip(res.Job.Name), res.Prediction.JobRunStatus,
+		res.Parameters.ModelName, res.Prediction.ExecutionMinutes*60)
 	if err := table(out, scores(res)); err != nil {
 		return err
 	}
@@ -231,6 +292,22 @@ func downloadResults(cmd *cobra.Command, c *api.Client, job, dir string) error {
 	return nil
 }
 
+// saveResults downloads the files of a run that has ended into a folder and returns their paths. The default folder is
+// fold-JOBID. A run that did not complete is an error with exitUnfinished that gives the reason.
+func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resultsFolder) ([]string, error) {
+	p := &res.Prediction
+	if p.JobRunStatus != string(pleat.StateCompleted) {
+		why := "it gives no reason"
+		if p.Error != nil {
+			why = *p.Error
+		}
+		return nil, &exit{exitUnfinished, fmt.Errorf("the job %s ended %s: %s", res.Job.ID, p.JobRunStatus, why)}
+	}
+	run := savedRun{Kind: "job", ID: res.Job.ID, Run: res.JobRunID, Name: res.Job.Name, Created: res.Job.Date}
+	paths, err := folder.or("fold-"+res.Job.ID).save(cmd, c, run, res.Artifacts)
+	return paths, explain(c, err)
+}
+
 // scores returns a table with one row per structure: pLDDT from 0 to 100, pTM and ipTM from 0 to 1, PAE in Å.
 func scores(res api.Results) [][]string {
 	rows := [][]string{{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}}
@@ -238,20 +315,34 @@ func scores(res api.Results) [][]string {
 		plddt, maxPAE := number(p.MeanPLLDT, "%.1f"), number(p.MaxPAE, "%.1f")
 		rows = append(rows, []string{name, plddt, number(p.PTM, "%.3f"), number(p.IPTM, "%.3f"), maxPAE})
 	}
-	if res.Job.IsComplex {
-		row(res.Job.Name, res.Prediction)
-		return rows
+	for _, s := range structuresOf(res) {
+		row(s.name, s.Prediction)
 	}
+	return rows
+}
+
+// scored is one structure of a job, with the name of its sequence, or of the job where it holds all chains.
+type scored struct {
+	name string
+	api.Prediction
+}
+
+// structuresOf returns the structures of a job, in the order of its sequences.
+func structuresOf(res api.Results) []scored {
+	if res.Job.IsComplex {
+		return []scored{{res.Job.Name, res.Prediction}}
+	}
+	var out []scored
 	for i, s := range res.Sequences {
 		name := fmt.Sprintf("sequence %d", i+1)
 		if s.Name != nil && *s.Name != "" {
 			name = *s.Name
 		}
 		if s.Prediction != nil {
-			row(name, *s.Prediction)
+			out = append(out, scored{name, *s.Prediction})
 		}
 	}
-	return rows
+	return out
 }
 
 // uploadAlignments uploads the files of --alignment to a new item of the user's library, from which the job is

@@ -10,14 +10,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
@@ -109,6 +107,7 @@ func (i *install) run() error {
 			return errors.New("nothing was installed")
 		}
 	}
+	began := time.Now() // the answer to the question is no part of it
 	if err := i.environment(i.cmd.Context()); err != nil {
 		return err
 	}
@@ -128,12 +127,9 @@ func (i *install) run() error {
 	if left > 0 {
 		return fmt.Errorf("%d weight files are missing; run the command again, or put them into %s", left, dir)
 	}
-	folds := func(m runner.ManifestModel) bool { return m.Kind == pleat.TaskFold }
-	if slices.ContainsFunc(i.manifest.Models, folds) {
-		i.printf("%s is installed; try it with: pleat engines check %s", i.name, i.name)
-	} else {
-		i.printf("%s is installed; add it to the setting engines of the service", i.name)
-	}
+	i.printf("%s was installed in %s; try it with: pleat engines check %s", i.name,
+		time.Since(began).Round(time.Second), i.name)
+	i.printf("to serve with it: pleat serve --engines %s", strings.Join(append(i.cfg.Engines, i.name), ","))
 	return nil
 }
 

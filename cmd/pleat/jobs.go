@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,7 +55,7 @@ func jobsList() *cobra.Command {
 }
 
 // jobsGet returns the command that prints the state of a job's latest run: its position in the queue or its stage while
-// it runs, then its scores or the reason of its failure. A job without a result is no error here.
+// it runs, then its scores, one row a sequence, or the reason of its failure. A job without a result is no error here.
 func jobsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get JOB", Short: "Show the status of a job"}
 	onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -60,13 +63,50 @@ func jobsGet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printResult(cmd, v, func() error { return table(cmd.OutOrStdout(), describe(v)) })
+		return printResult(cmd, v, func() error {
+			if err := table(cmd.OutOrStdout(), describe(v)); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout())
+			if err := table(cmd.OutOrStdout(), records(v)); err != nil || len(v.Runs) < 2 {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout())
+			return table(cmd.OutOrStdout(), runs(v))
+		})
 	})
 	c.Flags().Bool("json", false, "print JSON")
 	return c
 }
 
-// describe returns a job as rows of name and value. Rows that do not apply to its state are left out.
+// runResults returns the results of a run of a job that is given by its number or id.
+func runResults(ctx context.Context, c *api.Client, job, run string) (api.Results, error) {
+	if n, err := strconv.Atoi(run); err == nil {
+		v, err := c.Job(ctx, job)
+		if err != nil {
+			return api.Results{}, err
+		}
+		i := slices.IndexFunc(v.Runs, func(r api.Run) bool { return r.Number == n })
+		if i < 0 {
+			return api.Results{}, fmt.Errorf("the job has no run %d; pleat jobs get %s lists its runs", n, job)
+		}
+		run = v.Runs[i].ID
+	}
+	return c.RunResults(ctx, job, run)
+}
+
+// runs returns a table of the runs of a job, newest first.
+func runs(v api.JobView) [][]string {
+	rows := [][]string{{"RUN", "ID", "STATUS", "MODEL", "SEED", "MEAN PLDDT", "CREATED"}}
+	for _, r := range v.Runs {
+		rows = append(rows, []string{fmt.Sprint(r.Number), r.ID, r.Status, r.ModelName, r.Seed,
+			number(r.MeanPLDDT, "%.1f"), r.CreatedAt.Format(time.DateTime)})
+	}
+	return rows
+}
+
+// describe returns a job as rows of name and value; see records for its sequences. Rows that do not apply to its state
+// are left out.
 func describe(v api.JobView) [][]string {
 	rows := [][]string{
 		{"job", v.Job.ID},
@@ -80,6 +120,12 @@ func describe(v api.JobView) [][]string {
 	if q := v.Progress.QueuePosition; q != nil {
 		rows = append(rows, []string{"queue position", fmt.Sprint(*q)})
 	}
+	if v.Run.Cached {
+		rows = append(rows, []string{"cached", "the results are those of an earlier run of the same request"})
+	}
+	if v.Waiting != nil {
+		rows = append(rows, []string{"waiting", v.Waiting.Reason})
+	}
 	if v.Progress.Stage != "" && !api.Terminal(v.Run.Status) {
 		p := v.Progress
 		rows = append(rows, []string{"stage", fmt.Sprintf("%s %d/%d", p.Stage, p.Done, p.Total)})
@@ -91,9 +137,13 @@ func describe(v api.JobView) [][]string {
 		rows = append(rows, []string{"kept until", v.Job.ExpiresAt.Format(time.DateTime)})
 	}
 	for _, p := range v.Predictions {
+		if p.SequenceID != "" { // it has a row of its own, see records
+			continue
+		}
 		rows = append(rows,
 			[]string{"mean pLDDT", number(p.MeanPLLDT, "%.1f")},
-			[]string{"pTM", number(p.PTM, "%.3f")})
+			[]string{"pTM", number(p.PTM, "%.3f")},
+			[]string{"ipTM", number(p.IPTM, "%.3f")})
 	}
 	if f := v.Run.Failure; f != nil {
 		rows = append(rows, []string{"failure", f.Kind + ": " + f.Message})
@@ -140,20 +190,26 @@ func jobsResults() *cobra.Command {
 				return err
 			}
 		}
-		res, err := c.Results(cmd.Context(), id)
+		read := c.Results
+		if run, _ := f.GetString("run"); run != "" {
+			read = func(ctx context.Context, job string) (api.Results, error) { return runResults(ctx, c, job, run) }
+		}
+		res, err := read(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
 		return printResult(cmd, res, func() error {
-			if !api.Terminal(res.Job.Status) {
-				return fmt.Errorf("the job is %s and has no results yet; wait for them with --wait", res.Job.Status)
+			if !api.Terminal(res.Prediction.JobRunStatus) {
+				return fmt.Errorf("the run is %s and has no results yet; wait for them with --wait",
+					res.Prediction.JobRunStatus)
 			}
-			out, _ := f.GetString("out")
-			return downloadResults(cmd, c, id, out)
+			return saveAndPrint(cmd, c, res, folderOf(cmd))
 		})
 	})
 	f := c.Flags()
-	f.String("out", "", "folder for the files; default: fold-JOB")
+	addFolderFlags(c, "fold-JOB")
+	f.String("run", "", "an earlier run of the job, by its number or id, as pleat jobs get lists them; "+
+		"default: the latest")
 	f.Bool("wait", false, "wait for the job to end first")
 	f.Bool("json", false, "print the results as JSON without downloading files")
 	return c

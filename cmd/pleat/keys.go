@@ -22,8 +22,8 @@ func keysCmd() *cobra.Command {
 		keysCreate(), keysList(), keysRevoke())
 }
 
-// withStore calls fn with the database of a command that runs next to a server. The database must have the schema of
-// this version; a new SQLite database is created.
+// withStore calls fn with the database of a command that runs next to a server. The database must exist and have the
+// schema of this version.
 func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
 	c, err := configure(cmd)
 	if err != nil {
@@ -44,7 +44,8 @@ func keysCreate() *cobra.Command {
 		Use:   "create --user NAME",
 		Short: "Create a key and print it",
 		Long: `Creates an API key for a user and prints only the key on standard output. The key is not shown again. A
-user who does not exist is created. A running server accepts the key at once.`,
+user who does not exist is created. A running server accepts the key at once. The database must exist, so
+that a mistyped folder is not taken for a new service; --init creates one that does not.`,
 		Example: `  export PLEAT_KEY=$(pleat keys create --user alice)
   pleat keys create --user alice --label cluster --user-quota 500
   pleat keys create --user alice --label dashboard --scopes read --expires 2027-01-31`,
@@ -57,6 +58,9 @@ user who does not exist is created. A running server accepts the key at once.`,
 			user, _ := f.GetString("user")
 			n, err := newKeyOf(f)
 			if err != nil {
+				return err
+			}
+			if err := initDatabase(cmd); err != nil {
 				return err
 			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
@@ -79,10 +83,24 @@ user who does not exist is created. A running server accepts the key at once.`,
 	f.String("user", "", "user to whom the key belongs")
 	f.String("label", "", "purpose of the key")
 	f.StringSlice("scopes", nil, "what the key may be used for, of read, submit and manage; default all")
-	f.String("expires", "", "when the key ends, as a date such as 2027-01-31 or a time in RFC 3339; default never")
+	f.String("expires", "", "when the key ends: a date such as 2027-01-31, its last day, or a time in RFC 3339; "+
+		"default never")
+	f.Bool("init", false, "create the database if it does not exist, before the first start of a server")
 	f.Int("user-quota", 0, "daily quota of this user; negative: the server's default")
 	config.AddFlags(f, config.Store)
 	return c
+}
+
+// initDatabase creates the database if --init is given and there is none.
+func initDatabase(cmd *cobra.Command) error {
+	if create, _ := cmd.Flags().GetBool("init"); !create {
+		return nil
+	}
+	c, err := configure(cmd)
+	if err != nil {
+		return err
+	}
+	return app.InitDatabase(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
 }
 
 // newKeyOf returns the key that the flags of keys create describe.
@@ -100,17 +118,15 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 		return n, nil
 	}
 	expires, _ := f.GetString("expires")
-	for _, form := range []string{time.DateOnly, time.RFC3339} {
-		if at, err := time.Parse(form, expires); err == nil {
-			if !at.After(time.Now()) {
-				return n, usagef("--expires is %s, which is in the past; it must be in the future", expires)
-			}
-			n.ExpiresAt = at
-			return n, nil
-		}
+	at, err := pleat.ParseEnd("--expires", expires)
+	if err != nil {
+		return n, &exit{exitUsage, err}
 	}
-	return n, usagef("--expires is %q; it must be a date such as 2027-01-31 or a time such as "+
-		"2027-01-31T12:00:00Z", pleat.Clip(expires))
+	if !at.After(time.Now()) {
+		return n, usagef("--expires is %s, which is in the past; it must be in the future", expires)
+	}
+	n.ExpiresAt = at
+	return n, nil
 }
 
 // keysList returns the command that lists keys by their prefix, revoked ones too. It never prints a whole key.

@@ -12,11 +12,15 @@
 // output can be used in a pipe. With --json the result is one JSON value. Lists print one page and the cursor of the
 // next.
 //
-//   - main.go: the program and its exit codes; call.go, client.go and follow.go: what the commands share.
+//   - main.go: the program and its exit codes; call.go, client.go, follow.go, folder.go and record.go: what the
+//     commands share.
 //   - serve.go, worker.go, demo.go: processes of the service.
-//   - fold.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go, webhooks.go: clients of a server.
-//   - keys.go, audit.go, secrets.go, migrate.go, doctor.go: administration of a server's data.
-//   - engines.go, install.go, environment.go, weights.go: engines that run in processes of their own.
+//   - fold.go, rank.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go, webhooks.go: clients of a
+//     server.
+//   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
+//     server.
+//   - version.go: this program.
+//   - engines.go, check.go, install.go, environment.go, weights.go: engines that run in processes of their own.
 package main
 
 import (
@@ -29,6 +33,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pleat"
 	"pleat/internal/app"
@@ -69,7 +74,7 @@ func runProcess(deliveryStep func(name string)) int {
 // that begins with "pleat: ". An error without a code of its own has exitFailed, or exitUsage if it is about the
 // configuration.
 func execute(ctx context.Context, root *cobra.Command) int {
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
@@ -83,9 +88,21 @@ func execute(ctx context.Context, root *cobra.Command) int {
 		code = &exit{exitFailed, err}
 	}
 	if msg := sentence(code.err); msg != "" {
-		fmt.Fprintln(root.ErrOrStderr(), "pleat: "+msg)
+		printError(cmd, msg, code.code)
 	}
 	return code.code
+}
+
+// printError writes the error with which the program ends: one line that begins with "pleat: ", or of JSON for a
+// process of the service whose log is in JSON. Collectors of logs then read every line that it has written.
+func printError(cmd *cobra.Command, message string, code int) {
+	service := cmd.Name() == "serve" || cmd.Name() == "worker"
+	if service && config.LogsJSON(os.Args[1:], os.Environ()) {
+		log := app.NewLog(cmd.ErrOrStderr(), config.Config{LogFormat: "json"})
+		log.Error("the process ended", "error", message, "exit_code", code)
+		return
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "pleat: "+message)
 }
 
 // exit is an error with its exit code.
@@ -130,15 +147,36 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 		serveCmd(deliveryStep), workerCmd(), demoCmd(),
 		foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(),
-		migrateCmd())
+		fsckCmd(), migrateCmd(), versionCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagFault)
 	return root
+}
+
+// flagFault turns the error of a command line that cannot be parsed into one sentence, which says what the flag takes
+// or which flag is nearest.
+func flagFault(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &bad):
+		takes := map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false",
+			"duration": "a time with its unit, such as 30s"}[bad.GetFlag().Value.Type()]
+		if takes != "" {
+			return usagef("--%s is %q; it must be %s", bad.GetFlag().Name, pleat.Clip(bad.GetValue()), takes)
+		}
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if n := pleat.Nearest(unknown.GetSpecifiedName(), names); n != "" {
+			return usagef("%s has no flag --%s; did you mean --%s?", cmd.CommandPath(),
+				pleat.Clip(unknown.GetSpecifiedName()), n)
+		}
+	}
+	return usagef("%v; see %s --help", err, cmd.CommandPath())
 }
 
 // group returns a command that only has subcommands. Without arguments it prints its help; an unknown subcommand is a

@@ -20,13 +20,19 @@ func mdCmd() *cobra.Command {
 		Use:   "md JOB",
 		Short: "Simulate the dynamics of a predicted structure or a disordered chain",
 		Long: `Runs a molecular dynamics simulation of a job's predicted structure, shows its progress and downloads
-the trajectory, the plots and the measurements. With --sequence instead of a job it simulates a
+the trajectory, the plots and the measurements. Without a job it simulates the letters of --sequence as a
 disordered chain. Interrupting the command leaves the simulation running.
 
 Times have a unit: 500ps, 1ns, 0.5us.`,
 		Example: `  pleat md 01890a5d-ac96-774b-bcce-b302099a8057 --length 1ns --out dynamics
+  pleat md 01890a5d-ac96-774b-bcce-b302099a8057 --sequence B
   pleat md --sequence GSGSGSGSGSGSGSGS --length 10ns --ionic 0.05`,
-		Args: sequenceOr("job", "a job's identifier"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil // --sequence is one of the job's
+			}
+			return sequenceOr("job", "a job's identifier")(cmd, args)
+		},
 		RunE: runMD,
 	}
 	f := c.Flags()
@@ -39,10 +45,11 @@ Times have a unit: 500ps, 1ns, 0.5us.`,
 	f.Float64("ionic", 0.15, "ionic strength in mol/L")
 	f.Float64("ph", 7.5, "pH")
 	f.Float64("box", 20, "edge of the box in nm")
-	f.String("sequence", "", "sequence to simulate instead of a job")
+	f.String("sequence", "", "with a job: chain, name or identifier of its sequence to simulate, by default its first "+
+		"protein; without: the letters of a disordered chain")
 	f.String("seed", "", "whole number; the same seed gives the same trajectory")
-	f.String("name", "", "name of the workflow")
-	f.String("out", "", "folder for the files; default: md-WORKFLOW")
+	f.String("name", "", "name of the workflow; default: Dynamics of the job or sequence")
+	addFolderFlags(c, "md-WORKFLOW")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
 	config.AddFlags(f, config.Client)
 	return c
@@ -51,37 +58,45 @@ Times have a unit: 500ps, 1ns, 0.5us.`,
 // runMD creates an md workflow, follows it and downloads its files, by default into md-WORKFLOW. A wrong time is
 // refused before anything is sent.
 func runMD(cmd *cobra.Command, args []string) error {
-	input, name, err := mdInput(cmd, args)
+	input, err := mdInput(cmd, args)
 	if err != nil {
+		return err
+	}
+	folder := folderOf(cmd)
+	if err := folder.checkNew(); err != nil {
 		return err
 	}
 	c, err := newClient(cmd, keyRequired)
 	if err != nil {
 		return err
 	}
-	task, err := runWorkflow(cmd, c, "md", name, input)
-	if err != nil || task == nil {
+	f := cmd.Flags()
+	sequence, _ := f.GetString("sequence")
+	if job, ok := input["sourceJobId"].(string); ok && sequence != "" {
+		if input["sourceSequenceId"], err = sequenceID(cmd.Context(), c, job, sequence); err != nil {
+			return err
+		}
+	}
+	name, _ := f.GetString("name")
+	w, err := runWorkflow(cmd, c, "md", name, input)
+	if err != nil || w == nil {
 		return err
 	}
-	out, _ := cmd.Flags().GetString("out")
-	if out == "" {
-		out = "md-" + task.ID
-	}
-	return downloadMD(cmd, c, task, out)
+	return downloadMD(cmd, c, w, folder.or("md-"+w.ID))
 }
 
 // mdInput returns the workflow_input of the command line, with times in ns, temperature in K, ionic strength in mol/L
-// and lengths in nm, and the name of the workflow.
-func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) {
+// and lengths in nm. It lacks the sequence of a job.
+func mdInput(cmd *cobra.Command, args []string) (map[string]any, error) {
 	f := cmd.Flags()
 	length, err := nanoseconds(f.Lookup("length").Value.String(), "length")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	every := max(length/100, 0.01)
 	if f.Changed("every") {
 		if every, err = nanoseconds(f.Lookup("every").Value.String(), "every"); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	} else if every = float64(int(every*1000+0.5)) / 1000; length < every { // whole picoseconds
 		every = length
@@ -91,27 +106,21 @@ func mdInput(cmd *cobra.Command, args []string) (map[string]any, string, error) 
 		input[key], _ = f.GetFloat64(flag)
 	}
 	input["residue_profile"], _ = f.GetString("profile")
-	for _, flag := range []string{"preset", "sequence", "seed"} {
+	for _, flag := range []string{"preset", "seed"} {
 		if v, _ := f.GetString(flag); v != "" {
 			input[flag] = v
 		}
 	}
-	name, _ := f.GetString("name")
 	if len(args) == 0 {
-		if name == "" {
-			name = "Dynamics of a chain"
-		}
-		return input, name, nil
+		input["sequence"], _ = f.GetString("sequence")
+		return input, nil
 	}
 	job, err := identifier("job", args[0])
 	if err != nil {
-		return nil, "", err
-	}
-	if name == "" {
-		name = "Dynamics of " + job
+		return nil, err
 	}
 	input["sourceType"], input["sourceJobId"] = "fold_job", job
-	return input, name, nil
+	return input, nil
 }
 
 // nanoseconds parses a time with its unit: fs, ps, ns, us or µs. A time of another form is a usage error about the
@@ -134,11 +143,11 @@ func nanoseconds(text, flag string) (float64, error) {
 	return 0, usagef("--%s is %q; it must be a time above 0 with its unit, such as 500ps, 1ns or 0.5us", flag, text)
 }
 
-// downloadMD downloads the files of a simulation into a folder, which it creates, and prints the measurements and the
-// paths. Files that the server does not offer for download are left out.
-func downloadMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir string) error {
+// downloadMD downloads the files of a simulation into a folder, and prints the measurements and the paths. Files that
+// the server does not offer for download are left out.
+func downloadMD(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder resultsFolder) error {
 	var r api.MDResult
-	if err := json.Unmarshal(task.Result, &r); err != nil {
+	if err := json.Unmarshal(w.Tasks[0].Result, &r); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
 	var files []api.Artifact
@@ -147,7 +156,8 @@ func downloadMD(cmd *cobra.Command, c *api.Client, task *api.WorkflowTask, dir s
 			files = append(files, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes})
 		}
 	}
-	paths, err := download(cmd, c, files, dir)
+	run := savedRun{Kind: "workflow", ID: w.ID, Name: w.Name, Created: w.CreatedAt}
+	paths, err := folder.save(cmd, c, run, files)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,9 @@ func migrateCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate the database to the schema of this version",
-		Long: `Migrates the database to the schema of this version. pleat serve does this when it starts. Run this
-command first if several servers share one database.`,
+		Long: `Migrates the database to the schema of this version, and creates one that does not exist. pleat serve and
+pleat worker do this when they start, unless the setting migrate is false. Run this command first if several
+nodes share one database.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)

@@ -11,8 +11,8 @@ import (
 )
 
 // modelsCmd returns the command that lists the models of a server, one row per model. It needs no API key. A model is
-// listed while a worker that runs it is alive, and its row says what the worker reported: kind, engine, device, and how
-// many residues and atoms (tokens) a job may have.
+// listed while jobs for it are accepted, also while its workers are away. Its row says what the workers reported: kind,
+// engine, device, and the length of a job: its residues and atoms of ligands.
 func modelsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models",
@@ -23,14 +23,14 @@ func modelsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "TOKENS", "INPUTS", "TITLE"}
+			head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "LENGTH", "INPUTS", "TITLE"}
 			return printList(cmd, list, head, func(m api.Model) []string {
-				tokens := "-"
+				length := "-"
 				if m.MaxTokens > 0 {
-					tokens = fmt.Sprintf("%d-%d", m.MinTokens, m.MaxTokens)
+					length = fmt.Sprintf("%d-%d", m.MinTokens, m.MaxTokens)
 				}
 				engine, inputs := m.Engine+" "+m.Version, strings.Join(m.Entities, ",")
-				return []string{m.Name, m.Kind, engine, m.Device, tokens, inputs, m.Title}
+				return []string{m.Name, m.Kind, engine, m.Device, length, inputs, m.Title}
 			})
 		}),
 	}

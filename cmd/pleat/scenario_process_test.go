@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pleat/internal/store/storetest"
 )
 
 // checkArgs refuses a command that is negated or has the wrong number of arguments; n below 0 allows any.
@@ -30,7 +32,7 @@ func checkArgs(ts *testscript.TestScript, neg bool, args []string, n int, usage 
 // process is the program in a process of its own, next to a scenario.
 type process struct {
 	cmd       *exec.Cmd
-	log       *lockedBuffer // standard error, and standard output but for its first line
+	log       *storetest.Log // standard error, and standard output but for its first line
 	firstLine chan string
 	done      chan error // gets the error of the process when it has ended
 }
@@ -42,12 +44,12 @@ func (s *process) kill() {
 
 // startProcess runs the program next to the scenario, until the scenario ends or kills it.
 func startProcess(ts *testscript.TestScript, args ...string) *process {
-	s := &process{log: &lockedBuffer{}, firstLine: make(chan string, 1), done: make(chan error, 1)}
+	s := &process{log: &storetest.Log{}, firstLine: make(chan string, 1), done: make(chan error, 1)}
 	s.cmd = exec.Command(lookPath(ts, "pleat"), args...)
 	s.cmd.Env = []string{}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "PLEAT_DATABASE", "PLEAT_DATA", "PLEAT_QUOTA",
 		"PLEAT_SECRET_KEY", "PLEAT_WEBHOOK_ALLOW", "PLEAT_WEBHOOK_TIMEOUT",
-		"PLEAT_WEBHOOK_SECRET", "PLEAT_WEBHOOK_TOKEN", "PLEAT_INGEST_SECRET", "GOCOVERDIR"} {
+		"PLEAT_WEBHOOK_SECRET", "PLEAT_WEBHOOK_TOKEN", "PLEAT_INGEST_SECRET", "GORACE", "GOCOVERDIR"} {
 		if v := ts.Getenv(name); v != "" {
 			s.cmd.Env = append(s.cmd.Env, name+"="+v)
 		}
@@ -134,6 +136,31 @@ func stopCommand(ts *testscript.TestScript, neg bool, args []string) {
 	w.server = nil
 }
 
+func stopWorkersCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 0, "stopworkers")
+	w := scenarioOf(ts)
+	for _, s := range w.workers {
+		ts.Check(s.cmd.Process.Signal(syscall.SIGTERM))
+		if err := <-s.done; err != nil {
+			ts.Fatalf("a worker ended with %v:\n%s", err, s.log)
+		}
+	}
+	w.workers = nil
+}
+
+// loggedCommand waits until the log of the server matches.
+func loggedCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 1, "logged REGEXP")
+	re, err := regexp.Compile(args[0])
+	ts.Check(err)
+	log := scenarioOf(ts).server.log
+	for end := time.Now().Add(60 * time.Second); !re.MatchString(log.String()); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("the log does not match %q:\n%s", args[0], log)
+		}
+	}
+}
+
 func crashCommand(ts *testscript.TestScript, neg bool, args []string) {
 	checkArgs(ts, neg, args, 0, "crash")
 	w := scenarioOf(ts)
@@ -144,7 +171,7 @@ func crashCommand(ts *testscript.TestScript, neg bool, args []string) {
 func keyCommand(ts *testscript.TestScript, neg bool, args []string) {
 	checkArgs(ts, neg, args, 1, "key USER")
 	w := scenarioOf(ts)
-	ts.Check(ts.Exec("pleat", "keys", "create", "--user", args[0]))
+	ts.Check(ts.Exec("pleat", "keys", "create", "--init", "--user", args[0]))
 	key := strings.TrimSuffix(ts.ReadFile("stdout"), "\n")
 	if key == "" || strings.ContainsAny(key, " \n") {
 		ts.Fatalf("pleat keys create prints %q; want the key alone", key)

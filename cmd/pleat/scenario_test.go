@@ -57,6 +57,7 @@ func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
 			e.Setenv("PLEAT_DATABASE", fresh(t))
 			e.Setenv("PLEAT_DATA", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("REPOSITORY", repository)
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			if dialect == "postgres" {
 				e.Setenv("PLEAT_SECRET_KEY", strings.Repeat("ab", 32))
 			}

@@ -34,12 +34,12 @@ listening on http://HOST:PORT.`,
 			if err != nil {
 				return err
 			}
-			return app.Serve(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c), app.Options{
+			return app.Serve(cmd.Context(), c, processLog(cmd, c), app.Options{
 				Ready:        func(_ *app.App, url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on "+url) },
 				DeliveryStep: deliveryStep,
 			})
 		},
 	}
-	config.AddFlags(c.Flags(), config.Store, config.Server, config.Node, config.Engine)
+	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine)
 	return c
 }

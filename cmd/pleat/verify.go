@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +29,8 @@ func verifyCmd() *cobra.Command {
 	c := onObject(&cobra.Command{
 		Use:   "verify JOB",
 		Short: "Fold a job again and compare the structures",
-		Long: `Folds a completed job again, one of yours or a public one, and compares the structures. Files with the
-same SHA-256 are identical. Others are compared by the RMSD of their CA atoms (C1' in nucleic acids)
+		Long: `Folds a completed job again, one of yours or a public one, and compares the structures. Files that differ
+in nothing but their titles are identical. Others are compared by the RMSD of their CA atoms (C1' in nucleic acids)
 after superposition, for each chain and for the whole structure, and by their pLDDT.
 
 The repeated run is a new private job named "Verification of …". It is created from the run
@@ -323,11 +325,11 @@ func completed(ctx context.Context, c *api.Client, id string) (*completedRun, er
 			if err := c.Download(ctx, a, &b); err != nil {
 				return nil, err
 			}
-			s, err := structure.ReadCIF(&b, structure.Limits{})
+			s, err := structure.ReadCIF(bytes.NewReader(b.Bytes()), structure.Limits{})
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", a.Name, err)
 			}
-			out.structures[a.Name] = predicted{s, a.SHA256}
+			out.structures[a.Name] = predicted{s, untitled(b.Bytes())}
 		case string(pleat.ArtifactConfig):
 			if err := c.Download(ctx, a, &b); err != nil {
 				return nil, err
@@ -340,10 +342,21 @@ func completed(ctx context.Context, c *api.Client, id string) (*completedRun, er
 	return out, nil
 }
 
-// predicted is a structure and the SHA-256 of its file, by which identical files are recognised.
+// predicted is a structure and the SHA-256 of its file without a title, by which identical files are recognised.
 type predicted struct {
 	*structure.Structure
 	sha256 string
+}
+
+// untitled returns the SHA-256 of a structure file without its title, which names the job. A file of an engine's own is
+// hashed as it is.
+func untitled(cif []byte) string {
+	h := sha256.New()
+	if err := structure.RetitleCIF(h, bytes.NewReader(cif), structure.Meta{}); err != nil {
+		h.Reset()
+		h.Write(cif)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // compare compares the structures of the two runs, by file name, and sets the verdict. A structure that only one of the

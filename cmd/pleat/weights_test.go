@@ -63,7 +63,7 @@ func TestChangedWeights(t *testing.T) {
 		}
 	}
 	const first = "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e" // of «first»
-	install(false, "has 5 bytes and the SHA-256 "+first, "small is installed")
+	install(false, "has 5 bytes and the SHA-256 "+first, "small was installed")
 
 	content.Store("another")
 	if err := os.Remove(path); err != nil {
@@ -76,15 +76,15 @@ func TestChangedWeights(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the changed file was installed")
 	}
-	install(true, "has 7 bytes", "small is installed")
-	install(false, "small is installed")
+	install(true, "has 7 bytes", "small was installed")
+	install(false, "small was installed")
 
 	if err := os.WriteFile(path, []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	install(false, "is not the file that was installed", "--accept-changed")
-	install(true, "model.ckpt was recorded", "small is installed")
-	install(false, "small is installed")
+	install(true, "model.ckpt was recorded", "small was installed")
+	install(false, "small was installed")
 }
 
 // A file that the operator has put there is recorded once; one that the manifest pins must be that file.

@@ -1,11 +1,20 @@
 package main
 
 import (
+	"log/slog"
+
 	"github.com/spf13/cobra"
 
 	"pleat/internal/app"
 	"pleat/internal/config"
 )
+
+// processLog returns the log of a process of the service, which gets what libraries log too.
+func processLog(cmd *cobra.Command, c config.Config) *slog.Logger {
+	log := app.NewLog(cmd.ErrOrStderr(), c)
+	slog.SetDefault(log)
+	return log
+}
 
 // workerCmd returns the command worker: a worker without a server. It claims tasks from the database of a server, and
 // needs the same artifact store and secret key. It prints nothing but its log. Like serve it ends with exitOK after
@@ -25,9 +34,9 @@ PLEAT_SECRET_KEY.`,
 			if err != nil {
 				return err
 			}
-			return app.Work(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
+			return app.Work(cmd.Context(), c, processLog(cmd, c))
 		},
 	}
-	config.AddFlags(c.Flags(), config.Store, config.Node, config.Engine)
+	config.AddFlags(c.Flags(), config.Store, config.Files, config.Node, config.Engine)
 	return c
 }
