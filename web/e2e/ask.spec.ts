@@ -57,7 +57,7 @@ test('the thread has all questions, a draft can be edited until it is asked, and
   await mine.getByLabel('Draft').fill('Where are the helices?')
   await mine.getByRole('button', { name: 'Ask now' }).click()
   await expect(mine.locator('.question')).toHaveText('Where are the helices?')
-  await expect(mine.locator('[data-answer]')).toContainText('α-helix')
+  await expect(mine.locator('[data-answer]')).toContainText('α-helices')
   await accessible(page)
   await picture(page, 'ask')
 

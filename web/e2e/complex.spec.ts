@@ -109,7 +109,7 @@ test('a model is shown as in its manifest: parameters, licence, ranges, memory',
   await page.getByRole('button', { name: 'Add', exact: true }).click()
   await page.getByRole('spinbutton', { name: 'Copies' }).fill('145')
   await run.getByRole('textbox', { name: /^stepScale/ }).fill('9')
-  await expect(run.locator('[data-valid=no]')).toContainText('2900 tokens need about')
+  await expect(run.locator('[data-valid=no]')).toContainText('2900 residues need about')
   await expect(run.locator('[data-valid=no]')).toContainText('1 problem')
   await run.getByText('Parameters').click() // closed
   await run.getByRole('button', { name: 'Show' }).click()

@@ -1,7 +1,7 @@
 import type { Workflow } from '../src/api'
 import { driver, test } from './made'
 import { counted, drawn } from './pixels'
-import { accessible, expect, picture, type Server } from './server'
+import { accessible, expect, picture, type Server, trpCage } from './server'
 
 // Software rendering is slow, and the machine may be busy.
 test.describe.configure({ timeout: 400_000 })
@@ -65,6 +65,37 @@ test('a simulation is started from a result and played, and a frame of it is sav
   await accessible(page)
   await page.evaluate(() => scrollTo(0, 0))
   await picture(page, 'dynamics')
+})
+
+test('a simulation with all atoms is offered where its engine runs', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded({
+    name: 'Two',
+    sequences: [
+      { proteinChain: { sequence: 'YYDPETGTWY', label: 'Chignolin' } },
+      { proteinChain: { sequence: trpCage, label: 'Trp-cage' } },
+    ],
+  })
+  await visit('/ui/jobs/' + jobId)
+  await page.getByRole('tab', { name: 'Trp-cage' }).click()
+  await page.getByText('Start a simulation').click()
+  await expect(page.getByText('one bead per residue in implicit salt water')).toBeVisible()
+  await page.getByRole('combobox', { name: 'Model' }).selectOption('Made up, in place of OpenMM')
+  await expect(page.getByText('Simulates nothing.')).toBeVisible()
+  await page.getByRole('button', { name: 'Simulate' }).click()
+  await expect(page.getByRole('heading', { name: 'Dynamics of Trp-cage' })).toBeVisible()
+  const flow = await server.call<Workflow>('GET', '/v1/workflows/' + page.url().split('/').at(-1))
+  expect(flow.input_payload).toMatchObject({ preset: 'all_atom' })
+  const settings = page.getByRole('region', { name: 'Settings' })
+  await expect(settings).toContainText('Salt (mol/L)')
+  await expect(settings).not.toContainText('_ns')
+
+  await page.goto('/ui/')
+  await page.getByRole('button', { name: /^Chignolin/ }).click()
+  await page.getByLabel('Simulate its dynamics').check()
+  await expect(page.getByLabel('Force field')).toBeVisible()
+  await page.locator('.follow').getByLabel('Model').selectOption('Made up, in place of OpenMM')
+  await expect(page.getByLabel('Force field')).toBeHidden()
+  await expect(page.locator('[data-valid=yes]')).toBeVisible()
 })
 
 test('an uploaded structure is simulated and coloured by its confidence', async ({ page, server, visit }) => {

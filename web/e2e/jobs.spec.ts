@@ -1,3 +1,4 @@
+import { driver } from './made'
 import { accessible, expect, picture, signIn, test, trpCage } from './server'
 
 const ubiquitin = 'MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG'
@@ -26,6 +27,7 @@ test('rows are updated in two tabs at once', async ({ page, context, server }) =
   for (const tab of [page, other]) {
     await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING')
     await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in queue')
+    await expect(tab.locator(`[data-job="${next.jobId}"] .clip`)).toHaveText(/^[A-Z].*\.$/) // why it waits
   }
   await other.getByRole('button', { name: 'Stop Ubiquitin' }).click()
   for (const tab of [page, other]) {
@@ -53,6 +55,21 @@ test('rows are updated in two tabs at once', async ({ page, context, server }) =
   page.on('dialog', (d) => void d.accept())
   await page.getByRole('button', { name: 'Delete' }).click()
   await expect(page.getByRole('heading', { name: 'No jobs yet' })).toBeVisible()
+})
+
+test('the count of jobs left follows every creation', async ({ page, server, console }) => {
+  console.allow(driver)
+  const key = server.newKey('lea')
+  const { jobId } = await server.folded({ sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] }, key)
+  await signIn(page, server, key)
+  await page.goto('/ui/jobs/' + jobId)
+  const left = page.getByRole('link', { name: 'jobs left today' })
+  await expect(left).toHaveText('999 of 1000 jobs left today')
+  await page.getByRole('button', { name: 'Run again' }).click()
+  await expect(left).toHaveText('998 of 1000 jobs left today')
+  await expect(page.locator('[data-stream=live]')).toBeAttached()
+  await server.create({}, key) // by another program
+  await expect(left).toHaveText('997 of 1000 jobs left today')
 })
 
 test('older jobs are loaded on request', async ({ page, server }) => {

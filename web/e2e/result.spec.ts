@@ -47,7 +47,7 @@ test('a fold is drawn, explained and downloaded', async ({ page, server, visit }
     await expect(page.getByRole('link', { name: a.name, exact: true }).first()).toBeVisible()
   const coming = page.waitForEvent('download')
   await page.getByRole('region', { name: 'Files' }).getByRole('link', { name: 'model.cif' }).click()
-  expect((await coming).suggestedFilename()).toBe('model.cif')
+  expect((await coming).suggestedFilename()).toBe('Trp-cage-model.cif')
   await expect(page.getByLabel('Citations of this run as BibTeX')).toContainText('@article{')
   await accessible(page)
   await page.evaluate(() => scrollTo(0, 0))

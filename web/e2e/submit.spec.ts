@@ -19,7 +19,7 @@ test('from a pasted sequence to a folded job, live', async ({ page, visit }) => 
   const field = page.getByLabel('Sequence of Chain A')
   await expect(field).toHaveAttribute('aria-invalid', 'true')
   await expect(page.locator('.letters mark')).toHaveText('1')
-  await expect(page.getByText('“1” at position 8')).toBeVisible()
+  await expect(page.getByText("Residue 8: '1' is not an amino acid")).toBeVisible()
   await expect(page.locator('[data-valid=no]')).toBeVisible()
   await expect(page.getByRole('button', { name: 'Fold', exact: true })).toBeDisabled()
 
@@ -96,6 +96,7 @@ test('a draft survives a visit to another page, and an older job can be edited a
     name: 'to stop',
     sequences: [{ proteinChain: { sequence: 'ACDEFGHIKL', label: 'bait', chain_id: 'Q' } }],
     params: { modelName: 'mini', seed: '5' },
+    isPublic: true,
   })
   await server.call('POST', `/v1/jobs/${job.jobId}/cancel`)
   await visit('/ui/')
@@ -110,10 +111,12 @@ test('a draft survives a visit to another page, and an older job can be edited a
   await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('5')
   await expect(page).toHaveURL(/\/ui\/$/)
   await expect(page.getByText('Uses the library item of the previous job')).toBeVisible()
+  await expect(page.getByLabel('Public')).not.toBeChecked()
   await page.getByRole('button', { name: 'Fold', exact: true }).click()
   await expect(page).toHaveURL(/\/ui\/jobs\//)
   const view = await server.call<JobView>('GET', `/v1/jobs/${page.url().split('/').at(-1)}`)
   expect(view.job.libraryItemId).toBe(item.id)
+  expect(view.job.isPublic).toBe(false)
   await server.call('POST', `/v1/jobs/${view.job.id}/cancel`)
 })
 
@@ -145,6 +148,8 @@ test("another program's file is imported, with notes on what was changed", async
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('first of two')
   await expect(page.getByLabel('Sequence of Chains A to B')).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
   await expect(page.getByRole('textbox', { name: /^seed/ })).toHaveValue('7')
+  await expect(page.getByRole('article', { name: 'Chains A to B' })).toContainText('would fold one copy')
+  await page.getByLabel('Copies').fill('1')
   await expect(page.locator('[data-valid=yes]')).toBeVisible()
   await from.getByRole('button', { name: 'second of two' }).click()
   await expect(page.getByLabel('CCD code', { exact: true }).last()).toHaveValue('ATP')

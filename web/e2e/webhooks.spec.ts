@@ -33,6 +33,12 @@ test('an endpoint is set up, tested, notified, and notified again', async ({ pag
   await expect(page.getByRole('heading', { name: 'No deliveries yet' })).toBeVisible()
   await accessible(page)
 
+  // A token is required; it can be generated, and is shown until it is saved or replaced.
+  await expect(page.locator('.field').filter({ has: page.getByLabel('Token') })).toContainText('(required)')
+  await page.getByRole('button', { name: 'Generate' }).click()
+  await expect(page.getByLabel('Token')).toHaveValue(/^[0-9a-f]{64}$/)
+  await expect(page.getByLabel('Token')).toHaveAttribute('type', 'text')
+
   // The service's error messages are shown.
   await page.getByLabel('URL').fill('http://10.0.0.1/x')
   await page.getByLabel('Token').fill('a long random text')

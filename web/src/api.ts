@@ -1,6 +1,6 @@
 // The calls of the API that the page makes, one method each. The types of their bodies are generated from the service's
 // OpenAPI document (wire.ts) and exported again here.
-import { download, request } from './http'
+import { download, listeners, request } from './http'
 import type {
   AuditEntry,
   CreatedJob,
@@ -14,6 +14,7 @@ import type {
   JobRow,
   JobView,
   Key,
+  LibraryRow,
   LinkedWorkflow,
   Model,
   NewKey,
@@ -59,14 +60,25 @@ export const parseTime = (time: string) => new Date(/[Z+]/.test(time) ? time : `
 const webhookPath = '/v1/webhooks/custom-http-config'
 const encode = encodeURIComponent
 
+/** Waits for a request that counts against a quota, and reports that it has been answered. */
+async function counted<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } finally {
+    listeners.quotaUsed() // also after a refusal: the count shown may be the stale one
+  }
+}
+
 /** The calls. Each returns the parsed body of the answer and throws ServiceError. */
 export const api = {
   createJob: (job: CreateJob, key?: string, from = '') =>
-    request<CreatedJob>(
-      'POST',
-      '/v1/jobs' + (from && '?from=' + encode(from)),
-      job,
-      key ? { headers: { 'Idempotency-Key': key } } : {},
+    counted(
+      request<CreatedJob>(
+        'POST',
+        '/v1/jobs' + (from && '?from=' + encode(from)),
+        job,
+        key ? { headers: { 'Idempotency-Key': key } } : {},
+      ),
     ),
   validate: (job: unknown, signal?: AbortSignal) =>
     request<Validation>('POST', '/v1/jobs/validate', job, signal ? { signal } : {}),
@@ -74,14 +86,15 @@ export const api = {
     request<ImportedJobs>('POST', '/v1/jobs/import', { content, ...(name && { name }) }),
   jobs: (filter: { limit?: number; cursor?: string; status?: string; q?: string }, signal?: AbortSignal) =>
     request<List<JobRow>>('GET', '/v1/jobs?' + query(filter), undefined, signal ? { signal } : {}),
-  job: (id: string) => request<JobView>('GET', `/v1/jobs/${encode(id)}`),
-  results: (id: string) => request<Results>('GET', `/v1/jobs/${encode(id)}/results`),
+  // The job as of one of its runs; of its latest if run is empty.
+  job: (id: string, run = '') => request<JobView>('GET', `/v1/jobs/${encode(id)}${ofRun(run)}`),
+  results: (id: string, run = '') => request<Results>('GET', `/v1/jobs/${encode(id)}/results${ofRun(run)}`),
   cancelJob: (id: string) => request('POST', `/v1/jobs/${encode(id)}/cancel`),
   deleteJob: (id: string) => request('DELETE', `/v1/jobs/${encode(id)}`),
   rerun: (id: string, params?: Params) =>
-    request<CreatedJob>('POST', `/v1/jobs/${encode(id)}/runs`, params ? { params } : {}),
+    counted(request<CreatedJob>('POST', `/v1/jobs/${encode(id)}/runs`, params ? { params } : {})),
   setPublic: (id: string, isPublic: boolean) => request('PATCH', `/v1/jobs/${encode(id)}/public`, { isPublic }),
-  archive: (id: string) => `/v1/jobs/${encode(id)}/archive.zip`,
+  archive: (id: string, run = '') => `/v1/jobs/${encode(id)}/archive.zip${ofRun(run)}`,
   createItem: (name: string, fileType: string) =>
     request<{ id: string }>('POST', '/v1/library/create', { name, type: 'file', fileType, origin: 'page' }),
   uploadFile: (item: string, name: string, file: Blob) => {
@@ -89,6 +102,8 @@ export const api = {
     form.append('files', file, name)
     return request('POST', `/v1/library/${encode(item)}/upload-files`, form)
   },
+  library: (page: { limit?: number; cursor?: string }) =>
+    request<List<LibraryRow>>('GET', '/v1/library?' + query(page)),
   item: (id: string) =>
     request<{ metadata: { files?: { file_name: string; size_bytes: number }[] } }>('GET', `/v1/library/${encode(id)}`),
   fileUrl: (item: string, name: string) => request<string>('GET', `/v1/library/file/${encode(item)}/${encode(name)}`),
@@ -97,12 +112,14 @@ export const api = {
   workflow: (id: string) => request<Workflow>('GET', `/v1/workflows/${encode(id)}`),
   publicWorkflow: (id: string) => request<Workflow>('GET', `/v1/workflows/public/${encode(id)}`),
   createWorkflow: (name: string, title: string, input: unknown, draft = false) =>
-    request<Workflow>('POST', '/v1/workflows', {
-      workflow_name: name,
-      name: title,
-      workflow_input: input,
-      ...(draft && { create_mode: 'draft' }),
-    }),
+    counted(
+      request<Workflow>('POST', '/v1/workflows', {
+        workflow_name: name,
+        name: title,
+        workflow_input: input,
+        ...(draft && { create_mode: 'draft' }),
+      }),
+    ),
   workflows: (filter: {
     limit?: number
     cursor?: string
@@ -123,7 +140,7 @@ export const api = {
   setWorkflowPublic: (id: string, isPublic: boolean) =>
     request('PATCH', `/v1/workflows/${encode(id)}/public`, { isPublic }),
   workflowLog: async (id: string) => (await download(`/v1/workflows/logs/${encode(id)}`)).text(),
-  executeWorkflow: (id: string) => request<Workflow>('POST', '/v1/workflows/execute', { workflowId: id }),
+  executeWorkflow: (id: string) => counted(request<Workflow>('POST', '/v1/workflows/execute', { workflowId: id })),
   deleteWorkflow: (id: string) => request('DELETE', `/v1/workflows/${encode(id)}`),
   cancelWorkflow: (id: string) => request('POST', `/v1/workflows/${encode(id)}/cancel`),
   keys: () => request<List<Key>>('GET', '/v1/keys'),
@@ -146,6 +163,9 @@ export const api = {
   redeliver: (id: string) => request<Delivery>('POST', `/v1/webhooks/deliveries/${encode(id)}/redeliver`),
   sendWaiting: () => request<Redelivered>('POST', '/v1/webhooks/deliveries/redeliver', { status: 'PENDING' }),
 }
+
+/** The query that names a run; empty for the latest. */
+const ofRun = (run: string) => run && `?jobRunId=${encode(run)}`
 
 /** Formats the parameters of a query; empty ones are left out. */
 function query(filter: Record<string, string | number | undefined>): string {

@@ -1,6 +1,6 @@
 // Small components that several pages use.
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { ServiceError } from './api'
 import { askToSignIn } from './session'
 
@@ -49,6 +49,33 @@ export function Empty({ title, children }: { title: string; children?: Component
     <section class="state">
       <h2>{title}</h2>
       {children}
+    </section>
+  )
+}
+
+const narrowScreen = matchMedia('(max-width: 720px)')
+
+interface FoldableProps {
+  title: string
+  /** The number of things inside, shown next to the title. */
+  count?: number
+  class?: string
+  children: ComponentChildren
+}
+
+/** A card that is folded at first on a narrow screen. */
+export function Foldable({ title, count, class: extra = '', children }: FoldableProps) {
+  const id = useId()
+  const [open] = useState(!narrowScreen.matches)
+  return (
+    <section class={`card foldable ${extra}`} aria-labelledby={id}>
+      <details open={open}>
+        <summary>
+          <h2 id={id}>{title}</h2>
+          {count !== undefined && <span class="dim num"> {count}</span>}
+        </summary>
+        {children}
+      </details>
     </section>
   )
 }

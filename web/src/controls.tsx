@@ -1,5 +1,6 @@
 // Form controls that report values instead of events, so that forms stay short.
 import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
 
 /** The attributes of an input that the page uses; onValue receives each new text. */
 interface InputProps {
@@ -16,6 +17,7 @@ interface InputProps {
   step?: 'any'
   inputMode?: 'text' | 'numeric' | 'decimal'
   spellcheck?: boolean
+  id?: string
   autocomplete?: string
   'aria-label'?: string
   'aria-describedby'?: string
@@ -85,9 +87,39 @@ export const Segments = ({ label, options, value, onValue }: SegmentsProps) => (
   </div>
 )
 
-/** Returns the files chosen in a file input and clears it, so that the same file can be chosen again. */
-export function chosenFiles(input: HTMLInputElement): File[] {
-  const files = [...(input.files ?? [])]
-  input.value = ''
-  return files
+interface FileButtonProps {
+  children: ComponentChildren
+  onFiles(files: File[]): void
+  /** The endings of the files that may be chosen, with commas; all by default. */
+  accept?: string
+  multiple?: boolean
+  class?: string
+  disabled?: boolean
+  'aria-label'?: string
+  /** The name of the file input, which is hidden. */
+  inputLabel?: string
+}
+
+/** A button that opens the dialog for files. */
+export function FileButton({ onFiles, accept, multiple, inputLabel, ...button }: FileButtonProps) {
+  const input = useRef<HTMLInputElement>(null)
+  const choose = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
+    const files = [...(currentTarget.files ?? [])]
+    currentTarget.value = '' // so that the same file can be chosen again
+    onFiles(files)
+  }
+  return (
+    <>
+      <button type="button" {...button} onClick={() => input.current!.click()} />
+      <input
+        ref={input}
+        type="file"
+        hidden
+        multiple={multiple}
+        accept={accept}
+        aria-label={inputLabel}
+        onChange={choose}
+      />
+    </>
+  )
 }

@@ -2,7 +2,7 @@
 // hidden tab closes its stream and catches up when it becomes visible. While the stream is interrupted, the pages poll.
 import { signal } from '@preact/signals'
 import type { Change } from './api'
-import { refreshSession, signedIn } from './session'
+import { refreshSession, refreshUsage, signedIn } from './session'
 
 /** "off": closed, as in a hidden tab; "opening": not connected yet; "reconnecting": interrupted. */
 export type StreamState = 'off' | 'opening' | 'live' | 'reconnecting'
@@ -71,6 +71,28 @@ export function openStream(
   }
 }
 
+const usageDelay = 500 // ms; the quota is read at most once in it
+let usageRequested = false
+const maxKnownRuns = 1000
+const knownRuns = new Set<string>() // of which an event has come
+
+/**
+ * Reads the quota again soon if an event is the first of its run, which another tab or program may have created. The
+ * first event can have any status: the service may leave out events that newer ones follow.
+ */
+function noteRun({ jobRunId, workflowId, taskId }: Change) {
+  const run = jobRunId ?? taskId ?? workflowId
+  if (!run || knownRuns.has(run)) return
+  if (knownRuns.size >= maxKnownRuns) knownRuns.clear()
+  knownRuns.add(run)
+  if (usageRequested) return
+  usageRequested = true
+  setTimeout(() => {
+    usageRequested = false
+    void refreshUsage()
+  }, usageDelay)
+}
+
 // The stream of this tab, and the timer that polls while it is interrupted.
 let current: Stream | undefined
 let polling: ReturnType<typeof setInterval> | undefined
@@ -100,7 +122,11 @@ export function startStream() {
     if (wanted && !current) {
       const wasClosed = streamState.peek() === 'off' && subscribers.size > 0
       current = openStream('/v1/events', ['job', 'workflow'], {
-        event: (_, data) => notify(data as Change),
+        event(_, data) {
+          const change = data as Change
+          noteRun(change)
+          notify(change)
+        },
         state: setState,
       })
       if (wasClosed) notify(null)

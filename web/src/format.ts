@@ -27,7 +27,17 @@ export function bytes(n: number): string {
   return ''
 }
 
+/** Capitalizes a message and ends it with a full stop. */
+export const asSentence = (s: string) => s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? '' : '.')
+
 export const plural = (n: number, one: string, many = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : many}`
+
+/** Random bytes in hexadecimal. */
+export const randomHex = (bytes: number) =>
+  Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) => b.toString(16).padStart(2, '0')).join('')
+
+/** A random seed: a whole number that every engine accepts. */
+export const newSeed = () => String(crypto.getRandomValues(new Uint32Array(1))[0]! >>> 1)
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const year = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
@@ -36,6 +46,7 @@ const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 
 
 /** When something was: minutes ago, the clock today, else the day. */
 export function when(t: string, now = Date.now()): string {
+  if (!t) return ''
   const d = parseTime(t),
     ago = (now - d.getTime()) / 1000
   if (ago >= -5 && ago < 45) return 'just now'
@@ -46,7 +57,7 @@ export function when(t: string, now = Date.now()): string {
 }
 
 /** The whole moment, for a tooltip. */
-export const moment = (t: string) => full.format(parseTime(t))
+export const moment = (t: string) => t && full.format(parseTime(t))
 
 /** AlphaFold's class of a pLDDT. */
 export function confidence(plddt: number): { name: string; class: string } {
@@ -95,22 +106,14 @@ const stages: Record<string, string> = {
 export const stageName = (stage: string) =>
   stages[stage] ?? stage.charAt(0).toUpperCase() + stage.slice(1).replaceAll('_', ' ')
 
-/** The names and units of the settings of a simulation, by their key in workflow_input. */
-export const simulationSettings: Record<string, string> = {
-  preset: 'Preset',
-  residue_profile: 'Force field',
-  sim_length_ns: 'Length (ns)',
-  step_size_ns: 'Frame interval (ns)',
-  temp: 'Temperature (K)',
-  ionic: 'Ionic strength (mol/L)',
-  pH: 'pH',
-  box_length: 'Box edge (nm)',
-  seed: 'Seed',
-}
-
 /**
  * The unit in which a model counts the size of its input. A token is a standard residue, or one heavy atom of anything
  * else, so models of proteins without modifications count residues.
  */
 export const sizeUnit = (m: { entities: string[]; features: string[] }) =>
   m.entities.every((e) => e === 'protein') && !m.features.includes('modifications') ? 'residue' : 'token'
+
+/** The largest input of a model, in its unit. */
+export const maxSize = (m: { maxTokens: number; entities: string[]; features: string[] }) =>
+  m.maxTokens.toLocaleString('en') +
+  (sizeUnit(m) === 'residue' ? ' residues' : ' tokens (residues, and atoms of anything else)')

@@ -13,7 +13,11 @@ export class ServiceError extends Error {
 }
 
 /** Callbacks that session.ts sets. This module cannot import it: session.ts itself makes requests. */
-export const listeners = { unauthorized: () => {} }
+export const listeners = {
+  unauthorized: () => {},
+  /** Called after a request that counts against a quota. */
+  quotaUsed: () => {},
+}
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

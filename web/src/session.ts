@@ -23,6 +23,15 @@ export async function refreshSession(quota?: Usage) {
   }
 }
 
+/** Reads the user's quota again. */
+export async function refreshUsage() {
+  if (!signedIn.peek()) return
+  const read = await request<Usage>('GET', '/v1/usage').catch(() => null)
+  if (read && signedIn.peek()) usage.value = read
+}
+
+listeners.quotaUsed = () => void refreshUsage()
+
 // A session ends after 12 hours, or when its key is revoked. The draft stays, for the user to sign in again.
 listeners.unauthorized = () => {
   if (signedIn.peek()) void refreshSession()

@@ -34,11 +34,21 @@ const routes: Route[] = [
     isPublic: true,
   },
   {
+    pattern: '/ui/compare',
+    title: 'Compare',
+    load: async () => (await import('./compare/Compare')).Compare as Page,
+  },
+  {
     pattern: '/ui/workflows',
     title: 'Questions and simulations',
     load: async () => (await import('./jobs/Workflows')).Workflows as Page,
   },
   { pattern: '/ui/workflows/:id', title: 'Workflow', page: WorkflowPage, isPublic: true },
+  {
+    pattern: '/ui/library',
+    title: 'Library',
+    load: async () => (await import('./library/Library')).Library as Page,
+  },
   {
     pattern: '/ui/webhooks',
     title: 'Webhooks',
@@ -57,6 +67,7 @@ const routes: Route[] = [
 const navigation = [
   { href: '/ui/', name: 'Fold' },
   { href: '/ui/jobs', name: 'Jobs' },
+  { href: '/ui/library', name: 'Library' },
   { href: '/ui/webhooks', name: 'Webhooks' },
   { href: '/ui/keys', name: 'Keys' },
   { href: '/ui/models', name: 'Models' },
@@ -66,7 +77,7 @@ const navigation = [
 function currentState(href: string, address: string): 'page' | 'true' | undefined {
   const withoutSlash = (path: string) => path.replace(/(.)\/$/, '$1')
   if (withoutSlash(address) === withoutSlash(href)) return 'page'
-  if (href === '/ui/jobs' && address.startsWith('/ui/workflows')) return 'true'
+  if (href === '/ui/jobs' && /^\/ui\/(workflows|compare)/.test(address)) return 'true'
   return href !== '/ui/' && address.startsWith(`${href}/`) ? 'true' : undefined
 }
 

@@ -19,7 +19,10 @@ interface TableProps {
   children: ComponentChildren
 }
 
-/** A table with a head. A column that is a string has that title and no classes. */
+/**
+ * A table with a head. A column that is a string has that title and no classes. With the class "cards", a row is a card
+ * on a narrow screen, and each cell shows its attribute data-label.
+ */
 export const Table = ({ class: extra = '', columns, children }: TableProps) => (
   <table class={`table ${extra}`} data-ready>
     <thead>

@@ -50,6 +50,13 @@ export interface components {
             atom1: components["schemas"]["AtomRef"];
             atom2: components["schemas"]["AtomRef"];
         };
+        CachedRun: {
+            createdAt: string;
+            /** Format: uuid */
+            jobId: string;
+            /** Format: uuid */
+            jobRunId: string;
+        };
         CancelledJob: {
             /** Format: uuid */
             jobId: string;
@@ -161,7 +168,7 @@ export interface components {
         CreateWorkflow: {
             create_mode?: components["schemas"]["CreateMode"] | null;
             /** @example What binds here? */
-            name: string;
+            name?: string | null;
             workflow_input: unknown;
             /** @example qna_v1 */
             workflow_name: string;
@@ -451,6 +458,7 @@ export interface components {
             run: components["schemas"]["Run"];
             runs: components["schemas"]["Run"][];
             sequences: components["schemas"]["ViewSequence"][];
+            waiting: components["schemas"]["Waiting"] | null;
             workflows: components["schemas"]["LinkedItem"][];
         };
         Key: {
@@ -612,6 +620,8 @@ export interface components {
             title: string;
             version: string;
             weightSet: string;
+            /** Format: int64 */
+            workers: number;
         };
         /** @enum {string} */
         ModelKind: "fold" | "qna" | "md";
@@ -845,6 +855,7 @@ export interface components {
             scheme?: components["schemas"]["SignatureScheme"] | null;
         };
         Run: {
+            cached: boolean;
             createdAt: string;
             engine: string;
             /** Format: double */
@@ -853,12 +864,18 @@ export interface components {
             finishedAt: string | null;
             /** Format: uuid */
             id: string;
+            /** Format: double */
+            iptm_score: number | null;
+            /** Format: double */
+            meanPLLDT: number | null;
             method: string;
             modelName: string;
             msaStatus: components["schemas"]["JobStatus"];
             notes: string[];
             /** Format: int64 */
             number: number;
+            /** Format: double */
+            ptm_score: number | null;
             seed: string;
             startedAt: string | null;
             status: components["schemas"]["JobStatus"];
@@ -912,8 +929,10 @@ export interface components {
         /** @enum {string} */
         SignatureScheme: "v1" | "v1a";
         Status: {
+            artifacts?: string;
             status: string;
             version: string;
+            workers?: string;
         };
         Subscription: {
             created_at: string;
@@ -965,6 +984,7 @@ export interface components {
             type: components["schemas"]["EntityType"];
         };
         Validation: {
+            cached: components["schemas"]["CachedRun"] | null;
             chains: components["schemas"]["ValidatedItem"][];
             confidence: string;
             errors: components["schemas"]["FieldError"][];
@@ -1001,6 +1021,13 @@ export interface components {
             isPublic: boolean;
             /** Format: uuid */
             jobId: string;
+        };
+        Waiting: {
+            class: string | null;
+            expected_start: string | null;
+            /** @example 3 runs are before it in the queue of mini */
+            reason: string;
+            since: string;
         };
         WebhookConfig: {
             disabled_reason: string | null;
@@ -1041,6 +1068,7 @@ export interface components {
             /** Format: int64 */
             total: number;
             updated_at: string;
+            waiting: components["schemas"]["Waiting"] | null;
             /** Format: uuid */
             workflow_id: string;
             /** @example qna_v1 */
@@ -1099,6 +1127,7 @@ export type AtomRef = components['schemas']['AtomRef'];
 export type AttemptOutcome = components['schemas']['AttemptOutcome'];
 export type AuditEntry = components['schemas']['AuditEntry'];
 export type Bond = components['schemas']['Bond'];
+export type CachedRun = components['schemas']['CachedRun'];
 export type CancelledJob = components['schemas']['CancelledJob'];
 export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
 export type ChainRef = components['schemas']['ChainRef'];
@@ -1219,6 +1248,7 @@ export type ValidatedItem = components['schemas']['ValidatedItem'];
 export type Validation = components['schemas']['Validation'];
 export type ViewSequence = components['schemas']['ViewSequence'];
 export type Visibility = components['schemas']['Visibility'];
+export type Waiting = components['schemas']['Waiting'];
 export type WebhookConfig = components['schemas']['WebhookConfig'];
 export type Workflow = components['schemas']['Workflow'];
 export type WorkflowRow = components['schemas']['WorkflowRow'];
@@ -1227,3 +1257,6 @@ export type WorkflowStatusView = components['schemas']['WorkflowStatusView'];
 export type WorkflowTask = components['schemas']['WorkflowTask'];
 export type WorkflowVisibility = components['schemas']['WorkflowVisibility'];
 
+
+/** The letters of each kind of polymer. The last one stands for an unknown residue. */
+export const alphabets = {"dna":"ACGTN","protein":"ACDEFGHIKLMNPQRSTVWYX","rna":"ACGUN"} as const

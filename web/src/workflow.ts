@@ -25,6 +25,10 @@ export function sourceOf(workflow: Workflow): Source | undefined {
   }
 }
 
+/** The address of the fold: the run that the workflow is about, which only its owner may open. */
+export const sourceAddress = (workflow: Workflow, { job, run }: Source) =>
+  `/ui/jobs/${job}${workflow.is_owner && run ? `?run=${run}` : ''}`
+
 /** Reports whether a workflow is queued or running. */
 export const isActive = (workflow: Workflow | undefined) =>
   !!workflow && !isTerminal(workflow.status) && workflow.status !== 'DRAFT'

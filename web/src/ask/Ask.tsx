@@ -1,6 +1,6 @@
 // The page of a question: the thread of all questions about the same structure, and the structure itself.
 import { useEffect, useState } from 'preact/hooks'
-import { api, type JobView, type Workflow } from '../api'
+import { api, type JobView, ServiceError, type Workflow } from '../api'
 import { Failure, Loading, StatusChip } from '../components'
 import type { Table } from '../plots/residues'
 import { coloursOf } from '../result/colours'
@@ -8,7 +8,7 @@ import { load, type Prediction } from '../result/load'
 import { PublicSwitch } from '../result/PublicSwitch'
 import { colour, reset } from '../store'
 import { Stage } from '../viewer/Stage'
-import { type Source, sourceOf, useWorkflow } from '../workflow'
+import { type Source, sourceAddress, sourceOf, useWorkflow } from '../workflow'
 import { Answer, TextWithResidues } from './Answer'
 import { Thread } from './Thread'
 import '../result/result.css'
@@ -33,7 +33,7 @@ export function Ask({ id }: { id: string }) {
         <div>
           <h1>Questions{fold ? ` about ${fold.view.job.name}` : ''}</h1>
           <p class="dim">
-            {source ? <a href={`/ui/jobs/${source.job}`}>Back to the result</a> : `About ${subjectOf(workflow)}`}{' '}
+            {source ? <a href={sourceAddress(workflow, source)}>Back to the result</a> : `About ${subjectOf(workflow)}`}{' '}
             <StatusChip status={workflow.status} />
           </p>
         </div>
@@ -79,9 +79,18 @@ function useFold(source: Source | undefined) {
   return { fold, error }
 }
 
+/** Reads a run of a job; the latest one if the reader may not see that one. */
+async function readRun(job: string, run: string) {
+  const read = (run: string) => Promise.all([api.job(job, run), api.results(job, run)])
+  return read(run).catch((e) => {
+    if (run && e instanceof ServiceError && e.status === 404) return read('')
+    throw e
+  })
+}
+
 /** Loads the structure of a fold: of the named sequence, of all chains of a complex, or else of the first protein. */
 async function loadFold(source: Source, signal: AbortSignal): Promise<Fold> {
-  const [view, results] = await Promise.all([api.job(source.job), api.results(source.job)])
+  const [view, results] = await readRun(source.job, source.run)
   const firstProtein = view.sequences.find((s) => s.type === 'protein')?.id ?? ''
   const prediction = await load(view, results, view.job.isComplex ? '' : source.sequence || firstProtein, signal)
   const colours = coloursOf(prediction)

@@ -2,13 +2,14 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Workflow } from '../api'
 import { Failure, Loading, StatusChip } from '../components'
-import { moment, simulationSettings } from '../format'
+import { moment } from '../format'
 import { PublicSwitch } from '../result/PublicSwitch'
 import { Log, RunProgress, useRunEvents } from '../result/RunProgress'
 import { navigate } from '../router'
 import { reset } from '../store'
-import { isActive, sourceOf, useWorkflow } from '../workflow'
+import { isActive, sourceAddress, sourceOf, useWorkflow } from '../workflow'
 import { Measurements } from './Measurements'
+import { settingName } from './methods'
 import type { SimulationResult } from './simulation'
 import { Trajectory } from './Trajectory'
 import '../result/result.css'
@@ -44,6 +45,7 @@ export function Dynamics({ id }: { id: string }) {
           done={progress.done}
           total={progress.total}
           queuePosition={null}
+          waiting={workflow.waiting}
           startedAt={null}
           createdAt={workflow.created_at}
           lines={run.lines}
@@ -97,7 +99,7 @@ function Head({ workflow: w, perform }: HeadProps) {
           {source && (
             <>
               {' '}
-              · <a href={`/ui/jobs/${source.job}`}>starting structure</a>
+              · <a href={sourceAddress(w, source)}>starting structure</a>
             </>
           )}
         </p>
@@ -147,11 +149,11 @@ function Settings({ workflow }: { workflow: Workflow }) {
   )
   return (
     <section class="card" aria-labelledby="settings-title">
-      <h2 id="settings-title">Run settings</h2>
+      <h2 id="settings-title">Settings</h2>
       <dl class="pairs">
         {settings.map(([name, value]) => (
           <div key={name}>
-            <dt>{simulationSettings[name] ?? name}</dt>
+            <dt>{settingName(name)}</dt>
             <dd>{String(value)}</dd>
           </div>
         ))}

@@ -1,7 +1,7 @@
 // What was measured over a simulation, its energy landscapes, and its files.
 import { useEffect, useState } from 'preact/hooks'
 import { download, sameOrigin } from '../api'
-import { Copy } from '../components'
+import { Copy, Foldable } from '../components'
 import { FileImage } from '../result/FileImage'
 import { fileSize } from '../result/Files'
 import { Table } from '../table'
@@ -23,6 +23,9 @@ export const Measurements = ({ result }: { result: SimulationResult }) => (
 /** Three decimals; a dash for a missing value. */
 const formatValue = (v: number | null | undefined) => (v === null || v === undefined ? '–' : v.toFixed(3))
 
+// The columns of numbers.
+const statistics = ['Mean', '± error', 'SD', 'Min', 'Max']
+
 /** The table of averaged quantities, and the single numbers below it. */
 function Quantities({ metrics }: { metrics: SimulationResult['metrics'] }) {
   return (
@@ -30,22 +33,18 @@ function Quantities({ metrics }: { metrics: SimulationResult['metrics'] }) {
       <h2 id="measured-title">Measurements</h2>
       <div class="scroll">
         <Table
-          class="num"
-          columns={[
-            'Quantity',
-            ...['Mean', '± error', 'SD', 'Min', 'Max'].map((title) => ({ title, class: 'right' })),
-            'Unit',
-          ]}
+          class="num cards"
+          columns={['Quantity', ...statistics.map((title) => ({ title, class: 'right' })), 'Unit']}
         >
           {quantities(metrics).map(([name, q]) => (
             <tr key={name}>
-              <td>{name}</td>
-              <td class="right">{formatValue(q.mean)}</td>
-              <td class="right">{formatValue(q.error)}</td>
-              <td class="right">{formatValue(q.sd)}</td>
-              <td class="right">{formatValue(q.min)}</td>
-              <td class="right">{formatValue(q.max)}</td>
-              <td>{q.unit}</td>
+              <td data-label="Quantity">{name}</td>
+              {[q.mean, q.error, q.sd, q.min, q.max].map((value, i) => (
+                <td key={statistics[i]} class="right" data-label={statistics[i]}>
+                  {formatValue(value)}
+                </td>
+              ))}
+              <td data-label="Unit">{q.unit}</td>
             </tr>
           ))}
         </Table>
@@ -104,17 +103,18 @@ function Files({ result }: { result: SimulationResult }) {
     )
   }, [!citations])
   return (
-    <section class="card" aria-labelledby="files-title">
-      <div class="row between">
-        <h2 id="files-title">Files</h2>
-        {bibtex && <Copy text={bibtex} label="Copy BibTeX" />}
-      </div>
+    <Foldable title="Files" count={result.artifacts.length} class="files-card">
+      {bibtex && (
+        <p class="row end">
+          <Copy text={bibtex} label="Copy BibTeX" />
+        </p>
+      )}
       <div class="scroll">
         <Table class="files" columns={['File', { title: 'Size', class: 'right' }]}>
           {result.artifacts.map((a) => (
             <tr key={a.path}>
               <td>
-                <a href={sameOrigin(a.url)} download={a.path}>
+                <a href={sameOrigin(a.url)} download="">
                   {a.path}
                 </a>
               </td>
@@ -123,6 +123,6 @@ function Files({ result }: { result: SimulationResult }) {
           ))}
         </Table>
       </div>
-    </section>
+    </Foldable>
   )
 }

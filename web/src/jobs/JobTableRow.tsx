@@ -2,14 +2,16 @@
 import { signal } from '@preact/signals'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { ProgressBar, StatusChip } from '../components'
-import { confidence, duration, moment, stageName, when } from '../format'
+import { asSentence, duration, moment, stageName, when } from '../format'
+import { Plddt } from '../scores'
+import type { Queued } from './Jobs'
 
 /** The current time in ms; the list advances it every second. */
 export const now = signal(Date.now())
 
 interface Props {
   job: JobRow
-  queuePosition: number | undefined
+  queued: Queued | undefined
   /** Of this model's folds in the list, in seconds. */
   medianDuration: number | undefined
   selected: boolean
@@ -18,7 +20,7 @@ interface Props {
 }
 
 /** The row of a job, with its progress and the one action that its status allows. */
-export function JobTableRow({ job, queuePosition, medianDuration, selected, setSelected, cancel }: Props) {
+export function JobTableRow({ job, queued, medianDuration, selected, setSelected, cancel }: Props) {
   return (
     <tr data-job={job.id} data-state={job.status}>
       <td class="pick">
@@ -40,11 +42,11 @@ export function JobTableRow({ job, queuePosition, medianDuration, selected, setS
       </td>
       <td class="state-cell">
         <StatusChip status={job.status} />
-        <Progress job={job} queuePosition={queuePosition} />
+        <Progress job={job} queued={queued} />
       </td>
       <td class="dim wide-only">{job.modelName}</td>
       <td class="right plddt">
-        {job.meanPLLDT === null ? <span class="dim">–</span> : <Score plddt={job.meanPLLDT} />}
+        <Plddt value={job.meanPLLDT} />
       </td>
       <td class="right num dim wide-only">
         {job.startedAt ? elapsed(job.startedAt, job.finishedAt) : '–'}
@@ -90,11 +92,16 @@ function Actions({ job, cancel }: { job: JobRow; cancel(): void }) {
   )
 }
 
-/** The queue position of a queued job; the stage and the progress of a running one. */
-function Progress({ job, queuePosition }: { job: JobRow; queuePosition: number | undefined }) {
+/** The queue position of a queued job and why it waits; the stage and the progress of a running one. */
+function Progress({ job, queued }: { job: JobRow; queued: Queued | undefined }) {
   if (job.status === 'INITIALIZED') {
     const stage = job.stage === 'queued' ? '' : stageName(job.stage)
-    return <span class="dim small-text standing">{queuePosition ? `${ordinal(queuePosition)} in queue` : stage}</span>
+    return (
+      <>
+        <span class="dim small-text standing">{queued?.position ? `${ordinal(queued.position)} in queue` : stage}</span>
+        {queued?.reason && <div class="dim clip">{asSentence(queued.reason)}</div>}
+      </>
+    )
   }
   if (job.status !== 'RUNNING') return null
   return (
@@ -124,15 +131,4 @@ function ordinal(n: number): string {
 function elapsed(from: string, to: string | null): string {
   const end = to ? parseTime(to).getTime() : now.value
   return duration(Math.max(0, (end - parseTime(from).getTime()) / 1000))
-}
-
-/** A mean pLDDT next to AlphaFold's colour for it. */
-function Score({ plddt }: { plddt: number }) {
-  const c = confidence(plddt)
-  return (
-    <span class="score num" title={`Mean pLDDT: ${c.name}`}>
-      <i class={`swatch ${c.class}`} />
-      {plddt.toFixed(1)}
-    </span>
-  )
 }

@@ -1,6 +1,7 @@
 // The user's jobs, newest first, each with its current status.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
+import { compareAddress, maxCompared } from '../compare/address'
 import { Empty, ErrorMessage } from '../components'
 import { Input, Segments } from '../controls'
 import { onChange } from '../events'
@@ -154,6 +155,15 @@ function SelectionBar({ jobs, cancel, remove, clear }: SelectionBarProps) {
       <button
         type="button"
         class="quiet small"
+        disabled={jobs.length < 2 || jobs.length > maxCompared}
+        title={`2 to ${maxCompared} jobs`}
+        onClick={() => navigate(compareAddress(jobs.map((job) => job.id)))}
+      >
+        Compare
+      </button>
+      <button
+        type="button"
+        class="quiet small"
         disabled={completed.length === 0}
         onClick={() => void downloadArchives(completed)}
       >
@@ -246,7 +256,7 @@ function JobTable({ jobs, selected, setSelected, cancel }: JobTableProps) {
           <JobTableRow
             key={job.id}
             job={job}
-            queuePosition={positions[job.id]}
+            queued={positions[job.id]}
             medianDuration={medians[job.modelName]}
             selected={selected.has(job.id)}
             setSelected={(on) => {
@@ -263,11 +273,17 @@ function JobTable({ jobs, selected, setSelected, cancel }: JobTableProps) {
   )
 }
 
+/** Where a queued job stands, and why it waits. */
+export interface Queued {
+  position: number | null
+  reason: string
+}
+
 const maxPositions = 10 // the queued jobs whose position is requested: those that are next
 
-/** Reads the queue positions of the oldest queued jobs, again whenever a job ends. */
-function useQueuePositions(jobs: JobRow[]): Record<string, number> {
-  const [positions, setPositions] = useState<Record<string, number>>({})
+/** Reads the positions of the oldest queued jobs and why they wait, again whenever a job ends. */
+function useQueuePositions(jobs: JobRow[]): Record<string, Queued> {
+  const [positions, setPositions] = useState<Record<string, Queued>>({})
   const queued = jobs
     .filter((job) => job.status === 'INITIALIZED')
     .slice(-maxPositions)
@@ -277,10 +293,12 @@ function useQueuePositions(jobs: JobRow[]): Record<string, number> {
     let cancelled = false
     const read = async () => {
       const entries = await Promise.all(
-        queued.map(async (id) => [id, (await api.job(id)).progress.queuePosition] as const),
+        queued.map(async (id) => {
+          const { progress, waiting } = await api.job(id)
+          return [id, { position: progress.queuePosition, reason: waiting?.reason ?? '' }] as const
+        }),
       )
-      const known = entries.filter((entry): entry is [string, number] => entry[1] !== null)
-      if (!cancelled) setPositions(Object.fromEntries(known))
+      if (!cancelled) setPositions(Object.fromEntries(entries))
     }
     read().catch(() => {}) // the positions are a convenience
     return () => {

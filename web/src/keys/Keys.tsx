@@ -99,7 +99,10 @@ function CreatedKey({ created, done }: { created: NewKey; done(): void }) {
 
 const KeyTable = ({ keys, revoke }: { keys: Key[]; revoke(key: Key): void }) => (
   <div class="scroll">
-    <Table columns={['Key', 'Label', 'May', 'Created', 'Last used', 'Expires', { title: 'Actions', hidden: true }]}>
+    <Table
+      class="cards"
+      columns={['Key', 'Label', 'May', 'Created', 'Last used', 'Expires', { title: 'Actions', hidden: true }]}
+    >
       {keys.map((key) => (
         <Row key={key.id} apiKey={key} revoke={() => revoke(key)} />
       ))}
@@ -110,18 +113,20 @@ const KeyTable = ({ keys, revoke }: { keys: Key[]; revoke(key: Key): void }) => 
 function Row({ apiKey, revoke }: { apiKey: Key; revoke(): void }) {
   return (
     <tr class={apiKey.revokedAt ? 'dim' : ''}>
-      <td class="mono">{apiKey.prefix}…</td>
-      <td>
+      <td class="mono" data-label="Key">
+        {apiKey.prefix}…
+      </td>
+      <td data-label="Label">
         {apiKey.label || <span class="dim">none</span>} {apiKey.current && <span class="chip plain">this session</span>}
       </td>
-      <td>{apiKey.scopes.join(', ')}</td>
-      <td class="num" title={moment(apiKey.createdAt)}>
+      <td data-label="May">{apiKey.scopes.join(', ')}</td>
+      <td class="num" data-label="Created" title={moment(apiKey.createdAt)}>
         {when(apiKey.createdAt)}
       </td>
-      <td class="num" title={apiKey.lastUsedAt ? moment(apiKey.lastUsedAt) : ''}>
+      <td class="num" data-label="Last used" title={apiKey.lastUsedAt ? moment(apiKey.lastUsedAt) : ''}>
         {apiKey.lastUsedAt ? when(apiKey.lastUsedAt) : 'never'}
       </td>
-      <td class="num" title={apiKey.expiresAt ? moment(apiKey.expiresAt) : ''}>
+      <td class="num" data-label="Expires" title={apiKey.expiresAt ? moment(apiKey.expiresAt) : ''}>
         {apiKey.expiresAt ? when(apiKey.expiresAt) : 'never'}
       </td>
       <td class="right">
@@ -219,17 +224,23 @@ const Audit = ({ entries }: { entries: AuditEntry[] }) => (
   <section class="card">
     <h2>Recent changes</h2>
     <div class="scroll">
-      <Table columns={['When', 'What', 'Of', 'Details', 'With key', 'From']}>
+      <Table class="cards" columns={['When', 'What', 'Of', 'Details', 'With key', 'From']}>
         {entries.map((e) => (
           <tr key={e.id}>
-            <td class="num" title={moment(e.at)}>
+            <td class="num" data-label="When" title={moment(e.at)}>
               {when(e.at)}
             </td>
-            <td>{e.action.replace(/[._]/g, ' ')}</td>
-            <td class="mono">{e.subject}</td>
-            <td>{e.detail}</td>
-            <td class="mono">{e.keyPrefix ? `${e.keyPrefix}…` : 'an operator'}</td>
-            <td class="mono">{e.address}</td>
+            <td data-label="What">{e.action.replace(/[._]/g, ' ')}</td>
+            <td class="mono" data-label="Of">
+              {e.subject}
+            </td>
+            <td data-label="Details">{e.detail}</td>
+            <td class="mono" data-label="With key">
+              {e.keyPrefix ? `${e.keyPrefix}…` : 'an operator'}
+            </td>
+            <td class="mono" data-label="From">
+              {e.address}
+            </td>
           </tr>
         ))}
       </Table>

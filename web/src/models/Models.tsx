@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Model, type ParamSpec } from '../api'
 import { Copy, Empty, Failure, Loading } from '../components'
-import { about, bytes, sizeUnit, valueRange } from '../format'
+import { about, bytes, maxSize, valueRange } from '../format'
 
 // The sections of the page, one for each kind of task.
 const kinds = [
@@ -146,7 +146,7 @@ function describeSize(m: Model): string {
   if (m.minTokens > 1) parts.push(`chains of at least ${m.minTokens} residues`)
   if (m.maxTokens > 0) {
     const scope = m.kind === 'fold' ? (asComplex ? ' per structure' : ' per chain') : ''
-    parts.push(`at most ${m.maxTokens.toLocaleString('en')} ${sizeUnit(m)}s${scope}`)
+    parts.push(`at most ${maxSize(m)}${scope}`)
   }
   if (m.kind === 'fold' && !asComplex) parts.push('chains folded separately')
   return parts.join(', ') || 'any size'

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { useTheme } from './canvas'
+import { redrawForPrint, useTheme } from './canvas'
 import { chainColour, css } from './colour'
 
 // The height of the plot in px.
@@ -86,7 +86,9 @@ function usePlot({ x, y, xLabel, colour, marked, onPoint }: Props) {
       if (width > 0 && width !== created.width) created.setSize({ width, height })
     })
     observer.observe(element)
+    const unregister = redrawForPrint(() => created.redraw(false))
     return () => {
+      unregister()
       observer.disconnect()
       created.destroy()
       plot.current = null
@@ -100,10 +102,9 @@ function usePlot({ x, y, xLabel, colour, marked, onPoint }: Props) {
 
 /** The axes in the colours and the font of the page. */
 function axes(element: HTMLElement, xLabel: string): uPlot.Axis[] {
-  const { color, fontFamily } = getComputedStyle(element)
-  const lines = { stroke: getComputedStyle(element.parentElement!).borderTopColor, width: 1 }
-  const font = `12px ${fontFamily}`
-  const axis = { stroke: color, grid: lines, ticks: lines, font, labelFont: font }
+  const lines = { stroke: () => getComputedStyle(element.parentElement!).borderTopColor, width: 1 }
+  const font = `12px ${getComputedStyle(element).fontFamily}`
+  const axis = { stroke: () => getComputedStyle(element).color, grid: lines, ticks: lines, font, labelFont: font }
   return [
     { ...axis, label: xLabel, labelSize: 18, size: 32 },
     { ...axis, size: 44 },

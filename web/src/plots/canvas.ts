@@ -30,19 +30,24 @@ export function usePen(draw: (pen: Pen) => void, deps: unknown[]): RefObject<HTM
     }
     const g = canvas.getContext('2d')
     if (!g) return
-    const style = getComputedStyle(canvas)
-    g.setTransform(ratio, 0, 0, ratio, 0, 0)
-    g.clearRect(0, 0, size.width, size.height)
-    g.font = `12px ${style.fontFamily}`
-    draw({
-      g,
-      width: size.width,
-      height: size.height,
-      ink: colourOf('--ink'),
-      dim: colourOf('--dim'),
-      line: colourOf('--line'),
-    })
-    canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1)
+    const redraw = () => {
+      const style = getComputedStyle(canvas)
+      g.setTransform(ratio, 0, 0, ratio, 0, 0)
+      g.clearRect(0, 0, size.width, size.height)
+      g.font = `12px ${style.fontFamily}`
+      draw({
+        g,
+        width: size.width,
+        height: size.height,
+        ink: colourOf('--ink'),
+        dim: colourOf('--dim'),
+        line: colourOf('--line'),
+      })
+      canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1)
+    }
+    redraw()
+    // Chromium prints a canvas that is drawn now on white, so one that lies on another stays as it is.
+    return canvas.classList.contains('over') ? undefined : redrawForPrint(redraw)
   }, [size.width, size.height, theme, ...deps])
   return ref
 }
@@ -66,9 +71,27 @@ function useSize(ref: RefObject<HTMLElement | null>) {
   return size
 }
 
-const darkTheme = matchMedia('(prefers-color-scheme: dark)')
+const redraws = new Set<() => void>()
 
-/** Reports whether the page is dark, and renders again when that changes. */
+/** Calls redraw in light colours before the page is printed, and again afterwards. Returns the function that ends it. */
+export function redrawForPrint(redraw: () => void): () => void {
+  redraws.add(redraw)
+  return () => redraws.delete(redraw)
+}
+
+// The browser prints what is drawn when its event ends: a new theme would be drawn too late.
+for (const [event, printing] of [
+  ['beforeprint', true],
+  ['afterprint', false],
+] as const)
+  addEventListener(event, () => {
+    document.documentElement.classList.toggle('printing', printing)
+    for (const redraw of redraws) redraw()
+  })
+
+const darkTheme = matchMedia('(prefers-color-scheme: dark) and (not print)')
+
+/** Reports whether the page is dark, and renders again when that changes. Paper is light. */
 export function useTheme(): boolean {
   const [dark, set] = useState(darkTheme.matches)
   useEffect(() => {

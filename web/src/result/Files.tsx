@@ -1,7 +1,7 @@
 // The files of a run, its settings, and its citations.
 import { useEffect, useState } from 'preact/hooks'
 import { type Artifact, api, download, type JobView, type Results, sameOrigin } from '../api'
-import { Copy } from '../components'
+import { Copy, Foldable } from '../components'
 import { duration, moment, stageName } from '../format'
 import { Table } from '../table'
 
@@ -40,32 +40,34 @@ function describeFile(a: Artifact, view: JobView): string {
 /** The files of a run, with a link to all of them. */
 export function Files({ view, results }: { view: JobView; results: Results }) {
   return (
-    <section class="card" aria-labelledby="files-title">
-      <div class="row between">
-        <h2 id="files-title">Files</h2>
-        <a class="button small" href={api.archive(view.job.id)} download="">
+    <Foldable title="Files" count={results.artifacts.length} class="files-card">
+      <p class="row end">
+        <a class="button small" href={api.archive(view.job.id, view.run.id)} download="">
           Download all
         </a>
-      </div>
+      </p>
       <div class="scroll">
-        <Table class="files" columns={['File', 'Description', { title: 'Size', class: 'right' }, 'SHA-256']}>
+        <Table
+          class="files"
+          columns={['File', 'Description', { title: 'Size', class: 'right' }, { title: 'SHA-256', class: 'wide-only' }]}
+        >
           {results.artifacts.map((a) => (
             <tr key={a.name}>
               <td>
-                <a href={sameOrigin(a.url)} download={a.name}>
+                <a href={sameOrigin(a.url)} download="">
                   {a.name}
                 </a>
               </td>
               <td>{describeFile(a, view)}</td>
               <td class="right num">{fileSize(a.bytes)}</td>
-              <td>
+              <td class="wide-only">
                 <code title={a.sha256}>{a.sha256.slice(0, 10)}…</code>
               </td>
             </tr>
           ))}
         </Table>
       </div>
-    </section>
+    </Foldable>
   )
 }
 
@@ -83,11 +85,12 @@ export function Citation({ results }: { results: Results }) {
   }, [file?.sha256])
   if (!file) return null
   return (
-    <section class="card" aria-labelledby="cite-title">
-      <div class="row between">
-        <h2 id="cite-title">Cite</h2>
-        {text && <Copy text={text} label="Copy BibTeX" />}
-      </div>
+    <Foldable title="Cite">
+      {text && (
+        <p class="row end">
+          <Copy text={text} label="Copy BibTeX" />
+        </p>
+      )}
       {error ? (
         <p class="error">{error}</p>
       ) : (
@@ -95,7 +98,7 @@ export function Citation({ results }: { results: Results }) {
           {text}
         </pre>
       )}
-    </section>
+    </Foldable>
   )
 }
 
@@ -131,8 +134,7 @@ function runPairs(view: JobView): Pair[] {
 export function RunSettings({ view, results }: { view: JobView; results: Results }) {
   const config = results.artifacts.find((a) => a.kind === 'config_json')
   return (
-    <section class="card" aria-labelledby="settings-title">
-      <h2 id="settings-title">Run settings</h2>
+    <Foldable title="Settings">
       <dl class="pairs">
         {runPairs(view).map(([name, value]) => (
           <div key={name}>
@@ -158,12 +160,12 @@ export function RunSettings({ view, results }: { view: JobView; results: Results
       {config && (
         <p class="dim">
           With the same seed, sequence and engine version, engines that are deterministic return identical bytes.{' '}
-          <a href={sameOrigin(config.url)} download={config.name}>
+          <a href={sameOrigin(config.url)} download="">
             {config.name}
           </a>{' '}
           has the request to run it again.
         </p>
       )}
-    </section>
+    </Foldable>
   )
 }

@@ -3,17 +3,23 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { api, isTerminal, type JobView, type Results, ServiceError } from '../api'
 import { Failure, Loading } from '../components'
 import { onChange } from '../events'
+import { asSentence } from '../format'
+import { query } from '../router'
 import { askToSignIn, signedIn } from '../session'
 import { reset } from '../store'
 import { TabList } from '../tabs'
 import { EarlyAlignment } from './EarlyAlignment'
+import { FileImage } from './FileImage'
 import { Citation, Files, RunSettings } from './Files'
 import { LinkedItems } from './FollowUps'
 import { structuresOf } from './load'
+import { RecordScores } from './RecordScores'
 import { ResultHead } from './ResultHead'
 import { Log, RunProgress, useRunEvents } from './RunProgress'
+import { RunNotices, Runs } from './Runs'
 import { Simulate } from './Simulate'
 import { Structure } from './Structure'
+import { verdict } from './verdict'
 import './result.css'
 
 /** A job with its results, as far as there are any. */
@@ -27,7 +33,7 @@ const eventsPath = (id: string) => `/v1/jobs/${encodeURIComponent(id)}/events`
 
 /** The page of the job with this id. */
 export function Result({ id }: { id: string }) {
-  const { loaded, error, load } = useResult(id)
+  const { loaded, error, load } = useResult(id, query.value.get('run') ?? '')
   useEffect(() => reset, [id])
   const running = !!loaded && !isTerminal(loaded.view.run.status)
   const { run, streamState } = useRunEvents(eventsPath(id), running, (e) => {
@@ -48,6 +54,7 @@ export function Result({ id }: { id: string }) {
   return (
     <article data-job={view.job.id} data-state={status}>
       <ResultHead view={view} reload={load} />
+      <RunNotices view={view} reload={load} />
       {error && (
         <p class="caution" role="status">
           {error.message}
@@ -59,6 +66,7 @@ export function Result({ id }: { id: string }) {
           done={progress.done}
           total={progress.total}
           queuePosition={view.progress.queuePosition}
+          waiting={view.waiting}
           startedAt={view.run.startedAt}
           createdAt={view.run.createdAt}
           lines={run.lines}
@@ -69,30 +77,33 @@ export function Result({ id }: { id: string }) {
       {(status === 'FAILED' || status === 'STOPPED') && <Failed view={view} />}
       {status === 'COMPLETED' && <Completed view={view} results={results} />}
       {running && <Unfinished view={view} results={results} />}
+      <Runs view={view} />
     </article>
   )
 }
 
 const renewInterval = 6 * 3600_000 // ms; the links to files expire after a day
 
-/** Loads the job and its results, again whenever they change. */
-function useResult(id: string) {
+/** Loads the job and the results of a run, again whenever they change. run: empty for the latest. */
+function useResult(id: string, run: string) {
   const [loaded, setLoaded] = useState<Loaded>()
   const [error, setError] = useState<Error>()
   const user = signedIn.value
   const mounted = useRef(true)
   const known = useRef<JobView | null>(null)
+  const shown = useRef('')
+  shown.current = id + run
   const load = useCallback(async () => {
     try {
-      const [view, results] = await Promise.all([api.job(id), api.results(id)])
-      if (!mounted.current) return
+      const [view, results] = await Promise.all([api.job(id, run), api.results(id, run)])
+      if (!mounted.current || shown.current !== id + run) return // the address is another now
       known.current = view
       setLoaded({ view, results })
       setError(undefined)
     } catch (e) {
-      if (mounted.current) setError(e as Error)
+      if (mounted.current && shown.current === id + run) setError(e as Error)
     }
-  }, [id])
+  }, [id, run])
   useEffect(() => {
     mounted.current = true
     if (user === null) return
@@ -162,7 +173,8 @@ const failureTitles: Record<string, string> = {
 
 /** A run that failed or was stopped, with the end of its log. */
 function Failed({ view }: { view: JobView }) {
-  const { run } = useRunEvents(eventsPath(view.job.id), view.job.isOwner, () => undefined)
+  const isLatest = view.runs[0]?.id === view.run.id // the service streams the events of the latest run
+  const { run } = useRunEvents(eventsPath(view.job.id), view.job.isOwner && isLatest, () => undefined)
   const { failure } = view.run
   const stopped = view.run.status === 'STOPPED'
   const title = stopped ? 'This run was stopped' : (failureTitles[failure?.kind ?? ''] ?? 'This run failed')
@@ -188,16 +200,24 @@ function Failed({ view }: { view: JobView }) {
   )
 }
 
-/** Capitalizes a message and ends it with a full stop. */
-const asSentence = (s: string) => s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? '' : '.')
+// More structures than this have no tabs; the table of records leads to each.
+const maxTabs = 12
 
 /** A completed job: a tab for each structure, then files, settings and citations. */
 function Completed({ view, results }: Loaded) {
   const structures = structuresOf(view)
-  const [sequence, setSequence] = useState(structures[0]?.sequence ?? '')
-  const hasTabs = structures.length > 1
+  const [chosen, setSequence] = useState('')
+  // The runs of a job have sequences of their own.
+  const sequence = structures.find((s) => s.sequence === chosen)?.sequence ?? structures[0]?.sequence ?? ''
+  const hasRecords = structures.length > 1
+  const hasTabs = hasRecords && structures.length <= maxTabs
+  const show = (name: string) => {
+    reset()
+    setSequence(name)
+  }
   return (
     <>
+      {hasRecords && <RecordScores view={view} selected={sequence} select={show} />}
       {hasTabs && (
         <TabList
           label="Structures of this job"
@@ -205,10 +225,7 @@ function Completed({ view, results }: Loaded) {
           panel="structure"
           tabs={structures.map(({ sequence, label }) => ({ name: sequence, title: label }))}
           selected={sequence}
-          select={(name) => {
-            reset()
-            setSequence(name)
-          }}
+          select={show}
         />
       )}
       <div
@@ -221,6 +238,7 @@ function Completed({ view, results }: Loaded) {
           {view.job.isOwner && <Simulate view={view} sequence={sequence} />}
         </Structure>
       </div>
+      {hasRecords && <OtherStructures view={view} results={results} shown={sequence} />}
       <div class="columns">
         <Files view={view} results={results} />
         <div>
@@ -231,6 +249,47 @@ function Completed({ view, results }: Loaded) {
     </>
   )
 }
+
+// More structures than this are printed without plots.
+const maxPrintedPlots = 12
+
+/** The structures that are not shown, for print: the verdict and the service's plots of each. */
+function OtherStructures({ view, results, shown }: Loaded & { shown: string }) {
+  const others = structuresOf(view).filter((s) => s.sequence !== shown)
+  return (
+    <div class="print-only">
+      {others.map(({ sequence, label }, i) => {
+        const v = verdict(view.predictions.find((p) => p.sequenceId === sequence) ?? null, null)
+        const plots = plotKinds.flatMap(({ kind, title }) => {
+          const file = results.artifacts.find((a) => a.kind === kind && a.sequenceId === sequence)
+          return file && i < maxPrintedPlots ? [{ file, title }] : []
+        })
+        return (
+          <section key={sequence} class="card" aria-label={label}>
+            <div class={`verdict ${v.tone}`}>
+              <h2>
+                {label}: {v.title}
+              </h2>
+              <p>{v.lines.join(' ')}</p>
+            </div>
+            {plots.map(({ file, title }) => (
+              <figure key={title} class="plot">
+                <h3>{title}</h3>
+                <FileImage file={file} alt={`${title} of ${label}`} />
+              </figure>
+            ))}
+          </section>
+        )
+      })}
+    </div>
+  )
+}
+
+// The plots that the service draws of each structure.
+const plotKinds = [
+  { kind: 'plddt_plot', title: 'Confidence by residue' },
+  { kind: 'pae_plot', title: 'Predicted aligned error' },
+]
 
 /** What is known before the run has ended. */
 function Unfinished({ view, results }: Loaded) {

@@ -5,6 +5,7 @@ import { ErrorMessage, StatusChip } from '../components'
 import { moment } from '../format'
 import { navigate } from '../router'
 import { PublicSwitch } from './PublicSwitch'
+import { runAddress } from './Runs'
 
 /** reload reads the job again after an action. */
 interface Props {
@@ -34,7 +35,12 @@ export function ResultHead({ view, reload }: Props) {
         <h1>{job.name}</h1>
         <p class="dim">
           <StatusChip status={run.status} /> {run.modelName} · <time dateTime={job.date}>{moment(job.date)}</time>
-          {view.runs.length > 1 && ` · run ${run.number}`}
+          {view.runs.length > 1 && (
+            <>
+              {' '}
+              · <a href="#runs-title">run {run.number}</a> of {view.runs[0]!.number}
+            </>
+          )}
           {!job.isOwner && ' · public'}
           {job.expiresAt && ` · kept until ${moment(job.expiresAt)}`}
         </p>
@@ -48,6 +54,12 @@ export function ResultHead({ view, reload }: Props) {
 /** The switch for the public link, and the buttons to stop, rerun and delete. */
 function OwnerActions({ view, reload, perform }: Props & { perform(action: () => Promise<unknown>): void }) {
   const { job, run } = view
+  const runAgain = () =>
+    perform(async () => {
+      await api.rerun(job.id)
+      navigate(runAddress(job.id)) // if an earlier run is shown
+    })
+  const isLatest = view.runs[0]?.id === run.id
   const remove = () => {
     if (!confirm(`Delete “${job.name}” and its files? This cannot be undone.`)) return
     perform(async () => {
@@ -60,7 +72,7 @@ function OwnerActions({ view, reload, perform }: Props & { perform(action: () =>
       <PublicSwitch isPublic={job.isPublic} setPublic={(v) => api.setPublic(job.id, v).then(reload)} what="result" />
       <div class="row">
         {isTerminal(run.status) ? (
-          <button type="button" class="quiet small" onClick={() => perform(() => api.rerun(job.id))}>
+          <button type="button" class="quiet small" onClick={runAgain}>
             Run again
           </button>
         ) : (
@@ -68,7 +80,7 @@ function OwnerActions({ view, reload, perform }: Props & { perform(action: () =>
             Stop
           </button>
         )}
-        <a class="button quiet small" href={`/ui/?again=${job.id}`}>
+        <a class="button quiet small" href={`/ui/?again=${job.id}${isLatest ? '' : `&run=${run.id}`}`}>
           Edit and rerun
         </a>
         <button type="button" class="danger small" onClick={remove}>

@@ -1,8 +1,8 @@
 // The progress of a run that has not ended, and its log.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { isTerminal, parseTime, type RunEvent } from '../api'
+import { isTerminal, parseTime, type RunEvent, type Waiting } from '../api'
 import { openStream, type StreamState } from '../events'
-import { stageName } from '../format'
+import { asSentence, moment, stageName, when } from '../format'
 
 /** The state of a run, from its events so far. */
 export interface RunState {
@@ -69,6 +69,7 @@ interface Props {
   done: number
   total: number
   queuePosition: number | null
+  waiting: Waiting | null
   startedAt: string | null
   createdAt: string
   lines: string[]
@@ -78,7 +79,7 @@ interface Props {
 
 /** The stage with its progress, the time since the start, and the log. */
 export function RunProgress(props: Props) {
-  const { stage, done, total, startedAt, createdAt, lines, running, streamState } = props
+  const { stage, done, total, waiting, startedAt, createdAt, lines, running, streamState } = props
   const elapsed = useSecondsSince(startedAt ?? createdAt)
   const title = running ? stageName(stage) || 'Starting' : queueText(props.queuePosition)
   const percent = total > 0 ? Math.min(100, (done / total) * 100) : null
@@ -108,9 +109,21 @@ export function RunProgress(props: Props) {
       >
         <i style={{ width: `${percent ?? 100}%` }} />
       </div>
+      {!running && waiting && <WaitingReason waiting={waiting} />}
       {streamState === 'reconnecting' && <p class="caution">Live updates are interrupted. Reconnecting…</p>}
       {lines.length > 0 && <Log lines={lines} />}
     </section>
+  )
+}
+
+/** Why a run waits, and for how long. */
+function WaitingReason({ waiting: w }: { waiting: Waiting }) {
+  return (
+    <p class="dim reason" data-waiting={w.class ?? ''}>
+      {asSentence(w.reason)} <span title={moment(w.since)}>Waiting since {when(w.since)}.</span>
+      {w.class && ` Class of workers: ${w.class}.`}
+      {w.expected_start && ` It is tried again at ${moment(w.expected_start)}.`}
+    </p>
   )
 }
 

@@ -1,9 +1,9 @@
 // The form that starts a simulation of a structure.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api, type JobView } from '../api'
-import { ErrorMessage } from '../components'
-import { Input } from '../controls'
-import { simulationSettings } from '../format'
+import { ErrorMessage, Loading } from '../components'
+import { Input, Select } from '../controls'
+import { type Method, methodsOf, settingNames } from '../dynamics/methods'
 import { navigate } from '../router'
 
 /** A number of the form. name is its key in workflow_input; min and max are the bounds of the engine. */
@@ -43,11 +43,40 @@ type Values = Record<string, string>
  */
 export function Simulate({ view, sequence }: { view: JobView; sequence: string }) {
   const protein = sequence || view.sequences.find((s) => s.type === 'protein')?.id
+  const [opened, setOpened] = useState(false)
+  if (!protein) return null
+  return (
+    <details class="simulate" onToggle={(e) => e.currentTarget.open && setOpened(true)}>
+      <summary>Start a simulation</summary>
+      {opened && <Form view={view} protein={protein} />}
+    </details>
+  )
+}
+
+/** The ways to simulate that run here; undefined until they are loaded. */
+function useMethods(): Method[] | Error | undefined {
+  const [methods, setMethods] = useState<Method[] | Error>()
+  useEffect(() => {
+    api.models().then(
+      (list) => setMethods(methodsOf(list.data)),
+      (e: Error) => setMethods(e),
+    )
+  }, [])
+  return methods
+}
+
+/** The form for the protein with this sequence id. */
+function Form({ view, protein }: { view: JobView; protein: string }) {
+  const methods = useMethods()
+  const [preset, setPreset] = useState('')
   const [values, setValues] = useState<Values>(Object.fromEntries(fields.map((f) => [f.name, f.initial])))
   const [seed, setSeed] = useState('')
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState('')
-  if (!protein) return null
+  if (methods === undefined) return <Loading what="Loading the engines" />
+  if (methods instanceof Error) return <ErrorMessage text={`The engines could not be loaded: ${methods.message}`} />
+  const method = methods.find((m) => m.preset === preset) ?? methods[0]
+  if (!method) return <p class="dim">No engine for simulations is running here.</p>
   const start = async (e: Event) => {
     e.preventDefault()
     setBusy(true)
@@ -57,11 +86,11 @@ export function Simulate({ view, sequence }: { view: JobView; sequence: string }
         sourceJobId: view.job.id,
         sourceJobRunId: view.run.id,
         sourceSequenceId: protein,
-        preset: 'single_af_go',
+        preset: method.preset,
         ...Object.fromEntries(fields.map((f) => [f.name, Number(values[f.name])])),
         ...(seed.trim() && { seed: seed.trim() }),
       }
-      const created = await api.createWorkflow('md', `Dynamics of ${view.job.name}`.slice(0, 255), input)
+      const created = await api.createWorkflow('md', '', input) // the service names it after what is simulated
       navigate(`/ui/workflows/${created.workflow_id}`)
     } catch (e) {
       setError((e as Error).message)
@@ -70,28 +99,34 @@ export function Simulate({ view, sequence }: { view: JobView; sequence: string }
   }
   const frames = Math.round(Number(values.sim_length_ns) / Number(values.step_size_ns))
   return (
-    <details class="simulate">
-      <summary>Start a simulation</summary>
-      <p class="dim">
-        A coarse-grained simulation in salt water with one bead per residue. It shows how flexible parts move around the
-        parts that are predicted with confidence, but no side chains or ligands.
-      </p>
-      <form onSubmit={(e) => void start(e)}>
-        <SimulationFields
-          values={values}
-          setValue={(name, v) => setValues((old) => ({ ...old, [name]: v }))}
-          seed={seed}
-          setSeed={setSeed}
-        />
-        <ErrorMessage text={error} />
-        <div class="row">
-          <button type="submit" class="small" disabled={busy}>
-            {busy ? 'Starting…' : 'Simulate'}
-          </button>
-          {frames > 0 && Number.isFinite(frames) && <span class="dim">{frames} frames</span>}
-        </div>
-      </form>
-    </details>
+    <form onSubmit={(e) => void start(e)}>
+      {methods.length > 1 && (
+        <label class="field">
+          <span>Model</span>
+          <Select value={method.preset} onValue={setPreset}>
+            {methods.map((m) => (
+              <option key={m.preset} value={m.preset}>
+                {m.model.title}
+              </option>
+            ))}
+          </Select>
+        </label>
+      )}
+      <p class="dim">{method.model.notice}</p>
+      <SimulationFields
+        values={values}
+        setValue={(name, v) => setValues((old) => ({ ...old, [name]: v }))}
+        seed={seed}
+        setSeed={setSeed}
+      />
+      <ErrorMessage text={error} />
+      <div class="row">
+        <button type="submit" class="small" disabled={busy}>
+          {busy ? 'Starting…' : 'Simulate'}
+        </button>
+        {frames > 0 && Number.isFinite(frames) && <span class="dim">{frames} frames</span>}
+      </div>
+    </form>
   )
 }
 
@@ -106,7 +141,7 @@ const SimulationFields = ({ values, setValue, seed, setSeed }: FieldsProps) => (
   <div class="fields">
     {fields.map(({ name, min, max, hint }) => (
       <label key={name} class="field">
-        <span>{simulationSettings[name]}</span>
+        <span>{settingNames[name]}</span>
         <Input
           type="number"
           required

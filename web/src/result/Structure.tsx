@@ -42,7 +42,7 @@ export function Structure({ view, results, sequence, children }: Props) {
         {hasPanels ? <Panels p={p} /> : scores}
       </div>
       {(p.scores?.meanPLLDT ?? null) !== null && (
-        <section class="card" aria-labelledby="plddt-title">
+        <section class="card plot-card" aria-labelledby="plddt-title">
           <h2 id="plddt-title">Confidence by residue</h2>
           <Plddt table={table} secondary={p.secondaryStructure} continuous={colour.value === 'continuous'} />
         </section>
@@ -132,16 +132,36 @@ function Panels({ p }: { p: Prediction }) {
   return (
     <section class="card panels" aria-label="Plots">
       <TabList label="Plots" idPrefix="panel" panel="panel" tabs={panels} selected={name} select={setName} />
-      <div id="panel" role="tabpanel" aria-labelledby={`panel-${name}`}>
-        {name === 'pae' && p.matrix && <Pae matrix={p.matrix} table={table} />}
-        {name === 'chains' && <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix} {...interfaces} />}
-        {name === 'coverage' && p.alignment && <Coverage text={p.alignment} />}
-        {name === 'coverage' && !p.alignment && p.coverage && (
-          <FileImage file={p.coverage} alt="Alignment coverage by residue" />
-        )}
-      </div>
+      {panels.map((panel) => {
+        const isShown = panel.name === name
+        return (
+          <div
+            key={panel.name}
+            id={isShown ? 'panel' : undefined}
+            class={isShown ? 'panel' : 'panel print-only'}
+            role={isShown ? 'tabpanel' : undefined}
+            aria-labelledby={isShown ? `panel-${panel.name}` : undefined}
+          >
+            <h3 class="print-heading">{panel.title}</h3>
+            {panel.name === 'pae' && p.matrix && <Pae matrix={p.matrix} table={table} />}
+            {panel.name === 'chains' && (
+              <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix} {...interfaces} />
+            )}
+            {panel.name === 'coverage' && <AlignmentPanel p={p} isShown={isShown} />}
+          </div>
+        )
+      })}
     </section>
   )
+}
+
+// A larger alignment is not drawn before its tab is opened.
+const maxPrintedAlignment = 4 << 20 // bytes
+
+/** The coverage of the alignment, drawn here or by the service. */
+function AlignmentPanel({ p, isShown }: { p: Prediction; isShown: boolean }) {
+  if (p.alignment && (isShown || p.alignment.length <= maxPrintedAlignment)) return <Coverage text={p.alignment} />
+  return p.coverage && <FileImage file={p.coverage} alt="Alignment coverage by residue" />
 }
 
 /** The interface of two chains that is selected in the structure, and functions to count and select others. */

@@ -1,23 +1,14 @@
 import { expect, test } from 'vitest'
 import type { ScoredChains } from '../api'
+import { Table } from '../plots/residues'
 import { verdict } from './verdict'
+import cases from './verdict.test.json'
 
-test('the verdict names its scores and does not guess missing ones', () => {
-  const s: ScoredChains = {
-    chains: ['A', 'B'],
-    meanPLLDT: 91.2,
-    ptm_score: 0.9,
-    iptm_score: 0.5,
-    max_pae_score: 20,
-    confidence: '',
-    pairs: [{ chainA: 'A', chainB: 'B', iptm: 0.5, ipsae: null, pdockq2: null }],
-  }
-  const v = verdict(s, null)
-  expect(v.title).toBe('Very confident fold, uncertain interface')
-  expect(v.lines).toContain('Interface A–B not reliable: ipTM 0.50.')
-  expect(verdict({ ...s, pairs: [], iptm_score: null }, null).lines).toContain(
-    'This engine does not rate the arrangement of the chains.',
-  )
-  const none = verdict({ ...s, meanPLLDT: null, pairs: [], iptm_score: null, chains: ['A'] }, null)
-  expect([none.tone, none.title, none.lines.length]).toEqual(['unknown', 'No confidence given', 1])
+// The Go tests of internal/facts hold the analyst's verdict to the same cases.
+test.each(cases)('verdict: $name', ({ scores, plddt, verdict: want }) => {
+  const pairs = scores.pairs.map((p) => ({ ...p, ipsae: null, pdockq2: null }))
+  const s: ScoredChains = { ...scores, pairs, max_pae_score: null, confidence: '' }
+  const residues = plddt.map((v, i) => ({ number: i + 1, name: 'ALA', plddt: v, tokens: 1 }))
+  const table = plddt.length > 0 ? new Table([{ id: 'A', kind: 'protein', residues }]) : null
+  expect(verdict(s, table)).toEqual(want)
 })

@@ -1,5 +1,5 @@
 // The scores in words. Each sentence names the score it is based on. Scores that the engine does not give are not
-// guessed.
+// guessed. docs/analyst.md states the rule; package facts has it for the analyst, and verdict.test.json tests both.
 import type { ScoredChains } from '../api'
 import type { Table } from '../plots/residues'
 
@@ -82,11 +82,14 @@ function ptmLines(s: ScoredChains, residueCount: number): string[] {
 /** What an ipTM means, by the usual thresholds of 0.6 and 0.8. */
 const reliability = (iptm: number) => (iptm > 0.8 ? 'reliable' : iptm >= 0.6 ? 'uncertain' : 'not reliable')
 
-/** Reports whether some interface has an ipTM below 0.6. */
-function hasPoorInterface(s: ScoredChains): boolean {
-  const iptms = s.pairs.length > 0 ? s.pairs.map((p) => p.iptm) : [s.iptm_score]
-  return iptms.some((v) => v !== null && v < 0.6)
+/** The ipTM of each pair of chains that has one, or of the whole complex. */
+function knownIptms(s: ScoredChains): number[] {
+  const pairs = s.pairs.map((p) => p.iptm).filter((v) => v !== null)
+  return pairs.length > 0 || s.iptm_score === null ? pairs : [s.iptm_score]
 }
+
+/** Reports whether some interface has an ipTM below 0.6. */
+const hasPoorInterface = (s: ScoredChains) => knownIptms(s).some((v) => v < 0.6)
 
 // More interfaces than this are counted instead of listed.
 const maxPairLines = 6

@@ -1,6 +1,6 @@
 // Where sequences come in: pasted, typed, from a file, or from an example.
-import { useRef, useState } from 'preact/hooks'
-import { chosenFiles } from '../controls'
+import { useState } from 'preact/hooks'
+import { FileButton } from '../controls'
 import { newItem } from './draft'
 import { draft, model, update } from './state'
 
@@ -72,32 +72,19 @@ export function AddSequences({ addText, addFiles, first }: Props) {
               Add a ligand
             </button>
           )}
-          <FileButton addFiles={addFiles} />
+          <FileButton
+            multiple
+            accept=".fasta,.fa,.faa,.fna,.json,.yaml,.yml,.txt,.a3m"
+            class="quiet"
+            onFiles={(files) => void addFiles(files)}
+          >
+            Open a file…
+          </FileButton>
         </div>
         <span class="dim small-text">or drop a file: FASTA, AlphaFold Server, AlphaFold 3, Boltz, A3M</span>
       </div>
       {first && <Examples add={add} />}
     </section>
-  )
-}
-
-/** A button that opens the dialog for files. */
-function FileButton({ addFiles }: Pick<Props, 'addFiles'>) {
-  const input = useRef<HTMLInputElement>(null)
-  return (
-    <>
-      <button type="button" class="quiet" onClick={() => input.current!.click()}>
-        Open a file…
-      </button>
-      <input
-        ref={input}
-        type="file"
-        hidden
-        multiple
-        accept=".fasta,.fa,.faa,.fna,.json,.yaml,.yml,.txt,.a3m"
-        onChange={(e) => void addFiles(chosenFiles(e.currentTarget))}
-      />
-    </>
   )
 }
 

@@ -1,6 +1,6 @@
 // The alignment of one protein: the user's own A3M file in place of an MSA search.
-import { useRef, useState } from 'preact/hooks'
-import { chosenFiles } from '../controls'
+import { useState } from 'preact/hooks'
+import { FileButton } from '../controls'
 import { plural } from '../format'
 import { alignmentProblem, type Item, usesAlignments } from './draft'
 import { attachAlignment, draft, model, removeAlignments } from './state'
@@ -9,7 +9,6 @@ import { attachAlignment, draft, model, removeAlignments } from './state'
 export function AlignmentRow({ item, title }: { item: Item; title: string }) {
   const [error, setError] = useState('')
   const [reading, setReading] = useState(false)
-  const input = useRef<HTMLInputElement>(null)
   const read = async ([file]: File[]) => {
     if (!file) return
     setReading(true)
@@ -35,29 +34,22 @@ export function AlignmentRow({ item, title }: { item: Item; title: string }) {
             <span class="dim num">, {plural(alignment.rows, 'sequence')}</span>
           </span>
         )}
-        <button
-          type="button"
+        <FileButton
+          accept=".a3m"
           class="bare"
           disabled={reading}
           aria-label={alignment ? `Replace the alignment of ${title}` : `Upload an alignment for ${title}`}
-          onClick={() => input.current!.click()}
+          inputLabel={`Alignment file of ${title}`}
+          onFiles={(files) => void read(files)}
         >
           {reading ? 'Reading…' : alignment ? 'Replace…' : 'Upload an alignment…'}
-        </button>
+        </FileButton>
         {alignment && (
           <button type="button" class="bare" aria-label={`Remove the alignment of ${title}`} onClick={remove}>
             Remove
           </button>
         )}
         {!alignment && <span class="dim small-text">A3M file, used instead of an MSA search</span>}
-        <input
-          ref={input}
-          type="file"
-          hidden
-          accept=".a3m"
-          aria-label={`Alignment file of ${title}`}
-          onChange={(e) => void read(chosenFiles(e.currentTarget))}
-        />
       </div>
       {error && (
         <p class="wrong" role="alert">

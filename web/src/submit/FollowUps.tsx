@@ -1,9 +1,9 @@
 // What happens when the fold is done: a question, a simulation, a notification.
 import { Checkbox, Input, Select } from '../controls'
-import { simulationSettings } from '../format'
+import { hasProfiles, settingNames } from '../dynamics/methods'
 import type { Simulation } from './draft'
 import { Problems } from './Problems'
-import { draft, problemsOf, update, webhook } from './state'
+import { draft, methods, problemsOf, update, webhook } from './state'
 
 /** The follow-ups of the draft. */
 export function FollowUps() {
@@ -52,21 +52,37 @@ const simulationFields: { name: keyof Simulation; key: string }[] = [
 function SimulationFields() {
   const { simulation } = draft.value
   const set = (fields: Partial<Simulation>) => update({ simulation: { ...draft.peek().simulation, ...fields } })
+  const method = methods.value.find((m) => m.preset === simulation.preset)
   return (
     <div class="grid-2">
+      {(methods.value.length > 1 || !method) && (
+        <label class="field span-2">
+          <span>Model</span>
+          <Select value={simulation.preset} onValue={(preset) => set({ preset })}>
+            {!method && <option>{simulation.preset}</option>}
+            {methods.value.map((m) => (
+              <option key={m.preset} value={m.preset}>
+                {m.model.title}
+              </option>
+            ))}
+          </Select>
+        </label>
+      )}
       {simulationFields.map(({ name, key }) => (
         <label key={name} class="field short">
-          <span>{simulationSettings[key]}</span>
+          <span>{settingNames[key]}</span>
           <Input inputMode="decimal" value={simulation[name]} onValue={(v) => set({ [name]: v })} />
         </label>
       ))}
-      <label class="field short">
-        <span>Force field</span>
-        <Select value={simulation.residueProfile} onValue={(residueProfile) => set({ residueProfile })}>
-          <option>calvados2</option>
-          <option>calvados3</option>
-        </Select>
-      </label>
+      {hasProfiles(simulation.preset) && (
+        <label class="field short">
+          <span>{settingNames.residue_profile}</span>
+          <Select value={simulation.residueProfile} onValue={(residueProfile) => set({ residueProfile })}>
+            <option>calvados2</option>
+            <option>calvados3</option>
+          </Select>
+        </label>
+      )}
     </div>
   )
 }

@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks'
 import { api, type CreateJob } from '../api'
 import { plural } from '../format'
 import { navigate } from '../router'
-import { refreshSession } from '../session'
 import { fromBody, toBody } from './body'
 import { draft, imported, model, openDraft } from './state'
 
@@ -46,7 +45,6 @@ function Jobs({ jobs }: { jobs: CreateJob[] }) {
         return setError(`${i} of ${jobs.length} jobs were submitted. “${job.name}”: ${(e as Error).message}`)
       }
     }
-    void refreshSession()
     imported.value = null
     navigate('/ui/jobs')
   }

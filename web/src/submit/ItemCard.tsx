@@ -7,7 +7,7 @@ import { AlignmentRow } from './AlignmentRow'
 import type { Item } from './draft'
 import { ItemOptions } from './ItemOptions'
 import { Problems } from './Problems'
-import { alphabet, chainNames, type InvalidLetter, inTens, invalidLetters, stripSpace } from './sequences'
+import { chainNames, describeInvalid, type InvalidLetter, inTens, invalidLetters, stripSpace } from './sequences'
 import { draft, model, problemsOf, update, updateItem } from './state'
 
 const kindNames: Record<Kind, string> = { protein: 'Protein', rna: 'RNA', dna: 'DNA', ligand: 'Ligand' }
@@ -32,9 +32,7 @@ export function ItemCard({ item, index }: { item: Item; index: number }) {
       )}
       <div id={problemsId}>
         {invalid.length > 0 && item.kind !== 'ligand' && (
-          <p class="wrong">
-            {describeInvalid(invalid)}: {kindNames[item.kind]} letters are {alphabet(item.kind, acceptsUnknown)}
-          </p>
+          <p class="wrong">{describeInvalid(invalid, item.kind, acceptsUnknown)}</p>
         )}
         <Problems messages={problems} />
       </div>
@@ -44,12 +42,6 @@ export function ItemCard({ item, index }: { item: Item; index: number }) {
       {item.kind !== 'ligand' && <ItemOptions item={item} />}
     </article>
   )
-}
-
-/** Names the first three invalid letters. */
-function describeInvalid(invalid: InvalidLetter[]): string {
-  const first = invalid.slice(0, 3).map((i) => `“${i.letter}” at position ${i.position}`)
-  return first.join(', ') + (invalid.length > 3 ? ` and ${invalid.length - 3} more` : '')
 }
 
 /** Chain names, kind, label, size and copies. */

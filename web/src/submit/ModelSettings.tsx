@@ -1,7 +1,7 @@
 // The model and its parameters.
 import type { Model, ParamSpec } from '../api'
 import { Checkbox, Input, Select } from '../controls'
-import { sizeUnit, valueRange } from '../format'
+import { maxSize, valueRange } from '../format'
 import { Problems } from './Problems'
 import { draft, model, models, problemsOf, update } from './state'
 
@@ -58,7 +58,7 @@ const restrictedLicence =
 /** What a model folds, in one sentence. */
 function describeLimits(m: Model): string {
   const entities = m.entities.map((e) => entityNames[e] ?? e).join(', ')
-  const most = `${m.maxTokens.toLocaleString('en')} ${sizeUnit(m)}s`
+  const most = maxSize(m)
   const size = m.maxTokens > 0 ? (m.minTokens > 1 ? `, ${m.minTokens} to ${most}` : `, up to ${most}`) : ''
   const chains = m.features.includes('complex') ? 'chains together as a complex' : 'each chain separately'
   return `Folds ${entities}${size}, ${chains}.`

@@ -1,15 +1,18 @@
 // The settings of the run, the service's validation, and the button that submits the job.
 import { useRef, useState } from 'preact/hooks'
 import { api, ServiceError } from '../api'
+import { compareAddress } from '../compare/address'
 import { Copy } from '../components'
 import { Checkbox, Input } from '../controls'
+import { moment, newSeed, randomHex } from '../format'
 import { navigate } from '../router'
-import { refreshSession } from '../session'
 import { curlCommands } from './body'
 import { alignmentsToUpload, emptyDraft, jobName } from './draft'
 import { FollowUps } from './FollowUps'
 import { ModelSettings } from './ModelSettings'
 import { Problems } from './Problems'
+import { Series, SeriesSize, seriesProblem } from './Series'
+import type { SeriesJob } from './series'
 import {
   alignmentProblems,
   body,
@@ -19,6 +22,7 @@ import {
   model,
   problemsOf,
   removeAlignments,
+  series,
   update,
   uploadAlignments,
   validate,
@@ -26,37 +30,57 @@ import {
 } from './state'
 import { ValidationResult } from './ValidationResult'
 
-/** A random idempotency key. */
-const randomKey = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('')
+/** A job that has been created, by its request: a repeated submission does not create it again. */
+interface Created {
+  request: string
+  key: string
+  job: string
+}
 
-/** Submits the draft and goes to its job. If the request is repeated, the idempotency key makes it one job. */
+/** Checks the jobs of the models that are chosen besides; the page shows the validation of the first model. */
+async function checkOthers(jobs: SeriesJob[]) {
+  for (const { model, body } of jobs.filter((job) => job.first && job.model.name !== draft.peek().model)) {
+    const [problem] = (await api.validate(body)).errors
+    if (problem) throw new Error(`${model.name}: ${problem.message}`)
+  }
+}
+
+/**
+ * Submits the jobs of the draft and goes to the job, or to the comparison of several. If a request is repeated, its
+ * idempotency key makes it one job.
+ */
 function useSubmit() {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState('')
-  const last = useRef({ request: '', key: '' })
+  const requests = useRef<Created[]>([])
   const submit = async () => {
     const submitted = draft.peek()
-    const job = body.peek()
+    const jobs = series.peek()
+    if (jobs.length === 0) return
     setBusy(true)
     setError('')
     let libraryItem = ''
+    const created: string[] = []
     try {
+      await checkOthers(jobs)
       libraryItem = await uploadAlignments(submitted)
-      const request = JSON.stringify([job, libraryItem])
-      if (last.current.request !== request) last.current = { request, key: randomKey() }
-      const created = await api.createJob(job, last.current.key, libraryItem)
+      for (const { body } of jobs) {
+        const request = JSON.stringify([body, libraryItem])
+        let known = requests.current.find((r) => r.request === request)
+        if (!known) requests.current.push((known = { request, key: randomHex(16), job: '' }))
+        known.job ||= (await api.createJob(body, known.key, libraryItem)).jobId
+        created.push(known.job)
+      }
       draft.value = { ...emptyDraft(), model: submitted.model }
       imported.value = null
-      void refreshSession()
-      navigate(`/ui/jobs/${created.jobId}`)
+      navigate(created.length > 1 ? compareAddress(created) : `/ui/jobs/${created[0]}`)
     } catch (e) {
-      setError((e as Error).message)
+      const done =
+        jobs.length > 1 && created.length > 0 ? `${created.length} of ${jobs.length} jobs were created. ` : ''
+      setError(done + (e as Error).message)
       // Without an answer the job may exist, so its alignments must stay.
-      if (e instanceof ServiceError && e.status !== 0) {
-        void deleteUploaded(libraryItem)
-        void validate()
-      }
+      if (e instanceof ServiceError && e.status !== 0 && created.length === 0) void deleteUploaded(libraryItem)
+      if (e instanceof ServiceError && e.status !== 0) void validate()
     }
     setBusy(false)
   }
@@ -69,7 +93,7 @@ export function RunPanel() {
   const { items, name, isPublic } = draft.value
   const v = validation.value
   // While a newer validation runs, the last answer counts; the service decides anyway.
-  const valid = v !== null && !(v instanceof Error) && v.valid && alignmentProblems.value === 0
+  const valid = v !== null && !(v instanceof Error) && v.valid && alignmentProblems.value === 0 && !seriesProblem()
   const busyText = items.some((i) => i.alignment) ? 'Uploading the alignments…' : 'Submitting…'
   return (
     <form
@@ -91,6 +115,7 @@ export function RunPanel() {
       </label>
       <Problems messages={problemsOf((p) => p.part === 'name')} />
       <ModelSettings />
+      <Series />
       <LibraryItem />
       <hr />
       <FollowUps />
@@ -104,17 +129,43 @@ export function RunPanel() {
       </Checkbox>
       <div class="run-foot">
         <ValidationResult />
+        <SeriesSize />
+        {series.value.length === 1 && <StoredResult />}
         {error && (
           <p class="error" role="alert">
             {error}
           </p>
         )}
         <button type="submit" class="wide" disabled={busy || !valid}>
-          {busy ? busyText : 'Fold'}
+          {busy ? busyText : series.value.length > 1 ? `Fold ${series.value.length} jobs` : 'Fold'}
         </button>
       </div>
       {items.length > 0 && <CurlCommands />}
     </form>
+  )
+}
+
+/**
+ * The stored run that would answer the draft, and the way to a new result. With the user's alignments the result is
+ * another, and the validation is not told of them.
+ */
+function StoredResult() {
+  const v = validation.value
+  const { items, libraryItem } = draft.value
+  if (v === null || v instanceof Error || !v.cached || libraryItem || items.some((i) => i.alignment)) return null
+  const { jobId, jobRunId, createdAt } = v.cached
+  return (
+    <p class="hint" role="status" data-stored="">
+      This was already computed on {moment(createdAt)}: <a href={`/ui/jobs/${jobId}?run=${jobRunId}`}>open it</a> (costs
+      nothing), or{' '}
+      <button
+        type="button"
+        class="bare"
+        onClick={() => update({ params: { ...draft.peek().params, seed: newSeed() } })}
+      >
+        run with a new seed
+      </button>
+    </p>
   )
 }
 

@@ -125,13 +125,14 @@ function Head({ empty, onReset }: { empty: boolean; onReset(): void }) {
   )
 }
 
-/** Opens the job that the address names in ?again=. */
+/** Opens the job that the address names in ?again=, as of the run in ?run=. */
 function useReopenedJob(setError: (message: string) => void) {
   const id = query.value.get('again')
+  const run = query.value.get('run') ?? ''
   useEffect(() => {
     if (!id) return
     navigate('/ui/', { replace: true })
-    openJob(id).catch((e: Error) => setError(`The job could not be opened: ${e.message}`))
+    openJob(id, run).catch((e: Error) => setError(`The job could not be opened: ${e.message}`))
   }, [id])
 }
 

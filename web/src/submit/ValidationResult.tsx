@@ -38,7 +38,7 @@ function Invalid({ validation: v }: { validation: Validation }) {
       ))}
       {besideFields > 0 && (
         <div>
-          {plural(besideFields, 'problem')}, shown next to {besideFields === 1 ? 'its field' : 'their fields'}.{' '}
+          {plural(besideFields, 'problem')} to fix.{' '}
           <button type="button" class="bare" onClick={showFirstProblem}>
             Show
           </button>
@@ -62,7 +62,9 @@ function showFirstProblem() {
 /** The size of the job in words. */
 function describeSize(v: Validation): string {
   const asComplex = model.value?.features.includes('complex') || v.chains.length === 1
-  const size = plural(v.tokens, model.value ? sizeUnit(model.value) : 'token')
+  const onlyResidues = draft.value.items.every((i) => i.kind !== 'ligand' && i.modifications.length === 0)
+  const unit = onlyResidues ? 'residue' : model.value ? sizeUnit(model.value) : 'token'
+  const size = plural(v.tokens, unit)
   const limit = asComplex && v.maxTokens > 0 ? ` of at most ${v.maxTokens}` : ''
   const separate = !asComplex && v.chains.length > 1 ? ` in ${v.chains.length} chains, folded separately` : ''
   return `${size}${limit}${separate}${v.isComplex ? ' in one complex' : ''}.`

@@ -12,6 +12,7 @@ import type {
   Polymer,
   SequenceItem,
 } from '../api'
+import { hasProfiles } from '../dynamics/methods'
 import {
   type Constraint,
   type ConstraintKind,
@@ -110,7 +111,7 @@ function followUpsBody(draft: Draft): Record<string, unknown> {
     webhooks.md = {
       enabled: true,
       preset: s.preset,
-      residue_profile: s.residueProfile,
+      ...(hasProfiles(s.preset) && { residue_profile: s.residueProfile }),
       temp: toNumber(s.temperature),
       ionic: toNumber(s.ionic),
       pH: toNumber(s.pH),

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import type { CreateJob, Model } from '../api'
 import { curlCommands, fromBody, toBody } from './body'
-import { formPart } from './draft'
-import { chainNames, guessKind, invalidLetters, isJobFile, parseText, stripSpace } from './sequences'
+import { emptyDraft, formPart, jobName, newItem } from './draft'
+import { chainNames, describeInvalid, guessKind, invalidLetters, isJobFile, parseText, stripSpace } from './sequences'
 
 test('the kind of a molecule is guessed', () => {
   for (const [text, kind] of [
@@ -58,6 +58,12 @@ test('an invalid letter has the position that the service names', () => {
   ])
   expect(invalidLetters(text, 'protein', true)).toEqual([{ index: 7, position: 7, letter: '1' }])
   expect(invalidLetters('??', 'ligand', false)).toEqual([])
+  const letters = 'ACDEFGHIKLMNPQRSTVWY'
+  const message = (s: string) => describeInvalid(invalidLetters(s, 'protein', false), 'protein', false)
+  expect(message('ACD1')).toBe(`Residue 4: '1' is not an amino acid; the letters are ${letters}`)
+  expect(message('1X?B')).toBe(
+    `Residue 1: '1', residue 2: 'X', residue 3: '?' and 1 more are not amino acids; the letters are ${letters}`,
+  )
 })
 
 test('chains are named as the service names them', () => {
@@ -137,6 +143,16 @@ test('a body survives the way through the draft', () => {
   expect(toBody(fromBody(plain), big)).toEqual(plain)
 })
 
+test('a simulation with all atoms has no parameters of residues', () => {
+  const d = fromBody(body)
+  d.simulation.preset = 'all_atom'
+  const { md } = toBody(d, big).constraints!.webhooks as { md: Record<string, unknown> }
+  expect(md.preset).toBe('all_atom')
+  expect('residue_profile' in md).toBe(false)
+  const again = toBody(fromBody(toBody(d, big)), big)
+  expect((again.constraints!.webhooks as { md: unknown }).md).toEqual(md)
+})
+
 test('text that is not a number is sent as typed, for the service to refuse', () => {
   const d = fromBody(body)
   d.params.samplingSteps = 'many'
@@ -152,6 +168,16 @@ test('a field path belongs to a part of the form', () => {
   expect(formPart('params.seed')).toEqual({ part: 'parameter', name: 'seed' })
   expect(formPart('constraints.webhooks.md.temp')).toEqual({ part: 'followUp', name: 'md' })
   expect(formPart('sequences')).toEqual({ part: 'none' })
+})
+
+test('a job without a name is named after its records', () => {
+  const named = (name: string, ...labels: string[]) =>
+    jobName({ ...emptyDraft(), name, items: labels.map((label) => ({ ...newItem('protein'), label })) })
+  expect(named('', 'GB1')).toBe('GB1')
+  expect(named('', 'GB1', 'HP35', '')).toBe('GB1 + 2 more')
+  expect(named('', 'x'.repeat(255), 'HP35')).toBe(`${'x'.repeat(246)} + 1 more`)
+  expect(named(' mine ', 'GB1', 'HP35')).toBe('mine')
+  expect(named('', '', '')).toBe('Untitled fold')
 })
 
 test('a quote in a name is escaped in the curl command', () => {

@@ -1,6 +1,7 @@
 // The job that is being prepared on the Submit page. All fields are as the user typed them; body.ts converts them.
 // No page, no network.
 import type { Kind, Model } from '../api'
+import { defaultPreset } from '../dynamics/methods'
 import { type AlignmentSummary, libraryName, queryMismatch } from './alignment'
 import { inTens, type ParsedSequence, stripSpace } from './sequences'
 
@@ -68,6 +69,10 @@ export interface Draft {
   isPublic: boolean
   items: Item[]
   model: string
+  /** Models that fold it besides. */
+  otherModels: string[]
+  /** Seeds as a list, such as "1, 2, 5-8"; empty: the parameter seed counts. */
+  seeds: string
   params: Record<string, string | boolean>
   constraints: Constraint[]
   ask: boolean
@@ -83,7 +88,7 @@ export interface Draft {
 
 /** The defaults of the service. */
 export const defaultSimulation: Simulation = {
-  preset: 'single_af_go',
+  preset: defaultPreset,
   length: '0.2',
   frameInterval: '0.01',
   temperature: '293.15',
@@ -102,6 +107,8 @@ export const emptyDraft = (): Draft => ({
   isPublic: false,
   items: [],
   model: '',
+  otherModels: [],
+  seeds: '',
   params: {},
   constraints: [],
   ask: false,
@@ -147,9 +154,12 @@ export const newConstraint = (kind: ConstraintKind): Constraint => ({
 export const sequenceOf = (item: Item) =>
   item.kind === 'ligand' ? item.text.trim() : stripSpace(item.text).toUpperCase()
 
-/** The name of the job: the one typed, else the first label. */
-export function jobName(draft: Draft): string {
-  return draft.name.trim() || draft.items.find((item) => item.label)?.label || 'Untitled fold'
+/** The name of the job: the one typed, else that of its records, such as "GB1" or "GB1 + 2 more". */
+export function jobName({ name, items }: Draft): string {
+  const first = items.find((item) => item.label)?.label
+  if (name.trim() || !first) return name.trim() || 'Untitled fold'
+  const more = items.length > 1 ? ` + ${items.length - 1} more` : ''
+  return first.slice(0, 255 - more.length) + more
 }
 
 /** Reports whether the model uses alignments with the draft's parameters. */

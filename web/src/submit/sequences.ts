@@ -1,15 +1,9 @@
 // Sequences as text: alphabets, the reader of pasted text, and chain names. No page, no network.
 import type { Kind } from '../api'
+import { alphabets } from '../wire'
 
 /** The kinds that are sequences of letters. */
 type Polymer = Exclude<Kind, 'ligand'>
-
-// The letters that the service accepts. The last one stands for an unknown residue, which only some models accept.
-const alphabets: Record<Polymer, string> = {
-  protein: 'ACDEFGHIKLMNPQRSTVWYX',
-  rna: 'ACGUN',
-  dna: 'ACGTN',
-}
 
 /** The letters that a sequence may have. withUnknown includes the letter for an unknown residue. */
 export const alphabet = (kind: Polymer, withUnknown: boolean) =>
@@ -20,6 +14,22 @@ export const stripSpace = (text: string) => text.replace(/\s+/g, '')
 
 /** Formats a sequence in groups of ten letters. */
 export const inTens = (text: string) => stripSpace(text).replace(/(.{10})(?=.)/g, '$1 ')
+
+// What the letters of a sequence stand for.
+const letterNames: Record<Polymer, [one: string, many: string]> = {
+  protein: ['an amino acid', 'amino acids'],
+  rna: ['a nucleotide of RNA', 'nucleotides of RNA'],
+  dna: ['a nucleotide of DNA', 'nucleotides of DNA'],
+}
+
+/** Says which letters are invalid, the first three by their position, and which letters there are. */
+export function describeInvalid(invalid: InvalidLetter[], kind: Polymer, withUnknown: boolean): string {
+  const [one, many] = letterNames[kind]
+  const named = invalid.slice(0, 3).map((i) => `residue ${i.position}: '${i.letter}'`)
+  const more = invalid.length > 3 ? ` and ${invalid.length - 3} more` : ''
+  const subject = named.join(', ') + more + (invalid.length === 1 ? ` is not ${one}` : ` are not ${many}`)
+  return `${subject.charAt(0).toUpperCase()}${subject.slice(1)}; the letters are ${alphabet(kind, withUnknown)}`
+}
 
 /** A letter that the kind of the sequence does not have. */
 export interface InvalidLetter {

@@ -2,6 +2,7 @@
 // another page of the tab; it is stored nowhere.
 import { computed, signal } from '@preact/signals'
 import { api, download, type ImportedJobs, type Model, type Validation, type WebhookConfig } from '../api'
+import { type Method, methodsOf } from '../dynamics/methods'
 import { bytes } from '../format'
 import { maxAlignmentBytes, readA3M } from './alignment'
 import { fromBody, toBody } from './body'
@@ -18,14 +19,18 @@ import {
   newItem,
   nextKey,
   sequenceOf,
+  usesAlignments,
 } from './draft'
 import { inTens } from './sequences'
+import { chosenModels, seriesOf } from './series'
 
 /** The draft of this tab. */
 export const draft = signal<Draft>(emptyDraft())
 
 /** The folding models; null: not loaded yet. */
 export const models = signal<Model[] | Error | null>(null)
+/** The ways to simulate a structure that run here. */
+export const methods = signal<Method[]>([])
 /** The user's webhook; null: not loaded, or there is none. */
 export const webhook = signal<WebhookConfig | null>(null)
 
@@ -55,6 +60,12 @@ export const model = computed(() => {
 /** The body of POST /v1/jobs for the draft. */
 export const body = computed(() => toBody(draft.value, model.value))
 
+/** The jobs of the draft: one for each chosen model and seed. */
+export const series = computed(() => {
+  const list = models.value
+  return Array.isArray(list) ? seriesOf(draft.value, list) : []
+})
+
 // The problems of the validation, each with the part of the form it concerns.
 const problems = computed(() => {
   const v = validation.value
@@ -74,10 +85,12 @@ export const alignmentProblems = computed(
   () => draft.value.items.filter((item) => alignmentProblem(item) !== '').length,
 )
 
-/** Loads the folding models, and selects the first if the draft has none. */
+/** Loads the models, and selects the first folding model if the draft has none. */
 export async function loadModels() {
   try {
-    const list = (await api.models()).data.filter((m) => m.kind === 'fold')
+    const all = (await api.models()).data
+    const list = all.filter((m) => m.kind === 'fold')
+    methods.value = methodsOf(all)
     models.value = list
     if (!draft.peek().model && list[0]) update({ model: list[0].name })
   } catch (e) {
@@ -100,12 +113,11 @@ export function openDraft(opened: Draft) {
   draft.value = opened
 }
 
-/** Opens an older job as a draft, to change it and run it again. */
-export async function openJob(id: string) {
-  const view = await api.job(id)
+/** Opens an older job as a draft, to change it and run it again. The new job is private, also if that one is public. */
+export async function openJob(id: string, run: string) {
+  const view = await api.job(id, run)
   const opened = fromBody({
     name: view.job.name,
-    isPublic: view.job.isPublic,
     sequences: view.sequences.map((s) => s.item),
     params: view.params as never,
     ...(view.constraints && { constraints: view.constraints }),
@@ -175,7 +187,9 @@ let uploaded = { keys: '', item: '' }
 
 /** Uploads the draft's alignments. Returns the library item to create the job from; empty: none is needed. */
 export async function uploadAlignments(submitted: Draft): Promise<string> {
-  const files = alignmentsToUpload(submitted, model.peek())
+  const list = models.peek()
+  const chosen = Array.isArray(list) ? chosenModels(submitted, list) : []
+  const files = alignmentsToUpload(submitted, chosen.find((m) => usesAlignments(submitted, m)) ?? model.peek())
   const keys = files.map((f) => f.key).join()
   if (submitted.libraryItem || files.length === 0) return submitted.libraryItem
   if (uploaded.keys === keys) return uploaded.item

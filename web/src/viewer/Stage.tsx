@@ -118,8 +118,9 @@ function useViewer(host: RefObject<HTMLDivElement | null>, source: Source, shape
     setProblem(undefined)
     const open = async () => {
       const { Viewer } = await import('./viewer')
-      if (unmounted) return
-      const opened = await Viewer.open(host.current!, {
+      const element = host.current
+      if (unmounted || !element) return
+      const opened = await Viewer.open(element, {
         dark,
         colour: colour.peek(),
         onHover: (residue) => (hover.value = residue ? [residue] : []),

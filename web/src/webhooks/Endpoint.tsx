@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { api, type WebhookConfig } from '../api'
 import { Copy, ErrorMessage } from '../components'
 import { Checkbox, Input, Select } from '../controls'
-import { moment, when } from '../format'
+import { moment, randomHex, when } from '../format'
 
 interface Props {
   config: WebhookConfig
@@ -79,8 +79,7 @@ function Notices({ config: c }: { config: WebhookConfig }) {
     <>
       {!c.is_configured && (
         <p class="hint">
-          No endpoint is set up yet. Enter its URL, and a token of your choice by which your receiver recognizes this
-          service.
+          No endpoint is set up yet. Enter its URL, and a token by which your receiver recognizes this service.
         </p>
       )}
       {c.disabled_reason && <p class="caution">{c.disabled_reason}</p>}
@@ -136,7 +135,6 @@ function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
     onTest()
     return undefined
   }
-  const storedToken = c.secret_token_masked ? `stored: ${c.secret_token_masked}` : 'stored'
   return (
     <form onSubmit={save}>
       <label class="field">
@@ -150,21 +148,7 @@ function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
           onValue={setUrl}
         />
       </label>
-      <label class="field">
-        <span>Token</span>
-        <Input
-          type="password"
-          autocomplete="off"
-          maxLength={1024}
-          required={!c.has_token}
-          placeholder={c.has_token ? storedToken : 'a long random text'}
-          value={token}
-          onValue={setToken}
-        />
-        <small>
-          Sent in the header <code>{c.token_header}</code>. It can be replaced here, but not read.
-        </small>
-      </label>
+      <Token config={c} token={token} setToken={setToken} />
       <label class="field">
         <span>Payload format</span>
         <Select value={format} onValue={setFormat}>
@@ -196,6 +180,57 @@ function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
         )}
       </div>
     </form>
+  )
+}
+
+const tokenBytes = 32
+
+interface TokenProps {
+  config: WebhookConfig
+  token: string
+  setToken(token: string): void
+}
+
+/** The token, typed or generated. A generated one is shown until it is saved, for the user to copy it. */
+function Token({ config: c, token, setToken }: TokenProps) {
+  const [generated, setGenerated] = useState('')
+  const storedToken = c.secret_token_masked ? `stored: ${c.secret_token_masked}` : 'stored'
+  const isGenerated = token !== '' && token === generated
+  const generate = () => {
+    const made = randomHex(tokenBytes)
+    setGenerated(made)
+    setToken(made)
+  }
+  return (
+    <div class="field">
+      <span>
+        <label for="hook-token">Token</label>
+        {!c.has_token && <span class="dim"> (required)</span>}
+      </span>
+      <div class="row nowrap">
+        <Input
+          id="hook-token"
+          type={isGenerated ? 'text' : 'password'}
+          autocomplete="off"
+          maxLength={1024}
+          required={!c.has_token}
+          placeholder={c.has_token ? storedToken : 'a long random text'}
+          value={token}
+          onValue={setToken}
+          aria-describedby="hook-token-hint"
+        />
+        {isGenerated ? (
+          <Copy text={token} />
+        ) : (
+          <button type="button" class="quiet small" onClick={generate}>
+            Generate
+          </button>
+        )}
+      </div>
+      <small id="hook-token-hint">
+        Sent in the header <code>{c.token_header}</code>. It can be replaced here, but not read.
+      </small>
+    </div>
   )
 }
 

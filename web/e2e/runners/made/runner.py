@@ -15,12 +15,15 @@ LONG, WIDE, APART = 40, 7, 9.0  # residues of one helix, helices side by side, Ã
 
 class Made(foldrun.Runner):
     engine = "made"
+    kinds = ("fold", "md")
 
     def load(self, request):
         self.bare = request.model == "made-bare"
         return foldrun.Ready(engine_version="1")
 
     def predict(self, job):
+        if job.kind == "md":
+            raise foldrun.Failure("unsupported", "this engine simulates nothing")
         steps = job.params.get("samplingSteps", 1)
         for i in range(steps):
             job.progress("diffusion", i, steps)
