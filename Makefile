@@ -1,7 +1,7 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-engines fuzz soak bench bench-webhooks \
-	bench-engines bench-mini bench-md docs clean
+.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-engines fuzz soak bench \
+	bench-webhooks bench-engines bench-mini bench-md docs clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -39,6 +39,9 @@ test-page: ## the page in a browser against the real program; needs Chromium
 
 test-webhooks: ## signatures checked by the official libraries of Go, Python and Node.js, and the receivers of the documentation
 	scripts/test-webhooks
+
+test-proxies: ## the configurations of nginx and Caddy in docs/deploy, with the real programs
+	scripts/test-proxies
 
 test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
