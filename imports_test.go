@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/server", "internal/mcp", "internal/work", "internal/deliver", "internal/fleet", "internal/ui",
 		"runners"},
 	{"internal/submit", "internal/workerapi"},
-	{"internal/queue"},
+	{"internal/queue", "internal/telemetry"},
 	{"internal/engine/runner", "internal/engine/remote", "internal/engine/builtin"},
 	{"internal/report"},
 	{"internal/engine"},
@@ -36,7 +36,7 @@ var layers = [][]string{
 		"internal/store", "internal/msa", "internal/webhook", "internal/mail", "internal/identity", "internal/blob",
 		"internal/plot", "internal/facts", "internal/mini", "internal/calvados", "internal/format",
 	},
-	{"internal/structure", "internal/seal", "internal/telemetry", "internal/sandbox", "internal/fair"},
+	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair"},
 	{""}, // package pleat
 	{"internal/words"},
 }
