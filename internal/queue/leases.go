@@ -63,8 +63,8 @@ func (h *Held) Report(p pleat.Progress) {
 	}
 }
 
-// DrainProgress takes the progress that was not stored yet. It waits for a heartbeat under way: if the task ended before
-// that arrived, the store would drop the progress.
+// DrainProgress takes the progress that was not stored yet. It waits for a heartbeat under way: if the task ended first,
+// the store would drop the progress of that.
 func (h *Held) DrainProgress() []pleat.Progress {
 	h.sending <- struct{}{}
 	defer h.sent()
