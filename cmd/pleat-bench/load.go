@@ -112,7 +112,8 @@ type pace struct {
 }
 
 // run calls do in every client for some seconds: a closed loop, in which a client makes its next call when the one
-// before has returned. A client stops at its first error, and all errors are returned.
+// before has returned. Each client makes at least one call, however late it starts, so that every rate is above 0. A
+// client stops at its first error, and all errors are returned.
 func run(ctx context.Context, seconds float64, do func(client int) error) (pace, error) {
 	var done atomic.Int64
 	spent := processorTime()
@@ -123,10 +124,11 @@ func run(ctx context.Context, seconds float64, do func(client int) error) (pace,
 	for i := range clients {
 		wg.Go(func() {
 			n := int64(0)
-			for errs[i] == nil && ctx.Err() == nil && time.Now().Before(end) {
-				if errs[i] = do(i); errs[i] == nil {
-					n++
+			for ctx.Err() == nil && (n == 0 || time.Now().Before(end)) {
+				if errs[i] = do(i); errs[i] != nil {
+					break
 				}
+				n++
 			}
 			done.Add(n)
 		})

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -62,7 +64,13 @@ func scrape(t *testing.T) map[string][]string {
 	n.serve()
 	configureRecorder(t, n.client(), newRecorder(t).URL)
 	n.createNull(`"samplingSteps":60000`) // has a task until the server is killed
-	_, body := n.request("GET", "/metrics", "")
+	var body []byte
+	// The end of the run is counted after its commit, and the figures of a database that answers late are absent.
+	waitUntil(t, time.Minute, "every figure is shown", func() bool {
+		_, body = n.request("GET", "/metrics", "")
+		return bytes.Contains(body, []byte("\npleat_database_up 1\n")) &&
+			bytes.Contains(body, []byte("\npleat_runs_ended_total{"))
+	})
 	sample := regexp.MustCompile(`^(\w+)(?:\{(.*)\})? `)
 	label := regexp.MustCompile(`(\w+)="`)
 	out := map[string][]string{}

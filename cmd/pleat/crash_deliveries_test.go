@@ -160,15 +160,16 @@ func killAt(t *testing.T, n *node, w *recorder, job, step string) (ids []string,
 	n.serve()
 	n.env = env
 	process := n.cmd.Process
+	tenth := func() {}
 	switch step {
 	case "during":
 		w.mu.Lock()
 		w.killAt, w.kill = w.posts+40, func() { _ = process.Kill() }
 		w.mu.Unlock()
 	case "random":
-		time.AfterFunc(200*time.Millisecond+rand.N(700*time.Millisecond), func() { _ = process.Kill() })
+		tenth = func() { time.AfterFunc(rand.N(700*time.Millisecond), func() { _ = process.Kill() }) }
 	}
-	ids = publishUntilKilled(t, n.url, job)
+	ids = publishUntilKilled(t, n.url, job, tenth)
 	_ = n.cmd.Wait()
 	n.cmd = nil
 	n.serve()
@@ -207,15 +208,16 @@ func configureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 	return made.JobID
 }
 
-// publishUntilKilled publishes events until the server is gone, and returns the events that it acknowledged.
-func publishUntilKilled(t *testing.T, url, job string) []string {
+// publishUntilKilled publishes events until the server is gone, and returns the events that it acknowledged. It calls
+// tenth at the tenth.
+func publishUntilKilled(t *testing.T, url, job string, tenth func()) []string {
 	t.Helper()
 	var mu sync.Mutex
 	var ids []string
 	var wg sync.WaitGroup
 	gone := make(chan struct{})
 	var once sync.Once
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
 	body := fmt.Sprintf(`{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":%q}`,
 		job)
@@ -252,7 +254,9 @@ func publishUntilKilled(t *testing.T, url, job string) []string {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			ids = append(ids, event.EventID)
+			if ids = append(ids, event.EventID); len(ids) == 10 {
+				tenth()
+			}
 		})
 	}
 }

@@ -18,6 +18,14 @@ func TestWorkersShareTheWork(t *testing.T) {
 	c.worker()
 	c.worker()
 	c.serve()
+	// More long jobs than one worker has slots: both work.
+	var held []string
+	for range 9 {
+		held = append(held, c.create(3_600_000))
+	}
+	waitUntil(t, time.Minute, "both workers work", func() bool {
+		return queryInt(t, c.db, "SELECT count(DISTINCT worker_id) FROM attempt") == 2
+	})
 	var jobs []string
 	for range 20 {
 		jobs = append(jobs, c.create(200))
@@ -25,11 +33,8 @@ func TestWorkersShareTheWork(t *testing.T) {
 	for _, j := range jobs {
 		c.await(j, "COMPLETED", 60*time.Second)
 	}
-	if n := queryInt(t, c.db, "SELECT count(DISTINCT worker_id) FROM attempt"); n != 2 {
-		t.Errorf("%d workers did all the work", n)
-	}
 	// Progress and cancel cross processes.
-	long := c.create(60_000)
+	long := held[8]
 	c.await(long, "RUNNING", 30*time.Second)
 	waitUntil(t, 30*time.Second, "progress is seen", func() bool {
 		p, _ := c.call("GET", "/v1/jobs/"+long, "")["progress"].(map[string]any)
@@ -38,33 +43,51 @@ func TestWorkersShareTheWork(t *testing.T) {
 	})
 	asked := time.Now()
 	c.call("POST", "/v1/jobs/"+long+"/cancel", "")
-	c.await(long, "STOPPED", 30*time.Second) // it would have run for a minute
+	c.await(long, "STOPPED", 30*time.Second) // it would have run for an hour
 	t.Logf("the cancel took %v", time.Since(asked))
+}
+
+// suspendInRun suspends the only worker in the middle of a job of 3 s, which it returns. A job that ended before
+// the worker was suspended does not count: then there is another.
+func (c *cluster) suspendInRun(worker *node) (job string) {
+	c.t.Helper()
+	for {
+		job := c.create(3000)
+		waitUntil(c.t, time.Minute, job+" has begun", func() bool { return c.state(job) != "INITIALIZED" })
+		worker.signal(syscall.SIGSTOP)
+		if c.state(job) == "RUNNING" {
+			return job
+		}
+		worker.signal(syscall.SIGCONT)
+	}
+}
+
+func (n *node) signal(s syscall.Signal) {
+	n.t.Helper()
+	if err := n.cmd.Process.Signal(s); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 func TestSleepingWorkerCannotFinish(t *testing.T) {
 	c := newCluster(t)
 	asleep := c.worker()
 	c.serve()
-	job := c.create(3000)
-	c.await(job, "RUNNING", 30*time.Second)
-	if err := asleep.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	job := c.suspendInRun(asleep)
 	c.worker()
-	c.await(job, "COMPLETED", 60*time.Second)
+	c.await(job, "COMPLETED", 2*time.Minute)
 	before := queryInt(t, c.db, "SELECT count(*) FROM run_event")
-	if err := asleep.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	asleep.signal(syscall.SIGCONT)
 	waitUntil(t, 30*time.Second, "the woken worker knows that its task was taken over", func() bool {
 		return strings.Contains(asleep.log.String(), "another worker has the task") ||
 			strings.Contains(asleep.log.String(), "lost to another worker")
 	})
+	run := "(SELECT run_id FROM job WHERE id = '" + job + "')"
+	attempts := "FROM attempt a JOIN task k ON k.id = a.task_id WHERE k.run_id = " + run
 	wantZero(t, c.db, map[string]string{
-		"completed attempts beyond the first": "SELECT count(*) - 1 FROM attempt WHERE outcome = 'done'",
-		"lost attempts beyond the first":      "SELECT count(*) - 1 FROM attempt WHERE outcome = 'lost' AND number = 1",
-		"events beyond the first":             "SELECT count(*) - 1 FROM event",
+		"completed attempts beyond the first": "SELECT count(*) - 1 " + attempts + " AND a.outcome = 'done'",
+		"lost attempts beyond the first":      "SELECT count(*) - 1 " + attempts + " AND a.outcome = 'lost' AND a.number = 1",
+		"events beyond the first":             "SELECT count(*) - 1 FROM event WHERE run_id = " + run,
 	})
 	if after := queryInt(t, c.db, "SELECT count(*) FROM run_event"); after != before {
 		t.Errorf("the woken worker added %d events to a run that was not its own", after-before)
@@ -79,9 +102,7 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 	c := newCluster(t)
 	worker := c.worker()
 	c.serve()
-	done, running := c.create(1), c.create(4000)
-	c.await(done, "COMPLETED", 20*time.Second)
-	c.await(running, "RUNNING", 20*time.Second)
+	c.await(c.create(1), "COMPLETED", time.Minute)
 	admin, err := sql.Open("pgx", os.Getenv("PLEAT_TEST_POSTGRES"))
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +119,7 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	running := c.suspendInRun(worker) // until the database is away
 	do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
 	do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'")
 	out := c.call("POST", "/v1/jobs", nullJob(""))
@@ -107,6 +129,7 @@ func TestDatabaseGoneAndBack(t *testing.T) {
 	if out := c.call("GET", "/readyz", ""); out["code"] != 503 {
 		t.Errorf("ready without a database: %v", out)
 	}
+	worker.signal(syscall.SIGCONT)
 	waitUntil(t, 60*time.Second, "the worker fails to store the result", func() bool {
 		return storeFailure.MatchString(worker.log.String())
 	})
@@ -138,7 +161,7 @@ func TestDiskFull(t *testing.T) {
 	c := &cluster{t: t, server: n}
 	n.createKey()
 	n.serve()
-	c.await(c.create(1), "COMPLETED", 20*time.Second)
+	c.await(c.create(1), "COMPLETED", time.Minute)
 	filler := filepath.Join(data, "filler")
 	file, err := os.Create(filler)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 //
 //	serve [FLAG...]
 //	    start a server on the scenario's data and database; sets $URL and PLEAT_URL
-//	stop
+//	stopserver
 //	    ask the server to stop; it must end within 30 s
 //	crash
 //	    kill the server
@@ -69,7 +69,7 @@ import (
 //	    $job) of N bytes, or utf8 that is not
 var scenarioCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"serve":       serveCommand,
-	"stop":        stopCommand,
+	"stopserver":  stopCommand,
 	"crash":       crashCommand,
 	"stopworkers": stopWorkersCommand,
 	"key":         keyCommand,

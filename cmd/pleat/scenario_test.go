@@ -75,6 +75,29 @@ func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
 	})
 }
 
+// No scenario ends before its last line: stop is a command of testscript that passes the test at once.
+func TestScenariosHaveNoStop(t *testing.T) {
+	if scenarioCommands["stop"] != nil {
+		t.Error("testscript's own command stop hides that of the scenarios")
+	}
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script, _, _ := strings.Cut(string(text), "\n-- ")
+		for line := range strings.Lines(script) {
+			if words := strings.Fields(line); len(words) > 0 && words[0] == "stop" {
+				t.Errorf("%s: %s", file, line)
+			}
+		}
+	}
+}
+
 // deadline leaves a scenario time to print its log.
 func deadline(t *testing.T) time.Time {
 	if d, ok := t.Deadline(); ok {

@@ -100,6 +100,10 @@ func TestCachedAlignmentsAreNotSearchedAgain(t *testing.T) {
 			texts(first.Unpaired[1])) {
 		t.Errorf("%d tickets; %v", len(server.Tickets), again)
 	}
+	// A job's files, and with them the hash of its input, do not tell whether its alignments were searched for.
+	if d := cmp.Diff(first, again); d != "" {
+		t.Error(d)
+	}
 	for key := range kept.kept {
 		if !strings.HasPrefix(key, msa.Prefix) || strings.Contains(key, seqA) {
 			t.Errorf("the key %q", key)

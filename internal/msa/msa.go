@@ -214,7 +214,7 @@ func (f *Finder) fetch(ctx context.Context, requests []request, report func(stri
 		}
 		for i, k := 0, 0; i < len(requests); i++ {
 			if out[i] == nil && requests[i].pairing == PairNone {
-				out[i] = all[k : k+1]
+				out[i] = numbered(all[k : k+1])
 				k++
 				f.save(ctx, requests[i], out[i])
 			}
@@ -313,17 +313,26 @@ func (f *Finder) save(ctx context.Context, req request, all []*Alignment) {
 // The queries are numbered from firstID, as a server does.
 func writeCached(w io.Writer, all []*Alignment) error {
 	zipped := gzip.NewWriter(w)
-	for i, a := range all {
+	for i, a := range numbered(all) {
 		if i > 0 {
 			if _, err := zipped.Write([]byte{0}); err != nil {
 				return err
 			}
 		}
-		named := *a
-		named.Rows = append([]Row{{fmt.Sprint(firstID + i), a.Query()}}, a.Rows[1:]...)
-		if _, err := named.WriteTo(zipped); err != nil {
+		if _, err := a.WriteTo(zipped); err != nil {
 			return err
 		}
 	}
 	return zipped.Close()
+}
+
+// numbered returns alignments whose queries are numbered from firstID, as those of a search of their own.
+func numbered(all []*Alignment) []*Alignment {
+	out := make([]*Alignment, len(all))
+	for i, a := range all {
+		named := *a
+		named.Rows = append([]Row{{fmt.Sprint(firstID + i), a.Query()}}, a.Rows[1:]...)
+		out[i] = &named
+	}
+	return out
 }

@@ -108,6 +108,16 @@ func TestPollKnowsWhenAPauseEnds(t *testing.T) {
 	})
 }
 
+// A worker that is suspended in a transaction loses the locks on its tasks when their leases expire: another worker
+// skips rows that are locked.
+func TestSuspendedTransactionEnds(t *testing.T) {
+	s := storetest.OpenAt(t, storetest.Postgres(t), nil)
+	main, nowait, err := s.Settings(t.Context(), "idle_in_transaction_session_timeout")
+	if want := "15s"; main != want || nowait != want || err != nil {
+		t.Errorf("%q and %q, %v; want %q", main, nowait, err, want)
+	}
+}
+
 // A command that changes something and ends at once, as pleat keys revoke does, still tells the other processes.
 func TestCloseSendsWakeUps(t *testing.T) {
 	address := storetest.Postgres(t)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"pleat"
 )
 
 // channel is the NOTIFY channel over which processes wake each other.
@@ -34,6 +37,12 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	}
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "pleat"
+	}
+	// A transaction of a process that was suspended or cut off holds its locks until the server gives it up: nobody else
+	// could take its tasks over.
+	const limit = "idle_in_transaction_session_timeout"
+	if cfg.RuntimeParams[limit] == "" {
+		cfg.RuntimeParams[limit] = strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10)
 	}
 	s.db = stdlib.OpenDB(*cfg)
 	// What need not survive a crash of the machine goes over connections that say so once, not before each transaction.

@@ -1,5 +1,5 @@
-import { driver } from './made'
-import { accessible, expect, picture, signIn, test, trpCage } from './server'
+import { driver, test } from './made'
+import { accessible, expect, picture, signIn, trpCage } from './server'
 
 const ubiquitin = 'MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG'
 
@@ -19,11 +19,9 @@ test('rows are updated in two tabs at once', async ({ page, context, server }) =
   await other.goto('/ui/jobs')
   await expect(page.locator('[data-stream=live]')).toBeAttached()
   await expect(other.locator('[data-stream=live]')).toBeAttached()
-  const long = await server.create({ name: 'Ubiquitin', sequences: [{ proteinChain: { sequence: ubiquitin } }] }, key)
-  const next = await server.create(
-    { name: 'Chignolin', sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] },
-    key,
-  )
+  const params = { modelName: 'made-up' }
+  const long = await server.running({ name: 'Ubiquitin', params: { ...params, samplingSteps: 10_000 } }, key)
+  const next = await server.create({ name: 'Chignolin', params }, key)
   for (const tab of [page, other]) {
     await expect(tab.locator(`[data-job="${long.jobId}"]`)).toHaveAttribute('data-state', 'RUNNING')
     await expect(tab.locator(`[data-job="${next.jobId}"]`)).toContainText('next in queue')
@@ -117,7 +115,7 @@ test('an interrupted stream is reported, bridged and restored', async ({ page, s
   console.allow(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/)
   const key = server.newKey('dora')
   await signIn(page, server, key)
-  const job = await server.create({ sequences: [{ proteinChain: { sequence: trpCage } }] }, key)
+  const job = await server.create({ params: { modelName: 'made-up', samplingSteps: 10_000 } }, key)
   await page.goto('/ui/jobs')
   const row = page.locator(`[data-job="${job.jobId}"]`)
   await expect(row).toHaveAttribute('data-state', 'RUNNING')
@@ -129,7 +127,8 @@ test('an interrupted stream is reported, bridged and restored', async ({ page, s
   await server.start()
   await expect(page.locator('[data-stream=live]')).toBeAttached()
   await expect(page.getByText('Live updates are interrupted')).toBeHidden()
-  await expect(row).toHaveAttribute('data-state', 'COMPLETED', { timeout: 90_000 })
+  await server.call('POST', `/v1/jobs/${job.jobId}/cancel`, undefined, key)
+  await expect(row).toHaveAttribute('data-state', 'STOPPED')
 })
 
 test('without a stream the page polls', async ({ page, server, console }) => {

@@ -138,19 +138,21 @@ test('sequences that were folded separately have a tab each', async ({ page, ser
 })
 
 test('a run is followed from its queue position to its end', async ({ page, server, visit }) => {
-  const first = await server.create({
-    name: 'First',
+  // The page is there before the run begins: the job before it ends when the test stops it.
+  const before = await server.running({
+    name: 'Before',
+    sequences: [protein(30)],
+    params: { modelName: 'made-up', samplingSteps: 10_000 },
+  })
+  const job = await server.create({
+    name: 'Followed',
     sequences: [protein(30)],
     params: { modelName: 'made-up', samplingSteps: 60 },
   })
-  const second = await server.create({
-    name: 'Second',
-    sequences: [protein(30)],
-    params: { modelName: 'made-up', samplingSteps: 20 },
-  })
-  await visit('/ui/jobs/' + second.jobId)
+  await visit('/ui/jobs/' + job.jobId)
   await expect(page.getByRole('region', { name: 'Progress' })).toContainText(/queue/i)
-  await page.goto('/ui/jobs/' + first.jobId)
+  await expect(page.locator('[data-stream=live]')).toBeAttached()
+  await server.call('POST', `/v1/jobs/${before.jobId}/cancel`)
   await expect(page.getByRole('region', { name: 'Progress' })).toContainText('Diffusion')
   await expect(page.getByRole('log')).toContainText(/step \d0 of 60/)
   await accessible(page)

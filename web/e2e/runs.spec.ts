@@ -76,7 +76,7 @@ test('a stored result is announced before it costs, and a new seed is offered', 
 test('a job that waits says why', async ({ page, server }) => {
   const key = server.newKey('quin')
   await signIn(page, server, key)
-  await server.create({ params: { modelName: 'made-up', samplingSteps: 10_000 } }, key)
+  await server.running({ params: { modelName: 'made-up', samplingSteps: 10_000 } }, key)
   const next = await server.create({ params: { modelName: 'made-up', samplingSteps: 10_000 } }, key)
   await page.goto('/ui/jobs/' + next.jobId)
   const view = await server.call<JobView>('GET', `/v1/jobs/${next.jobId}`, undefined, key)

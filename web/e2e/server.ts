@@ -127,13 +127,22 @@ export class Server {
   }
 
   /** Creates a job and waits until it is completed. */
-  async folded(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
+  folded(job: Partial<CreateJob> = {}, key = this.key): Promise<CreatedJob> {
+    return this.createdUntil('COMPLETED', job, key)
+  }
+
+  /** Creates a job, which must be a long one, and waits until it runs. */
+  running(job: Partial<CreateJob>, key = this.key): Promise<CreatedJob> {
+    return this.createdUntil('RUNNING', job, key)
+  }
+
+  private async createdUntil(state: string, job: Partial<CreateJob>, key: string): Promise<CreatedJob> {
     const created = await this.create(job, key)
     await expect
       .poll(async () => (await this.call<JobView>('GET', `/v1/jobs/${created.jobId}`, undefined, key)).job.status, {
         timeout: 90_000,
       })
-      .toBe('COMPLETED')
+      .toBe(state)
     return created
   }
 }
