@@ -90,7 +90,7 @@ func TestPollKnowsWhenAPauseEnds(t *testing.T) {
 		owner := storetest.User(t, s, "ada")
 		storetest.CreateJob(t, s, storetest.NewFold(owner, "fold"))
 		c := storetest.Claim(t, s, "w", storetest.FoldQueue)
-		if err := s.Release(t.Context(), store.LeaseOf(&c.Task), 2*time.Second); err != nil {
+		if err := s.Release(t.Context(), store.LeaseOf(&c.Task), 2*time.Second, nil); err != nil {
 			t.Fatal(err)
 		}
 		if p := poll(t, s); p.Reap || p.Next > 2*time.Second+time.Millisecond {

@@ -148,7 +148,7 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 			"alignment":  s.SetMSA(ctx, stale, pleat.StateCompleted),
 			"artifact":   s.AddArtifact(ctx, stale, pleat.Artifact{Name: "x"}),
 			"checkpoint": s.SaveCheckpoint(ctx, stale, pleat.Checkpoint{Key: "k", Step: 1}),
-			"release":    s.Release(ctx, stale, 0),
+			"release":    s.Release(ctx, stale, 0, nil),
 		} {
 			if !errors.Is(err, pleat.ErrLost) {
 				t.Errorf("%s by a stale worker: %v", what, err)
@@ -252,6 +252,34 @@ func TestCancel(t *testing.T) {
 		v, err := s.View(ctx, running.Job)
 		if err != nil || v.Job.State != pleat.StateStopped || v.Run.Result != nil || len(v.Artifacts) != 0 {
 			t.Fatalf("%+v %v", v, err)
+		}
+	})
+}
+
+// A task that its worker releases keeps what it has reported, and ends if its owner has cancelled it.
+func TestRelease(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		job := create(t, s, u, "one")
+		for i, want := range []pleat.State{pleat.StateRunning, pleat.StateStopped} {
+			c := storetest.Claim(t, s, "w", storetest.FoldQueue)
+			if want == pleat.StateStopped {
+				if _, err := s.Cancel(ctx, u, job.Job); err != nil {
+					t.Fatal(err)
+				}
+			}
+			line := pleat.Progress{Kind: pleat.ProgressLog, Line: fmt.Sprint("last of attempt ", i)}
+			if err := s.Release(ctx, store.LeaseOf(&c.Task), 0, []pleat.Progress{line}); err != nil {
+				t.Fatal(err)
+			}
+			storetest.AwaitLine(t, s, job.Run, line.Line)
+			if v, err := s.View(ctx, job.Job); err != nil || v.Job.State != want || v.Run.State != want {
+				t.Errorf("after release %d the job is %s, the run %s, %v", i, v.Job.State, v.Run.State, err)
+			}
+		}
+		if got := claim(t, s, "w", 1); len(got) != 0 {
+			t.Errorf("a stopped task was claimed: %+v", got)
 		}
 	})
 }

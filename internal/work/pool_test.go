@@ -84,14 +84,16 @@ func TestCancelReachesTheEngine(t *testing.T) {
 func TestShutdownReleasesTasks(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		began := make(chan struct{})
-		stop := f.start("w1", scripted{func(ctx context.Context, _ pleat.Work, _ pleat.Sink) pleat.Output {
+		stop := f.start("w1", scripted{func(ctx context.Context, _ pleat.Work, sink pleat.Sink) pleat.Output {
 			close(began)
 			<-ctx.Done()
+			sink.Log("interrupted")
 			return pleat.Output{Failure: engine.Interrupted(ctx)}
 		}})
 		c := f.create()
 		<-began
 		stop()
+		storetest.AwaitLine(t, f.s, c.Run, "interrupted")
 		f.start("w2", builtin.Null{})
 		f.await(c.Job, pleat.StateCompleted)
 		if n := storetest.Count(t, f.s, "attempt"); n != 2 {
