@@ -286,6 +286,7 @@ func TestRelease(t *testing.T) {
 
 func TestQuotaIsExact(t *testing.T) {
 	storetest.EachLimited(t, store.Limits{Jobs: 30}, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		clock.Stop() // a day must not end in between
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		n := newJob(u, "many")
