@@ -256,6 +256,31 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// The files of an attempt under way are no garbage, though no row refers to them yet; its old checkpoints are.
+func TestFilesOfARunningAttempt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		c := create(t, s, storetest.User(t, s, "ada"), "one")
+		key := func(attempt int, name string) string { return fmt.Sprintf("runs/%s/%d/%s", c.Run, attempt, name) }
+		check := func(what string, want ...string) {
+			t.Helper()
+			all := []string{key(1, "a.cif"), key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x"}
+			got, err := s.UnreferencedBlobs(ctx, all)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s: %s%v", what, diff, err)
+			}
+		}
+		check("queued", key(1, "a.cif"), key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x")
+		first := claim(t, s, "w", 1)[0]
+		check("first attempt", key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x")
+		if err := s.Release(ctx, store.LeaseOf(&first.Task), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, "w", 1)
+		check("second attempt", key(1, "a.cif"), key(1, "checkpoint-7.tar"), "runs/x/1/a.cif", "runs/x")
+	})
+}
+
 // A task that its worker releases keeps what it has reported, and ends if its owner has cancelled it.
 func TestRelease(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
