@@ -98,8 +98,8 @@ func (m *Monitor) begin() int64 {
 
 // record counts the end of an operation, and reports whether it failed through the store's fault. Errors of the caller,
 // ErrNotFound among them, say nothing about the store. A fault begins with the first operation that fails. It ends when
-// all that failed have succeeded, or when a write has: the store can then be reached and has room. One that failed late,
-// after a write that began later, begins no fault.
+// all that failed have succeeded, or when a write has: the store can then be reached and has room. One that failed
+// late, after a write that began later, begins no fault.
 func (m *Monitor) record(ctx context.Context, number int64, op string, err error) bool {
 	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, ErrInvalidKey) {
 		return false

@@ -357,8 +357,8 @@ func newBrokenReceiver(t *testing.T) (*receiver, *atomic.Bool) {
 	}), &well
 }
 
-// awaitRest waits until the breaker of a user's endpoint is open, so that the endpoint rests, and nothing is in flight to
-// it. A claim under way may have read the breaker before it opened. Claims follow one another and go round the
+// awaitRest waits until the breaker of a user's endpoint is open, so that the endpoint rests, and nothing is in flight
+// to it. A claim under way may have read the breaker before it opened. Claims follow one another and go round the
 // endpoints: after two deliveries to another one, that claim has ended, and this endpoint has had its turn since.
 func (f *fixture) awaitRest(u pleat.UserID) {
 	f.t.Helper()

@@ -148,8 +148,8 @@ func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string,
 	return out, nil
 }
 
-// attemptOf returns the run and the attempt that a blob is of, by its key runs/RUN/ATTEMPT/NAME; empty if it is of none.
-// Checkpoints are of none, since all but the last are garbage while the attempt goes on.
+// attemptOf returns the run and the attempt that a blob is of, by its key runs/RUN/ATTEMPT/NAME; empty if it is of
+// none. Checkpoints are of none, since all but the last are garbage while the attempt goes on.
 func attemptOf(key string) (run pleat.RunID, attempt int) {
 	parts := strings.SplitN(key, "/", 4)
 	if len(parts) < 4 || parts[0] != "runs" || strings.HasPrefix(parts[3], "checkpoint-") {

@@ -144,7 +144,8 @@ type notifier struct {
 }
 
 // lastNotify is how long a store that closes may take to send the topics that are still queued. A busy server answers
-// late, and a revoked key must not stay valid elsewhere for that; one that is gone is known at once, or costs this time.
+// late, and a revoked key must not stay valid elsewhere for that. One that is gone is known at once, or costs this
+// time.
 const lastNotify = 10 * time.Second
 
 // close ends the goroutines and waits for them. It sends what is still queued: a command that revokes a key ends right

@@ -182,8 +182,8 @@ const (
 	maxArtifactAttempts = 100
 )
 
-// interrupted reports whether another worker has the task, or this worker shuts down. No result of the attempt is stored
-// then; in a shutdown the task returns to its queue.
+// interrupted reports whether another worker has the task, or this worker shuts down. No result of the attempt is
+// stored then; in a shutdown the task returns to its queue.
 func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
