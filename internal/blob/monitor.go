@@ -21,6 +21,8 @@ type Monitor struct {
 	errors map[string]int64 // by operation
 	faults map[string]bool  // the operations whose last attempt failed
 	since  time.Time        // when the first of them did
+	begun  int64            // operations
+	wrote  int64            // the number of the last of them that has written
 }
 
 // The operations of a store, as Monitor tells them apart: a full store, for example, can still be read.
@@ -86,10 +88,19 @@ func IsFault(err error) bool {
 	return errors.As(err, &f)
 }
 
+// begin numbers an operation, for record.
+func (m *Monitor) begin() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.begun++
+	return m.begun
+}
+
 // record counts the end of an operation, and reports whether it failed through the store's fault. Errors of the caller,
 // ErrNotFound among them, say nothing about the store. A fault begins with the first operation that fails. It ends when
-// all that failed have succeeded, or when a write has: the store can then be reached and has room.
-func (m *Monitor) record(ctx context.Context, op string, err error) bool {
+// all that failed have succeeded, or when a write has: the store can then be reached and has room. One that failed
+// late, after a write that began later, begins no fault.
+func (m *Monitor) record(ctx context.Context, number int64, op string, err error) bool {
 	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, ErrInvalidKey) {
 		return false
 	}
@@ -101,6 +112,9 @@ func (m *Monitor) record(ctx context.Context, op string, err error) bool {
 	failing := len(m.faults) > 0
 	if err != nil {
 		m.errors[op]++
+		if number < m.wrote {
+			return true
+		}
 		if !failing {
 			m.since = time.Now()
 			m.log.Error("the artifact store fails", "operation", op, "error", err)
@@ -110,6 +124,7 @@ func (m *Monitor) record(ctx context.Context, op string, err error) bool {
 	}
 	if delete(m.faults, op); op == opWrite {
 		clear(m.faults)
+		m.wrote = max(m.wrote, number)
 	}
 	if failing && len(m.faults) == 0 {
 		m.log.Info("the artifact store works again", "operation", op, "duration_ms", time.Since(m.since))
@@ -119,9 +134,9 @@ func (m *Monitor) record(ctx context.Context, op string, err error) bool {
 
 // Put implements Store.
 func (m *Monitor) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
-	source := &sourceReader{Reader: r}
+	number, source := m.begin(), &sourceReader{Reader: r}
 	info, err := m.Store.Put(ctx, key, source)
-	if source.err == nil && m.record(ctx, opWrite, err) {
+	if source.err == nil && m.record(ctx, number, opWrite, err) {
 		err = fault{err}
 	}
 	return info, err
@@ -143,27 +158,30 @@ func (r *sourceReader) Read(p []byte) (int, error) {
 
 // Open implements Store.
 func (m *Monitor) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, error) {
+	number := m.begin()
 	r, info, err := m.Store.Open(ctx, key)
-	m.record(ctx, opRead, err)
+	m.record(ctx, number, opRead, err)
 	return r, info, err
 }
 
 // Delete implements Store.
 func (m *Monitor) Delete(ctx context.Context, key string) error {
+	number := m.begin()
 	err := m.Store.Delete(ctx, key)
-	m.record(ctx, opDelete, err)
+	m.record(ctx, number, opDelete, err)
 	return err
 }
 
 // Walk implements Store.
 func (m *Monitor) Walk(ctx context.Context, prefix string, before time.Time, fn func(Info) error) error {
 	var stopped error
+	number := m.begin()
 	err := m.Store.Walk(ctx, prefix, before, func(i Info) error {
 		stopped = fn(i)
 		return stopped
 	})
 	if stopped == nil {
-		m.record(ctx, opList, err)
+		m.record(ctx, number, opList, err)
 	}
 	return err
 }

@@ -134,3 +134,37 @@ func TestMonitorOfAnAlmostFullStore(t *testing.T) {
 		t.Errorf("the error is %v", large)
 	}
 }
+
+// lateStore is a store whose writes of a key fail once the test lets them.
+type lateStore struct {
+	Store
+	key          string
+	began, fails chan struct{}
+}
+
+func (s lateStore) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
+	if key != s.key {
+		return s.Store.Put(ctx, key, r)
+	}
+	close(s.began)
+	<-s.fails
+	return Info{}, ErrFull
+}
+
+// A write that the store refused while it was full, and whose answer comes after a later write was stored, begins no
+// fault: the store works again. Its caller learns of it all the same.
+func TestMonitorOfALateAnswer(t *testing.T) {
+	late := lateStore{openDir(t), "runs/1/1/late", make(chan struct{}), make(chan struct{})}
+	m := NewMonitor(late, slog.New(slog.DiscardHandler))
+	refused := make(chan error)
+	go func() {
+		_, err := m.Put(t.Context(), late.key, strings.NewReader("content"))
+		refused <- err
+	}()
+	<-late.began
+	put(t, m, "runs/1/1/later", []byte("content"))
+	close(late.fails)
+	if err := <-refused; !IsFault(err) || m.Failing() || m.Errors()[opWrite] != 1 {
+		t.Errorf("%v, failing: %v, errors %v", err, m.Failing(), m.Errors())
+	}
+}

@@ -47,8 +47,10 @@ type Config struct {
 	Retention time.Duration
 	// Grace is how long deliveries in flight may take to end when the process is asked to stop; 0: 5 s.
 	Grace time.Duration
-	Clock func() time.Time // nil: time.Now
-	Log   *slog.Logger     // nil: discards
+	// StoreGrace is how long their outcomes may then take to be stored; 0: 5 s.
+	StoreGrace time.Duration
+	Clock      func() time.Time // nil: time.Now
+	Log        *slog.Logger     // nil: discards
 	// Step, if set, is called before and after each step that a crash could come between. Tests end the process in it.
 	Step func(name string)
 }
@@ -58,6 +60,7 @@ func (c *Config) setDefaults() {
 	c.Endpoint = cmp.Or(c.Endpoint, 16)
 	c.Owner = cmp.Or(c.Owner, 32)
 	c.Grace = cmp.Or(c.Grace, 5*time.Second)
+	c.StoreGrace = cmp.Or(c.StoreGrace, 5*time.Second)
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -141,7 +144,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	late.Stop()
 	cut()
 	close(p.ended)
-	unstored := time.AfterFunc(p.cfg.Grace, stop)
+	unstored := time.AfterFunc(p.cfg.StoreGrace, stop)
 	finisher.Wait()
 	unstored.Stop()
 	stop()

@@ -64,9 +64,13 @@ func (h *Held) Report(p pleat.Progress) {
 }
 
 // DrainProgress takes the progress that was not stored yet. It waits for a heartbeat under way: if the task ended first,
-// the store would drop the progress of that.
-func (h *Held) DrainProgress() []pleat.Progress {
-	h.sending <- struct{}{}
+// the store would drop the progress of that. If ctx ends first, it takes nothing.
+func (h *Held) DrainProgress(ctx context.Context) []pleat.Progress {
+	select {
+	case h.sending <- struct{}{}:
+	case <-ctx.Done():
+		return nil
+	}
 	defer h.sent()
 	h.mu.Lock()
 	defer h.mu.Unlock()

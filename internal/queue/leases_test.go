@@ -242,7 +242,7 @@ func TestProgress(t *testing.T) {
 			t.Error(d)
 		}
 		h.Report(stage("fold", 3))
-		if d := cmp.Diff([]pleat.Progress{stage("fold", 3)}, h.DrainProgress()); d != "" {
+		if d := cmp.Diff([]pleat.Progress{stage("fold", 3)}, h.DrainProgress(f.Context())); d != "" {
 			t.Error(d)
 		}
 		time.Sleep(time.Second)
@@ -278,7 +278,7 @@ func TestDrainProgressWaitsForTheHeartbeat(t *testing.T) {
 		h.Report(pleat.Progress{Kind: pleat.ProgressLog, Line: "the last"})
 		<-beats.began
 		drained := make(chan []pleat.Progress)
-		go func() { drained <- h.DrainProgress() }()
+		go func() { drained <- h.DrainProgress(f.Context()) }()
 		synctest.Wait()
 		select {
 		case p := <-drained:

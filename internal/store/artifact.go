@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
+	"strings"
 
 	"pleat"
 )
@@ -117,21 +119,25 @@ func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifa
 	return a, h, unavailable("read artifact", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")))
 }
 
-// UnreferencedBlobs returns those of the blob keys that no artifact, checkpoint or library file refers to. Garbage
-// collection deletes them if they are old enough: a blob is stored before its row, so a young one may be referred to
-// soon.
+// UnreferencedBlobs returns those of the blob keys that no artifact, checkpoint or library file refers to, and that are
+// not of an attempt under way. Garbage collection deletes them if they are old enough: a blob is stored before its row,
+// so a young one may be referred to soon. The first files of an attempt may wait for hours until the store has room for
+// its last ones.
 func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string, error) {
 	var out []string
 	for _, k := range keys {
 		var n int
+		run, attempt := attemptOf(k)
 		err := s.readRow(ctx, `
 			SELECT 1 FROM artifact WHERE blob_key = $1
 			UNION ALL
 			SELECT 1 FROM task WHERE checkpoint = $1 AND checkpoint <> ''
 			UNION ALL
 			SELECT 1 FROM library_file WHERE blob_key = $1
+			UNION ALL
+			SELECT 1 FROM task WHERE run_id = $2 AND attempt = $3 AND state = 'running'
 			LIMIT 1`,
-			[]any{k}, &n)
+			[]any{k, run, attempt}, &n)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			out = append(out, k)
@@ -140,4 +146,18 @@ func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string,
 		}
 	}
 	return out, nil
+}
+
+// attemptOf returns the run and the attempt that a blob is of, by its key runs/RUN/ATTEMPT/NAME; empty if it is of
+// none. Checkpoints are of none, since all but the last are garbage while the attempt goes on.
+func attemptOf(key string) (run pleat.RunID, attempt int) {
+	parts := strings.SplitN(key, "/", 4)
+	if len(parts) < 4 || parts[0] != "runs" || strings.HasPrefix(parts[3], "checkpoint-") {
+		return "", 0
+	}
+	n, err := strconv.Atoi(parts[2])
+	if err != nil {
+		return "", 0
+	}
+	return pleat.RunID(parts[1]), n
 }

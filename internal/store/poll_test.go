@@ -43,6 +43,7 @@ func poll(t *testing.T, s *store.Store) store.Polled {
 // One query looks for the tasks of every queue that somebody of the process waits for, and for what the reaper does.
 func TestPoll(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		clock.Stop()
 		if s.Dialect() == "postgres" { // the listener wakes everybody when it begins
 			storetest.Eventually(t, "the store listens", s.Notified)
 		}
@@ -87,10 +88,11 @@ func TestPoll(t *testing.T) {
 // A task whose pause ends is looked at then.
 func TestPollKnowsWhenAPauseEnds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		clock.Stop()
 		owner := storetest.User(t, s, "ada")
 		storetest.CreateJob(t, s, storetest.NewFold(owner, "fold"))
 		c := storetest.Claim(t, s, "w", storetest.FoldQueue)
-		if err := s.Release(t.Context(), store.LeaseOf(&c.Task), 2*time.Second); err != nil {
+		if err := s.Release(t.Context(), store.LeaseOf(&c.Task), 2*time.Second, nil); err != nil {
 			t.Fatal(err)
 		}
 		if p := poll(t, s); p.Reap || p.Next > 2*time.Second+time.Millisecond {

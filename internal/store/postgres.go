@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -62,7 +63,14 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 		return err
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.notify = &notifier{s: s, cfg: cfg, cancel: cancel, wake: make(chan struct{}, 1), pending: map[string]bool{}}
+	s.notify = &notifier{
+		s:        s,
+		cfg:      cfg,
+		interval: cmp.Or(opt.ClockInterval, clockInterval),
+		cancel:   cancel,
+		wake:     make(chan struct{}, 1),
+		pending:  map[string]bool{},
+	}
 	s.notify.wg.Add(3)
 	go s.notify.sender(run)
 	go s.notify.listener(run)
@@ -134,6 +142,7 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 type notifier struct {
 	s         *Store
 	cfg       *pgx.ConnConfig
+	interval  time.Duration // see Options.ClockInterval
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup
 	listening atomic.Bool // the connection that listens is open
@@ -143,8 +152,10 @@ type notifier struct {
 	wake    chan struct{}
 }
 
-// lastNotify is how long a store that closes may take to send the topics that are still queued.
-const lastNotify = 2 * time.Second
+// lastNotify is how long a store that closes may take to send the topics that are still queued. A busy server answers
+// late, and a revoked key must not stay valid elsewhere for that. One that is gone is known at once, or costs this
+// time.
+const lastNotify = 10 * time.Second
 
 // close ends the goroutines and waits for them. It sends what is still queued: a command that revokes a key ends right
 // after its commit, and servers must hear of it.
@@ -264,10 +275,13 @@ func (n *notifier) listen(ctx context.Context) error {
 	}
 }
 
-// timer measures the offset of the clock every 30 seconds.
+// clockInterval is the usual time between two measurements of the offset of the clock.
+const clockInterval = 30 * time.Second
+
+// timer measures the offset of the clock from time to time.
 func (n *notifier) timer(ctx context.Context) {
 	defer n.wg.Done()
-	tick := time.NewTicker(30 * time.Second)
+	tick := time.NewTicker(n.interval)
 	defer tick.Stop()
 	for {
 		select {

@@ -50,6 +50,8 @@ type Options struct {
 	Connections int
 	// CommitGroup is how many SQLite transactions that wait share one commit at most; 0: 512.
 	CommitGroup int
+	// ClockInterval is the time between two measurements of how far this machine's clock is from PostgreSQL's; 0: 30 s.
+	ClockInterval time.Duration
 	// Limits are what one user may have. Workers need them too, since follow-ups count.
 	Limits Limits
 }

@@ -148,7 +148,7 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 			"alignment":  s.SetMSA(ctx, stale, pleat.StateCompleted),
 			"artifact":   s.AddArtifact(ctx, stale, pleat.Artifact{Name: "x"}),
 			"checkpoint": s.SaveCheckpoint(ctx, stale, pleat.Checkpoint{Key: "k", Step: 1}),
-			"release":    s.Release(ctx, stale, 0),
+			"release":    s.Release(ctx, stale, 0, nil),
 		} {
 			if !errors.Is(err, pleat.ErrLost) {
 				t.Errorf("%s by a stale worker: %v", what, err)
@@ -256,8 +256,62 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// The files of an attempt under way are no garbage, though no row refers to them yet; its old checkpoints are.
+func TestFilesOfARunningAttempt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		c := create(t, s, storetest.User(t, s, "ada"), "one")
+		key := func(attempt int, name string) string { return fmt.Sprintf("runs/%s/%d/%s", c.Run, attempt, name) }
+		check := func(what string, want ...string) {
+			t.Helper()
+			all := []string{key(1, "a.cif"), key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x"}
+			got, err := s.UnreferencedBlobs(ctx, all)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s: %s%v", what, diff, err)
+			}
+		}
+		check("queued", key(1, "a.cif"), key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x")
+		first := claim(t, s, "w", 1)[0]
+		check("first attempt", key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x")
+		if err := s.Release(ctx, store.LeaseOf(&first.Task), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, "w", 1)
+		check("second attempt", key(1, "a.cif"), key(1, "checkpoint-7.tar"), "runs/x/1/a.cif", "runs/x")
+	})
+}
+
+// A task that its worker releases keeps what it has reported, and ends if its owner has cancelled it.
+func TestRelease(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		job := create(t, s, u, "one")
+		for i, want := range []pleat.State{pleat.StateRunning, pleat.StateStopped} {
+			c := storetest.Claim(t, s, "w", storetest.FoldQueue)
+			if want == pleat.StateStopped {
+				if _, err := s.Cancel(ctx, u, job.Job); err != nil {
+					t.Fatal(err)
+				}
+			}
+			line := pleat.Progress{Kind: pleat.ProgressLog, Line: fmt.Sprint("last of attempt ", i)}
+			if err := s.Release(ctx, store.LeaseOf(&c.Task), 0, []pleat.Progress{line}); err != nil {
+				t.Fatal(err)
+			}
+			storetest.AwaitLine(t, s, job.Run, line.Line)
+			if v, err := s.View(ctx, job.Job); err != nil || v.Job.State != want || v.Run.State != want {
+				t.Errorf("after release %d the job is %s, the run %s, %v", i, v.Job.State, v.Run.State, err)
+			}
+		}
+		if got := claim(t, s, "w", 1); len(got) != 0 {
+			t.Errorf("a stopped task was claimed: %+v", got)
+		}
+	})
+}
+
 func TestQuotaIsExact(t *testing.T) {
 	storetest.EachLimited(t, store.Limits{Jobs: 30}, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		clock.Stop() // a day must not end in between
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		n := newJob(u, "many")

@@ -326,13 +326,20 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 	return out, unavailable("read cancels", err)
 }
 
-// Release returns a task to its queue unfinished, at its old position, and no try is spent. A worker that shuts down in
-// order returns it at once; one that cannot reach the artifacts, after a pause, so that it does not claim it again and
-// again. pleat.ErrLost: the lease is no longer held.
-func (s *Store) Release(ctx context.Context, l Lease, pause time.Duration) error {
+// Release returns the task of a run to its queue unfinished, at its old position, and no try is spent. A worker that
+// shuts down in order returns it at once; one that cannot reach the artifacts, after a pause, so that it does not claim
+// it again and again. A task that its owner has cancelled ends STOPPED. pleat.ErrLost: the lease is no longer held.
+func (s *Store) Release(ctx context.Context, l Lease, pause time.Duration, progress []pleat.Progress) error {
 	return s.write(ctx, "release", func(t *tx) error {
-		if _, _, err := t.renew(l); err != nil {
+		run, cancel, err := t.renew(l)
+		if err != nil {
 			return err
+		}
+		if err := t.progress(run, progress); err != nil {
+			return err
+		}
+		if cancel {
+			return t.stopRun(l, run)
 		}
 		return t.requeue(l, "released", pause)
 	})

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -19,6 +21,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine/builtin"
+	"pleat/internal/garbage"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
@@ -124,6 +127,50 @@ func TestWaitingResultsCanBeStopped(t *testing.T) {
 		full.Store(false)
 		f.start("v", writeResult(t))
 		f.await(b.Job, pleat.StateCompleted)
+	})
+}
+
+// partlyFull is a store that has no room for one file until it gets some.
+type partlyFull struct {
+	blob.Store
+	name string
+	room atomic.Bool
+}
+
+func (b *partlyFull) Put(ctx context.Context, key string, r io.Reader) (blob.Info, error) {
+	if strings.HasSuffix(key, b.name) && !b.room.Load() {
+		return blob.Info{}, blob.ErrFull
+	}
+	return b.Store.Put(ctx, key, r)
+}
+
+// However long a result waits for room, garbage collection keeps the files of it that are stored already.
+func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		full := &partlyFull{Store: f.blobs, name: "large.txt"}
+		f.blobs = full
+		f.start("w", scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
+			return pleat.Output{Result: &pleat.Result{}, Files: []pleat.File{
+				file(t, w, "small.txt", pleat.ArtifactOther, []byte("small")),
+				file(t, w, "large.txt", pleat.ArtifactOther, []byte("large")),
+			}}
+		}})
+		c := f.create()
+		storetest.AwaitLine(t, f.s, c.Run, "the results cannot be stored at the moment")
+		storetest.Eventually(t, "the small file is stored", func() bool {
+			r, _, err := f.blobs.Open(t.Context(), "runs/"+string(c.Run)+"/1/small.txt")
+			return err == nil && r.Close() == nil
+		})
+		if n, err := garbage.Collect(t.Context(), f.s, f.blobs, time.Now().Add(time.Hour)); n != 0 || err != nil {
+			t.Errorf("%d files collected, %v", n, err)
+		}
+		full.room.Store(true)
+		v := f.await(c.Job, pleat.StateCompleted)
+		for _, name := range []string{"small", "large"} {
+			if got := f.content(v.Artifacts, name+".txt"); string(got) != name {
+				t.Errorf("%s.txt: %q", name, got)
+			}
+		}
 	})
 }
 

@@ -160,7 +160,7 @@ func (p *Pool) conclude(t *runningTask, dir string, out pleat.Output) {
 	case t.Task.NeedsSearch() && out.Failure == nil:
 		end := store.SearchCompleted{
 			FoldQueue: pleat.Queue(t.Task.Kind, p.models[t.Task.Queue].Name),
-			Progress:  t.lease.DrainProgress(),
+			Progress:  t.lease.DrainProgress(context.WithoutCancel(t.ctx)),
 		}
 		p.persist(t, func(ctx context.Context) error { return p.store.FinishSearch(ctx, t.lease.Lease, end) })
 		p.logEnd(t, "searched", nil)
@@ -182,8 +182,8 @@ const (
 	maxArtifactAttempts = 100
 )
 
-// interrupted reports whether another worker has the task, or this worker shuts down. Nothing of the attempt is stored
-// then; in a shutdown the task returns to its queue.
+// interrupted reports whether another worker has the task, or this worker shuts down. No result of the attempt is
+// stored then; in a shutdown the task returns to its queue.
 func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
@@ -221,7 +221,7 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
 	}
-	f.Progress = t.lease.DrainProgress()
+	f.Progress = t.lease.DrainProgress(context.WithoutCancel(t.ctx))
 	switch {
 	case out.Failure == nil:
 		f.State, f.Result = pleat.StateCompleted, out.Result
@@ -282,11 +282,14 @@ func untilUnheld(lease *queue.Held) (context.Context, func()) {
 	}
 }
 
-// release returns the task to its queue, where another worker can claim it after a pause. No try is spent.
+// release returns the task to its queue, where another worker can claim it after a pause, with what the attempt has
+// reported. No try is spent.
 func (p *Pool) release(t *runningTask, pause time.Duration) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
 	defer done()
-	if err := p.store.Release(ctx, t.lease.Lease, pause); err != nil && !errors.Is(err, pleat.ErrLost) {
+	progress := t.lease.DrainProgress(ctx)
+	err := p.store.Release(ctx, t.lease.Lease, pause, progress)
+	if err != nil && !errors.Is(err, pleat.ErrLost) {
 		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error",
 			err)
 	}

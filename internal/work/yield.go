@@ -55,7 +55,7 @@ func (p *Pool) yieldIfOthersWait(t *runningTask, step int64) {
 func (p *Pool) yield(t *runningTask) {
 	slots := p.slotsOf(t)
 	t.yielded = true
-	progress := t.lease.DrainProgress()
+	progress := t.lease.DrainProgress(context.WithoutCancel(t.ctx))
 	p.persist(t, func(ctx context.Context) error {
 		next, err := p.store.Yield(ctx, &t.Task, slots, progress)
 		p.mu.Lock()
