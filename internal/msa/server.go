@@ -32,9 +32,10 @@ type Server struct {
 	Key       string
 	KeyHeader string // empty: DefaultKeyHeader
 
-	// Tests set these: the length of a second, and the limit of an archive in bytes; 0: a second, maxUnpacked.
-	unit time.Duration
-	most int64
+	// Tests set these: the length of a second in pauses and in timeouts, and the limit of an archive in bytes; 0: a
+	// second, maxUnpacked.
+	pauseUnit, timeoutUnit time.Duration
+	most                   int64
 }
 
 // DefaultKeyHeader is the header in which gateways in front of such servers commonly expect a key.
@@ -89,7 +90,8 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 		client:   &http.Client{CheckRedirect: SameOrigin},
 		progress: report,
 		pairing:  pairing,
-		second:   cmp.Or(s.unit, time.Second),
+		second:   cmp.Or(s.pauseUnit, time.Second),
+		allowed:  cmp.Or(s.timeoutUnit, time.Second),
 	}
 	defer v.client.CloseIdleConnections()
 	for range maxTickets {
@@ -163,7 +165,8 @@ type serverSearch struct {
 	*Server
 	client   *http.Client
 	progress func(string)  // of the caller; see report
-	second   time.Duration // how long a second lasts
+	second   time.Duration // how long a second lasts in pauses
+	allowed  time.Duration // and in timeouts
 	pairing  Pairing
 	lastLine string  // of progress
 	failures int     // consecutive
@@ -336,7 +339,7 @@ func (v *serverSearch) sleep(ctx context.Context, seconds float64) error {
 func (v *serverSearch) request(ctx context.Context, method, path, form string) (status int, after time.Duration,
 	body []byte,
 	err error) {
-	ctx, done := context.WithTimeout(ctx, requestTime*v.second)
+	ctx, done := context.WithTimeout(ctx, requestTime*v.allowed)
 	defer done()
 	resp, err := v.send(ctx, method, path, form)
 	if err != nil {
@@ -406,7 +409,7 @@ func (v *serverSearch) result(ctx context.Context, id string) (map[string][]byte
 // download fetches a result and unpacks it. An Error is final. After any other error the caller tries again, not before
 // the duration has passed that the server asked for; 0: it asked for none.
 func (v *serverSearch) download(ctx context.Context, id string) (map[string][]byte, time.Duration, error) {
-	ctx, done := context.WithTimeout(ctx, downloadTime*v.second)
+	ctx, done := context.WithTimeout(ctx, downloadTime*v.allowed)
 	defer done()
 	resp, err := v.send(ctx, http.MethodGet, "result/download/"+id, "")
 	if err != nil {

@@ -94,6 +94,11 @@ func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fi
 func newFixtureOver(t testing.TB, limits store.Limits, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
 	h := &fixture{t: t, clock: &storetest.Clock{}, log: &storetest.Log{}}
+	// Links are made anew with every hour and quotas with every day: no test begins right before.
+	now := h.clock.Now()
+	if end := now.Truncate(time.Hour).Add(time.Hour); end.Sub(now) < 10*time.Minute {
+		h.clock.Advance(end.Sub(now))
+	}
 	h.db = storetest.Databases()["sqlite"](t)
 	h.store = storetest.OpenLimited(t, h.db, h.clock, limits)
 	var err error

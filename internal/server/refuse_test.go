@@ -15,6 +15,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/server"
 	"pleat/internal/store"
+	"pleat/internal/store/storetest"
 )
 
 // zeros is a body of a length that is not kept in memory.
@@ -321,30 +322,34 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(d server.Deps) (int, string) {
+	newServer := func(d server.Deps) *server.Server {
 		s, err := server.New(server.Config{PublicURL: h.http.URL}, d)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return s
+	}
+	ask := func(s *server.Server) (int, string) {
 		w := httptest.NewRecorder()
 		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 		return w.Code, w.Body.String()
 	}
-	if code, body := ask(server.Deps{Store: empty, Blobs: h.blobs}); code != 503 ||
+	if code, body := ask(newServer(server.Deps{Store: empty, Blobs: h.blobs})); code != 503 ||
 		!strings.Contains(body, "pleat migrate") {
 		t.Errorf("not migrated: %d %s", code, body)
 	}
-	if code, body := ask(server.Deps{Store: h.store, Blobs: files}); code != 200 {
+	if code, body := ask(newServer(server.Deps{Store: h.store, Blobs: files})); code != 200 {
 		t.Errorf("ready: %d %s", code, body)
 	}
 	if err := files.Close(); err != nil {
 		t.Fatal(err)
 	}
 	// A server that cannot store files accepts jobs, so a load balancer must go on sending requests.
-	if code, body := ask(server.Deps{Store: h.store, Blobs: files}); code != 200 ||
-		!strings.Contains(body, `"artifacts":"failing"`) {
-		t.Errorf("files: %d %s", code, body)
-	}
+	failing := newServer(server.Deps{Store: h.store, Blobs: files})
+	storetest.Eventually(t, "/readyz says that files cannot be stored", func() bool { // it waits a second for its probe
+		code, body := ask(failing)
+		return code == 200 && strings.Contains(body, `"artifacts":"failing"`)
+	})
 }
 
 // Every refusal of one value names it in errors, so that a client can point at it.

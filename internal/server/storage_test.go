@@ -394,9 +394,10 @@ func TestCreationsWithoutArtifacts(t *testing.T) {
 	if err := files.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := h.ask("GET", "/readyz", nil); r.status != 200 || !strings.Contains(r.body, `"artifacts":"failing"`) {
-		t.Errorf("ready: %d %s", r.status, r.body)
-	}
+	storetest.Eventually(t, "/readyz says that files cannot be stored", func() bool { // it waits a second for its probe
+		r := h.ask("GET", "/readyz", nil)
+		return r.status == 200 && strings.Contains(r.body, `"artifacts":"failing"`)
+	})
 	h.create(trp)
 	for name, input := range map[string]string{
 		"md":     `"sequence":"GSGSGSGSGS","sim_length_ns":1,"box_length":30`,

@@ -412,6 +412,8 @@ func (s *Server) allEvents(ctx context.Context, c *call) error {
 	}
 	news, stop := s.store.Subscribe(store.OwnerTopic(c.who.User))
 	defer stop()
+	ended, forget := s.credentialEnds(c) // before the client hears of the stream, and may revoke its key
+	defer forget()
 	st, closed, err := s.openStream(c)
 	if closed != nil {
 		defer closed()
@@ -419,16 +421,17 @@ func (s *Server) allEvents(ctx context.Context, c *call) error {
 	if err != nil {
 		return quiet(c, err)
 	}
-	return quiet(c, s.sendChanges(ctx, c, st, last, news))
+	return quiet(c, s.sendChanges(ctx, c, st, last, news, ended))
 }
 
-// sendChanges sends the changes after last, a cursor in µs, until the client leaves or its credential is revoked.
-func (s *Server) sendChanges(ctx context.Context, c *call, st *sse, last int64, news <-chan struct{}) error {
+// sendChanges sends the changes after last, a cursor in µs, until the client leaves or its credential is revoked. news
+// receives after a change, ended when the credential may have ended.
+func (s *Server) sendChanges(
+	ctx context.Context, c *call, st *sse, last int64, news, ended <-chan struct{},
+) error {
 	beat, tick := time.NewTicker(s.cfg.StreamHeartbeat), time.NewTicker(s.cfg.StreamPoll)
 	defer beat.Stop()
 	defer tick.Stop()
-	ended, forget := s.credentialEnds(c)
-	defer forget()
 	sent := sentChanges{from: last, last: last}
 	for read := (time.Time{}); ; {
 		if !s.maySkip(read) {

@@ -237,7 +237,12 @@ func writeHostile(t *testing.T, program, dir string, to *targets) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, code, 0o700); err != nil {
+	// A process that another test starts meanwhile must not inherit the open file: nobody could execute the program
+	// until that process has executed its own.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(program, code, 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for path, text := range map[string]string{

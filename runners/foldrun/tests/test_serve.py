@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import unittest
 from pathlib import Path
 
@@ -177,13 +176,11 @@ class Serve(unittest.TestCase):
 
     def test_cancel(self):
         r = self.start()
-        r.predict("a", self.dir, do="sleep")
+        r.predict("a", self.dir, do="sleep")  # which never ends by itself
         r.receive("progress")
-        began = time.monotonic()
         r.send(type="cancel", id="a")
         got = r.receive("result", "error")
         self.assertEqual((got["id"], got["code"]), ("a", "cancelled"))
-        self.assertLess(time.monotonic() - began, 1)
         r.predict("b", self.dir, do="sleep")
         r.send(type="cancel", id="b")  # before it begins, or after: either way
         self.assertEqual(r.receive("result", "error")["code"], "cancelled")
