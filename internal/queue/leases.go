@@ -63,8 +63,8 @@ func (h *Held) Report(p pleat.Progress) {
 	}
 }
 
-// DrainProgress takes the progress that was not stored yet. It waits for a heartbeat under way: if the task ended first,
-// the store would drop the progress of that. If ctx ends first, it takes nothing.
+// DrainProgress takes the progress that was not stored yet. It waits for a heartbeat under way: if the task ended first
+// the store would drop that progress. If ctx ends first, it takes nothing.
 func (h *Held) DrainProgress(ctx context.Context) []pleat.Progress {
 	select {
 	case h.sending <- struct{}{}:

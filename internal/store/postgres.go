@@ -39,8 +39,8 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "pleat"
 	}
-	// A transaction of a process that was suspended or cut off holds its locks until the server gives it up: nobody else
-	// could take its tasks over.
+	// A transaction of a process that was suspended or cut off holds its locks until the server gives it up: no other
+	// process could take its tasks over.
 	const limit = "idle_in_transaction_session_timeout"
 	if cfg.RuntimeParams[limit] == "" {
 		cfg.RuntimeParams[limit] = strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10)
