@@ -187,7 +187,7 @@ func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 				}},
 		}
 		for _, a := range resultFiles {
-			a.Key = "runs/" + string(c.Fold.Run) + "/1/" + a.Name
+			a.Key = store.ArtifactKey(&c.Task, a.Name)
 			a.SHA256 = strings.Repeat("5f", 32)
 			f.Artifacts = append(f.Artifacts, a)
 		}

@@ -219,7 +219,7 @@ func (h *deliveryService) end(ctx context.Context, c store.ClaimedTask) error {
 			ContentType: "text/plain",
 			Bytes:       1,
 			SHA256:      strings.Repeat("0", 64),
-			Key:         "runs/" + string(c.Fold.Run) + "/1/" + string(kind),
+			Key:         store.ArtifactKey(&c.Task, string(kind)),
 		})
 	}
 	return h.store.FinishRun(ctx, store.LeaseOf(&c.Task), f)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -148,11 +149,24 @@ func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string,
 	return out, nil
 }
 
-// attemptOf returns the run and the attempt that a blob is of, by its key runs/RUN/ATTEMPT/NAME; empty if it is of
-// none. Checkpoints are of none, since all but the last are garbage while the attempt goes on.
+// ArtifactKey returns the blob key of a file of an attempt: runs/RUN/ATTEMPT/NAME, so that no two attempts share one.
+func ArtifactKey(t *pleat.Task, name string) string {
+	return fmt.Sprintf("runs/%s/%d/%s", t.Run, t.Attempt, name)
+}
+
+// checkpointName begins the names of checkpoints.
+const checkpointName = "checkpoint-"
+
+// CheckpointKey returns the blob key of an attempt's checkpoint at a step, with the extension of its file.
+func CheckpointKey(t *pleat.Task, step int64, extension string) string {
+	return ArtifactKey(t, fmt.Sprintf("%s%d%s", checkpointName, step, extension))
+}
+
+// attemptOf returns the run and the attempt that a blob is of, by an ArtifactKey; empty if it is of none. Checkpoints
+// are of none, since all but the last are garbage while the attempt goes on.
 func attemptOf(key string) (run pleat.RunID, attempt int) {
 	parts := strings.SplitN(key, "/", 4)
-	if len(parts) < 4 || parts[0] != "runs" || strings.HasPrefix(parts[3], "checkpoint-") {
+	if len(parts) < 4 || parts[0] != "runs" || strings.HasPrefix(parts[3], checkpointName) {
 		return "", 0
 	}
 	n, err := strconv.Atoi(parts[2])

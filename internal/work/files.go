@@ -18,6 +18,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/queue"
 	"pleat/internal/report"
+	"pleat/internal/store"
 )
 
 // maxSource bounds a file that a workflow reads, in bytes. Engines read it into memory whole.
@@ -46,14 +47,13 @@ func (p *Pool) storeFiles(t *runningTask, dir string, files []pleat.File) ([]ple
 	return out, group.Wait()
 }
 
-// storeFile puts a file of the attempt into the blob store. The key holds the attempt, so that two attempts never
-// share one. While the blob store fails, storeFile tries again for as long as the task is held: what was computed
-// waits, and spends no try.
+// storeFile puts a file of the attempt into the blob store. While that fails, storeFile tries again for as long as the
+// task is held: what was computed waits, and spends no try.
 func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifact, error) {
 	if rel, err := filepath.Rel(dir, f.Path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return pleat.Artifact{}, fmt.Errorf("%s is outside the folder of the work", f.Name)
 	}
-	key := fmt.Sprintf("runs/%s/%d/%s", t.Task.Run, t.Task.Attempt, f.Name)
+	key := store.ArtifactKey(&t.Task, f.Name)
 	var info blob.Info
 	var err error
 	quiet := slog.New(slog.DiscardHandler) // the monitor logs a fault once
