@@ -78,13 +78,7 @@ func (s *Store) AdoptArtifacts(ctx context.Context, a ArtifactStore) (ArtifactSt
 
 // ReplaceArtifacts makes an artifact store that of this database, whichever was before.
 func (s *Store) ReplaceArtifacts(ctx context.Context, a ArtifactStore) error {
-	return s.write(ctx, "replace artifacts", func(t *tx) error {
-		var before ArtifactStore
-		if err := t.agree(serviceArtifacts, a, &before); err != nil {
-			return err
-		}
-		return t.setService(serviceArtifacts, a)
-	})
+	return s.write(ctx, "replace artifacts", func(t *tx) error { return t.setService(serviceArtifacts, a) })
 }
 
 // ErrOtherSecrets means that a node has none of the secret keys of the node that started last.
@@ -112,13 +106,7 @@ func (s *Store) AgreeOnSecrets(ctx context.Context, fingerprints []string) error
 
 // ReplaceSecrets records the fingerprints of a node's secret keys, whichever were recorded before.
 func (s *Store) ReplaceSecrets(ctx context.Context, fingerprints []string) error {
-	return s.write(ctx, "replace secrets", func(t *tx) error {
-		var before []string
-		if err := t.agree(serviceSecrets, fingerprints, &before); err != nil {
-			return err
-		}
-		return t.setService(serviceSecrets, fingerprints)
-	})
+	return s.write(ctx, "replace secrets", func(t *tx) error { return t.setService(serviceSecrets, fingerprints) })
 }
 
 // Overlap reports whether two lists of fingerprints have one in common.
@@ -139,9 +127,10 @@ func (t *tx) agree(name string, value, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-// setService replaces a value that is there.
+// setService stores a value, whichever there is.
 func (t *tx) setService(name string, value any) error {
-	_, err := t.exec("UPDATE service SET value = $1 WHERE name = $2", encodeJSON(value), name)
+	_, err := t.exec("INSERT INTO service (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2",
+		name, encodeJSON(value))
 	return err
 }
 
