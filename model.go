@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Feature is an optional capability of a model.
@@ -144,6 +145,12 @@ func (m MemoryModel) Bytes(n int) int64 {
 func (m SpeedModel) Seconds(n int) float64 {
 	f := float64(n)
 	return m.Base + m.Linear*f + m.Square*f*f
+}
+
+// Seconds is a time given in seconds, such as SpeedModel.Seconds returns, at most a year.
+func Seconds(s float64) time.Duration {
+	const year = 365 * 24 * 3600
+	return time.Duration(min(max(s, 0), year) * float64(time.Second))
 }
 
 // Citation is one BibTeX entry with its key.

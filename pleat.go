@@ -16,6 +16,7 @@
 //	input.go       InputHash and RequestHash: the identity of a fold in the result cache
 //	state.go       State: the life of a run
 //	task.go        Task, Heartbeat, Worker: queued work and who does it
+//	class.go       Class: a kind of worker, and how many of them a load needs
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes
 //	event.go       Event, Source and Subscription: what the end of a run starts
 //	failure.go     Failure: why a run failed, as data

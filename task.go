@@ -44,9 +44,10 @@ type Task struct {
 	Attempt    int // the fence: counts claims, 1 for the first
 	Tries      int // how many of MaxTries are spent: by lost attempts, and failures that are tried again
 	MaxTries   int
-	Memory     int64     // bytes expected
-	RunAt      time.Time // not before then, in the state waiting
-	LeaseUntil time.Time // zero in a task that no worker holds
+	Memory     int64         // bytes expected
+	Expected   time.Duration // by the model's manifest; 0: unknown
+	RunAt      time.Time     // not before then, in the state waiting
+	LeaseUntil time.Time     // zero in a task that no worker holds
 	Worker     WorkerID
 	Cancel     bool // the owner wants it stopped
 	Created    time.Time
@@ -104,6 +105,7 @@ type HeartbeatReply struct {
 // Worker is a process that claims tasks, as it registers itself. Its identity survives restarts.
 type Worker struct {
 	ID      WorkerID
+	Class   string // empty: DefaultClass
 	Host    string
 	Queues  []string // that it serves
 	Models  []Model
@@ -112,6 +114,12 @@ type Worker struct {
 	SeenAt  time.Time
 	Started time.Time
 	Stopped time.Time // when it ended in order; zero: it has not
+	Ends    time.Time // when it must end at the latest; zero: unknown
+	// Draining is when it was asked, or decided, to claim nothing more; zero: it claims.
+	Draining time.Time
+	// ClusterJob is the job of a cluster that the process is, such as slurm/4711/0: the cluster, the job's id there,
+	// and how often that was restarted; empty: none.
+	ClusterJob string
 }
 
 // WorkerSilence is how long a worker may be silent before it counts as silent, not as live.
@@ -122,9 +130,10 @@ type WorkerState string
 
 // The states of a worker.
 const (
-	WorkerLive    WorkerState = "live"    // seen within WorkerSilence
-	WorkerSilent  WorkerState = "silent"  // not seen since: it was killed, or cannot reach the database
-	WorkerStopped WorkerState = "stopped" // it has said that it ends
+	WorkerLive     WorkerState = "live"     // seen within WorkerSilence
+	WorkerSilent   WorkerState = "silent"   // not seen since: it was killed, or cannot reach the database
+	WorkerStopped  WorkerState = "stopped"  // it has said that it ends
+	WorkerDraining WorkerState = "draining" // it ends when its tasks have ended
 )
 
 // State is the state of a worker at a time.
@@ -134,6 +143,8 @@ func (w *Worker) State(now time.Time) WorkerState {
 		return WorkerStopped
 	case now.Sub(w.SeenAt) > WorkerSilence:
 		return WorkerSilent
+	case !w.Draining.IsZero():
+		return WorkerDraining
 	}
 	return WorkerLive
 }

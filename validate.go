@@ -442,6 +442,19 @@ func (j *Job) Largest(m Model) int {
 	return n
 }
 
+// Seconds is how long the job is expected to compute with a model, in core-seconds; 0: unknown. A model without
+// FeatureComplex folds each sequence once, however many copies it has.
+func (j *Job) Seconds(m Model) float64 {
+	if m.Has(FeatureComplex) {
+		return m.Speed.Seconds(j.Tokens())
+	}
+	n := 0.0
+	for i := range j.Sequences {
+		n += m.Speed.Seconds(j.Sequences[i].Tokens())
+	}
+	return n
+}
+
 // lengths checks the length of each sequence.
 func (v *validation) lengths() {
 	m := v.model

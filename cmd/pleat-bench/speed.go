@@ -170,7 +170,7 @@ func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 		}
 		jobs[i], at[made.Run] = made.Job, i
 	}
-	claimed, err := h.store.Claim(ctx, "bench", []string{nullQueue}, len(jobs), 0)
+	claimed, err := h.store.Claim(ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: len(jobs)})
 	if err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func (h *deliveryService) claimed(ctx context.Context, n int, user func(i int) i
 	var out []store.ClaimedTask
 	for err == nil && len(out) < n {
 		var got []store.ClaimedTask
-		got, err = h.store.Claim(ctx, "bench", []string{nullQueue}, 256, 0)
+		got, err = h.store.Claim(ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: 256})
 		if err == nil && len(got) == 0 {
 			err = fmt.Errorf("%d of %d jobs were claimed", len(out), n)
 		}

@@ -610,7 +610,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 		if _, err := f.s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := f.s.Claim(ctx, "w", []string{"fold/null"}, 1, 0); err != nil || len(got) != 1 { // it runs on
+		if got, err := f.s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"fold/null"}, N: 1}); err != nil || len(got) != 1 { // it runs on
 			t.Fatal(len(got), err)
 		}
 		if _, err := f.s.PingEndpoint(ctx, u); err != nil {

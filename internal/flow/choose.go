@@ -3,6 +3,7 @@ package flow
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"pleat"
 )
@@ -12,7 +13,9 @@ type Task struct {
 	Model  pleat.Model
 	Queue  string
 	Memory int64 // bytes expected
-	Seed   string
+	// Expected is how long the task is expected to compute, in core-seconds; 0: unknown.
+	Expected time.Duration
+	Seed     string
 }
 
 // answering are the engines that answer questions, the best first. An operator who runs evolla has installed it for
@@ -83,10 +86,11 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 // task returns the task of a plan for a model that can run it.
 func (p *Plan) task(m pleat.Model) Task {
 	return Task{
-		Model:  m,
-		Queue:  pleat.Queue(m.Kind, m.Name),
-		Memory: p.memory(&m),
-		Seed:   p.Seed,
+		Model:    m,
+		Queue:    pleat.Queue(m.Kind, m.Name),
+		Memory:   p.memory(&m),
+		Expected: p.expected(&m),
+		Seed:     p.Seed,
 	}
 }
 
@@ -104,4 +108,15 @@ func (p *Plan) memory(m *pleat.Model) int64 {
 		return m.Memory.Bytes(p.MD.Tokens())
 	}
 	return m.Memory.Bytes(int(p.Size.Structure/bytesPerToken)) + bytesPerPAE*p.Size.PAE
+}
+
+// expected returns how long a plan is expected to compute with a model; 0: unknown.
+func (p *Plan) expected(m *pleat.Model) time.Duration {
+	switch {
+	case p.MD != nil && p.residues() > 0:
+		return pleat.Seconds(m.Speed.Seconds(p.residues()) * p.MD.LengthNs)
+	case p.QnA != nil:
+		return pleat.Seconds(m.Speed.Seconds(int(p.Size.Structure / bytesPerToken)))
+	}
+	return 0
 }

@@ -98,7 +98,7 @@ func TestPollFindsWhatNoWakeUpToldOf(t *testing.T) {
 		other := storetest.OpenAt(f.T, "sqlite:"+f.path, f.clock) // another process: its wake-ups do not come here
 		claimed := make(chan pleat.TaskID, 1)
 		f.start(f.loop(make(chan struct{}, 1), func(ctx context.Context) error {
-			got, err := f.store.Claim(ctx, worker, []string{storetest.FoldQueue}, 1, 0)
+			got, err := f.store.Claim(ctx, worker, store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1})
 			for _, c := range got {
 				claimed <- c.Task.ID
 			}

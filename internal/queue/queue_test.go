@@ -115,7 +115,7 @@ func TestClaimLoopStopsWithoutLoss(t *testing.T) {
 		reached, once := make(chan struct{}), sync.Once{}
 		stop := f.start(f.loop(make(chan struct{}, 1), func(ctx context.Context) error {
 			for ctx.Err() == nil {
-				got, err := f.store.Claim(ctx, worker, []string{storetest.FoldQueue}, 3, 0)
+				got, err := f.store.Claim(ctx, worker, store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 3})
 				if err != nil || len(got) == 0 {
 					return err
 				}

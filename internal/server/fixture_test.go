@@ -242,7 +242,7 @@ func (h *fixture) create(body string) api.CreatedJob {
 // claim claims the oldest fold as the worker would.
 func (h *fixture) claim() store.ClaimedTask {
 	h.t.Helper()
-	got, err := h.store.Claim(context.Background(), "w1", []string{"fold/mini", "fold/big"}, 1, 0)
+	got, err := h.store.Claim(context.Background(), "w1", store.ClaimFilter{Queues: []string{"fold/mini", "fold/big"}, N: 1})
 	if err != nil || len(got) != 1 {
 		h.t.Fatalf("claim: %v, %d tasks", err, len(got))
 	}

@@ -49,9 +49,7 @@ func (s *Server) validate(
 func describe(out *api.Validation, p *prepared) {
 	out.IsComplex, out.Tokens = p.job.Complex, p.job.Tokens()
 	out.Memory = p.model.Memory.Bytes(p.job.Largest(p.model))
-	if p.model.Has(pleat.FeatureComplex) {
-		out.Seconds = p.model.Speed.Seconds(out.Tokens)
-	}
+	out.Seconds = p.job.Seconds(p.model)
 	out.Params = p.job.Params.Effective(p.model)
 	for i := range p.job.Sequences {
 		q := &p.job.Sequences[i]
@@ -60,9 +58,6 @@ func describe(out *api.Validation, p *prepared) {
 			item.Residues = len(q.Text)
 		}
 		out.Chains = append(out.Chains, item)
-		if !p.model.Has(pleat.FeatureComplex) { // each item is folded once, alone
-			out.Seconds += p.model.Speed.Seconds(q.Tokens())
-		}
 	}
 }
 

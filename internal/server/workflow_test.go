@@ -59,7 +59,7 @@ func ask(job, question, rest string) string {
 // claimWorkflow claims the oldest task of a queue as the worker would.
 func (h *fixture) claimWorkflow(queue string) store.ClaimedTask {
 	h.t.Helper()
-	got, err := h.store.Claim(context.Background(), "w1", []string{queue}, 1, 0)
+	got, err := h.store.Claim(context.Background(), "w1", store.ClaimFilter{Queues: []string{queue}, N: 1})
 	if err != nil || len(got) != 1 || got[0].Workflow == nil {
 		h.t.Fatalf("claim %s: %v, %+v", queue, err, got)
 	}

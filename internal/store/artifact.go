@@ -36,7 +36,7 @@ func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
 // lease is no longer held.
 func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
 	return s.write(ctx, "set alignment state", func(t *tx) error {
-		run, _, err := t.renew(l)
+		h, err := t.renew(l)
 		if err != nil {
 			return err
 		}
@@ -45,35 +45,35 @@ func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
 		if err := t.row(`
 			UPDATE run SET msa = $1, changed_at = $2 WHERE id = $3
 			RETURNING COALESCE(job_id, ''), COALESCE(workflow_id, ''), state`,
-			[]any{msa, t.now, run}, &source.Job, &source.Workflow, &state); err != nil {
+			[]any{msa, t.now, h.run}, &source.Job, &source.Workflow, &state); err != nil {
 			return mapNoRows(err, pleat.ErrLost)
 		}
-		return t.setState(source, run, state) // readers see a new version
+		return t.setState(source, h.run, state) // readers see a new version
 	})
 }
 
 // AddArtifact makes one file readable before its run ends. A file of the same name, such as one of an earlier attempt,
-// is replaced. If this attempt does not complete the run, the file goes when another does; see replaceArtifacts.
+// is replaced. If this attempt does not complete the h.run, the file goes when another does; see replaceArtifacts.
 // pleat.ErrLost: the lease is no longer held.
 func (s *Store) AddArtifact(ctx context.Context, l Lease, a pleat.Artifact) error {
 	return s.write(ctx, "add artifact", func(t *tx) error {
-		run, _, err := t.renew(l)
+		h, err := t.renew(l)
 		if err != nil {
 			return err
 		}
 		var source pleat.Source
 		var state pleat.State
 		if err := t.row("SELECT COALESCE(job_id, ''), COALESCE(workflow_id, ''), state FROM run WHERE id = $1",
-			[]any{run}, &source.Job, &source.Workflow, &state); err != nil {
+			[]any{h.run}, &source.Job, &source.Workflow, &state); err != nil {
 			return mapNoRows(err, pleat.ErrLost)
 		}
-		if err := t.setState(source, run, state); err != nil { // readers see a new version
+		if err := t.setState(source, h.run, state); err != nil { // readers see a new version
 			return err
 		}
-		if err := t.insertArtifact(run, l.Attempt, a); err != nil {
+		if err := t.insertArtifact(h.run, l.Attempt, a); err != nil {
 			return err
 		}
-		return t.progress(run, []pleat.Progress{{Kind: pleat.ProgressArtifact, Line: a.Name}})
+		return t.progress(h.run, []pleat.Progress{{Kind: pleat.ProgressArtifact, Line: a.Name}})
 	})
 }
 

@@ -222,7 +222,7 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]Claimed
 	var out []ClaimedDelivery
 	if t.pg == nil {
 		for _, w := range wanted {
-			tasks, err := t.claim(worker, deliveryQueue(w.endpoint.ID), w.n, 0)
+			tasks, err := t.claim(worker, deliveryQueue(w.endpoint.ID), w.n, ClaimFilter{})
 			if err != nil {
 				return nil, err
 			}

@@ -18,11 +18,11 @@ import (
 // read any more, and the worker releases the task, so that the result is computed.
 func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 	return s.write(ctx, "finish run", func(t *tx) error {
-		run, cancel, err := t.renew(l)
+		h, err := t.renew(l)
 		if err != nil {
 			return err
 		}
-		if err := t.progress(run, f.Progress); err != nil {
+		if err := t.progress(h.run, f.Progress); err != nil {
 			return err
 		}
 		e := runEnd{
@@ -35,26 +35,28 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			artifacts: f.Artifacts,
 			attempt:   l.Attempt,
 		}
-		if cancel && e.state != pleat.StateStopped {
+		if h.cancel && e.state != pleat.StateStopped {
 			e.state, e.result, e.artifacts, e.failure = pleat.StateStopped, nil, nil, stoppedByOwner()
 		}
 		if e.state == pleat.StateFailed && e.failure != nil && e.failure.Retry {
-			again, err := t.retry(l, run, e.failure)
+			again, err := t.retry(l, h.run, e.failure)
 			if again || err != nil {
 				return err
 			}
 		}
 		if e.state == pleat.StateCompleted {
 			if e.inputHash, e.requestHash = f.InputHash, f.RequestHash; f.Source != "" {
-				if err := t.lockSource(f.Source, run); err != nil {
+				if err := t.lockSource(f.Source, h.run); err != nil {
 					return err
 				}
+			} else if err := t.measure(l, h.queue); err != nil {
+				return err
 			}
 		}
 		if err := t.endTask(l, e.state, e.failure); err != nil {
 			return err
 		}
-		return t.endRun(run, e)
+		return t.endRun(h.run, e)
 	})
 }
 
@@ -68,15 +70,18 @@ func stoppedByOwner() *pleat.Failure {
 // pleat.ErrLost: the lease is no longer held.
 func (s *Store) FinishSearch(ctx context.Context, l Lease, f SearchCompleted) error {
 	return s.write(ctx, "finish search", func(t *tx) error {
-		run, cancel, err := t.renew(l)
+		h, err := t.renew(l)
 		if err != nil {
 			return err
 		}
-		if err := t.progress(run, f.Progress); err != nil {
+		if err := t.progress(h.run, f.Progress); err != nil {
 			return err
 		}
-		if cancel {
-			return t.stopRun(l, run)
+		if h.cancel {
+			return t.stopRun(l, h.run)
+		}
+		if err := t.measure(l, h.queue); err != nil {
+			return err
 		}
 		if _, err := t.exec(`
 			UPDATE task

@@ -23,7 +23,7 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 	var out []FollowUp
 	err := s.writeAsync(ctx, "claim follow-ups", func(t *tx) error {
 		out = nil
-		tasks, err := t.claim(worker, followUpQueue, n, 0)
+		tasks, err := t.claim(worker, followUpQueue, n, ClaimFilter{})
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 	var w pleat.Workflow
 	err := s.write(ctx, "start follow-up", func(t *tx) error {
 		l := LeaseOf(&f.Task)
-		if _, _, err := t.renew(l); err != nil {
+		if _, err := t.renew(l); err != nil {
 			return err
 		}
 		state, status := pleat.StateFailed, pleat.DeliveryFailed

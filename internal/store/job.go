@@ -165,6 +165,7 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
 		Tenant:   string(ref.owner),
 		Run:      ref.run,
 		Memory:   spec.Memory,
+		Expected: spec.Expected,
 		MaxTries: spec.Tries,
 		Request:  spec.Request,
 	})

@@ -41,6 +41,9 @@ var ofSources = map[string]bool{
 	"audit":        false, // of keys, sessions and settings
 	"worker":       false,
 	"service":      false, // its artifact store and secret keys
+	"class":        false, // of workers, and how fast they are
+	"speed":        false,
+	"leader":       false,
 }
 
 // attached makes a job and a workflow with a row in every table that ofSources names, and returns the keys of their

@@ -29,7 +29,7 @@ func toSearch(t *testing.T, s *store.Store, owner pleat.UserID) (store.Created, 
 
 func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.ClaimedTask {
 	t.Helper()
-	got, err := s.Claim(context.Background(), w, []string{searchQueue}, 1, 0)
+	got, err := s.Claim(context.Background(), w, store.ClaimFilter{Queues: []string{searchQueue}, N: 1})
 	if err != nil || len(got) != 1 {
 		t.Fatalf("claimed %+v, %v", got, err)
 	}

@@ -21,7 +21,8 @@
 //	artifact.go, cached_result.go  files of runs, results that later runs reuse
 //	endpoint.go, delivery.go  endpoints, events and their deliveries
 //	claim_deliveries.go, finish_deliveries.go  attempts at deliveries
-//	library.go, worker.go  library items, workers
+//	library.go  library items
+//	worker.go, class.go, speed.go  workers, their classes, how fast they are
 //	purge.go, expire.go   the deletion of jobs and workflows
 //	service.go            what all processes of a service agree on, the files that rows refer to
 package store
@@ -92,6 +93,8 @@ type Store struct {
 	transactions atomic.Int64
 	endsMu       sync.Mutex
 	ends         map[RunEnd]int64
+	measuredMu   sync.Mutex
+	measured     map[string]int // tasks that ended here, by queue
 
 	sqlite  *writer   // SQLite's one writer
 	notify  *notifier // PostgreSQL's bridge between processes

@@ -34,7 +34,7 @@ func create(t *testing.T, s *store.Store, owner pleat.UserID, name string) store
 
 func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.ClaimedTask {
 	t.Helper()
-	c, err := s.Claim(context.Background(), w, []string{storetest.FoldQueue}, n, 0)
+	c, err := s.Claim(context.Background(), w, store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: n})
 	if err != nil {
 		t.Fatal(err)
 	}

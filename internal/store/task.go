@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"pleat"
@@ -24,23 +25,34 @@ type Lease struct {
 // LeaseOf returns the lease under which a worker holds a claimed task.
 func LeaseOf(t *pleat.Task) Lease { return Lease{t.ID, t.Attempt, t.Worker} }
 
-// Claim leases up to n queued tasks of the queues to a worker, from the first queue as many as there are, then from the
-// next, and in each in fair order. Each task gets the next attempt number. It skips tasks that expect more than memory
-// bytes; 0 skips none. The input of each task is read in the same transaction, and its run moves to RUNNING.
+// ClaimFilter selects the tasks that a worker claims.
+type ClaimFilter struct {
+	Queues []string
+	N      int   // at most
+	Memory int64 // bytes that a task may expect to use; 0: unlimited
+	// Left is how long the tasks may be expected to run, as measured on workers of the class; 0: for ever.
+	Left  time.Duration
+	Class string
+	Owner pleat.UserID // of the tasks; empty: any
+}
+
+// Claim leases queued tasks to a worker: from the first queue as many as there are, then from the next, and in each in
+// fair order. Each task gets the next attempt number. The input of each task is read in the same transaction, and its
+// run moves to RUNNING.
 //
 // Two workers never get the same task: PostgreSQL skips rows that another claim has locked, SQLite has one writer. A
 // claim may be lost in a crash of the machine; the task is then queued again.
 func (s *Store) Claim(
-	ctx context.Context, worker pleat.WorkerID, queues []string, n int, memory int64,
+	ctx context.Context, worker pleat.WorkerID, filter ClaimFilter,
 ) ([]ClaimedTask, error) {
 	var out []ClaimedTask
 	err := s.writeAsync(ctx, "claim", func(t *tx) error {
 		out = nil
-		for _, queue := range queues {
-			if len(out) >= n {
+		for _, queue := range filter.Queues {
+			if len(out) >= filter.N {
 				break
 			}
-			got, err := t.claim(worker, queue, n-len(out), memory)
+			got, err := t.claim(worker, queue, filter.N-len(out), filter)
 			if err != nil {
 				return err
 			}
@@ -60,14 +72,24 @@ func (s *Store) Claim(
 }
 
 // claim leases up to n tasks of one queue, in fair order: by position, then by age.
-func (t *tx) claim(worker pleat.WorkerID, queue string, n int, memory int64) ([]ClaimedTask, error) {
+func (t *tx) claim(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) ([]ClaimedTask, error) {
+	where, args := "", []any{queue, filter.Memory, n}
+	if filter.Owner != "" {
+		args = append(args, string(filter.Owner))
+		where += fmt.Sprintf(" AND tenant = $%d", 2+len(args))
+	}
+	if filter.Left > 0 {
+		args = append(args, filter.Left.Microseconds(), filter.Class)
+		where += fmt.Sprintf(" AND %s <= $%d", expectedSQL(fmt.Sprintf("$%d", 2+len(args))), 1+len(args))
+	}
 	return t.claimWhere(`
 		SELECT id FROM task
-		WHERE state = 'queued' AND queue = $3 AND (CAST($4 AS bigint) = 0 OR memory <= CAST($4 AS bigint))
+		WHERE state = 'queued' AND queue = $3
+			AND (CAST($4 AS bigint) = 0 OR memory <= CAST($4 AS bigint))`+where+`
 		ORDER BY position, id
 		LIMIT $5
 		FOR UPDATE SKIP LOCKED`,
-		worker, queue, memory, n)
+		worker, args...)
 }
 
 // claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It raises the
@@ -80,18 +102,19 @@ func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]Claim
 		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2
 		WHERE id IN (`+ids+`)
 		RETURNING id, kind, queue, account_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
-			attempt, tries, max_tries, memory, cancel, checkpoint, checkpoint_step, created_at, request`,
+			attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request`,
 		append([]any{worker, t.now + leaseMicros}, args...)...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c ClaimedTask
 		k := &c.Task
 		k.State, k.Worker, k.LeaseUntil = pleat.TaskRunning, worker, fromMicros(t.now+leaseMicros)
-		var cancel, created int64
+		var expected, cancel, created int64
 		if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
-			&k.Tries, &k.MaxTries, &k.Memory, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
+			&k.Tries, &k.MaxTries, &k.Memory, &expected, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
 			&k.Request); err != nil {
 			return err
 		}
+		k.Expected = time.Duration(expected) * time.Microsecond
 		k.Cancel, k.Created = cancel == 1, fromMicros(created)
 		out = append(out, c)
 		return nil
@@ -212,17 +235,25 @@ func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) e
 	return err
 }
 
-// renew extends a lease to LeaseDuration from now and locks its task until the transaction ends. It returns the task's
-// run, empty for deliveries and follow-ups, and whether the owner wants it stopped; pleat.ErrLost if the lease is no
-// longer held. Every fenced verb begins with it.
-func (t *tx) renew(l Lease) (run pleat.RunID, cancel bool, err error) {
-	var c int64
-	err = t.row(`
+// heldTask is what the verbs need to know of a task that a worker holds.
+type heldTask struct {
+	run    pleat.RunID // empty for deliveries and follow-ups
+	queue  string
+	cancel bool // its owner wants it stopped
+}
+
+// renew extends a lease to LeaseDuration from now and locks its task until the transaction ends; pleat.ErrLost if the
+// lease is no longer held. Every fenced verb begins with it.
+func (t *tx) renew(l Lease) (heldTask, error) {
+	var h heldTask
+	var cancel int64
+	err := t.row(`
 		UPDATE task SET lease_until = $1
 		WHERE id = $2 AND attempt = $3 AND worker_id = $4 AND state = 'running'
-		RETURNING COALESCE(run_id, ''), cancel`,
-		[]any{t.now + leaseMicros, l.Task, l.Attempt, l.Worker}, &run, &c)
-	return run, c == 1, mapNoRows(err, pleat.ErrLost)
+		RETURNING COALESCE(run_id, ''), queue, cancel`,
+		[]any{t.now + leaseMicros, l.Task, l.Attempt, l.Worker}, &h.run, &h.queue, &cancel)
+	h.cancel = cancel == 1
+	return h, mapNoRows(err, pleat.ErrLost)
 }
 
 // Heartbeat renews a worker's leases and stores the progress of their runs, all in one transaction, and marks the
@@ -236,14 +267,14 @@ func (s *Store) Heartbeat(
 		out = nil
 		for _, b := range beats {
 			reply := pleat.HeartbeatReply{Task: b.Task}
-			_, cancel, err := t.renew(Lease{b.Task, b.Attempt, worker})
+			h, err := t.renew(Lease{b.Task, b.Attempt, worker})
 			switch {
 			case errors.Is(err, pleat.ErrLost):
 				reply.Lost = true
 			case err != nil:
 				return err
 			default:
-				reply.Cancel = cancel
+				reply.Cancel = h.cancel
 				if err := t.progress(b.Run, b.Progress); err != nil {
 					return err
 				}
@@ -331,15 +362,15 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 // it again and again. A task that its owner has cancelled ends STOPPED. pleat.ErrLost: the lease is no longer held.
 func (s *Store) Release(ctx context.Context, l Lease, pause time.Duration, progress []pleat.Progress) error {
 	return s.write(ctx, "release", func(t *tx) error {
-		run, cancel, err := t.renew(l)
+		h, err := t.renew(l)
 		if err != nil {
 			return err
 		}
-		if err := t.progress(run, progress); err != nil {
+		if err := t.progress(h.run, progress); err != nil {
 			return err
 		}
-		if cancel {
-			return t.stopRun(l, run)
+		if h.cancel {
+			return t.stopRun(l, h.run)
 		}
 		return t.requeue(l, "released", pause)
 	})
@@ -381,13 +412,14 @@ func (t *tx) insertTask(k pleat.Task) error {
 	_, err := t.exec(`
 		INSERT INTO task (
 			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
-			memory, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at, request)
+			memory, expected, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at,
+			request)
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,
-			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, 0, '', 0, '', 0, $10, 0, $11
+			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, $11, 0, '', 0, '', 0, $11, 0, $12
 		FROM `+fairOrderSQL("$3", "$5"),
-		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory, t.now,
-		k.Request)
+		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory,
+		k.Expected.Microseconds(), t.now, k.Request)
 	t.notify(QueueTopic(k.Queue))
 	return err
 }
@@ -415,7 +447,7 @@ func fairOrderSQL(queue, tenant string) string {
 // is then garbage. pleat.ErrLost: the lease is no longer held.
 func (s *Store) SaveCheckpoint(ctx context.Context, l Lease, c pleat.Checkpoint) error {
 	return s.write(ctx, "save checkpoint", func(t *tx) error {
-		if _, _, err := t.renew(l); err != nil {
+		if _, err := t.renew(l); err != nil {
 			return err
 		}
 		_, err := t.exec("UPDATE task SET checkpoint = $1, checkpoint_step = $2 WHERE id = $3", c.Key, c.Step, l.Task)

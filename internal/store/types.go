@@ -73,6 +73,7 @@ type RunSpec struct {
 	Params    pleat.Params
 	Queue     string         // of the task's first step
 	Memory    int64          // bytes expected
+	Expected  time.Duration  // of the computation, by the model's manifest; 0: unknown
 	Tries     int            // attempts before a crashing run fails; 0: DefaultTries
 	Kind      pleat.TaskKind // empty: fold
 	Fresh     bool           // the owner does not accept a cached result

@@ -244,7 +244,7 @@ func (v *upgraded) tasks(t *testing.T) {
 	if diff := gocmp.Diff([]string{"queued", "queued too", "running"}, names); diff != "" {
 		t.Error(diff)
 	}
-	md, err := v.s.Claim(ctx, "w", []string{"md/calvados"}, 10, 0)
+	md, err := v.s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"md/calvados"}, N: 10})
 	if err != nil || len(md) != 1 || md[0].Workflow.Name != "queued" {
 		t.Fatalf("%+v %v", md, err)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,6 +20,7 @@ const workersLast = 7 * 24 * 60 * 60 * 1_000_000
 // starts again with its identity need not wait for its leases to expire. It also removes workers that have been away
 // for a week, and those that have stopped and could run the same. A worker calls it once, before it claims.
 func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
+	w.Class = cmp.Or(w.Class, pleat.DefaultClass)
 	return s.write(ctx, "register worker", func(t *tx) error {
 		if err := t.expireLeases("worker_id = $1", w.ID, &Reaped{}); err != nil {
 			return err
@@ -26,14 +28,16 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 		models := encodeJSON(w.Models)
 		if _, err := t.exec(`
 			DELETE FROM worker
-			WHERE id = $1 OR seen_at < $2 OR stopped_at > 0 AND models = $3`,
-			w.ID, t.now-workersLast, models); err != nil {
+			WHERE id = $1 OR seen_at < $2 OR stopped_at > 0 AND models = $3 AND class = $4`,
+			w.ID, t.now-workersLast, models, w.Class); err != nil {
 			return err
 		}
 		_, err := t.exec(`
-			INSERT INTO worker (id, host, queues, models, devices, memory, started_at, seen_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
-			w.ID, w.Host, encodeJSON(w.Queues), models, encodeJSON(w.Devices), w.Memory, t.now)
+			INSERT INTO worker (
+				id, host, queues, models, devices, memory, started_at, seen_at, class, cluster_job, ends_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10)`,
+			w.ID, w.Host, encodeJSON(w.Queues), models, encodeJSON(w.Devices), w.Memory, t.now, w.Class, w.ClusterJob,
+			toMicros(w.Ends))
 		return err
 	})
 }
@@ -47,11 +51,20 @@ func (s *Store) StopWorker(ctx context.Context, id pleat.WorkerID) error {
 	})
 }
 
-// TouchWorker records that a worker is alive. A worker calls it every pleat.HeartbeatInterval, since it sends
-// heartbeats for its tasks only.
-func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) error {
-	return s.writeAsync(ctx, "touch worker", func(t *tx) error {
-		_, err := t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, id)
+// TouchWorker records that a worker is alive, and reports whether it is to drain. A worker calls it every
+// pleat.HeartbeatInterval, since it sends heartbeats for its tasks only.
+func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) (drain bool, err error) {
+	err = s.writeAsync(ctx, "touch worker", func(t *tx) error {
+		err := t.row("UPDATE worker SET seen_at = $1 WHERE id = $2 RETURNING draining_at > 0", []any{t.now, id}, &drain)
+		return mapNoRows(err, nil)
+	})
+	return drain, err
+}
+
+// DrainWorker records that a worker claims nothing more and ends when its tasks have ended.
+func (s *Store) DrainWorker(ctx context.Context, id pleat.WorkerID) error {
+	return s.write(ctx, "drain worker", func(t *tx) error {
+		_, err := t.exec("UPDATE worker SET draining_at = $1 WHERE id = $2 AND draining_at = 0", t.now, id)
 		return err
 	})
 }
@@ -64,7 +77,8 @@ const knownWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS b
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
 	rows, err := s.read(ctx, `
-		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at
+		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at, class, cluster_job, ends_at,
+			draining_at
 		FROM worker
 		WHERE `+knownWorker+`
 		ORDER BY seen_at DESC, id`,
@@ -72,11 +86,13 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var w pleat.Worker
 		var queues, models, devices string
-		var started, seen, stopped int64
-		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen, &stopped); err != nil {
+		var started, seen, stopped, ends, draining int64
+		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen, &stopped, &w.Class,
+			&w.ClusterJob, &ends, &draining); err != nil {
 			return err
 		}
 		w.Started, w.SeenAt, w.Stopped = fromMicros(started), fromMicros(seen), fromMicros(stopped)
+		w.Ends, w.Draining = fromMicros(ends), fromMicros(draining)
 		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(models, &w.Models),
 			decodeJSON(devices, &w.Devices))
 		out = append(out, w)
@@ -133,18 +149,29 @@ func (s *Store) working(workers []pleat.Worker, queue string) Working {
 	return out
 }
 
-// Models lists what the workers can run, by kind and name, with how many live workers can. It decides which models a
-// job may ask for, so those of workers that are away are among them. If two workers describe a model differently, the
-// one seen last counts, but for Room: there the largest counts, since a job runs where it fits, and 0, unknown, counts
-// as larger than any.
+// Models lists what the workers and the classes can run, by kind and name, with how many live workers can. It decides
+// which models a job may ask for, so those of workers that are away are among them. If two workers describe a model
+// differently, the one seen last counts, and a worker counts before a class; but of Room the largest counts, since a job
+// runs where it fits, and 0, unknown, counts as larger than any.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
+	classes, err := s.classes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lists [][]pleat.Model
+	for i := range workers {
+		lists = append(lists, workers[i].Models)
+	}
+	for i := range classes {
+		lists = append(lists, classes[i].Models)
+	}
 	out := []pleat.Model{}
-	for _, w := range workers {
-		for _, m := range w.Models {
+	for _, list := range lists {
+		for _, m := range list {
 			i := slices.IndexFunc(out, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind })
 			switch {
 			case i < 0:

@@ -72,7 +72,7 @@ func TestWorkersThatAreAway(t *testing.T) {
 		if err != nil || states[pleat.WorkerStopped] != 1 || states[pleat.WorkerSilent] != 1 {
 			t.Errorf("%v, %v", states, err)
 		}
-		if err := s.TouchWorker(t.Context(), "b"); err != nil {
+		if _, err := s.TouchWorker(t.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
 		if n := working(t, s, "shared").Live; n != 1 {

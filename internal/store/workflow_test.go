@@ -48,7 +48,7 @@ func TestFlowLife(t *testing.T) {
 		if _, err := s.ExecuteWorkflow(ctx, u, w.ID, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed twice: %v", err)
 		}
-		got, err := s.Claim(ctx, "w", []string{"qna/analyst"}, 1, 0)
+		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
 		if err != nil || len(got) != 1 || got[0].Workflow == nil ||
 			string(got[0].Workflow.Input) != `{"question":"how?"}` {
 			t.Fatalf("%+v %v", got, err)

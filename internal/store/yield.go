@@ -103,15 +103,15 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 	err := s.write(ctx, "yield", func(t *tx) error {
 		queue = ""
 		l := LeaseOf(k)
-		run, cancel, err := t.renew(l)
+		h, err := t.renew(l)
 		if err != nil {
 			return err
 		}
-		if err := t.progress(run, progress); err != nil {
+		if err := t.progress(h.run, progress); err != nil {
 			return err
 		}
-		if cancel {
-			return t.stopRun(l, run)
+		if h.cancel {
+			return t.stopRun(l, h.run)
 		}
 		first, err := firstWaiter(k, slots, t.row)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pleat/internal/store"
 )
 
-// JobRun returns what a run of a validated job needs: model, seed, queue and memory in bytes. If the job names no seed,
+// JobRun returns what a run of a validated job needs: model, seed, queue, and the memory and time that it expects. If the job names no seed,
 // a random one is chosen and recorded with the run; a remote model that takes no seed gets none.
 func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
 	seed, given := j.Params.Seed()
@@ -25,6 +25,7 @@ func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
 		Params:    j.Params,
 		Queue:     j.FirstQueue(m),
 		Memory:    m.Memory.Bytes(j.Largest(m)),
+		Expected:  pleat.Seconds(j.Seconds(m)),
 	}
 }
 
@@ -62,6 +63,7 @@ func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pl
 		Seed:      t.Seed,
 		Queue:     t.Queue,
 		Memory:    t.Memory,
+		Expected:  t.Expected,
 		Kind:      p.Kind,
 		Params:    pleat.Params{Model: t.Model.Name},
 	}, nil

@@ -194,7 +194,7 @@ func (p *Pool) register(ctx context.Context) bool {
 // reportAlive records every pleat.HeartbeatInterval that the worker is alive.
 func (p *Pool) reportAlive(ctx context.Context) {
 	for queue.Sleep(ctx, pleat.HeartbeatInterval) {
-		if err := p.store.TouchWorker(ctx, p.cfg.ID); err != nil && ctx.Err() == nil {
+		if _, err := p.store.TouchWorker(ctx, p.cfg.ID); err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("worker cannot report that it is alive", "error", err)
 		}
 	}

@@ -95,7 +95,7 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		if memory != 0 && g.Pool == nil {
 			free = 1 // the next one has less memory
 		}
-		got, err := p.store.Claim(ctx, p.cfg.ID, queues, free, memory)
+		got, err := p.store.Claim(ctx, p.cfg.ID, store.ClaimFilter{Queues: queues, N: free, Memory: memory})
 		for _, c := range got {
 			out = append(out, p.startAttempt(run, c, g))
 		}

@@ -54,7 +54,7 @@ func CreateJob(t testing.TB, s *store.Store, n store.NewJob) store.Created {
 // Claim claims the next task of a queue, as a worker does. There must be one.
 func Claim(t testing.TB, s *store.Store, w pleat.WorkerID, queue string) store.ClaimedTask {
 	t.Helper()
-	got, err := s.Claim(context.Background(), w, []string{queue}, 1, 0)
+	got, err := s.Claim(context.Background(), w, store.ClaimFilter{Queues: []string{queue}, N: 1})
 	if err != nil || len(got) != 1 {
 		t.Fatalf("claimed %d tasks of %s: %v", len(got), queue, err)
 	}

@@ -1,0 +1,114 @@
+package pleat
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// DefaultClass is the class of workers that name none, and of a service without classes.
+const DefaultClass = "default"
+
+// Class is a kind of worker: what its workers run, on what machines, and how many of them there may be. The operator
+// configures classes, so that jobs are accepted for their models while none of their workers runs.
+type Class struct {
+	Name       string     `json:"name"`
+	Engines    []string   `json:"engines"` // whose models its workers run
+	Models     []Model    `json:"models"`  // of the engines; Room is what a worker of the class has
+	Alignments Alignments `json:"alignments"`
+
+	// What one worker has, in bytes and cores; 0: unknown. Walltime is how long it may live; 0: for ever.
+	DeviceMemory int64         `json:"device_memory"`
+	Memory       int64         `json:"memory"`
+	Cores        int           `json:"cores"`
+	Walltime     time.Duration `json:"walltime"`
+	// IdleExit is how long a worker waits for a task before it ends; 0: for ever.
+	IdleExit  time.Duration `json:"idle_exit"`
+	Isolation Isolation     `json:"isolation"`
+
+	// How many workers the fleet keeps. It starts as many as are expected to begin every queued task within TargetWait.
+	MinWorkers int           `json:"min_workers"`
+	MaxWorkers int           `json:"max_workers"` // 0: the fleet starts none
+	TargetWait time.Duration `json:"target_wait"`
+
+	// Driver starts the workers: slurm or local; empty: somebody else does, such as KEDA. Options are the driver's.
+	Driver  string            `json:"driver"`
+	Options map[string]string `json:"options"`
+}
+
+// Alignments says whether the workers of a class make MSA searches.
+type Alignments string
+
+// What the workers of a class do with MSA searches.
+const (
+	AlignmentsAlso  Alignments = "also"  // they search and fold
+	AlignmentsNever Alignments = "never" // they fold only; another class searches
+	AlignmentsOnly  Alignments = "only"  // they search only, for folds of another class
+)
+
+// Isolation says whose tasks one worker runs.
+type Isolation string
+
+// The isolations of a class.
+const (
+	IsolationShared Isolation = "shared" // those of all users
+	IsolationUser   Isolation = "user"   // those of one user alone, from its first task to its end
+)
+
+// Queues lists the queues that the workers of a class serve.
+func (c *Class) Queues() []string {
+	var out []string
+	for i := range c.Models {
+		m := &c.Models[i]
+		searched := m.Kind == TaskFold && m.Has(FeatureMSA)
+		if c.Alignments != AlignmentsOnly {
+			out = append(out, Queue(m.Kind, m.Name))
+		}
+		if searched && c.Alignments != AlignmentsNever {
+			out = append(out, SearchQueue(m.Name))
+		}
+	}
+	return out
+}
+
+// Serves reports whether the workers of a class serve a queue.
+func (c *Class) Serves(queue string) bool { return slices.Contains(c.Queues(), queue) }
+
+// Fits reports whether a worker of the class has the memory, in bytes, and lives long enough for a task that its queue
+// holds. What is unknown, 0, fits.
+func (c *Class) Fits(queue string, memory int64, expected time.Duration) bool {
+	i := slices.IndexFunc(c.Models, func(m Model) bool { return Queue(m.Kind, m.Name) == queue })
+	if i >= 0 && c.Models[i].Room > 0 && memory > c.Models[i].Room {
+		return false
+	}
+	return c.Walltime == 0 || expected <= c.Walltime
+}
+
+// Load is the work that the workers of a class have, in expected time.
+type Load struct {
+	Queued  time.Duration   // of the tasks that wait
+	Running []time.Duration // what is left of the tasks of each worker that runs any
+}
+
+// Wanted is how many workers a class needs for a load: those that are busy, and as many more as are needed to begin
+// every queued task within TargetWait. What busy workers can do within that time counts, so that many short tasks go to
+// a worker that has their model loaded before a second one is asked for.
+func (c *Class) Wanted(l Load) int {
+	spare := time.Duration(0)
+	for _, left := range l.Running {
+		spare += max(0, c.TargetWait-left)
+	}
+	more := math.Ceil(float64(max(0, l.Queued-spare)) / float64(max(c.TargetWait, time.Second)))
+	return max(c.MinWorkers, min(len(l.Running)+int(min(more, 1e6)), c.MaxWorkers))
+}
+
+// FleetReport is what the fleet knows of a class's workers on their cluster.
+type FleetReport struct {
+	At            time.Time `json:"at"`
+	Running       int       `json:"running"` // cluster jobs that have started
+	Pending       int       `json:"pending"` // cluster jobs that wait for the cluster
+	Reason        string    `json:"reason"`  // why they wait, or why none is submitted: one sentence; empty: nothing waits
+	Permanent     bool      `json:"permanent"`
+	Since         time.Time `json:"since"`          // of the reason
+	ExpectedStart time.Time `json:"expected_start"` // of the first that waits, as the cluster expects it; zero: unknown
+}

@@ -1,0 +1,356 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"pleat"
+)
+
+// SetClasses replaces the classes of workers with those of the operator's file. The class pleat.DefaultClass stays as
+// it is unless it is among them.
+func (s *Store) SetClasses(ctx context.Context, classes []pleat.Class) error {
+	return s.write(ctx, "set classes", func(t *tx) error {
+		names := []any{pleat.DefaultClass}
+		for i := range classes {
+			if err := t.setClass(i, &classes[i]); err != nil {
+				return err
+			}
+			names = append(names, classes[i].Name)
+		}
+		_, err := t.exec("DELETE FROM class WHERE name NOT IN ("+params(1, len(names))+")", names...)
+		return err
+	})
+}
+
+// SetDefaultClass stores the class pleat.DefaultClass of a service whose operator has not configured it. It is the last
+// that is asked to run a task.
+func (s *Store) SetDefaultClass(ctx context.Context, c pleat.Class) error {
+	const last = 1 << 30
+	return s.write(ctx, "set default class", func(t *tx) error { return t.setClass(last, &c) })
+}
+
+func (t *tx) setClass(position int, c *pleat.Class) error {
+	_, err := t.exec(`
+		INSERT INTO class (name, position, spec) VALUES ($1, $2, $3)
+		ON CONFLICT (name) DO UPDATE SET position = excluded.position, spec = excluded.spec`,
+		c.Name, position, encodeJSON(c))
+	return err
+}
+
+// Classes lists the classes, in the order in which they are asked to run a task. The models of pleat.DefaultClass
+// include those that its workers have registered.
+func (s *Store) Classes(ctx context.Context) ([]pleat.Class, error) {
+	known, err := s.classes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workers, err := s.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []pleat.Class
+	for _, c := range withWorkers(known, workers) {
+		out = append(out, c.Class)
+	}
+	return out, nil
+}
+
+// knownClass is a class with what the fleet reports of it.
+type knownClass struct {
+	pleat.Class
+	fleet pleat.FleetReport
+}
+
+// classes reads the classes as they are stored, by position.
+func (s *Store) classes(ctx context.Context) ([]knownClass, error) {
+	var out []knownClass
+	rows, err := s.read(ctx, "SELECT spec, fleet FROM class ORDER BY position, name")
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var c knownClass
+		var spec, fleet string
+		if err := scan(&spec, &fleet); err != nil {
+			return err
+		}
+		err := decodeJSON(spec, &c.Class)
+		if fleet != "" {
+			err = errors.Join(err, decodeJSON(fleet, &c.fleet))
+		}
+		out = append(out, c)
+		return err
+	})
+	return out, unavailable("list classes", err)
+}
+
+// withWorkers adds to the default class the models of its workers that it does not have, and the class itself where it
+// is missing.
+func withWorkers(classes []knownClass, workers []pleat.Worker) []knownClass {
+	i := slices.IndexFunc(classes, func(c knownClass) bool { return c.Name == pleat.DefaultClass })
+	if i < 0 {
+		i = len(classes)
+		classes = append(classes, knownClass{Class: pleat.Class{
+			Name:       pleat.DefaultClass,
+			Alignments: pleat.AlignmentsAlso,
+			Isolation:  pleat.IsolationShared,
+		}})
+	}
+	c := &classes[i]
+	for j := range workers {
+		if workers[j].Class != c.Name {
+			continue
+		}
+		for _, m := range workers[j].Models {
+			if !slices.ContainsFunc(c.Models, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind }) {
+				c.Models = append(c.Models, m)
+			}
+		}
+	}
+	return classes
+}
+
+// ClassOf returns the class that is asked to run a task of a queue: the first that serves the queue and whose workers
+// the task fits, else the first that serves it; false if none does.
+func ClassOf(classes []pleat.Class, queue string, memory int64, expected time.Duration) (*pleat.Class, bool) {
+	var served *pleat.Class
+	for i := range classes {
+		c := &classes[i]
+		if !c.Serves(queue) {
+			continue
+		}
+		if c.Fits(queue, memory, expected) {
+			return c, true
+		}
+		if served == nil {
+			served = c
+		}
+	}
+	return served, served != nil
+}
+
+// Demand is the work that waits for the workers of a class, and the workers that it has.
+type Demand struct {
+	Class   pleat.Class
+	Wanted  int           // workers; see pleat.Class.Wanted
+	Queued  int           // tasks that wait; at most maxDemand of a queue are counted
+	Oldest  time.Time     // when the first of them was created; zero: none waits
+	Backlog time.Duration // in which one worker is expected to run them
+	Busy    int           // workers that run a task
+	Workers []pleat.Worker
+	Fleet   pleat.FleetReport
+}
+
+// Live is how many workers of the class claim or run tasks.
+func (d *Demand) Live(now time.Time) int {
+	n := 0
+	for i := range d.Workers {
+		if state := d.Workers[i].State(now); state == pleat.WorkerLive || state == pleat.WorkerDraining {
+			n++
+		}
+	}
+	return n
+}
+
+const (
+	// maxDemand bounds how many tasks of a queue are counted: more do not change how many workers are wanted.
+	maxDemand = 10_000
+	// unknownExpected is how long a task is taken to run of which neither the manifest nor a measurement says it.
+	unknownExpected = time.Minute
+)
+
+// Demand returns the demand for each class, in the order of Classes.
+func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
+	known, err := s.classes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workers, err := s.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known = withWorkers(known, workers)
+	out := make([]Demand, len(known))
+	classes := make([]pleat.Class, len(known))
+	index := map[string]int{}
+	for i, c := range known {
+		out[i].Class, out[i].Fleet, classes[i] = c.Class, c.fleet, c.Class
+		index[c.Name] = i
+	}
+	for _, w := range workers {
+		if i, ok := index[w.Class]; ok {
+			out[i].Workers = append(out[i].Workers, w)
+		}
+	}
+	waiting, err := s.queuedTasks(ctx, classes)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range waiting {
+		c, ok := ClassOf(classes, q.queue, q.memory, q.expected)
+		if !ok {
+			continue
+		}
+		d := &out[index[c.Name]]
+		d.Queued += q.n
+		d.Backlog += time.Duration(q.n) * q.expected
+		if d.Oldest.IsZero() || q.oldest.Before(d.Oldest) {
+			d.Oldest = q.oldest
+		}
+	}
+	left, err := s.runningTasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		d := &out[i]
+		running := left[d.Class.Name]
+		d.Busy = len(running)
+		d.Wanted = d.Class.Wanted(pleat.Load{Queued: d.Backlog, Running: running})
+	}
+	return out, nil
+}
+
+// queuedTask stands for the tasks of a queue that expect the same.
+type queuedTask struct {
+	queue    string
+	memory   int64
+	expected time.Duration
+	n        int
+	oldest   time.Time
+}
+
+// queuedTasks counts the tasks that wait in the queues of the classes.
+func (s *Store) queuedTasks(ctx context.Context, classes []pleat.Class) ([]queuedTask, error) {
+	var queues []string
+	for i := range classes {
+		for _, q := range classes[i].Queues() {
+			if !slices.Contains(queues, q) {
+				queues = append(queues, q)
+			}
+		}
+	}
+	speeds, err := s.speeds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []queuedTask
+	for _, q := range queues {
+		rows, err := s.read(ctx, `
+			SELECT memory, expected, count(*), min(created_at)
+			FROM (
+				SELECT memory, expected, created_at FROM task WHERE state = 'queued' AND queue = $1 LIMIT $2
+			) AS waiting
+			GROUP BY memory, expected`,
+			q, maxDemand)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			w := queuedTask{queue: q}
+			var expected, oldest int64
+			if err := scan(&w.memory, &expected, &w.n, &oldest); err != nil {
+				return err
+			}
+			w.oldest = fromMicros(oldest)
+			w.expected = speeds.expected(classes, q, w.memory, time.Duration(expected)*time.Microsecond)
+			out = append(out, w)
+			return nil
+		})
+		if err != nil {
+			return nil, unavailable("count queued tasks", err)
+		}
+	}
+	return out, nil
+}
+
+// runningTasks returns, by class, what is left of the tasks of each worker that runs any. A worker's slots run side by
+// side, so its longest task counts.
+func (s *Store) runningTasks(ctx context.Context) (map[string][]time.Duration, error) {
+	speeds, err := s.speeds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	type holder struct{ class, worker string }
+	longest := map[holder]time.Duration{}
+	rows, err := s.read(ctx, `
+		SELECT k.worker_id, w.class, k.queue, k.expected, a.started_at
+		FROM task k
+		JOIN worker w ON w.id = k.worker_id
+		JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt
+		WHERE k.state = 'running'`)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var h holder
+		var queue string
+		var expected, started int64
+		if err := scan(&h.worker, &h.class, &queue, &expected, &started); err != nil {
+			return err
+		}
+		left := speeds.of(queue, h.class).corrected(queue, time.Duration(expected)*time.Microsecond) -
+			time.Duration(now-started)*time.Microsecond
+		longest[h] = max(longest[h], left, 0)
+		return nil
+	})
+	if err != nil {
+		return nil, unavailable("count running tasks", err)
+	}
+	out := map[string][]time.Duration{}
+	for h, left := range longest {
+		out[h.class] = append(out[h.class], left)
+	}
+	return out, nil
+}
+
+// ReportFleet stores what the fleet knows of a class's workers on their cluster.
+func (s *Store) ReportFleet(ctx context.Context, class string, r pleat.FleetReport) error {
+	return s.write(ctx, "report fleet", func(t *tx) error {
+		_, err := t.exec("UPDATE class SET fleet = $1 WHERE name = $2", encodeJSON(r), class)
+		return err
+	})
+}
+
+// Lead makes a process the leader of a role, or keeps it the leader, for a time from now. It returns false while
+// another process leads. A process that does not call it again in time is no leader any more.
+func (s *Store) Lead(ctx context.Context, role, holder string, d time.Duration) (bool, error) {
+	var leads bool
+	err := s.write(ctx, "lead", func(t *tx) error {
+		n, err := t.exec(`
+			INSERT INTO leader (role, holder, until) VALUES ($1, $2, $3)
+			ON CONFLICT (role) DO UPDATE SET holder = excluded.holder, until = excluded.until
+			WHERE leader.holder = excluded.holder OR leader.until < $4`,
+			role, holder, t.now+d.Microseconds(), t.now)
+		leads = n > 0
+		return err
+	})
+	return leads && err == nil, err
+}
+
+// Resign ends the leadership of a process at once, so that another need not wait for it to expire.
+func (s *Store) Resign(ctx context.Context, role, holder string) error {
+	return s.write(ctx, "resign", func(t *tx) error {
+		_, err := t.exec("DELETE FROM leader WHERE role = $1 AND holder = $2", role, holder)
+		return err
+	})
+}
+
+// DrainClass asks the workers of a class that have not stopped to finish what they run, to claim nothing more and to
+// end. It returns how many it has asked; ErrClassNotFound if there is no such class.
+func (s *Store) DrainClass(ctx context.Context, class string) (int, error) {
+	var n int64
+	err := s.write(ctx, "drain class", func(t *tx) error {
+		var name string
+		err := t.row("SELECT name FROM class WHERE name = $1", []any{class}, &name)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrClassNotFound
+		}
+		if err != nil {
+			return err
+		}
+		n, err = t.exec("UPDATE worker SET draining_at = $1 WHERE class = $2 AND stopped_at = 0 AND draining_at = 0",
+			t.now, class)
+		return err
+	})
+	return int(n), err
+}
+
+// ErrClassNotFound: no class has the name.
+var ErrClassNotFound = pleat.Errorf(pleat.CodeNotFound, "there is no class of workers with this name")

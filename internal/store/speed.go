@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"pleat"
+)
+
+// speed compares the tasks of a queue, on the workers of a class, with what the model's manifest expects.
+type speed struct {
+	factor  float64       // measured time in expected times
+	typical time.Duration // of a task; 0: none was measured
+}
+
+// corrected is how long a task is expected to take that the manifest expects to take raw; 0: unknown. A search has no
+// expected time of its own.
+func (v speed) corrected(queue string, raw time.Duration) time.Duration {
+	switch {
+	case raw > 0 && !strings.HasPrefix(queue, pleat.SearchQueue("")):
+		return time.Duration(v.factor * float64(raw))
+	case v.typical > 0:
+		return v.typical
+	}
+	return unknownExpected
+}
+
+// expectedSQL is corrected for the rows of task, with the class as a parameter; 0: unknown.
+func expectedSQL(class string) string {
+	of := func(column string) string {
+		return "(SELECT v." + column + " FROM speed v WHERE v.queue = task.queue AND v.class = " + class + ")"
+	}
+	return "CASE WHEN expected > 0 AND queue NOT LIKE '" + pleat.SearchQueue("") + "%' " +
+		"THEN expected * COALESCE(" + of("factor") + ", 1) ELSE COALESCE(" + of("typical") + ", 0) END"
+}
+
+// speeds are the measured speeds by queue and class.
+type speeds map[[2]string]speed
+
+// of returns the speed of a queue on a class: the class's own, or the manifest's where nothing was measured.
+func (m speeds) of(queue, class string) speed {
+	if v, ok := m[[2]string{queue, class}]; ok {
+		return v
+	}
+	return speed{factor: 1}
+}
+
+// expected is how long a task that waits is expected to take on the class that is asked to run it.
+func (m speeds) expected(classes []pleat.Class, queue string, memory int64, raw time.Duration) time.Duration {
+	if c, ok := ClassOf(classes, queue, memory, raw); ok {
+		return m.of(queue, c.Name).corrected(queue, raw)
+	}
+	return speed{factor: 1}.corrected(queue, raw)
+}
+
+// speeds reads what was measured.
+func (s *Store) speeds(ctx context.Context) (speeds, error) {
+	out := speeds{}
+	rows, err := s.read(ctx, "SELECT queue, class, factor, typical FROM speed")
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var key [2]string
+		var v speed
+		var typical int64
+		if err := scan(&key[0], &key[1], &v.factor, &typical); err != nil {
+			return err
+		}
+		v.typical = time.Duration(typical) * time.Microsecond
+		out[key] = v
+		return nil
+	})
+	return out, unavailable("read speeds", err)
+}
+
+const (
+	// measureAll is how many tasks of a queue a process measures before it measures only every measureEvery-th.
+	measureAll   = 20
+	measureEvery = 10
+)
+
+// sampled reports whether the end of a task of a queue is to be measured: that of each would cost every run two more
+// statements.
+func (s *Store) sampled(queue string) bool {
+	s.measuredMu.Lock()
+	defer s.measuredMu.Unlock()
+	if s.measured == nil {
+		s.measured = map[string]int{}
+	}
+	s.measured[queue]++
+	n := s.measured[queue]
+	return n <= measureAll || n%measureEvery == 0
+}
+
+// measure records how long an attempt took that has computed a task, or its search, in an average that gives recent
+// attempts a tenth of the weight. It must be called before the task leaves its worker. A simulation that was continued
+// from a checkpoint says nothing of its whole. Where another transaction records a measurement at this moment, this one
+// is dropped instead of waiting.
+func (t *tx) measure(l Lease, queue string) error {
+	if !t.s.sampled(queue) {
+		return nil
+	}
+	var class string
+	var kind pleat.TaskKind
+	var expected, started int64
+	err := t.row(`
+		SELECT k.kind, k.expected, a.started_at, w.class
+		FROM task k
+		JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt
+		JOIN worker w ON w.id = k.worker_id
+		WHERE k.id = $1`,
+		[]any{l.Task}, &kind, &expected, &started, &class)
+	if err != nil || kind == pleat.TaskMD && l.Attempt > 1 {
+		return mapNoRows(err, nil) // a worker that has not registered says nothing of a class
+	}
+	took := max(t.now-started, 1)
+	factor := 1.0
+	if expected > 0 {
+		factor = float64(took) / float64(expected)
+	}
+	const weight = "(CASE WHEN runs < 9 THEN 1.0 / (runs + 1) ELSE 0.1 END)"
+	n, err := t.exec(`
+		UPDATE speed
+		SET factor = factor + (CAST($3 AS double precision) - factor) * `+weight+`,
+			typical = typical + CAST((CAST($4 AS bigint) - typical) * `+weight+` AS bigint),
+			runs = runs + 1
+		WHERE (queue, class) IN (
+			SELECT queue, class FROM speed WHERE queue = $1 AND class = $2 FOR UPDATE SKIP LOCKED)`,
+		queue, class, factor, took)
+	if err != nil || n > 0 {
+		return err
+	}
+	_, err = t.exec(`
+		INSERT INTO speed (queue, class, factor, typical, runs) VALUES ($1, $2, $3, $4, 1)
+		ON CONFLICT (queue, class) DO NOTHING`,
+		queue, class, factor, took)
+	return err
+}
