@@ -28,12 +28,12 @@ type Class struct {
 
 	// How many workers the fleet keeps. It starts as many as are expected to begin every queued task within TargetWait.
 	MinWorkers int           `json:"min_workers"`
-	MaxWorkers int           `json:"max_workers"` // 0: the fleet starts none
+	MaxWorkers int           `json:"max_workers"` // 0: no limit
 	TargetWait time.Duration `json:"target_wait"`
 
 	// Driver starts the workers: slurm or local; empty: somebody else does, such as KEDA. Options are the driver's.
-	Driver  string            `json:"driver"`
-	Options map[string]string `json:"options"`
+	Driver  string            `json:"driver,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
 }
 
 // Alignments says whether the workers of a class make MSA searches.
@@ -99,8 +99,15 @@ func (c *Class) Wanted(l Load) int {
 		spare += max(0, c.TargetWait-left)
 	}
 	more := math.Ceil(float64(max(0, l.Queued-spare)) / float64(max(c.TargetWait, time.Second)))
-	return max(c.MinWorkers, min(len(l.Running)+int(min(more, 1e6)), c.MaxWorkers))
+	wanted := len(l.Running) + int(min(more, 1e6))
+	if c.MaxWorkers > 0 {
+		wanted = min(wanted, c.MaxWorkers)
+	}
+	return max(c.MinWorkers, wanted)
 }
+
+// DefaultTargetWait is the TargetWait of a class that does not say it.
+const DefaultTargetWait = 10 * time.Minute
 
 // FleetReport is what the fleet knows of a class's workers on their cluster.
 type FleetReport struct {

@@ -93,6 +93,7 @@ func withWorkers(classes []knownClass, workers []pleat.Worker) []knownClass {
 		i = len(classes)
 		classes = append(classes, knownClass{Class: pleat.Class{
 			Name:       pleat.DefaultClass,
+			TargetWait: pleat.DefaultTargetWait,
 			Alignments: pleat.AlignmentsAlso,
 			Isolation:  pleat.IsolationShared,
 		}})

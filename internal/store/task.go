@@ -488,6 +488,9 @@ type WaitingTask struct {
 	Until  time.Time // when it is queued again after an attempt that failed; zero: it is queued
 	Before int       // tasks of the same queue that will be claimed before it, at most 1000
 	Own    int       // those of them that belong to the same user
+	// What the task expects: bytes, and the time by its model's manifest.
+	Memory   int64
+	Expected time.Duration
 }
 
 // WaitingTask reads the task of a run that waits; nil if it does not wait. The tasks before it do not include those
@@ -503,17 +506,18 @@ func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask,
 			) AS ahead)`
 	}
 	var w WaitingTask
-	var since, until int64
+	var since, until, expected int64
 	err := s.readRow(ctx, `
-		SELECT t.queue, COALESCE((SELECT max(a.ended_at) FROM attempt a WHERE a.task_id = t.id), t.created_at),
+		SELECT t.queue, t.memory, t.expected,
+			COALESCE((SELECT max(a.ended_at) FROM attempt a WHERE a.task_id = t.id), t.created_at),
 			CASE WHEN t.state = 'waiting' THEN t.run_at ELSE 0 END,
 			`+before("")+`, `+before(" AND o.tenant = t.tenant")+`
 		FROM task t
 		WHERE t.run_id = $1 AND t.state IN ('queued', 'waiting')`,
-		[]any{run}, &w.Queue, &since, &until, &w.Before, &w.Own)
+		[]any{run}, &w.Queue, &w.Memory, &expected, &since, &until, &w.Before, &w.Own)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	w.Since, w.Until = fromMicros(since), fromMicros(until)
+	w.Since, w.Until, w.Expected = fromMicros(since), fromMicros(until), time.Duration(expected)*time.Microsecond
 	return &w, unavailable("read queue", err)
 }

@@ -152,7 +152,8 @@ func (s *Store) working(workers []pleat.Worker, queue string) Working {
 // Models lists what the workers and the classes can run, by kind and name, with how many live workers can. It decides
 // which models a job may ask for, so those of workers that are away are among them. If two workers describe a model
 // differently, the one seen last counts, and a worker counts before a class; but of Room the largest counts, since a job
-// runs where it fits, and 0, unknown, counts as larger than any.
+// runs where it fits, and 0, unknown, counts as larger than any. A class
+// that does not say its room changes nothing of what workers register.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -170,12 +171,13 @@ func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 		lists = append(lists, classes[i].Models)
 	}
 	out := []pleat.Model{}
-	for _, list := range lists {
+	for n, list := range lists {
 		for _, m := range list {
 			i := slices.IndexFunc(out, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind })
 			switch {
 			case i < 0:
 				out = append(out, m)
+			case m.Room == 0 && n >= len(workers): // of a class that does not say
 			case m.Room == 0 || out[i].Room != 0 && m.Room > out[i].Room:
 				out[i].Room = m.Room
 			}
