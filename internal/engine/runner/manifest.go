@@ -354,6 +354,19 @@ func (c *ManifestModel) params() ([]pleat.ParamSpec, error) {
 	return out, nil
 }
 
+// ModelsOn returns the manifest's models as they run on a machine with the memory of an accelerator and of its own, both
+// in bytes. 0: the machine has no accelerator, or its own memory is unknown. It returns none if the engine needs an
+// accelerator and there is none.
+func (m *Manifest) ModelsOn(device, memory int64) []pleat.Model {
+	switch {
+	case m.Device == "cuda" && device == 0:
+		return nil
+	case m.Device == "cpu" || device == 0:
+		return m.models("cpu", memory)
+	}
+	return m.models("cuda", device)
+}
+
 // models returns the manifest's models as they run on a kind of device. Memory is the most in bytes that a job may
 // use on it; 0: not known.
 func (m *Manifest) models(device string, memory int64) []pleat.Model {
