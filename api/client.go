@@ -163,6 +163,11 @@ func (c *Client) Models(ctx context.Context) (List[Model], error) {
 	return do[List[Model]](ctx, c, get("/v1/models", nil))
 }
 
+// Classes lists the classes of workers, with how many workers each has and needs.
+func (c *Client) Classes(ctx context.Context) (List[Class], error) {
+	return do[List[Class]](ctx, c, get("/v1/classes", nil))
+}
+
 // Usage returns today's use of the quotas.
 func (c *Client) Usage(ctx context.Context) (Usage, error) {
 	return do[Usage](ctx, c, get("/v1/usage", nil))

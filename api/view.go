@@ -92,7 +92,7 @@ type RunProgress struct {
 
 // Waiting says why a run waits.
 type Waiting struct {
-	Class         *string `json:"class" doc:"The class of workers that it waits for; null: this service has no classes."`
+	Class         *string `json:"class" doc:"The class of workers that it waits for; null: none runs its model."`
 	Reason        string  `json:"reason" example:"3 runs are before it in the queue of mini"`
 	Since         Time    `json:"since" doc:"When it was created, or its last attempt ended."`
 	ExpectedStart *Time   `json:"expected_start" doc:"When it is tried again after an attempt that failed; null: not known."`
@@ -193,6 +193,21 @@ type Change struct {
 	Done     int    `json:"done"`
 	Total    int    `json:"total"`
 	Version  int64  `json:"version" doc:"Rises with every change that readers can see."`
+}
+
+// Class is a kind of worker: what its workers run and how many there are.
+type Class struct {
+	Name    string       `json:"name" example:"gpu"`
+	Models  []string     `json:"models" doc:"Names of the models that its workers run."`
+	Workers ClassWorkers `json:"workers"`
+}
+
+// ClassWorkers counts the workers of a class.
+type ClassWorkers struct {
+	Running int  `json:"running" doc:"Workers that claim or run jobs now."`
+	Wanted  int  `json:"wanted" doc:"Workers that the jobs in the queue and the running jobs need, from min to max."`
+	Min     int  `json:"min"`
+	Max     *int `json:"max" doc:"null: no limit is configured."`
 }
 
 // Model describes a model: its inputs, limits, parameters and expected cost.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"pleat"
@@ -37,6 +38,41 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 		out.Data = append(out.Data, wire.Model(&list[i]))
 	}
 	return out, err
+}
+
+// listClasses is GET /v1/classes, for any user: the classes of workers in the order in which they are asked to run a
+// job, with how many workers each has and needs.
+func (s *Server) listClasses(ctx context.Context, _ *call) (api.List[api.Class], error) {
+	out := api.List[api.Class]{Data: []api.Class{}}
+	list, err := s.demand.get(ctx, s.store)
+	now := s.store.Now()
+	for i := range list {
+		out.Data = append(out.Data, wire.Class(&list[i], now))
+	}
+	return out, err
+}
+
+// demandCache holds the demand for the classes: it counts the tasks that wait, and any user may ask for it.
+type demandCache struct {
+	mu   sync.Mutex
+	at   time.Time // when list was read
+	list []store.Demand
+}
+
+// demandMaxAge is the age up to which a demand may be used.
+const demandMaxAge = time.Second
+
+func (d *demandCache) get(ctx context.Context, s *store.Store) ([]store.Demand, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.list != nil && time.Since(d.at) < demandMaxAge {
+		return d.list, nil
+	}
+	list, err := s.Demand(ctx)
+	if err == nil {
+		d.list, d.at = list, time.Now()
+	}
+	return list, err
 }
 
 // listKeys is GET /v1/keys, for any user: the caller's keys without their secrets, newest first, with the revoked ones.

@@ -163,6 +163,14 @@ var jobRoutes = inSection("Fold jobs", []route{
 		handler: noBody((*Server).listModels),
 	},
 	{
+		id:      "listClasses",
+		pattern: "GET /v1/classes",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "List the classes of workers",
+		handler: noBody((*Server).listClasses),
+	},
+	{
 		id:      "getUsage",
 		pattern: "GET /v1/usage",
 		access:  user,

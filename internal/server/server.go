@@ -144,6 +144,7 @@ type Server struct {
 	docs       []byte // the page of it
 	cache      *cache
 	resolver   *submit.Resolver // decisions that workers share
+	demand     demandCache
 	limits     limits
 	proxies    proxies
 	streams    fair.Streams

@@ -26,6 +26,10 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 	if err != nil {
 		return nil, nil, err
 	}
+	classes, err := s.store.Classes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	if to != wire.ForOwner {
 		w.Own = 0
 	}
@@ -33,6 +37,9 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 		Reason:        waitingReason(w, working, r.Model),
 		Since:         api.At(w.Since),
 		ExpectedStart: wire.OptionalTime(w.Until),
+	}
+	if c, ok := store.ClassOf(classes, w.Queue, w.Memory, w.Expected); ok {
+		out.Class = &c.Name
 	}
 	if !w.Until.IsZero() {
 		return out, nil, nil

@@ -1,12 +1,33 @@
 package wire
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
 )
+
+// Class returns what GET /v1/classes says about a class at a time.
+func Class(d *store.Demand, now time.Time) api.Class {
+	c := &d.Class
+	out := api.Class{
+		Name:    c.Name,
+		Models:  []string{},
+		Workers: api.ClassWorkers{Running: d.Live(now), Wanted: d.Wanted, Min: c.MinWorkers},
+	}
+	for i := range c.Models {
+		if name := c.Models[i].Name; !slices.Contains(out.Models, name) {
+			out.Models = append(out.Models, name)
+		}
+	}
+	if c.MaxWorkers > 0 {
+		out.Workers.Max = &c.MaxWorkers
+	}
+	return out
+}
 
 // Model returns what GET /v1/models says about a model. Lists are never nil, so that clients need not expect null.
 func Model(m *pleat.Model) api.Model {
