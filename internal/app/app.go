@@ -10,6 +10,7 @@
 //   - database.go: the database and its schema, for commands that run next to a server.
 //   - artifacts.go: how a database recognises its artifact store.
 //   - engines.go: the engines that the configuration names.
+//   - classes.go: the classes of workers.
 //   - observe.go: the address for health and metrics.
 //   - delivery.go: the delivery of webhooks.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.
@@ -76,7 +77,10 @@ func open(ctx context.Context, c config.Config, log *slog.Logger, work bool) (_ 
 		log.Warn("the memory of this process can be read by other processes of its user", "error", err)
 	}
 	if work {
-		if a.engines, a.devices, err = NewEngines(c, log, nil); err != nil {
+		if err := a.useClass(ctx); err != nil {
+			return nil, err
+		}
+		if a.engines, a.devices, err = NewEngines(a.cfg, log, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -235,6 +239,7 @@ func (a *App) pool() (*work.Pool, error) {
 	scratch := filepath.Join(a.cfg.Data, "scratch", string(id))
 	return work.New(work.Config{
 		ID:             id,
+		Class:          a.cfg.Class,
 		Host:           host,
 		Dir:            scratch,
 		Slots:          a.cfg.Slots,

@@ -47,6 +47,9 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return err
 	}
 	defer a.close()
+	if err := a.publishClasses(ctx); err != nil {
+		return err
+	}
 	local := LocalURL(l.Addr())
 	public := c.PublicURL
 	if public == "" {

@@ -77,8 +77,10 @@ type Config struct {
 	Weights    string
 	Sandbox    string
 	Devices    []string
-	Checkpoint int // seconds
-	MaxSeconds int // that one run may compute
+	Checkpoint int    // seconds
+	MaxSeconds int    // that one run may compute
+	Classes    string // path of the file of classes; empty: the class default alone
+	Class      string // of this process's worker; empty: pleat.DefaultClass
 
 	// Remote engines. An engine is used if its URL is set. NIMStatus has {id} for the request's identifier.
 	ChatURL     string

@@ -150,6 +150,12 @@ func (c *Config) workerSettings() []Setting {
 		setting("max-seconds", &c.MaxSeconds,
 			"seconds that one run may compute; a simulation that is expected to take longer is refused").
 			between(60, 100*24*3600, "seconds"),
+		setting("classes", &c.Classes,
+			"YAML file of the classes of workers, see docs/operations.md; the server accepts jobs for their models "+
+				"while none of their workers runs. Empty: the class default, with the engines of the server's own "+
+				"configuration"),
+		setting("class", &c.Class,
+			"class of the worker in this process, whose engines it runs unless engines is set; empty: default"),
 		setting("checkpoint-every", &c.Checkpoint,
 			"seconds between the checkpoints of a simulation, from which another worker can resume").
 			between(1, 3600, "seconds"),

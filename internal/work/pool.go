@@ -42,6 +42,8 @@ import (
 type Config struct {
 	// ID is unique, and the same after a restart, so that the leases of the process before are released at once.
 	ID pleat.WorkerID
+	// Class is the worker's class; empty: pleat.DefaultClass.
+	Class string
 	// Host is the machine's name, and Devices are its accelerators, as the list of workers shows them.
 	Host    string
 	Devices []pleat.Device
@@ -182,6 +184,7 @@ func (p *Pool) register(ctx context.Context) bool {
 	}
 	w := pleat.Worker{
 		ID:      p.cfg.ID,
+		Class:   p.cfg.Class,
 		Host:    p.cfg.Host,
 		Queues:  append(p.engines.Queues(), p.searches.Queues...),
 		Models:  models,

@@ -1,0 +1,232 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"pleat"
+	"pleat/internal/config"
+	"pleat/internal/engine/builtin"
+	"pleat/internal/engine/runner"
+)
+
+// classEntry is a class in the file of classes. docs/operations.md describes it.
+type classEntry struct {
+	Name         string        `yaml:"name"`
+	Engines      []string      `yaml:"engines"`
+	DeviceMemory string        `yaml:"device-memory"`
+	Memory       string        `yaml:"memory"`
+	MinWorkers   int           `yaml:"min-workers"`
+	MaxWorkers   int           `yaml:"max-workers"`
+	TargetWait   time.Duration `yaml:"target-wait"`
+}
+
+const (
+	// maxClasses bounds the classes of a service, and maxClassesFile the bytes of their file.
+	maxClasses     = 64
+	maxClassesFile = 1 << 20
+	// maxClassWorkers bounds the workers of a class.
+	maxClassWorkers = 100_000
+)
+
+var classForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// ReadClasses reads the file of classes. A UsageError names the class and the key that cannot be used.
+func ReadClasses(c config.Config) ([]pleat.Class, error) {
+	f, err := os.Open(c.Classes)
+	if err != nil {
+		return nil, UsageError{c.Errorf("classes", "is a file that cannot be read: %w", err)}
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxClassesFile+1))
+	switch {
+	case err != nil:
+		return nil, UsageError{c.Errorf("classes", "is a file that cannot be read: %w", err)}
+	case len(text) > maxClassesFile:
+		return nil, UsageError{c.Errorf("classes", "is a file of more than 1 MiB")}
+	}
+	var file struct {
+		Classes []classEntry `yaml:"classes"`
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, UsageError{fmt.Errorf("the file of classes %s cannot be read: %w", c.Classes, err)}
+	}
+	if len(file.Classes) > maxClasses {
+		return nil, UsageError{fmt.Errorf("the file %s has %d classes; at most %d are allowed", c.Classes,
+			len(file.Classes), maxClasses)}
+	}
+	var out []pleat.Class
+	for i, e := range file.Classes {
+		class, err := e.class(c)
+		if err == nil && slices.ContainsFunc(out, func(o pleat.Class) bool { return o.Name == class.Name }) {
+			err = errors.New("name is that of an earlier class")
+		}
+		if err != nil {
+			return nil, UsageError{fmt.Errorf("class %d (%s) in %s: %w", i+1, pleat.Clip(e.Name), c.Classes, err)}
+		}
+		out = append(out, class)
+	}
+	return out, nil
+}
+
+// class checks an entry and returns the class that it describes.
+func (e classEntry) class(c config.Config) (pleat.Class, error) {
+	out := pleat.Class{
+		Name:       e.Name,
+		Engines:    e.Engines,
+		Alignments: pleat.AlignmentsAlso,
+		Isolation:  pleat.IsolationShared,
+		MinWorkers: e.MinWorkers,
+		MaxWorkers: e.MaxWorkers,
+		TargetWait: e.TargetWait,
+	}
+	if out.TargetWait == 0 {
+		out.TargetWait = pleat.DefaultTargetWait
+	}
+	switch {
+	case !classForm.MatchString(e.Name):
+		return out, errors.New("name must be 1 to 63 lower-case letters, digits or hyphens, and not begin with a hyphen")
+	case len(e.Engines) == 0:
+		return out, errors.New("engines must name at least one engine")
+	case e.MinWorkers < 0 || e.MinWorkers > maxClassWorkers:
+		return out, fmt.Errorf("min-workers is %d; it must be from 0 to %d", e.MinWorkers, maxClassWorkers)
+	case e.MaxWorkers < 0 || e.MaxWorkers > maxClassWorkers:
+		return out, fmt.Errorf("max-workers is %d; it must be from 0, no limit, to %d", e.MaxWorkers, maxClassWorkers)
+	case e.MaxWorkers > 0 && e.MaxWorkers < e.MinWorkers:
+		return out, fmt.Errorf("max-workers is %d; it must not be less than min-workers, %d", e.MaxWorkers, e.MinWorkers)
+	case out.TargetWait < time.Second || out.TargetWait > 24*time.Hour:
+		return out, fmt.Errorf("target-wait is %v; it must be from 1s to 24h", e.TargetWait)
+	}
+	var err error
+	if out.DeviceMemory, err = memoryOf("device-memory", e.DeviceMemory); err != nil {
+		return out, err
+	}
+	if out.Memory, err = memoryOf("memory", e.Memory); err != nil {
+		return out, err
+	}
+	out.Models, err = modelsOf(c, &out)
+	return out, err
+}
+
+// memoryOf reads a size of the file; an empty one is 0.
+func memoryOf(key, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := config.ParseBytes(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", key, err)
+	}
+	return int64(n), nil
+}
+
+// modelsOf returns the models of a class's engines as its workers run them. They need not be installed here.
+func modelsOf(c config.Config, class *pleat.Class) ([]pleat.Model, error) {
+	var out []pleat.Model
+	for _, name := range class.Engines {
+		if pleat.IsBuiltIn(name) {
+			for _, m := range builtin.New(name, builtin.Options{}).Models() {
+				m.Room = class.Memory
+				out = append(out, m)
+			}
+			continue
+		}
+		m, err := runner.ReadManifest(filepath.Join(c.RunnersDir(), name))
+		if os.IsNotExist(err) {
+			return nil, unknownEngine(c.RunnersDir(), name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the engine %s has a manifest that cannot be used: %w", name, err)
+		}
+		models := m.ModelsOn(class.DeviceMemory, class.Memory)
+		if len(models) == 0 {
+			return nil, fmt.Errorf("the engine %s needs an accelerator; set device-memory", name)
+		}
+		out = append(out, models...)
+	}
+	return out, nil
+}
+
+// publishClasses stores the classes of the configuration, so that jobs for their models are accepted while none of
+// their workers runs. The class default, unless the file has it, gets the engines of this process.
+func (a *App) publishClasses(ctx context.Context) error {
+	var classes []pleat.Class
+	if a.cfg.Classes != "" {
+		var err error
+		if classes, err = ReadClasses(a.cfg); err != nil {
+			return err
+		}
+		if err := a.Store.SetClasses(ctx, classes); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(classes, func(c pleat.Class) bool { return c.Name == pleat.DefaultClass }) {
+		return nil
+	}
+	def := pleat.Class{
+		Name:       pleat.DefaultClass,
+		Alignments: pleat.AlignmentsAlso,
+		Isolation:  pleat.IsolationShared,
+		TargetWait: pleat.DefaultTargetWait,
+	}
+	for _, name := range a.cfg.Engines {
+		one := pleat.Class{Engines: []string{name}}
+		models, err := modelsOf(a.cfg, &one)
+		if err != nil {
+			// A server that works has refused such an engine before; another does not need it.
+			a.log.Warn("the class default leaves an engine out until a worker has it", "engine", name, "error", err)
+			continue
+		}
+		def.Engines, def.Models = append(def.Engines, name), append(def.Models, models...)
+	}
+	return a.Store.SetDefaultClass(ctx, def)
+}
+
+// useClass gives the worker of this process the engines of its class, unless its own configuration names engines. A
+// UsageError: the service has no such class.
+func (a *App) useClass(ctx context.Context) error {
+	if a.cfg.Class == "" || a.cfg.Class == pleat.DefaultClass {
+		return nil
+	}
+	classes, err := a.knownClasses(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(classes, func(c pleat.Class) bool { return c.Name == a.cfg.Class })
+	if i < 0 {
+		var names []string
+		for _, c := range classes {
+			names = append(names, c.Name)
+		}
+		return UsageError{a.cfg.Errorf("class", "is %q, which this service does not have; its classes are: %s",
+			pleat.Clip(a.cfg.Class), strings.Join(names, ", "))}
+	}
+	if a.cfg.Origin("engines") == "" {
+		a.cfg.Engines = classes[i].Engines
+	}
+	return nil
+}
+
+// knownClasses returns the classes of the file if this process has one, else those that a server has stored.
+func (a *App) knownClasses(ctx context.Context) ([]pleat.Class, error) {
+	if a.cfg.Classes != "" {
+		return ReadClasses(a.cfg)
+	}
+	if a.Store == nil {
+		return []pleat.Class{{Name: pleat.DefaultClass}}, nil
+	}
+	return a.Store.Classes(ctx)
+}
