@@ -43,3 +43,33 @@ func (j *Job) FirstQueue(m Model) string {
 	}
 	return Queue(TaskFold, m.Name)
 }
+
+// OfferAlignments adds the parameter msaAlgorithm to a model that takes alignments, unless its engine defines it.
+// Searched: the service searches for alignments.
+func (m *Model) OfferAlignments(searched bool) {
+	own := func(s ParamSpec) bool { return s.Name == "msaAlgorithm" }
+	if m.Kind != TaskFold || !m.Has(FeatureMSA) || slices.ContainsFunc(m.Params, own) {
+		return
+	}
+	s := ParamSpec{
+		Name:    "msaAlgorithm",
+		Type:    ParamString,
+		Default: MSANone,
+		Values:  []string{MSANone},
+		Doc: "How alignments of proteins are made. " +
+			"This service makes none; a library item of the job may contain some.",
+	}
+	if searched {
+		s.Default, s.Values = MSAMMseqs2, []string{MSAMMseqs2, MSANone}
+		s.Doc = "How alignments of proteins are made: mmseqs2 searches with the server or the program that the " +
+			"operator has set up, none folds from the sequences alone."
+	}
+	m.Params = append([]ParamSpec{s}, m.Params...)
+}
+
+// AlignmentsSearched reports whether the service searches for alignments for the model, as its parameter msaAlgorithm
+// offers it.
+func (m *Model) AlignmentsSearched() bool {
+	i := slices.IndexFunc(m.Params, func(s ParamSpec) bool { return s.Name == "msaAlgorithm" })
+	return i >= 0 && slices.Contains(m.Params[i].Values, MSAMMseqs2)
+}

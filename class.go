@@ -81,8 +81,15 @@ func (c *Class) Fits(queue string, memory int64, expected time.Duration) bool {
 	if i >= 0 && c.Models[i].Room > 0 && memory > c.Models[i].Room {
 		return false
 	}
+	if i >= 0 && c.Models[i].Kind == TaskMD {
+		expected = min(expected, SimulationTurn)
+	}
 	return c.Walltime == 0 || expected <= c.Walltime
 }
+
+// SimulationTurn is how long a worker must still live to take a simulation, however long that is: another worker goes on
+// from its last checkpoint.
+const SimulationTurn = 10 * time.Minute
 
 // Load is the work that the workers of a class have, in expected time.
 type Load struct {
@@ -96,7 +103,9 @@ type Load struct {
 func (c *Class) Wanted(l Load) int {
 	spare := time.Duration(0)
 	for _, left := range l.Running {
-		spare += max(0, c.TargetWait-left)
+		if c.Isolation != IsolationUser { // else the queued tasks may be another user's
+			spare += max(0, c.TargetWait-left)
+		}
 	}
 	more := math.Ceil(float64(max(0, l.Queued-spare)) / float64(max(c.TargetWait, time.Second)))
 	wanted := len(l.Running) + int(min(more, 1e6))

@@ -11,6 +11,7 @@
 //   - artifacts.go: how a database recognises its artifact store.
 //   - engines.go: the engines that the configuration names.
 //   - classes.go: the classes of workers.
+//   - cluster.go: a worker that is a job of a cluster.
 //   - observe.go: the address for health and metrics.
 //   - delivery.go: the delivery of webhooks.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.
@@ -52,16 +53,19 @@ type App struct {
 	disk    *blob.Disk
 	engines *engine.Registry // nil if this process does not work
 	devices []pleat.Device   // of the engines
+	class   pleat.Class      // of the worker; empty if this process does not work
+	life    work.Life        // of the worker
+	cluster clusterJob       // that this process is
 
 	id       pleat.WorkerID
 	identity *lockFile // holds id
 	server   *lockFile // of an SQLite database that this process serves
 }
 
-// open opens the artifacts, the database and the secret keys of a node, and with work its engines. It migrates the
+// open opens the artifacts, the database and the secret keys of a node, and those of a worker its engines. It migrates the
 // database only when everything else was found to be right: a node that cannot start must not change the database under
 // the others. A UsageError: the artifacts or the secret keys are not those of the database.
-func open(ctx context.Context, c config.Config, log *slog.Logger, work bool) (_ *App, err error) {
+func open(ctx context.Context, c config.Config, log *slog.Logger, works bool) (_ *App, err error) {
 	a := &App{cfg: c, log: log}
 	a.disk = &blob.Disk{Folders: c.DiskFolders(), Least: int64(c.MinFreeDisk), Clock: time.Now, Log: log}
 	defer func() {
@@ -76,11 +80,16 @@ func open(ctx context.Context, c config.Config, log *slog.Logger, work bool) (_ 
 	if err := HideSecrets(c); err != nil {
 		log.Warn("the memory of this process can be read by other processes of its user", "error", err)
 	}
-	if work {
+	if works {
 		if err := a.useClass(ctx); err != nil {
 			return nil, err
 		}
-		if a.engines, a.devices, err = NewEngines(a.cfg, log, nil); err != nil {
+		if a.class.Alignments == pleat.AlignmentsOnly {
+			a.engines, err = engine.New(log, searched{a.class.Models})
+		} else {
+			a.engines, a.devices, err = NewEngines(a.cfg, log, nil)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -214,13 +223,14 @@ func (a *App) close() {
 	}
 	a.identity.release()
 	a.server.release()
+	a.cluster.clean(a.log)
 }
 
-// node returns this process's worker identity, which it locks in the data folder at the first call.
+// node returns this process's worker identity, which it locks in the scratch folder at the first call.
 func (a *App) node() (pleat.WorkerID, error) {
 	var err error
 	if a.identity == nil {
-		a.id, a.identity, err = lockIdentity(a.cfg.Data)
+		a.id, a.identity, err = lockIdentity(a.cfg.ScratchDir())
 	}
 	return a.id, err
 }
@@ -236,10 +246,12 @@ func (a *App) pool() (*work.Pool, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	scratch := filepath.Join(a.cfg.Data, "scratch", string(id))
+	scratch := filepath.Join(a.cfg.ScratchDir(), "scratch", string(id))
 	return work.New(work.Config{
 		ID:             id,
 		Class:          a.cfg.Class,
+		ClusterJob:     a.cluster.name,
+		Life:           a.life,
 		Host:           host,
 		Dir:            scratch,
 		Slots:          a.cfg.Slots,
@@ -252,6 +264,9 @@ func (a *App) pool() (*work.Pool, error) {
 		ArchiveURLs:    work.ArchiveURLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
 		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),
 		KeepAlignments: days(a.cfg.MSAKeep),
+		Alignments:     a.class.Alignments,
+		SearchedElsewhere: a.class.Alignments == pleat.AlignmentsNever &&
+			slices.ContainsFunc(a.class.Models, func(m pleat.Model) bool { return m.AlignmentsSearched() }),
 	}, a.Store, a.blobs, a.engines), nil
 }
 

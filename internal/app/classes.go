@@ -214,8 +214,9 @@ func (a *App) useClass(ctx context.Context) error {
 		return UsageError{a.cfg.Errorf("class", "is %q, which this service does not have; its classes are: %s",
 			pleat.Clip(a.cfg.Class), strings.Join(names, ", "))}
 	}
+	a.class = classes[i]
 	if a.cfg.Origin("engines") == "" {
-		a.cfg.Engines = classes[i].Engines
+		a.cfg.Engines = a.class.Engines
 	}
 	return nil
 }

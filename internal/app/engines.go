@@ -152,6 +152,10 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 	if err != nil {
 		return nil, err
 	}
+	scratch, err := filepath.Abs(c.ScratchDir())
+	if err != nil {
+		return nil, err
+	}
 	weights := c.WeightsDir(m.Engine)
 	if present, all := WeightsPresent(c, m); present < all {
 		log.Warn("weights are missing; jobs that need them will fail", "engine", name, "present", present, "of", all,
@@ -168,16 +172,17 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 		Weights:   weights,
 		Cache:     filepath.Join(c.EngineDir(name), "cache"),
 		Threads:   threads,
-		Hidden:    []string{data, c.EngineDir(""), filepath.Dir(m.Dir)},
+		Hidden:    []string{data, scratch, c.EngineDir(""), filepath.Dir(m.Dir)},
 		Sandbox:   sandbox.Mode(c.Sandbox),
 		Private:   privatePaths(c),
 		Log:       log,
 	}, nil
 }
 
-// privatePaths returns what runners must never read: the data folder, the database, the artifacts and the secret key.
+// privatePaths returns what runners must never read: the folders of data and scratch files, the database, the artifacts
+// and the secret key.
 func privatePaths(c config.Config) []string {
-	paths := []string{c.Data}
+	paths := []string{c.Data, c.ScratchDir()}
 	if path, ok := c.SQLitePath(); ok {
 		paths = append(paths, path)
 	}
@@ -209,6 +214,16 @@ func checkSandbox(c config.Config, log *slog.Logger) error {
 		log.Warn("the sandbox of runners is not complete", "missing", strings.Join(missing, "; "))
 	}
 	return nil
+}
+
+// searched stands for the engines of a worker that makes only the MSA searches for their models.
+type searched struct{ models []pleat.Model }
+
+func (s searched) Models() []pleat.Model { return s.models }
+
+// Run is not called: the worker serves no queue of folds.
+func (searched) Run(context.Context, pleat.Work, pleat.Sink) pleat.Output {
+	return pleat.Output{Failure: pleat.Failed(pleat.FailUnsupported, "this worker only searches for alignments")}
 }
 
 // unknownEngine returns an error that lists the engines that there are, and the one that was probably meant.

@@ -19,6 +19,7 @@ import (
 
 	"pleat/internal/config"
 	"pleat/internal/store/storetest"
+	"pleat/internal/work"
 )
 
 // startWorker runs a worker with an address for health and metrics, and returns its URL.
@@ -27,7 +28,7 @@ func startWorker(t *testing.T, c config.Config) string {
 	log := &storetest.Log{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- Work(ctx, c, NewLog(log, c)) }()
+	go func() { ended <- Work(ctx, c, NewLog(log, c), work.Life{}, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

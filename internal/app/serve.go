@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +18,7 @@ import (
 	"pleat/internal/server"
 	"pleat/internal/ui"
 	"pleat/internal/webhook"
+	"pleat/internal/work"
 )
 
 // Options are for those who run a server inside another program, such as the demonstration and the benchmarks.
@@ -139,25 +141,48 @@ func (a *App) newServer(
 	})
 }
 
-// Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. The worker checks and migrates
-// the database as a server does. It needs no server to run, only the same database and artifacts.
-func Work(ctx context.Context, c config.Config, log *slog.Logger) error {
+// Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. At a bound of its life, or after
+// a value on drain, it ends when its tasks have ended. The worker checks and migrates the database as a server does. It
+// needs no server to run, only the same database and artifacts.
+func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life, drain <-chan os.Signal) error {
 	metrics, err := listenMetrics(ctx, c, log)
 	if err != nil {
 		return err
 	}
 	defer metrics.close()
-	a, err := open(ctx, c, log, true)
+	cluster, err := enterClusterJob(&c)
 	if err != nil {
 		return err
 	}
+	a, err := open(ctx, c, log, true)
+	if err != nil {
+		cluster.clean(log)
+		return err
+	}
 	defer a.close()
+	a.cluster, a.life = cluster, life
+	if a.life.IdleExit == 0 {
+		a.life.IdleExit = a.class.IdleExit
+	}
+	a.life.OneUser = a.class.Isolation == pleat.IsolationUser
 	pool, err := a.pool()
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return pool.Run(ctx) })
+	ctx, end := context.WithCancel(ctx)
+	group.Go(func() error {
+		defer end() // a worker that has drained ends the process
+		return pool.Run(ctx)
+	})
+	group.Go(func() error {
+		select {
+		case s := <-drain:
+			pool.Drain("the signal " + s.String())
+		case <-ctx.Done():
+		}
+		return nil
+	})
 	group.Go(func() error { return metrics.serve(ctx, a.workerEndpoint()) })
 	log.Info("working", "version", pleat.Version, "database", a.Store.Dialect(), "slots", c.Slots)
 	return ended(log, group.Wait())

@@ -81,6 +81,7 @@ type Config struct {
 	MaxSeconds int    // that one run may compute
 	Classes    string // path of the file of classes; empty: the class default alone
 	Class      string // of this process's worker; empty: pleat.DefaultClass
+	Scratch    string // folder of the identity and the temporary files; empty: Data
 
 	// Remote engines. An engine is used if its URL is set. NIMStatus has {id} for the request's identifier.
 	ChatURL     string

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"os"
@@ -60,14 +61,21 @@ func (c *Config) BlobAddress() string {
 	return "dir:" + c.Blobs
 }
 
-// DiskFolders returns the folders into which a node writes: that of the data, and that of the artifacts if they are on
-// this machine.
+// DiskFolders returns the folders into which a node writes: those of the data and of scratch files, and that of the
+// artifacts if they are on this machine.
 func (c *Config) DiskFolders() []string {
-	if folder, ok := strings.CutPrefix(c.BlobAddress(), "dir:"); ok {
-		return []string{c.Data, folder}
+	out := []string{c.Data}
+	if c.Scratch != "" {
+		out = append(out, c.Scratch)
 	}
-	return []string{c.Data}
+	if folder, ok := strings.CutPrefix(c.BlobAddress(), "dir:"); ok {
+		out = append(out, folder)
+	}
+	return out
 }
+
+// ScratchDir returns the folder of this process's identity and temporary files.
+func (c *Config) ScratchDir() string { return cmp.Or(c.Scratch, c.Data) }
 
 // MemoryLimit returns the bytes that jobs may use together: the setting, else four fifths of the machine's memory,
 // which leaves the rest to the system and the file cache; 0 where the machine's memory is unknown.

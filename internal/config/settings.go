@@ -156,6 +156,10 @@ func (c *Config) workerSettings() []Setting {
 				"configuration"),
 		setting("class", &c.Class,
 			"class of the worker in this process, whose engines it runs unless engines is set; empty: default"),
+		setting("scratch", &c.Scratch,
+			"folder on a disk of this machine for the identity of this process and its temporary files; "+
+				"empty: the data folder, or for a worker in a job of Slurm or a pod of Kubernetes "+
+				"a folder of the job's own below TMPDIR"),
 		setting("checkpoint-every", &c.Checkpoint,
 			"seconds between the checkpoints of a simulation, from which another worker can resume").
 			between(1, 3600, "seconds"),

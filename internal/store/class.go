@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"time"
@@ -338,17 +337,15 @@ func (s *Store) Resign(ctx context.Context, role, holder string) error {
 func (s *Store) DrainClass(ctx context.Context, class string) (int, error) {
 	var n int64
 	err := s.write(ctx, "drain class", func(t *tx) error {
-		var name string
-		err := t.row("SELECT name FROM class WHERE name = $1", []any{class}, &name)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrClassNotFound
-		}
-		if err != nil {
-			return err
-		}
+		var err error
 		n, err = t.exec("UPDATE worker SET draining_at = $1 WHERE class = $2 AND stopped_at = 0 AND draining_at = 0",
 			t.now, class)
-		return err
+		if err != nil || n > 0 || class == pleat.DefaultClass {
+			return err
+		}
+		var name string
+		err = t.row("SELECT name FROM class WHERE name = $1", []any{class}, &name)
+		return mapNoRows(err, ErrClassNotFound)
 	})
 	return int(n), err
 }

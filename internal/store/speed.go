@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -26,13 +27,16 @@ func (v speed) corrected(queue string, raw time.Duration) time.Duration {
 	return unknownExpected
 }
 
-// expectedSQL is corrected for the rows of task, with the class as a parameter; 0: unknown.
-func expectedSQL(class string) string {
+// timeNeededSQL is how long, in microseconds, a worker of a class must still live to take the task of a row: the
+// corrected time, but not more than pleat.SimulationTurn of a simulation; 0: unknown. The class is a parameter.
+func timeNeededSQL(class string) string {
 	of := func(column string) string {
 		return "(SELECT v." + column + " FROM speed v WHERE v.queue = task.queue AND v.class = " + class + ")"
 	}
-	return "CASE WHEN expected > 0 AND queue NOT LIKE '" + pleat.SearchQueue("") + "%' " +
+	corrected := "CASE WHEN expected > 0 AND queue NOT LIKE '" + pleat.SearchQueue("") + "%' " +
 		"THEN expected * COALESCE(" + of("factor") + ", 1) ELSE COALESCE(" + of("typical") + ", 0) END"
+	return fmt.Sprintf("CASE WHEN kind = '%s' AND expected > %d THEN %[2]d ELSE %s END", pleat.TaskMD,
+		pleat.SimulationTurn.Microseconds(), corrected)
 }
 
 // speeds are the measured speeds by queue and class.

@@ -73,23 +73,57 @@ func (s *Store) Claim(
 
 // claim leases up to n tasks of one queue, in fair order: by position, then by age.
 func (t *tx) claim(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) ([]ClaimedTask, error) {
-	where, args := "", []any{queue, filter.Memory, n}
-	if filter.Owner != "" {
-		args = append(args, string(filter.Owner))
-		where += fmt.Sprintf(" AND tenant = $%d", 2+len(args))
-	}
-	if filter.Left > 0 {
-		args = append(args, filter.Left.Microseconds(), filter.Class)
-		where += fmt.Sprintf(" AND %s <= $%d", expectedSQL(fmt.Sprintf("$%d", 2+len(args))), 1+len(args))
-	}
+	limits, args := filter.limits(4, []any{queue, n})
 	return t.claimWhere(`
 		SELECT id FROM task
-		WHERE state = 'queued' AND queue = $3
-			AND (CAST($4 AS bigint) = 0 OR memory <= CAST($4 AS bigint))`+where+`
+		WHERE state = 'queued' AND queue = $3`+limits+`
 		ORDER BY position, id
-		LIMIT $5
+		LIMIT $4
 		FOR UPDATE SKIP LOCKED`,
 		worker, args...)
+}
+
+// limits returns the conditions on a task of the queues of a filter, each after an AND, and args with their parameters.
+// The parameters up to $n are taken already.
+func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
+	sql := ""
+	param := func(v any) string {
+		n++
+		args = append(args, v)
+		return fmt.Sprintf("$%d", n)
+	}
+	if f.Memory > 0 {
+		sql += " AND memory <= " + param(f.Memory)
+	}
+	if f.Owner != "" {
+		sql += " AND tenant = " + param(string(f.Owner))
+	}
+	if f.Left > 0 {
+		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"
+	}
+	return sql, args
+}
+
+// NeedsFreshWorker reports whether a task waits that a worker with the filter own cannot claim, but that one with the
+// filter fresh can. Both have the same queues.
+func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (bool, error) {
+	queues := make([]any, len(fresh.Queues))
+	for i, q := range fresh.Queues {
+		queues[i] = q
+	}
+	if len(queues) == 0 {
+		return false, nil
+	}
+	limits, args := fresh.limits(len(queues), queues)
+	refused, args := own.limits(len(args), args)
+	var needed bool
+	err := s.readRow(ctx, `
+		SELECT EXISTS (
+			SELECT 1 FROM task
+			WHERE state = 'queued' AND queue IN (`+params(1, len(queues))+`)`+limits+`
+				AND NOT (state = 'queued'`+refused+`))`,
+		args, &needed)
+	return needed, unavailable("look for tasks", err)
 }
 
 // claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It raises the

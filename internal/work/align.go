@@ -20,31 +20,12 @@ import (
 	"pleat/internal/store"
 )
 
-// offeredModels returns what the engines can run. Models that take alignments get the parameter msaAlgorithm, unless
-// their engine defines it, with the values that this worker can serve.
+// offeredModels returns what the engines can run. Models that take alignments get the parameter msaAlgorithm with the
+// values that the service can serve.
 func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
-		m := &all[i]
-		own := func(s pleat.ParamSpec) bool { return s.Name == "msaAlgorithm" }
-		if m.Kind != pleat.TaskFold || !m.Has(pleat.FeatureMSA) || slices.ContainsFunc(m.Params, own) {
-			continue
-		}
-		s := pleat.ParamSpec{
-			Name:    "msaAlgorithm",
-			Type:    pleat.ParamString,
-			Default: pleat.MSANone,
-			Values:  []string{pleat.MSANone},
-			Doc: "How alignments of proteins are made. " +
-				"This service makes none; a library item of the job may contain some.",
-		}
-		if p.cfg.Aligner != nil {
-			s.Default, s.Values = pleat.MSAMMseqs2, []string{pleat.MSAMMseqs2, pleat.MSANone}
-			s.Doc = "How alignments of proteins are made: mmseqs2 searches with the server or the program that the " +
-				"operator has set up, " +
-				"none folds from the sequences alone."
-		}
-		m.Params = append([]pleat.ParamSpec{s}, m.Params...)
+		all[i].OfferAlignments(p.cfg.Aligner != nil || p.cfg.SearchedElsewhere)
 	}
 	return all
 }

@@ -6,6 +6,7 @@
 //
 //	pool.go      Pool: the goroutines of a worker
 //	slots.go     how many tasks are claimed: slots, memory
+//	life.go      when a worker claims nothing more, and when it ends
 //	task.go      an attempt from claim to end, whatever its kind
 //	fold.go      a fold
 //	search.go    the MSA search before a fold
@@ -21,10 +22,12 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +47,10 @@ type Config struct {
 	ID pleat.WorkerID
 	// Class is the worker's class; empty: pleat.DefaultClass.
 	Class string
+	// ClusterJob is the job of a cluster that this process is, see pleat.Worker; empty: none.
+	ClusterJob string
+	// Life bounds how long the worker lives.
+	Life Life
 	// Host is the machine's name, and Devices are its accelerators, as the list of workers shows them.
 	Host    string
 	Devices []pleat.Device
@@ -63,6 +70,10 @@ type Config struct {
 	ArchiveURLs ArchiveURLs
 	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
 	Aligner *msa.Finder
+	// Alignments says whether the worker makes MSA searches, folds, or both; empty: both. SearchedElsewhere: workers of
+	// another class make the searches for its models.
+	Alignments        pleat.Alignments
+	SearchedElsewhere bool
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
 	// Disk tells when too little space is free to start follow-ups; nil: they always start.
@@ -89,6 +100,8 @@ type Pool struct {
 	// claiming is held while tasks are claimed: two slot groups share the memory, and must not both claim the rest.
 	claiming sync.Mutex
 
+	life life
+
 	mu      sync.Mutex
 	running map[*runningTask]bool
 
@@ -98,6 +111,7 @@ type Pool struct {
 // New makes a Pool that serves the queues of the engines. The caller closes the store, the blobs and the engines after
 // Run has returned.
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
+	cfg.Class = cmp.Or(cfg.Class, pleat.DefaultClass)
 	if cfg.Slots == 0 {
 		cfg.Slots = 1
 	}
@@ -119,11 +133,12 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		leases:   queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
 		resolver: &submit.Resolver{Store: s, MaxTime: cfg.Timeout},
 		running:  map[*runningTask]bool{},
+		life:     newLife(cfg.Life, cfg.Clock()),
 		ready:    make(chan struct{}),
 	}
 	for _, m := range p.offeredModels() {
 		p.models[pleat.Queue(m.Kind, m.Name)] = m
-		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) {
+		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) && cfg.Alignments != pleat.AlignmentsNever {
 			p.models[pleat.SearchQueue(m.Name)] = m
 			p.searches.Queues = append(p.searches.Queues, pleat.SearchQueue(m.Name))
 		}
@@ -132,8 +147,9 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	return p
 }
 
-// Run works until ctx ends, then stops the running tasks, returns them to the queue and returns. It fails only if the
-// scratch folder cannot be made; while the database is away it waits.
+// Run works until ctx ends, then stops the running tasks, returns them to the queue and returns. When the worker drains
+// it returns as soon as its tasks have ended. It fails only if the scratch folder cannot be made; while the database is
+// away it waits.
 func (p *Pool) Run(ctx context.Context) error {
 	if err := sandbox.RemoveAll(p.cfg.Dir); err != nil {
 		return fmt.Errorf("empty the scratch folder: %w", err)
@@ -156,11 +172,21 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.removeDeleted(run) })
 	duties.Go(func() { p.startFollowUps(run) })
 	duties.Go(func() { p.forgetAlignments(run) })
+	duties.Go(func() { p.watchLife(run) })
+	claiming, endClaims := context.WithCancel(ctx)
+	defer endClaims()
 	for _, g := range p.slotGroups() {
-		claims.Go(func() { p.claim(ctx, run, &tasks, g) })
+		claims.Go(func() { p.claim(claiming, run, &tasks, g) })
 	}
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-p.life.draining:
+	}
+	endClaims()
 	claims.Wait()
+	if ctx.Err() == nil {
+		p.finishTasks(ctx, run, &tasks)
+	}
 	p.leases.CancelAll(engine.ErrShutdown)
 	p.reportStopped(run)
 	tasks.Wait()
@@ -186,19 +212,35 @@ func (p *Pool) register(ctx context.Context) bool {
 		ID:      p.cfg.ID,
 		Class:   p.cfg.Class,
 		Host:    p.cfg.Host,
-		Queues:  append(p.engines.Queues(), p.searches.Queues...),
+		Queues:  p.queues(),
 		Models:  models,
 		Devices: p.cfg.Devices,
 		Memory:  p.cfg.Memory,
+
+		Ends:       p.cfg.Life.Ends,
+		ClusterJob: p.cfg.ClusterJob,
 	}
 	return queue.Retry(ctx, p.cfg.Log, "worker cannot register", func() error { return p.store.RegisterWorker(ctx, w) })
 }
 
-// reportAlive records every pleat.HeartbeatInterval that the worker is alive.
+// queues lists the queues that the worker serves.
+func (p *Pool) queues() []string {
+	if p.cfg.Alignments == pleat.AlignmentsOnly {
+		return slices.Clone(p.searches.Queues)
+	}
+	return append(p.engines.Queues(), p.searches.Queues...)
+}
+
+// reportAlive records every pleat.HeartbeatInterval that the worker is alive, and drains it when the answer asks for
+// that.
 func (p *Pool) reportAlive(ctx context.Context) {
 	for queue.Sleep(ctx, pleat.HeartbeatInterval) {
-		if _, err := p.store.TouchWorker(ctx, p.cfg.ID); err != nil && ctx.Err() == nil {
+		drain, err := p.store.TouchWorker(ctx, p.cfg.ID)
+		switch {
+		case err != nil && ctx.Err() == nil:
 			p.cfg.Log.Warn("worker cannot report that it is alive", "error", err)
+		case drain:
+			p.Drain("the service asks for it")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
 	"pleat/internal/store"
@@ -33,6 +34,9 @@ type slotGroup struct {
 func (p *Pool) slotGroups() []*slotGroup {
 	var out []*slotGroup
 	for _, g := range p.engines.Groups() {
+		if p.cfg.Alignments == pleat.AlignmentsOnly {
+			break
+		}
 		out = append(out, &slotGroup{Group: g, slots: p.cfg.Slots, freed: make(chan struct{}, 1)})
 	}
 	if len(p.searches.Queues) > 0 {
@@ -95,7 +99,11 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		if memory != 0 && g.Pool == nil {
 			free = 1 // the next one has less memory
 		}
-		got, err := p.store.Claim(ctx, p.cfg.ID, store.ClaimFilter{Queues: queues, N: free, Memory: memory})
+		filter := p.narrow(store.ClaimFilter{Queues: queues, N: free, Memory: memory})
+		if filter.N <= 0 || ctx.Err() != nil {
+			return out, nil
+		}
+		got, err := p.claimTasks(ctx, filter)
 		for _, c := range got {
 			out = append(out, p.startAttempt(run, c, g))
 		}
@@ -103,6 +111,21 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 			return out, err
 		}
 	}
+}
+
+// claimTasks claims tasks. A claim under way when ctx ends is still awaited: a task that was claimed without this
+// worker's knowledge would keep its lease, and then cost a try.
+func (p *Pool) claimTasks(ctx context.Context, filter store.ClaimFilter) ([]store.ClaimedTask, error) {
+	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if queue.Sleep(last, stopTimeout) {
+			cancel()
+		}
+	})()
+	got, err := p.store.Claim(last, p.cfg.ID, filter)
+	p.countClaimed(got)
+	return got, err
 }
 
 // freeSlots returns how many tasks of a group may be claimed, and how many bytes each may expect to use; 0 bytes:

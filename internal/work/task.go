@@ -110,6 +110,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 	}
 	p.mu.Lock()
 	delete(p.running, t)
+	p.life.idleSince = p.cfg.Clock()
 	p.mu.Unlock()
 	queue.Wake(t.group.freed)
 }

@@ -36,6 +36,9 @@ func (p *Pool) yieldIfOthersWait(t *runningTask, step int64) {
 	if t.Workflow == nil || step <= t.Task.Checkpoint.Step || p.cfg.Clock().Sub(t.began) < p.cfg.Turn {
 		return
 	}
+	if p.life.OneUser || p.isDraining() { // this worker would not claim the other task
+		return
+	}
 	wait, err := p.store.OthersWait(t.ctx, &t.Task, p.slotsOf(t))
 	switch {
 	case err != nil && t.ctx.Err() == nil:
