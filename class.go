@@ -94,11 +94,12 @@ const SimulationTurn = 10 * time.Minute
 // Load is the work that the workers of a class have, in expected time.
 type Load struct {
 	Queued  time.Duration   // of the tasks that wait
+	Tasks   int             // that wait
 	Running []time.Duration // what is left of the tasks of each worker that runs any
 }
 
 // Wanted is how many workers a class needs for a load: those that are busy, and as many more as are needed to begin
-// every queued task within TargetWait. What busy workers can do within that time counts, so that many short tasks go to
+// every queued task within TargetWait, at most one a task. What busy workers can do within that time counts, so that many short tasks go to
 // a worker that has their model loaded before a second one is asked for.
 func (c *Class) Wanted(l Load) int {
 	spare := time.Duration(0)
@@ -108,7 +109,7 @@ func (c *Class) Wanted(l Load) int {
 		}
 	}
 	more := math.Ceil(float64(max(0, l.Queued-spare)) / float64(max(c.TargetWait, time.Second)))
-	wanted := len(l.Running) + int(min(more, 1e6))
+	wanted := len(l.Running) + int(min(more, float64(l.Tasks)))
 	if c.MaxWorkers > 0 {
 		wanted = min(wanted, c.MaxWorkers)
 	}

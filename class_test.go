@@ -74,15 +74,16 @@ func TestWanted(t *testing.T) {
 		want   int
 	}{
 		"nothing to do":                     {pleat.Load{}, nil, 0},
-		"one short task":                    {pleat.Load{Queued: time.Second}, nil, 1},
-		"a thousand tasks of 20 s":          {pleat.Load{Queued: 20_000 * time.Second}, nil, 34},
-		"a busy worker is soon free":        {pleat.Load{Queued: 5 * time.Minute, Running: minutes(2)}, nil, 1},
-		"a busy worker stays busy":          {pleat.Load{Queued: 5 * time.Minute, Running: minutes(60)}, nil, 2},
+		"one short task":                    {pleat.Load{Queued: time.Second, Tasks: 1}, nil, 1},
+		"a thousand tasks of 20 s":          {pleat.Load{Queued: 20_000 * time.Second, Tasks: 1000}, nil, 34},
+		"a busy worker is soon free":        {pleat.Load{Queued: 5 * time.Minute, Tasks: 5, Running: minutes(2)}, nil, 1},
+		"a busy worker stays busy":          {pleat.Load{Queued: 5 * time.Minute, Tasks: 5, Running: minutes(60)}, nil, 2},
 		"busy workers are kept":             {pleat.Load{Running: minutes(0, 0, 60)}, nil, 3},
 		"at least the minimum":              {pleat.Load{}, func(c *pleat.Class) { c.MinWorkers = 2 }, 2},
-		"at most the maximum":               {pleat.Load{Queued: 1000 * time.Hour}, func(c *pleat.Class) { c.MaxWorkers = 8 }, 8},
-		"a busy worker serves another user": {pleat.Load{Queued: time.Minute, Running: minutes(1)}, oneUser, 2},
-		"no overflow":                       {pleat.Load{Queued: 1 << 62}, func(c *pleat.Class) { c.TargetWait = 1 }, 1_000_000},
+		"at most the maximum":               {pleat.Load{Queued: 1000 * time.Hour, Tasks: 1000}, func(c *pleat.Class) { c.MaxWorkers = 8 }, 8},
+		"a busy worker serves another user": {pleat.Load{Queued: time.Minute, Tasks: 1, Running: minutes(1)}, oneUser, 2},
+		"one long task":                     {pleat.Load{Queued: 3 * time.Hour, Tasks: 1}, nil, 1},
+		"no overflow":                       {pleat.Load{Queued: 1 << 62, Tasks: 10_000}, func(c *pleat.Class) { c.TargetWait = 1 }, 10_000},
 	} {
 		c := fullClass()
 		if test.change != nil {

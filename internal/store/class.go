@@ -136,7 +136,7 @@ type Demand struct {
 	Wanted  int           // workers; see pleat.Class.Wanted
 	Queued  int           // tasks that wait; at most maxDemand of a queue are counted
 	Oldest  time.Time     // when the first of them was created; zero: none waits
-	Backlog time.Duration // in which one worker is expected to run them
+	Backlog time.Duration // in which one worker is expected to run those that fit it
 	Busy    int           // workers that run a task
 	Workers []pleat.Worker
 	Fleet   pleat.FleetReport
@@ -187,6 +187,7 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 	if err != nil {
 		return nil, err
 	}
+	fit := map[string]int{} // tasks that wait, by class
 	for _, q := range waiting {
 		c, ok := ClassOf(classes, q.queue, q.memory, q.expected)
 		if !ok {
@@ -194,7 +195,10 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 		}
 		d := &out[index[c.Name]]
 		d.Queued += q.n
-		d.Backlog += time.Duration(q.n) * q.expected
+		if c.Fits(q.queue, q.memory, q.expected) { // else a further worker could not claim them either
+			d.Backlog += time.Duration(q.n) * q.expected
+			fit[c.Name] += q.n
+		}
 		if d.Oldest.IsZero() || q.oldest.Before(d.Oldest) {
 			d.Oldest = q.oldest
 		}
@@ -207,7 +211,7 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 		d := &out[i]
 		running := left[d.Class.Name]
 		d.Busy = len(running)
-		d.Wanted = d.Class.Wanted(pleat.Load{Queued: d.Backlog, Running: running})
+		d.Wanted = d.Class.Wanted(pleat.Load{Queued: d.Backlog, Tasks: fit[d.Class.Name], Running: running})
 	}
 	return out, nil
 }

@@ -1,0 +1,229 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// foldClass is a class whose workers fold with the model null for at most two hours.
+func foldClass(name string, change ...func(c *pleat.Class)) pleat.Class {
+	c := pleat.Class{
+		Name:       name,
+		Engines:    []string{"null"},
+		Models:     []pleat.Model{{Name: "null", Kind: pleat.TaskFold}},
+		Alignments: pleat.AlignmentsAlso,
+		Isolation:  pleat.IsolationShared,
+		Walltime:   2 * time.Hour,
+		TargetWait: 10 * time.Minute,
+	}
+	for _, fn := range change {
+		fn(&c)
+	}
+	return c
+}
+
+func setClasses(t *testing.T, s *store.Store, classes ...pleat.Class) {
+	t.Helper()
+	if err := s.SetClasses(t.Context(), classes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// demand returns the demand for a class.
+func demand(t *testing.T, s *store.Store, class string) store.Demand {
+	t.Helper()
+	all, err := s.Demand(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		if d.Class.Name == class {
+			return d
+		}
+	}
+	t.Fatalf("there is no class %s", class)
+	return store.Demand{}
+}
+
+// waits queues folds that are expected to take a time each.
+func waits(t *testing.T, s *store.Store, owner pleat.UserID, n int, expected time.Duration) {
+	t.Helper()
+	for range n {
+		f := storetest.NewFold(owner, "j")
+		f.Run.Expected = expected
+		storetest.CreateJob(t, s, f)
+	}
+}
+
+// Jobs of a class's models are accepted while none of its workers lives, and its demand tells how many are wanted.
+func TestDemand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ada := storetest.User(t, s, "ada")
+		setClasses(t, s, foldClass("gpu"), foldClass("long", func(c *pleat.Class) { c.Walltime = 0 }))
+		models, err := s.Models(t.Context())
+		if m, ok := pleat.FindModel(models, "null"); err != nil || !ok || m.Workers != 0 {
+			t.Errorf("the model of a class without workers: %+v, %v, %v", m, ok, err)
+		}
+		waits(t, s, ada, 30, 2*time.Minute)
+		waits(t, s, ada, 1, 3*time.Hour) // too long for the first class
+		d := demand(t, s, "gpu")
+		if d.Queued != 30 || d.Backlog != time.Hour || d.Wanted != 6 || d.Busy != 0 || d.Oldest.IsZero() {
+			t.Errorf("%+v", d)
+		}
+		if d := demand(t, s, "long"); d.Queued != 1 || d.Wanted != 1 {
+			t.Errorf("%+v", d)
+		}
+		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+			t.Fatal(err)
+		}
+		storetest.Claim(t, s, "w", storetest.FoldQueue)
+		d = demand(t, s, "gpu")
+		if d.Busy != 1 || d.Queued != 29 || d.Live(s.Now()) != 1 || d.Wanted != 6 {
+			t.Errorf("with a worker: %+v", d)
+		}
+		setClasses(t, s)
+		models, err = s.Models(t.Context())
+		if _, ok := pleat.FindModel(models, "null"); err != nil || ok {
+			t.Errorf("the model of a class that is gone is known: %v, %v", ok, err)
+		}
+	})
+}
+
+// A task that fits the workers of no class is shown as waiting, but no worker is started for it: it would wait too.
+func TestDemandOfTasksThatFitNowhere(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		setClasses(t, s, foldClass("gpu"))
+		waits(t, s, storetest.User(t, s, "ada"), 1, 3*time.Hour)
+		if d := demand(t, s, "gpu"); d.Queued != 1 || d.Wanted != 0 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+// What tasks took on the workers of a class corrects what their manifest expects.
+func TestMeasuredSpeed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ada := storetest.User(t, s, "ada")
+		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
+		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			waits(t, s, ada, 1, time.Minute)
+			task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
+			clock.Advance(10 * time.Second) // within the lease
+			if err := s.FinishRun(t.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waits(t, s, ada, 6, time.Hour)
+		if d := demand(t, s, "gpu"); d.Backlog < 59*time.Minute || d.Backlog > 62*time.Minute {
+			t.Errorf("six hours by the manifest, six times as fast: %v", d.Backlog)
+		}
+		filter := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Class: "gpu", Left: 5 * time.Minute}
+		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
+			t.Errorf("%d tasks of ten minutes claimed with five left, %v", len(got), err)
+		}
+		filter.Left = 15 * time.Minute
+		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 6 {
+			t.Errorf("%d tasks of ten minutes claimed with fifteen left, %v", len(got), err)
+		}
+	})
+}
+
+func TestClaimForOneUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
+		waits(t, s, ada, 2, 0)
+		waits(t, s, bob, 2, 0)
+		mine := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Owner: bob}
+		got, err := s.Claim(t.Context(), "w", mine)
+		if err != nil || len(got) != 2 || got[0].Task.Owner != bob || got[1].Task.Owner != bob {
+			t.Errorf("%d tasks, %v", len(got), err)
+		}
+		any := mine
+		any.Owner = ""
+		if needed, err := s.NeedsFreshWorker(t.Context(), mine, any); err != nil || !needed {
+			t.Errorf("ada's tasks need a new worker: %v, %v", needed, err)
+		}
+		mine.Owner = ada
+		if needed, err := s.NeedsFreshWorker(t.Context(), mine, any); err != nil || needed {
+			t.Errorf("ada's own worker needs a new one: %v, %v", needed, err)
+		}
+	})
+}
+
+// One process leads; another takes over when it resigns, or does not renew its leadership in time.
+func TestLead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		lead := func(holder string, want bool) {
+			t.Helper()
+			if got, err := s.Lead(context.Background(), "fleet", holder, time.Minute); err != nil || got != want {
+				t.Errorf("%s leads: %v, %v", holder, got, err)
+			}
+		}
+		lead("a", true)
+		lead("b", false)
+		clock.Advance(50 * time.Second)
+		lead("a", true)
+		clock.Advance(50 * time.Second)
+		lead("b", false)
+		clock.Advance(11 * time.Second)
+		lead("b", true)
+		lead("a", false)
+		if err := s.Resign(t.Context(), "fleet", "a"); err != nil { // it does not lead
+			t.Fatal(err)
+		}
+		lead("a", false)
+		if err := s.Resign(t.Context(), "fleet", "b"); err != nil {
+			t.Fatal(err)
+		}
+		lead("a", true)
+	})
+}
+
+func TestDrainClass(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		setClasses(t, s, foldClass("gpu"))
+		for id, class := range map[pleat.WorkerID]string{"a": "gpu", "b": "gpu", "c": ""} {
+			if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: id, Class: class}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := s.DrainClass(t.Context(), "gpu"); err != nil || n != 2 {
+			t.Errorf("%d workers, %v", n, err)
+		}
+		for id, want := range map[pleat.WorkerID]bool{"a": true, "b": true, "c": false} {
+			if drain, err := s.TouchWorker(t.Context(), id); err != nil || drain != want {
+				t.Errorf("%s drains: %v, %v", id, drain, err)
+			}
+		}
+		if n, err := s.DrainClass(t.Context(), "gpu"); err != nil || n != 0 {
+			t.Errorf("again: %d workers, %v", n, err)
+		}
+		if _, err := s.DrainClass(t.Context(), "cpu"); !errors.Is(err, store.ErrClassNotFound) {
+			t.Errorf("no such class: %v", err)
+		}
+	})
+}
+
+// The fleet's report of a class is kept when the classes are set again.
+func TestReportFleet(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		setClasses(t, s, foldClass("gpu"))
+		want := pleat.FleetReport{At: s.Now(), Pending: 2, Reason: "Slurm says Resources", Since: s.Now()}
+		if err := s.ReportFleet(t.Context(), "gpu", want); err != nil {
+			t.Fatal(err)
+		}
+		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.MaxWorkers = 3 }))
+		if d := demand(t, s, "gpu"); d.Fleet.Reason != want.Reason || d.Fleet.Pending != 2 || d.Class.MaxWorkers != 3 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
