@@ -62,35 +62,39 @@ import (
 //	    set $NAME to the first group of the pattern in the last program's standard output
 //	cmpdir A B
 //	    two folders have the same files
-//	worker
+//	worker [FLAG...]
 //	    start pleat worker on the scenario's database; it is killed when the scenario ends
+//	stopworkers, drainworkers, workersend
+//	    send SIGTERM, SIGUSR1 or nothing to the workers, and wait until they have ended with the exit code 0
 //	make FILE KIND N
 //	    write a body: sequence of N residues, N items, N levels deep, N bytes, an array or a question (about
 //	    $job) of N bytes, or utf8 that is not
 var scenarioCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"serve":       serveCommand,
-	"stopserver":  stopCommand,
-	"crash":       crashCommand,
-	"stopworkers": stopWorkersCommand,
-	"key":         keyCommand,
-	"http":        httpCommand,
-	"status":      statusCommand,
-	"message":     messageCommand,
-	"body":        bodyCommand,
-	"header":      headerCommand,
-	"json":        jsonCommand,
-	"keep":        keepCommand,
-	"await":       awaitCommand,
-	"artifacts":   artifactsCommand,
-	"together":    togetherCommand,
-	"until":       untilCommand,
-	"same":        sameCommand,
-	"code":        codeCommand,
-	"keepout":     keepoutCommand,
-	"cmpdir":      cmpdirCommand,
-	"worker":      workerCommand,
-	"make":        makeCommand,
-	"logged":      loggedCommand,
+	"serve":        serveCommand,
+	"stopserver":   stopCommand,
+	"crash":        crashCommand,
+	"stopworkers":  stopWorkersCommand,
+	"key":          keyCommand,
+	"http":         httpCommand,
+	"status":       statusCommand,
+	"message":      messageCommand,
+	"body":         bodyCommand,
+	"header":       headerCommand,
+	"json":         jsonCommand,
+	"keep":         keepCommand,
+	"await":        awaitCommand,
+	"artifacts":    artifactsCommand,
+	"together":     togetherCommand,
+	"until":        untilCommand,
+	"same":         sameCommand,
+	"code":         codeCommand,
+	"keepout":      keepoutCommand,
+	"cmpdir":       cmpdirCommand,
+	"worker":       workerCommand,
+	"drainworkers": drainWorkersCommand,
+	"workersend":   workersEndCommand,
+	"make":         makeCommand,
+	"logged":       loggedCommand,
 }
 
 // response is what a request got.

@@ -102,9 +102,12 @@ func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func workerCommand(ts *testscript.TestScript, neg bool, args []string) {
-	checkArgs(ts, neg, args, 0, "worker")
+	checkArgs(ts, neg, args, -1, "")
 	w := scenarioOf(ts)
-	w.workers = append(w.workers, startProcess(ts, "worker", "--engines", "mini,null"))
+	if len(args) == 0 {
+		args = []string{"--engines", "mini,null"}
+	}
+	w.workers = append(w.workers, startProcess(ts, append([]string{"worker"}, args...)...))
 }
 
 // lookPath finds a program on the scenario's PATH, which is not this process's.
@@ -139,11 +142,38 @@ func stopCommand(ts *testscript.TestScript, neg bool, args []string) {
 
 func stopWorkersCommand(ts *testscript.TestScript, neg bool, args []string) {
 	checkArgs(ts, neg, args, 0, "stopworkers")
+	for _, s := range scenarioOf(ts).workers {
+		ts.Check(s.cmd.Process.Signal(syscall.SIGTERM))
+	}
+	awaitWorkers(ts)
+}
+
+// drainWorkersCommand asks the workers to end when their jobs have ended, and waits for that.
+func drainWorkersCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 0, "drainworkers")
+	for _, s := range scenarioOf(ts).workers {
+		ts.Check(s.cmd.Process.Signal(syscall.SIGUSR1))
+	}
+	awaitWorkers(ts)
+}
+
+// workersEndCommand waits until the workers have ended by themselves.
+func workersEndCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 0, "workersend")
+	awaitWorkers(ts)
+}
+
+// awaitWorkers waits until the workers have ended in order.
+func awaitWorkers(ts *testscript.TestScript) {
 	w := scenarioOf(ts)
 	for _, s := range w.workers {
-		ts.Check(s.cmd.Process.Signal(syscall.SIGTERM))
-		if err := <-s.done; err != nil {
-			ts.Fatalf("a worker ended with %v:\n%s", err, s.log)
+		select {
+		case err := <-s.done:
+			if err != nil {
+				ts.Fatalf("a worker ended with %v:\n%s", err, s.log)
+			}
+		case <-time.After(60 * time.Second):
+			ts.Fatalf("a worker does not end:\n%s", s.log)
 		}
 	}
 	w.workers = nil

@@ -134,6 +134,7 @@ func TestDocument(t *testing.T) {
 	visit("POST /v1/jobs/{id}/cancel", "CancelledJob", as("POST", job+"/cancel", nil), 200)
 	visit("DELETE /v1/jobs/{id}", "DeletedJob", as("DELETE", job, nil), 200)
 	visit("GET /v1/models", "ListModel", h.ask("GET", "/v1/models", nil), 200)
+	visit("GET /v1/classes", "ListClass", as("GET", "/v1/classes", nil), 200)
 	visit("GET /v1/usage", "Usage", as("GET", "/v1/usage", nil), 200)
 	made := as("POST", "/v1/keys", nil)
 	visit("POST /v1/keys", "NewKey", made, 200)

@@ -26,7 +26,7 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	classes, err := s.store.Classes(ctx)
+	demand, err := s.demand.get(ctx, s.store)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,14 +38,47 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 		Since:         api.At(w.Since),
 		ExpectedStart: wire.OptionalTime(w.Until),
 	}
-	if c, ok := store.ClassOf(classes, w.Queue, w.Memory, w.Expected); ok {
-		out.Class = &c.Name
+	d, ok := store.DemandOf(demand, w.Queue, w.Memory, w.Expected)
+	if ok {
+		out.Class = &d.Class.Name
 	}
 	if !w.Until.IsZero() {
 		return out, nil, nil
 	}
+	now := s.store.Now()
+	if ok && d.Live(now) < d.Wanted && d.Fleet.Reason != "" {
+		out.Reason = fleetReason(d, now)
+		out.ExpectedStart = wire.OptionalTime(d.Fleet.ExpectedStart)
+	}
 	position := w.Before + 1
 	return out, &position, nil
+}
+
+// fleetReason says in one sentence why the fleet does not start the workers that a class needs.
+func fleetReason(d *store.Demand, now time.Time) string {
+	f := &d.Fleet
+	out := fmt.Sprintf("it waits for a worker of the class %s: %d of %d run; %s, for %s", d.Class.Name, d.Live(now),
+		d.Wanted, f.Reason, sinceText(now.Sub(f.Since)))
+	if silent := now.Sub(f.At); silent > fleetSilence {
+		out += fmt.Sprintf("; the fleet has not reported for %s", sinceText(silent))
+	}
+	return out
+}
+
+// fleetSilence is how long the fleet may take from one report to the next before users are told.
+const fleetSilence = 5 * time.Minute
+
+// sinceText returns a duration in the largest unit that it fills.
+func sinceText(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "less than a minute"
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
 // waitingReason says in one sentence why a task waits.

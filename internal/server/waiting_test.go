@@ -30,7 +30,7 @@ func TestWaiting(t *testing.T) {
 	reason := func(key string, j api.CreatedJob) string {
 		t.Helper()
 		w := waiting(key, j)
-		if w == nil || w.Class != nil || w.ExpectedStart != nil || w.Since.IsZero() {
+		if w == nil || *w.Class != pleat.DefaultClass || w.ExpectedStart != nil || w.Since.IsZero() {
 			t.Fatalf("waiting is %+v", w)
 		}
 		return w.Reason
@@ -82,5 +82,49 @@ func TestWaiting(t *testing.T) {
 	seen, err := c.Workflow(ctx, made.ID)
 	if err != nil || seen.Waiting == nil || !strings.Contains(seen.Waiting.Reason, "a worker that runs analyst") {
 		t.Errorf("%+v %v", seen.Waiting, err)
+	}
+}
+
+// A run that waits for a worker of the fleet says what keeps the cluster from starting one.
+func TestWaitingForTheFleet(t *testing.T) {
+	h := newFixture(t)
+	ctx := context.Background()
+	class := pleat.Class{
+		Name:       "gpu",
+		Models:     []pleat.Model{testModel},
+		Alignments: pleat.AlignmentsAlso,
+		MaxWorkers: 8,
+		TargetWait: pleat.DefaultTargetWait,
+		Driver:     "slurm",
+	}
+	if err := h.store.SetClasses(ctx, []pleat.Class{class}); err != nil {
+		t.Fatal(err)
+	}
+	start := h.store.Now().Add(time.Hour).Truncate(time.Second)
+	report := pleat.FleetReport{
+		At:            h.store.Now(),
+		Pending:       1,
+		Reason:        "Slurm says Resources: the suitable nodes are busy",
+		Since:         h.store.Now().Add(-14 * time.Minute),
+		ExpectedStart: start,
+	}
+	if err := h.store.ReportFleet(ctx, class.Name, report); err != nil {
+		t.Fatal(err)
+	}
+	j := h.create(trp)
+	v, err := h.client(h.key).Job(ctx, j.JobID)
+	if err != nil || v.Waiting == nil {
+		t.Fatalf("%+v %v", v.Waiting, err)
+	}
+	const want = "it waits for a worker of the class gpu: 0 of 1 run; Slurm says Resources: the suitable nodes are busy, " +
+		"for 14 min"
+	w := v.Waiting
+	if w.Reason != want || *w.Class != "gpu" || w.ExpectedStart == nil || !w.ExpectedStart.Equal(start) {
+		t.Errorf("waiting is %+v, want %q", w, want)
+	}
+	h.clock.Advance(10 * time.Minute)
+	v, err = h.client(h.key).Job(ctx, j.JobID)
+	if err != nil || !strings.HasSuffix(v.Waiting.Reason, "for 24 min; the fleet has not reported for 10 min") {
+		t.Errorf("%+v %v", v.Waiting, err)
 	}
 }

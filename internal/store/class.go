@@ -130,6 +130,19 @@ func ClassOf(classes []pleat.Class, queue string, memory int64, expected time.Du
 	return served, served != nil
 }
 
+// DemandOf returns the demand for the class that is asked to run a task; see ClassOf.
+func DemandOf(list []Demand, queue string, memory int64, expected time.Duration) (*Demand, bool) {
+	classes := make([]pleat.Class, len(list))
+	for i := range list {
+		classes[i] = list[i].Class
+	}
+	c, ok := ClassOf(classes, queue, memory, expected)
+	if !ok {
+		return nil, false
+	}
+	return &list[slices.IndexFunc(list, func(d Demand) bool { return d.Class.Name == c.Name })], true
+}
+
 // Demand is the work that waits for the workers of a class, and the workers that it has.
 type Demand struct {
 	Class   pleat.Class
