@@ -68,6 +68,9 @@ func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictReque
 				retried = true
 				continue
 			}
+			if p != nil && p.terminated() && await(ctx, shutdownSkew) {
+				return engine.Interrupted(ctx)
+			}
 			if p != nil && (out.failure.Kind == pleat.FailDeviceLost || out.failure.Kind == pleat.FailCrashed) {
 				p.kill(0)
 			}
@@ -79,6 +82,21 @@ func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictReque
 		}
 	}
 	return nil
+}
+
+// shutdownSkew is how much later than its runners a worker may learn that both are to end.
+const shutdownSkew = 2 * time.Second
+
+// await waits at most d for the end of ctx, and reports whether it has ended.
+func await(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return true
+	case <-t.C:
+		return false
+	}
 }
 
 // final returns the failure that the run ends with. Memory that did not suffice twice will not suffice a third time.

@@ -268,6 +268,19 @@ func (p *process) wait(d time.Duration) bool {
 	}
 }
 
+// terminated reports whether the process died of a SIGTERM that the worker did not send. Slurm and systemd send one to
+// every process of a job or service that is to end, so that the worker has got it too, or soon will.
+func (p *process) terminated() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var exit *exec.ExitError
+	if p.broken != nil || !errors.As(p.ended, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
+}
+
 // close asks the process to end, kills it if it has not ended after a grace period, and returns once it is gone and its
 // scratch folder is deleted. No request may be in that folder any more.
 func (p *process) close(grace time.Duration) {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
+	"pleat/internal/engine"
 	"pleat/internal/engine/enginetest"
 	"pleat/internal/flow"
 )
@@ -286,6 +287,27 @@ func TestRunnerKilled(t *testing.T) {
 	}
 	if again := b.succeed("ok"); again["pid"] == float64(pid) {
 		t.Error("the process is the same")
+	}
+}
+
+// A runner that gets the worker's SIGTERM first did not crash: the run is interrupted, and spends no try.
+func TestRunnerTerminatedWithTheWorker(t *testing.T) {
+	b := newFixture(t, nil)
+	pid := int(b.succeed("ok")["pid"].(float64))
+	ctx, shutDown := context.WithCancelCause(t.Context())
+	h, progress := watchedSink()
+	ended := make(chan pleat.Output, 1)
+	w := b.work("cancellable")
+	go func() { ended <- b.Run(ctx, w, h) }()
+	<-progress
+	p := b.process()
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-p.gone
+	shutDown(engine.ErrShutdown)
+	if out := <-ended; out.Failure == nil || out.Failure.Message != "the worker shut down" {
+		t.Errorf("got %+v", out.Failure)
 	}
 }
 
