@@ -119,6 +119,9 @@ func (c *Class) Wanted(l Load) int {
 // DefaultTargetWait is the TargetWait of a class that does not say it.
 const DefaultTargetWait = 10 * time.Minute
 
+// FleetSilence is how long the fleet may take from one report to the next before users and operators are told.
+const FleetSilence = 5 * time.Minute
+
 // FleetReport is what the fleet knows of a class's workers on their cluster.
 type FleetReport struct {
 	At            time.Time `json:"at"`

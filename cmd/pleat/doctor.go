@@ -275,34 +275,24 @@ func (d *doctor) privacy() {
 	}
 }
 
-// workers prints the workers with their states and the models that each runs, and the lengths of the queues. Without a
-// live worker the check fails.
+// workers prints the workers with their states and the models that each runs, what the fleet reports of their classes,
+// and the lengths of the queues. Without a live worker the check fails, unless the fleet starts workers.
 func (d *doctor) workers(ctx context.Context, s *store.Store) {
-	workers, err := s.Workers(ctx)
+	demand, err := s.Demand(ctx)
 	if err != nil {
 		d.fail("workers", "%v", err)
 		return
 	}
-	now, live := s.Now(), 0
-	for i := range workers {
-		w := &workers[i]
-		var models []string
-		for _, m := range w.Models {
-			models = append(models, m.Name)
-		}
-		slices.Sort(models)
-		names, ago := strings.Join(models, ", "), now.Sub(w.SeenAt).Round(time.Second)
-		switch w.State(now) {
-		case pleat.WorkerLive:
-			live++
-			d.ok("workers", "%s on %s runs %s, seen %s ago", w.ID, w.Host, names, ago)
-		case pleat.WorkerSilent:
-			d.note("workers", "%s on %s is silent: it ran %s and was seen %s ago", w.ID, w.Host, names, ago)
-		case pleat.WorkerStopped:
-			d.note("workers", "%s on %s has stopped: it ran %s until %s ago", w.ID, w.Host, names, ago)
-		}
+	live, fleet := 0, false
+	for i := range demand {
+		live += d.classWorkers(&demand[i], s.Now())
+		fleet = d.classFleet(&demand[i], s.Now()) || fleet
 	}
-	if live == 0 {
+	switch {
+	case live > 0:
+	case fleet:
+		d.note("workers", "none is live; the fleet starts them when jobs wait")
+	default:
 		d.fail("workers", "none is live, so jobs wait; start pleat worker, or pleat serve without --work=false")
 	}
 	counts, err := s.QueueCounts(ctx)
@@ -313,6 +303,60 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 	for _, c := range counts {
 		d.ok("queue", "%s: %d %s", c.Queue, c.N, c.State)
 	}
+}
+
+// classWorkers prints the workers of a class and returns how many of them work.
+func (d *doctor) classWorkers(c *store.Demand, now time.Time) (live int) {
+	for i := range c.Workers {
+		w := &c.Workers[i]
+		var models []string
+		for _, m := range w.Models {
+			models = append(models, m.Name)
+		}
+		slices.Sort(models)
+		names, ago := strings.Join(models, ", "), now.Sub(w.SeenAt).Round(time.Second)
+		where := w.Host
+		if c.Class.Name != pleat.DefaultClass {
+			where += ", class " + c.Class.Name
+		}
+		switch w.State(now) {
+		case pleat.WorkerLive:
+			live++
+			d.ok("workers", "%s on %s runs %s, seen %s ago", w.ID, where, names, ago)
+		case pleat.WorkerDraining:
+			live++
+			d.ok("workers", "%s on %s drains: it ends when its jobs have ended, seen %s ago", w.ID, where, ago)
+		case pleat.WorkerSilent:
+			d.note("workers", "%s on %s is silent: it ran %s and was seen %s ago", w.ID, where, names, ago)
+		case pleat.WorkerStopped:
+			d.note("workers", "%s on %s has stopped: it ran %s until %s ago", w.ID, where, names, ago)
+		}
+	}
+	return live
+}
+
+// classFleet prints what the fleet reports of a class that it starts workers for, and reports whether it does.
+func (d *doctor) classFleet(c *store.Demand, now time.Time) bool {
+	f := &c.Fleet
+	if c.Class.Driver == "" || f.At.IsZero() {
+		return false
+	}
+	line := fmt.Sprintf("class %s: %d workers wanted, %d run and %d wait in the cluster", c.Class.Name, c.Wanted,
+		f.Running, f.Pending)
+	if f.Reason != "" {
+		line += "; " + f.Reason
+	}
+	silent := now.Sub(f.At)
+	switch {
+	case silent > pleat.FleetSilence:
+		d.fail("fleet", "%s; it has not reported for %s: is pleat fleet running?", line, silent.Round(time.Second))
+		return false
+	case f.Permanent:
+		d.fail("fleet", "%s", line)
+	default:
+		d.ok("fleet", "%s", line)
+	}
+	return true
 }
 
 // alignments checks the MSA search, and notes it if sequences are sent to a server of somebody else.

@@ -97,7 +97,9 @@ func TestServerShowsWorkers(t *testing.T) {
 	s := newService(t)
 	_, body := get(t, s.url+"/metrics", "")
 	for _, want := range []string{`pleat_workers{class="default",state="live"} 1`,
-		`pleat_workers{class="default",state="silent"} 0`, "pleat_database_up 1", "pleat_database_schema_version "} {
+		`pleat_workers{class="default",state="silent"} 0`, `pleat_workers_wanted{class="default"} 0`,
+		`pleat_tasks{queue="qna/analyst",state="queued"} 0`, `pleat_tasks{queue="deliver",state="running"} 0`,
+		`pleat_task_oldest_seconds{queue="qna/analyst",state="queued"} 0`, "pleat_database_up 1", "pleat_database_schema_version "} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s", want)
 		}

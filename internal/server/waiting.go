@@ -59,14 +59,11 @@ func fleetReason(d *store.Demand, now time.Time) string {
 	f := &d.Fleet
 	out := fmt.Sprintf("it waits for a worker of the class %s: %d of %d run; %s, for %s", d.Class.Name, d.Live(now),
 		d.Wanted, f.Reason, sinceText(now.Sub(f.Since)))
-	if silent := now.Sub(f.At); silent > fleetSilence {
+	if silent := now.Sub(f.At); silent > pleat.FleetSilence {
 		out += fmt.Sprintf("; the fleet has not reported for %s", sinceText(silent))
 	}
 	return out
 }
-
-// fleetSilence is how long the fleet may take from one report to the next before users are told.
-const fleetSilence = 5 * time.Minute
 
 // sinceText returns a duration in the largest unit that it fills.
 func sinceText(d time.Duration) string {

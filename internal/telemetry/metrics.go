@@ -100,9 +100,6 @@ func flag(on bool) float64 {
 	return 0
 }
 
-// defaultClass is the class of workers that have none of their own.
-const defaultClass = "default"
-
 // serviceAge is how old the figures of the whole service may be, so that several scrapers cost the database no more
 // than one.
 const serviceAge = 5 * time.Second
@@ -113,12 +110,12 @@ type Service struct {
 	store *store.Store
 	clock func() time.Time
 
-	mu      sync.Mutex
-	at      time.Time
-	up      bool
-	queues  []store.QueueCount
-	workers []pleat.Worker
-	schema  int64
+	mu     sync.Mutex
+	at     time.Time
+	up     bool
+	queues []store.QueueCount
+	demand []store.Demand
+	schema int64
 }
 
 // NewService returns the metrics of the whole service.
@@ -129,15 +126,16 @@ func NewService(s *store.Store, clock func() time.Time) *Service {
 var (
 	queueDesc  = desc("pleat_tasks", "Tasks that have not ended, by queue and state.", "queue", "state")
 	oldestDesc = desc("pleat_task_oldest_seconds", "Age of the oldest task, by queue and state.", "queue", "state")
-	workerDesc = desc("pleat_workers", "Workers by class and state: live, silent for 30 s or more, or stopped.",
-		"class", "state")
+	workerDesc = desc("pleat_workers",
+		"Workers by class and state: live, draining, silent for 30 s or more, or stopped.", "class", "state")
+	wantedDesc = desc("pleat_workers_wanted", "Workers that the tasks of a class need.", "class")
 	schemaDesc = desc("pleat_database_schema_version", "Version of the database's schema.")
 	upDesc     = desc("pleat_database_up", "Whether the figures of the service could be read.")
 )
 
 // Describe implements prometheus.Collector.
 func (*Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueDesc, oldestDesc, workerDesc, schemaDesc, upDesc} {
+	for _, d := range []*prometheus.Desc{queueDesc, oldestDesc, workerDesc, wantedDesc, schemaDesc, upDesc} {
 		ch <- d
 	}
 }
@@ -156,20 +154,58 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 	if gauge(upDesc, flag(c.up)); !c.up {
 		return
 	}
-	now := c.clock()
-	for _, q := range c.queues {
-		gauge(queueDesc, float64(q.N), q.Queue, string(q.State))
-		gauge(oldestDesc, max(0, now.Sub(q.Oldest).Seconds()), q.Queue, string(q.State))
-	}
-	states := map[pleat.WorkerState]int{pleat.WorkerLive: 0, pleat.WorkerSilent: 0, pleat.WorkerStopped: 0}
-	for i := range c.workers {
-		states[c.workers[i].State(c.store.Now())]++
-	}
-	for state, n := range states {
-		gauge(workerDesc, float64(n), defaultClass, string(state))
+	c.tasks(gauge)
+	for i := range c.demand {
+		d := &c.demand[i]
+		states := map[pleat.WorkerState]int{
+			pleat.WorkerLive:     0,
+			pleat.WorkerDraining: 0,
+			pleat.WorkerSilent:   0,
+			pleat.WorkerStopped:  0,
+		}
+		for j := range d.Workers {
+			states[d.Workers[j].State(c.store.Now())]++
+		}
+		for state, n := range states {
+			gauge(workerDesc, float64(n), d.Class.Name, string(state))
+		}
+		gauge(wantedDesc, float64(d.Wanted), d.Class.Name)
 	}
 	gauge(schemaDesc, float64(c.schema))
 }
+
+// tasks shows the tasks of every queue that has any or that a class serves. A queue without tasks shows zeros: neither an
+// alert rule nor an autoscaler can use a series that comes and goes.
+func (c *Service) tasks(gauge func(d *prometheus.Desc, v float64, labels ...string)) {
+	type key struct {
+		queue string
+		state pleat.TaskState
+	}
+	counts := map[key]store.QueueCount{}
+	queues := map[string]bool{deliveries: true}
+	for i := range c.demand {
+		for _, q := range c.demand[i].Class.Queues() {
+			queues[q] = true
+		}
+	}
+	for _, q := range c.queues {
+		counts[key{q.Queue, q.State}], queues[q.Queue] = q, true
+	}
+	now := c.clock()
+	for queue := range queues {
+		for _, state := range []pleat.TaskState{pleat.TaskQueued, pleat.TaskWaiting, pleat.TaskRunning} {
+			q, age := counts[key{queue, state}], 0.0
+			if q.N > 0 {
+				age = max(0, now.Sub(q.Oldest).Seconds())
+			}
+			gauge(queueDesc, float64(q.N), queue, string(state))
+			gauge(oldestDesc, age, queue, string(state))
+		}
+	}
+}
+
+// deliveries is the queue that stands for those of all endpoints; see store.QueueCounts.
+const deliveries = "deliver"
 
 // read reads the figures from the store.
 func (c *Service) read() (err error) {
@@ -178,7 +214,7 @@ func (c *Service) read() (err error) {
 	if c.queues, err = c.store.QueueCounts(ctx); err != nil {
 		return err
 	}
-	if c.workers, err = c.store.Workers(ctx); err != nil {
+	if c.demand, err = c.store.Demand(ctx); err != nil {
 		return err
 	}
 	c.schema, err = c.store.Version(ctx)
