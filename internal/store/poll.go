@@ -21,6 +21,9 @@ const (
 // listens is open.
 func (s *Store) Notified() bool { return s.notify != nil && s.notify.listening.Load() }
 
+// nextLease reads when the next lease ends.
+const nextLease = "SELECT min(lease_until) FROM task WHERE state = 'running'"
+
 // Polled is what one look at the queues found.
 type Polled struct {
 	Reap bool          // Reap has something to do
@@ -39,7 +42,7 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 				EXISTS (SELECT 1 FROM session WHERE expires_at < $1)
 				OR EXISTS (SELECT 1 FROM idempotency WHERE created_at < $2) THEN 0 END
 		UNION ALL SELECT 'reap', (SELECT min(run_at) FROM task WHERE state = 'waiting')
-		UNION ALL SELECT 'reap', (SELECT min(lease_until) FROM task WHERE state = 'running')`
+		UNION ALL SELECT 'reap', (` + nextLease + `)`
 	args := []any{now, now - microsPerDay}
 	if i := slices.Index(queues, deliveryTopic); i >= 0 {
 		queues = slices.Delete(queues, i, i+1)

@@ -39,7 +39,7 @@ func (s *Store) Reap(ctx context.Context, expired time.Time) (Reaped, error) {
 		if err := t.wakeTasks(&r); err != nil {
 			return err
 		}
-		if err := t.expireLeases("lease_until < $1", toMicros(expired), &r); err != nil {
+		if err := t.expireLeases(leaseExpired, toMicros(expired), &r); err != nil {
 			return err
 		}
 		a, err := t.exec("DELETE FROM session WHERE expires_at < $1", t.now)
@@ -106,14 +106,7 @@ func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
 // worker is renewing its lease at this moment.
 func (t *tx) selectExpired(where string, arg any) ([]expiredLease, error) {
 	var out []expiredLease
-	rows, err := t.query(`
-		SELECT id, attempt, worker_id, kind, COALESCE(run_id, ''), COALESCE(delivery_id, ''), cancel
-		FROM task
-		WHERE state = 'running' AND `+where+`
-		ORDER BY id
-		LIMIT 1000
-		FOR UPDATE SKIP LOCKED`,
-		arg)
+	rows, err := t.query(heldTasksSQL(where)+" FOR UPDATE SKIP LOCKED", arg)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var l expiredLease
 		var cancel int64
@@ -126,6 +119,19 @@ func (t *tx) selectExpired(where string, arg any) ([]expiredLease, error) {
 	})
 	return out, err
 }
+
+// heldTasksSQL selects at most 1000 running tasks by a condition on one parameter.
+func heldTasksSQL(where string) string {
+	return `
+		SELECT id, attempt, worker_id, kind, COALESCE(run_id, ''), COALESCE(delivery_id, ''), cancel
+		FROM task
+		WHERE state = 'running' AND ` + where + `
+		ORDER BY id
+		LIMIT 1000`
+}
+
+// leaseExpired is the condition for leases that ended before the parameter.
+const leaseExpired = "lease_until < $1"
 
 // onLeaseExpired ends an attempt whose worker is gone. The task is tried again, or ends if it has no tries left or its
 // owner has cancelled it.

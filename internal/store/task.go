@@ -299,26 +299,52 @@ func (s *Store) Heartbeat(
 	var out []pleat.HeartbeatReply
 	err := s.writeAsync(ctx, "heartbeat", func(t *tx) error {
 		out = nil
+		held, err := t.renewAll(worker, beats)
+		if err != nil {
+			return err
+		}
 		for _, b := range beats {
-			reply := pleat.HeartbeatReply{Task: b.Task}
-			h, err := t.renew(Lease{b.Task, b.Attempt, worker})
-			switch {
-			case errors.Is(err, pleat.ErrLost):
-				reply.Lost = true
-			case err != nil:
-				return err
-			default:
-				reply.Cancel = h.cancel
+			cancel, ok := held[Lease{b.Task, b.Attempt, worker}]
+			if ok {
 				if err := t.progress(b.Run, b.Progress); err != nil {
 					return err
 				}
 			}
-			out = append(out, reply)
+			out = append(out, pleat.HeartbeatReply{Task: b.Task, Cancel: cancel, Lost: !ok})
 		}
-		_, err := t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, worker)
+		_, err = t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, worker)
 		return err
 	})
 	return out, err
+}
+
+// renewAll is renew for the leases of heartbeats, in one statement for many. It returns those that are held, and
+// whether their owners want the tasks stopped.
+func (t *tx) renewAll(worker pleat.WorkerID, beats []pleat.Heartbeat) (map[Lease]bool, error) {
+	var args []any
+	for _, b := range beats {
+		args = append(args, b.Task, b.Attempt)
+	}
+	held := map[Lease]bool{}
+	for part := range t.idempotentRowParts(args, 2) {
+		rows, err := t.query(`
+			UPDATE task SET lease_until = $1
+			FROM (`+values(3, len(part)/2, "text", "bigint")+`) AS v
+			WHERE task.id = v.column1 AND task.attempt = v.column2 AND task.worker_id = $2 AND task.state = 'running'
+			RETURNING id, attempt, cancel`,
+			append([]any{t.now + leaseMicros, worker}, part...)...)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			l := Lease{Worker: worker}
+			var cancel int64
+			err := scan(&l.Task, &l.Attempt, &cancel)
+			held[l] = cancel == 1
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
 }
 
 // MaxLogLines bounds the log lines stored of one run, over all its attempts. The last of them is a note that there

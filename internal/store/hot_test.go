@@ -1,0 +1,63 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// On PostgreSQL, heartbeats replace most rows within their page (HOT): an index that has the lease's end, or a page
+// without room, would cost each of them an entry in every index.
+func TestHeartbeatsKeepIndexes(t *testing.T) {
+	address := storetest.Postgres(t)
+	s := storetest.OpenAt(t, address, nil)
+	ctx := context.Background()
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const tasks, rounds = 200, 20
+	u := storetest.User(t, s, "ada")
+	var beats []pleat.Heartbeat
+	for range tasks {
+		create(t, s, u, "fold")
+	}
+	for len(beats) < tasks {
+		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 50})
+		if err != nil || len(got) == 0 {
+			t.Fatalf("%d tasks, %v", len(got), err)
+		}
+		for i := range got {
+			beats = append(beats, pleat.Heartbeat{Task: got[i].Task.ID, Attempt: got[i].Task.Attempt})
+		}
+	}
+	counted := func() (updated, hot int) {
+		t.Helper()
+		err := db.QueryRowContext(ctx, "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'task'").
+			Scan(&updated, &hot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return updated, hot
+	}
+	for range rounds {
+		if _, err := s.Heartbeat(ctx, "w", beats); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var updated, hot int
+	storetest.Eventually(t, "the updates are counted", func() bool {
+		_, _ = s.Heartbeat(ctx, "w", nil) // a connection reports what it has counted with a later transaction
+		updated, hot = counted()
+		return updated >= tasks*(rounds+1)
+	})
+	t.Logf("%d of %d updates were HOT", hot, updated)
+	if hot < updated*8/10 {
+		t.Errorf("%d of %d updates were HOT", hot, updated)
+	}
+}
