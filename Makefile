@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-engines fuzz soak bench \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-engines fuzz soak bench \
 	bench-webhooks bench-engines bench-mini bench-md docs clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -33,6 +33,9 @@ format: ## format Go, Python and the page
 	git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -w
 	scripts/lint-python --fix
 	scripts/page --install && cd web && npm run --silent format
+
+test-pgbouncer: ## the store, and two workers, on PostgreSQL behind PgBouncer, which pools transactions
+	PLEAT_PG_FSYNC=off scripts/with-postgres scripts/with-pgbouncer scripts/test-pgbouncer
 
 test-page: ## the page in a browser against the real program; needs Chromium
 	scripts/test-page

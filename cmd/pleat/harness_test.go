@@ -104,7 +104,12 @@ func lastLines(s string, k int) string {
 // command returns a command of the program, which has not been started.
 func (n *node) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(n.program, args...)
-	cmd.Env = append(os.Environ(), "PLEAT_DATA="+filepath.Join(n.dir, "data"), "PLEAT_DATABASE="+n.database,
+	database, direct := n.database, ""
+	if pooled := storetest.Pooled(n.t, database); pooled != "" {
+		database, direct = pooled, database
+	}
+	cmd.Env = append(os.Environ(), "PLEAT_DATA="+filepath.Join(n.dir, "data"), "PLEAT_DATABASE="+database,
+		"PLEAT_DATABASE_DIRECT="+direct,
 		"PLEAT_ENGINES=null", "PLEAT_LOG_LEVEL=warn", "PLEAT_QUOTA=10000000", "PLEAT_SLOTS=8",
 		"PLEAT_WORKFLOW_QUOTA=10000000", "PLEAT_DRAFT_LIMIT=10000000",
 		"PLEAT_SECRET_KEY="+strings.Repeat("ab", 32))

@@ -54,6 +54,7 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 func openStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
 	return store.Open(ctx, c.DatabaseURL(), store.Options{
 		Log:         log,
+		Direct:      c.Direct,
 		Connections: c.Connections,
 		Limits: store.Limits{
 			Jobs:         c.Quota,

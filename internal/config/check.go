@@ -83,6 +83,11 @@ func (c *Config) checkDependencies() error {
 	return nil
 }
 
+// isPostgres reports whether an address is one of PostgreSQL.
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
+}
+
 // checkStore checks where data is kept.
 func (c *Config) checkStore() error {
 	if c.Data == "" {
@@ -93,11 +98,16 @@ func (c *Config) checkStore() error {
 			store.MinConnections)
 	}
 	switch scheme, rest, _ := strings.Cut(c.Database, ":"); {
-	case c.Database == "":
-	case scheme == "sqlite" && rest != "":
-	case (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):
+	case c.Database == "", scheme == "sqlite" && rest != "", isPostgres(c.Database):
 	default:
 		return c.Errorf("database", "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+	}
+	switch {
+	case c.Direct == "":
+	case !isPostgres(c.Direct):
+		return c.Errorf("database-direct", "must be postgres://USER:PASSWORD@HOST/NAME")
+	case !isPostgres(c.Database):
+		return c.Errorf("database-direct", "is for a pooler before PostgreSQL; set database to the pooler's address")
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Config struct {
 	// The state of a node. An empty Database is SQLite in the folder Data, and empty Blobs are a folder in it.
 	Data        string
 	Database    string
+	Direct      string // the database without a pooler between
 	Blobs       string
 	Connections int // to the database; 0: chosen by the machine
 

@@ -40,6 +40,10 @@ func (c *Config) storeSettings() []Setting {
 		setting("database", &c.Database,
 			"sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; empty: SQLite in the data folder").
 			secret(secretInURL),
+		setting("database-direct", &c.Direct,
+			"address of the same PostgreSQL database without a pooler between, where database is that of one that "+
+				"pools transactions, such as PgBouncer: wake-ups and migrations use it; empty: there is no pooler").
+			secret(secretInURL),
 		setting("database-connections", &c.Connections,
 			"connections to PostgreSQL that this process opens at most, "+
 				fmt.Sprintf("%d or more; ", store.MinConnections)+

@@ -2,11 +2,14 @@ package store
 
 import "context"
 
-// Settings returns a setting of the PostgreSQL sessions of each pool.
+// Settings returns a setting of PostgreSQL in the transactions that wait for the disk and in those that do not.
 func (s *Store) Settings(ctx context.Context, name string) (main, nowait string, err error) {
-	if err := s.db.QueryRowContext(ctx, "SELECT current_setting($1)", name).Scan(&main); err != nil {
+	read := func(dst *string) func(*tx) error {
+		return func(t *tx) error { return t.row("SELECT current_setting($1)", []any{name}, dst) }
+	}
+	if err := s.write(ctx, "read a setting", read(&main)); err != nil {
 		return "", "", err
 	}
-	err = s.asyncDB.QueryRowContext(ctx, "SELECT current_setting($1)", name).Scan(&nowait)
+	err = s.writeAsync(ctx, "read a setting", read(&nowait))
 	return main, nowait, err
 }

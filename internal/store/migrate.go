@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
@@ -101,8 +102,9 @@ func (s *Store) provider(ctx context.Context) (*goose.Provider, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := goose.NewProvider(goose.DialectPostgres, s.db, dir, goose.WithSessionLocker(locker))
-		return p, func() {}, err
+		db := stdlib.OpenDB(*s.notify.cfg) // the lock is one of a session, which a pooler does not keep
+		p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithSessionLocker(locker))
+		return p, func() { _ = db.Close() }, err
 	}
 	// goose wants a pool; the writer's connection is pinned, so it gets a handle of its own. SQLite's lock keeps two
 	// apart.

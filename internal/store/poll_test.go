@@ -118,6 +118,10 @@ func TestSuspendedTransactionEnds(t *testing.T) {
 	if want := "15s"; main != want || nowait != want || err != nil {
 		t.Errorf("%q and %q, %v; want %q", main, nowait, err, want)
 	}
+	main, nowait, err = s.Settings(t.Context(), "synchronous_commit")
+	if main != "on" || nowait != "off" || err != nil {
+		t.Errorf("synchronous_commit is %q and %q, %v", main, nowait, err)
+	}
 }
 
 // A command that changes something and ends at once, as pleat keys revoke does, still tells the other processes.

@@ -28,27 +28,34 @@ const channel = "pleat"
 // callers and are short.
 const asyncConns = 4
 
+// idleInTransaction bounds how long a transaction may wait for its process: one that was suspended or cut off holds its
+// locks until the server gives it up, and no other process could take its tasks over.
+const idleInTransaction = "idle_in_transaction_session_timeout"
+
 // openPostgres opens two pools, which differ in synchronous_commit, measures the offset of the clock and starts the
 // notifier.
 func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error {
 	s.dialect = "postgres"
-	cfg, err := pgx.ParseConfig(url)
+	direct, err := parsePostgres(cmp.Or(opt.Direct, url))
 	if err != nil {
-		return errors.New("the PostgreSQL address cannot be read") // pgx's message may hold the password
+		return err
 	}
-	if cfg.RuntimeParams["application_name"] == "" {
-		cfg.RuntimeParams["application_name"] = "pleat"
+	if direct.RuntimeParams[idleInTransaction] == "" {
+		direct.RuntimeParams[idleInTransaction] = strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10)
 	}
-	// A transaction of a process that was suspended or cut off holds its locks until the server gives it up: no other
-	// process could take its tasks over.
-	const limit = "idle_in_transaction_session_timeout"
-	if cfg.RuntimeParams[limit] == "" {
-		cfg.RuntimeParams[limit] = strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10)
+	cfg := direct
+	if s.pooled = opt.Direct != ""; s.pooled {
+		if cfg, err = parsePostgres(url); err != nil {
+			return err
+		}
+		// A prepared statement would stay with a connection that the next transaction may not get.
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	s.db = stdlib.OpenDB(*cfg)
-	// What need not survive a crash of the machine goes over connections that say so once, not before each transaction.
 	nowait := cfg.Copy()
-	nowait.RuntimeParams["synchronous_commit"] = "off"
+	if !s.pooled { // what need not survive a crash of the machine says so once, not before each transaction
+		nowait.RuntimeParams["synchronous_commit"] = "off"
+	}
 	s.asyncDB = stdlib.OpenDB(*nowait)
 	s.asyncDB.SetMaxOpenConns(asyncConns)
 	s.asyncDB.SetMaxIdleConns(asyncConns)
@@ -65,7 +72,7 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.notify = &notifier{
 		s:        s,
-		cfg:      cfg,
+		cfg:      direct,
 		interval: cmp.Or(opt.ClockInterval, clockInterval),
 		cancel:   cancel,
 		wake:     make(chan struct{}, 1),
@@ -76,6 +83,18 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	go s.notify.listener(run)
 	go s.notify.timer(run)
 	return nil
+}
+
+// parsePostgres reads an address of PostgreSQL.
+func parsePostgres(url string) (*pgx.ConnConfig, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("the PostgreSQL address cannot be read") // pgx's message may hold the password
+	}
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "pleat"
+	}
+	return cfg, nil
 }
 
 // SyncClock measures again how far this machine's clock is from the database's. The reaper calls it after a jump of the
@@ -128,6 +147,11 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 	}
 	defer func() { _ = btx.Rollback() }() // after a commit it does nothing
 	t := &tx{ctx: ctx, s: s, pg: btx, now: s.now()}
+	if s.pooled {
+		if err := t.setSession(d); err != nil {
+			return written{}, err
+		}
+	}
 	if err := fn(t); err != nil {
 		return written{}, err
 	}
@@ -135,6 +159,16 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 		return written{}, err
 	}
 	return written{t.wake, t.ends}, nil
+}
+
+// setSession sets for a transaction what a connection without a pooler has from its start.
+func (t *tx) setSession(d durability) error {
+	q := "SELECT set_config('" + idleInTransaction + "', $1, true)"
+	if d == async {
+		q += ", set_config('synchronous_commit', 'off', true)"
+	}
+	_, err := t.exec(q, strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10))
+	return err
 }
 
 // notifier carries wake-ups between processes by NOTIFY. It sends outside the transactions that cause them, since

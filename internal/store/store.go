@@ -49,6 +49,9 @@ type Options struct {
 	Log   *slog.Logger     // nil: discards
 	// Connections bounds the connections to the database, at least MinConnections; 0: chosen by the machine.
 	Connections int
+	// Direct is the address of the same PostgreSQL database without a pooler between, if the address to open is that of
+	// one that pools transactions, such as PgBouncer. Wake-ups and migrations need it.
+	Direct string
 	// CommitGroup is how many SQLite transactions that wait share one commit at most; 0: 512.
 	CommitGroup int
 	// ClockInterval is the time between two measurements of how far this machine's clock is from PostgreSQL's; 0: 30 s.
@@ -99,6 +102,7 @@ type Store struct {
 	sqlite  *writer   // SQLite's one writer
 	notify  *notifier // PostgreSQL's bridge between processes
 	asyncDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
+	pooled  bool      // a pooler lends PostgreSQL's connections for one transaction each
 }
 
 // Open opens the database at url, «sqlite:PATH» or «postgres://…». It creates the folder and the file of a new SQLite

@@ -123,7 +123,11 @@ func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits
 		opt.Clock = clock.Now
 	}
 	copyMigrated(t, address)
-	s, err := store.Open(context.Background(), address, opt)
+	at := address
+	if pooled := Pooled(t, address); pooled != "" {
+		at, opt.Direct = pooled, address
+	}
+	s, err := store.Open(context.Background(), at, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,16 +201,39 @@ func Postgres(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		defer db.Close()
+		if os.Getenv("PLEAT_TEST_PGBOUNCER") != "" { // PgBouncer 1.18 ends when its connections are closed so
+			return
+		}
 		if _, err := db.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
-		_ = db.Close()
 	})
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.Path = "/" + name
+	return u.String()
+}
+
+// Pooled returns the address of a PostgreSQL database behind the PgBouncer that PLEAT_TEST_PGBOUNCER names; empty if there
+// is none, or the address is not one of PostgreSQL.
+func Pooled(t testing.TB, address string) string {
+	t.Helper()
+	pooler := os.Getenv("PLEAT_TEST_PGBOUNCER")
+	if pooler == "" || strings.HasPrefix(address, "sqlite:") {
+		return ""
+	}
+	u, err := url.Parse(pooler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = database.Path
 	return u.String()
 }
 
