@@ -147,7 +147,7 @@ func findRunner(c config.Config, name string) (string, *runner.Manifest, error) 
 	if n := pleat.Nearest(name, names); n != "" {
 		hint = fmt.Sprintf("; did you mean %q?", n)
 	}
-	return "", nil, usagef("there is no engine %q %s%s There are %s", pleat.Clip(name), app.RunnersPlace(c), hint,
+	return "", nil, usagef("there is no engine %q%s%s There are %s", pleat.Clip(name), app.RunnersPlace(c), hint,
 		strings.Join(names, ", "))
 }
 

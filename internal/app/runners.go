@@ -70,16 +70,16 @@ func readManifest(c config.Config, name string) (*runner.Manifest, error) {
 	if n := pleat.Nearest(name, all); n != "" {
 		hint = fmt.Sprintf("; did you mean %q?", n)
 	}
-	return nil, fmt.Errorf("there is no engine %q: neither built in nor a runner %s%s There are %s",
-		pleat.Clip(name), RunnersPlace(c), hint, strings.Join(all, ", "))
+	return nil, fmt.Errorf("there is no engine %q%s%s There are %s", pleat.Clip(name), RunnersPlace(c), hint,
+		strings.Join(all, ", "))
 }
 
-// RunnersPlace returns where runners are looked for, as the end of a sentence.
+// RunnersPlace returns where a runner was looked for in vain, as a clause; empty if there is no folder of one's own.
 func RunnersPlace(c config.Config) string {
 	if dir := c.RunnersDir(); dir != "" {
-		return "of this program or in " + dir
+		return ", neither embedded nor in " + dir
 	}
-	return "of this program"
+	return ""
 }
 
 // RunnerFile returns a file of a runner's folder, whether or not the runner has been unpacked.
