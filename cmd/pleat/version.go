@@ -23,8 +23,9 @@ func versionCmd() *cobra.Command {
 			info, _ := debug.ReadBuildInfo() // nil: the program was built without modules
 			v := buildOf(info)
 			return printResult(cmd, v, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "pleat %s\ncommit   %s\nbuilt    with %s for %s\nrunners  %s: %s\n",
-					v.Version, v.describeCommit(), v.Go, v.Platform, v.RunnersHash, strings.Join(v.Runners, ", "))
+				const text = "pleat %s\ncommit   %s\nbuilt    with %s for %s\nrunners  %s: %s\n"
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), text, v.Version, v.describeCommit(), v.Go, v.Platform,
+					v.RunnersHash, strings.Join(v.Runners, ", "))
 				return err
 			})
 		},
