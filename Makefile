@@ -1,7 +1,7 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
 .PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-engines fuzz soak bench \
-	bench-webhooks bench-engines bench-mini bench-md docs clean
+	bench-webhooks bench-engines bench-mini bench-md docs clean images test-images
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -70,6 +70,12 @@ bench-mini: ## accuracy and time of the engine mini on its tuning structures
 
 bench-md: ## speed of the dynamics engine compared with OpenMM's CPU platform; PLEAT_PYTHON (python3) needs openmm
 	go run ./tools/calvados/bench
+
+images: ## container images of the server and of a worker with ENGINE (example), as OCI archives in bin/images
+	VERSION=$(VERSION) scripts/images
+
+test-images: ## the images: read back, run without a container engine, and made twice with one result
+	GOFLAGS= go -C tools/images test -count=1 -timeout 10m .
 
 docs: ## write the generated parts of the documentation
 	go generate ./...

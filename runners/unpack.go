@@ -27,8 +27,8 @@ const (
 // Dir returns the folder into which Unpack writes the embedded runners, in a folder of all versions.
 func Dir(parent string) string { return filepath.Join(parent, Hash()) }
 
-// Unpack makes sure that Dir(parent) has the embedded runners and nothing else. The folder gets its name only when it is
-// complete, so that a process that is killed leaves no half of it; any number of processes may call Unpack at once.
+// Unpack makes sure that Dir(parent) has the embedded runners and nothing else. The folder gets its name only when it
+// is complete, so that a process that is killed leaves no half of it; any number of processes may call Unpack at once.
 // Files that are there are compared with the embedded ones: if one was changed, is missing or was added, all are
 // replaced by new copies, and changed says which it was. A process that has the old ones open keeps them. Folders of
 // other versions stay, because a process may use them.

@@ -132,8 +132,9 @@ func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.E
 	return out, devices, nil
 }
 
-// newRunner returns the engine of a runner, which it unpacks if it is embedded. The paths of this machine are redacted from what its processes
-// report to owners. Missing weights are logged, but are no error, since they may be installed while the worker runs.
+// newRunner returns the engine of a runner, which it unpacks if it is embedded. The paths of this machine are redacted
+// from what its processes report to owners. Missing weights are logged, but are no error, since they may be installed
+// while the worker runs.
 func newRunner(c config.Config, name string, processes *runner.ProcessPool, log *slog.Logger) (*runner.Runner, error) {
 	m, err := readManifest(c, name)
 	if err != nil {

@@ -110,8 +110,8 @@ func UnpackRunner(c config.Config, m *runner.Manifest, log *slog.Logger) (librar
 	parent := c.EmbeddedRunnersDir()
 	changed, err := runners.Unpack(parent)
 	if changed != "" {
-		log.Warn("the unpacked runners were changed, and were replaced; for runners of your own, see the setting runners",
-			"file", changed, "folder", runners.Dir(parent))
+		const text = "the unpacked runners were changed, and were replaced; for your own, see the setting runners"
+		log.Warn(text, "file", changed, "folder", runners.Dir(parent))
 	}
 	return runners.Dir(parent), err
 }
