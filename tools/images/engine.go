@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,6 +36,9 @@ func (b *builder) environment(base, program *tree) (*tree, error) {
 	t := newTree()
 	t.addDir("weights", 0o755, user)
 	defer t.addDir(strings.TrimPrefix(engineData, "/")+"/"+b.engine+"/cache", 0o700, user)
+	if ready, err := b.needsNothing(); ready || err != nil {
+		return t, err
+	}
 	root := filepath.Join(b.scratch, "root")
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return nil, err
@@ -67,6 +71,24 @@ func (b *builder) environment(base, program *tree) (*tree, error) {
 	return t, t.addFolder(strings.TrimPrefix(engineData, "/"), filepath.Join(root, engineData), func(path string) bool {
 		return path == ".runners" || path == ".uv"
 	})
+}
+
+// needsNothing reports whether the engine works without an environment. An error: there is no such engine.
+func (b *builder) needsNothing() (bool, error) {
+	out, err := exec.Command(b.pleat, "engines", "list", "--json", "--data", b.scratch).Output()
+	if err != nil {
+		return false, fmt.Errorf("list the engines: %w", err)
+	}
+	var all []struct{ Name, State string }
+	if err := json.Unmarshal(out, &all); err != nil {
+		return false, fmt.Errorf("list the engines: %w", err)
+	}
+	for _, e := range all {
+		if e.Name == b.engine {
+			return e.State == "needs nothing", nil
+		}
+	}
+	return false, fmt.Errorf("there is no engine %q", b.engine)
 }
 
 // inside returns a command that runs in a root folder of its own, as the root of a user namespace: this needs no

@@ -167,7 +167,8 @@ func (t *tree) extract(dir string) error {
 	return errors.Join(err, reader.Close())
 }
 
-// extract writes a tar archive into a folder. Owners are not kept. Names must be inside the folder, which os.Root holds.
+// extract writes a tar archive into a folder. Owners are not kept. Names must be inside the folder, which os.Root
+// guards.
 func extract(from io.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
