@@ -40,7 +40,7 @@ test-page: ## the page in a browser against the real program; needs Chromium
 test-webhooks: ## signatures checked by the official libraries of Go, Python and Node.js, and the receivers of the documentation
 	scripts/test-webhooks
 
-test-proxies: ## the configurations of nginx and Caddy in docs/deploy, with the real programs
+test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies
 
 test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk

@@ -17,6 +17,9 @@ const engineData = "/opt/pleat/engines"
 var installed = []string{"PIP_", "UV_", "HTTP_PROXY=", "HTTPS_PROXY=", "NO_PROXY=", "http_proxy=", "https_proxy=",
 	"no_proxy=", "SSL_CERT_FILE="}
 
+// ofMachine are the files of this machine by which the installation reaches its network. They are not in the image.
+var ofMachine = []string{"etc/resolv.conf", "etc/hosts", "etc/pip.conf", "etc/ssl/certs/ca-certificates.crt"}
+
 // unpackedRunners adds the runners of the program to its layer, as the program itself unpacks them.
 func (b *builder) unpackedRunners(t *tree) error {
 	dir := filepath.Join(b.scratch, "runners")
@@ -48,7 +51,7 @@ func (b *builder) environment(base, program *tree) (*tree, error) {
 			return nil, err
 		}
 	}
-	for _, name := range []string{"etc/resolv.conf", "etc/hosts", "etc/pip.conf"} { // of this machine; not in the image
+	for _, name := range ofMachine {
 		text, err := os.ReadFile("/" + name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(root, name), text, 0o644)
