@@ -1,7 +1,7 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-engines fuzz soak bench \
-	bench-webhooks bench-engines bench-mini bench-md docs clean
+.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images \
+	test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md docs clean images
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -43,7 +43,7 @@ test-page: ## the page in a browser against the real program; needs Chromium
 test-webhooks: ## signatures checked by the official libraries of Go, Python and Node.js, and the receivers of the documentation
 	scripts/test-webhooks
 
-test-proxies: ## the configurations of nginx and Caddy in docs/deploy, with the real programs
+test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies
 
 test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
@@ -73,6 +73,12 @@ bench-mini: ## accuracy and time of the engine mini on its tuning structures
 
 bench-md: ## speed of the dynamics engine compared with OpenMM's CPU platform; PLEAT_PYTHON (python3) needs openmm
 	go run ./tools/calvados/bench
+
+images: ## container images of the server and of a worker with ENGINE (example), as OCI archives in bin/images
+	VERSION=$(VERSION) scripts/images
+
+test-images: ## the images: read back, run without a container engine, and made twice with one result
+	GOFLAGS= go -C tools/images test -count=1 -timeout 10m .
 
 docs: ## write the generated parts of the documentation
 	go generate ./...

@@ -16,7 +16,7 @@ import (
 
 // Every metric of the alert rules is one that a server shows, and has the labels by which the rules select it.
 func TestAlertRules(t *testing.T) {
-	text, err := os.ReadFile("../../docs/deploy/alerts.yaml")
+	text, err := os.ReadFile("../../deploy/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,18 +22,21 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
+	"pleat/runners"
 )
 
 // doctorCmd returns the command that checks the configuration, the machine, the data folder, the database, the
-// artifact store and the engines, and prints one line per check. It changes nothing but files that it removes again,
-// needs no server and shows no secret. The exit code is exitFailed if a check failed.
+// artifact store and the engines, and prints one line per check. It unpacks the embedded runners of the configured
+// engines, changes nothing else but files that it removes again, needs no server and shows no secret. The exit code is
+// exitFailed if a check failed.
 func doctorCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration, database, engines and machine",
 		Long: `Checks the configuration, the data folder, the database and its schema, the artifact store, the workers
 and engines, the machine and its clock, and prints how to fix each problem. It writes a file into the data
-folder and the artifact store, removes it, and changes nothing else. The exit code is 1 if a check failed.`,
+folder and the artifact store, removes it, unpacks the runners of the configured engines, and changes nothing
+else. The exit code is 1 if a check failed.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)
@@ -122,6 +125,7 @@ func (d *doctor) machine() {
 		d.ok("devices", "%s %s, %s", v.Name, v.ID, config.Bytes(v.Memory))
 	}
 	d.sandbox()
+	d.ok("runners", "%d are embedded: %s", len(runners.Names()), strings.Join(runners.Names(), ", "))
 	engines, _, err := app.NewEngines(d.cfg, app.NewLog(io.Discard, d.cfg), nil)
 	if err != nil {
 		d.fail("engines", "%v", err)

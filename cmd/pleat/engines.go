@@ -33,7 +33,7 @@ type engineEntry struct {
 	Licence string   `json:"licence,omitempty"`
 }
 
-// enginesListCmd returns the command that lists the built-in engines and those of the folder of runners. It starts no
+// enginesListCmd returns the command that lists the built-in engines and the runners. It starts no
 // engine, so it does not see whether one works: engines check does. A broken manifest is reported on standard error and
 // does not hide the other engines.
 func enginesListCmd() *cobra.Command {
@@ -87,7 +87,7 @@ func listEngines(c config.Config) []engineEntry {
 			Licence: m.Licence,
 		})
 	}
-	found, wrong := runner.Manifests(c.RunnersDir())
+	found, wrong := app.Manifests(c)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		m := found[name]
 		e := engineEntry{Name: name, State: "installed", Device: m.Device, Weights: weightsState(c, m)}
@@ -125,7 +125,7 @@ func weightsState(c config.Config, m *runner.Manifest) string {
 // findRunner returns the folder name and the manifest of the runner with a name: that of its folder, of its engine or
 // of one of its models, in this order. An unknown name is a usage error that suggests the nearest.
 func findRunner(c config.Config, name string) (string, *runner.Manifest, error) {
-	found, wrong := runner.Manifests(c.RunnersDir())
+	found, wrong := app.Manifests(c)
 	if err := wrong[name]; err != nil {
 		return "", nil, err
 	}
@@ -147,8 +147,8 @@ func findRunner(c config.Config, name string) (string, *runner.Manifest, error) 
 	if n := pleat.Nearest(name, names); n != "" {
 		hint = fmt.Sprintf("; did you mean %q?", n)
 	}
-	const text = "there is no engine %q in %s%s There are %s"
-	return "", nil, usagef(text, pleat.Clip(name), c.RunnersDir(), hint, strings.Join(names, ", "))
+	return "", nil, usagef("there is no engine %q%s%s There are %s", pleat.Clip(name), app.RunnersPlace(c), hint,
+		strings.Join(names, ", "))
 }
 
 // offers reports whether the runner has a model of a name.

@@ -72,7 +72,8 @@ func (i *install) environment(ctx context.Context) error {
 // packages installs the locked packages, then the sources from repositories of git, with uv or, where there is no uv,
 // with the pip of the environment. An environment without packages is complete as it is.
 func (i *install) packages(ctx context.Context, sources []string) error {
-	if n, err := countRequirements(i.lock()); err != nil || n+len(sources) == 0 {
+	locked, err := os.ReadFile(i.lock())
+	if err != nil || countRequirements(locked)+len(sources) == 0 {
 		return err
 	}
 	with, err := i.installer(ctx)

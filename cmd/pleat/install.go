@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pleat/internal/app"
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
@@ -108,6 +109,9 @@ func (i *install) run() error {
 		}
 	}
 	began := time.Now() // the answer to the question is no part of it
+	if _, err := app.UnpackRunner(i.cfg, i.manifest, app.NewLog(i.cmd.ErrOrStderr(), i.cfg)); err != nil {
+		return err
+	}
 	if err := i.environment(i.cmd.Context()); err != nil {
 		return err
 	}
@@ -154,10 +158,11 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		i.printf("  model %s: %s. Licence: %s", v.Name, v.Title, v.Licence)
 	}
 	if m.Venv != "" {
-		n, err := countRequirements(filepath.Join(m.Dir, requirementsFile))
+		list, err := app.RunnerFile(m, requirementsFile)
 		if err != nil {
 			return fmt.Errorf("read the engine's requirements: %w", err)
 		}
+		n := countRequirements(list)
 		venv := filepath.Dir(filepath.Dir(i.python()))
 		i.printf("  environment %s: %d pinned packages, each with its own licence", venv, n)
 	}
@@ -195,20 +200,16 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	return nil
 }
 
-// countRequirements returns the number of packages in a requirements file: lines that are neither comments nor options
-// nor hashes.
-func countRequirements(path string) (int, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
+// countRequirements returns the number of packages in the text of a requirements file: lines that are neither comments
+// nor options nor hashes.
+func countRequirements(list []byte) int {
 	n := 0
-	for line := range strings.Lines(string(raw)) {
+	for line := range strings.Lines(string(list)) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && line[0] != '-' {
 			n++
 		}
 	}
-	return n, nil
+	return n
 }
 
 // fetchAll downloads the missing files, one after the other, records them, and returns which it fetched and how many

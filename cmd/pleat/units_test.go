@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// systemd accepts the units of docs/deploy without a warning.
+// systemd accepts the units of deploy without a warning.
 func TestUnits(t *testing.T) {
 	program, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -16,7 +16,7 @@ func TestUnits(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, command := range map[string]string{"pleat.service": "serve", "pleat-worker.service": "worker"} {
-		text, err := os.ReadFile(filepath.Join("../../docs/deploy", name))
+		text, err := os.ReadFile(filepath.Join("../../deploy", name))
 		if err != nil {
 			t.Fatal(err)
 		}

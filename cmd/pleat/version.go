@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/runners"
 )
 
 // versionCmd returns the command that prints what this program was built from. It needs no server and no settings.
@@ -21,8 +23,9 @@ func versionCmd() *cobra.Command {
 			info, _ := debug.ReadBuildInfo() // nil: the program was built without modules
 			v := buildOf(info)
 			return printResult(cmd, v, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "pleat %s\ncommit   %s\nbuilt    with %s for %s\n", v.Version,
-					v.describeCommit(), v.Go, v.Platform)
+				const text = "pleat %s\ncommit   %s\nbuilt    with %s for %s\nrunners  %s: %s\n"
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), text, v.Version, v.describeCommit(), v.Go, v.Platform,
+					v.RunnersHash, strings.Join(v.Runners, ", "))
 				return err
 			})
 		},
@@ -39,11 +42,20 @@ type build struct {
 	Modified    bool   `json:"modified"` // the checkout had changes that were not committed
 	Go          string `json:"go"`
 	Platform    string `json:"platform"`
+	// Runners are the embedded ones, and RunnersHash names their files.
+	Runners     []string `json:"runners"`
+	RunnersHash string   `json:"runnersHash"`
 }
 
 // buildOf returns what the build recorded in the program.
 func buildOf(info *debug.BuildInfo) build {
-	v := build{Version: pleat.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := build{
+		Version:     pleat.Version,
+		Go:          runtime.Version(),
+		Platform:    runtime.GOOS + "/" + runtime.GOARCH,
+		Runners:     runners.Names(),
+		RunnersHash: runners.Hash(),
+	}
 	if info == nil {
 		return v
 	}

@@ -10,6 +10,7 @@
 //   - database.go: the database and its schema, for commands that run next to a server.
 //   - artifacts.go: how a database recognises its artifact store.
 //   - engines.go: the engines that the configuration names.
+//   - runners.go: where their runners are: embedded in the program, or in a folder of one's own.
 //   - classes.go: the classes of workers.
 //   - cluster.go: a worker that is a job of a cluster.
 //   - observe.go: the address for health and metrics.

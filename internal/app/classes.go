@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"pleat"
 	"pleat/internal/config"
 	"pleat/internal/engine/builtin"
-	"pleat/internal/engine/runner"
 )
 
 // classEntry is a class in the file of classes. docs/operations.md describes it.
@@ -144,12 +142,9 @@ func modelsOf(c config.Config, class *pleat.Class) ([]pleat.Model, error) {
 			}
 			continue
 		}
-		m, err := runner.ReadManifest(filepath.Join(c.RunnersDir(), name))
-		if os.IsNotExist(err) {
-			return nil, unknownEngine(c.RunnersDir(), name)
-		}
+		m, err := readManifest(c, name)
 		if err != nil {
-			return nil, fmt.Errorf("the engine %s has a manifest that cannot be used: %w", name, err)
+			return nil, err
 		}
 		models := m.ModelsOn(class.DeviceMemory, class.Memory)
 		if len(models) == 0 {

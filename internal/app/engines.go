@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -133,20 +132,21 @@ func newRunners(c config.Config, log *slog.Logger, stderr io.Writer) ([]engine.E
 	return out, devices, nil
 }
 
-// newRunner returns the engine of one folder of runners. The paths of this machine are redacted from what its processes
-// report to owners. Missing weights are logged, but are no error, since they may be installed while the worker runs.
+// newRunner returns the engine of a runner, which it unpacks if it is embedded. The paths of this machine are redacted
+// from what its processes report to owners. Missing weights are logged, but are no error, since they may be installed
+// while the worker runs.
 func newRunner(c config.Config, name string, processes *runner.ProcessPool, log *slog.Logger) (*runner.Runner, error) {
-	dir := c.RunnersDir()
-	m, err := runner.ReadManifest(filepath.Join(dir, name))
-	switch {
-	case os.IsNotExist(err):
-		return nil, unknownEngine(dir, name)
-	case err != nil:
-		return nil, fmt.Errorf("the engine %s has a manifest that cannot be used: %w", name, err)
+	m, err := readManifest(c, name)
+	if err != nil {
+		return nil, err
 	}
 	python, ok := Python(c, m)
 	if !ok {
 		return nil, fmt.Errorf("the engine %s is not installed; run: pleat engines install %s", name, name)
+	}
+	library, err := UnpackRunner(c, m, log)
+	if err != nil {
+		return nil, err
 	}
 	data, err := filepath.Abs(c.Data)
 	if err != nil {
@@ -169,6 +169,7 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 		Manifest:  m,
 		Processes: processes,
 		Python:    python,
+		Library:   library,
 		Weights:   weights,
 		Cache:     filepath.Join(c.EngineDir(name), "cache"),
 		Threads:   threads,
@@ -224,16 +225,4 @@ func (s searched) Models() []pleat.Model { return s.models }
 // Run is not called: the worker serves no queue of folds.
 func (searched) Run(context.Context, pleat.Work, pleat.Sink) pleat.Output {
 	return pleat.Output{Failure: pleat.Failed(pleat.FailUnsupported, "this worker only searches for alignments")}
-}
-
-// unknownEngine returns an error that lists the engines that there are, and the one that was probably meant.
-func unknownEngine(dir, name string) error {
-	manifests, _ := runner.Manifests(dir)
-	all := append(pleat.BuiltInNames(), slices.Sorted(maps.Keys(manifests))...)
-	hint := "."
-	if n := pleat.Nearest(name, all); n != "" {
-		hint = fmt.Sprintf("; did you mean %q?", n)
-	}
-	return fmt.Errorf("there is no engine %q: neither built in nor a folder of %s%s There are %s",
-		pleat.Clip(name), dir, hint, strings.Join(all, ", "))
 }

@@ -59,7 +59,7 @@ func actionOf(r *http.Request) string {
 	return r.Method + " " + r.URL.String()
 }
 
-// The policy of docs/deploy allows what a Bucket does, and nothing more.
+// The policy of deploy allows what a Bucket does, and nothing more.
 func TestDocumentedPolicy(t *testing.T) {
 	memory := s3mem.New()
 	if err := memory.CreateBucket("pleat"); err != nil {
@@ -90,7 +90,7 @@ func TestDocumentedPolicy(t *testing.T) {
 		t.Fatalf("%d uploads were removed: %v", n, err)
 	}
 
-	text, err := os.ReadFile("../../docs/deploy/s3-policy.json")
+	text, err := os.ReadFile("../../deploy/s3-policy.json")
 	if err != nil {
 		t.Fatal(err)
 	}

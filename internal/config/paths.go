@@ -86,8 +86,8 @@ func (c *Config) MemoryLimit() int64 {
 	return MachineMemory() / 5 * 4
 }
 
-// RunnersDir returns the folder of the runners: the setting, else the first of the default folders that exists. A
-// folder is one of runners if it has foldrun, the module that they share.
+// RunnersDir returns the folder of the runners that are not embedded: the setting, else the first of the default folders
+// that exists; empty if there is none. A folder is one of runners if it has foldrun, the module that they share.
 func (c *Config) RunnersDir() string {
 	if c.Runners != "" {
 		return c.Runners
@@ -103,8 +103,12 @@ func (c *Config) RunnersDir() string {
 			return dir
 		}
 	}
-	return candidates[0]
+	return ""
 }
+
+// EmbeddedRunnersDir returns the absolute path of the folder into which every version of the program unpacks its
+// embedded runners, a folder for each version. It is beside the environments; no engine has a name with a dot.
+func (c *Config) EmbeddedRunnersDir() string { return c.EngineDir(".runners") }
 
 // EngineDir returns the absolute path of the folder of a virtual environment or a runner's caches. An empty name means
 // the folder of all.

@@ -146,7 +146,7 @@ func (c *Config) workerSettings() []Setting {
 		setting("engines", &c.Engines,
 			"engines of this process, separated by commas: mini folds, calvados simulates, "+
 				"analyst answers questions, null predicts nothing and is for tests of the service; "+
-				"any other name is a folder of the runners, see pleat engines. "+
+				"any other name is that of a runner, see pleat engines. "+
 				"The settings chat-url and nim-url add remote engines"),
 		setting("slots", &c.Slots,
 			"jobs of one kind (folds, questions, simulations) that this process runs at the same time").
@@ -180,10 +180,12 @@ func (c *Config) engineSettings() []Setting {
 			"total memory that the jobs of this process may be expected to use; "+
 				"0: four fifths of the machine's memory"),
 		setting("runners", &c.Runners,
-			"folder of the runners, which has one folder for each; "+
-				"empty: the folder runners in the current folder, next to the program or in /usr/share/pleat"),
+			"folder of your own runners, which has one folder for each; they come before the embedded runners of "+
+				"the same names; empty: the embedded runners, and those of other names in the folder runners of "+
+				"the current folder, next to the program or in /usr/share/pleat"),
 		setting("engine-data", &c.EngineData,
-			"folder of the runners' virtual environments and caches, which pleat engines install creates; "+
+			"folder of the runners' virtual environments and caches, which pleat engines install creates, and of "+
+				"the embedded runners; "+
 				"empty: the folder engines in the data folder"),
 		setting("weights", &c.Weights,
 			"folder of the models' weights, which has one folder for each runner; "+

@@ -32,7 +32,7 @@ import (
 	"pleat/internal/submit"
 )
 
-// proxyHost is the name in the files of docs/deploy.
+// proxyHost is the name in the files of deploy.
 const proxyHost = "fold.example.org"
 
 // proxyCaller is the address of the clients of a proxy, which itself connects from 127.0.0.1.
@@ -41,10 +41,10 @@ const proxyCaller = "127.0.0.2"
 // replacement is a text of a configuration file and what stands in its place in a test.
 type replacement struct{ old, new string }
 
-// proxy is a proxy whose configuration is a file of docs/deploy.
+// proxy is a proxy whose configuration is a file of deploy.
 type proxy struct {
 	variable string // names the program
-	file     string // in docs/deploy
+	file     string // in deploy
 	// local makes the file run without privileges in a folder, and shortens its timeouts if patience is not 0.
 	local func(p *proxyRun) []replacement
 	args  func(file, dir string) []string
@@ -95,7 +95,7 @@ var caddy = proxy{
 	args: func(file, _ string) []string { return []string{"run", "--adapter", "caddyfile", "--config", file} },
 }
 
-// The configurations of docs/deploy work: scripts/test-proxies gets the programs and runs these tests.
+// The configurations of deploy work: scripts/test-proxies gets the programs and runs these tests.
 func TestProxies(t *testing.T) {
 	for _, p := range []proxy{nginx, caddy} {
 		t.Run(p.file, func(t *testing.T) {
@@ -116,14 +116,14 @@ func (p *proxy) start(t *testing.T, program string, h *fixture, patience time.Du
 	roots := writeCertificate(t, dir)
 	run := &proxyRun{plain: freeAddress(t), secure: freeAddress(t), upstream: h.http.Listener.Addr().String(), dir: dir,
 		patience: patience}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "deploy", p.file))
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", p.file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	conf := string(text)
 	for _, r := range p.local(run) {
 		if !strings.Contains(conf, r.old) {
-			t.Fatalf("docs/deploy/%s does not have %q", p.file, r.old)
+			t.Fatalf("deploy/%s does not have %q", p.file, r.old)
 		}
 		conf = strings.ReplaceAll(conf, r.old, r.new)
 	}

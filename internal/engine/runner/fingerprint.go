@@ -10,7 +10,8 @@ import (
 
 // Fingerprint lists the runner's program, its Python packages and its weights, with the sizes and times of the files,
 // one a line. Two runs with equal fingerprints and inputs may share a result. Contents are not read, because weights
-// have many gigabytes. A folder inside counts with its time.
+// have many gigabytes. A folder inside counts with its time. An embedded program counts with its release, so that it is
+// the same on every machine.
 func (r *Runner) Fingerprint() string {
 	var b strings.Builder
 	if r.Python != "" {
@@ -22,7 +23,12 @@ func (r *Runner) Fingerprint() string {
 			}
 		}
 	}
-	for _, dir := range []string{r.Manifest.Dir, r.Weights} {
+	folders := []string{r.Manifest.Dir, r.Weights}
+	if r.Manifest.Release != "" {
+		b.WriteString(r.Manifest.Release + "\n")
+		folders = folders[1:]
+	}
+	for _, dir := range folders {
 		list, err := os.ReadDir(dir)
 		if err != nil {
 			continue // without weights the engine fails by itself

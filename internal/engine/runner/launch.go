@@ -172,6 +172,8 @@ func (r *Runner) environment() map[string]string {
 		"PYTHONPATH":       r.library(),
 		"PYTHONNOUSERSITE": "1",
 		"PYTHONUNBUFFERED": "1",
+		// In the sandbox it could not write next to the modules; without one, it must not change the embedded runners.
+		"PYTHONDONTWRITEBYTECODE": "1",
 	}
 	for _, name := range inherited {
 		if v, ok := os.LookupEnv(name); ok {

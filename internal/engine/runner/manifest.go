@@ -32,6 +32,8 @@ const maxManifest = 1 << 20 // bytes
 // those of manifest.json in docs/runner-protocol.md. Times are in seconds; 0 stands for the default of parse.
 type Manifest struct {
 	Dir string `json:"-"` // absolute path of the runner's folder
+	// Release is the hash of the embedded runners to which this one belongs; empty: it is in a folder of one's own.
+	Release string `json:"-"`
 
 	Engine   string            `json:"engine"`
 	Version  string            `json:"version"`
@@ -148,6 +150,12 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, err
 	}
+	return ParseManifest(dir, raw)
+}
+
+// ParseManifest checks the text of the manifest of a runner's folder, which need not exist. An error names the file and
+// the field at fault.
+func ParseManifest(dir string, raw []byte) (*Manifest, error) {
 	m := &Manifest{Dir: dir}
 	if err := m.parse(raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(filepath.Base(dir), ManifestFile), err)
