@@ -54,7 +54,8 @@ folder and the artifact store, removes it, and changes nothing else. The exit co
 			return nil
 		},
 	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine)
+	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine,
+		config.Log)
 	return c
 }
 

@@ -12,6 +12,7 @@
 //   - engines.go: the engines that the configuration names.
 //   - classes.go: the classes of workers.
 //   - cluster.go: a worker that is a job of a cluster.
+//   - fleet.go: the fleet, which starts workers on a cluster.
 //   - observe.go: the address for health and metrics.
 //   - delivery.go: the delivery of webhooks.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.
