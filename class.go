@@ -17,8 +17,9 @@ type Class struct {
 	Models     []Model    `json:"models"`  // of the engines; Room is what a worker of the class has
 	Alignments Alignments `json:"alignments"`
 
-	// What one worker has, in bytes and cores; 0: unknown. Walltime is how long it may live; 0: for ever.
+	// What one worker has, in bytes, GPUs and cores; 0: unknown. Walltime is how long it may live; 0: for ever.
 	DeviceMemory int64         `json:"device_memory"`
+	Devices      int           `json:"devices"`
 	Memory       int64         `json:"memory"`
 	Cores        int           `json:"cores"`
 	Walltime     time.Duration `json:"walltime"`
@@ -84,7 +85,27 @@ func (c *Class) Fits(queue string, memory int64, expected time.Duration) bool {
 	if i >= 0 && c.Models[i].Kind == TaskMD {
 		expected = min(expected, SimulationTurn)
 	}
-	return c.Walltime == 0 || expected <= c.Walltime
+	least, _ := c.Lifetime()
+	return c.Walltime == 0 || expected <= least
+}
+
+// Lifetime returns how long a worker of the class works at least and at most, so that it ends by itself before it is
+// asked to. The fleet gives its workers different times, so that those that have started together do not end together.
+func (c *Class) Lifetime() (least, most time.Duration) {
+	if c.Driver == "" || c.Walltime == 0 {
+		return c.Walltime, c.Walltime
+	}
+	const early = time.Minute // by which Slurm may send the signal before its time
+	most = (c.Walltime - EndNotice(c.Walltime) - early).Truncate(time.Second)
+	return (most - most/10).Truncate(time.Second), most
+}
+
+// MinWalltime is the shortest walltime that leaves a worker time to work.
+const MinWalltime = 5 * time.Minute
+
+// EndNotice is how long before the end of its walltime a worker that has not ended by itself is asked to end.
+func EndNotice(walltime time.Duration) time.Duration {
+	return min(max(walltime/12, 20*time.Second), 5*time.Minute)
 }
 
 // SimulationTurn is how long a worker must still live to take a simulation, however long that is: another worker goes on

@@ -57,7 +57,8 @@ else. The exit code is 1 if a check failed.`,
 			return nil
 		},
 	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine)
+	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine,
+		config.Log)
 	return c
 }
 

@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -96,7 +97,7 @@ func execute(ctx context.Context, root *cobra.Command) int {
 // printError writes the error with which the program ends: one line that begins with "pleat: ", or of JSON for a
 // process of the service whose log is in JSON. Collectors of logs then read every line that it has written.
 func printError(cmd *cobra.Command, message string, code int) {
-	service := cmd.Name() == "serve" || cmd.Name() == "worker"
+	service := slices.Contains([]string{"serve", "worker", "fleet"}, cmd.Name())
 	if service && config.LogsJSON(os.Args[1:], os.Environ()) {
 		log := app.NewLog(cmd.ErrOrStderr(), config.Config{LogFormat: "json"})
 		log.Error("the process ended", "error", message, "exit_code", code)
@@ -144,7 +145,7 @@ differs, 130 interrupted.`
 // serveCmd for deliveryStep.
 func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
-		serveCmd(deliveryStep), workerCmd(), demoCmd(),
+		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
 		foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())

@@ -40,6 +40,7 @@ listening on http://HOST:PORT.`,
 			})
 		},
 	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine)
+	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine,
+		config.Log)
 	return c
 }

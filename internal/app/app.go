@@ -13,6 +13,7 @@
 //   - runners.go: where their runners are: embedded in the program, or in a folder of one's own.
 //   - classes.go: the classes of workers.
 //   - cluster.go: a worker that is a job of a cluster.
+//   - fleet.go: the fleet, which starts workers on a cluster.
 //   - observe.go: the address for health and metrics.
 //   - delivery.go: the delivery of webhooks.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,25 +18,40 @@ import (
 	"pleat"
 	"pleat/internal/config"
 	"pleat/internal/engine/builtin"
+	"pleat/internal/fleet"
 )
 
 // classEntry is a class in the file of classes. docs/operations.md describes it.
 type classEntry struct {
-	Name         string        `yaml:"name"`
-	Engines      []string      `yaml:"engines"`
-	DeviceMemory string        `yaml:"device-memory"`
-	Memory       string        `yaml:"memory"`
-	MinWorkers   int           `yaml:"min-workers"`
-	MaxWorkers   int           `yaml:"max-workers"`
-	TargetWait   time.Duration `yaml:"target-wait"`
+	Name         string            `yaml:"name"`
+	Engines      []string          `yaml:"engines"`
+	Alignments   string            `yaml:"alignments"`
+	Isolation    string            `yaml:"isolation"`
+	Devices      int               `yaml:"devices"`
+	DeviceMemory string            `yaml:"device-memory"`
+	Cores        int               `yaml:"cores"`
+	Memory       string            `yaml:"memory"`
+	MinWorkers   int               `yaml:"min-workers"`
+	MaxWorkers   int               `yaml:"max-workers"`
+	TargetWait   time.Duration     `yaml:"target-wait"`
+	IdleExit     *time.Duration    `yaml:"idle-exit"`
+	Walltime     time.Duration     `yaml:"walltime"`
+	Driver       string            `yaml:"driver"`
+	Options      map[string]string `yaml:"options"`
 }
 
 const (
 	// maxClasses bounds the classes of a service, and maxClassesFile the bytes of their file.
 	maxClasses     = 64
 	maxClassesFile = 1 << 20
-	// maxClassWorkers bounds the workers of a class.
+	// maxClassWorkers bounds the workers of a class, maxClassCores and maxClassDevices what one of them has.
 	maxClassWorkers = 100_000
+	maxClassCores   = 4096
+	maxClassDevices = 64
+	// maxLife bounds a walltime, and how long a worker may be idle.
+	maxLife = 365 * 24 * time.Hour
+	// idleExit is how long a worker that the fleet has started waits for a task, unless its class says another time.
+	idleExit = 10 * time.Minute
 )
 
 var classForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -85,28 +101,27 @@ func (e classEntry) class(c config.Config) (pleat.Class, error) {
 	out := pleat.Class{
 		Name:       e.Name,
 		Engines:    e.Engines,
-		Alignments: pleat.AlignmentsAlso,
-		Isolation:  pleat.IsolationShared,
+		Alignments: cmp.Or(pleat.Alignments(e.Alignments), pleat.AlignmentsAlso),
+		Isolation:  cmp.Or(pleat.Isolation(e.Isolation), pleat.IsolationShared),
+		Devices:    e.Devices,
+		Cores:      e.Cores,
 		MinWorkers: e.MinWorkers,
 		MaxWorkers: e.MaxWorkers,
-		TargetWait: e.TargetWait,
-	}
-	if out.TargetWait == 0 {
-		out.TargetWait = pleat.DefaultTargetWait
+		TargetWait: cmp.Or(e.TargetWait, pleat.DefaultTargetWait),
+		Walltime:   e.Walltime,
+		Driver:     e.Driver,
+		Options:    e.Options,
 	}
 	switch {
-	case !classForm.MatchString(e.Name):
-		return out, errors.New("name must be 1 to 63 lower-case letters, digits or hyphens, and not begin with a hyphen")
-	case len(e.Engines) == 0:
-		return out, errors.New("engines must name at least one engine")
-	case e.MinWorkers < 0 || e.MinWorkers > maxClassWorkers:
-		return out, fmt.Errorf("min-workers is %d; it must be from 0 to %d", e.MinWorkers, maxClassWorkers)
-	case e.MaxWorkers < 0 || e.MaxWorkers > maxClassWorkers:
-		return out, fmt.Errorf("max-workers is %d; it must be from 0, no limit, to %d", e.MaxWorkers, maxClassWorkers)
-	case e.MaxWorkers > 0 && e.MaxWorkers < e.MinWorkers:
-		return out, fmt.Errorf("max-workers is %d; it must not be less than min-workers, %d", e.MaxWorkers, e.MinWorkers)
-	case out.TargetWait < time.Second || out.TargetWait > 24*time.Hour:
-		return out, fmt.Errorf("target-wait is %v; it must be from 1s to 24h", e.TargetWait)
+	case e.IdleExit != nil:
+		out.IdleExit = *e.IdleExit
+	case e.Driver != "":
+		out.IdleExit = idleExit
+	}
+	for _, check := range []func(*pleat.Class) error{checkWorkers, checkMachine, checkLife, checkDriver} {
+		if err := check(&out); err != nil {
+			return out, err
+		}
 	}
 	var err error
 	if out.DeviceMemory, err = memoryOf("device-memory", e.DeviceMemory); err != nil {
@@ -117,6 +132,66 @@ func (e classEntry) class(c config.Config) (pleat.Class, error) {
 	}
 	out.Models, err = modelsOf(c, &out)
 	return out, err
+}
+
+// checkWorkers checks what the workers of a class are for, and how many there may be.
+func checkWorkers(c *pleat.Class) error {
+	alignments := []pleat.Alignments{pleat.AlignmentsAlso, pleat.AlignmentsNever, pleat.AlignmentsOnly}
+	isolations := []pleat.Isolation{pleat.IsolationShared, pleat.IsolationUser}
+	switch {
+	case !classForm.MatchString(c.Name):
+		return errors.New("name must be 1 to 63 lower-case letters, digits or hyphens, and not begin with a hyphen")
+	case len(c.Engines) == 0:
+		return errors.New("engines must name at least one engine")
+	case !slices.Contains(alignments, c.Alignments):
+		return fmt.Errorf("alignments is %q; it must be also, never or only", pleat.Clip(string(c.Alignments)))
+	case !slices.Contains(isolations, c.Isolation):
+		return fmt.Errorf("isolation is %q; it must be shared or user", pleat.Clip(string(c.Isolation)))
+	case c.MinWorkers < 0 || c.MinWorkers > maxClassWorkers:
+		return fmt.Errorf("min-workers is %d; it must be from 0 to %d", c.MinWorkers, maxClassWorkers)
+	case c.MaxWorkers < 0 || c.MaxWorkers > maxClassWorkers:
+		return fmt.Errorf("max-workers is %d; it must be from 0, no limit, to %d", c.MaxWorkers, maxClassWorkers)
+	case c.MaxWorkers > 0 && c.MaxWorkers < c.MinWorkers:
+		return fmt.Errorf("max-workers is %d; it must not be less than min-workers, %d", c.MaxWorkers, c.MinWorkers)
+	case c.TargetWait < time.Second || c.TargetWait > 24*time.Hour:
+		return fmt.Errorf("target-wait is %v; it must be from 1s to 24h", c.TargetWait)
+	}
+	return nil
+}
+
+// checkMachine checks what a worker of a class gets of a machine.
+func checkMachine(c *pleat.Class) error {
+	switch {
+	case c.Cores < 0 || c.Cores > maxClassCores:
+		return fmt.Errorf("cores is %d; it must be from 0, unknown, to %d", c.Cores, maxClassCores)
+	case c.Devices < 0 || c.Devices > maxClassDevices:
+		return fmt.Errorf("devices is %d; it must be from 0 to %d", c.Devices, maxClassDevices)
+	}
+	return nil
+}
+
+// checkLife checks how long the workers of a class live.
+func checkLife(c *pleat.Class) error {
+	switch {
+	case c.Walltime != 0 && (c.Walltime < pleat.MinWalltime || c.Walltime > maxLife):
+		return fmt.Errorf("walltime is %v; it must be from 5m to 8760h, or be left out", c.Walltime)
+	case c.IdleExit < 0 || c.IdleExit > maxLife:
+		return fmt.Errorf("idle-exit is %v; it must be from 0, never, to 8760h", c.IdleExit)
+	case c.IdleExit > 0 && c.IdleExit < time.Second:
+		return fmt.Errorf("idle-exit is %v; it must be at least 1s", c.IdleExit)
+	}
+	return nil
+}
+
+// checkDriver checks who starts the workers of a class.
+func checkDriver(c *pleat.Class) error {
+	switch {
+	case c.Driver != "":
+		return fleet.CheckOptions(c.Driver, c.Options)
+	case len(c.Options) > 0:
+		return errors.New("options are set without driver, and would have no effect")
+	}
+	return nil
 }
 
 // memoryOf reads a size of the file; an empty one is 0.

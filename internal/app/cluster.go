@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"pleat/internal/config"
+	"pleat/internal/fleet"
 	"pleat/internal/sandbox"
 )
 
@@ -26,7 +27,8 @@ type clusterJob struct {
 // restarted is another worker, since the process before may still run on a node that is cut off.
 func enterClusterJob(c *config.Config) (clusterJob, error) {
 	job := clusterJob{name: clusterJobName(os.Getenv)}
-	if job.name == "" || c.Scratch != "" {
+	// A worker of the driver local shares this machine's data folder with others, as any two processes here do.
+	if job.name == "" || c.Scratch != "" || os.Getenv("SLURM_JOB_ID") == "" && os.Getenv(fleet.LocalJob) != "" {
 		return job, nil
 	}
 	dir := filepath.Join(os.TempDir(), "pleat-"+strings.ReplaceAll(job.name, "/", "-"))
@@ -47,6 +49,9 @@ func enterClusterJob(c *config.Config) (clusterJob, error) {
 func clusterJobName(env func(string) string) string {
 	if id := env("SLURM_JOB_ID"); id != "" {
 		return "slurm/" + pathSafe(id) + "/" + pathSafe(cmp.Or(env("SLURM_RESTART_COUNT"), "0"))
+	}
+	if ref := env(fleet.LocalJob); ref != "" {
+		return fleet.DriverLocal + "/" + pathSafe(ref) + "/0"
 	}
 	if env("KUBERNETES_SERVICE_HOST") != "" {
 		return "kubernetes/" + pathSafe(cmp.Or(env("POD_NAME"), env("HOSTNAME"), "unknown"))

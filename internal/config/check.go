@@ -32,7 +32,7 @@ func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
-		c.checkProxies, c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
+		c.checkProxies, c.checkFleet, c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
 		c.checkDependencies,
 	} {
 		if err := check(); err != nil {
@@ -333,6 +333,19 @@ func (c *Config) checkSandbox() error {
 		return nil
 	}
 	return c.Errorf("sandbox", "is %q; it must be auto, required or none", pleat.Clip(c.Sandbox))
+}
+
+// checkFleet checks the paths that workers get.
+func (c *Config) checkFleet() error {
+	for _, f := range []struct{ key, path string }{
+		{"fleet-program", c.FleetProgram},
+		{"fleet-config", c.FleetConfig},
+	} {
+		if f.path != "" && !filepath.IsAbs(f.path) {
+			return c.Errorf(f.key, "is %q; it must be an absolute path", pleat.Clip(f.path))
+		}
+	}
+	return nil
 }
 
 // checkLog checks the level and the format of the log.

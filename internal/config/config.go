@@ -22,6 +22,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/fleet"
 	"pleat/internal/msa"
 	"pleat/internal/sandbox"
 )
@@ -84,6 +85,13 @@ type Config struct {
 	Class      string // of this process's worker; empty: pleat.DefaultClass
 	Scratch    string // folder of the identity and the temporary files; empty: Data
 
+	// The fleet, which starts workers. Empty paths are those of this process.
+	FleetProgram  string
+	FleetConfig   string
+	FleetLogin    string // a command and its arguments, separated by spaces; empty: none
+	FleetInterval int    // seconds
+	FleetLimit    int    // unfinished jobs of all classes
+
 	// Remote engines. An engine is used if its URL is set. NIMStatus has {id} for the request's identifier.
 	ChatURL     string
 	ChatModel   string
@@ -129,6 +137,9 @@ type Config struct {
 	WebhookSecret string
 	WebhookToken  string
 
+	// path is that of the file that was read; empty: none.
+	path string
+
 	// origin holds, for each key that was set, the flag, the variable or the key in a file that set it.
 	origin map[string]string
 }
@@ -161,6 +172,9 @@ func Default() Config {
 		Checkpoint: 20,
 		MaxSeconds: int(pleat.MaxRunTime / time.Second),
 
+		FleetInterval: int(fleet.DefaultInterval / time.Second),
+		FleetLimit:    fleet.DefaultLimit,
+
 		ChatTokens:  1024,
 		ChatTimeout: 120,
 		NIMModel:    "boltz-2",
@@ -177,6 +191,9 @@ func Default() Config {
 		URL:       "http://127.0.0.1:8080",
 	}
 }
+
+// Path returns the path of the file of settings that was read; empty: none was.
+func (c *Config) Path() string { return c.path }
 
 // Origin returns where a key was set, as messages name it: "--addr", "PLEAT_ADDR" or "addr in pleat.yaml". It is empty
 // where the default applies.

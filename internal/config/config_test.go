@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the generated pages of docs/ inst
 func allFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	AddFlags(f, Store, Files, Server, Node, Engine, Client)
+	AddFlags(f, Store, Files, Server, Node, Engine, Log, Fleet, Client)
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +155,10 @@ func TestBadSettings(t *testing.T) {
 			want: `--msa-pairing is "lazy"; it must be one of greedy, complete, none`},
 		{args: []string{"--msa-timeout", "0"}, want: "--msa-timeout is 0; it must be 1 to 86400 seconds"},
 		{args: []string{"--msa-keep", "-1"}, want: "--msa-keep is -1; it must be 0 to 36500 days"},
+		{args: []string{"--fleet-program", "bin/pleat"},
+			want: `--fleet-program is "bin/pleat"; it must be an absolute path`},
+		{args: []string{"--fleet-config", "pleat.yaml"}, want: `--fleet-config is "pleat.yaml"; it must be an absolute`},
+		{args: []string{"--fleet-interval", "0"}, want: "--fleet-interval is 0; it must be 1 to 3600 seconds"},
 		{args: []string{"--data", ""}, want: "--data is empty; it must name a folder"},
 		{args: []string{"--config", filepath.Join(dir, "none.yaml")}, want: "does not exist"},
 	} {
@@ -274,12 +278,14 @@ read its command lines.
 		group       Group
 		title, text string
 	}{
-		{Store, "Data", "Read by every command that opens the database: audit, doctor, fsck, keys, migrate, " +
-			"secrets, serve, worker."},
+		{Store, "Data", "Read by every command that opens the database: audit, doctor, fleet, fsck, keys, " +
+			"migrate, secrets, serve, worker."},
 		{Files, "Artifacts", "Read by `pleat serve`, `pleat worker`, `pleat doctor` and `pleat fsck`."},
 		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
 		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
 		{Server, "Server", "Read by `pleat serve`."},
+		{Log, "Log and metrics", "Read by `pleat serve`, `pleat worker` and `pleat fleet`."},
+		{Fleet, "Fleet", "Read by `pleat fleet`."},
 		{Client, "Client", "Read by the commands that call a server: " +
 			"ask, fold, jobs, md, models, usage, verify, webhooks, workflows."},
 	} {

@@ -40,6 +40,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Config, error) {
 			return c, err
 		}
 		sources = slices.Insert(sources, 0, file)
+		c.path = path
 	}
 	for _, from := range sources {
 		for _, s := range known {
@@ -148,9 +149,9 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 	return source{values, variable}, path, nil
 }
 
-// isForeign reports whether a variable PLEAT_… is set by Kubernetes or read by tests.
+// isForeign reports whether a variable PLEAT_… is set by Kubernetes or the fleet, or read by tests.
 func isForeign(name string) bool {
-	for _, prefix := range []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_SERVICE_", "PLEAT_PORT"} {
+	for _, prefix := range []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_SERVICE_", "PLEAT_PORT", "PLEAT_LOCAL_JOB"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

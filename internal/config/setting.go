@@ -22,6 +22,8 @@ const (
 	Node   Group = "node"   // serve and worker
 	Engine Group = "engine" // serve, worker and engines
 	Server Group = "server" // serve
+	Fleet  Group = "fleet"  // fleet
+	Log    Group = "log"    // serve, worker and fleet
 	Client Group = "client" // commands that call a server over HTTP
 )
 

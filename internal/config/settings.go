@@ -18,6 +18,8 @@ func (c *Config) Settings() []Setting {
 		inGroup(Node, c.workerSettings()),
 		inGroup(Engine, c.engineSettings()),
 		inGroup(Node, c.remoteSettings(), c.msaSettings(), c.nodeSettings()),
+		inGroup(Log, c.logSettings()),
+		inGroup(Fleet, c.fleetSettings()),
 		inGroup(Client, c.clientSettings()),
 	)
 }
@@ -294,11 +296,37 @@ func (c *Config) nodeSettings() []Setting {
 		setting("migrate", &c.Migrate,
 			"whether the process creates or migrates the database when it starts; "+
 				"false: it refuses to start with an older database, which pleat migrate brings up to date"),
+	}
+}
+
+// logSettings are those of every process of a service.
+func (c *Config) logSettings() []Setting {
+	return []Setting{
 		setting("metrics-listen", &c.MetricsListen,
 			"further address to listen on, with /healthz, /readyz and /metrics alone, such as 127.0.0.1:9090; "+
 				"/metrics there requires metrics-token if that is set, and nothing otherwise; empty: none"),
 		setting("log-level", &c.LogLevel, "debug, info, warn or error"),
 		setting("log-format", &c.LogFormat, "text or json"),
+	}
+}
+
+// fleetSettings are those of the fleet, which starts workers on a cluster.
+func (c *Config) fleetSettings() []Setting {
+	return []Setting{
+		setting("fleet-program", &c.FleetProgram,
+			"absolute path of pleat on the machines where workers run; empty: this program's"),
+		setting("fleet-config", &c.FleetConfig,
+			"absolute path of the file of settings that workers read there, since they get none by environment; "+
+				"empty: the file that this process reads"),
+		setting("fleet-login", &c.FleetLogin,
+			"command that runs its last argument on the login host of Slurm, such as ssh -o BatchMode=yes login1; "+
+				"empty: Slurm's programs are on this machine"),
+		setting("fleet-interval", &c.FleetInterval,
+			"seconds between two comparisons of the workers that there are with those that are wanted").
+			between(1, 3600, "seconds"),
+		setting("fleet-limit", &c.FleetLimit,
+			"workers of all classes together that the fleet has on clusters at most, those that have not started "+
+				"included").between(1, 100_000, ""),
 	}
 }
 

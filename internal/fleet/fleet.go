@@ -5,6 +5,11 @@
 // killed knows its workers again. A worker that has started is never ended by the fleet; it ends by itself. The files:
 //
 //	fleet.go    Cluster and what it is about: WorkerSpec, Job
+//	loop.go     Fleet, which submits and cancels the difference between the workers that are wanted and those there are
+//	class.go    what it remembers of a class: refusals, and workers that do not register
+//	report.go   what it reports of a class
+//	metrics.go  its metrics
+//	worker.go   how a worker is started, and for how long
 //	options.go  the options of a class's driver
 //	reason.go   why a worker does not start, in plain words
 //	slurm.go    Slurm: sbatch, squeue and scancel

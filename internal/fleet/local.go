@@ -23,7 +23,7 @@ import (
 // worker has two files in Dir: a record of what was started, and its process with the time of its start. A process that
 // later gets the same number is thus not taken for a worker.
 type Local struct {
-	// Dir is a folder of one service on this machine. It must exist.
+	// Dir is a folder of one service on this machine, an absolute path. Submit creates it.
 	Dir string
 
 	mu sync.Mutex
@@ -34,6 +34,9 @@ type record struct {
 	Class     string    `json:"class"`
 	Submitted time.Time `json:"submitted"`
 }
+
+// LocalJob is the environment variable by which a local worker knows its Ref.
+const LocalJob = "PLEAT_LOCAL_JOB"
 
 const (
 	recordSuffix  = ".json"
@@ -63,6 +66,9 @@ func (l *Local) Submit(ctx context.Context, w WorkerSpec) (Ref, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+		return "", fmt.Errorf("create the folder of the workers of this machine: %w", err)
+	}
 	refs, err := l.refs()
 	if err != nil {
 		return "", err
@@ -104,7 +110,7 @@ func (l *Local) start(ref Ref, w WorkerSpec) error {
 	argv := []string{"-c", starter, "sh", l.file(ref, recordSuffix), l.file(ref, processSuffix), w.Program}
 	cmd := exec.Command("/bin/sh", append(argv, w.Args...)...)
 	cmd.Dir = "/"
-	cmd.Env = localEnvironment(os.Environ())
+	cmd.Env = append(localEnvironment(os.Environ()), LocalJob+"="+string(ref))
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = []*os.File{note}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -163,7 +169,7 @@ func (l *Local) Cancel(context.Context, []Ref) error { return nil }
 // refs returns the workers that have a record, oldest first.
 func (l *Local) refs() ([]Ref, error) {
 	entries, err := os.ReadDir(l.Dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the workers of this machine: %w", err)
 	}
 	var refs []Ref

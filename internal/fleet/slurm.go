@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pleat"
 )
 
 // Slurm starts workers as batch jobs of Slurm 20.11 or later, by the text of sbatch, squeue and scancel: their JSON and
@@ -21,13 +23,6 @@ type Slurm struct {
 	// Empty: Slurm's programs are on this machine.
 	Login []string
 }
-
-// The net under a worker that does not end by itself: Slurm sends SIGTERM before the walltime ends, up to a minute
-// earlier than this.
-const (
-	maxNotice = 5 * time.Minute
-	minNotice = 20 * time.Second
-)
 
 // Submit submits a batch job that runs one worker.
 func (s *Slurm) Submit(ctx context.Context, w WorkerSpec) (Ref, error) {
@@ -73,10 +68,10 @@ func (s *Slurm) sbatch(w WorkerSpec) ([]string, error) {
 		"--nodes=1", "--ntasks=1", "--requeue", "--open-mode=append", "--chdir=/",
 	}
 	if w.Walltime > 0 {
+		// The signal is the net under a worker that does not end by itself. Slurm may send it a minute earlier.
 		minutes := int((w.Walltime + time.Minute - 1) / time.Minute)
 		argv = append(argv, "--time="+strconv.Itoa(minutes))
-		notice := min(max(w.Walltime/12, minNotice), maxNotice)
-		argv = append(argv, fmt.Sprintf("--signal=B:TERM@%d", int(notice/time.Second)))
+		argv = append(argv, fmt.Sprintf("--signal=B:TERM@%d", int(pleat.EndNotice(w.Walltime)/time.Second)))
 	}
 	if w.Cores > 0 {
 		argv = append(argv, "--cpus-per-task="+strconv.Itoa(w.Cores))

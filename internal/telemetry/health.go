@@ -32,7 +32,7 @@ func Alive() Status { return Status{Status: "ok", Version: pleat.Version} }
 // Health checks what a process needs. Its fields must not change after the first call.
 type Health struct {
 	Store *store.Store
-	Blobs *blob.Monitor
+	Blobs *blob.Monitor // nil: the process needs no artifacts
 
 	mu     sync.Mutex
 	probed time.Time     // when the last probe began
@@ -64,10 +64,14 @@ func (h *Health) Ready(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}
-	out := Status{Status: "ready", Version: pleat.Version, Workers: "ok", Artifacts: "ok"}
+	out := Status{Status: "ready", Version: pleat.Version, Workers: "ok"}
 	if w.Live == 0 {
 		out.Workers = "none"
 	}
+	if h.Blobs == nil {
+		return out, nil
+	}
+	out.Artifacts = "ok"
 	if h.probeArtifacts(ctx); h.Blobs.Failing() {
 		out.Artifacts = "failing"
 	}

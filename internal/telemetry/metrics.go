@@ -18,7 +18,7 @@ import (
 // compares.
 
 // Process returns the metrics of one process, server or worker: what it has ended, its errors, its clock, its
-// connections and its memory.
+// connections and its memory. Without a monitor, there are no figures of artifacts.
 func Process(s *store.Store, b *blob.Monitor) []prometheus.Collector {
 	return []prometheus.Collector{
 		&processCollector{s, b},
@@ -78,10 +78,12 @@ func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 	for end, n := range c.store.RunsEnded() {
 		counter(endedDesc, float64(n), strings.ToLower(string(end.State)), end.Engine)
 	}
-	for op, n := range c.blobs.Errors() {
-		counter(artifactErrorsDesc, float64(n), op)
+	if c.blobs != nil {
+		for op, n := range c.blobs.Errors() {
+			counter(artifactErrorsDesc, float64(n), op)
+		}
+		gauge(artifactsFailingDesc, flag(c.blobs.Failing()))
 	}
-	gauge(artifactsFailingDesc, flag(c.blobs.Failing()))
 	gauge(clockDesc, c.store.ClockAhead().Seconds())
 	counter(transactionsDesc, float64(c.store.Transactions()))
 	for name, p := range c.store.Pools() {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"pleat/internal/app"
+	"pleat/internal/config"
+)
+
+// fleetCmd returns the command fleet, which starts workers on a cluster. It prints nothing but its log, and ends with
+// exitOK after SIGINT or SIGTERM; its workers go on.
+func fleetCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fleet",
+		Short: "Start the workers that are wanted, on a cluster or on this machine",
+		Long: `Compares every few seconds, for each class of workers that has a driver, the workers that there are with
+those that the waiting jobs need, and starts the difference: with Slurm by sbatch (driver slurm), or as processes of
+this machine (driver local). It takes back workers that have not started and that nothing waits for. It never ends a
+worker that runs: workers end by themselves, when they are idle or their time is over.
+
+The cluster is its memory. It can be killed and started again at any time and finds its workers again, and of several
+fleets of a service one leads. Workers read their settings from a file, the one of this process unless fleet-config
+names another. They get no secrets by command line or environment.
+
+With --once it compares a single time and ends, for cron. It then cannot see that workers end again and again before
+they register, and starts up to four of a class each time.`,
+		Example: `  pleat fleet --config /etc/pleat/pleat.yaml
+  pleat fleet --config fleet.yaml --fleet-program /shared/pleat/bin/pleat --fleet-config /shared/pleat/worker.yaml`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := configure(cmd)
+			if err != nil {
+				return err
+			}
+			once, _ := cmd.Flags().GetBool("once")
+			return app.Fleet(cmd.Context(), c, processLog(cmd, c), once)
+		},
+	}
+	config.AddFlags(c.Flags(), config.Store, config.Fleet, config.Log)
+	c.Flags().Bool("once", false, "compare a single time and end")
+	c.AddCommand(fleetStatus())
+	return c
+}
+
+// fleetStatus returns the command that prints a row for each class: the workers that are wanted, those that the cluster
+// runs and those that wait for it, and why they wait.
+func fleetStatus() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how many workers are wanted and run, by class",
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := configure(cmd)
+			if err != nil {
+				return err
+			}
+			s, err := app.OpenMigrated(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			demand, err := s.Demand(cmd.Context())
+			if err != nil {
+				return err
+			}
+			rows := [][]string{{"CLASS", "DRIVER", "WAITING", "WANTED", "LIVE", "RUNNING", "PENDING", "REASON"}}
+			for i := range demand {
+				d := &demand[i]
+				rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
+					strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.Now())), strconv.Itoa(d.Fleet.Running),
+					strconv.Itoa(d.Fleet.Pending), cmp.Or(d.Fleet.Reason, "-")})
+			}
+			return table(cmd.OutOrStdout(), rows)
+		},
+	}
+	config.AddFlags(c.Flags(), config.Store)
+	return c
+}
