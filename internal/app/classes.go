@@ -93,7 +93,30 @@ func ReadClasses(c config.Config) ([]pleat.Class, error) {
 		}
 		out = append(out, class)
 	}
+	for i := range out {
+		offerAlignments(&out[i], out)
+	}
 	return out, nil
+}
+
+// usualAlignments is what a class does with MSA searches that does not say it: it searches if this process has a server
+// or a program for that.
+func usualAlignments(c config.Config) pleat.Alignments {
+	if c.MSAServer == "" && c.MSACommand == "" {
+		return pleat.AlignmentsNever
+	}
+	return pleat.AlignmentsAlso
+}
+
+// offerAlignments gives the models of a class the parameter msaAlgorithm, as its workers will, with a search where one of
+// the classes makes it.
+func offerAlignments(class *pleat.Class, classes []pleat.Class) {
+	for i := range class.Models {
+		m := &class.Models[i]
+		m.OfferAlignments(slices.ContainsFunc(classes, func(c pleat.Class) bool {
+			return c.Serves(pleat.SearchQueue(m.Name))
+		}))
+	}
 }
 
 // class checks an entry and returns the class that it describes.
@@ -101,7 +124,7 @@ func (e classEntry) class(c config.Config) (pleat.Class, error) {
 	out := pleat.Class{
 		Name:       e.Name,
 		Engines:    e.Engines,
-		Alignments: cmp.Or(pleat.Alignments(e.Alignments), pleat.AlignmentsAlso),
+		Alignments: cmp.Or(pleat.Alignments(e.Alignments), usualAlignments(c)),
 		Isolation:  cmp.Or(pleat.Isolation(e.Isolation), pleat.IsolationShared),
 		Devices:    e.Devices,
 		Cores:      e.Cores,
@@ -248,7 +271,6 @@ func (a *App) publishClasses(ctx context.Context) error {
 	}
 	def := pleat.Class{
 		Name:       pleat.DefaultClass,
-		Alignments: pleat.AlignmentsAlso,
 		Isolation:  pleat.IsolationShared,
 		TargetWait: pleat.DefaultTargetWait,
 	}
@@ -262,6 +284,10 @@ func (a *App) publishClasses(ctx context.Context) error {
 		}
 		def.Engines, def.Models = append(def.Engines, name), append(def.Models, models...)
 	}
+	// Its workers may have settings of their own; what they register then replaces this.
+	def.Alignments = usualAlignments(a.cfg)
+	offerAlignments(&def, append(classes, def))
+	def.Alignments = pleat.AlignmentsAlso
 	return a.Store.SetDefaultClass(ctx, def)
 }
 
