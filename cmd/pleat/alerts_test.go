@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"regexp"
 	"slices"
@@ -29,29 +30,79 @@ func TestAlertRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := scrape(t)
-	selector := regexp.MustCompile(`\b(pleat_\w+)(?:\{([^}]*)\})?`)
-	label := regexp.MustCompile(`(\w+)\s*[!=]`)
 	n := 0
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
-			for _, m := range selector.FindAllStringSubmatch(rule.Expr, -1) {
-				n++
-				labels, ok := shown[m[1]]
-				if !ok {
-					t.Errorf("%s: /metrics has no %s", rule.Alert, m[1])
-					continue
-				}
-				for _, l := range label.FindAllStringSubmatch(m[2], -1) {
-					if !slices.Contains(labels, l[1]) {
-						t.Errorf("%s: %s has the labels %q, and not %s", rule.Alert, m[1], labels, l[1])
-					}
-				}
-			}
+			n += checkMetrics(t, shown, rule.Alert, rule.Expr)
 		}
 	}
 	if n < 10 {
 		t.Errorf("the rules name %d metrics", n)
 	}
+}
+
+// Every metric of the dashboard is one that a server shows, and has the labels of its curve.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/compose/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	shown := scrape(t)
+	by := regexp.MustCompile(`\bby \(([\w, ]+)\)`)
+	curve := regexp.MustCompile(`\{\{(\w+)\}\}`)
+	n := 0
+	for _, p := range file.Panels {
+		for _, target := range p.Targets {
+			n += checkMetrics(t, shown, p.Title, target.Expr)
+			for _, l := range curve.FindAllStringSubmatch(target.LegendFormat, -1) {
+				if m := by.FindStringSubmatch(target.Expr); m == nil || !slices.Contains(strings.Split(m[1], ", "), l[1]) {
+					t.Errorf("%s: the expression does not keep the label %s", p.Title, l[1])
+				}
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("the dashboard names %d metrics", n)
+	}
+}
+
+// checkMetrics compares an expression of Prometheus with the metrics of a server and their labels, and returns how many
+// metrics it names. Prometheus itself adds the label instance.
+func checkMetrics(t *testing.T, shown map[string][]string, where, expr string) int {
+	t.Helper()
+	selector := regexp.MustCompile(`\b(pleat_\w+)(?:\{([^}]*)\})?`)
+	label := regexp.MustCompile(`(\w+)\s*[!=]`)
+	by := regexp.MustCompile(`\bby \(([\w, ]+)\)`)
+	found := selector.FindAllStringSubmatch(expr, -1)
+	for _, m := range found {
+		labels, ok := shown[m[1]]
+		if !ok {
+			t.Errorf("%s: /metrics has no %s", where, m[1])
+			continue
+		}
+		var used []string
+		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+			used = append(used, l[1])
+		}
+		for _, l := range by.FindAllStringSubmatch(expr, -1) {
+			used = append(used, strings.Split(l[1], ", ")...)
+		}
+		for _, l := range used {
+			if l != "instance" && !slices.Contains(labels, l) {
+				t.Errorf("%s: %s has the labels %q, and not %s", where, m[1], labels, l)
+			}
+		}
+	}
+	return len(found)
 }
 
 // scrape returns the metrics of a server that has run a job and delivered an event, with the names of their labels.

@@ -8,15 +8,17 @@ import (
 	"testing"
 )
 
-// systemd accepts the units of deploy without a warning.
+// systemd accepts the units of deploy/systemd without a warning.
 func TestUnits(t *testing.T) {
 	program, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd is not installed")
 	}
 	dir := t.TempDir()
-	for name, command := range map[string]string{"pleat.service": "serve", "pleat-worker.service": "worker"} {
-		text, err := os.ReadFile(filepath.Join("../../deploy", name))
+	for name, command := range map[string]string{
+		"pleat.service": "serve", "pleat-worker.service": "worker", "pleat-fleet.service": "fleet",
+	} {
+		text, err := os.ReadFile(filepath.Join("../../deploy/systemd", name))
 		if err != nil {
 			t.Fatal(err)
 		}

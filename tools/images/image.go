@@ -17,8 +17,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// refName is the annotation of an archive's index with the name of its image, which podman and skopeo use.
-const refName = "org.opencontainers.image.ref.name"
+// Annotations of an archive's index with the name of its image: podman and skopeo use the first, Docker the second.
+const (
+	refName        = "org.opencontainers.image.ref.name"
+	containerdName = "io.containerd.image.name"
+)
 
 // archive writes the image as an OCI archive: a tar file of an OCI layout. The file appears complete or not at all.
 func (b *builder) archive(r recipe, path string) error {
@@ -33,7 +36,7 @@ func (b *builder) archive(r recipe, path string) error {
 	}
 	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	err = at.AppendImage(img, layout.WithPlatform(platform),
-		layout.WithAnnotations(map[string]string{refName: r.name}))
+		layout.WithAnnotations(map[string]string{refName: r.name, containerdName: "docker.io/library/" + r.name}))
 	if err != nil {
 		return err
 	}

@@ -234,6 +234,34 @@ func TestWorkerImage(t *testing.T) {
 	output(t, root, c.Env, "/tmp/venv/bin/python", "-c", "import ssl, sqlite3, ctypes, pip, zlib, lzma, bz2")
 }
 
+// An engine with Python packages is installed twice with one result, and works in its image. It needs the network and
+// minutes, so the engine must be named: PLEAT_TEST_ENGINE=openmm.
+func TestEngineImage(t *testing.T) {
+	engine := os.Getenv("PLEAT_TEST_ENGINE")
+	if engine == "" {
+		t.Skip("PLEAT_TEST_ENGINE names no engine")
+	}
+	var archives [2]string
+	var sums [2][32]byte
+	for i := range sums {
+		archives[i] = made(t, engine)
+		content, err := os.ReadFile(archives[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = sha256.Sum256(content)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two archives differ")
+	}
+	img, root := read(t, archives[0])
+	c := configOf(t, img)
+	out := output(t, root, c.Env, "/usr/bin/pleat", "engines", "check", engine)
+	if !strings.Contains(out, "warm     "+engine) {
+		t.Errorf("it says %s", out)
+	}
+}
+
 // The same input gives the same archive, byte for byte.
 func TestImagesAreReproducible(t *testing.T) {
 	for _, engine := range []string{"", "example"} {
