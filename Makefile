@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-engines fuzz soak bench \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-clusters test-engines fuzz soak bench \
 	bench-webhooks bench-engines bench-mini bench-md docs clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -42,6 +42,10 @@ test-webhooks: ## signatures checked by the official libraries of Go, Python and
 
 test-proxies: ## the configurations of nginx and Caddy in docs/deploy, with the real programs
 	scripts/test-proxies
+
+test-clusters: ## the fleet on a real Slurm with made-up nodes; takes three minutes
+	PLEAT_TEST_CLUSTERS=1 PLEAT_PG_FSYNC=off scripts/with-slurm scripts/with-postgres \
+		go test -count=1 -timeout 15m -parallel 6 -v -run 'TestSlurm$$' ./cmd/pleat
 
 test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \

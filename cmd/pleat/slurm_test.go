@@ -105,8 +105,11 @@ func (s *slurmSite) begin(engine string, more ...string) {
 // classes writes the file of classes.
 func (s *slurmSite) classes(engine string, more ...string) {
 	s.t.Helper()
-	text := fmt.Sprintf("classes:\n  - name: %s\n    engines: [%q]\n    driver: slurm\n    idle-exit: 2s\n"+
-		"    target-wait: 1s\n", s.class, engine)
+	text := fmt.Sprintf("classes:\n  - name: %s\n    engines: [%q]\n    driver: slurm\n    target-wait: 1s\n",
+		s.class, engine)
+	if !slices.ContainsFunc(more, func(line string) bool { return strings.HasPrefix(line, "idle-exit:") }) {
+		more = append(more, "idle-exit: 2s")
+	}
 	for _, line := range append(more, "options:", "  output: "+s.file("worker-%j.log")) {
 		text += "    " + line + "\n"
 	}
@@ -307,27 +310,33 @@ func (c *cluster) files(job string) map[string]string {
 
 // A fleet that is killed and starts again finds its jobs, also those that have not started.
 func slurmFleetKilled(s *slurmSite) {
-	s.begin("null", "min-workers: 4", "devices: 2") // of four GPUs
+	options := []string{"devices: 2", "idle-exit: 10m"} // two of four GPUs
+	s.begin("null", append(options, "min-workers: 4")...)
+	running := ids(s.runs(2))[:2]
 	waitUntil(s.t, slurmPatience, "four jobs are there", func() bool { return len(s.jobs()) == 4 })
-	ids := func() (out []string) {
-		for _, j := range s.jobs() {
-			out = append(out, j.id)
-		}
-		return out
-	}
-	before := ids()
+	before := ids(s.jobs())
 	s.fleet.kill()
-	s.classes("null", "min-workers: 5", "devices: 2")
+	s.classes("null", append(options, "min-workers: 5")...)
 	s.restart()
 	s.startFleet()
 	waitUntil(s.t, slurmPatience, "the new fleet starts a fifth worker", func() bool { return len(s.jobs()) > 4 })
-	if after := ids(); len(after) != 5 || !slices.Equal(after[:4], before) {
+	if after := ids(s.jobs()); len(after) != 5 || !slices.Equal(after[:4], before) {
 		s.t.Errorf("jobs %v before, %v after", before, after)
 	}
-	s.classes("null", "devices: 2")
+	s.classes("null", options...)
 	s.restart()
-	s.gone()
+	waitUntil(s.t, slurmPatience, "those that have not started are cancelled", func() bool { return len(s.jobs()) < 3 })
+	if left := ids(s.jobs("RUNNING")); !slices.Equal(left, running) {
+		s.t.Errorf("jobs %v run on, want %v", left, running)
+	}
 	s.fleet.stop()
+}
+
+func ids(jobs []slurmJob) (out []string) {
+	for _, j := range jobs {
+		out = append(out, j.id)
+	}
+	return out
 }
 
 // The job of Slurm that folds is cancelled: another worker runs the fold, and no try is spent.
@@ -407,7 +416,7 @@ func slurmNever(s *slurmSite) {
 // A job of higher priority takes the nodes: the task returns to the queue, and its worker comes back afterwards.
 func slurmPreempt(s *slurmSite) {
 	s.begin("null", "max-workers: 1", "devices: 2")
-	job := s.create(5000)
+	job := s.create(15_000)
 	s.await(job, "RUNNING", slurmPatience)
 	s.slurm("sbatch", "--partition=urgent", "--nodes=2", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 6")
 	s.await(job, "COMPLETED", slurmPatience)
@@ -427,27 +436,30 @@ func slurmNodeLost(s *slurmSite, dies bool) {
 	node := strings.TrimSpace(s.slurm("squeue", "--noheader", "--format=%N", "--jobs="+id))
 	dir := os.Getenv("PLEAT_TEST_SLURM")
 	killPID(s.t, filepath.Join(dir, "slurmd-"+node+".pid"))
+	s.t.Cleanup(func() { s.startNode(node) })
 	if dies {
 		for _, pid := range s.workers() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			// First the process of Slurm that would report the end of the worker.
+			kill(s.t, parent(s.t, pid))
+			kill(s.t, pid)
 		}
 	}
 	waitUntil(s.t, slurmPatience, "Slurm requeues the job", func() bool {
 		return strings.Contains(s.slurm("scontrol", "show", "job", id), "Restarts=1")
 	})
 	s.await(job, "COMPLETED", slurmPatience)
-	if tries := map[bool]int{true: 1, false: 0}[dies]; true {
-		s.wantOnce(tries)
-	}
-	cmd := exec.Command(filepath.Join(dir, "start-slurmd"), node)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("start slurmd: %v\n%s", err, out)
-	}
+	s.wantOnce(map[bool]int{true: 1, false: 0}[dies])
+	s.gone()
+	waitUntil(s.t, slurmPatience, "no worker is left", func() bool { return len(s.workers()) == 0 })
+}
+
+// startNode starts a node again, and waits until jobs can use it.
+func (s *slurmSite) startNode(node string) {
+	s.t.Helper()
+	s.slurm(filepath.Join(os.Getenv("PLEAT_TEST_SLURM"), "start-slurmd"), node)
 	waitUntil(s.t, slurmPatience, "the node is back", func() bool {
 		return strings.Contains(s.slurm("sinfo", "--noheader", "--nodes="+node, "--format=%t"), "idle")
 	})
-	s.gone()
-	waitUntil(s.t, slurmPatience, "no worker is left", func() bool { return len(s.workers()) == 0 })
 }
 
 // killPID kills the process whose number a file has.
@@ -458,12 +470,33 @@ func killPID(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err == nil {
-		err = syscall.Kill(pid, syscall.SIGKILL)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	kill(t, pid)
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %d: %v", pid, err)
+	}
+}
+
+// parent returns the parent of a process.
+func parent(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "\nPPid:\t")
+	number, _, _ := strings.Cut(after, "\n")
+	ppid, err := strconv.Atoi(number)
+	if err != nil || ppid <= 1 {
+		t.Fatalf("process %d has the parent %q", pid, number)
+	}
+	return ppid
 }
 
 // workers returns the processes of the site's workers, which their settings tell from others.
@@ -490,6 +523,14 @@ func slurmControllerGone(s *slurmSite) {
 	s.await(first, "RUNNING", slurmPatience)
 	dir := os.Getenv("PLEAT_TEST_SLURM")
 	killPID(s.t, filepath.Join(dir, "slurmctld.pid"))
+	started := false
+	start := func() {
+		if !started {
+			started = true
+			s.slurm(filepath.Join(dir, "start-slurmctld"))
+		}
+	}
+	s.t.Cleanup(start)
 	s.await(first, "COMPLETED", slurmPatience)
 	waitUntil(s.t, slurmPatience, "the worker has ended", func() bool { return len(s.workers()) == 0 })
 	second := s.create(1)
@@ -498,9 +539,7 @@ func slurmControllerGone(s *slurmSite) {
 		reason, _ := w["reason"].(string)
 		return strings.Contains(reason, "Slurm does not answer")
 	})
-	if out, err := exec.Command(filepath.Join(dir, "start-slurmctld")).CombinedOutput(); err != nil {
-		s.t.Fatalf("start slurmctld: %v\n%s", err, out)
-	}
+	start()
 	s.await(second, "COMPLETED", slurmPatience)
 	s.gone()
 	s.wantOnce(0)

@@ -45,7 +45,7 @@ const (
 	// role is what the leader among several fleets leads.
 	role = "fleet"
 	// maxSilence is the longest time between two calls of a cluster that does not answer.
-	maxSilence = 5 * time.Minute
+	maxSilence = time.Minute
 )
 
 // Fleet keeps as many workers on their clusters as the queue wants. One goroutine calls its methods.
