@@ -14,7 +14,7 @@
 //
 //   - main.go: the program and its exit codes; call.go, client.go, follow.go, folder.go and record.go: what the
 //     commands share.
-//   - serve.go, worker.go, demo.go: processes of the service.
+//   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
 //   - fold.go, rank.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go, webhooks.go: clients of a
 //     server.
 //   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a

@@ -15,7 +15,7 @@
 //	slurm.go    Slurm: sbatch, squeue and scancel
 //	squeue.go   what squeue prints
 //	command.go  the programs of Slurm: environment, login host, time limit, errors
-//	local.go    processes of this machine
+//	local.go    processes of this machine; local_linux.go and local_other.go tell when one has started
 package fleet
 
 import (

@@ -45,7 +45,7 @@ const (
 	// role is what the leader among several fleets leads.
 	role = "fleet"
 	// maxSilence is the longest time between two calls of a cluster that does not answer.
-	maxSilence = 5 * time.Minute
+	maxSilence = time.Minute
 )
 
 // Fleet keeps as many workers on their clusters as the queue wants. One goroutine calls its methods.
@@ -194,14 +194,14 @@ func (f *Fleet) ask(ctx context.Context, name string) ([]Job, bool) {
 	jobs, err := f.cfg.Clusters[name].List(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			f.cfg.Log.Warn("the cluster does not answer; nothing changes until it does", "driver", name, "error", err)
+			f.cfg.Log.Warn(nameOf(name)+" does not answer; nothing changes until it does", "error", err)
 		}
 		d.delay = min(max(2*d.delay, f.cfg.Interval), maxSilence)
 		d.silent, d.next = true, now.Add(d.delay)
 		return nil, false
 	}
 	if d.silent {
-		f.cfg.Log.Info("the cluster answers again", "driver", name)
+		f.cfg.Log.Info(nameOf(name) + " answers again")
 	}
 	*d = driver{}
 	return jobs, true

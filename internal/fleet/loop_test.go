@@ -447,7 +447,7 @@ func TestFleetSilentCluster(t *testing.T) {
 		if !r.Since.Equal(began.Add(DefaultInterval)) || s.store.Now().Sub(r.At) > reportAge {
 			s.Errorf("reported at %v since %v; the silence began at %v", r.At, r.Since, began)
 		}
-		if n := s.cluster.lists - lists; n < 3 || n > 8 {
+		if n := s.cluster.lists - lists; n < 8 || n > 14 {
 			s.Errorf("asked %d times in ten minutes", n)
 		}
 		s.wantJobs(2)

@@ -61,7 +61,7 @@ func (s *Slurm) sbatch(w WorkerSpec) ([]string, error) {
 		return nil, fmt.Errorf("the program of the class %s is %q; it must be an absolute path", w.Class, w.Program)
 	}
 	argv := []string{
-		"sbatch", "--parsable", "--quiet",
+		"sbatch", "--parsable", // which --quiet would silence
 		// Slurm would keep the whole environment of the service, with its secrets, on the disk of the controller.
 		"--export=NONE",
 		"--job-name=" + s.name(), "--comment=" + commentPrefix + s.Service + "/" + w.Class,

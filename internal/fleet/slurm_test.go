@@ -81,7 +81,7 @@ func TestSubmit(t *testing.T) {
 		t.Fatalf("Submit: %q, %v; want 4711", ref, err)
 	}
 	want := []string{
-		"--parsable", "--quiet", "--export=NONE", "--job-name=pleat-" + service,
+		"--parsable", "--export=NONE", "--job-name=pleat-" + service,
 		"--comment=pleat/" + service + "/gpu-80", "--nodes=1", "--ntasks=1", "--requeue", "--open-mode=append", "--chdir=/",
 		"--time=240", "--signal=B:TERM@300", "--cpus-per-task=8", "--mem=61036M",
 		"--constraint=a100|h100", "--gres=gpu:1", "--output=/dev/null", "--partition=gpu", "--qos=normal",
