@@ -241,8 +241,7 @@ func TestDoctorRemedies(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, out)
 		}
 	}
-	server := blobtest.ServeS3(t, false, "pleat")
-	env["PLEAT_BLOBS"] = "s3://pleat?region=us-east-1&endpoint=" + server.URL
+	env["PLEAT_BLOBS"] = blobtest.Address(t, blobtest.Bucket(t), "")
 	if _, out, _ := runProgram(t, env, "doctor"); !strings.Contains(out, "ok     artifacts") {
 		t.Errorf("with S3:\n%s", out)
 	}

@@ -57,14 +57,15 @@ func wantUsage(t *testing.T, err error, text ...string) {
 	}
 }
 
-// artifactStores returns the addresses of two artifact stores of each kind.
-func artifactStores(t *testing.T) map[string][2]string {
-	t.Helper()
-	server := blobtest.ServeS3(t, false, "one", "two")
-	bucket := func(name string) string { return "s3://" + name + "/p?region=us-east-1&endpoint=" + server.URL }
-	return map[string][2]string{
-		"dir": {filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")},
-		"s3":  {bucket("one"), bucket("two")},
+// artifactStores returns the addresses of two artifact stores of each kind; of S3 where there is a server.
+func artifactStores() map[string]func(t *testing.T) (one, two string) {
+	return map[string]func(t *testing.T) (one, two string){
+		"dir": func(t *testing.T) (one, two string) {
+			return filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+		},
+		"s3": func(t *testing.T) (one, two string) {
+			return blobtest.Address(t, blobtest.Bucket(t), "p"), blobtest.Address(t, blobtest.Bucket(t), "p")
+		},
 	}
 }
 
@@ -72,8 +73,11 @@ func artifactStores(t *testing.T) map[string][2]string {
 func eachStore(t *testing.T, fn func(t *testing.T, database, one, two string)) {
 	t.Helper()
 	for name, fresh := range storetest.Databases() {
-		for kind, stores := range artifactStores(t) {
-			t.Run(name+"/"+kind, func(t *testing.T) { fn(t, fresh(t), stores[0], stores[1]) })
+		for kind, stores := range artifactStores() {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				one, two := stores(t)
+				fn(t, fresh(t), one, two)
+			})
 		}
 	}
 }

@@ -52,6 +52,8 @@ var (
 	ErrNotFound   = errors.New("no such object")
 	ErrInvalidKey = errors.New("invalid key")
 	ErrFull       = errors.New("no space left in the artifact store")
+	ErrRefused    = errors.New("access is refused; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or " +
+		"AWS_SHARED_CREDENTIALS_FILE, and the policy of the bucket")
 )
 
 // Limits of a key.
@@ -99,7 +101,7 @@ func CheckKey(key string) error {
 //	s3://bucket/prefix?endpoint=https://minio.example:9000&region=eu-central-1
 //
 // A missing directory is created. For S3 the default endpoint is Amazon's, and credentials come from the standard AWS_
-// environment variables, never from the address. The bucket must exist; Open checks that.
+// environment variables (see S3Options), never from the address. The bucket must exist; Open checks that.
 func Open(ctx context.Context, address string) (Store, error) {
 	if path, ok := strings.CutPrefix(address, "dir:"); ok {
 		return OpenDir(path)

@@ -5,50 +5,29 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
-
 	"pleat/internal/blob/blobtest"
 )
 
-// faultyS3 is an S3 server behind a listener that answers with a status instead, once one is set.
-func faultyS3(t *testing.T) (*Bucket, *atomic.Int64) {
+// faultyS3 opens a bucket behind a proxy that can refuse requests.
+func faultyS3(t *testing.T) (Store, *blobtest.Faulty) {
 	t.Helper()
-	behind, err := url.Parse(blobtest.ServeS3(t, false, "pleat").URL)
+	bucket, proxy := blobtest.Bucket(t), blobtest.NewFaulty(t)
+	s, err := Open(t.Context(), blobtest.AddressAt(proxy.URL, bucket, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy, status := httputil.NewSingleHostReverseProxy(behind), &atomic.Int64{}
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if code := int(status.Load()); code != 0 {
-			w.WriteHeader(code)
-			return
-		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	b, err := OpenBucket(t.Context(), S3Options{
-		Bucket: "pleat", Endpoint: front.URL, Region: "us-east-1", Credentials: credentials.NewStaticV4("a", "b", ""),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, status
+	return s, proxy
 }
 
 // An S3 server that is full, and then whole again: each fault is counted, and it has one line at its begin and one at
 // its end.
 func TestMonitorOfAFullBucket(t *testing.T) {
-	bucket, status := faultyS3(t)
+	bucket, proxy := faultyS3(t)
 	log := &strings.Builder{}
 	m := NewMonitor(bucket, slog.New(slog.NewTextHandler(log, nil)))
 	ctx := t.Context()
@@ -59,7 +38,7 @@ func TestMonitorOfAFullBucket(t *testing.T) {
 	if err := put(); err != nil || m.Failing() {
 		t.Fatalf("%v, failing: %v", err, m.Failing())
 	}
-	status.Store(http.StatusInsufficientStorage)
+	proxy.Fill()
 	for range 3 {
 		if err := put(); !errors.Is(err, ErrFull) || !IsFault(err) || !m.Failing() {
 			t.Errorf("%v, failing: %v", err, m.Failing())
@@ -68,7 +47,7 @@ func TestMonitorOfAFullBucket(t *testing.T) {
 	if _, _, err := m.Open(ctx, "runs/1/1/a"); err == nil {
 		t.Error("a server that answers 507 was read")
 	}
-	status.Store(0)
+	proxy.Recover()
 	if err := m.Probe(ctx); err != nil || m.Failing() {
 		t.Errorf("%v, failing: %v", err, m.Failing())
 	}
@@ -122,11 +101,11 @@ func TestMonitorBlamesNoCaller(t *testing.T) {
 
 // A file that is refused is the store's fault, even if another is stored before its caller looks.
 func TestMonitorOfAnAlmostFullStore(t *testing.T) {
-	bucket, status := faultyS3(t)
+	bucket, proxy := faultyS3(t)
 	m := NewMonitor(bucket, slog.New(slog.DiscardHandler))
-	status.Store(http.StatusInsufficientStorage)
+	proxy.Fill()
 	_, large := m.Put(t.Context(), "runs/1/1/large", strings.NewReader("content"))
-	status.Store(0)
+	proxy.Recover()
 	if _, err := m.Put(t.Context(), "runs/1/1/small", strings.NewReader("c")); err != nil || m.Failing() {
 		t.Fatalf("%v, failing: %v", err, m.Failing())
 	}

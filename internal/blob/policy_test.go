@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -14,10 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"pleat/internal/blob/blobtest"
 )
 
 // actions records the S3 actions of the requests that pass through it, with what they act on: the bucket or an object.
@@ -61,16 +59,9 @@ func actionOf(r *http.Request) string {
 
 // The policy of deploy allows what a Bucket does, and nothing more.
 func TestDocumentedPolicy(t *testing.T) {
-	memory := s3mem.New()
-	if err := memory.CreateBucket("pleat"); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewTLSServer(gofakes3.New(memory, gofakes3.WithTimeSkewLimit(0)).Server())
-	defer server.Close()
-	t.Setenv("AWS_REGION", "")
-	used := &actions{RoundTripper: server.Client().Transport, seen: map[string]bool{}}
-	b, err := OpenBucket(t.Context(), S3Options{Bucket: "pleat", Endpoint: server.URL, Transport: used,
-		Credentials: credentials.NewStaticV4("test", "test-secret", "")})
+	bucket := blobtest.Bucket(t)
+	used := &actions{RoundTripper: http.DefaultTransport.(*http.Transport).Clone(), seen: map[string]bool{}}
+	b, err := OpenBucket(t.Context(), S3Options{Bucket: bucket, Endpoint: blobtest.Endpoint(t), Transport: used})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +74,7 @@ func TestDocumentedPolicy(t *testing.T) {
 	}
 	// A process that died in an upload leaves its parts, which are collected.
 	core := minio.Core{Client: b.client}
-	if _, err := core.NewMultipartUpload(t.Context(), "pleat", "runs/x/left", minio.PutObjectOptions{}); err != nil {
+	if _, err := core.NewMultipartUpload(t.Context(), bucket, "runs/x/left", minio.PutObjectOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := b.removeTemps(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 1 {

@@ -26,7 +26,8 @@ type Bucket struct {
 }
 
 // S3Options locate a bucket. Nil Credentials come from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-// AWS_SESSION_TOKEN, or the role in AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_….
+// AWS_SESSION_TOKEN, the file AWS_SHARED_CREDENTIALS_FILE, or the role in AWS_WEB_IDENTITY_TOKEN_FILE or
+// AWS_CONTAINER_CREDENTIALS_….
 type S3Options struct {
 	Bucket      string
 	Prefix      string // without leading and trailing slashes; empty for the whole bucket
@@ -114,29 +115,67 @@ func OpenBucket(ctx context.Context, o S3Options) (*Bucket, error) {
 	if o.Prefix != "" {
 		b.prefix = o.Prefix + "/"
 	}
-	there, err := client.BucketExists(ctx, o.Bucket)
-	if err != nil {
-		return nil, fmt.Errorf("blob: s3 bucket %q cannot be reached: %w", o.Bucket, err)
-	}
-	if !there {
-		return nil, fmt.Errorf("blob: s3 bucket %q does not exist; make it first", o.Bucket)
+	if err := b.exists(ctx); err != nil {
+		return nil, fmt.Errorf("blob: %w", err)
 	}
 	return b, nil
+}
+
+// exists returns an error if the bucket cannot be reached or does not exist.
+func (b *Bucket) exists(ctx context.Context) error {
+	there, err := b.client.BucketExists(ctx, b.bucket)
+	if err != nil {
+		return b.explain(err)
+	}
+	if !there {
+		return fmt.Errorf("s3 bucket %q does not exist; make it first", b.bucket)
+	}
+	return nil
 }
 
 // fromEnvironment returns the credentials that S3Options names. It returns an error if there are none, rather than ask
 // the metadata service of the machine.
 func fromEnvironment() (*credentials.Credentials, error) {
+	file := os.Getenv("AWS_SHARED_CREDENTIALS_FILE")
 	switch {
 	case os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "":
 		// They are read now, since the program removes them from its environment once it is running.
 		return credentials.NewStaticV4(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"),
 			os.Getenv("AWS_SESSION_TOKEN")), nil
+	case file != "":
+		return credentials.New(&credentialsFile{FileAWSCredentials: credentials.FileAWSCredentials{Filename: file}}), nil
 	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "",
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		return credentials.NewIAM(""), nil
 	}
 	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set")
+}
+
+// credentialsFile are the credentials in a file, which is read again when it was replaced: a secret of Kubernetes and an
+// agent of a vault rotate them so.
+type credentialsFile struct {
+	credentials.FileAWSCredentials
+	read os.FileInfo // what was read; nil before
+}
+
+// IsExpired implements credentials.Provider. The client asks before every request, one at a time.
+func (c *credentialsFile) IsExpired() bool {
+	now, err := os.Stat(c.Filename)
+	if err == nil && c.read != nil && (!os.SameFile(now, c.read) || !now.ModTime().Equal(c.read.ModTime())) {
+		return true
+	}
+	return c.FileAWSCredentials.IsExpired()
+}
+
+// RetrieveWithCredContext implements credentials.Provider.
+func (c *credentialsFile) RetrieveWithCredContext(ctx *credentials.CredContext) (credentials.Value, error) {
+	// Before the file is read: a change in the meantime is then noticed.
+	now, err := os.Stat(c.Filename)
+	if err != nil {
+		return credentials.Value{}, err
+	}
+	c.read = now
+	return c.FileAWSCredentials.RetrieveWithCredContext(ctx)
 }
 
 // shaField is the metadata field with the SHA-256 of an object.
@@ -230,7 +269,15 @@ func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info,
 	stat, err := object.Stat()
 	if err != nil {
 		object.Close()
-		return nil, Info{}, b.fail("open", key, err)
+		err = b.fail("open", key, err)
+		if !errors.Is(err, ErrNotFound) {
+			return nil, Info{}, err
+		}
+		// The answer to a request for metadata alone has no body, which would tell a missing bucket from a missing object.
+		if gone := b.exists(ctx); gone != nil {
+			err = fmt.Errorf("blob: open %s: %w", key, gone)
+		}
+		return nil, Info{}, err
 	}
 	return &bucketObject{object, b, key}, Info{
 		Key:     key,
@@ -274,7 +321,7 @@ func (b *Bucket) Walk(ctx context.Context, prefix string, before time.Time, fn f
 		Prefix: b.prefix + prefix, Recursive: true,
 	}) {
 		if o.Err != nil {
-			return fmt.Errorf("blob: walk: s3 bucket %q: %w", b.bucket, o.Err)
+			return fmt.Errorf("blob: walk: %w", b.explain(o.Err))
 		}
 		key := strings.TrimPrefix(o.Key, b.prefix)
 		if CheckKey(key) != nil || !before.IsZero() && !o.LastModified.Before(before) {
@@ -301,14 +348,14 @@ func (b *Bucket) removeTemps(ctx context.Context, before time.Time) (int, error)
 			return removed, nil // some servers answer like this if there is none
 		}
 		if u.Err != nil {
-			return removed, fmt.Errorf("blob: collect garbage: s3 bucket %q: %w", b.bucket, u.Err)
+			return removed, fmt.Errorf("blob: collect garbage: %w", b.explain(u.Err))
 		}
 		if !u.Initiated.Before(before) {
 			continue
 		}
 		if err := core.AbortMultipartUpload(ctx, b.bucket, u.Key, u.UploadID); err != nil &&
 			minio.ToErrorResponse(err).Code != minio.NoSuchUpload {
-			return removed, fmt.Errorf("blob: collect garbage: s3 bucket %q: %w", b.bucket, err)
+			return removed, fmt.Errorf("blob: collect garbage: %w", b.explain(err))
 		}
 		removed++
 	}
@@ -323,12 +370,29 @@ func (b *Bucket) fail(verb, key string, err error) error {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
 		switch {
-		case answer.Code == minio.NoSuchKey || answer.StatusCode == http.StatusNotFound &&
-			answer.Code != minio.NoSuchBucket:
+		case answer.Code == minio.NoSuchKey: // the client's word for any 404 without a body, too
 			return fmt.Errorf("blob: %s %s: %w", verb, key, ErrNotFound)
 		case answer.StatusCode == http.StatusInsufficientStorage || answer.Code == "XMinioStorageFull":
 			return fmt.Errorf("blob: %s %s: %w: %w", verb, key, ErrFull, err)
 		}
 	}
-	return fmt.Errorf("blob: %s %s: s3 bucket %q: %w", verb, key, b.bucket, err)
+	return fmt.Errorf("blob: %s %s: %w", verb, key, b.explain(err))
+}
+
+// explain names the bucket in an error of the client. Where the server refuses access, it also says what to check.
+func (b *Bucket) explain(err error) error {
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && refuses(answer) {
+		return fmt.Errorf("s3 bucket %q: %w: %w", b.bucket, ErrRefused, err)
+	}
+	return fmt.Errorf("s3 bucket %q: %w", b.bucket, err)
+}
+
+// refuses reports whether a server refuses access. A wrong clock, which is refused too, is no fault of the credentials.
+func refuses(answer minio.ErrorResponse) bool {
+	switch answer.Code {
+	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired": // their status is 400
+		return true
+	}
+	return answer.StatusCode == http.StatusForbidden && answer.Code != "RequestTimeTooSkewed"
 }

@@ -5,9 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,49 +12,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
-
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/blob/blobtest"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/garbage"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
 
-// onFullS3 replaces the files of a fixture by an S3 server in memory, behind a listener that answers 507 while full is
-// set. Refused counts those answers.
-func onFullS3(t *testing.T, f *fixture) (full *atomic.Bool, refused *atomic.Int64) {
+// onFaultyS3 replaces the files of a fixture by a bucket behind a proxy that can refuse requests.
+func onFaultyS3(t *testing.T, f *fixture) *blobtest.Faulty {
 	t.Helper()
-	backend := s3mem.New()
-	if err := backend.CreateBucket("pleat"); err != nil {
-		t.Fatal(err)
-	}
-	s3 := httptest.NewServer(gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server())
-	t.Cleanup(s3.Close)
-	behind, err := url.Parse(s3.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(behind)
-	full, refused = &atomic.Bool{}, &atomic.Int64{}
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if full.Load() {
-			refused.Add(1)
-			w.WriteHeader(http.StatusInsufficientStorage)
-			return
-		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
+	bucket, proxy := blobtest.Bucket(t), blobtest.NewFaulty(t)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	if f.blobs, err = blob.Open(context.Background(), "s3://pleat?region=us-east-1&endpoint="+front.URL); err != nil {
+	var err error
+	if f.blobs, err = blob.Open(t.Context(), blobtest.AddressAt(proxy.URL, bucket, "")); err != nil {
 		t.Fatal(err)
 	}
-	return full, refused
+	return proxy
 }
 
 // attempts is how many attempts there were at all tasks.
@@ -79,22 +52,22 @@ func outcomes(t *testing.T, f *fixture) map[string]int {
 // begins and one when it ends.
 func TestResultsWaitForArtifacts(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
-		full, refused := onFullS3(t, f)
+		s3 := onFaultyS3(t, f)
 		log := &storetest.Log{}
 		f.startWith("w", func(c *work.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) }, writeResult(t))
-		full.Store(true)
+		s3.Fill()
 		first := f.create()
 		storetest.AwaitLine(t, f.s, first.Run, "the results cannot be stored at the moment")
 		second := f.create()
-		tried := refused.Load()
-		storetest.Eventually(t, "another try", func() bool { return refused.Load() > tried })
+		tried := s3.Refused.Load()
+		storetest.Eventually(t, "another try", func() bool { return s3.Refused.Load() > tried })
 		if n := attempts(t, f); n != 1 {
 			t.Errorf("%d attempts while the store fails", n)
 		}
 		if v, err := f.s.View(t.Context(), first.Job); err != nil || v.Job.State != pleat.StateRunning {
 			t.Errorf("the job is %s, %v", v.Job.State, err)
 		}
-		full.Store(false)
+		s3.Recover()
 		for _, c := range []pleat.JobID{first.Job, second.Job} {
 			v := f.await(c, pleat.StateCompleted)
 			if got := f.content(v.Artifacts, "out.txt"); string(got) != "result" {
@@ -114,9 +87,9 @@ func TestResultsWaitForArtifacts(t *testing.T) {
 // The owner can stop a run whose result waits, and a worker that stops returns it to its queue.
 func TestWaitingResultsCanBeStopped(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
-		full, _ := onFullS3(t, f)
+		s3 := onFaultyS3(t, f)
 		stop := f.start("w", writeResult(t))
-		full.Store(true)
+		s3.Fill()
 		a, b := f.create(), f.create()
 		storetest.AwaitLine(t, f.s, a.Run, "the results cannot be stored at the moment")
 		if _, err := f.s.Cancel(t.Context(), f.owner, a.Job); err != nil {
@@ -124,7 +97,7 @@ func TestWaitingResultsCanBeStopped(t *testing.T) {
 		}
 		f.await(a.Job, pleat.StateStopped)
 		stop()
-		full.Store(false)
+		s3.Recover()
 		f.start("v", writeResult(t))
 		f.await(b.Job, pleat.StateCompleted)
 	})
@@ -177,18 +150,18 @@ func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
 // A question whose structure cannot be read returns to its queue without spending a try.
 func TestUnreadableInputsSpendNoTry(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
-		full, _ := onFullS3(t, f)
+		s3 := onFaultyS3(t, f)
 		stop := f.start("folder", trpCage(t))
 		job := f.create()
 		f.await(job.Job, pleat.StateCompleted)
 		stop()
-		full.Store(true)
+		s3.Fill()
 		id := f.createWorkflow(f.owner, pleat.TaskQnA,
 			`{"question":"How many residues?","source_job_id":"`+string(job.Job)+`"}`)
 		f.start("w", builtin.Analyst{})
 		released := func() bool { return outcomes(t, f)["released"] > 0 }
 		storetest.Eventually(t, "the task is back in its queue", released)
-		full.Store(false)
+		s3.Recover()
 		f.awaitWorkflow(id, pleat.StateCompleted)
 		if n := outcomes(t, f); n["done"] != 2 || n["failed"] != 0 {
 			t.Errorf("the attempts ended as %v", n)

@@ -1,35 +1,183 @@
-// Package blobtest serves S3 for tests. It must not be imported by anything but tests.
+// Package blobtest makes buckets for tests, on a real S3 server where PLEAT_TEST_S3 names one (make test starts it). It
+// must not be imported by anything but tests.
 package blobtest
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"sync/atomic"
 	"testing"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/google/uuid"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// ServeS3 starts an S3 server in memory, on loopback, with some buckets, and sets the credentials in the environment of
-// the test. It is a double at the edge of the process: it speaks the protocol, but checks no signature and keeps
-// nothing, so it proves our use of the client and not a real server's durability. Without TLS the client signs the body
-// in chunks, which the double does not understand for parts and empty objects.
-func ServeS3(t *testing.T, secure bool, buckets ...string) *httptest.Server {
+// Region is the region of the server.
+const Region = "us-east-1"
+
+// Available reports whether there is a server.
+func Available() bool { return os.Getenv("PLEAT_TEST_S3") != "" }
+
+// server returns the address of the server without its keys, and the keys. It skips the test if there is no server.
+func server(t testing.TB) (endpoint *url.URL, access, secret string) {
 	t.Helper()
-	backend := s3mem.New()
-	for _, name := range buckets {
-		if err := backend.CreateBucket(name); err != nil {
-			t.Fatal(err)
+	if !Available() {
+		t.Skip("PLEAT_TEST_S3 names no server; make test starts one")
+	}
+	u, err := url.Parse(os.Getenv("PLEAT_TEST_S3"))
+	if err != nil || u.User == nil {
+		t.Fatal("PLEAT_TEST_S3 is not http://KEY:SECRET@HOST:PORT")
+	}
+	secret, _ = u.User.Password()
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, u.User.Username(), secret
+}
+
+// Bucket makes an empty bucket, which is removed with the test, and sets the credentials of the server in the
+// environment. It skips the test if there is no server.
+func Bucket(t testing.TB) (name string) {
+	t.Helper()
+	_, access, secret := server(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", access)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	t.Setenv("AWS_REGION", "")
+	name = "pleat-" + uuid.NewString()
+	client := Client(t)
+	if err := client.MakeBucket(t.Context(), name, minio.MakeBucketOptions{Region: Region}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := RemoveBucket(client, name); err != nil {
+			t.Error("remove the bucket of the test: ", err)
+		}
+	})
+	return name
+}
+
+// Client returns a client of the server, for what no Store can do. It skips the test if there is no server.
+func Client(t testing.TB) *minio.Client {
+	t.Helper()
+	endpoint, access, secret := server(t)
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds:  credentials.NewStaticV4(access, secret, ""),
+		Secure: endpoint.Scheme == "https",
+		Region: Region,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// RemoveBucket removes a bucket with all that is in it. It is no error if there is none.
+func RemoveBucket(client *minio.Client, name string) error {
+	ctx := context.Background()
+	for o := range client.ListObjectsIter(ctx, name, minio.ListObjectsOptions{Recursive: true}) {
+		if o.Err != nil {
+			return ignoreMissing(o.Err)
+		}
+		if err := client.RemoveObject(ctx, name, o.Key, minio.RemoveObjectOptions{}); err != nil {
+			return err
 		}
 	}
-	server := httptest.NewUnstartedServer(gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server())
-	if secure {
-		server.StartTLS()
-	} else {
-		server.Start()
+	for u := range client.ListIncompleteUploads(ctx, name, "", true) {
+		if u.Err == nil {
+			_ = client.RemoveIncompleteUpload(ctx, name, u.Key)
+		}
 	}
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
-	t.Setenv("AWS_REGION", "")
-	return server
+	return ignoreMissing(client.RemoveBucket(ctx, name))
 }
+
+// ignoreMissing returns an error, unless it says that there is no such bucket.
+func ignoreMissing(err error) error {
+	if minio.ToErrorResponse(err).Code == minio.NoSuchBucket {
+		return nil
+	}
+	return err
+}
+
+// Address returns the address of a prefix of a bucket, as blob.Open reads it; an empty prefix is the whole bucket.
+func Address(t testing.TB, bucket, prefix string) string {
+	t.Helper()
+	return AddressAt(Endpoint(t), bucket, prefix)
+}
+
+// Endpoint returns the address of the server without its keys. It skips the test if there is no server.
+func Endpoint(t testing.TB) string {
+	t.Helper()
+	endpoint, _, _ := server(t)
+	return endpoint.String()
+}
+
+// AddressAt is Address with another endpoint of the server, such as that of a proxy.
+func AddressAt(endpoint, bucket, prefix string) string {
+	return "s3://" + bucket + "/" + prefix + "?region=" + Region + "&endpoint=" + url.QueryEscape(endpoint)
+}
+
+// Proxy starts a proxy to the server, which is closed with the test. Handle answers each request, or lets next do it.
+// With secure it speaks TLS. It skips the test if there is no server.
+func Proxy(t testing.TB, secure bool, handle func(w http.ResponseWriter, r *http.Request, next http.Handler),
+) *httptest.Server {
+	t.Helper()
+	endpoint, _, _ := server(t)
+	// It forwards the header Host as it is, which the client signs.
+	next := httputil.NewSingleHostReverseProxy(endpoint)
+	next.ErrorLog = log.New(io.Discard, "", 0) // of clients that have gone
+	front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handle(w, r, next)
+	}))
+	if secure {
+		front.StartTLS()
+	} else {
+		front.Start()
+	}
+	t.Cleanup(front.Close)
+	return front
+}
+
+// Faulty is a proxy to the server that refuses requests for as long as a test says. Make one with NewFaulty.
+type Faulty struct {
+	URL     string
+	Refused atomic.Int64 // requests
+	answer  atomic.Pointer[answer]
+}
+
+// answer is an error of an S3 server.
+type answer struct {
+	status int
+	code   string
+}
+
+// NewFaulty returns a proxy that refuses nothing yet. It skips the test if there is no server.
+func NewFaulty(t testing.TB) *Faulty {
+	t.Helper()
+	f := &Faulty{}
+	f.URL = Proxy(t, false, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		a := f.answer.Load()
+		if a == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		f.Refused.Add(1)
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(a.status)
+		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>the test says so</Message></Error>", a.code)
+	}).URL
+	return f
+}
+
+// Refuse answers all requests with a status and an error code of S3.
+func (f *Faulty) Refuse(status int, code string) { f.answer.Store(&answer{status, code}) }
+
+// Fill answers all requests as a server does that has no space left.
+func (f *Faulty) Fill() { f.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull") }
+
+// Recover ends the faults.
+func (f *Faulty) Recover() { f.answer.Store(nil) }
