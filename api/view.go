@@ -210,6 +210,16 @@ type ClassWorkers struct {
 	Max     *int `json:"max" doc:"null: no limit is configured."`
 }
 
+// ClassDemand is the demand for the workers of a class, for programs that scale them.
+type ClassDemand struct {
+	Class     string  `json:"class"`
+	Wanted    int     `json:"wanted" doc:"Workers that there should be, those that run a task included."`
+	Queued    int     `json:"queued" doc:"Tasks that wait; of each queue at most 10,000 are counted."`
+	Running   int     `json:"running" doc:"Workers that run a task."`
+	OldestS   float64 `json:"oldest_s" doc:"Seconds since the oldest task that waits was created; 0: none waits."`
+	ExpectedS float64 `json:"expected_s" doc:"Seconds that one worker is expected to need for the tasks that wait."`
+}
+
 // Model describes a model: its inputs, limits, parameters and expected cost.
 type Model struct {
 	Name       string      `json:"name"`

@@ -2,12 +2,16 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"pleat/internal/app"
 	"pleat/internal/config"
+	"pleat/internal/seal"
+	"pleat/internal/store"
 )
 
 // fleetCmd returns the command fleet, which starts workers on a cluster. It prints nothing but its log, and ends with
@@ -41,7 +45,7 @@ they register, and starts up to four of a class each time.`,
 	}
 	config.AddFlags(c.Flags(), config.Store, config.Fleet, config.Log)
 	c.Flags().Bool("once", false, "compare a single time and end")
-	c.AddCommand(fleetStatus())
+	c.AddCommand(fleetStatus(), fleetToken())
 	return c
 }
 
@@ -53,29 +57,62 @@ func fleetStatus() *cobra.Command {
 		Short: "Show how many workers are wanted and run, by class",
 		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := configure(cmd)
-			if err != nil {
-				return err
-			}
-			s, err := app.OpenMigrated(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			demand, err := s.Demand(cmd.Context())
-			if err != nil {
-				return err
-			}
-			rows := [][]string{{"CLASS", "DRIVER", "WAITING", "WANTED", "LIVE", "RUNNING", "PENDING", "REASON"}}
-			for i := range demand {
-				d := &demand[i]
-				rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
-					strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.Now())), strconv.Itoa(d.Fleet.Running),
-					strconv.Itoa(d.Fleet.Pending), cmp.Or(d.Fleet.Reason, "-")})
-			}
-			return table(cmd.OutOrStdout(), rows)
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				demand, err := s.Demand(ctx)
+				if err != nil {
+					return err
+				}
+				rows := [][]string{{"CLASS", "DRIVER", "WAITING", "WANTED", "LIVE", "RUNNING", "PENDING", "REASON"}}
+				for i := range demand {
+					d := &demand[i]
+					rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
+						strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.Now())), strconv.Itoa(d.Fleet.Running),
+						strconv.Itoa(d.Fleet.Pending), cmp.Or(d.Fleet.Reason, "-")})
+				}
+				return table(cmd.OutOrStdout(), rows)
+			})
 		},
 	}
 	config.AddFlags(c.Flags(), config.Store)
+	return c
+}
+
+// fleetToken returns the command that makes a token for a program that scales the workers, and prints it alone on
+// standard output. Only a digest of it is stored.
+func fleetToken() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "token --demand",
+		Short: "Create a token that reads how many workers are wanted, and print it",
+		Long: `Creates a token for a program that scales the workers, such as KEDA, and prints only the token on standard
+output. It is not shown again. With it, GET /fleet/v1/classes/CLASS says how many workers of a class are wanted; it
+opens nothing else. With --revoke, all these tokens end.`,
+		Example: `  pleat fleet token --demand > demand-token
+  pleat fleet token --demand --revoke`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needFlag(cmd, "demand"); err != nil {
+				return err
+			}
+			revoke, _ := cmd.Flags().GetBool("revoke")
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				if revoke {
+					n, err := s.RevokeFleetTokens(ctx, store.TokenDemand)
+					if err == nil {
+						_, err = fmt.Fprintf(cmd.OutOrStdout(), "revoked %d tokens\n", n)
+					}
+					return err
+				}
+				token := seal.NewFleetToken()
+				if err := s.CreateFleetToken(ctx, store.TokenDemand, seal.HashKey(token)); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
+				return err
+			})
+		},
+	}
+	config.AddFlags(c.Flags(), config.Store)
+	c.Flags().Bool("demand", false, "a token that reads the demand for workers, and nothing else")
+	c.Flags().Bool("revoke", false, "end all such tokens instead")
 	return c
 }

@@ -249,10 +249,15 @@ func bind(parts ...string) []byte {
 const keyStart = "pleat_"
 
 // NewKey returns an API key: «pleat_» and 256 random bits in base64url.
-func NewKey() string {
+func NewKey() string { return keyStart + newSecret() }
+
+// NewFleetToken returns a token for a program that scales the workers: «pleatfleet_» and 256 random bits in base64url.
+func NewFleetToken() string { return "pleatfleet_" + newSecret() }
+
+func newSecret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:])
-	return keyStart + base64.RawURLEncoding.EncodeToString(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // Prefix returns the part of a key that may be shown: enough to distinguish keys, too little to guess the rest.

@@ -52,6 +52,32 @@ func (s *Server) listClasses(ctx context.Context, _ *call) (api.List[api.Class],
 	return out, err
 }
 
+// classDemand is GET /fleet/v1/classes/{class}, for who sends a token of pleat fleet token --demand as a bearer token:
+// how many workers of a class there should be, for programs that scale them, such as KEDA. 401: the token is missing or
+// wrong; 404: there is no such class; 429: too many wrong tokens came from the address.
+func (s *Server) classDemand(ctx context.Context, c *call) (api.ClassDemand, error) {
+	err := s.checkGuess(c, func() (bool, error) {
+		cred := keyCredential(c.bearer())
+		if cred.hash == "" {
+			return false, nil
+		}
+		return s.store.HasFleetToken(ctx, store.TokenDemand, cred.hash)
+	})
+	if err != nil {
+		return api.ClassDemand{}, err
+	}
+	list, err := s.demand.get(ctx, s.store)
+	if err != nil {
+		return api.ClassDemand{}, err
+	}
+	for i := range list {
+		if list[i].Class.Name == c.r.PathValue("class") {
+			return wire.ClassDemand(&list[i], s.store.Now()), nil
+		}
+	}
+	return api.ClassDemand{}, store.ErrClassNotFound
+}
+
 // demandCache holds the demand for the classes: it counts the tasks that wait, and any user may ask for it.
 type demandCache struct {
 	mu   sync.Mutex

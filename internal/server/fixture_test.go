@@ -239,6 +239,16 @@ func (h *fixture) create(body string) api.CreatedJob {
 	return out
 }
 
+// fleetToken returns a token that reads the demand for workers.
+func (h *fixture) fleetToken() string {
+	h.t.Helper()
+	token := seal.NewFleetToken()
+	if err := h.store.CreateFleetToken(context.Background(), store.TokenDemand, seal.HashKey(token)); err != nil {
+		h.t.Fatal(err)
+	}
+	return token
+}
+
 // claim claims the oldest fold as the worker would.
 func (h *fixture) claim() store.ClaimedTask {
 	h.t.Helper()

@@ -98,8 +98,7 @@ func (m *meters) record(route string, status int, took time.Duration) {
 // wrong ones came from the address.
 func (s *Server) metrics(_ context.Context, c *call) error {
 	if s.cfg.MetricsToken != "" || !s.cfg.OpenMetrics {
-		got := strings.TrimPrefix(c.r.Header.Get("Authorization"), "Bearer ")
-		if err := s.checkSecret(c, got, s.cfg.MetricsToken); err != nil {
+		if err := s.checkSecret(c, c.bearer(), s.cfg.MetricsToken); err != nil {
 			return err
 		}
 	}
@@ -107,17 +106,26 @@ func (s *Server) metrics(_ context.Context, c *call) error {
 	return nil
 }
 
-// checkSecret compares a secret that a request carries with the one in the configuration. Who sends wrong ones must
-// wait for the next try, since people choose these secrets. 401: it is wrong, or the configuration has none; 429: the
-// address must wait, and what it sent was not compared.
+// checkSecret compares a secret that a request carries with the one in the configuration. 401: it is wrong, or the
+// configuration has none; 429: see checkGuess.
 func (s *Server) checkSecret(c *call, got, want string) error {
+	return s.checkGuess(c, func() (bool, error) { return want != "" && seal.Equal(got, want), nil })
+}
+
+// checkGuess calls right, which looks whether the secret of a request is right. Who sends wrong ones must wait for the
+// next try, since people choose some of these secrets. 401: it is wrong; 429: the address must wait, and what it sent was
+// not looked at.
+func (s *Server) checkGuess(c *call, right func() (bool, error)) error {
 	from, now := c.route()+" "+peer(c.from), s.clock()
 	if s.limits.secrets.Spent(from, now) {
 		return pleat.Errorf(pleat.CodeLimited, "Too many wrong secrets come from this address; try again in a second")
 	}
-	if want != "" && seal.Equal(got, want) {
-		return nil
+	if ok, err := right(); ok || err != nil {
+		return err
 	}
 	s.limits.secrets.Take(from, now)
 	return pleat.ErrUnauthorized
 }
+
+// bearer returns the bearer token of a request; empty: it has none.
+func (c *call) bearer() string { return strings.TrimPrefix(c.r.Header.Get("Authorization"), "Bearer ") }

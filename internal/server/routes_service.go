@@ -100,6 +100,15 @@ var operationRoutes = inSection("Operation", []route{
 		errors:  []int{401},
 	},
 	{
+		id:      "getClassDemand",
+		pattern: "GET /fleet/v1/classes/{class}",
+		access:  open,
+		counted: byHandler,
+		summary: "Read how many workers of a class are wanted",
+		handler: noBody((*Server).classDemand),
+		errors:  []int{401, 404},
+	},
+	{
 		id:      "getOpenAPI",
 		pattern: "GET /openapi.json",
 		access:  open,

@@ -42,6 +42,7 @@ var ofSources = map[string]bool{
 	"worker":       false,
 	"service":      false, // its artifact store and secret keys
 	"class":        false, // of workers, and how fast they are
+	"fleet_token":  false,
 	"speed":        false,
 	"leader":       false,
 }

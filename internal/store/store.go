@@ -23,6 +23,7 @@
 //	claim_deliveries.go, finish_deliveries.go  attempts at deliveries
 //	library.go  library items
 //	worker.go, class.go, speed.go  workers, their classes, how fast they are
+//	fleet.go              tokens of programs that scale the workers
 //	purge.go, expire.go   the deletion of jobs and workflows
 //	service.go            what all processes of a service agree on, the files that rows refer to
 package store

@@ -29,6 +29,21 @@ func Class(d *store.Demand, now time.Time) api.Class {
 	return out
 }
 
+// ClassDemand returns what GET /fleet/v1/classes/{class} says about a class at a time.
+func ClassDemand(d *store.Demand, now time.Time) api.ClassDemand {
+	out := api.ClassDemand{
+		Class:     d.Class.Name,
+		Wanted:    d.Wanted,
+		Queued:    d.Queued,
+		Running:   d.Busy,
+		ExpectedS: d.Backlog.Seconds(),
+	}
+	if !d.Oldest.IsZero() {
+		out.OldestS = max(0, now.Sub(d.Oldest).Seconds())
+	}
+	return out
+}
+
 // Model returns what GET /v1/models says about a model. Lists are never nil, so that clients need not expect null.
 func Model(m *pleat.Model) api.Model {
 	out := api.Model{
