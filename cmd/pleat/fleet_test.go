@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// localFleet is a service on SQLite with a class whose workers are processes of this machine, and the path of the file of
-// settings that they read.
+// localFleet is a service on SQLite with a class whose workers are processes of this machine, and the path of the file
+// of settings that they read.
 func localFleet(t *testing.T) (*cluster, string) {
 	t.Helper()
 	dir := t.TempDir()

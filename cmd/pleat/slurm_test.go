@@ -287,7 +287,8 @@ func (s *slurmSite) submitted() []string {
 // files returns the hashes of a job's files by name, but for those that hold times.
 func (c *cluster) files(job string) map[string]string {
 	c.t.Helper()
-	rows, err := c.db.Query("SELECT a.name, a.sha256 FROM artifact a JOIN run r ON r.id = a.run_id WHERE r.job_id = $1", job)
+	rows, err := c.db.Query(
+		"SELECT a.name, a.sha256 FROM artifact a JOIN run r ON r.id = a.run_id WHERE r.job_id = $1", job)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -168,9 +168,9 @@ func pendingOf(jobs []Job) []Job {
 	return out
 }
 
-// superfluous returns those pending jobs that are to be cancelled: as many of the newest as were too many at this look and
-// at the last one, so that a demand that falls and rises again cancels nothing; and those that will never start and were
-// submitted with other settings than the class has now.
+// superfluous returns those pending jobs that are to be cancelled: as many of the newest as were too many at this look
+// and at the last one, so that a demand that falls and rises again cancels nothing; and those that will never start and
+// were submitted with other settings than the class has now.
 func (c *class) superfluous(pending []Job, surplus int, once bool) []Job {
 	last := c.surplus
 	if c.surplus = surplus; !once {

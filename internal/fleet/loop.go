@@ -163,7 +163,8 @@ func (f *Fleet) look(ctx context.Context) (bool, error) {
 	return true, ctx.Err()
 }
 
-// list asks each cluster that a class uses for its jobs. A driver whose cluster gives no answer is missing in the result.
+// list asks each cluster that a class uses for its jobs. A driver whose cluster gives no answer is missing in the
+// result.
 func (f *Fleet) list(ctx context.Context, demand []store.Demand) map[string][]Job {
 	out := map[string][]Job{}
 	asked := map[string]bool{"": true}
@@ -239,8 +240,8 @@ func unfinished(d *store.Demand, listed map[string][]Job) int {
 // errDeposed: another process leads in the meantime.
 var errDeposed = errors.New("another process leads the fleet now")
 
-// reconcile submits or cancels jobs of a class, and reports what it found. Free is how many jobs more there may be of all
-// classes; what is submitted is taken from it.
+// reconcile submits or cancels jobs of a class, and reports what it found. Free is how many jobs more there may be of
+// all classes; what is submitted is taken from it.
 func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[string][]Job, free *int) error {
 	c := f.class(d)
 	c.problem, c.submitted = "", 0

@@ -62,7 +62,9 @@ func (c *siteCluster) List(context.Context) ([]Job, error) {
 
 func (c *siteCluster) Cancel(_ context.Context, refs []Ref) error {
 	c.cancelled = append(c.cancelled, refs...)
-	c.jobs = slices.DeleteFunc(c.jobs, func(j Job) bool { return slices.Contains(refs, j.Ref) && j.State == JobPending })
+	c.jobs = slices.DeleteFunc(c.jobs, func(j Job) bool {
+		return slices.Contains(refs, j.Ref) && j.State == JobPending
+	})
 	return nil
 }
 
@@ -208,7 +210,8 @@ func TestFleet(t *testing.T) {
 		}
 		s.look()
 		s.wantJobs(4) // a burst
-		if r := s.report(); r.Pending != 4 || r.Running != 0 || r.Reason != "Slurm has just been asked to start a worker" {
+		const asked = "Slurm has just been asked to start a worker"
+		if r := s.report(); r.Pending != 4 || r.Running != 0 || r.Reason != asked {
 			s.Errorf("reported %+v", r)
 		}
 		s.look()
