@@ -417,7 +417,7 @@ func slurmNever(s *slurmSite) {
 // A job of higher priority takes the nodes: the task returns to the queue, and its worker comes back afterwards.
 func slurmPreempt(s *slurmSite) {
 	s.begin("null", "max-workers: 1", "devices: 2")
-	job := s.create(15_000)
+	job := s.create(10_000)
 	s.await(job, "RUNNING", slurmPatience)
 	s.slurm("sbatch", "--partition=urgent", "--nodes=2", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 6")
 	s.await(job, "COMPLETED", slurmPatience)
@@ -431,7 +431,7 @@ func slurmPreempt(s *slurmSite) {
 // A node is lost. Its worker dies with it, or lives on beside the one that Slurm starts in its place.
 func slurmNodeLost(s *slurmSite, dies bool) {
 	s.begin("null", "max-workers: 1")
-	job := s.create(25_000)
+	job := s.create(map[bool]int{true: 5_000, false: 25_000}[dies]) // a worker that lives on is still busy then
 	s.await(job, "RUNNING", slurmPatience)
 	id := s.runs(1)[0].id
 	node := strings.TrimSpace(s.slurm("squeue", "--noheader", "--format=%N", "--jobs="+id))

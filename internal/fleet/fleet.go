@@ -72,7 +72,8 @@ type JobState string
 const (
 	JobPending JobState = "pending" // it has not started
 	JobRunning JobState = "running" // its worker runs
-	JobOther   JobState = "other"   // it is suspended, ending or in a state that only the cluster knows
+	JobEnding  JobState = "ending"  // its worker has ended, or is being ended; some end for hours, for want of a node
+	JobOther   JobState = "other"   // it is suspended, or in a state that only the cluster knows
 )
 
 // RefusedError is a worker that the cluster does not accept. Message is the cluster's own sentence.

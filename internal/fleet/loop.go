@@ -147,6 +147,7 @@ func (f *Fleet) look(ctx context.Context) (bool, error) {
 	}
 	listed := f.list(ctx, demand)
 	demand = append(demand, leftOver(demand, listed)...)
+	f.prune(demand)
 	free := f.cfg.Limit
 	for i := range demand {
 		free -= unfinished(&demand[i], listed)
@@ -162,6 +163,19 @@ func (f *Fleet) look(ctx context.Context) (bool, error) {
 	}
 	return true, ctx.Err()
 }
+
+// prune forgets the classes that are gone.
+func (f *Fleet) prune(demand []store.Demand) {
+	for key, c := range f.classes {
+		if !slices.ContainsFunc(demand, func(d store.Demand) bool { return keyOf(&d) == key }) {
+			delete(f.classes, key)
+			f.metrics.drop(c.spec.Name)
+		}
+	}
+}
+
+// keyOf names a class on its cluster.
+func keyOf(d *store.Demand) string { return d.Class.Driver + "/" + d.Class.Name }
 
 // list asks each cluster that a class uses for its jobs. A driver whose cluster gives no answer is missing in the
 // result.
@@ -257,7 +271,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 	}
 	now := f.cfg.Clock()
 	c.observe(d, jobs, now)
-	missing := d.Wanted - len(jobs) - c.outsiders(d, now)
+	missing := d.Wanted - (len(jobs) - c.ended(now) + c.outsiders(d, now))
 	pending := pendingOf(jobs)
 	surplus := min(max(0, -missing), len(pending))
 	var err error
@@ -279,10 +293,10 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 
 // class returns what the fleet remembers of a class.
 func (f *Fleet) class(d *store.Demand) *class {
-	c := f.classes[d.Class.Driver+"/"+d.Class.Name]
+	c := f.classes[keyOf(d)]
 	if c == nil {
 		c = &class{known: map[Ref]*sighting{}}
-		f.classes[d.Class.Driver+"/"+d.Class.Name] = c
+		f.classes[keyOf(d)] = c
 	}
 	return c
 }

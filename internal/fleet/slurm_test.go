@@ -185,7 +185,13 @@ func TestList(t *testing.T) {
 					Ref: "20", Class: "a", State: JobPending, Reason: "ReqNodeNotAvail, UnavailableNodes:n[1-2]",
 					Submitted: at("2026-11-23 17:08:02"), ExpectedStart: at("2026-11-23 18:00:00"),
 				},
-				{Ref: "21", Class: "a", State: JobOther, Submitted: at("2026-11-23 16:59:59"), Started: at("2026-11-23 17:00:00")},
+				{
+					Ref:       "21",
+					Class:     "a",
+					State:     JobEnding,
+					Submitted: at("2026-11-23 16:59:59"),
+					Started:   at("2026-11-23 17:00:00"),
+				},
 			},
 		},
 		"24.11": {
