@@ -279,7 +279,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 	case len(cancelled) > 0:
 		err = f.cancel(ctx, d, cancelled)
 	case missing > 0:
-		n := min(missing, burst, c.may(pending, now))
+		n := min(missing, c.may(pending, now))
 		if err = f.submit(ctx, d, max(0, min(n, *free))); err == nil && n > *free {
 			c.problem = fmt.Sprintf("the fleet has as many workers as it may have of all classes, %d", f.cfg.Limit)
 		}

@@ -580,6 +580,10 @@ func TestFleetBreakerKnowsShortLives(t *testing.T) {
 		if n := len(s.cluster.submitted); n != 20 {
 			s.Errorf("submitted %d workers, want 20", n)
 		}
+		s.want(0)
+		s.look()
+		s.look()
+		s.wantReason("", false)
 	})
 }
 
