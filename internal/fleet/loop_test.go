@@ -476,7 +476,12 @@ func TestFleetRefused(t *testing.T) {
 		if got, _ := metric(s, s.fleet, "pleat_fleet_refused_total"); got != float64(len(s.cluster.submitted)) {
 			s.Errorf("%v refusals counted of %d", got, len(s.cluster.submitted))
 		}
+		for before := len(s.cluster.submitted); len(s.cluster.submitted) == before; {
+			s.look()
+		}
 		s.cluster.refuses = ""
+		s.look()
+		s.wantJobs(0)
 		s.class.Cores = 2 // what was refused is another request now
 		s.want(3)
 		s.look()
