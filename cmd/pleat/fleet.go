@@ -27,7 +27,7 @@ worker that runs: workers end by themselves, when they are idle or their time is
 
 The cluster is its memory. It can be killed and started again at any time and finds its workers again, and of several
 fleets of a service one leads. Workers read their settings from a file, the one of this process unless fleet-config
-names another. They get no secrets by command line or environment.
+names another. They get no secrets by command line or environment. Workers on other machines need PostgreSQL.
 
 With --once it compares a single time and ends, for cron. It then cannot see that workers end again and again before
 they register, and starts up to four of a class each time.`,

@@ -287,7 +287,8 @@ func (s *slurmSite) submitted() []string {
 // files returns the hashes of a job's files by name, but for those that hold times.
 func (c *cluster) files(job string) map[string]string {
 	c.t.Helper()
-	rows, err := c.db.Query("SELECT a.name, a.sha256 FROM artifact a JOIN run r ON r.id = a.run_id WHERE r.job_id = $1", job)
+	rows, err := c.db.Query(
+		"SELECT a.name, a.sha256 FROM artifact a JOIN run r ON r.id = a.run_id WHERE r.job_id = $1", job)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -416,7 +417,7 @@ func slurmNever(s *slurmSite) {
 // A job of higher priority takes the nodes: the task returns to the queue, and its worker comes back afterwards.
 func slurmPreempt(s *slurmSite) {
 	s.begin("null", "max-workers: 1", "devices: 2")
-	job := s.create(15_000)
+	job := s.create(10_000)
 	s.await(job, "RUNNING", slurmPatience)
 	s.slurm("sbatch", "--partition=urgent", "--nodes=2", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 6")
 	s.await(job, "COMPLETED", slurmPatience)
@@ -430,7 +431,7 @@ func slurmPreempt(s *slurmSite) {
 // A node is lost. Its worker dies with it, or lives on beside the one that Slurm starts in its place.
 func slurmNodeLost(s *slurmSite, dies bool) {
 	s.begin("null", "max-workers: 1")
-	job := s.create(25_000)
+	job := s.create(map[bool]int{true: 5_000, false: 25_000}[dies]) // a worker that lives on is still busy then
 	s.await(job, "RUNNING", slurmPatience)
 	id := s.runs(1)[0].id
 	node := strings.TrimSpace(s.slurm("squeue", "--noheader", "--format=%N", "--jobs="+id))

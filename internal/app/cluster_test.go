@@ -19,6 +19,8 @@ func TestClusterJobName(t *testing.T) {
 		{map[string]string{"SLURM_JOB_ID": "42"}, "slurm/42/0"},
 		{map[string]string{"SLURM_JOB_ID": "42", "SLURM_RESTART_COUNT": "3"}, "slurm/42/3"},
 		{map[string]string{"SLURM_JOB_ID": "../42"}, "slurm/___42/0"},
+		{map[string]string{"PLEAT_LOCAL_JOB": "0197-a"}, "local/0197-a/0"},
+		{map[string]string{"PLEAT_LOCAL_JOB": "0197-a", "SLURM_JOB_ID": "42"}, "slurm/42/0"},
 		{map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1", "POD_NAME": "gpu-x", "HOSTNAME": "n1"}, "kubernetes/gpu-x"},
 		{map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": "gpu-y"}, "kubernetes/gpu-y"},
 	} {

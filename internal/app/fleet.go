@@ -24,8 +24,8 @@ import (
 	"pleat/internal/telemetry"
 )
 
-// Fleet starts the workers that are wanted until ctx ends; with once it looks a single time. It needs the database alone,
-// neither artifacts nor secret keys. A UsageError: workers could not be started, or would not find the database.
+// Fleet starts the workers that are wanted until ctx ends; with once it looks a single time. It needs the database
+// alone, neither artifacts nor secret keys. A UsageError: workers could not be started, or would not find the database.
 func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) error {
 	worker, err := workerOf(c)
 	if err != nil {
@@ -85,8 +85,8 @@ func fleetEndpoint(c config.Config, s *store.Store, f *fleet.Fleet, log *slog.Lo
 	}
 }
 
-// clustersOf returns the clusters on which the fleet of a service starts workers, by driver. The id of the service, which
-// names its jobs, derives from the name of its database: every process of the service finds the same jobs.
+// clustersOf returns the clusters on which the fleet of a service starts workers, by driver. The id of the service,
+// which names its jobs, derives from the name of its database: every process of the service finds the same jobs.
 func clustersOf(ctx context.Context, c config.Config, s *store.Store) (map[string]fleet.Cluster, error) {
 	name, err := s.NameDatabase(ctx)
 	if err != nil {
@@ -146,8 +146,8 @@ func checkWorkerFile(c config.Config, path string) error {
 		return UsageError{fmt.Errorf("the workers read their settings from %s, which names another database than this "+
 			"process uses; set database and data there", path)}
 	case sqlite && (!filepath.IsAbs(theirs) || !filepath.IsAbs(w.Data)):
-		return UsageError{fmt.Errorf("the workers read their settings from %s, where data or database is a relative path; "+
-			"it must be absolute, since they do not start in this folder", path)}
+		return UsageError{fmt.Errorf("the workers read their settings from %s, where data or database is a relative "+
+			"path; it must be absolute, since they do not start in this folder", path)}
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ const (
 	maxFailures = 3
 	minPause    = 5 * time.Minute
 	maxPause    = time.Hour
+	// A job that is ending counts as a worker for so long: it may be one that was requeued.
+	maxEnding = time.Minute
 )
 
 // class is what the fleet remembers of a class from one look to the next. A fleet that starts knows nothing of it, and
@@ -44,9 +46,10 @@ type class struct {
 
 // sighting is a job that this fleet has submitted or seen on the cluster.
 type sighting struct {
-	registered bool // its worker has registered
-	cancelled  bool // by this fleet
-	missed     int  // looks at which the cluster did not list it
+	registered bool      // its worker has registered
+	cancelled  bool      // by this fleet
+	missed     int       // looks at which the cluster did not list it
+	ending     time.Time // since when it is seen to end; zero: it is not
 }
 
 // refusal is the last answer of a cluster that did not accept a job.
@@ -73,7 +76,11 @@ func (c *class) observe(d *store.Demand, jobs []Job, now time.Time) {
 			s = &sighting{}
 			c.known[j.Ref] = s
 		}
-		s.missed = 0
+		if s.missed = 0; j.State != JobEnding {
+			s.ending = time.Time{}
+		} else if s.ending.IsZero() {
+			s.ending = now
+		}
 	}
 	registered := false
 	live := map[Ref]bool{}
@@ -84,6 +91,10 @@ func (c *class) observe(d *store.Demand, jobs []Job, now time.Time) {
 		if s := c.known[ref]; s != nil && !s.registered {
 			s.registered, registered = true, true
 		}
+	}
+	for _, s := range c.known {
+		// A worker that registers removes those that have stopped: they cannot be seen any more.
+		s.registered = s.registered || registered && s.missed > 0
 	}
 	failed := c.judge(live)
 	switch {
@@ -124,6 +135,17 @@ func settings(c *pleat.Class) pleat.Class {
 		Driver:   c.Driver,
 		Options:  c.Options,
 	}
+}
+
+// ended counts the jobs that still end though their workers are long gone.
+func (c *class) ended(now time.Time) int {
+	n := 0
+	for _, s := range c.known {
+		if s.missed == 0 && !s.ending.IsZero() && now.Sub(s.ending) >= maxEnding {
+			n++
+		}
+	}
+	return n
 }
 
 // outsiders counts the workers of a class that live but are no jobs of the fleet: those that were started by hand.
@@ -168,9 +190,9 @@ func pendingOf(jobs []Job) []Job {
 	return out
 }
 
-// superfluous returns those pending jobs that are to be cancelled: as many of the newest as were too many at this look and
-// at the last one, so that a demand that falls and rises again cancels nothing; and those that will never start and were
-// submitted with other settings than the class has now.
+// superfluous returns those pending jobs that are to be cancelled: as many of the newest as were too many at this look
+// and at the last one, so that a demand that falls and rises again cancels nothing; and those that will never start and
+// were submitted with other settings than the class has now.
 func (c *class) superfluous(pending []Job, surplus int, once bool) []Job {
 	last := c.surplus
 	if c.surplus = surplus; !once {

@@ -5,7 +5,7 @@
 // killed knows its workers again. A worker that has started is never ended by the fleet; it ends by itself. The files:
 //
 //	fleet.go    Cluster and what it is about: WorkerSpec, Job
-//	loop.go     Fleet, which submits and cancels the difference between the workers that are wanted and those there are
+//	loop.go     Fleet, which keeps as many workers as are wanted
 //	class.go    what it remembers of a class: refusals, and workers that do not register
 //	report.go   what it reports of a class
 //	metrics.go  its metrics
@@ -72,7 +72,8 @@ type JobState string
 const (
 	JobPending JobState = "pending" // it has not started
 	JobRunning JobState = "running" // its worker runs
-	JobOther   JobState = "other"   // it is suspended, ending or in a state that only the cluster knows
+	JobEnding  JobState = "ending"  // its worker has ended, or is being ended; some end for hours, for want of a node
+	JobOther   JobState = "other"   // it is suspended, or in a state that only the cluster knows
 )
 
 // RefusedError is a worker that the cluster does not accept. Message is the cluster's own sentence.
@@ -86,8 +87,8 @@ var classForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 // CheckClass returns an error if a class name cannot be written into the comment of a job.
 func CheckClass(name string) error {
 	if !classForm.MatchString(name) {
-		return fmt.Errorf("the class name %.80q must be 1 to 63 letters, digits, '.', '_' or '-', and begin with a letter "+
-			"or digit", name)
+		return fmt.Errorf("the class name %.80q must be 1 to 63 letters, digits, '.', '_' or '-', and begin with a "+
+			"letter or digit", name)
 	}
 	return nil
 }

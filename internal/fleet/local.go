@@ -19,9 +19,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Local starts workers as processes of this machine, each in a session of its own, so that they outlive the fleet. Every
-// worker has two files in Dir: a record of what was started, and its process with the time of its start. A process that
-// later gets the same number is thus not taken for a worker.
+// Local starts workers as processes of this machine, each in a session of its own, so that they outlive the fleet.
+// Every worker has two files in Dir: a record of what was started, and its process with the time of its start. A
+// process that later gets the same number is thus not taken for a worker.
 type Local struct {
 	// Dir is a folder of one service on this machine, an absolute path. Submit creates it.
 	Dir string

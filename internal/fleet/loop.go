@@ -147,6 +147,7 @@ func (f *Fleet) look(ctx context.Context) (bool, error) {
 	}
 	listed := f.list(ctx, demand)
 	demand = append(demand, leftOver(demand, listed)...)
+	f.prune(demand)
 	free := f.cfg.Limit
 	for i := range demand {
 		free -= unfinished(&demand[i], listed)
@@ -163,7 +164,21 @@ func (f *Fleet) look(ctx context.Context) (bool, error) {
 	return true, ctx.Err()
 }
 
-// list asks each cluster that a class uses for its jobs. A driver whose cluster gives no answer is missing in the result.
+// prune forgets the classes that are gone.
+func (f *Fleet) prune(demand []store.Demand) {
+	for key, c := range f.classes {
+		if !slices.ContainsFunc(demand, func(d store.Demand) bool { return keyOf(&d) == key }) {
+			delete(f.classes, key)
+			f.metrics.drop(c.spec.Name)
+		}
+	}
+}
+
+// keyOf names a class on its cluster.
+func keyOf(d *store.Demand) string { return d.Class.Driver + "/" + d.Class.Name }
+
+// list asks each cluster that a class uses for its jobs. A driver whose cluster gives no answer is missing in the
+// result.
 func (f *Fleet) list(ctx context.Context, demand []store.Demand) map[string][]Job {
 	out := map[string][]Job{}
 	asked := map[string]bool{"": true}
@@ -239,8 +254,8 @@ func unfinished(d *store.Demand, listed map[string][]Job) int {
 // errDeposed: another process leads in the meantime.
 var errDeposed = errors.New("another process leads the fleet now")
 
-// reconcile submits or cancels jobs of a class, and reports what it found. Free is how many jobs more there may be of all
-// classes; what is submitted is taken from it.
+// reconcile submits or cancels jobs of a class, and reports what it found. Free is how many jobs more there may be of
+// all classes; what is submitted is taken from it.
 func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[string][]Job, free *int) error {
 	c := f.class(d)
 	c.problem, c.submitted = "", 0
@@ -256,7 +271,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 	}
 	now := f.cfg.Clock()
 	c.observe(d, jobs, now)
-	missing := d.Wanted - len(jobs) - c.outsiders(d, now)
+	missing := d.Wanted - (len(jobs) - c.ended(now) + c.outsiders(d, now))
 	pending := pendingOf(jobs)
 	surplus := min(max(0, -missing), len(pending))
 	var err error
@@ -264,7 +279,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 	case len(cancelled) > 0:
 		err = f.cancel(ctx, d, cancelled)
 	case missing > 0:
-		n := min(missing, burst, c.may(pending, now))
+		n := min(missing, c.may(pending, now))
 		if err = f.submit(ctx, d, max(0, min(n, *free))); err == nil && n > *free {
 			c.problem = fmt.Sprintf("the fleet has as many workers as it may have of all classes, %d", f.cfg.Limit)
 		}
@@ -278,10 +293,10 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 
 // class returns what the fleet remembers of a class.
 func (f *Fleet) class(d *store.Demand) *class {
-	c := f.classes[d.Class.Driver+"/"+d.Class.Name]
+	c := f.classes[keyOf(d)]
 	if c == nil {
 		c = &class{known: map[Ref]*sighting{}}
-		f.classes[d.Class.Driver+"/"+d.Class.Name] = c
+		f.classes[keyOf(d)] = c
 	}
 	return c
 }

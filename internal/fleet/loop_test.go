@@ -62,7 +62,9 @@ func (c *siteCluster) List(context.Context) ([]Job, error) {
 
 func (c *siteCluster) Cancel(_ context.Context, refs []Ref) error {
 	c.cancelled = append(c.cancelled, refs...)
-	c.jobs = slices.DeleteFunc(c.jobs, func(j Job) bool { return slices.Contains(refs, j.Ref) && j.State == JobPending })
+	c.jobs = slices.DeleteFunc(c.jobs, func(j Job) bool {
+		return slices.Contains(refs, j.Ref) && j.State == JobPending
+	})
 	return nil
 }
 
@@ -208,7 +210,8 @@ func TestFleet(t *testing.T) {
 		}
 		s.look()
 		s.wantJobs(4) // a burst
-		if r := s.report(); r.Pending != 4 || r.Running != 0 || r.Reason != "Slurm has just been asked to start a worker" {
+		const asked = "Slurm has just been asked to start a worker"
+		if r := s.report(); r.Pending != 4 || r.Running != 0 || r.Reason != asked {
 			s.Errorf("reported %+v", r)
 		}
 		s.look()
@@ -473,7 +476,12 @@ func TestFleetRefused(t *testing.T) {
 		if got, _ := metric(s, s.fleet, "pleat_fleet_refused_total"); got != float64(len(s.cluster.submitted)) {
 			s.Errorf("%v refusals counted of %d", got, len(s.cluster.submitted))
 		}
+		for before := len(s.cluster.submitted); len(s.cluster.submitted) == before; {
+			s.look()
+		}
 		s.cluster.refuses = ""
+		s.look()
+		s.wantJobs(0)
 		s.class.Cores = 2 // what was refused is another request now
 		s.want(3)
 		s.look()
@@ -560,6 +568,55 @@ func TestFleetBreakerKnowsWorkers(t *testing.T) {
 	})
 }
 
+// Workers that lived between two looks are known by the one that registered last: it removes the rows of the others.
+func TestFleetBreakerKnowsShortLives(t *testing.T) {
+	eachSite(t, func(s *site) {
+		s.want(4)
+		for range 5 {
+			s.look()
+			for len(s.cluster.jobs) > 0 {
+				s.run(1)
+				if err := s.store.StopWorker(s.Context(), pleat.WorkerID(s.cluster.jobs[0].Ref)); err != nil {
+					s.Fatal(err)
+				}
+				s.cluster.jobs = s.cluster.jobs[1:]
+			}
+		}
+		if n := len(s.cluster.submitted); n != 20 {
+			s.Errorf("submitted %d workers, want 20", n)
+		}
+		s.want(0)
+		s.look()
+		s.look()
+		s.wantReason("", false)
+	})
+}
+
+// A job that ends for long, since its node does not answer, does not stand for a worker for ever.
+func TestFleetEndingJobs(t *testing.T) {
+	eachSite(t, func(s *site) {
+		s.want(2)
+		s.look()
+		s.run(2)
+		s.look()
+		s.cluster.jobs[0].State = JobEnding
+		for range 3 {
+			s.look()
+			s.wantJobs(2)
+		}
+		for range 5 {
+			s.look()
+		}
+		s.wantJobs(3)
+		s.cluster.jobs[0].State, s.cluster.jobs[0].Reason = JobPending, "BeginTime" // it was requeued after all
+		s.look()
+		s.look()
+		if want := []Ref{"3"}; !slices.Equal(s.cluster.cancelled, want) {
+			s.Errorf("cancelled %v; want the newest, %v", s.cluster.cancelled, want)
+		}
+	})
+}
+
 // All classes together have a bound.
 func TestFleetLimit(t *testing.T) {
 	eachSite(t, func(s *site) {
@@ -598,6 +655,11 @@ func TestFleetLeftOver(t *testing.T) {
 		s.look()
 		s.look()
 		s.wantJobs(1)
+		s.end()
+		s.look()
+		if _, n := metric(s, s.fleet, "pleat_fleet_workers"); n != 2 {
+			s.Errorf("%d figures are left; want two of the class other", n)
+		}
 	})
 }
 

@@ -45,6 +45,12 @@ func (m *metrics) show(d *store.Demand, r *pleat.FleetReport) {
 	m.refused.WithLabelValues(d.Class.Name)
 }
 
+// drop removes the gauges of a class that is gone.
+func (m *metrics) drop(class string) {
+	m.wanted.DeleteLabelValues(class)
+	m.workers.DeletePartialMatch(prometheus.Labels{"class": class})
+}
+
 // clear removes the gauges.
 func (m *metrics) clear() {
 	m.wanted.Reset()

@@ -34,8 +34,10 @@ var (
 var options = map[string]map[string]option{
 	DriverLocal: {"output": file},
 	DriverSlurm: {
-		"account":     names,
-		"constraint":  {regexp.MustCompile(`^[A-Za-z0-9_.\[(][A-Za-z0-9_.,&|*()\[\]-]*$`), "features such as a100|h100"},
+		"account": names,
+		"constraint": {
+			regexp.MustCompile(`^[A-Za-z0-9_.\[(][A-Za-z0-9_.,&|*()\[\]-]*$`), "features such as a100|h100",
+		},
 		"exclude":     {regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.,\[\]-]*$`), "nodes such as n[1-3]"},
 		"gres":        {regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.:,-]*$`), "resources such as gpu:a100:1"},
 		"licenses":    {regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.:@,-]*$`), "licenses such as folding:1"},

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -49,8 +48,8 @@ func (c *class) findings(d *store.Demand, jobs []Job, missing bool, now time.Tim
 	return r
 }
 
-// reason says why the workers of a class do not start, or why none is submitted; empty: nothing keeps them. The sentence
-// holds nothing that changes from one look to the next.
+// reason says why the workers of a class do not start, or why none is submitted; empty: nothing keeps them. The
+// sentence holds nothing that changes from one look to the next.
 func (c *class) reason(d *store.Demand, pending []Job, missing bool, now time.Time) (sentence string, permanent bool) {
 	for _, j := range pending {
 		if why := Explain(j.Reason); why.Permanent {
@@ -94,7 +93,7 @@ func (f *Fleet) report(ctx context.Context, d *store.Demand, r pleat.FleetReport
 		return nil
 	}
 	if r.Permanent && !last.Permanent {
-		f.cfg.Log.Error("no worker of the class will start", "class", d.Class.Name, "reason", cmp.Or(r.Reason, "unknown"))
+		f.cfg.Log.Error("no worker of the class will start", "class", d.Class.Name, "reason", r.Reason)
 	}
 	return f.cfg.Store.ReportFleet(ctx, d.Class.Name, r)
 }

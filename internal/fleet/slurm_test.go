@@ -15,8 +15,8 @@ import (
 
 const service = "0197c1c0-7f00-7000-8000-000000000001"
 
-// programs is a folder of programs in PATH that stand for those of Slurm: they note how they were called and answer what
-// the test says.
+// programs is a folder of programs in PATH that stand for those of Slurm: they note how they were called and answer
+// what the test says.
 type programs struct {
 	t   *testing.T
 	dir string
@@ -145,7 +145,8 @@ func TestSubmitChecks(t *testing.T) {
 	} {
 		w := spec
 		change(&w)
-		if _, err := (&Slurm{Service: service}).Submit(t.Context(), w); err == nil || !strings.Contains(err.Error(), name) {
+		_, err := (&Slurm{Service: service}).Submit(t.Context(), w)
+		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v; want an error that names it", name, err)
 		}
 	}
@@ -184,7 +185,13 @@ func TestList(t *testing.T) {
 					Ref: "20", Class: "a", State: JobPending, Reason: "ReqNodeNotAvail, UnavailableNodes:n[1-2]",
 					Submitted: at("2026-11-23 17:08:02"), ExpectedStart: at("2026-11-23 18:00:00"),
 				},
-				{Ref: "21", Class: "a", State: JobOther, Submitted: at("2026-11-23 16:59:59"), Started: at("2026-11-23 17:00:00")},
+				{
+					Ref:       "21",
+					Class:     "a",
+					State:     JobEnding,
+					Submitted: at("2026-11-23 16:59:59"),
+					Started:   at("2026-11-23 17:00:00"),
+				},
 			},
 		},
 		"24.11": {
@@ -194,7 +201,10 @@ func TestList(t *testing.T) {
 			[]Job{
 				{Ref: "30", Class: "a.b_c", State: JobOther, Submitted: time.Unix(1795453681, 0)},
 				{
-					Ref: "31", Class: "a", State: JobPending, Reason: "Nodes required for job are DOWN, DRAINED | reserved",
+					Ref:       "31",
+					Class:     "a",
+					State:     JobPending,
+					Reason:    "Nodes required for job are DOWN, DRAINED | reserved",
 					Submitted: time.Unix(1795453681, 0),
 				},
 			},
@@ -247,8 +257,8 @@ func TestListFails(t *testing.T) {
 	}
 }
 
-// TestParseJobs checks that what squeue would print of any jobs is read back, and that an answer from which something is
-// missing is refused or reads as the whole lines that are left.
+// TestParseJobs checks that what squeue would print of any jobs is read back, and that an answer from which something
+// is missing is refused or reads as the whole lines that are left.
 func TestParseJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder
@@ -263,7 +273,8 @@ func TestParseJobs(t *testing.T) {
 				Submitted: time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, "submitted"), 0),
 			}
 			word := rapid.SampledFrom([]string{"PENDING", "FAILED"}).Draw(t, "state")
-			fmt.Fprintf(&text, "%s|%s|N/A|%d|pleat/%s/%s|%s\n", j.Ref, word, j.Submitted.Unix(), service, j.Class, j.Reason)
+			fmt.Fprintf(&text, "%s|%s|N/A|%d|pleat/%s/%s|%s\n", j.Ref, word, j.Submitted.Unix(), service, j.Class,
+				j.Reason)
 			if word == "PENDING" {
 				want = append(want, j)
 			}

@@ -20,7 +20,8 @@ const commentPrefix = "pleat/"
 var states = map[string]JobState{
 	"PENDING": JobPending, "REQUEUED": JobPending, "REQUEUE_FED": JobPending, "REQUEUE_HOLD": JobPending,
 	"SPECIAL_EXIT": JobPending, "RESV_DEL_HOLD": JobPending,
-	"RUNNING": JobRunning, "CONFIGURING": JobRunning, "RESIZING": JobRunning, "SIGNALING": JobRunning,
+	"COMPLETING": JobEnding,
+	"RUNNING":    JobRunning, "CONFIGURING": JobRunning, "RESIZING": JobRunning, "SIGNALING": JobRunning,
 }
 
 // ended are the states of jobs that have ended.
@@ -83,7 +84,7 @@ func parseJob(service, line string) (j Job, unfinished bool, err error) {
 	switch j.State {
 	case JobPending:
 		j.Reason, j.ExpectedStart = oneLine(f[5]), start
-	case JobRunning:
+	case JobRunning, JobEnding:
 		j.Started = start
 	default:
 		j.State, j.Started = JobOther, start
