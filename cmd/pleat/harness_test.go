@@ -23,6 +23,7 @@ import (
 
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/blob/blobtest"
 	"pleat/internal/garbage"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
@@ -343,7 +344,8 @@ func (n *node) createThroughKills(
 	return acked
 }
 
-// cluster is a server that does not run jobs, and workers, on one PostgreSQL database and one folder of artifacts.
+// cluster is a server that does not run jobs, and workers, on one PostgreSQL database and one bucket for artifacts, or
+// one folder where there is no S3 server.
 type cluster struct {
 	t      *testing.T
 	server *node
@@ -357,7 +359,11 @@ func newCluster(t *testing.T) *cluster {
 		t.Skip("takes a minute")
 	}
 	c := &cluster{t: t}
-	t.Setenv("PLEAT_BLOBS", filepath.Join(t.TempDir(), "blobs"))
+	if blobtest.Available() {
+		t.Setenv("PLEAT_BLOBS", blobtest.Address(t, blobtest.Bucket(t), "fleet"))
+	} else {
+		t.Setenv("PLEAT_BLOBS", filepath.Join(t.TempDir(), "blobs"))
+	}
 	c.server = newNode(t, storetest.Postgres(t))
 	c.server.createKey()
 	return c

@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -45,6 +46,61 @@ func TestWorkersShareTheWork(t *testing.T) {
 	c.call("POST", "/v1/jobs/"+long+"/cancel", "")
 	c.await(long, "STOPPED", 30*time.Second) // it would have run for an hour
 	t.Logf("the cancel took %v", time.Since(asked))
+}
+
+// TestKilledWorkerLosesNothing kills one of two workers in the middle of its jobs. All complete once, and the server
+// hands out their files, which it reads from the artifact store that the workers wrote to.
+func TestKilledWorkerLosesNothing(t *testing.T) {
+	c := newCluster(t)
+	killed := c.worker()
+	c.worker()
+	c.serve()
+	var jobs []string
+	for i := range 20 {
+		params := fmt.Sprintf(`"seed":"%d","samplingSteps":2000,"recyclingSteps":3`, i)
+		out := c.call("POST", "/v1/jobs", nullJob(params))
+		jobs = append(jobs, fmt.Sprint(out["jobId"]))
+	}
+	// Suspended, the worker cannot end its jobs before it is killed.
+	waitUntil(t, time.Minute, "both workers work", func() bool {
+		killed.signal(syscall.SIGSTOP)
+		if queryInt(t, c.db, "SELECT count(DISTINCT worker_id) FROM attempt WHERE outcome = ''") == 2 {
+			return true
+		}
+		killed.signal(syscall.SIGCONT)
+		return false
+	})
+	killed.kill()
+	for _, job := range jobs {
+		c.await(job, "COMPLETED", 2*time.Minute)
+		c.wantFiles(job, 3)
+	}
+	wantZero(t, c.db, map[string]string{"completed twice": completedTwice, "open tasks": openTasks})
+	if n := queryInt(t, c.db, "SELECT count(*) FROM attempt WHERE outcome = 'lost'"); n == 0 {
+		t.Error("no attempt was lost")
+	}
+}
+
+// wantFiles downloads the files of a job by their links, which compares them with their sizes and hashes.
+func (c *cluster) wantFiles(job string, ofEngine int) {
+	c.t.Helper()
+	client := c.server.client()
+	results, err := client.Results(c.t.Context(), job)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	found := 0
+	for _, a := range results.Artifacts {
+		if err := client.Download(c.t.Context(), a, io.Discard); err != nil {
+			c.t.Error(err)
+		}
+		if strings.HasPrefix(a.Name, "null-") {
+			found++
+		}
+	}
+	if found != ofEngine {
+		c.t.Errorf("%s has %d files of its engine; want %d", job, found, ofEngine)
+	}
 }
 
 // suspendInRun suspends the only worker in the middle of a job of 3 s, which it returns. A job that ended before

@@ -143,7 +143,8 @@ func fromEnvironment() (*credentials.Credentials, error) {
 		return credentials.NewStaticV4(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"),
 			os.Getenv("AWS_SESSION_TOKEN")), nil
 	case file != "":
-		return credentials.New(&credentialsFile{FileAWSCredentials: credentials.FileAWSCredentials{Filename: file}}), nil
+		read := credentials.FileAWSCredentials{Filename: file}
+		return credentials.New(&credentialsFile{FileAWSCredentials: read}), nil
 	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "",
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		return credentials.NewIAM(""), nil
@@ -151,8 +152,8 @@ func fromEnvironment() (*credentials.Credentials, error) {
 	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set")
 }
 
-// credentialsFile are the credentials in a file, which is read again when it was replaced: a secret of Kubernetes and an
-// agent of a vault rotate them so.
+// credentialsFile are the credentials in a file, which is read again when it was replaced: so a secret of Kubernetes or
+// the agent of a vault rotates them.
 type credentialsFile struct {
 	credentials.FileAWSCredentials
 	read os.FileInfo // what was read; nil before
@@ -273,7 +274,7 @@ func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info,
 		if !errors.Is(err, ErrNotFound) {
 			return nil, Info{}, err
 		}
-		// The answer to a request for metadata alone has no body, which would tell a missing bucket from a missing object.
+		// The answer to a request for metadata has no body that would tell a missing bucket from a missing object.
 		if gone := b.exists(ctx); gone != nil {
 			err = fmt.Errorf("blob: open %s: %w", key, gone)
 		}

@@ -47,41 +47,52 @@ func outcomes(t *testing.T, f *fixture) map[string]int {
 	return out
 }
 
-// A result waits while the artifact store is full: the run stays RUNNING, spends no try, and completes when there is
-// room, in the same attempt. Jobs that are created meanwhile wait in their queue. The log has one line when the fault
-// begins and one when it ends.
+// A result waits while the artifact store is full or refuses access: the run stays RUNNING, spends no try, and completes
+// when the store works again, in the same attempt. Jobs that are created meanwhile wait in their queue. The log has one
+// line when the fault begins and one when it ends.
 func TestResultsWaitForArtifacts(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
-		s3 := onFaultyS3(t, f)
-		log := &storetest.Log{}
-		f.startWith("w", func(c *work.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) }, writeResult(t))
-		s3.Fill()
-		first := f.create()
-		storetest.AwaitLine(t, f.s, first.Run, "the results cannot be stored at the moment")
-		second := f.create()
-		tried := s3.Refused.Load()
-		storetest.Eventually(t, "another try", func() bool { return s3.Refused.Load() > tried })
-		if n := attempts(t, f); n != 1 {
-			t.Errorf("%d attempts while the store fails", n)
+	for name, fail := range map[string]func(*blobtest.Faulty){
+		"full":    (*blobtest.Faulty).Fill,
+		"refused": func(s3 *blobtest.Faulty) { s3.Refuse(http.StatusForbidden, "InvalidAccessKeyId") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, func(t *testing.T, f *fixture) { resultsWait(t, f, fail) })
+		})
+	}
+}
+
+// resultsWait is TestResultsWaitForArtifacts for one fault.
+func resultsWait(t *testing.T, f *fixture, fail func(*blobtest.Faulty)) {
+	t.Helper()
+	s3 := onFaultyS3(t, f)
+	log := &storetest.Log{}
+	f.startWith("w", func(c *work.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) }, writeResult(t))
+	fail(s3)
+	first := f.create()
+	storetest.AwaitLine(t, f.s, first.Run, "the results cannot be stored at the moment")
+	second := f.create()
+	tried := s3.Refused.Load()
+	storetest.Eventually(t, "another try", func() bool { return s3.Refused.Load() > tried })
+	if n := attempts(t, f); n != 1 {
+		t.Errorf("%d attempts while the store fails", n)
+	}
+	if v, err := f.s.View(t.Context(), first.Job); err != nil || v.Job.State != pleat.StateRunning {
+		t.Errorf("the job is %s, %v", v.Job.State, err)
+	}
+	s3.Recover()
+	for _, c := range []pleat.JobID{first.Job, second.Job} {
+		v := f.await(c, pleat.StateCompleted)
+		if got := f.content(v.Artifacts, "out.txt"); string(got) != "result" {
+			t.Errorf("%q", got)
 		}
-		if v, err := f.s.View(t.Context(), first.Job); err != nil || v.Job.State != pleat.StateRunning {
-			t.Errorf("the job is %s, %v", v.Job.State, err)
-		}
-		s3.Recover()
-		for _, c := range []pleat.JobID{first.Job, second.Job} {
-			v := f.await(c, pleat.StateCompleted)
-			if got := f.content(v.Artifacts, "out.txt"); string(got) != "result" {
-				t.Errorf("%q", got)
-			}
-		}
-		if n := attempts(t, f); n != 2 {
-			t.Errorf("%d attempts at two jobs", n)
-		}
-		if a, b := strings.Count(log.String(), "the artifact store fails"),
-			strings.Count(log.String(), "the artifact store works again"); a != 1 || b != 1 {
-			t.Errorf("%d lines of the begin and %d of the end:\n%s", a, b, log)
-		}
-	})
+	}
+	if n := attempts(t, f); n != 2 {
+		t.Errorf("%d attempts at two jobs", n)
+	}
+	if a, b := strings.Count(log.String(), "the artifact store fails"),
+		strings.Count(log.String(), "the artifact store works again"); a != 1 || b != 1 {
+		t.Errorf("%d lines of the begin and %d of the end:\n%s", a, b, log)
+	}
 }
 
 // The owner can stop a run whose result waits, and a worker that stops returns it to its queue.
@@ -147,7 +158,7 @@ func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
 	})
 }
 
-// A question whose structure cannot be read returns to its queue without spending a try.
+// A question whose structure cannot be read, since the bucket is gone, returns to its queue without spending a try.
 func TestUnreadableInputsSpendNoTry(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		s3 := onFaultyS3(t, f)
@@ -155,7 +166,7 @@ func TestUnreadableInputsSpendNoTry(t *testing.T) {
 		job := f.create()
 		f.await(job.Job, pleat.StateCompleted)
 		stop()
-		s3.Fill()
+		s3.Refuse(http.StatusNotFound, "NoSuchBucket")
 		id := f.createWorkflow(f.owner, pleat.TaskQnA,
 			`{"question":"How many residues?","source_job_id":"`+string(job.Job)+`"}`)
 		f.start("w", builtin.Analyst{})
