@@ -239,25 +239,42 @@ func TestProcessesUnpackAtOnce(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves the complete folder or none, and the next one is not disturbed by what it left.
+// A process that is killed while it writes leaves no folder that looks complete, and the next one is not disturbed by
+// what it left.
 func TestKilledProcess(t *testing.T) {
-	parent := t.TempDir()
-	for range 20 {
+	half := 0
+	for _, name := range []string{"boltz", "chai", "evolla", "foldrun", "simplefold"} {
+		parent := t.TempDir()
 		cmd := unpacker(t, parent)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = cmd.Wait() // it was killed, or it was faster
+		}()
+		writes := filepath.Join(parent, temporary+"*", "new", name)
+		for begun := false; !begun; {
+			select {
+			case <-ended:
+				begun = true
+			default:
+				found, _ := filepath.Glob(writes) // the pattern is well formed
+				begun = len(found) > 0
+			}
 		}
-		_ = cmd.Wait() // it was killed, or it was faster
+		_ = cmd.Process.Kill() // an error: it has ended
+		<-ended
 		if _, err := os.Stat(Dir(parent)); err == nil {
 			complete(t, Dir(parent))
+		} else {
+			half++
 		}
 		if changed, err := Unpack(parent); changed != "" || err != nil {
 			t.Fatalf("changed %q, error %v", changed, err)
 		}
 		complete(t, Dir(parent))
-		if err := os.RemoveAll(Dir(parent)); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if half == 0 {
+		t.Error("no process was killed while it wrote")
 	}
 }
 

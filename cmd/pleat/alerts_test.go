@@ -64,7 +64,8 @@ func TestDashboard(t *testing.T) {
 		for _, target := range p.Targets {
 			n += checkMetrics(t, shown, p.Title, target.Expr)
 			for _, l := range curve.FindAllStringSubmatch(target.LegendFormat, -1) {
-				if m := by.FindStringSubmatch(target.Expr); m == nil || !slices.Contains(strings.Split(m[1], ", "), l[1]) {
+				m := by.FindStringSubmatch(target.Expr)
+				if m == nil || !slices.Contains(strings.Split(m[1], ", "), l[1]) {
 					t.Errorf("%s: the expression does not keep the label %s", p.Title, l[1])
 				}
 			}

@@ -113,7 +113,10 @@ func UnpackRunner(c config.Config, m *runner.Manifest, log *slog.Logger) (librar
 		const text = "the unpacked runners were changed, and were replaced; for your own, see the setting runners"
 		log.Warn(text, "file", changed, "folder", runners.Dir(parent))
 	}
-	return runners.Dir(parent), err
+	if err != nil {
+		return "", fmt.Errorf("%w; set engine-data to a folder that can be written", err)
+	}
+	return runners.Dir(parent), nil
 }
 
 // hasLibrary reports whether a folder of runners has foldrun, the module that they share.

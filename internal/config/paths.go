@@ -86,8 +86,9 @@ func (c *Config) MemoryLimit() int64 {
 	return MachineMemory() / 5 * 4
 }
 
-// RunnersDir returns the folder of the runners that are not embedded: the setting, else the first of the default folders
-// that exists; empty if there is none. A folder is one of runners if it has foldrun, the module that they share.
+// RunnersDir returns the folder of the runners that are not embedded: the setting, else the first of the default
+// folders that exists; empty if there is none. A folder is one of runners if it has foldrun, the module that they
+// share.
 func (c *Config) RunnersDir() string {
 	if c.Runners != "" {
 		return c.Runners

@@ -63,6 +63,8 @@ func (b *builder) environment(base, program *tree) (*tree, error) {
 	cmd := inside(root, "/usr/bin/pleat", "engines", "install", b.engine, "--yes", "--no-weights", "--data", "/data",
 		"--engine-data", engineData)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	// Compiled Python then names the hash of its source, and not the time at which it was installed.
+	cmd.Env = append(cmd.Env, fmt.Sprintf("SOURCE_DATE_EPOCH=%d", b.created))
 	for _, v := range os.Environ() {
 		if slices.ContainsFunc(installed, func(p string) bool { return strings.HasPrefix(v, p) }) {
 			cmd.Env = append(cmd.Env, v)
@@ -71,9 +73,37 @@ func (b *builder) environment(base, program *tree) (*tree, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("install the engine %s: %w", b.engine, err)
 	}
+	if err := t.compiled(root); err != nil {
+		return nil, err
+	}
 	return t, t.addFolder(strings.TrimPrefix(engineData, "/"), filepath.Join(root, engineData), func(path string) bool {
 		return path == ".runners" || path == ".uv"
 	})
+}
+
+// compiled adds the compiled files of Python's own library, which the scripts of Debian's packages would make. Nobody
+// can write them in a container, so that every start of an engine would compile the library again.
+func (t *tree) compiled(root string) error {
+	libraries, err := filepath.Glob(filepath.Join(root, "usr/lib/python3.*"))
+	if err != nil {
+		return err
+	}
+	for _, library := range libraries {
+		name := "usr/lib/" + filepath.Base(library)
+		cmd := inside(root, "/usr/bin/python3", "-m", "compileall", "-f", "-q", "--invalidation-mode",
+			"unchecked-hash", "/"+name) // -f: the installation has compiled some with their times
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("compile %s: %w\n%s", name, err, out)
+		}
+		err := t.addFolder(name, library, func(path string) bool {
+			info, err := os.Lstat(filepath.Join(library, path))
+			return err != nil || !info.IsDir() && !strings.HasSuffix(path, ".pyc")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // needsNothing reports whether the engine works without an environment. An error: there is no such engine.

@@ -151,6 +151,25 @@ func entriesOf(t *testing.T, img v1.Image) map[string]*tar.Header {
 	}
 }
 
+// contentOf returns the hashes of the files of an image.
+func contentOf(t *testing.T, img v1.Image) map[string][32]byte {
+	t.Helper()
+	flat := mutate.Extract(img)
+	defer flat.Close()
+	out := map[string][32]byte{}
+	for in := tar.NewReader(flat); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		text, readErr := io.ReadAll(in)
+		if err := errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		out[h.Name] = sha256.Sum256(text)
+	}
+}
+
 // configOf checks what the images have in common and returns their configuration.
 func configOf(t *testing.T, img v1.Image) v1.Config {
 	t.Helper()
@@ -251,10 +270,17 @@ func TestEngineImage(t *testing.T) {
 		}
 		sums[i] = sha256.Sum256(content)
 	}
-	if sums[0] != sums[1] {
-		t.Errorf("two archives differ")
-	}
 	img, root := read(t, archives[0])
+	if sums[0] != sums[1] {
+		other, _ := read(t, archives[1])
+		a, b := contentOf(t, img), contentOf(t, other)
+		for name := range a {
+			if a[name] != b[name] {
+				t.Errorf("%s differs", name)
+			}
+		}
+		t.Errorf("two archives differ, with %d and %d files", len(a), len(b))
+	}
 	c := configOf(t, img)
 	out := output(t, root, c.Env, "/usr/bin/pleat", "engines", "check", engine)
 	if !strings.Contains(out, "warm     "+engine) {
