@@ -111,6 +111,9 @@ func (t *tree) skeleton() {
 		"root:x:0:0:root:/root:/sbin/nologin\npleat:x:%d:%d:pleat:/data:/sbin/nologin\n", user, user))
 	t.addText("etc/group", fmt.Appendf(nil, "root:x:0:\npleat:x:%d:\n", user))
 	t.addText("etc/nsswitch.conf", []byte("passwd: files\ngroup: files\nhosts: files dns\n"))
+	for _, name := range []string{"proc", "sys", "dev"} { // where engines for containers mount what they need
+		t.addDir(name, 0o755, 0)
+	}
 	t.addDir("tmp", 0o1777, 0)
 	t.addDir("data", 0o700, user)
 }
