@@ -6,6 +6,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 SOAK ?= 10m
+CHAOS ?= 1
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,9 +47,9 @@ test-webhooks: ## signatures checked by the official libraries of Go, Python and
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies
 
-test-clusters: ## the fleet on a real Slurm with made-up nodes; takes three minutes
-	PLEAT_TEST_CLUSTERS=1 PLEAT_PG_FSYNC=off scripts/with-slurm scripts/with-postgres \
-		go test -count=1 -timeout 15m -parallel 6 -v -run 'TestSlurm$$' ./cmd/pleat
+test-clusters: ## the fleet on a real Slurm with made-up nodes, and CHAOS (1) rounds of random kills; takes four minutes
+	PLEAT_TEST_CLUSTERS=1 PLEAT_TEST_CHAOS=$(CHAOS) PLEAT_PG_FSYNC=off scripts/with-slurm scripts/with-postgres \
+		go test -count=1 -timeout 60m -parallel 6 -v -run 'TestSlurm$$' ./cmd/pleat
 
 test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \

@@ -54,6 +54,9 @@ func TestSlurm(t *testing.T) {
 	t.Run("zombie", func(t *testing.T) { slurmNodeLost(newSlurmSite(t), false) })
 	t.Run("node", func(t *testing.T) { slurmNodeLost(newSlurmSite(t), true) })
 	t.Run("controller", func(t *testing.T) { slurmControllerGone(newSlurmSite(t)) })
+	for i := range chaosRounds(t) {
+		t.Run(fmt.Sprint("chaos", i+1), func(t *testing.T) { slurmChaos(newSlurmSite(t)) })
+	}
 }
 
 // slurmSite is a service whose workers are jobs of Slurm.
@@ -299,7 +302,7 @@ func (c *cluster) files(job string) map[string]string {
 		if err := rows.Scan(&name, &sum); err != nil {
 			c.t.Fatal(err)
 		}
-		if name != "metrics.json" && name != "results.zip" {
+		if !slices.Contains(timedFiles, name) {
 			out[name] = sum
 		}
 	}
