@@ -271,7 +271,8 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 	}
 	now := f.cfg.Clock()
 	c.observe(d, jobs, now)
-	missing := d.Wanted - (len(jobs) - c.ended(now) + c.outsiders(d, now))
+	c.have = len(jobs) - c.ended(now) + c.outsiders(d, now)
+	missing := d.Wanted - c.have
 	pending := pendingOf(jobs)
 	surplus := min(max(0, -missing), len(pending))
 	var err error
@@ -309,7 +310,8 @@ func (f *Fleet) submit(ctx context.Context, d *store.Demand, n int) error {
 		if err := f.confirm(ctx); err != nil {
 			return err
 		}
-		ref, err := f.cfg.Clusters[d.Class.Driver].Submit(ctx, f.cfg.Worker.spec(&d.Class))
+		standing := c.have+c.submitted < d.Class.MinWorkers
+		ref, err := f.cfg.Clusters[d.Class.Driver].Submit(ctx, f.cfg.Worker.spec(&d.Class, standing))
 		var refused *RefusedError
 		switch {
 		case errors.As(err, &refused):
