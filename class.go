@@ -108,8 +108,8 @@ func EndNotice(walltime time.Duration) time.Duration {
 	return min(max(walltime/12, 20*time.Second), 5*time.Minute)
 }
 
-// SimulationTurn is how long a worker must still live to take a simulation, however long that is: another worker goes on
-// from its last checkpoint.
+// SimulationTurn is how long a worker must still live to take a simulation, however long that is: another worker goes
+// on from its last checkpoint.
 const SimulationTurn = 10 * time.Minute
 
 // Load is the work that the workers of a class have, in expected time.
@@ -120,8 +120,8 @@ type Load struct {
 }
 
 // Wanted is how many workers a class needs for a load: those that are busy, and as many more as are needed to begin
-// every queued task within TargetWait, at most one a task. What busy workers can do within that time counts, so that many short tasks go to
-// a worker that has their model loaded before a second one is asked for.
+// every queued task within TargetWait, at most one a task. What busy workers can do within that time counts, so that
+// many short tasks go to a worker that has their model loaded before a second one is asked for.
 func (c *Class) Wanted(l Load) int {
 	spare := time.Duration(0)
 	for _, left := range l.Running {
@@ -145,10 +145,12 @@ const FleetSilence = 5 * time.Minute
 
 // FleetReport is what the fleet knows of a class's workers on their cluster.
 type FleetReport struct {
-	At            time.Time `json:"at"`
-	Running       int       `json:"running"` // cluster jobs that have started
-	Pending       int       `json:"pending"` // cluster jobs that wait for the cluster
-	Reason        string    `json:"reason"`  // why they wait, or why none is submitted: one sentence; empty: nothing waits
+	At      time.Time `json:"at"`
+	Running int       `json:"running"` // cluster jobs that have started
+	Pending int       `json:"pending"` // cluster jobs that wait for the cluster
+	// Reason is why they wait, or why none is submitted: one sentence; empty: nothing waits. A permanent one does not
+	// pass by itself.
+	Reason        string    `json:"reason"`
 	Permanent     bool      `json:"permanent"`
 	Since         time.Time `json:"since"`          // of the reason
 	ExpectedStart time.Time `json:"expected_start"` // of the first that waits, as the cluster expects it; zero: unknown

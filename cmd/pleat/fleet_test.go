@@ -87,8 +87,8 @@ func TestFleetLocal(t *testing.T) {
 func TestFleetSettings(t *testing.T) {
 	c, settings := localFleet(t)
 	dir := t.TempDir()
-	write := func(text string) string {
-		path := filepath.Join(dir, "other.yaml")
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,11 @@ func TestFleetSettings(t *testing.T) {
 	}{
 		{nil, "fleet-config is empty; workers get no settings by environment"},
 		{[]string{"--fleet-config", "pleat.yaml"}, `--fleet-config is "pleat.yaml"; it must be an absolute path`},
-		{[]string{"--fleet-config", write("quota: 5\n")}, "which names another database than this process uses"},
+		{[]string{"--fleet-config", write("other.yaml", "quota: 5\n")},
+			"which names another database than this process uses"},
+		{[]string{"--fleet-config", write("relative.yaml", "database: "+c.server.database+"\n")},
+			"where data or database is a relative path; it must be absolute"},
+		{[]string{"--fleet-config", write("wrong.yaml", "qouta: 5\n")}, `unknown key "qouta"`},
 		{[]string{"--config", settings, "extra"}, `pleat fleet does not accept "extra"`},
 	} {
 		out, code := c.server.pleat(append([]string{"fleet", "--once"}, test.args...)...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 
 	"pleat/internal/store/storetest"
 )
@@ -146,7 +147,9 @@ func (s *slurmSite) jobs(states ...string) []slurmJob {
 			out = append(out, slurmJob{f[0], f[1]})
 		}
 	}
-	slices.SortFunc(out, func(a, b slurmJob) int { return len(a.id)*10 - len(b.id)*10 + strings.Compare(a.id, b.id) })
+	slices.SortFunc(out, func(a, b slurmJob) int { // by number
+		return cmp.Or(len(a.id)-len(b.id), strings.Compare(a.id, b.id))
+	})
 	return out
 }
 
@@ -267,7 +270,7 @@ func slurmScale(s *slurmSite) {
 	for i, q := range sequences {
 		job := s.fold(alone, q)
 		one.await(job, "COMPLETED", slurmPatience)
-		if d := cmp.Diff(one.files(job), s.files(jobs[i])); d != "" {
+		if d := diff.Diff(one.files(job), s.files(jobs[i])); d != "" {
 			s.t.Errorf("the files of %s on one machine (-) and on Slurm (+):\n%s", q, d)
 		}
 	}

@@ -46,7 +46,8 @@ case it exits with 0.`,
 	}
 	config.AddFlags(c.Flags(), config.Store, config.Files, config.Node, config.Engine, config.Log)
 	c.Flags().Duration("idle-exit", 0, "end after so long without a job; 0: what the worker's class says, or never")
-	c.Flags().String("until", "", "end by then: a duration from now, such as 3h55m, or a time, such as 2026-01-31T18:00:00Z")
+	c.Flags().String("until", "",
+		"end by then: a duration from now, such as 3h55m, or a time, such as 2026-01-31T18:00:00Z")
 	c.Flags().Int("max-jobs", 0, "end after so many jobs, of which a search for alignments counts as one; 0: no limit")
 	return c
 }

@@ -64,9 +64,9 @@ type App struct {
 	server   *lockFile // of an SQLite database that this process serves
 }
 
-// open opens the artifacts, the database and the secret keys of a node, and those of a worker its engines. It migrates the
-// database only when everything else was found to be right: a node that cannot start must not change the database under
-// the others. A UsageError: the artifacts or the secret keys are not those of the database.
+// open opens the artifacts, the database and the secret keys of a node, and those of a worker its engines. It migrates
+// the database only when everything else was found to be right: a node that cannot start must not change the database
+// under the others. A UsageError: the artifacts or the secret keys are not those of the database.
 func open(ctx context.Context, c config.Config, log *slog.Logger, works bool) (_ *App, err error) {
 	a := &App{cfg: c, log: log}
 	a.disk = &blob.Disk{Folders: c.DiskFolders(), Least: int64(c.MinFreeDisk), Clock: time.Now, Log: log}

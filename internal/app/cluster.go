@@ -22,9 +22,9 @@ type clusterJob struct {
 }
 
 // enterClusterJob recognises a job of Slurm and a pod of Kubernetes by their environment. Such a worker gets a scratch
-// folder of its own below TMPDIR, unless the configuration has one: its data folder may be shared by many nodes on a file
-// system whose locks hold on one node alone, and two workers would then take one identity. A job that the cluster has
-// restarted is another worker, since the process before may still run on a node that is cut off.
+// folder of its own below TMPDIR, unless the configuration has one: its data folder may be shared by many nodes on a
+// file system whose locks hold on one node alone, and two workers would then take one identity. A job that the cluster
+// has restarted is another worker, since the process before may still run on a node that is cut off.
 func enterClusterJob(c *config.Config) (clusterJob, error) {
 	job := clusterJob{name: clusterJobName(os.Getenv)}
 	// A worker of the driver local shares this machine's data folder with others, as any two processes here do.

@@ -141,9 +141,9 @@ func (a *App) newServer(
 	})
 }
 
-// Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. At a bound of its life, or after
-// a value on drain, it ends when its tasks have ended. The worker checks and migrates the database as a server does. It
-// needs no server to run, only the same database and artifacts.
+// Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. At a bound of its life, or
+// after a value on drain, it ends when its tasks have ended. The worker checks and migrates the database as a server
+// does. It needs no server to run, only the same database and artifacts.
 func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life, drain <-chan os.Signal) error {
 	metrics, err := listenMetrics(ctx, c, log)
 	if err != nil {

@@ -40,6 +40,7 @@ type class struct {
 	resumes  time.Time // when one may be submitted again
 
 	// Of this look.
+	have      int // workers
 	problem   string
 	submitted int
 }

@@ -87,21 +87,21 @@ func (f *Fleet) Run(ctx context.Context) error {
 		ticks = ticker.C
 	}
 	defer f.resign(ctx)
-	led := false
+	said := ""
 	for {
 		leads, err := f.look(ctx)
-		if ctx.Err() != nil {
+		state := "the fleet leads: it starts the workers that are wanted"
+		if !leads {
+			state = "the fleet waits: another process leads"
+		}
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			f.cfg.Log.Warn("the fleet cannot see how many workers are wanted", "error", err)
-		}
-		if leads != led && err == nil {
-			led = leads
-			f.cfg.Log.Info(map[bool]string{
-				true:  "the fleet leads: it starts the workers that are wanted",
-				false: "the fleet waits: another process leads",
-			}[leads])
+		case state != said:
+			f.cfg.Log.Info(state)
+			said = state
 		}
 		select {
 		case <-ctx.Done():
@@ -137,8 +137,10 @@ func (f *Fleet) lead(ctx context.Context) (bool, error) {
 // difference. It returns whether this process leads.
 func (f *Fleet) look(ctx context.Context) (bool, error) {
 	leads, err := f.lead(ctx)
-	if err != nil || !leads {
+	if err == nil && !leads {
 		f.forget()
+	}
+	if err != nil || !leads {
 		return false, err
 	}
 	demand, err := f.cfg.Store.Demand(ctx)
@@ -271,7 +273,8 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 	}
 	now := f.cfg.Clock()
 	c.observe(d, jobs, now)
-	missing := d.Wanted - (len(jobs) - c.ended(now) + c.outsiders(d, now))
+	c.have = len(jobs) - c.ended(now) + c.outsiders(d, now)
+	missing := d.Wanted - c.have
 	pending := pendingOf(jobs)
 	surplus := min(max(0, -missing), len(pending))
 	var err error
@@ -309,7 +312,8 @@ func (f *Fleet) submit(ctx context.Context, d *store.Demand, n int) error {
 		if err := f.confirm(ctx); err != nil {
 			return err
 		}
-		ref, err := f.cfg.Clusters[d.Class.Driver].Submit(ctx, f.cfg.Worker.spec(&d.Class))
+		standing := c.have+c.submitted < d.Class.MinWorkers
+		ref, err := f.cfg.Clusters[d.Class.Driver].Submit(ctx, f.cfg.Worker.spec(&d.Class, standing))
 		var refused *RefusedError
 		switch {
 		case errors.As(err, &refused):

@@ -283,8 +283,16 @@ func TestFleetSubmits(t *testing.T) {
 		s.class.Cores, s.class.Memory, s.class.Devices = 4, 8<<30, 2
 		s.class.Options = map[string]string{"partition": "long"}
 		s.want(1)
+		f := storetest.NewFold(storetest.User(s, s.store, "ada"), "j")
+		f.Run.Expected = 20 * time.Minute
+		storetest.CreateJob(s, s.store, f)
+		storetest.CreateJob(s, s.store, f)
 		s.look()
-		w := s.cluster.submitted[0]
+		s.wantJobs(2)
+		if args := strings.Join(s.cluster.submitted[0].Args, " "); !strings.Contains(args, "--idle-exit 8760h0m0s") {
+			s.Errorf("the worker that is always kept has the arguments %q", args)
+		}
+		w := s.cluster.submitted[1]
 		if w.Cores != 4 || w.Memory != 8<<30 || w.Devices != 2 || w.Options["partition"] != "long" ||
 			w.Walltime != 2*time.Hour || w.Program != "/opt/pleat" {
 			s.Errorf("submitted %+v", w)
@@ -768,7 +776,7 @@ func TestLifetime(t *testing.T) {
 		}
 		var seen []time.Duration
 		for range 50 {
-			args := Worker{}.spec(&c).Args
+			args := Worker{}.spec(&c, false).Args
 			d, err := time.ParseDuration(args[len(args)-1])
 			if err != nil || d < least || d > most {
 				t.Errorf("of %v: until %v, %v", walltime, d, err)
