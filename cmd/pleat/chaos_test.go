@@ -64,8 +64,8 @@ func (n *node) submit(inputs []chaosInput) {
 }
 
 // slurmChaos kills what takes part in a service at random, while its jobs run: workers, their jobs of Slurm, the fleet,
-// the server and a node's daemon. In the end every job is in its final state, once, with the files that a single machine
-// makes.
+// the server and a node's daemon. In the end every job is in its final state, once, with the files that a single
+// machine makes.
 func slurmChaos(s *slurmSite) {
 	s.write("classes.yaml", fmt.Sprintf("classes:\n  - name: %s\n    engines: [mini, \"null\"]\n    driver: slurm\n"+
 		"    target-wait: 1s\n    max-workers: 6\n    idle-exit: 3s\n    options:\n      output: %s\n",

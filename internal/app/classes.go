@@ -108,8 +108,8 @@ func usualAlignments(c config.Config) pleat.Alignments {
 	return pleat.AlignmentsAlso
 }
 
-// offerAlignments gives the models of a class the parameter msaAlgorithm, as its workers will, with a search where one of
-// the classes makes it.
+// offerAlignments gives the models of a class the parameter msaAlgorithm, as its workers will, with a search where one
+// of the classes makes it.
 func offerAlignments(class *pleat.Class, classes []pleat.Class) {
 	for i := range class.Models {
 		m := &class.Models[i]

@@ -113,8 +113,8 @@ func (s *Server) checkSecret(c *call, got, want string) error {
 }
 
 // checkGuess calls right, which looks whether the secret of a request is right. Who sends wrong ones must wait for the
-// next try, since people choose some of these secrets. 401: it is wrong; 429: the address must wait, and what it sent was
-// not looked at.
+// next try, since people choose some of these secrets. 401: it is wrong; 429: the address must wait, and what it sent
+// was not looked at.
 func (s *Server) checkGuess(c *call, right func() (bool, error)) error {
 	from, now := c.route()+" "+peer(c.from), s.clock()
 	if s.limits.secrets.Spent(from, now) {

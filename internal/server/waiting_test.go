@@ -116,8 +116,8 @@ func TestWaitingForTheFleet(t *testing.T) {
 	if err != nil || v.Waiting == nil {
 		t.Fatalf("%+v %v", v.Waiting, err)
 	}
-	const want = "it waits for a worker of the class gpu: 0 of 1 run; Slurm says Resources: the suitable nodes are busy, " +
-		"for 14 min"
+	const want = "it waits for a worker of the class gpu: 0 of 1 run; Slurm says Resources: the suitable nodes are " +
+		"busy, for 14 min"
 	w := v.Waiting
 	if w.Reason != want || *w.Class != "gpu" || w.ExpectedStart == nil || !w.ExpectedStart.Equal(start) {
 		t.Errorf("waiting is %+v, want %q", w, want)

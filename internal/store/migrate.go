@@ -39,9 +39,9 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	return from, to, err
 }
 
-// tune sets how PostgreSQL stores the tables whose rows change often, which SQLite has no settings for. Each page of the
-// table task keeps room, so that heartbeats replace rows within it, and is vacuumed when one row in a hundred is dead: a
-// claim reads past every dead row of its queue.
+// tune sets how PostgreSQL stores the tables whose rows change often, which SQLite has no settings for. Each page of
+// the table task keeps room, so that heartbeats replace rows within it, and is vacuumed when one row in a hundred is
+// dead: a claim reads past every dead row of its queue.
 func (s *Store) tune(ctx context.Context) error {
 	if s.dialect != "postgres" {
 		return nil

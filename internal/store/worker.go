@@ -151,9 +151,9 @@ func (s *Store) working(workers []pleat.Worker, queue string) Working {
 
 // Models lists what the workers and the classes can run, by kind and name, with how many live workers can. It decides
 // which models a job may ask for, so those of workers that are away are among them. If two workers describe a model
-// differently, the one seen last counts, and a worker counts before a class; but of Room the largest counts, since a job
-// runs where it fits, and 0, unknown, counts as larger than any. A class
-// that does not say its room changes nothing of what workers register.
+// differently, the one seen last counts, and a worker counts before a class; but of Room the largest counts, since a
+// job runs where it fits, and 0, unknown, counts as larger than any. A class that does not say its room changes nothing
+// of what workers register.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"pleat/internal/store"
 )
 
-// JobRun returns what a run of a validated job needs: model, seed, queue, and the memory and time that it expects. If the job names no seed,
-// a random one is chosen and recorded with the run; a remote model that takes no seed gets none.
+// JobRun returns what a run of a validated job needs: model, seed, queue, and the memory and time that it expects. If
+// the job names no seed, a random one is chosen and recorded with the run; a remote model that takes no seed gets none.
 func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
 	seed, given := j.Params.Seed()
 	if !given && m.Seeded() {

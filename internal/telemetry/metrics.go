@@ -176,8 +176,8 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 	gauge(schemaDesc, float64(c.schema))
 }
 
-// tasks shows the tasks of every queue that has any or that a class serves. A queue without tasks shows zeros: neither an
-// alert rule nor an autoscaler can use a series that comes and goes.
+// tasks shows the tasks of every queue that has any or that a class serves. A queue without tasks shows zeros: neither
+// an alert rule nor an autoscaler can use a series that comes and goes.
 func (c *Service) tasks(gauge func(d *prometheus.Desc, v float64, labels ...string)) {
 	type key struct {
 		queue string

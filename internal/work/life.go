@@ -102,8 +102,8 @@ func (p *Pool) countClaimed(tasks []store.ClaimedTask) {
 	}
 }
 
-// watchLife drains the worker when it has been idle for too long, when its time is over, and when tasks wait that only a
-// new worker would claim.
+// watchLife drains the worker when it has been idle for too long, when its time is over, and when tasks wait that only
+// a new worker would claim.
 func (p *Pool) watchLife(ctx context.Context) {
 	if p.life.IdleExit == 0 && p.life.Ends.IsZero() && !p.life.OneUser {
 		return

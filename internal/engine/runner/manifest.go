@@ -362,9 +362,9 @@ func (c *ManifestModel) params() ([]pleat.ParamSpec, error) {
 	return out, nil
 }
 
-// ModelsOn returns the manifest's models as they run on a machine with the memory of an accelerator and of its own, both
-// in bytes. 0: the machine has no accelerator, or its own memory is unknown. It returns none if the engine needs an
-// accelerator and there is none.
+// ModelsOn returns the manifest's models as they run on a machine with the memory of an accelerator and of its own,
+// both in bytes. 0: the machine has no accelerator, or its own memory is unknown. It returns none if the engine needs
+// an accelerator and there is none.
 func (m *Manifest) ModelsOn(device, memory int64) []pleat.Model {
 	switch {
 	case m.Device == "cuda" && device == 0:

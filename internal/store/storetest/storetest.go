@@ -217,8 +217,8 @@ func Postgres(t testing.TB) string {
 	return u.String()
 }
 
-// Pooled returns the address of a PostgreSQL database behind the PgBouncer that PLEAT_TEST_PGBOUNCER names; empty if there
-// is none, or the address is not one of PostgreSQL.
+// Pooled returns the address of a PostgreSQL database behind the PgBouncer that PLEAT_TEST_PGBOUNCER names; empty if
+// there is none, or the address is not one of PostgreSQL.
 func Pooled(t testing.TB, address string) string {
 	t.Helper()
 	pooler := os.Getenv("PLEAT_TEST_PGBOUNCER")
