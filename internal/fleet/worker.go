@@ -16,8 +16,8 @@ type Worker struct {
 // forever is longer than any worker waits for a task.
 const forever = 365 * 24 * time.Hour
 
-// spec returns what to submit for a worker of a class. A standing worker is one of the class's MinWorkers: it does not end
-// when it is idle, else it would be replaced at once.
+// spec returns what to submit for a worker of a class. A standing worker is one of the class's MinWorkers: it does not
+// end when it is idle, else it would be replaced at once.
 func (w Worker) spec(c *pleat.Class, standing bool) WorkerSpec {
 	args := []string{"worker", "--config", w.Config, "--class", c.Name}
 	if standing {
