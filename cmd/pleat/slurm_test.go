@@ -423,21 +423,25 @@ func slurmNever(s *slurmSite) {
 // A job of higher priority takes the nodes: the task returns to the queue, and its worker comes back afterwards.
 func slurmPreempt(s *slurmSite) {
 	s.begin("null", "max-workers: 1", "devices: 2")
-	job := s.create(10_000)
-	s.await(job, "RUNNING", slurmPatience)
+	long := s.create(80_000) // Slurm takes its time
+	s.await(long, "RUNNING", slurmPatience)
+	id := s.runs(1)[0].id
 	s.slurm("sbatch", "--partition=urgent", "--nodes=2", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 6")
-	s.await(job, "COMPLETED", slurmPatience)
+	waitUntil(s.t, slurmPatience, "the task returns to its queue", func() bool { return s.outcomes("released") == 1 })
+	short := s.create(1)
+	s.call("POST", "/v1/jobs/"+long+"/cancel", "")
+	s.await(short, "COMPLETED", slurmPatience)
 	s.gone()
 	s.wantOnce(0)
-	if n := s.outcomes("released"); n != 1 {
-		s.t.Errorf("%d attempts were released, want 1", n)
+	if got := s.submitted(); !slices.Equal(got, []string{id}) {
+		s.t.Errorf("the workers were the jobs %v; want %s alone, twice", got, id)
 	}
 }
 
 // A node is lost. Its worker dies with it, or lives on beside the one that Slurm starts in its place.
 func slurmNodeLost(s *slurmSite, dies bool) {
 	s.begin("null", "max-workers: 1")
-	job := s.create(map[bool]int{true: 5_000, false: 25_000}[dies]) // a worker that lives on is still busy then
+	job := s.create(map[bool]int{true: 5_000, false: 20_000}[dies])
 	s.await(job, "RUNNING", slurmPatience)
 	id := s.runs(1)[0].id
 	node := strings.TrimSpace(s.slurm("squeue", "--noheader", "--format=%N", "--jobs="+id))
@@ -450,9 +454,14 @@ func slurmNodeLost(s *slurmSite, dies bool) {
 			kill(s.t, parent(s.t, pid))
 			kill(s.t, pid)
 		}
+	} else { // or Slurm finds it out only when the worker that lives on has ended
+		s.slurm("scontrol", "update", "NodeName="+node, "State=DOWN", "Reason=test")
 	}
 	waitUntil(s.t, slurmPatience, "Slurm requeues the job", func() bool {
 		return strings.Contains(s.slurm("scontrol", "show", "job", id), "Restarts=1")
+	})
+	waitUntil(s.t, slurmPatience, "the job of Slurm is another worker", func() bool {
+		return queryInt(s.t, s.db, "SELECT count(*) FROM worker WHERE cluster_job = 'slurm/"+id+"/1'") == 1
 	})
 	s.await(job, "COMPLETED", slurmPatience)
 	s.wantOnce(map[bool]int{true: 1, false: 0}[dies])
