@@ -47,9 +47,9 @@ func outcomes(t *testing.T, f *fixture) map[string]int {
 	return out
 }
 
-// A result waits while the artifact store is full or refuses access: the run stays RUNNING, spends no try, and completes
-// when the store works again, in the same attempt. Jobs that are created meanwhile wait in their queue. The log has one
-// line when the fault begins and one when it ends.
+// A result waits while the artifact store is full or refuses access: the run stays RUNNING, spends no try, and
+// completes when the store works again, in the same attempt. Jobs that are created meanwhile wait in their queue. The
+// log has one line when the fault begins and one when it ends.
 func TestResultsWaitForArtifacts(t *testing.T) {
 	for name, fail := range map[string]func(*blobtest.Faulty){
 		"full":    (*blobtest.Faulty).Fill,
