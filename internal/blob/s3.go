@@ -143,40 +143,13 @@ func fromEnvironment() (*credentials.Credentials, error) {
 		return credentials.NewStaticV4(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"),
 			os.Getenv("AWS_SESSION_TOKEN")), nil
 	case file != "":
-		read := credentials.FileAWSCredentials{Filename: file}
-		return credentials.New(&credentialsFile{FileAWSCredentials: read}), nil
+		// They are read for every request, so that another program can rotate them.
+		return credentials.NewFileAWSCredentials(file, ""), nil
 	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "", os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "",
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		return credentials.NewIAM(""), nil
 	}
 	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set")
-}
-
-// credentialsFile are the credentials in a file, which is read again when it was replaced: so a secret of Kubernetes or
-// the agent of a vault rotates them.
-type credentialsFile struct {
-	credentials.FileAWSCredentials
-	read os.FileInfo // what was read; nil before
-}
-
-// IsExpired implements credentials.Provider. The client asks before every request, one at a time.
-func (c *credentialsFile) IsExpired() bool {
-	now, err := os.Stat(c.Filename)
-	if err == nil && c.read != nil && (!os.SameFile(now, c.read) || !now.ModTime().Equal(c.read.ModTime())) {
-		return true
-	}
-	return c.FileAWSCredentials.IsExpired()
-}
-
-// RetrieveWithCredContext implements credentials.Provider.
-func (c *credentialsFile) RetrieveWithCredContext(ctx *credentials.CredContext) (credentials.Value, error) {
-	// Before the file is read: a change in the meantime is then noticed.
-	now, err := os.Stat(c.Filename)
-	if err != nil {
-		return credentials.Value{}, err
-	}
-	c.read = now
-	return c.FileAWSCredentials.RetrieveWithCredContext(ctx)
 }
 
 // shaField is the metadata field with the SHA-256 of an object.

@@ -185,7 +185,7 @@ func keysFile(t *testing.T, dir, access, secret string) string {
 }
 
 // Credentials that are no longer valid are a fault of the store, whose error names where they are set. A file of
-// credentials is read again when it has changed.
+// credentials may be replaced at any time.
 func TestCredentialsThatExpire(t *testing.T) {
 	address := blobtest.Address(t, blobtest.Bucket(t), "")
 	access, secret, dir := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), t.TempDir()
