@@ -103,7 +103,8 @@ func withWorkers(classes []knownClass, workers []pleat.Worker) []knownClass {
 			continue
 		}
 		for _, m := range workers[j].Models {
-			if !slices.ContainsFunc(c.Models, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind }) {
+			same := func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind }
+			if !slices.ContainsFunc(c.Models, same) {
 				c.Models = append(c.Models, m)
 			}
 		}

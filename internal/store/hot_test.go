@@ -38,8 +38,8 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 	}
 	counted := func() (updated, hot int) {
 		t.Helper()
-		err := db.QueryRowContext(ctx, "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'task'").
-			Scan(&updated, &hot)
+		const q = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'task'"
+		err := db.QueryRowContext(ctx, q).Scan(&updated, &hot)
 		if err != nil {
 			t.Fatal(err)
 		}
