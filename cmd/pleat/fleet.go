@@ -84,8 +84,8 @@ func fleetToken() *cobra.Command {
 		Use:   "token --demand",
 		Short: "Create a token that reads how many workers are wanted, and print it",
 		Long: `Creates a token for a program that scales the workers, such as KEDA, and prints only the token on
-standard output. It is not shown again. With it, GET /fleet/v1/classes/CLASS says how many workers of a class are wanted; it
-opens nothing else. With --revoke, all these tokens end.`,
+standard output. It is not shown again. With it, GET /fleet/v1/classes/CLASS says how many workers of a class are
+wanted; it opens nothing else. With --revoke, all these tokens end.`,
 		Example: `  pleat fleet token --demand > demand-token
   pleat fleet token --demand --revoke`,
 		Args: exactly(),
