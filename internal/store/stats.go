@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"maps"
 	"time"
@@ -52,4 +53,20 @@ func (s *Store) Pools() map[string]sql.DBStats {
 		out["nowait"] = s.asyncDB.Stats()
 	}
 	return out
+}
+
+// OldestSnapshot returns how long the oldest snapshot of the database has been held; 0 where none is, and on SQLite. While
+// a session of PostgreSQL holds one, such as a dump or a report, no dead row can be removed, and every claim reads past
+// those of its queue. Sessions of other users are seen only by a role with pg_read_all_stats.
+func (s *Store) OldestSnapshot(ctx context.Context) (time.Duration, error) {
+	if s.dialect != "postgres" {
+		return 0, nil
+	}
+	var micros int64
+	err := s.readRow(ctx, `
+		SELECT COALESCE(CAST(extract(epoch FROM max(clock_timestamp() - xact_start)) * 1000000 AS bigint), 0)
+		FROM pg_stat_activity
+		WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()`,
+		nil, &micros)
+	return time.Duration(max(0, micros)) * time.Microsecond, unavailable("read snapshots", err)
 }

@@ -117,7 +117,8 @@ type Service struct {
 	up     bool
 	queues []store.QueueCount
 	demand []store.Demand
-	schema int64
+	schema  int64
+	oldest  time.Duration // snapshot
 }
 
 // NewService returns the metrics of the whole service.
@@ -130,14 +131,16 @@ var (
 	oldestDesc = desc("pleat_task_oldest_seconds", "Age of the oldest task, by queue and state.", "queue", "state")
 	workerDesc = desc("pleat_workers",
 		"Workers by class and state: live, draining, silent for 30 s or more, or stopped.", "class", "state")
-	wantedDesc = desc("pleat_workers_wanted", "Workers that the tasks of a class need.", "class")
+	wantedDesc      = desc("pleat_workers_wanted", "Workers that the tasks of a class need.", "class")
+	oldSnapshotDesc = desc("pleat_database_oldest_snapshot_seconds",
+		"How long the oldest snapshot has been held that this role can see; 0 on SQLite.")
 	schemaDesc = desc("pleat_database_schema_version", "Version of the database's schema.")
 	upDesc     = desc("pleat_database_up", "Whether the figures of the service could be read.")
 )
 
 // Describe implements prometheus.Collector.
 func (*Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueDesc, oldestDesc, workerDesc, wantedDesc, schemaDesc, upDesc} {
+	for _, d := range []*prometheus.Desc{queueDesc, oldestDesc, workerDesc, wantedDesc, oldSnapshotDesc, schemaDesc, upDesc} {
 		ch <- d
 	}
 }
@@ -174,6 +177,7 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 		gauge(wantedDesc, float64(d.Wanted), d.Class.Name)
 	}
 	gauge(schemaDesc, float64(c.schema))
+	gauge(oldSnapshotDesc, c.oldest.Seconds())
 }
 
 // tasks shows the tasks of every queue that has any or that a class serves. A queue without tasks shows zeros: neither
@@ -217,6 +221,9 @@ func (c *Service) read() (err error) {
 		return err
 	}
 	if c.demand, err = c.store.Demand(ctx); err != nil {
+		return err
+	}
+	if c.oldest, err = c.store.OldestSnapshot(ctx); err != nil {
 		return err
 	}
 	c.schema, err = c.store.Version(ctx)

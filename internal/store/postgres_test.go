@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"testing"
+	"time"
 
 	"pleat"
 	"pleat/internal/store"
@@ -60,4 +61,35 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 	if hot < updated*8/10 {
 		t.Errorf("%d of %d updates were HOT", hot, updated)
 	}
+}
+
+// A transaction that holds a snapshot is seen, and its end too.
+func TestOldestSnapshot(t *testing.T) {
+	address := storetest.Postgres(t)
+	s := storetest.OpenAt(t, address, nil)
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "SELECT count(*) FROM task"); err != nil {
+		t.Fatal(err)
+	}
+	oldest := func() time.Duration {
+		t.Helper()
+		d, err := s.OldestSnapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	storetest.Eventually(t, "the snapshot is a second old", func() bool { return oldest() >= time.Second })
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Eventually(t, "the snapshot is gone", func() bool { return oldest() < time.Second })
 }
