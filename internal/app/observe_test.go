@@ -132,7 +132,8 @@ func TestMetricsAreListed(t *testing.T) {
 		}
 		return slices.Sorted(maps.Keys(found))
 	}
-	code := names(`"(pleat_[a-z_]+)"`, "../telemetry/metrics.go", "../server/operate.go", "../deliver/metrics.go")
+	code := names(`"(pleat_[a-z_]+)"`, "../telemetry/metrics.go", "../server/operate.go", "../deliver/metrics.go",
+		"../fleet/metrics.go")
 	page := names("(?m)^\\| `(pleat_[a-z_]+)` \\|", "../../docs/operations.md")
 	if d := cmp.Diff(page, code); d != "" || len(code) < 20 {
 		t.Errorf("docs/operations.md (-) and the code (+) differ:\n%s", d)

@@ -7,9 +7,8 @@ import (
 	"pleat/internal/store"
 )
 
-// metrics are the figures of the fleet, by class. A process that does not lead shows no gauges.
+// metrics are the figures of the fleet, by class. Servers show how many workers are wanted. A process that does not lead shows no gauges.
 type metrics struct {
-	wanted    *prometheus.GaugeVec
 	workers   *prometheus.GaugeVec
 	submitted *prometheus.CounterVec
 	refused   *prometheus.CounterVec
@@ -17,10 +16,6 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	return &metrics{
-		wanted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "pleat_fleet_wanted",
-			Help: "Workers that the fleet wants, by class.",
-		}, []string{"class"}),
 		workers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pleat_fleet_workers",
 			Help: "Workers on their cluster, by class and state: running, or pending (waiting for the cluster).",
@@ -38,7 +33,6 @@ func newMetrics() *metrics {
 
 // show sets the gauges of a class, and makes its counters appear.
 func (m *metrics) show(d *store.Demand, r *pleat.FleetReport) {
-	m.wanted.WithLabelValues(d.Class.Name).Set(float64(d.Wanted))
 	m.workers.WithLabelValues(d.Class.Name, string(JobRunning)).Set(float64(r.Running))
 	m.workers.WithLabelValues(d.Class.Name, string(JobPending)).Set(float64(r.Pending))
 	m.submitted.WithLabelValues(d.Class.Name)
@@ -47,18 +41,16 @@ func (m *metrics) show(d *store.Demand, r *pleat.FleetReport) {
 
 // drop removes the gauges of a class that is gone.
 func (m *metrics) drop(class string) {
-	m.wanted.DeleteLabelValues(class)
 	m.workers.DeletePartialMatch(prometheus.Labels{"class": class})
 }
 
 // clear removes the gauges.
 func (m *metrics) clear() {
-	m.wanted.Reset()
 	m.workers.Reset()
 }
 
 // Collectors are the fleet's figures, for the registry of the process.
 func (f *Fleet) Collectors() []prometheus.Collector {
 	m := f.metrics
-	return []prometheus.Collector{m.wanted, m.workers, m.submitted, m.refused}
+	return []prometheus.Collector{m.workers, m.submitted, m.refused}
 }

@@ -117,8 +117,8 @@ type Service struct {
 	up     bool
 	queues []store.QueueCount
 	demand []store.Demand
-	schema  int64
-	oldest  time.Duration // snapshot
+	schema int64
+	oldest time.Duration // snapshot
 }
 
 // NewService returns the metrics of the whole service.
