@@ -7,7 +7,8 @@ import (
 	"pleat/internal/store"
 )
 
-// metrics are the figures of the fleet, by class. Servers show how many workers are wanted. A process that does not lead shows no gauges.
+// metrics are the figures of the fleet, by class. Servers show how many workers are wanted. A process that does not
+// lead shows no gauges.
 type metrics struct {
 	workers   *prometheus.GaugeVec
 	submitted *prometheus.CounterVec

@@ -55,9 +55,9 @@ func (s *Store) Pools() map[string]sql.DBStats {
 	return out
 }
 
-// OldestSnapshot returns how long the oldest snapshot of the database has been held; 0 where none is, and on SQLite. While
-// a session of PostgreSQL holds one, such as a dump or a report, no dead row can be removed, and every claim reads past
-// those of its queue. Sessions of other users are seen only by a role with pg_read_all_stats.
+// OldestSnapshot returns how long the oldest snapshot of the database has been held; 0 where none is, and on SQLite.
+// While a session of PostgreSQL holds one, such as a dump or a report, no dead row can be removed, and every claim
+// reads past those of its queue. Sessions of other users are seen only by a role with pg_read_all_stats.
 func (s *Store) OldestSnapshot(ctx context.Context) (time.Duration, error) {
 	if s.dialect != "postgres" {
 		return 0, nil

@@ -140,7 +140,9 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueDesc, oldestDesc, workerDesc, wantedDesc, oldSnapshotDesc, schemaDesc, upDesc} {
+	for _, d := range []*prometheus.Desc{
+		queueDesc, oldestDesc, workerDesc, wantedDesc, oldSnapshotDesc, schemaDesc, upDesc,
+	} {
 		ch <- d
 	}
 }
