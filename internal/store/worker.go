@@ -73,9 +73,10 @@ func (s *Store) DrainWorker(ctx context.Context, id pleat.WorkerID) error {
 const knownWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS bigint)"
 
 // Workers lists the workers that are alive or may come back, the one seen last first. pleat.Worker.State tells which of
-// them work.
+// them work. Workers may share a list of models, which the caller must not change.
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
+	known := map[string][]pleat.Model{} // by their JSON: the workers of a class mostly have the same models
 	rows, err := s.read(ctx, `
 		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at, class, cluster_job, ends_at,
 			draining_at
@@ -93,8 +94,12 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 		}
 		w.Started, w.SeenAt, w.Stopped = fromMicros(started), fromMicros(seen), fromMicros(stopped)
 		w.Ends, w.Draining = fromMicros(ends), fromMicros(draining)
-		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(models, &w.Models),
-			decodeJSON(devices, &w.Devices))
+		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(devices, &w.Devices))
+		var ok bool
+		if w.Models, ok = known[models]; !ok {
+			err = errors.Join(err, decodeJSON(models, &w.Models))
+			known[models] = w.Models
+		}
 		out = append(out, w)
 		return err
 	})
