@@ -237,7 +237,7 @@ func (d *doctor) database(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	s, err := store.Open(ctx, d.cfg.DatabaseURL(), store.Options{})
+	s, err := store.Open(ctx, d.cfg.DatabaseURL(), store.Options{Direct: d.cfg.Direct})
 	if err != nil {
 		d.unreachable(err)
 		return
@@ -358,6 +358,8 @@ func (d *doctor) classFleet(c *store.Demand, now time.Time) bool {
 		return false
 	case f.Permanent:
 		d.fail("fleet", "%s", line)
+	case f.Reason != "":
+		d.note("fleet", "%s", line)
 	default:
 		d.ok("fleet", "%s", line)
 	}

@@ -21,15 +21,16 @@ func fleetCmd() *cobra.Command {
 		Use:   "fleet",
 		Short: "Start the workers that are wanted, on a cluster or on this machine",
 		Long: `Compares every few seconds, for each class of workers that has a driver, the workers that there are with
-those that the waiting jobs need, and starts the difference: with Slurm by sbatch (driver slurm), or as processes of
-this machine (driver local). It takes back workers that have not started and that nothing waits for. It never ends a
+those that the waiting jobs need, and starts the difference: with sbatch of Slurm (driver slurm), or as processes of
+this machine (driver local). It cancels workers that have not started and that no job needs any more. It never ends a
 worker that runs: workers end by themselves, when they are idle or their time is over.
 
-The cluster is its memory. It can be killed and started again at any time and finds its workers again, and of several
-fleets of a service one leads. Workers read their settings from a file, the one of this process unless fleet-config
-names another. They get no secrets by command line or environment. Workers on other machines need PostgreSQL.
+It keeps no state of its own: it reads from the cluster which workers there are, so it can be killed and started
+again at any time. Of several fleets of a service one leads, and the others wait. Workers read their settings from a
+file, the one of this process unless fleet-config names another. They get no secrets by command line or environment.
+Workers on other machines need PostgreSQL.
 
-With --once it compares a single time and ends, for cron. It then cannot see that workers end again and again before
+With --once it compares once and ends, for cron. It then cannot see that workers end again and again before
 they register, and starts up to four of a class each time.`,
 		Example: `  pleat fleet --config /etc/pleat/pleat.yaml
   pleat fleet --config fleet.yaml --fleet-program /shared/pleat/bin/pleat --fleet-config /shared/pleat/worker.yaml`,
@@ -44,7 +45,7 @@ they register, and starts up to four of a class each time.`,
 		},
 	}
 	config.AddFlags(c.Flags(), config.Store, config.Fleet, config.Log)
-	c.Flags().Bool("once", false, "compare a single time and end")
+	c.Flags().Bool("once", false, "compare once and end")
 	c.AddCommand(fleetStatus(), fleetToken())
 	return c
 }
@@ -55,7 +56,10 @@ func fleetStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how many workers are wanted and run, by class",
-		Args:  exactly(),
+		Long: `Prints a row for each class of workers: its driver; the tasks that wait; the workers that are wanted; those
+that are live, which send heartbeats to the database, however they were started; the workers of the driver that run and
+that are pending, as the fleet has last seen them in the cluster; and why workers do not start.`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				demand, err := s.Demand(ctx)
@@ -85,7 +89,7 @@ func fleetToken() *cobra.Command {
 		Short: "Create a token that reads how many workers are wanted, and print it",
 		Long: `Creates a token for a program that scales the workers, such as KEDA, and prints only the token on
 standard output. It is not shown again. With it, GET /fleet/v1/classes/CLASS says how many workers of a class are
-wanted; it opens nothing else. With --revoke, all these tokens end.`,
+wanted; it gives access to nothing else. With --revoke, all these tokens end.`,
 		Example: `  pleat fleet token --demand > demand-token
   pleat fleet token --demand --revoke`,
 		Args: exactly(),

@@ -40,7 +40,7 @@ that long; with --until it claims only jobs that are expected to end in time, an
 ends after so many. After the signal SIGUSR1 it claims nothing more and ends when its jobs have ended. In each
 case it exits with 0.`,
 		Example: `  pleat worker --database postgres://pleat@db.example.org/pleat --blobs s3://pleat --slots 2
-  pleat worker --config worker.env --class gpu --idle-exit 10m --until 3h55m`,
+  pleat worker --config worker.yaml --class gpu --idle-exit 10m --until 3h55m`,
 		Args: exactly(),
 		RunE: runWorker,
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,7 +77,7 @@ func ReadClasses(c config.Config) ([]pleat.Class, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, UsageError{fmt.Errorf("the file of classes %s cannot be read: %w", c.Classes, err)}
+		return nil, UsageError{fmt.Errorf("the file of classes %s cannot be read: %w", c.Classes, classFault(err))}
 	}
 	if len(file.Classes) > maxClasses {
 		return nil, UsageError{fmt.Errorf("the file %s has %d classes; at most %d are allowed", c.Classes,
@@ -97,6 +98,45 @@ func ReadClasses(c config.Config) ([]pleat.Class, error) {
 		offerAlignments(&out[i], out)
 	}
 	return out, nil
+}
+
+var (
+	unknownClassKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type (.*)$`)
+	notATime        = regexp.MustCompile("^line (\\d+): cannot unmarshal !!\\w+ `(.*)` into time.Duration$")
+)
+
+// classFault returns an error of the YAML decoder in the words of the file: the decoder names types of Go.
+func classFault(err error) error {
+	var faults *yaml.TypeError
+	if !errors.As(err, &faults) {
+		return err
+	}
+	first := faults.Errors[0]
+	if m := notATime.FindStringSubmatch(first); m != nil {
+		return fmt.Errorf("line %s: %q is not a time with its unit, such as 30m or 12h", m[1], pleat.Clip(m[2]))
+	}
+	m := unknownClassKey.FindStringSubmatch(first)
+	if m == nil {
+		return errors.New(first)
+	}
+	keys := []string{"classes"}
+	if strings.HasSuffix(m[3], "classEntry") {
+		keys = classKeys()
+	}
+	if near := pleat.Nearest(m[2], keys); near != "" {
+		return fmt.Errorf("line %s: unknown key %q; did you mean %q?", m[1], pleat.Clip(m[2]), near)
+	}
+	return fmt.Errorf("line %s: unknown key %q; the keys here are %s", m[1], pleat.Clip(m[2]), strings.Join(keys, ", "))
+}
+
+// classKeys returns the keys of a class.
+func classKeys() []string {
+	entry := reflect.TypeFor[classEntry]()
+	var keys []string
+	for i := range entry.NumField() {
+		keys = append(keys, entry.Field(i).Tag.Get("yaml"))
+	}
+	return keys
 }
 
 // usualAlignments is what a class does with MSA searches that does not say it: it searches if this process has a server

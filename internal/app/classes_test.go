@@ -162,3 +162,25 @@ func TestClassFaults(t *testing.T) {
 		}
 	}
 }
+
+// A file that the decoder refuses is described by its own lines and keys.
+func TestClassesFileFaults(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"classes:\n  - name: a\n    engine: [mini]", `line 3: unknown key "engine"; did you mean "engines"?`},
+		{"classes:\n  - name: a\n    colour: red", `line 3: unknown key "colour"; the keys here are name, engines`},
+		{"class: []", `line 1: unknown key "class"; did you mean "classes"?`},
+		{"classes:\n  - name: a\n    walltime: 12", `line 3: "12" is not a time with its unit, such as 30m or 12h`},
+		{"classes:\n  - name: a\n    idle-exit: 2d", `line 3: "2d" is not a time with its unit, such as 30m or 12h`},
+		{"classes:\n  - name: a\n    cores: many", "line 3: cannot unmarshal !!str `many` into int"},
+	} {
+		path := filepath.Join(t.TempDir(), "classes.yaml")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := readClasses(t, path)
+		var usage UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v; want %q", c.text, err, c.want)
+		}
+	}
+}

@@ -177,8 +177,8 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life
 	})
 	group.Go(func() error {
 		select {
-		case s := <-drain:
-			pool.Drain("the signal " + s.String())
+		case <-drain:
+			pool.Drain("the signal SIGUSR1")
 		case <-ctx.Done():
 		}
 		return nil

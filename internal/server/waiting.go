@@ -88,7 +88,7 @@ func waitingReason(w *store.WaitingTask, working store.Working, model string) st
 	case !w.Until.IsZero():
 		return "its last attempt failed; it is tried again after a pause"
 	case working.Live == 0 && working.Since.IsZero():
-		return "no worker that " + work + " has been seen for a week"
+		return "no worker that " + work + " has been seen in the last week"
 	case working.Live == 0:
 		return fmt.Sprintf("no worker that %s is alive; the last one was seen at %s UTC", work,
 			working.Since.UTC().Format(time.DateTime))
