@@ -67,7 +67,9 @@ func main() {
 // command. See serveCmd for deliveryStep.
 func runProcess(deliveryStep func(name string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	defer stop()
+	// A second interrupt ends the process at once. A second SIGTERM does not: clusters send several.
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
 	return execute(ctx, newRoot(deliveryStep))
 }
 

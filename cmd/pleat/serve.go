@@ -12,7 +12,7 @@ import (
 // serveCmd returns the command serve: the server and, unless --work=false, a worker in one process. It creates the
 // data folder, migrates the database and prints its address once it listens; a program that starts it can wait for
 // that line. It ends with exitOK after SIGINT or SIGTERM, when requests have been answered and running jobs are back
-// in their queues. A second signal ends it at once, and loses nothing either: leases expire and other workers take
+// in their queues. A second SIGINT ends it at once, and loses nothing either: leases expire and other workers take
 // over.
 //
 // Jobs and deliveries that a killed server has acknowledged are never lost: they are in the database.

@@ -20,6 +20,7 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/fleet"
+	"pleat/internal/store"
 )
 
 // classEntry is a class in the file of classes. docs/operations.md describes it.
@@ -266,6 +267,9 @@ func memoryOf(key, text string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", key, err)
 	}
+	if n > 0 && n < 1<<20 {
+		return 0, fmt.Errorf("%s is %s, less than 1MiB; write it with a unit, such as 8GiB", key, pleat.Clip(text))
+	}
 	return int64(n), nil
 }
 
@@ -331,39 +335,44 @@ func (a *App) publishClasses(ctx context.Context) error {
 	return a.Store.SetDefaultClass(ctx, def)
 }
 
-// useClass gives the worker of this process the engines of its class, unless its own configuration names engines. A
-// UsageError: the service has no such class.
+// useClass gives the worker of this process what its class says, and, if the configuration names the class, the engines
+// of it, unless it names engines too. A UsageError: the service has no such class.
 func (a *App) useClass(ctx context.Context) error {
-	if a.cfg.Class == "" || a.cfg.Class == pleat.DefaultClass {
-		return nil
-	}
 	classes, err := a.knownClasses(ctx)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(classes, func(c pleat.Class) bool { return c.Name == a.cfg.Class })
+	name := cmp.Or(a.cfg.Class, pleat.DefaultClass)
+	i := slices.IndexFunc(classes, func(c pleat.Class) bool { return c.Name == name })
+	if i < 0 && name == pleat.DefaultClass { // no server has started yet
+		return nil
+	}
 	if i < 0 {
 		var names []string
 		for _, c := range classes {
 			names = append(names, c.Name)
 		}
 		return UsageError{a.cfg.Errorf("class", "is %q, which this service does not have; its classes are: %s",
-			pleat.Clip(a.cfg.Class), strings.Join(names, ", "))}
+			pleat.Clip(name), cmp.Or(strings.Join(names, ", "), pleat.DefaultClass))}
 	}
 	a.class = classes[i]
-	if a.cfg.Origin("engines") == "" {
+	if a.cfg.Class != "" && a.cfg.Origin("engines") == "" && len(a.class.Engines) > 0 {
 		a.cfg.Engines = a.class.Engines
 	}
 	return nil
 }
 
-// knownClasses returns the classes of the file if this process has one, else those that a server has stored.
+// knownClasses returns the classes of the file if this process has one, else those that a server has stored. There are
+// none in a database that has not been migrated.
 func (a *App) knownClasses(ctx context.Context) ([]pleat.Class, error) {
 	if a.cfg.Classes != "" {
 		return ReadClasses(a.cfg)
 	}
 	if a.Store == nil {
-		return []pleat.Class{{Name: pleat.DefaultClass}}, nil
+		return nil, nil
+	}
+	if version, err := a.Store.Version(ctx); err != nil || version < store.Latest() {
+		return nil, err
 	}
 	return a.Store.Classes(ctx)
 }

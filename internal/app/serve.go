@@ -49,6 +49,10 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return err
 	}
 	defer a.close()
+	if c.Work && a.class.Isolation == pleat.IsolationUser {
+		return UsageError{errors.New("the class default has isolation user, so that its workers end with their user: " +
+			"run them apart, and the server with --work=false")}
+	}
 	if err := a.publishClasses(ctx); err != nil {
 		return err
 	}
