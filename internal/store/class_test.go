@@ -178,6 +178,39 @@ func TestDemandOfLongTasks(t *testing.T) {
 	})
 }
 
+// A simulation needs no more time than its turn, however slow the workers are: another worker continues it.
+func TestClaimSimulation(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ada := storetest.User(t, s, "ada")
+		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+			t.Fatal(err)
+		}
+		simulate := func(expected time.Duration) {
+			t.Helper()
+			w := newFlow(ada, false)
+			w.Workflow.Kind, w.Run = pleat.TaskMD, store.RunSpec{Queue: "md/calvados", Model: "calvados", Expected: expected}
+			if _, err := s.CreateWorkflow(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		simulate(time.Second)
+		task := storetest.Claim(t, s, "w", "md/calvados").Task
+		clock.Advance(10 * time.Second)
+		if err := s.FinishRun(t.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+			t.Fatal(err)
+		}
+		simulate(5 * time.Minute) // fifty, as measured
+		filter := store.ClaimFilter{Queues: []string{"md/calvados"}, N: 1, Class: "gpu", Left: pleat.SimulationTurn - 1}
+		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
+			t.Errorf("%d simulations claimed without time for a turn, %v", len(got), err)
+		}
+		filter.Left = pleat.SimulationTurn
+		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 1 {
+			t.Errorf("%d simulations claimed with time for a turn, %v", len(got), err)
+		}
+	})
+}
+
 func TestClaimForOneUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")

@@ -50,9 +50,9 @@ func (m speeds) of(queue, class string) speed {
 	return speed{factor: 1}
 }
 
-// classOf returns, of the classes that serve the queue of a task, the one that is asked to run it, and how long the task
-// is expected to take there: the first whose workers the task fits, else the first; nil if there are none. Raw is the
-// expected time by the manifest.
+// classOf returns, of the classes that serve the queue of a task, the one that is asked to run it, and how long the
+// task is expected to take there: the first whose workers the task fits, else the first; nil if there are none. Raw is
+// the expected time by the manifest.
 func (m speeds) classOf(
 	serving []*pleat.Class, queue string, memory int64, raw time.Duration,
 ) (c *pleat.Class, expected time.Duration, fits bool) {
