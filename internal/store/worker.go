@@ -73,11 +73,9 @@ func (s *Store) DrainWorker(ctx context.Context, id pleat.WorkerID) error {
 const knownWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS bigint)"
 
 // Workers lists the workers that are alive or may come back, the one seen last first. pleat.Worker.State tells which of
-// them work. Workers may share their lists of queues, models and devices, which must not be changed.
+// them work.
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
-	// Thousands of workers of a class have the same models, and decoding them costs more than the query.
-	knownQueues, knownModels, knownDevices := decoded[[]string]{}, decoded[[]pleat.Model]{}, decoded[[]pleat.Device]{}
 	rows, err := s.read(ctx, `
 		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at, class, cluster_job, ends_at,
 			draining_at
@@ -95,27 +93,12 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 		}
 		w.Started, w.SeenAt, w.Stopped = fromMicros(started), fromMicros(seen), fromMicros(stopped)
 		w.Ends, w.Draining = fromMicros(ends), fromMicros(draining)
-		err := errors.Join(knownQueues.read(queues, &w.Queues), knownModels.read(models, &w.Models),
-			knownDevices.read(devices, &w.Devices))
+		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(models, &w.Models),
+			decodeJSON(devices, &w.Devices))
 		out = append(out, w)
 		return err
 	})
 	return out, unavailable("list workers", err)
-}
-
-// decoded holds the values of JSON texts that were decoded before.
-type decoded[T any] map[string]T
-
-func (d decoded[T]) read(text string, v *T) error {
-	if known, ok := d[text]; ok {
-		*v = known
-		return nil
-	}
-	err := decodeJSON(text, v)
-	if err == nil {
-		d[text] = *v
-	}
-	return err
 }
 
 // Working is how many workers can run something at the moment.
