@@ -149,6 +149,12 @@ func (w *Worker) State(now time.Time) WorkerState {
 	return WorkerLive
 }
 
+// IsAlive reports whether a worker claims or runs tasks.
+func (w *Worker) IsAlive(now time.Time) bool {
+	state := w.State(now)
+	return state == WorkerLive || state == WorkerDraining
+}
+
 // Device is an accelerator, or the CPU.
 type Device struct {
 	ID     string `json:"id"`

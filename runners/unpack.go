@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,10 +93,10 @@ func compare(dir string) (differs string, err error) {
 	return "", nil
 }
 
-// hasFolder reports whether embedded files are in a folder.
+// hasFolder reports whether embedded files are in a folder or below it.
 func hasFolder(name string) bool {
 	for p := range files() {
-		if path.Dir(p) == name {
+		if strings.HasPrefix(p, name+"/") {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,25 +114,28 @@ func slurmChaos(s *slurmSite) {
 	alone.stop()
 }
 
-// hurt does one fault at random, and returns what it was.
+// hurt does one fault at random, and returns what it was. Workers and jobs may end by themselves before they are hurt;
+// the server is killed then.
 func (s *slurmSite) hurt() string {
 	s.t.Helper()
 	running := ids(s.jobs("RUNNING"))
 	switch rand.IntN(6) {
 	case 0:
-		if workers := s.workers(); len(workers) > 0 {
-			kill(s.t, workers[rand.IntN(len(workers))])
+		workers := s.workers()
+		if len(workers) > 0 && syscall.Kill(workers[rand.IntN(len(workers))], syscall.SIGKILL) == nil {
 			return "a worker is killed"
 		}
 	case 1:
 		if len(running) > 0 {
-			s.slurm("scancel", "--quiet", running[rand.IntN(len(running))])
-			return "a job of Slurm is cancelled"
+			if _, err := trySlurm("scancel", "--quiet", running[rand.IntN(len(running))]); err == nil {
+				return "a job of Slurm is cancelled"
+			}
 		}
 	case 2:
 		if len(running) > 0 {
-			s.slurm("scontrol", "requeue", running[rand.IntN(len(running))])
-			return "a job of Slurm is requeued"
+			if _, err := trySlurm("scontrol", "requeue", running[rand.IntN(len(running))]); err == nil {
+				return "a job of Slurm is requeued"
+			}
 		}
 	case 3:
 		s.fleet.kill()

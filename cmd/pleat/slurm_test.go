@@ -156,11 +156,20 @@ func (s *slurmSite) jobs(states ...string) []slurmJob {
 // slurm runs a program of Slurm and returns what it prints.
 func (s *slurmSite) slurm(program string, args ...string) string {
 	s.t.Helper()
+	out, err := trySlurm(program, args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// trySlurm runs a program of Slurm, which may say no.
+func trySlurm(program string, args ...string) (string, error) {
 	out, err := exec.Command(program, args...).CombinedOutput()
 	if err != nil {
-		s.t.Fatalf("%s %v: %v\n%s", program, args, err, out)
+		return "", fmt.Errorf("%s %v: %w\n%s", program, args, err, out)
 	}
-	return string(out)
+	return string(out), nil
 }
 
 // cancelAll ends the jobs of the site, so that those of the next test find room.

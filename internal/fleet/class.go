@@ -88,7 +88,7 @@ func (c *class) observe(d *store.Demand, jobs []Job, now time.Time) {
 	for i := range d.Workers {
 		w := &d.Workers[i]
 		ref := refOf(d.Class.Driver, w.ClusterJob)
-		live[ref] = live[ref] || isLive(w, now)
+		live[ref] = live[ref] || w.IsAlive(now)
 		if s := c.known[ref]; s != nil && !s.registered {
 			s.registered, registered = true, true
 		}
@@ -154,17 +154,11 @@ func (c *class) outsiders(d *store.Demand, now time.Time) int {
 	n := 0
 	for i := range d.Workers {
 		w := &d.Workers[i]
-		if isLive(w, now) && c.known[refOf(d.Class.Driver, w.ClusterJob)] == nil {
+		if w.IsAlive(now) && c.known[refOf(d.Class.Driver, w.ClusterJob)] == nil {
 			n++
 		}
 	}
 	return n
-}
-
-// isLive reports whether a worker claims or runs tasks.
-func isLive(w *pleat.Worker, now time.Time) bool {
-	state := w.State(now)
-	return state == pleat.WorkerLive || state == pleat.WorkerDraining
 }
 
 // refOf returns the job of a driver's cluster that a worker is, from its pleat.Worker.ClusterJob; empty: it is none.

@@ -532,7 +532,7 @@ func TestFleetBreaker(t *testing.T) {
 			s.cluster.jobs = nil
 		}
 		s.wantReason("the workers of this class end before they register, so the next one is started after a pause; "+
-			"what they print is in /var/log/pleat/%j.log", false)
+			"what they print is in the file of its option output", false)
 		if n := len(s.cluster.submitted); n < 4 || n > 10 {
 			s.Errorf("submitted %d times in ten minutes", n)
 		}

@@ -59,8 +59,8 @@ func (c *class) reason(d *store.Demand, pending []Job, missing bool, now time.Ti
 	switch {
 	case c.failures >= maxFailures:
 		where := "set the option output of the class to keep what they print"
-		if file := d.Class.Options["output"]; file != "" {
-			where = "what they print is in " + file
+		if d.Class.Options["output"] != "" { // users see the sentence, and need not know the path
+			where = "what they print is in the file of its option output"
 		}
 		return "the workers of this class end before they register, so the next one is started after a pause; " +
 			where, false

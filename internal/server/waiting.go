@@ -13,7 +13,8 @@ import (
 )
 
 // waiting returns why a run waits, and its position in the queue, 1 for the one that is claimed next; nil if it does
-// not wait. Only the owner is told of the owner's other tasks.
+// not wait. Only the owner is told of the owner's other tasks, and what the cluster of the workers says, which may name
+// accounts and machines.
 func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*api.Waiting, *int, error) {
 	if r.State.Terminal() {
 		return nil, nil, nil
@@ -46,7 +47,7 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 		return out, nil, nil
 	}
 	now := s.store.Now()
-	if ok && d.Live(now) < d.Wanted && d.Fleet.Reason != "" {
+	if to == wire.ForOwner && ok && d.Live(now) < d.Wanted && d.Fleet.Reason != "" {
 		out.Reason = fleetReason(d, now)
 		out.ExpectedStart = wire.OptionalTime(d.Fleet.ExpectedStart)
 	}

@@ -111,7 +111,7 @@ func TestWaitingForTheFleet(t *testing.T) {
 	if err := h.store.ReportFleet(ctx, class.Name, report); err != nil {
 		t.Fatal(err)
 	}
-	j := h.create(trp)
+	j := h.create(strings.Replace(trp, `"name"`, `"isPublic":true,"name"`, 1))
 	v, err := h.client(h.key).Job(ctx, j.JobID)
 	if err != nil || v.Waiting == nil {
 		t.Fatalf("%+v %v", v.Waiting, err)
@@ -121,6 +121,11 @@ func TestWaitingForTheFleet(t *testing.T) {
 	w := v.Waiting
 	if w.Reason != want || *w.Class != "gpu" || w.ExpectedStart == nil || !w.ExpectedStart.Equal(start) {
 		t.Errorf("waiting is %+v, want %q", w, want)
+	}
+	_, stranger := h.newUser("bob")
+	v, err = h.client(stranger).Job(ctx, j.JobID)
+	if err != nil || v.Waiting == nil || strings.Contains(v.Waiting.Reason, "Slurm") || v.Waiting.ExpectedStart != nil {
+		t.Errorf("others than the owner see %+v, %v", v.Waiting, err)
 	}
 	h.clock.Advance(10 * time.Minute)
 	v, err = h.client(h.key).Job(ctx, j.JobID)

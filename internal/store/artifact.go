@@ -53,7 +53,7 @@ func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
 }
 
 // AddArtifact makes one file readable before its run ends. A file of the same name, such as one of an earlier attempt,
-// is replaced. If this attempt does not complete the h.run, the file goes when another does; see replaceArtifacts.
+// is replaced. If this attempt does not complete the run, the file goes when another does; see replaceArtifacts.
 // pleat.ErrLost: the lease is no longer held.
 func (s *Store) AddArtifact(ctx context.Context, l Lease, a pleat.Artifact) error {
 	return s.write(ctx, "add artifact", func(t *tx) error {

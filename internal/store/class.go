@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -112,33 +113,26 @@ func withWorkers(classes []knownClass, workers []pleat.Worker) []knownClass {
 	return classes
 }
 
-// ClassOf returns the class that is asked to run a task of a queue: the first that serves the queue and whose workers
-// the task fits, else the first that serves it; false if none does.
-func ClassOf(classes []pleat.Class, queue string, memory int64, expected time.Duration) (*pleat.Class, bool) {
-	var served *pleat.Class
-	for i := range classes {
-		c := &classes[i]
-		if !c.Serves(queue) {
-			continue
-		}
-		if c.Fits(queue, memory, expected) {
-			return c, true
-		}
-		if served == nil {
-			served = c
+// servingOf returns the classes of a demand that serve a queue.
+func servingOf(list []Demand, queue string) []*pleat.Class {
+	var out []*pleat.Class
+	for i := range list {
+		if list[i].Class.Serves(queue) {
+			out = append(out, &list[i].Class)
 		}
 	}
-	return served, served != nil
+	return out
 }
 
-// DemandOf returns the demand for the class that is asked to run a task; see ClassOf.
+// DemandOf returns the demand for the class that is asked to run a task: the first that serves its queue and whose
+// workers the task fits, else the first that serves it; false if none does. Expected is the time by the manifest.
 func DemandOf(list []Demand, queue string, memory int64, expected time.Duration) (*Demand, bool) {
-	classes := make([]pleat.Class, len(list))
-	for i := range list {
-		classes[i] = list[i].Class
+	var measured speeds
+	if len(list) > 0 {
+		measured = list[0].speeds
 	}
-	c, ok := ClassOf(classes, queue, memory, expected)
-	if !ok {
+	c, _, _ := measured.classOf(servingOf(list, queue), queue, memory, expected)
+	if c == nil {
 		return nil, false
 	}
 	return &list[slices.IndexFunc(list, func(d Demand) bool { return d.Class.Name == c.Name })], true
@@ -154,13 +148,15 @@ type Demand struct {
 	Busy    int           // workers that run a task
 	Workers []pleat.Worker
 	Fleet   pleat.FleetReport
+
+	speeds speeds // of all queues on all classes
 }
 
 // Live is how many workers of the class claim or run tasks.
 func (d *Demand) Live(now time.Time) int {
 	n := 0
 	for i := range d.Workers {
-		if state := d.Workers[i].State(now); state == pleat.WorkerLive || state == pleat.WorkerDraining {
+		if d.Workers[i].IsAlive(now) {
 			n++
 		}
 	}
@@ -185,39 +181,38 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 		return nil, err
 	}
 	known = withWorkers(known, workers)
+	measured, err := s.speeds(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]Demand, len(known))
-	classes := make([]pleat.Class, len(known))
-	index := map[string]int{}
+	index := map[string]*Demand{}
 	for i, c := range known {
-		out[i].Class, out[i].Fleet, classes[i] = c.Class, c.fleet, c.Class
-		index[c.Name] = i
+		out[i] = Demand{Class: c.Class, Fleet: c.fleet, speeds: measured}
+		index[c.Name] = &out[i]
 	}
 	for _, w := range workers {
-		if i, ok := index[w.Class]; ok {
-			out[i].Workers = append(out[i].Workers, w)
+		if d := index[w.Class]; d != nil {
+			d.Workers = append(d.Workers, w)
 		}
 	}
-	waiting, err := s.queuedTasks(ctx, classes)
+	waiting, err := s.queuedTasks(ctx, out, measured)
 	if err != nil {
 		return nil, err
 	}
 	fit := map[string]int{} // tasks that wait, by class
 	for _, q := range waiting {
-		c, ok := ClassOf(classes, q.queue, q.memory, q.expected)
-		if !ok {
-			continue
-		}
-		d := &out[index[c.Name]]
+		d := index[q.class]
 		d.Queued += q.n
-		if c.Fits(q.queue, q.memory, q.expected) { // else a further worker could not claim them either
-			d.Backlog += time.Duration(q.n) * q.expected
-			fit[c.Name] += q.n
+		if q.fits { // else a further worker could not claim them either
+			d.Backlog = addTasks(d.Backlog, q.n, q.expected)
+			fit[q.class] += q.n
 		}
 		if d.Oldest.IsZero() || q.oldest.Before(d.Oldest) {
 			d.Oldest = q.oldest
 		}
 	}
-	left, err := s.runningTasks(ctx)
+	left, err := s.runningTasks(ctx, measured)
 	if err != nil {
 		return nil, err
 	}
@@ -230,31 +225,36 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 	return out, nil
 }
 
+// addTasks adds the expected times of n tasks to a backlog. A sum that a Duration cannot hold is the longest Duration.
+func addTasks(backlog time.Duration, n int, expected time.Duration) time.Duration {
+	if expected > 0 && time.Duration(n) > (math.MaxInt64-backlog)/expected {
+		return math.MaxInt64
+	}
+	return backlog + time.Duration(n)*expected
+}
+
 // queuedTask stands for the tasks of a queue that expect the same.
 type queuedTask struct {
-	queue    string
-	memory   int64
+	class    string // that is asked to run them
+	fits     bool   // its workers can
 	expected time.Duration
 	n        int
 	oldest   time.Time
 }
 
 // queuedTasks counts the tasks that wait in the queues of the classes.
-func (s *Store) queuedTasks(ctx context.Context, classes []pleat.Class) ([]queuedTask, error) {
+func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured speeds) ([]queuedTask, error) {
 	var queues []string
-	for i := range classes {
-		for _, q := range classes[i].Queues() {
+	for i := range list {
+		for _, q := range list[i].Class.Queues() {
 			if !slices.Contains(queues, q) {
 				queues = append(queues, q)
 			}
 		}
 	}
-	speeds, err := s.speeds(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var out []queuedTask
 	for _, q := range queues {
+		serving := servingOf(list, q)
 		rows, err := s.read(ctx, `
 			SELECT memory, expected, count(*), min(created_at)
 			FROM (
@@ -263,13 +263,14 @@ func (s *Store) queuedTasks(ctx context.Context, classes []pleat.Class) ([]queue
 			GROUP BY memory, expected`,
 			q, maxDemand)
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			w := queuedTask{queue: q}
-			var expected, oldest int64
-			if err := scan(&w.memory, &expected, &w.n, &oldest); err != nil {
+			var w queuedTask
+			var memory, raw, oldest int64
+			if err := scan(&memory, &raw, &w.n, &oldest); err != nil {
 				return err
 			}
-			w.oldest = fromMicros(oldest)
-			w.expected = speeds.expected(classes, q, w.memory, time.Duration(expected)*time.Microsecond)
+			var c *pleat.Class
+			c, w.expected, w.fits = measured.classOf(serving, q, memory, time.Duration(raw)*time.Microsecond)
+			w.class, w.oldest = c.Name, fromMicros(oldest)
 			out = append(out, w)
 			return nil
 		})
@@ -282,11 +283,7 @@ func (s *Store) queuedTasks(ctx context.Context, classes []pleat.Class) ([]queue
 
 // runningTasks returns, by class, what is left of the tasks of each worker that runs any. A worker's slots run side by
 // side, so its longest task counts.
-func (s *Store) runningTasks(ctx context.Context) (map[string][]time.Duration, error) {
-	speeds, err := s.speeds(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Store) runningTasks(ctx context.Context, measured speeds) (map[string][]time.Duration, error) {
 	now := s.now()
 	type holder struct{ class, worker string }
 	longest := map[holder]time.Duration{}
@@ -303,7 +300,7 @@ func (s *Store) runningTasks(ctx context.Context) (map[string][]time.Duration, e
 		if err := scan(&h.worker, &h.class, &queue, &expected, &started); err != nil {
 			return err
 		}
-		left := speeds.of(queue, h.class).corrected(queue, time.Duration(expected)*time.Microsecond) -
+		left := measured.of(queue, h.class).corrected(queue, time.Duration(expected)*time.Microsecond) -
 			time.Duration(now-started)*time.Microsecond
 		longest[h] = max(longest[h], left, 0)
 		return nil

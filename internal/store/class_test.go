@@ -137,6 +137,80 @@ func TestMeasuredSpeed(t *testing.T) {
 	})
 }
 
+// The class that is asked to run a task is one whose workers can claim it at the speed that was measured on them.
+func TestDemandByMeasuredSpeed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ada := storetest.User(t, s, "ada")
+		setClasses(t, s, foldClass("short"), foldClass("fast", func(c *pleat.Class) { c.Walltime = 0 }))
+		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "fast"}); err != nil {
+			t.Fatal(err)
+		}
+		waits(t, s, ada, 1, time.Minute)
+		task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
+		clock.Advance(6 * time.Second)
+		if err := s.FinishRun(t.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+			t.Fatal(err)
+		}
+		const hours = 3 // too long for the first class; the other is ten times as fast
+		waits(t, s, ada, 1, hours*time.Hour)
+		if d := demand(t, s, "short"); d.Queued != 0 || d.Wanted != 0 {
+			t.Errorf("the class whose workers cannot claim it: %+v", d)
+		}
+		if d := demand(t, s, "fast"); d.Queued != 1 || d.Wanted != 1 {
+			t.Errorf("the class whose workers can: %+v", d)
+		}
+		all, err := s.Demand(t.Context())
+		if d, ok := store.DemandOf(all, storetest.FoldQueue, 0, hours*time.Hour); err != nil || !ok ||
+			d.Class.Name != "fast" {
+			t.Errorf("it waits for %+v, %v", d, err)
+		}
+	})
+}
+
+// Many long tasks have a backlog that is longer than a Duration.
+func TestDemandOfLongTasks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
+		waits(t, s, storetest.User(t, s, "ada"), 300, pleat.Seconds(1e12))
+		if d := demand(t, s, "gpu"); d.Wanted != 300 {
+			t.Errorf("%d workers are wanted, with a backlog of %v", d.Wanted, d.Backlog)
+		}
+	})
+}
+
+// A simulation needs no more time than its turn, however slow the workers are: another worker continues it.
+func TestClaimSimulation(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ada := storetest.User(t, s, "ada")
+		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+			t.Fatal(err)
+		}
+		simulate := func(expected time.Duration) {
+			t.Helper()
+			w := newFlow(ada, false)
+			w.Workflow.Kind, w.Run = pleat.TaskMD, store.RunSpec{Queue: "md/calvados", Model: "calvados", Expected: expected}
+			if _, err := s.CreateWorkflow(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		simulate(time.Second)
+		task := storetest.Claim(t, s, "w", "md/calvados").Task
+		clock.Advance(10 * time.Second)
+		if err := s.FinishRun(t.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+			t.Fatal(err)
+		}
+		simulate(5 * time.Minute) // fifty, as measured
+		filter := store.ClaimFilter{Queues: []string{"md/calvados"}, N: 1, Class: "gpu", Left: pleat.SimulationTurn - 1}
+		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
+			t.Errorf("%d simulations claimed without time for a turn, %v", len(got), err)
+		}
+		filter.Left = pleat.SimulationTurn
+		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 1 {
+			t.Errorf("%d simulations claimed with time for a turn, %v", len(got), err)
+		}
+	})
+}
+
 func TestClaimForOneUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")

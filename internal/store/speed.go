@@ -20,7 +20,7 @@ type speed struct {
 func (v speed) corrected(queue string, raw time.Duration) time.Duration {
 	switch {
 	case raw > 0 && !strings.HasPrefix(queue, pleat.SearchQueue("")):
-		return time.Duration(v.factor * float64(raw))
+		return pleat.Seconds(v.factor * raw.Seconds())
 	case v.typical > 0:
 		return v.typical
 	}
@@ -33,10 +33,10 @@ func timeNeededSQL(class string) string {
 	of := func(column string) string {
 		return "(SELECT v." + column + " FROM speed v WHERE v.queue = task.queue AND v.class = " + class + ")"
 	}
-	corrected := "CASE WHEN expected > 0 AND queue NOT LIKE '" + pleat.SearchQueue("") + "%' " +
-		"THEN expected * COALESCE(" + of("factor") + ", 1) ELSE COALESCE(" + of("typical") + ", 0) END"
-	return fmt.Sprintf("CASE WHEN kind = '%s' AND expected > %d THEN %[2]d ELSE %s END", pleat.TaskMD,
-		pleat.SimulationTurn.Microseconds(), corrected)
+	corrected := "(CASE WHEN expected > 0 AND queue NOT LIKE '" + pleat.SearchQueue("") + "%' " +
+		"THEN expected * COALESCE(" + of("factor") + ", 1) ELSE COALESCE(" + of("typical") + ", 0) END)"
+	return fmt.Sprintf("CASE WHEN kind = '%s' AND %s > %d THEN %[3]d ELSE %[2]s END", pleat.TaskMD, corrected,
+		pleat.SimulationTurn.Microseconds())
 }
 
 // speeds are the measured speeds by queue and class.
@@ -50,12 +50,22 @@ func (m speeds) of(queue, class string) speed {
 	return speed{factor: 1}
 }
 
-// expected is how long a task that waits is expected to take on the class that is asked to run it.
-func (m speeds) expected(classes []pleat.Class, queue string, memory int64, raw time.Duration) time.Duration {
-	if c, ok := ClassOf(classes, queue, memory, raw); ok {
-		return m.of(queue, c.Name).corrected(queue, raw)
+// classOf returns, of the classes that serve the queue of a task, the one that is asked to run it, and how long the
+// task is expected to take there: the first whose workers the task fits, else the first; nil if there are none. Raw is
+// the expected time by the manifest.
+func (m speeds) classOf(
+	serving []*pleat.Class, queue string, memory int64, raw time.Duration,
+) (c *pleat.Class, expected time.Duration, fits bool) {
+	for _, o := range serving {
+		e := m.of(queue, o.Name).corrected(queue, raw)
+		if o.Fits(queue, memory, e) {
+			return o, e, true
+		}
+		if c == nil {
+			c, expected = o, e
+		}
 	}
-	return speed{factor: 1}.corrected(queue, raw)
+	return c, expected, false
 }
 
 // speeds reads what was measured.

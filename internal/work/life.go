@@ -52,8 +52,8 @@ func newLife(bounds Life, now time.Time) life {
 // log. Further calls change nothing.
 func (p *Pool) Drain(reason string) {
 	p.life.drain.Do(func() {
-		p.cfg.Log.Info("the worker drains: it claims nothing more and ends when its tasks have ended", "reason", reason)
 		close(p.life.draining)
+		p.cfg.Log.Info("the worker drains: it claims nothing more and ends when its tasks have ended", "reason", reason)
 	})
 }
 
@@ -71,6 +71,9 @@ func (p *Pool) isDraining() bool {
 func (p *Pool) narrow(f store.ClaimFilter) store.ClaimFilter {
 	l := &p.life
 	f.Class = p.cfg.Class
+	if p.isDraining() {
+		f.N = 0
+	}
 	if !l.Ends.IsZero() {
 		if f.Left = l.Ends.Sub(p.cfg.Clock()); f.Left <= 0 {
 			f.N = 0
