@@ -56,9 +56,9 @@ func fleetStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how many workers are wanted and run, by class",
-		Long: `Prints a row for each class of workers: its driver; the tasks that wait; the workers that are wanted; those
-that are live, which send heartbeats to the database, however they were started; the workers of the driver that run and
-that are pending, as the fleet has last seen them in the cluster; and why workers do not start.`,
+		Long: `Prints a row for each class of workers: its driver; the tasks that wait; the workers that are wanted;
+those that are live, which send heartbeats to the database, however they were started; the workers of the driver that
+run and that are pending, as the fleet has last seen them in the cluster; and why workers do not start.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {

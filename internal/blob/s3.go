@@ -149,8 +149,8 @@ func fromEnvironment() (*credentials.Credentials, error) {
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		return credentials.NewIAM(""), nil
 	}
-	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set, " +
-		"nor is AWS_SHARED_CREDENTIALS_FILE")
+	return nil, errors.New("blob: no credentials for s3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both " +
+		"set, nor is AWS_SHARED_CREDENTIALS_FILE")
 }
 
 // shaField is the metadata field with the SHA-256 of an object.
