@@ -188,7 +188,8 @@ func TestClaimSimulation(t *testing.T) {
 		simulate := func(expected time.Duration) {
 			t.Helper()
 			w := newFlow(ada, false)
-			w.Workflow.Kind, w.Run = pleat.TaskMD, store.RunSpec{Queue: "md/calvados", Model: "calvados", Expected: expected}
+			w.Workflow.Kind = pleat.TaskMD
+			w.Run = store.RunSpec{Queue: "md/calvados", Model: "calvados", Expected: expected}
 			if _, err := s.CreateWorkflow(t.Context(), w); err != nil {
 				t.Fatal(err)
 			}
