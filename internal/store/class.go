@@ -200,18 +200,7 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 	if err != nil {
 		return nil, err
 	}
-	fit := map[string]int{} // tasks that wait, by class
-	for _, q := range waiting {
-		d := index[q.class]
-		d.Queued += q.n
-		if q.fits { // else a further worker could not claim them either
-			d.Backlog = addTasks(d.Backlog, q.n, q.expected)
-			fit[q.class] += q.n
-		}
-		if d.Oldest.IsZero() || q.oldest.Before(d.Oldest) {
-			d.Oldest = q.oldest
-		}
-	}
+	fit := addQueued(index, waiting)
 	left, err := s.runningTasks(ctx, measured)
 	if err != nil {
 		return nil, err
@@ -223,6 +212,24 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 		d.Wanted = d.Class.Wanted(pleat.Load{Queued: d.Backlog, Tasks: fit[d.Class.Name], Running: running})
 	}
 	return out, nil
+}
+
+// addQueued adds the tasks that wait to the demand for their classes, and returns, by class, how many of them its
+// workers can run.
+func addQueued(demand map[string]*Demand, waiting []queuedTask) (fit map[string]int) {
+	fit = map[string]int{}
+	for _, q := range waiting {
+		d := demand[q.class]
+		d.Queued += q.n
+		if q.fits { // else a further worker could not claim them either
+			d.Backlog = addTasks(d.Backlog, q.n, q.expected)
+			fit[q.class] += q.n
+		}
+		if d.Oldest.IsZero() || q.oldest.Before(d.Oldest) {
+			d.Oldest = q.oldest
+		}
+	}
+	return fit
 }
 
 // addTasks adds the expected times of n tasks to a backlog. A sum that a Duration cannot hold is the longest Duration.

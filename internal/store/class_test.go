@@ -201,7 +201,8 @@ func TestClaimSimulation(t *testing.T) {
 			t.Fatal(err)
 		}
 		simulate(5 * time.Minute) // fifty, as measured
-		filter := store.ClaimFilter{Queues: []string{"md/calvados"}, N: 1, Class: "gpu", Left: pleat.SimulationTurn - 1}
+		filter := store.ClaimFilter{Queues: []string{"md/calvados"}, N: 1, Class: "gpu"}
+		filter.Left = pleat.SimulationTurn - 1
 		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
 			t.Errorf("%d simulations claimed without time for a turn, %v", len(got), err)
 		}
