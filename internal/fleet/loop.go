@@ -130,7 +130,8 @@ func (f *Fleet) resign(ctx context.Context) {
 
 // lead makes this process the leader or keeps it the leader.
 func (f *Fleet) lead(ctx context.Context) (bool, error) {
-	return f.cfg.Store.Lead(ctx, role, f.cfg.Holder, 3*f.cfg.Interval)
+	// A call of the cluster may take longer than the interval.
+	return f.cfg.Store.Lead(ctx, role, f.cfg.Holder, max(3*f.cfg.Interval, 2*callTime))
 }
 
 // look compares, for each class, the workers that there are with those that are wanted, and submits or cancels the

@@ -395,7 +395,7 @@ func TestFleetDeposed(t *testing.T) {
 		s.want(3)
 		cfg := s.config("a")
 		cfg.Clusters = map[string]Cluster{DriverSlurm: heldUp{s.cluster, func() {
-			s.clock.Advance(4 * DefaultInterval)
+			s.clock.Advance(5 * DefaultInterval)
 			if leads, err := s.start("b").lead(s.Context()); err != nil || !leads {
 				s.Errorf("b leads: %v, %v", leads, err)
 			}

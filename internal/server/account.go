@@ -94,6 +94,9 @@ func (d *demandCache) get(ctx context.Context, s *store.Store) ([]store.Demand, 
 	if d.list != nil && time.Since(d.at) < demandMaxAge {
 		return d.list, nil
 	}
+	// Others wait for the answer, even if this caller leaves.
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
+	defer done()
 	list, err := s.Demand(ctx)
 	if err == nil {
 		d.list, d.at = list, time.Now()

@@ -33,7 +33,7 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	if _, err = p.Up(ctx); err != nil {
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
-	if to, err = p.GetDBVersion(ctx); err == nil && to != from {
+	if to, err = p.GetDBVersion(ctx); err == nil {
 		err = s.tune(ctx)
 	}
 	return from, to, err
@@ -46,8 +46,12 @@ func (s *Store) tune(ctx context.Context) error {
 	if s.dialect != "postgres" {
 		return nil
 	}
-	_, err := s.db.ExecContext(ctx, `
-		ALTER TABLE task SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01)`)
+	var tuned int
+	const q = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('task') AND 'fillfactor=70' = ANY (reloptions)"
+	if err := s.db.QueryRowContext(ctx, q).Scan(&tuned); err != nil || tuned > 0 {
+		return unavailable("tune the tables", err)
+	}
+	_, err := s.db.ExecContext(ctx, "ALTER TABLE task SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01)")
 	return unavailable("tune the tables", err)
 }
 

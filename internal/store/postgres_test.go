@@ -58,7 +58,7 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 		return updated >= tasks*(rounds+1)
 	})
 	t.Logf("%d of %d updates were HOT", hot, updated)
-	if hot < updated*8/10 {
+	if hot < updated*4/10 { // usually nine in ten; with an index on the lease's end, none
 		t.Errorf("%d of %d updates were HOT", hot, updated)
 	}
 }
