@@ -11,8 +11,8 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// On PostgreSQL, heartbeats replace most rows within their page (HOT): an index that has the lease's end, or a page
-// without room, would cost each of them an entry in every index.
+// On PostgreSQL, heartbeats can replace rows within their page (HOT): an index that has the lease's end would cost each
+// of them an entry in every index.
 func TestHeartbeatsKeepIndexes(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := storetest.OpenAt(t, address, nil)
@@ -58,7 +58,7 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 		return updated >= tasks*(rounds+1)
 	})
 	t.Logf("%d of %d updates were HOT", hot, updated)
-	if hot < updated*4/10 { // usually nine in ten; with an index on the lease's end, none
+	if hot < updated/10 { // usually nine in ten, fewer while other sessions hold snapshots; with such an index, none
 		t.Errorf("%d of %d updates were HOT", hot, updated)
 	}
 }
