@@ -59,8 +59,8 @@ func command(t *testing.T, stdin string, argv ...string) string {
 	return out.String()
 }
 
-// The API server accepts every object of every set of values but the ServiceMonitor, with strict validation. It refuses a
-// field that is none.
+// The API server accepts every object of every set of values but the ServiceMonitor, with strict validation. It refuses
+// a field that is none.
 func TestClusterDryRun(t *testing.T) {
 	needCluster(t)
 	var module struct{ Dir string }
@@ -302,8 +302,8 @@ func (s *site) replicas(n int) {
 	s.values["workers"].([]any)[0].(map[string]any)["replicas"] = n
 }
 
-// The chart is installed, folds, is upgraded to two workers, and rolled back. A worker's pod that is deleted during a fold
-// gives it back, and the other worker finishes it; no try is spent.
+// The chart is installed, folds, is upgraded to two workers, and rolled back. A worker's pod that is deleted during a
+// fold gives it back, and the other worker finishes it; no try is spent.
 func TestCluster(t *testing.T) {
 	s := newSite(t)
 	chart, err := loader.Load(chartDir)

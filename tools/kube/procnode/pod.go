@@ -194,8 +194,8 @@ func (p *pod) volumes(ctx context.Context) error {
 	return nil
 }
 
-// path returns a text, or where a path in a volume is on this machine. Paths below /tmp may be the machine's own, such as
-// that of the program; TMPDIR leads to the volume.
+// path returns a text, or where a path in a volume is on this machine. Paths below /tmp may be the machine's own, such
+// as that of the program; TMPDIR leads to the volume.
 func (p *pod) path(text string) string {
 	for _, m := range p.object.Spec.Containers[0].VolumeMounts {
 		if rest, ok := strings.CutPrefix(text, m.MountPath); ok && m.SubPath == "" && m.MountPath != "/tmp" &&
