@@ -1,7 +1,7 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
 .PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images \
-	test-clusters test-helm test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md docs clean images
+	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md docs clean images
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -53,6 +53,9 @@ test-clusters: ## the fleet on a real Slurm with made-up nodes, and CHAOS (1) ro
 
 test-helm: ## the Helm chart: what it renders with several sets of values, without a cluster
 	GOFLAGS=-trimpath go -C tools/kube test -count=1 -timeout 10m .
+
+test-kube: ## the Helm chart on a real control plane, with pods as processes; PLEAT_KUBE=build builds Kubernetes once
+	scripts/test-kube
 
 test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
