@@ -354,10 +354,14 @@ func (b *Bucket) fail(verb, key string, err error) error {
 	return fmt.Errorf("blob: %s %s: %w", verb, key, b.explain(err))
 }
 
-// explain names the bucket in an error of the client. Where the server refuses access, it also says what to check.
+// explain names the bucket in an error of the client, and says whether the server answered. Where the server refuses
+// access, it also says what to check.
 func (b *Bucket) explain(err error) error {
 	var answer minio.ErrorResponse
-	if errors.As(err, &answer) && refuses(answer) {
+	switch {
+	case !errors.As(err, &answer):
+		return fmt.Errorf("s3 bucket %q cannot be reached: %w", b.bucket, err)
+	case refuses(answer):
 		return fmt.Errorf("s3 bucket %q: %w: %w", b.bucket, ErrRefused, err)
 	}
 	return fmt.Errorf("s3 bucket %q: %w", b.bucket, err)

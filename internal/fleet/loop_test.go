@@ -376,7 +376,7 @@ func TestFleetAdopts(t *testing.T) {
 		if leads, err := s.fleet.look(s.Context()); err != nil || leads {
 			s.Fatalf("b leads beside a: %v, %v", leads, err)
 		}
-		s.clock.Advance(3 * DefaultInterval) // for which a leads
+		s.clock.Advance(5 * DefaultInterval) // longer than a leads
 		s.look()
 		s.wantJobs(3)
 		if leads, err := killed.look(s.Context()); err != nil || leads {
