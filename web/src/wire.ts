@@ -96,6 +96,35 @@ export interface components {
             bibtex: string;
             key: string;
         };
+        Class: {
+            models: string[];
+            /** @example gpu */
+            name: string;
+            workers: components["schemas"]["ClassWorkers"];
+        };
+        ClassDemand: {
+            class: string;
+            /** Format: double */
+            expected_s: number;
+            /** Format: double */
+            oldest_s: number;
+            /** Format: int64 */
+            queued: number;
+            /** Format: int64 */
+            running: number;
+            /** Format: int64 */
+            wanted: number;
+        };
+        ClassWorkers: {
+            /** Format: int64 */
+            max: number | null;
+            /** Format: int64 */
+            min: number;
+            /** Format: int64 */
+            running: number;
+            /** Format: int64 */
+            wanted: number;
+        };
         ClosedSession: {
             closed: boolean;
         };
@@ -558,6 +587,10 @@ export interface components {
         };
         ListAuditEntry: {
             data: components["schemas"]["AuditEntry"][];
+            next_cursor: string | null;
+        };
+        ListClass: {
+            data: components["schemas"]["Class"][];
             next_cursor: string | null;
         };
         ListDelivery: {
@@ -1133,6 +1166,9 @@ export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
 export type ChainRef = components['schemas']['ChainRef'];
 export type Change = components['schemas']['Change'];
 export type Citation = components['schemas']['Citation'];
+export type Class = components['schemas']['Class'];
+export type ClassDemand = components['schemas']['ClassDemand'];
+export type ClassWorkers = components['schemas']['ClassWorkers'];
 export type ClosedSession = components['schemas']['ClosedSession'];
 export type Constraints = components['schemas']['Constraints'];
 export type Contact = components['schemas']['Contact'];
@@ -1190,6 +1226,7 @@ export type LinkedItem = components['schemas']['LinkedItem'];
 export type LinkedPreview = components['schemas']['LinkedPreview'];
 export type LinkedWorkflow = components['schemas']['LinkedWorkflow'];
 export type ListAuditEntry = components['schemas']['ListAuditEntry'];
+export type ListClass = components['schemas']['ListClass'];
 export type ListDelivery = components['schemas']['ListDelivery'];
 export type ListJobRow = components['schemas']['ListJobRow'];
 export type ListKey = components['schemas']['ListKey'];
