@@ -83,11 +83,6 @@ func (c *Config) checkDependencies() error {
 	return nil
 }
 
-// isPostgres reports whether an address is one of PostgreSQL.
-func isPostgres(address string) bool {
-	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
-}
-
 // checkStore checks where data is kept.
 func (c *Config) checkStore() error {
 	if c.Data == "" {
@@ -98,15 +93,15 @@ func (c *Config) checkStore() error {
 			store.MinConnections)
 	}
 	switch scheme, rest, _ := strings.Cut(c.Database, ":"); {
-	case c.Database == "", scheme == "sqlite" && rest != "", isPostgres(c.Database):
+	case c.Database == "", scheme == "sqlite" && rest != "", store.IsPostgres(c.Database):
 	default:
 		return c.Errorf("database", "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
 	}
 	switch {
 	case c.Direct == "":
-	case !isPostgres(c.Direct):
+	case !store.IsPostgres(c.Direct):
 		return c.Errorf("database-direct", "must be postgres://USER:PASSWORD@HOST/NAME")
-	case !isPostgres(c.Database):
+	case !store.IsPostgres(c.Database):
 		return c.Errorf("database-direct", "is for a pooler before PostgreSQL; set database to the pooler's address")
 	}
 	return nil

@@ -122,7 +122,7 @@ func Open(ctx context.Context, url string, opt Options) (*Store, error) {
 	switch {
 	case strings.HasPrefix(url, "sqlite:"):
 		err = s.openSQLite(ctx, strings.TrimPrefix(url, "sqlite:"), opt)
-	case strings.HasPrefix(url, "postgres://"), strings.HasPrefix(url, "postgresql://"):
+	case IsPostgres(url):
 		err = s.openPostgres(ctx, url, opt)
 	default:
 		err = errors.New("a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
@@ -131,6 +131,11 @@ func Open(ctx context.Context, url string, opt Options) (*Store, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	return s, nil
+}
+
+// IsPostgres reports whether the address of a database is one of PostgreSQL.
+func IsPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 // Dialect is "sqlite" or "postgres".
