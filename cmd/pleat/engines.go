@@ -143,12 +143,7 @@ func findRunner(c config.Config, name string) (string, *runner.Manifest, error) 
 	if pleat.IsBuiltIn(name) {
 		return "", nil, usagef("the engine %s is built in: it needs no installation or check", name)
 	}
-	hint := "."
-	if n := pleat.Nearest(name, names); n != "" {
-		hint = fmt.Sprintf("; did you mean %q?", n)
-	}
-	return "", nil, usagef("there is no engine %q%s%s There are %s", pleat.Clip(name), app.RunnersPlace(c), hint,
-		strings.Join(names, ", "))
+	return "", nil, &exit{exitUsage, app.UnknownEngine(c, name, names)}
 }
 
 // offers reports whether the runner has a model of a name.

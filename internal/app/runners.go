@@ -65,21 +65,21 @@ func readManifest(c config.Config, name string) (*runner.Manifest, error) {
 	if err := invalid[name]; err != nil {
 		return nil, fmt.Errorf("the engine %s has a manifest that cannot be used: %w", name, err)
 	}
-	all := append(pleat.BuiltInNames(), slices.Sorted(maps.Keys(manifests))...)
-	hint := "."
-	if n := pleat.Nearest(name, all); n != "" {
-		hint = fmt.Sprintf("; did you mean %q?", n)
-	}
-	return nil, fmt.Errorf("there is no engine %q%s%s There are %s", pleat.Clip(name), RunnersPlace(c), hint,
-		strings.Join(all, ", "))
+	return nil, UnknownEngine(c, name, append(pleat.BuiltInNames(), slices.Sorted(maps.Keys(manifests))...))
 }
 
-// RunnersPlace returns where a runner was looked for in vain, as a clause; empty if there is no folder of one's own.
-func RunnersPlace(c config.Config) string {
+// UnknownEngine returns an error for an engine that does not exist. It says where it was looked for, lists the engines
+// that there are, and suggests the one that was probably meant.
+func UnknownEngine(c config.Config, name string, known []string) error {
+	where, hint := "", "."
 	if dir := c.RunnersDir(); dir != "" {
-		return ", neither embedded nor in " + dir
+		where = ", neither embedded nor in " + dir
 	}
-	return ""
+	if n := pleat.Nearest(name, known); n != "" {
+		hint = fmt.Sprintf("; did you mean %q?", n)
+	}
+	return fmt.Errorf("there is no engine %q%s%s There are %s", pleat.Clip(name), where, hint,
+		strings.Join(known, ", "))
 }
 
 // RunnerFile returns a file of a runner's folder, whether or not the runner has been unpacked.
