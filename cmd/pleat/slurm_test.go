@@ -279,7 +279,7 @@ func slurmScale(s *slurmSite) {
 	for i, q := range sequences {
 		job := s.fold(alone, q)
 		one.await(job, "COMPLETED", slurmPatience)
-		if d := diff.Diff(one.files(job), s.files(jobs[i])); d != "" {
+		if d := diff.Diff(one.files("j.id = $1", job), s.files("j.id = $1", jobs[i])); d != "" {
 			s.t.Errorf("the files of %s on one machine (-) and on Slurm (+):\n%s", q, d)
 		}
 	}
@@ -299,30 +299,35 @@ func (s *slurmSite) submitted() []string {
 	return out
 }
 
-// files returns the hashes of a job's files by name, but for those that hold times.
-func (c *cluster) files(job string) map[string]string {
+// files returns the hashes of the files of the jobs that a condition selects, by the names of job and file; empty for
+// files that hold times.
+func (c *cluster) files(where string, args ...any) map[string]string {
 	c.t.Helper()
 	rows, err := c.db.Query(
-		"SELECT a.name, a.sha256 FROM artifact a JOIN run r ON r.id = a.run_id WHERE r.job_id = $1", job)
+		"SELECT j.name, a.name, a.sha256 FROM artifact a JOIN job j ON j.run_id = a.run_id WHERE "+where, args...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer rows.Close()
 	out := map[string]string{}
 	for rows.Next() {
-		var name, sum string
-		if err := rows.Scan(&name, &sum); err != nil {
+		var job, name, sum string
+		if err := rows.Scan(&job, &name, &sum); err != nil {
 			c.t.Fatal(err)
 		}
-		if !slices.Contains(timedFiles, name) {
-			out[name] = sum
+		if slices.Contains(timedFiles, name) {
+			sum = ""
 		}
+		out[job+"/"+name] = sum
 	}
 	if err := rows.Err(); err != nil || len(out) == 0 {
-		c.t.Fatalf("the job %s has %d files, %v", job, len(out), err)
+		c.t.Fatalf("%d files, %v", len(out), err)
 	}
 	return out
 }
+
+// timedFiles hold times, and so differ from one run of a job to the next.
+var timedFiles = []string{"metrics.json", "results.zip"}
 
 // A fleet that is killed and starts again finds its jobs, also those that have not started.
 func slurmFleetKilled(s *slurmSite) {
