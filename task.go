@@ -100,6 +100,16 @@ type HeartbeatReply struct {
 	Task   TaskID
 	Cancel bool // the owner wants the task stopped
 	Lost   bool // the lease has expired and another attempt has begun, or the task has ended
+	// ProgressAfter is how long the worker waits before it sends further progress of the task; 0: it need not wait.
+	ProgressAfter time.Duration
+}
+
+// WorkerTerms are how a service and a worker keep in touch.
+type WorkerTerms struct {
+	Lease     time.Duration // how long a claim or a heartbeat lasts
+	Heartbeat time.Duration // between two heartbeats
+	// Progress is the time between two reports of a task's progress, until a HeartbeatReply says another; 0: none.
+	Progress time.Duration
 }
 
 // Worker is a process that claims tasks, as it registers itself. Its identity survives restarts.

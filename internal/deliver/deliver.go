@@ -157,7 +157,7 @@ func (p *Pool) Run(ctx context.Context) error {
 func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 	cursor := ""
 	queue.ClaimLoop{
-		Store:  p.store,
+		News:   p.store,
 		Topics: []string{store.DeliveryTopic()},
 		Wake:   p.wake,
 		Log:    p.cfg.Log,

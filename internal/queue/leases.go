@@ -32,9 +32,11 @@ type Held struct {
 	// sending holds a value while a heartbeat for the task is under way.
 	sending chan struct{}
 
-	mu      sync.Mutex
-	pending []pleat.Progress // not sent yet
-	renewed time.Time
+	mu       sync.Mutex
+	pending  []pleat.Progress // not sent yet
+	renewed  time.Time
+	reported time.Time     // when progress was sent last
+	pause    time.Duration // between two reports of progress
 }
 
 // Context lives as long as the task is held. It ends early with ErrStopped, pleat.ErrLost or the cause of an
@@ -79,14 +81,19 @@ func (h *Held) DrainProgress(ctx context.Context) []pleat.Progress {
 	return out
 }
 
-// heartbeat returns what to send for the task now, if anything is due. The caller ends it with sent.
-func (h *Held) heartbeat(now time.Time) (pleat.Heartbeat, bool) {
+// heartbeat returns what to send for the task now, if anything is due: progress, or a renewal, which is due every
+// interval. The caller ends it with sent.
+func (h *Held) heartbeat(now time.Time, interval time.Duration) (pleat.Heartbeat, bool) {
 	h.sending <- struct{}{}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.pending) == 0 && now.Sub(h.renewed) < pleat.HeartbeatInterval {
+	report := len(h.pending) > 0 && now.Sub(h.reported) >= h.pause
+	if !report && now.Sub(h.renewed) < interval {
 		h.sent()
 		return pleat.Heartbeat{}, false
+	}
+	if len(h.pending) > 0 {
+		h.reported = now
 	}
 	b := pleat.Heartbeat{Task: h.Task, Attempt: h.Attempt, Run: h.Run, Progress: h.pending}
 	h.pending = nil
@@ -112,7 +119,13 @@ func (h *Held) setRenewed(at time.Time) {
 	h.renewed = at
 }
 
-// Renewer renews leases. The store is one.
+func (h *Held) setPause(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pause = d
+}
+
+// Renewer renews leases. The store is one, and so is a client of a server.
 type Renewer interface {
 	Heartbeat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) ([]pleat.HeartbeatReply, error)
 }
@@ -124,9 +137,10 @@ type Leases struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	held map[pleat.TaskID]*Held
-	wake chan struct{} // sends the next heartbeat at once
+	mu    sync.Mutex
+	terms pleat.WorkerTerms
+	held  map[pleat.TaskID]*Held
+	wake  chan struct{} // sends the next heartbeat at once
 }
 
 // NewLeases makes the Leases of a worker, which holds nothing yet.
@@ -136,9 +150,20 @@ func NewLeases(s Renewer, worker pleat.WorkerID, clock func() time.Time, log *sl
 		worker: worker,
 		clock:  clock,
 		log:    log,
+		terms:  DirectTerms,
 		held:   map[pleat.TaskID]*Held{},
 		wake:   make(chan struct{}, 1),
 	}
+}
+
+// DirectTerms are those of a worker that reaches the database itself.
+var DirectTerms = pleat.WorkerTerms{Lease: pleat.LeaseDuration, Heartbeat: pleat.HeartbeatInterval}
+
+// SetTerms sets how often leases are renewed and progress is sent; until then they are DirectTerms.
+func (l *Leases) SetTerms(t pleat.WorkerTerms) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.terms = t
 }
 
 // Add holds a task that was just claimed. Its context derives from ctx. The caller ends it with Remove.
@@ -147,6 +172,7 @@ func (l *Leases) Add(ctx context.Context, t *pleat.Task) *Held {
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	h.pause = l.terms.Progress
 	l.held[t.ID] = h
 	return h
 }
@@ -202,8 +228,8 @@ func (l *Leases) list() []*Held {
 	return out
 }
 
-// Run sends heartbeats until ctx ends: progress at most twice a second, and leases every pleat.HeartbeatInterval. It
-// cancels tasks that their owner stopped or another worker has.
+// Run sends heartbeats until ctx ends: progress at most twice a second, and as often as the terms say, and leases every
+// WorkerTerms.Heartbeat. It cancels tasks that their owner stopped or another worker has.
 func (l *Leases) Run(ctx context.Context) {
 	tick := time.NewTicker(heartbeatCheck)
 	defer tick.Stop()
@@ -220,10 +246,13 @@ func (l *Leases) Run(ctx context.Context) {
 
 func (l *Leases) sendHeartbeats(ctx context.Context) {
 	now := l.clock()
+	l.mu.Lock()
+	interval := l.terms.Heartbeat
+	l.mu.Unlock()
 	var beats []pleat.Heartbeat
 	var due []*Held
 	for _, h := range l.list() {
-		if b, ok := h.heartbeat(now); ok {
+		if b, ok := h.heartbeat(now, interval); ok {
 			beats, due = append(beats, b), append(due, h)
 		}
 	}
@@ -247,6 +276,7 @@ func (l *Leases) sendHeartbeats(ctx context.Context) {
 	}
 	for i, h := range due {
 		h.setRenewed(now)
+		h.setPause(replies[i].ProgressAfter)
 		switch {
 		case replies[i].Lost:
 			h.cancel(pleat.ErrLost)

@@ -13,8 +13,6 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"pleat/internal/store"
 )
 
 // PollInterval is the least time between two looks at the database for what no wake-up told of.
@@ -25,9 +23,17 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
+// News tells a process of new tasks. The store does so, and a client of a server.
+type News interface {
+	// SubscribeTo makes the channel, which needs a buffer of one, get a token after news on the topic. Unsubscribe ends
+	// that.
+	SubscribeTo(topic string, ch chan struct{})
+	Unsubscribe(topic string, ch chan struct{})
+}
+
 // ClaimLoop claims tasks until its context ends.
 type ClaimLoop struct {
-	Store  *store.Store
+	News   News
 	Topics []string // whose news may mean a task to claim
 	// Wake gets a token for news on a topic, and from the owner when a slot is free. It needs a buffer.
 	Wake  chan struct{}
@@ -42,8 +48,8 @@ type ClaimLoop struct {
 // Run claims until ctx ends.
 func (l ClaimLoop) Run(ctx context.Context) {
 	for _, topic := range l.Topics {
-		l.Store.SubscribeTo(topic, l.Wake)
-		defer l.Store.Unsubscribe(topic, l.Wake)
+		l.News.SubscribeTo(topic, l.Wake)
+		defer l.News.Unsubscribe(topic, l.Wake)
 	}
 	for wait := time.Duration(0); ctx.Err() == nil; {
 		err := l.Claim(ctx)

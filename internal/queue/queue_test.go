@@ -23,7 +23,7 @@ var errAway = errors.New("the database is away")
 // loop is a claim loop for folds that calls claim.
 func (f *fixture) loop(wake chan struct{}, claim func(ctx context.Context) error) queue.ClaimLoop {
 	return queue.ClaimLoop{
-		Store:  f.store,
+		News:   f.store,
 		Topics: []string{store.QueueTopic(storetest.FoldQueue)},
 		Wake:   wake,
 		Log:    slog.New(slog.DiscardHandler),

@@ -231,3 +231,9 @@ type QueueCount struct {
 	N      int
 	Oldest time.Time // when the first of them was created
 }
+
+// WorkerOrders are what a worker is to do besides its tasks.
+type WorkerOrders struct {
+	Cancel []pleat.TaskID // that it holds and whose owners want them stopped
+	Drain  bool           // it is to finish what it runs, claim nothing more and end
+}

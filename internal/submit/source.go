@@ -221,3 +221,80 @@ func (r *Resolver) File(
 		": the library item %s has no %s file; POST /v1/library/%s/upload-files adds one, ending in %s", item.ID,
 		role.Name, item.ID, endings)
 }
+
+// SourceFiles finds what a workflow reads, as its owner may: the structure that a fold predicted, with the model's
+// predicted aligned errors, or files of the library. An error has CodeNotFound for a source that is gone or not the
+// owner's, or CodeInvalid or CodeConflict for one that cannot be used; other errors may pass.
+func (r *Resolver) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
+	plan, err := flow.Parse(w.Alias, w.Input)
+	if err != nil {
+		return flow.SourceFiles{}, err
+	}
+	switch src := plan.Source; src.Kind {
+	case flow.SourceFold:
+		if w.Source.Job != "" {
+			src.Fold = w.Source // as it was resolved when the workflow was created
+		}
+		return r.foldFiles(ctx, w.Owner, plan.MD, src)
+	case flow.SourceLibrary, flow.SourceUpload:
+		return r.libraryFiles(ctx, w.Owner, src)
+	}
+	return flow.SourceFiles{}, nil
+}
+
+// foldFiles finds the structure that a fold predicted for a sequence, or for the complex that contains it.
+func (r *Resolver) foldFiles(
+	ctx context.Context, owner pleat.UserID, md *pleat.MDInput, src flow.StructureSource,
+) (out flow.SourceFiles, err error) {
+	fold, err := r.Fold(ctx, owner, src.Fold)
+	if err == nil {
+		err = fold.CheckCompleted()
+	}
+	if pleat.CodeOf(err) == pleat.CodeNotFound {
+		err = pleat.Errorf(pleat.CodeNotFound, "the fold job %s is gone, or is not the caller's", src.Fold.Job)
+	}
+	if err != nil {
+		return out, err
+	}
+	src.Fold.Run, src.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
+	if md != nil && md.Preset == flow.PresetIDR {
+		out.Sequence = fold.Sequence.Text
+		return out, nil
+	}
+	structure := fold.Structure()
+	if structure == nil {
+		return out, pleat.Invalidf("the fold has no structure of this sequence; the model it ran with predicts none")
+	}
+	out.Structure = flow.SourceFile{Name: structure.Name, Key: structure.Key}
+	if pae := fold.Artifact(pleat.ArtifactPAE); pae != nil {
+		out.PAE = flow.SourceFile{Name: pae.Name, Key: pae.Key}
+	}
+	out.Reference, out.Predicted = src.Reference(), true
+	out.Model, out.Name = fold.View.Run.Model, fold.View.Job.Name
+	out.Scores = fold.Prediction()
+	return out, nil
+}
+
+// libraryFiles finds the structure and, if the input names one, the PAE file in the owner's library.
+func (r *Resolver) libraryFiles(
+	ctx context.Context, owner pleat.UserID, src flow.StructureSource,
+) (out flow.SourceFiles, err error) {
+	if out.Structure, err = r.libraryFile(ctx, owner, src.Structure, StructureFile); err == nil && src.PAE.Item != "" {
+		out.PAE, err = r.libraryFile(ctx, owner, src.PAE, PAEFile)
+	}
+	return out, err
+}
+
+// libraryFile is File with a name for the disk: the caller chose the one in the library.
+func (r *Resolver) libraryFile(
+	ctx context.Context, owner pleat.UserID, ref flow.FileRef, role FileRole,
+) (flow.SourceFile, error) {
+	file, err := r.File(ctx, owner, ref, role)
+	if pleat.CodeOf(err) == pleat.CodeNotFound {
+		err = pleat.Errorf(pleat.CodeNotFound, "the library item %s is gone, or is not the caller's", ref.Item)
+	}
+	if err != nil {
+		return flow.SourceFile{}, err
+	}
+	return flow.SourceFile{Name: strings.ToLower(role.Name) + strings.ToLower(path.Ext(file.Name)), Key: file.Key}, nil
+}

@@ -15,7 +15,6 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/msa"
-	"pleat/internal/queue"
 	"pleat/internal/report"
 	"pleat/internal/store"
 )
@@ -38,14 +37,14 @@ func (p *Pool) joinAligner() {
 		return
 	}
 	a.Load = func(ctx context.Context, key string) (io.ReadCloser, error) {
-		in, _, err := p.blobs.Open(ctx, key)
+		in, _, err := p.files.Open(ctx, key)
 		if errors.Is(err, blob.ErrNotFound) {
 			return nil, nil
 		}
 		return in, err
 	}
 	a.Save = func(ctx context.Context, key string, r io.Reader) error {
-		_, err := p.blobs.Put(ctx, key, r)
+		_, err := p.files.Put(ctx, key, r)
 		return err
 	}
 }
@@ -54,24 +53,6 @@ func (p *Pool) joinAligner() {
 func (p *Pool) awaitSearches() {
 	if p.cfg.Aligner != nil {
 		p.cfg.Aligner.Wait()
-	}
-}
-
-// forgetAlignments deletes cached alignments once they are old: search databases grow, and sequences should not be kept
-// for ever.
-func (p *Pool) forgetAlignments(ctx context.Context) {
-	for p.cfg.KeepAlignments > 0 && queue.Sleep(ctx, 6*time.Hour) {
-		n := 0
-		err := p.blobs.Walk(ctx, msa.Prefix, p.cfg.Clock().Add(-p.cfg.KeepAlignments), func(i blob.Info) error {
-			n++
-			return p.blobs.Delete(ctx, i.Key)
-		})
-		if err != nil && ctx.Err() == nil {
-			p.cfg.Log.Warn("old alignments cannot be deleted", "error", err)
-		}
-		if n > 0 {
-			p.cfg.Log.Info("old alignments deleted", "files", n)
-		}
 	}
 }
 
@@ -172,7 +153,7 @@ func (a *alignmentStage) prefix(s pleat.Sequence) string {
 
 // reportState stores the state of the alignment. An error does not stop the run, whose end stores the state again.
 func (a *alignmentStage) reportState(ctx context.Context) {
-	err := a.p.store.SetMSA(ctx, a.t.lease.Lease, a.state)
+	err := a.p.service.SetMSA(ctx, a.t.lease.Lease, a.state)
 	if err != nil && ctx.Err() == nil {
 		a.p.cfg.Log.Warn("the state of an alignment cannot be stored", "task", a.t.Task.ID, "error", err)
 	}
@@ -274,7 +255,7 @@ func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pl
 	if id == "" {
 		return nil
 	}
-	item, err := a.p.store.Item(ctx, a.work.Fold.Owner, id)
+	files, err := a.p.service.LibraryFiles(ctx, a.work.Fold)
 	switch {
 	case pleat.CodeOf(err) == pleat.CodeNotFound:
 		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
@@ -283,7 +264,7 @@ func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pl
 		a.p.cfg.Log.Warn("a library item cannot be read", "item", id, "error", err)
 		return pleat.Failed(pleat.FailStorage, "the library item that the job was made from could not be read")
 	}
-	return a.readLibraryFiles(ctx, item.Files, proteins)
+	return a.readLibraryFiles(ctx, files, proteins)
 }
 
 // readLibraryFiles reads the alignments among the files of the library item. An alignment that does not belong to
@@ -317,7 +298,7 @@ func (a *alignmentStage) readLibraryFiles(
 
 // readLibraryFile reads one alignment of the library item.
 func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile) (*msa.Alignment, *pleat.Failure) {
-	in, _, err := a.p.blobs.Open(ctx, f.Key)
+	in, _, err := a.p.files.Open(ctx, f.Key)
 	if err != nil {
 		a.p.cfg.Log.Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
 		return nil, pleat.Failed(pleat.FailStorage,

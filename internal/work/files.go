@@ -85,7 +85,7 @@ func (p *Pool) putFile(ctx context.Context, key, path string) (blob.Info, error)
 		return blob.Info{}, err
 	}
 	defer in.Close()
-	return p.blobs.Put(ctx, key, in)
+	return p.files.Put(ctx, key, in)
 }
 
 // waitsForArtifacts tells the owner of a run, once, why its result takes so long.
@@ -107,7 +107,7 @@ var errTooLarge = errors.New("the file is larger than a source may be")
 // fetchBlob copies a blob into a file. It refuses blobs larger than maxSource, but for checkpoints, whose size their
 // engine bounds.
 func (p *Pool) fetchBlob(ctx context.Context, key, to string) error {
-	in, info, err := p.blobs.Open(ctx, key)
+	in, info, err := p.files.Open(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (p *Pool) fetchArtifact(ctx context.Context, dir string, a *pleat.Artifact)
 	if a.Name != filepath.Base(a.Name) || !filepath.IsLocal(a.Name) {
 		return errors.New("it has no plain name")
 	}
-	in, _, err := p.blobs.Open(ctx, a.Key)
+	in, _, err := p.files.Open(ctx, a.Key)
 	if err != nil {
 		return err
 	}

@@ -16,18 +16,18 @@ const maxFollowUps = 16
 
 // startFollowUps starts the workflows that completed folds have triggered, until ctx ends. A claim leases a follow-up,
 // and one transaction starts its workflow and ends it, so that each starts once, however many workers do this.
-func (p *Pool) startFollowUps(ctx context.Context) {
+func (u *Upkeep) startFollowUps(ctx context.Context) {
 	queue.ClaimLoop{
-		Store:  p.store,
+		News:   u.Store,
 		Topics: []string{store.QueueTopic(string(pleat.TaskFollow))},
 		Wake:   make(chan struct{}, 1),
-		Log:    p.cfg.Log,
+		Log:    u.Log,
 		Claim: func(ctx context.Context) error {
 			// While the disk is almost full, follow-ups wait as other new work is refused.
-			for ctx.Err() == nil && p.cfg.Disk.Check() == nil {
-				got, err := p.store.ClaimFollowUps(ctx, p.cfg.ID, maxFollowUps)
+			for ctx.Err() == nil && u.Disk.Check() == nil {
+				got, err := u.Store.ClaimFollowUps(ctx, u.Worker, maxFollowUps)
 				for _, f := range got {
-					p.startFollowUp(ctx, f)
+					u.startFollowUp(ctx, f)
 				}
 				if err != nil || len(got) < maxFollowUps {
 					return err
@@ -40,24 +40,24 @@ func (p *Pool) startFollowUps(ctx context.Context) {
 
 // startFollowUp starts one workflow, or records why it cannot start. If the database is away, the follow-up's lease
 // expires and another worker claims it.
-func (p *Pool) startFollowUp(ctx context.Context, f store.FollowUp) {
-	n, reason, err := p.followUp(ctx, f)
+func (u *Upkeep) startFollowUp(ctx context.Context, f store.FollowUp) {
+	n, reason, err := u.followUp(ctx, f)
 	if err == nil {
-		_, err = p.store.StartFollowUp(ctx, f, n, reason)
+		_, err = u.Store.StartFollowUp(ctx, f, n, reason)
 	}
 	switch {
 	case err == nil && reason != "":
-		p.cfg.Log.Info("a follow-up did not start", "delivery", f.Delivery.ID, "reason", reason)
+		u.Log.Info("a follow-up did not start", "delivery", f.Delivery.ID, "reason", reason)
 	case err != nil && !errors.Is(err, pleat.ErrLost) && ctx.Err() == nil:
-		p.cfg.Log.Warn("a follow-up could not be started; its lease will expire", "delivery", f.Delivery.ID, "error",
+		u.Log.Warn("a follow-up could not be started; its lease will expire", "delivery", f.Delivery.ID, "error",
 			err)
 	}
 }
 
 // followUp returns the workflow to start, or the reason why there is none, which the owner reads as that of a failed
 // delivery. An error means that another attempt may succeed.
-func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkflow, string, error) {
-	views, err := p.store.RunViews(ctx, []pleat.RunID{f.Delivery.Run})
+func (u *Upkeep) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkflow, string, error) {
+	views, err := u.Store.RunViews(ctx, []pleat.RunID{f.Delivery.Run})
 	if err != nil {
 		return nil, "", err
 	}
@@ -88,11 +88,11 @@ func (p *Pool) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkfl
 		Source: ref,
 	}}
 	if !plan.Draft { // if no engine is known now, the task waits for the built-in one
-		if n.Run, err = p.resolver.WorkflowRun(ctx, plan, flow.Builtin()...); err != nil {
+		if n.Run, err = u.resolver().WorkflowRun(ctx, plan, flow.Builtin()...); err != nil {
 			return nil, err.Error(), ifUnavailable(err)
 		}
 	}
-	n.Subs, err = p.resolver.FollowUpSubscriptions(ctx, v.Job.Owner, plan)
+	n.Subs, err = u.resolver().FollowUpSubscriptions(ctx, v.Job.Owner, plan)
 	return n, "", err
 }
 

@@ -27,7 +27,7 @@ type Life struct {
 const (
 	// lifeCheck is the time between two looks at the bounds of a worker's life.
 	lifeCheck = time.Second
-	// freshCheck is the time between two looks at the database for tasks that need a new worker.
+	// freshCheck is the least time between two looks for tasks that need a new worker.
 	freshCheck = 5 * time.Second
 )
 
@@ -126,7 +126,7 @@ func (p *Pool) watchLife(ctx context.Context) {
 			p.Drain("it has waited " + idle.Truncate(time.Second).String() + " for a task")
 			return
 		}
-		if now.Sub(looked) >= freshCheck {
+		if now.Sub(looked) >= max(freshCheck, p.terms.Heartbeat) {
 			looked = now
 			p.makeRoom(ctx)
 		}
@@ -155,7 +155,7 @@ func (p *Pool) makeRoom(ctx context.Context) {
 	if !p.life.Ends.IsZero() {
 		fresh.Left = p.life.Ends.Sub(p.life.began)
 	}
-	needed, err := p.store.NeedsFreshWorker(ctx, own, fresh)
+	needed, err := p.service.NeedsFreshWorker(ctx, own, fresh)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		p.cfg.Log.Warn("cannot see whether tasks wait for a new worker", "error", err)
@@ -166,7 +166,7 @@ func (p *Pool) makeRoom(ctx context.Context) {
 
 // finishTasks waits until the worker's tasks have ended, its time is over, or ctx has ended. The worker drains.
 func (p *Pool) finishTasks(ctx, run context.Context, tasks *sync.WaitGroup) {
-	if err := p.store.DrainWorker(run, p.cfg.ID); err != nil {
+	if err := p.service.DrainWorker(run, p.cfg.ID); err != nil {
 		p.cfg.Log.Warn("worker cannot report that it drains", "error", err)
 	}
 	ended := make(chan struct{})

@@ -1,7 +1,7 @@
 // Package work executes tasks: it claims them, hands them to the engines, stores their results and ends their runs.
 //
-// A Pool is one worker. Any number may share a database, in one process or on many machines: what two of them must
-// agree on is in the store. It holds no state that a crash could lose; it must not speak HTTP or know what an engine
+// A Pool is one worker. Any number may share a service, in one process or on many machines: what two of them must agree
+// on is in the store, which a worker reaches itself or through a server. It holds no state that a crash could lose; it must not speak HTTP or know what an engine
 // does. Its files:
 //
 //	pool.go      Pool: the goroutines of a worker
@@ -18,7 +18,8 @@
 //	follow.go    workflows started after a fold
 //	files.go     files to and from the blob store
 //	sink.go      what an engine reports
-//	garbage.go   files that nothing refers to any more
+//	service.go   the service as a worker sees it
+//	upkeep.go    what a service needs besides its tasks
 package work
 
 import (
@@ -38,7 +39,6 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
-	"pleat/internal/submit"
 )
 
 // Config of a Pool. ID, Dir and Log must be set.
@@ -82,17 +82,19 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Pool is one worker. Make it with New, then call Run.
+// Pool is one worker. Make it with New or NewRemote, then call Run.
 type Pool struct {
 	cfg     Config
-	store   *store.Store
-	blobs   *blob.Monitor
+	service Service
+	files   Files
 	engines *engine.Registry
 	models  map[string]pleat.Model // by queue
 	leases  *queue.Leases
+	terms   pleat.WorkerTerms // set when the worker is registered
 
-	// resolver makes the decisions that the HTTP API makes too, such as which run a workflow reads.
-	resolver *submit.Resolver
+	// What a worker that reaches the database does besides its tasks; nil: nothing.
+	store  *store.Store
+	upkeep *Upkeep
 
 	// searches are the queues in which folds wait for an MSA search; empty if no engine's model takes alignments.
 	searches engine.Group
@@ -105,12 +107,31 @@ type Pool struct {
 	mu      sync.Mutex
 	running map[*runningTask]bool
 
-	ready chan struct{} // closed once the database knows the worker
+	ready chan struct{} // closed once the service knows the worker
 }
 
-// New makes a Pool that serves the queues of the engines. The caller closes the store, the blobs and the engines after
-// Run has returned.
+// New makes a Pool that reaches the database and the artifact store itself, and does the upkeep of the service too. It
+// serves the queues of the engines. The caller closes the store, the blobs and the engines after Run has returned.
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
+	files := blob.NewMonitor(b, cfg.Log)
+	p := NewRemote(cfg, NewDirect(s), files, e)
+	p.store = s
+	p.upkeep = &Upkeep{
+		Store:          s,
+		Blobs:          files,
+		Worker:         cfg.ID,
+		MaxTime:        p.cfg.Timeout,
+		Disk:           cfg.Disk,
+		KeepAlignments: cfg.KeepAlignments,
+		Clock:          p.cfg.Clock,
+		Log:            cfg.Log,
+	}
+	return p
+}
+
+// NewRemote makes a Pool that knows only the service and its files, which a server may stand for. The caller closes the
+// engines after Run has returned.
+func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Pool {
 	cfg.Class = cmp.Or(cfg.Class, pleat.DefaultClass)
 	if cfg.Slots == 0 {
 		cfg.Slots = 1
@@ -125,16 +146,15 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		cfg.Clock = time.Now
 	}
 	p := &Pool{
-		cfg:      cfg,
-		store:    s,
-		blobs:    blob.NewMonitor(b, cfg.Log),
-		engines:  e,
-		models:   map[string]pleat.Model{},
-		leases:   queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
-		resolver: &submit.Resolver{Store: s, MaxTime: cfg.Timeout},
-		running:  map[*runningTask]bool{},
-		life:     newLife(cfg.Life, cfg.Clock()),
-		ready:    make(chan struct{}),
+		cfg:     cfg,
+		service: service,
+		files:   files,
+		engines: e,
+		models:  map[string]pleat.Model{},
+		leases:  queue.NewLeases(service, cfg.ID, cfg.Clock, cfg.Log),
+		running: map[*runningTask]bool{},
+		life:    newLife(cfg.Life, cfg.Clock()),
+		ready:   make(chan struct{}),
 	}
 	for _, m := range p.offeredModels() {
 		p.models[pleat.Queue(m.Kind, m.Name)] = m
@@ -164,14 +184,12 @@ func (p *Pool) Run(ctx context.Context) error {
 	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	var duties, tasks, claims sync.WaitGroup
 	duties.Go(func() { p.leases.Run(run) })
-	duties.Go(func() { p.watchCancels(run) })
-	duties.Go(func() { p.reportAlive(run) })
+	duties.Go(func() { p.watch(run) })
 	duties.Go(func() { p.probeArtifacts(run) })
-	duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
-	duties.Go(func() { p.collectGarbage(run) })
-	duties.Go(func() { p.removeDeleted(run) })
-	duties.Go(func() { p.startFollowUps(run) })
-	duties.Go(func() { p.forgetAlignments(run) })
+	if p.store != nil {
+		duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+		duties.Go(func() { p.upkeep.Run(run) })
+	}
 	duties.Go(func() { p.watchLife(run) })
 	claiming, endClaims := context.WithCancel(ctx)
 	defer endClaims()
@@ -220,7 +238,12 @@ func (p *Pool) register(ctx context.Context) bool {
 		Ends:       p.cfg.Life.Ends,
 		ClusterJob: p.cfg.ClusterJob,
 	}
-	return queue.Retry(ctx, p.cfg.Log, "worker cannot register", func() error { return p.store.RegisterWorker(ctx, w) })
+	ok := queue.Retry(ctx, p.cfg.Log, "worker cannot register", func() (err error) {
+		p.terms, err = p.service.RegisterWorker(ctx, w)
+		return err
+	})
+	p.leases.SetTerms(p.terms)
+	return ok
 }
 
 // queues lists the queues that the worker serves.
@@ -231,15 +254,19 @@ func (p *Pool) queues() []string {
 	return append(p.engines.Queues(), p.searches.Queues...)
 }
 
-// reportAlive records every pleat.HeartbeatInterval that the worker is alive, and drains it when the answer asks for
-// that.
-func (p *Pool) reportAlive(ctx context.Context) {
-	for queue.Sleep(ctx, pleat.HeartbeatInterval) {
-		drain, err := p.store.TouchWorker(ctx, p.cfg.ID)
-		switch {
-		case err != nil && ctx.Err() == nil:
+// watch reports that the worker is alive, stops the tasks that their owners cancel, and drains the worker when the
+// service asks for that, until ctx ends.
+func (p *Pool) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		orders, err := p.service.WatchWorker(ctx, p.cfg.ID)
+		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("worker cannot report that it is alive", "error", err)
-		case drain:
+			queue.Sleep(ctx, queue.PollInterval)
+		}
+		for _, id := range orders.Cancel {
+			p.leases.Cancel(id, queue.ErrStopped)
+		}
+		if orders.Drain {
 			p.Drain("the service asks for it")
 		}
 	}
@@ -249,7 +276,7 @@ func (p *Pool) reportAlive(ctx context.Context) {
 func (p *Pool) reportStopped(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if err := p.store.StopWorker(ctx, p.cfg.ID); err != nil {
+	if err := p.service.StopWorker(ctx, p.cfg.ID); err != nil {
 		p.cfg.Log.Warn("worker cannot report that it ends", "worker", p.cfg.ID, "error", err)
 	}
 }
@@ -265,34 +292,8 @@ const (
 // task would show it.
 func (p *Pool) probeArtifacts(ctx context.Context) {
 	for queue.Sleep(ctx, probeInterval) {
-		if p.blobs.Failing() {
-			_ = p.blobs.Probe(ctx) // the monitor keeps and logs the error
-		}
-	}
-}
-
-// watchCancels stops the tasks that their owners cancel: at once after a wake-up, else within queue.PollInterval.
-func (p *Pool) watchCancels(ctx context.Context) {
-	woken, end := p.store.Subscribe(store.WorkerTopic(p.cfg.ID))
-	defer end()
-	poll := time.NewTicker(queue.PollInterval)
-	defer poll.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-woken:
-		case <-poll.C:
-		}
-		if p.leases.Len() == 0 {
-			continue
-		}
-		ids, err := p.store.CancelledTasks(ctx, p.cfg.ID)
-		if err != nil && ctx.Err() == nil {
-			p.cfg.Log.Warn("worker cannot read cancelled tasks", "error", err)
-		}
-		for _, id := range ids {
-			p.leases.Cancel(id, queue.ErrStopped)
+		if p.files.Failing() {
+			_ = p.files.Probe(ctx) // the monitor keeps and logs the error
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 		return pleat.Output{}, false
 	}
 	began := p.cfg.Clock()
-	a, err := p.store.CachedResult(t.ctx, t.Task.Owner, w.Input)
+	a, err := p.service.CachedResult(t.ctx, &t.Task, w.Input)
 	if err != nil {
 		p.cfg.Log.Warn("cannot read cached results; the fold is computed", "task", t.Task.ID, "error", err)
 	}

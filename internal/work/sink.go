@@ -45,7 +45,7 @@ func (s *sink) Publish(f pleat.File) error {
 	if err != nil {
 		return err
 	}
-	return s.p.store.AddArtifact(s.t.ctx, s.t.lease.Lease, a)
+	return s.p.service.AddArtifact(s.t.ctx, s.t.lease.Lease, a)
 }
 
 // Checkpoint stores a file from which another attempt can resume at a step. It replaces the last checkpoint, and works
@@ -60,10 +60,10 @@ func (s *sink) Checkpoint(path string, step int64) error {
 	defer in.Close()
 	ctx, done := context.WithTimeout(context.WithoutCancel(s.t.ctx), time.Minute)
 	defer done()
-	if _, err := s.p.blobs.Put(ctx, key, in); err != nil {
+	if _, err := s.p.files.Put(ctx, key, in); err != nil {
 		return err
 	}
-	err = s.p.store.SaveCheckpoint(ctx, s.t.lease.Lease, pleat.Checkpoint{Key: key, Step: step})
+	err = s.p.service.SaveCheckpoint(ctx, s.t.lease.Lease, pleat.Checkpoint{Key: key, Step: step})
 	if err == nil {
 		s.p.yieldIfOthersWait(s.t, step)
 	}

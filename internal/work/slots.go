@@ -54,7 +54,7 @@ func (p *Pool) slotGroups() []*slotGroup {
 // shutdown can cancel them with its cause.
 func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGroup) {
 	queues := slices.Clone(g.Queues)
-	loop := queue.ClaimLoop{Store: p.store, Wake: g.freed, Log: p.cfg.Log}
+	loop := queue.ClaimLoop{News: p.service, Wake: g.freed, Log: p.cfg.Log}
 	for _, q := range queues {
 		loop.Topics = append(loop.Topics, store.QueueTopic(q))
 	}
@@ -123,7 +123,7 @@ func (p *Pool) claimTasks(ctx context.Context, filter store.ClaimFilter) ([]stor
 			cancel()
 		}
 	})()
-	got, err := p.store.Claim(last, p.cfg.ID, filter)
+	got, err := p.service.Claim(last, p.cfg.ID, filter)
 	p.countClaimed(got)
 	return got, err
 }
@@ -133,7 +133,7 @@ func (p *Pool) claimTasks(ctx context.Context, filter store.ClaimFilter) ([]stor
 // written at once. While the artifact store fails, nothing may be claimed: its input could not be read and its result
 // not be stored.
 func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
-	if p.blobs.Failing() {
+	if p.files.Failing() {
 		return 0, 0
 	}
 	p.mu.Lock()

@@ -154,7 +154,7 @@ func (p *Pool) conclude(t *runningTask, dir string, out pleat.Output) {
 	case errors.Is(cause, engine.ErrYield):
 		p.yield(t)
 		p.logEnd(t, "yielded", nil)
-	case out.Failure != nil && out.Failure.Kind == pleat.FailStorage && p.blobs.Failing() &&
+	case out.Failure != nil && out.Failure.Kind == pleat.FailStorage && p.files.Failing() &&
 		t.Task.Attempt <= maxArtifactAttempts:
 		p.release(t, artifactPause)
 		p.logEnd(t, "released", out.Failure)
@@ -163,14 +163,14 @@ func (p *Pool) conclude(t *runningTask, dir string, out pleat.Output) {
 			FoldQueue: pleat.Queue(t.Task.Kind, p.models[t.Task.Queue].Name),
 			Progress:  t.lease.DrainProgress(context.WithoutCancel(t.ctx)),
 		}
-		p.persist(t, func(ctx context.Context) error { return p.store.FinishSearch(ctx, t.lease.Lease, end) })
+		p.persist(t, func(ctx context.Context) error { return p.service.FinishSearch(ctx, t.lease.Lease, end) })
 		p.logEnd(t, "searched", nil)
 	default:
 		end := p.finished(t, dir, out)
 		if end.Failure != nil && p.interrupted(t) { // while the result waited for the artifact store
 			return
 		}
-		p.persist(t, func(ctx context.Context) error { return p.store.FinishRun(ctx, t.lease.Lease, end) })
+		p.persist(t, func(ctx context.Context) error { return p.service.FinishRun(ctx, t.lease.Lease, end) })
 		p.logEnd(t, strings.ToLower(string(end.State)), end.Failure)
 	}
 }
@@ -289,7 +289,7 @@ func (p *Pool) release(t *runningTask, pause time.Duration) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
 	defer done()
 	progress := t.lease.DrainProgress(ctx)
-	err := p.store.Release(ctx, t.lease.Lease, pause, progress)
+	err := p.service.Release(ctx, t.lease.Lease, pause, progress)
 	if err != nil && !errors.Is(err, pleat.ErrLost) {
 		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error",
 			err)

@@ -8,13 +8,11 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
-	"pleat/internal/submit"
 )
 
 // workflow runs one attempt at a question or a simulation: it fetches the structure that the input names and the last
@@ -65,7 +63,7 @@ func (p *Pool) fetchCheckpoint(t *runningTask, w *pleat.Work, s *sink) *pleat.Fa
 	}
 	name := "resume" + path.Ext(c.Key)
 	err := p.fetchBlob(t.ctx, c.Key, filepath.Join(w.Dir, name))
-	if err != nil && p.blobs.Failing() {
+	if err != nil && p.files.Failing() {
 		return pleat.Failed(pleat.FailStorage, "the last attempt's checkpoint could not be read")
 	}
 	if err != nil {
@@ -91,16 +89,38 @@ func (b *inputFetcher) fetchSource(ctx context.Context, s flow.StructureSource) 
 	if err := os.MkdirAll(filepath.Join(b.work.Dir, inputDir), 0o700); err != nil {
 		return pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
 	}
-	switch s.Kind {
-	case flow.SourceFold:
-		if b.flow.Source.Job != "" {
-			s.Fold = b.flow.Source // as it was resolved when the workflow was created
-		}
-		return b.fold(ctx, s)
-	case flow.SourceLibrary, flow.SourceUpload:
-		return b.library(ctx, s)
-	case flow.SourcePDB, flow.SourceUniProt:
+	switch {
+	case s.Stored():
+		return b.fetchStored(ctx)
+	case s.Kind == flow.SourcePDB, s.Kind == flow.SourceUniProt:
 		return b.fetch(ctx, s)
+	}
+	return nil
+}
+
+// fetchStored fetches files that the service stores.
+func (b *inputFetcher) fetchStored(ctx context.Context) *pleat.Failure {
+	files, err := b.p.service.WorkflowSource(ctx, b.flow)
+	if err != nil {
+		return b.readFailure(err, err.Error())
+	}
+	if m := b.work.MD; m != nil && files.Sequence != "" {
+		m.Sequence = files.Sequence
+		return nil
+	}
+	if f := b.file(ctx, files.Structure); f != nil {
+		return f
+	}
+	b.structure(files.Structure.Name)
+	if files.PAE.Key != "" {
+		if f := b.file(ctx, files.PAE); f != nil {
+			return f
+		}
+		b.pae(files.PAE.Name)
+	}
+	if q := b.work.QnA; q != nil && files.Predicted {
+		q.Reference, q.Predicted, q.Model, q.Name = files.Reference, true, files.Model, files.Name
+		q.Scores = files.Scores
 	}
 	return nil
 }
@@ -125,6 +145,14 @@ func (b *inputFetcher) pae(name string) {
 	}
 }
 
+// file fetches a file of the source under its name.
+func (b *inputFetcher) file(ctx context.Context, f flow.SourceFile) *pleat.Failure {
+	if err := b.p.fetchBlob(ctx, f.Key, filepath.Join(b.work.Dir, inputDir, f.Name)); err != nil {
+		return b.readFailure(err, fmt.Sprintf("the file %s of the workflow's source is gone", f.Name))
+	}
+	return nil
+}
+
 // readFailure returns the failure for an error of a read: the owner's fault, or one that may pass.
 func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	switch {
@@ -137,82 +165,4 @@ func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	}
 	b.p.cfg.Log.Warn("a workflow's source cannot be read", "workflow", b.flow.ID, "error", err)
 	return pleat.Failed(pleat.FailStorage, "the source of the workflow could not be read")
-}
-
-// fold fetches the structure that a fold predicted for a sequence, or for the complex that contains it, with the
-// model's predicted errors.
-func (b *inputFetcher) fold(ctx context.Context, s flow.StructureSource) *pleat.Failure {
-	missing := fmt.Sprintf("the fold job %s is gone, or is not the caller's", s.Fold.Job)
-	fold, err := b.p.resolver.Fold(ctx, b.flow.Owner, s.Fold)
-	if err == nil {
-		err = fold.CheckCompleted()
-	}
-	if err != nil {
-		return b.readFailure(err, missing)
-	}
-	s.Fold.Run, s.Fold.Sequence = fold.View.Run.ID, fold.Sequence.ID
-	if m := b.work.MD; m != nil {
-		if m.Preset == flow.PresetIDR {
-			m.Sequence = fold.Sequence.Text
-			return nil
-		}
-	}
-	structure := fold.Structure()
-	if structure == nil {
-		return pleat.Failed(pleat.FailInvalidInput,
-			"the fold has no structure of this sequence; the model it ran with predicts none")
-	}
-	if f := b.artifact(ctx, structure); f != nil {
-		return f
-	}
-	b.structure(structure.Name)
-	if pae := fold.Artifact(pleat.ArtifactPAE); pae != nil {
-		if f := b.artifact(ctx, pae); f != nil {
-			return f
-		}
-		b.pae(pae.Name)
-	}
-	if q := b.work.QnA; q != nil {
-		q.Reference, q.Predicted, q.Model, q.Name = s.Reference(), true, fold.View.Run.Model, fold.View.Job.Name
-		q.Scores = fold.Prediction()
-	}
-	return nil
-}
-
-// artifact fetches a file of a fold under its own name.
-func (b *inputFetcher) artifact(ctx context.Context, a *pleat.Artifact) *pleat.Failure {
-	if err := b.p.fetchBlob(ctx, a.Key, filepath.Join(b.work.Dir, inputDir, a.Name)); err != nil {
-		return b.readFailure(err, fmt.Sprintf("the fold's file %s is gone", a.Name))
-	}
-	return nil
-}
-
-// library fetches the structure and, if the input names one, the PAE file from the owner's library.
-func (b *inputFetcher) library(ctx context.Context, s flow.StructureSource) *pleat.Failure {
-	name, f := b.file(ctx, s.Structure, submit.StructureFile)
-	if f != nil {
-		return f
-	}
-	b.structure(name)
-	if s.PAE.Item == "" {
-		return nil
-	}
-	if name, f = b.file(ctx, s.PAE, submit.PAEFile); f == nil {
-		b.pae(name)
-	}
-	return f
-}
-
-// file fetches the file of a library item and returns its name in the input folder.
-func (b *inputFetcher) file(ctx context.Context, ref flow.FileRef, role submit.FileRole) (string, *pleat.Failure) {
-	file, err := b.p.resolver.File(ctx, b.flow.Owner, ref, role)
-	if err != nil {
-		return "", b.readFailure(err, fmt.Sprintf("the library item %s is gone, or is not the caller's", ref.Item))
-	}
-	// The caller chose the file's name; on disk it gets one of ours.
-	name := strings.ToLower(role.Name) + strings.ToLower(path.Ext(file.Name))
-	if err := b.p.fetchBlob(ctx, file.Key, filepath.Join(b.work.Dir, inputDir, name)); err != nil {
-		return "", b.readFailure(err, fmt.Sprintf("the file of the library item %s is gone", ref.Item))
-	}
-	return name, nil
 }

@@ -39,7 +39,7 @@ func (p *Pool) yieldIfOthersWait(t *runningTask, step int64) {
 	if p.life.OneUser || p.isDraining() { // this worker would not claim the other task
 		return
 	}
-	wait, err := p.store.OthersWait(t.ctx, &t.Task, p.slotsOf(t))
+	wait, err := p.service.OthersWait(t.ctx, &t.Task, p.slotsOf(t))
 	switch {
 	case err != nil && t.ctx.Err() == nil:
 		p.cfg.Log.Warn("cannot see whether other tasks wait", "task", t.Task.ID, "error", err)
@@ -60,7 +60,7 @@ func (p *Pool) yield(t *runningTask) {
 	t.yielded = true
 	progress := t.lease.DrainProgress(context.WithoutCancel(t.ctx))
 	p.persist(t, func(ctx context.Context) error {
-		next, err := p.store.Yield(ctx, &t.Task, slots, progress)
+		next, err := p.service.Yield(ctx, &t.Task, slots, progress)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		t.group.next = next

@@ -1,0 +1,26 @@
+package flow
+
+import (
+	"pleat"
+)
+
+// SourceFile is a stored file that a workflow reads.
+type SourceFile struct {
+	Name string // plain, and safe as the name of a file
+	Key  string // in the artifact store; empty: there is no file
+}
+
+// SourceFiles are what a workflow reads of its source, and what is known of the structure. The zero value is that of a
+// source that the service does not store.
+type SourceFiles struct {
+	Structure SourceFile
+	PAE       SourceFile // predicted aligned errors
+	Sequence  string     // of the protein, for a simulation that starts from it alone
+
+	// Of a structure that a fold predicted, for questions.
+	Reference string
+	Predicted bool
+	Model     string
+	Name      string
+	Scores    *pleat.Prediction // nil: there are none
+}

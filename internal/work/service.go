@@ -1,0 +1,140 @@
+package work
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/flow"
+	"pleat/internal/queue"
+	"pleat/internal/store"
+	"pleat/internal/submit"
+)
+
+// Service is the service as a worker sees it: Direct, on the database, or a workerapi.Client, which calls a server. One
+// suite of tests covers both.
+type Service interface {
+	Members
+	Claims
+	Ends
+	Outputs
+	Inputs
+	queue.News
+	queue.Renewer
+}
+
+// Members knows the workers of the service.
+type Members interface {
+	// RegisterWorker makes a worker known, which then claims; see store.Store.
+	RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.WorkerTerms, error)
+	// WatchWorker waits for news about the worker, at most for about WorkerTerms.Heartbeat, and records that the worker
+	// is alive. It may return the same orders again.
+	WatchWorker(ctx context.Context, id pleat.WorkerID) (store.WorkerOrders, error)
+	// DrainWorker records that the worker claims nothing more, and StopWorker that it ends.
+	DrainWorker(ctx context.Context, id pleat.WorkerID) error
+	StopWorker(ctx context.Context, id pleat.WorkerID) error
+}
+
+// Claims hands out tasks.
+type Claims interface {
+	// Claim leases tasks that wait. It returns none where none can be had at once: what News tells of comes later.
+	Claim(ctx context.Context, worker pleat.WorkerID, filter store.ClaimFilter) ([]store.ClaimedTask, error)
+	NeedsFreshWorker(ctx context.Context, own, fresh store.ClaimFilter) (bool, error)
+	OthersWait(ctx context.Context, k *pleat.Task, slots store.Slots) (bool, error)
+}
+
+// Ends ends attempts. Each verb is fenced: pleat.ErrLost if the lease is no longer held.
+type Ends interface {
+	FinishRun(ctx context.Context, l store.Lease, f store.RunFinished) error
+	FinishSearch(ctx context.Context, l store.Lease, f store.SearchCompleted) error
+	Release(ctx context.Context, l store.Lease, pause time.Duration, progress []pleat.Progress) error
+	Yield(ctx context.Context, k *pleat.Task, slots store.Slots, progress []pleat.Progress) (string, error)
+}
+
+// Outputs takes what an attempt has before it ends. Each verb is fenced.
+type Outputs interface {
+	SetMSA(ctx context.Context, l store.Lease, state pleat.State) error
+	AddArtifact(ctx context.Context, l store.Lease, a pleat.Artifact) error
+	SaveCheckpoint(ctx context.Context, l store.Lease, c pleat.Checkpoint) error
+}
+
+// Inputs tells what an attempt reads besides what its claim has. Files opens the files.
+type Inputs interface {
+	// CachedResult finds a result of the same input that the owner of a task may reuse; nil: there is none.
+	CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*store.CachedResult, error)
+	// LibraryFiles lists the files of the library item that a fold was made from. CodeNotFound: it is gone.
+	LibraryFiles(ctx context.Context, f *pleat.FoldInput) ([]store.LibraryFile, error)
+	// WorkflowSource finds what a workflow reads. An error with CodeNotFound, CodeInvalid or CodeConflict says why it
+	// cannot be read.
+	WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error)
+}
+
+// Files stores and opens files by their keys, as blob.Store does. *blob.Monitor is one.
+type Files interface {
+	Put(ctx context.Context, key string, r io.Reader) (blob.Info, error)
+	Open(ctx context.Context, key string) (io.ReadSeekCloser, blob.Info, error)
+	// Failing reports whether the last attempt to read or write failed through the fault of the artifact store, and
+	// Probe tries again.
+	Failing() bool
+	Probe(ctx context.Context) error
+}
+
+// Direct is the Service of one worker that reaches the database itself.
+type Direct struct {
+	*store.Store
+	resolver *submit.Resolver
+	news     chan struct{} // of the worker's topic
+}
+
+// NewDirect returns a Direct for one worker.
+func NewDirect(s *store.Store) *Direct {
+	return &Direct{Store: s, resolver: &submit.Resolver{Store: s}, news: make(chan struct{}, 1)}
+}
+
+// RegisterWorker implements Members.
+func (d *Direct) RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.WorkerTerms, error) {
+	d.SubscribeTo(store.WorkerTopic(w.ID), d.news)
+	return queue.DirectTerms, d.Store.RegisterWorker(ctx, w)
+}
+
+// StopWorker implements Members.
+func (d *Direct) StopWorker(ctx context.Context, id pleat.WorkerID) error {
+	d.Unsubscribe(store.WorkerTopic(id), d.news)
+	return d.Store.StopWorker(ctx, id)
+}
+
+// WatchWorker implements Members.
+func (d *Direct) WatchWorker(ctx context.Context, id pleat.WorkerID) (out store.WorkerOrders, err error) {
+	wait := time.NewTimer(pleat.HeartbeatInterval)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return out, ctx.Err()
+	case <-wait.C:
+	case <-d.news:
+		if out.Cancel, err = d.CancelledTasks(ctx, id); err != nil {
+			queue.Wake(d.news)
+			return out, err
+		}
+	}
+	out.Drain, err = d.TouchWorker(ctx, id)
+	return out, err
+}
+
+// CachedResult implements Inputs.
+func (d *Direct) CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*store.CachedResult, error) {
+	return d.Store.CachedResult(ctx, k.Owner, inputHash)
+}
+
+// LibraryFiles implements Inputs.
+func (d *Direct) LibraryFiles(ctx context.Context, f *pleat.FoldInput) ([]store.LibraryFile, error) {
+	item, err := d.Item(ctx, f.Owner, f.LibraryItem)
+	return item.Files, err
+}
+
+// WorkflowSource implements Inputs.
+func (d *Direct) WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
+	return d.resolver.SourceFiles(ctx, w)
+}

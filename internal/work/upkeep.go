@@ -1,0 +1,109 @@
+package work
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/garbage"
+	"pleat/internal/msa"
+	"pleat/internal/queue"
+	"pleat/internal/store"
+	"pleat/internal/submit"
+)
+
+// Upkeep is the work that a service needs besides its tasks, and that any process with the database and the artifact
+// store may do: it starts follow-ups, and deletes what is kept no longer. Every server does it; workers that call a
+// server do not.
+type Upkeep struct {
+	Store *store.Store
+	Blobs *blob.Monitor
+	// Worker is the identity under which follow-ups are claimed.
+	Worker pleat.WorkerID
+	// MaxTime bounds how long a simulation that a follow-up starts may be expected to take; 0: no limit.
+	MaxTime time.Duration
+	// Disk tells when too little space is free to start follow-ups; nil: they always start.
+	Disk *blob.Disk
+	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
+	KeepAlignments time.Duration
+	Clock          func() time.Time
+	Log            *slog.Logger
+}
+
+const (
+	garbageInterval = 10 * time.Minute
+	// deletedInterval is the time between looks for deleted jobs and workflows of which something is left: the server
+	// removes what it can when they are deleted.
+	deletedInterval = 10 * time.Second
+	// forgetInterval is the time between looks for old alignments.
+	forgetInterval = 6 * time.Hour
+)
+
+// Run does the work until ctx ends.
+func (u *Upkeep) Run(ctx context.Context) {
+	var duties sync.WaitGroup
+	duties.Go(func() { u.collectGarbage(ctx) })
+	duties.Go(func() { u.removeDeleted(ctx) })
+	duties.Go(func() { u.startFollowUps(ctx) })
+	duties.Go(func() { u.forgetAlignments(ctx) })
+	duties.Wait()
+}
+
+// resolver makes the decisions about follow-ups that the HTTP API makes about workflows.
+func (u *Upkeep) resolver() *submit.Resolver {
+	return &submit.Resolver{Store: u.Store, MaxTime: u.MaxTime}
+}
+
+// collectGarbage deletes, from time to time, files that nothing refers to, and old entries of the audit log.
+func (u *Upkeep) collectGarbage(ctx context.Context) {
+	for queue.Sleep(ctx, garbageInterval) {
+		if err := u.Store.ExpireAudit(ctx); err != nil && ctx.Err() == nil {
+			u.Log.Warn("old entries of the audit log could not be deleted", "error", err)
+		}
+		n, err := garbage.Collect(ctx, u.Store, u.Blobs, u.Clock().Add(-garbage.Age))
+		if err != nil && ctx.Err() == nil {
+			u.Log.Warn("garbage collection stopped", "error", err)
+		}
+		if n > 0 {
+			u.Log.Info("orphan files removed", "files", n)
+		}
+	}
+}
+
+// removeDeleted deletes jobs and workflows that are kept no longer, and what deleted ones have left once nothing is
+// under way for them.
+func (u *Upkeep) removeDeleted(ctx context.Context) {
+	for queue.Sleep(ctx, deletedInterval) {
+		expired, err := u.Store.ExpireResults(ctx)
+		if expired > 0 {
+			u.Log.Info("old jobs and workflows deleted", "number", expired)
+		}
+		if err == nil {
+			_, err = garbage.RemoveDeleted(ctx, u.Store, u.Blobs)
+		}
+		if err != nil && ctx.Err() == nil {
+			u.Log.Warn("deleted or old jobs could not be removed", "error", err)
+		}
+	}
+}
+
+// forgetAlignments deletes cached alignments once they are old: search databases grow, and sequences should not be kept
+// for ever.
+func (u *Upkeep) forgetAlignments(ctx context.Context) {
+	for u.KeepAlignments > 0 && queue.Sleep(ctx, forgetInterval) {
+		n := 0
+		err := u.Blobs.Walk(ctx, msa.Prefix, u.Clock().Add(-u.KeepAlignments), func(i blob.Info) error {
+			n++
+			return u.Blobs.Delete(ctx, i.Key)
+		})
+		if err != nil && ctx.Err() == nil {
+			u.Log.Warn("old alignments cannot be deleted", "error", err)
+		}
+		if n > 0 {
+			u.Log.Info("old alignments deleted", "files", n)
+		}
+	}
+}
