@@ -164,6 +164,21 @@ func (m *Monitor) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info
 	return r, info, err
 }
 
+// Stat implements Statter, and opens the object where the store does not. It counts as a read.
+func (m *Monitor) Stat(ctx context.Context, key string) (info Info, err error) {
+	number := m.begin()
+	if s, ok := m.Store.(Statter); ok {
+		info, err = s.Stat(ctx, key)
+	} else {
+		var r io.ReadSeekCloser
+		if r, info, err = m.Store.Open(ctx, key); err == nil {
+			r.Close()
+		}
+	}
+	m.record(ctx, number, opRead, err)
+	return info, err
+}
+
 // Delete implements Store.
 func (m *Monitor) Delete(ctx context.Context, key string) error {
 	number := m.begin()
