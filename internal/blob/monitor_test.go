@@ -3,6 +3,7 @@ package blob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -138,6 +139,18 @@ func TestMonitorOfAStoreWithoutStat(t *testing.T) {
 	stat(t, m, "a")
 	if _, err := m.Stat(t.Context(), "b"); !errors.Is(err, ErrNotFound) || m.Failing() {
 		t.Errorf("%v, failing: %v", err, m.Failing())
+	}
+}
+
+// Another Store can say what is its own fault.
+func TestFault(t *testing.T) {
+	down := errors.New("the server is down")
+	if err := fmt.Errorf("put a: %w", Fault(down)); !IsFault(err) || !errors.Is(err, down) ||
+		err.Error() != "put a: the server is down" {
+		t.Errorf("%v, a fault: %v", err, IsFault(err))
+	}
+	if err := Fault(nil); err != nil || IsFault(err) || IsFault(down) {
+		t.Errorf("without an error: %v; an error that nobody marked is a fault: %v", err, IsFault(down))
 	}
 }
 
