@@ -188,6 +188,12 @@ func (m *Monitor) Stat(ctx context.Context, key string) (info Info, err error) {
 	return info, err
 }
 
+// Presigner returns the store as a Presigner, if it is one. What is done with a presigned request is not watched.
+func (m *Monitor) Presigner() (Presigner, bool) {
+	p, ok := m.Store.(Presigner)
+	return p, ok
+}
+
 // Delete implements Store.
 func (m *Monitor) Delete(ctx context.Context, key string) error {
 	number := m.begin()

@@ -156,6 +156,9 @@ func fromEnvironment() (*credentials.Credentials, error) {
 // shaField is the metadata field with the SHA-256 of an object.
 const shaField = "Sha256"
 
+// contentType is the type of all objects: the store does not know what their bytes mean.
+const contentType = "application/octet-stream"
+
 // Put buffers r, in memory if it is small and in a temporary file otherwise. It sends nothing before r has been read to
 // its end and its hash is known. The hash is stored as metadata of the object.
 func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
@@ -169,7 +172,7 @@ func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error)
 	defer whole.Close()
 	info.Key = key
 	_, err = b.client.PutObject(ctx, b.bucket, b.prefix+key, whole.ReadSeeker, info.Bytes, minio.PutObjectOptions{
-		ContentType: "application/octet-stream", SendContentMd5: true, UserMetadata: map[string]string{
+		ContentType: contentType, SendContentMd5: true, UserMetadata: map[string]string{
 			shaField: info.SHA256,
 		},
 	})
