@@ -38,8 +38,15 @@ type Store interface {
 	Walk(ctx context.Context, prefix string, before time.Time, fn func(Info) error) error
 }
 
-// Info describes an object. Put sets all fields except ModTime. Open and Walk set all except SHA256, which Open of a
-// Bucket sets too.
+// Statter describes objects without opening them. Dir, Bucket and Monitor implement it. It is no part of Store, because
+// the files of a worker without keys are a Store too, and have no Stat.
+type Statter interface {
+	// Stat returns what Open says of the object. An absent key is ErrNotFound.
+	Stat(ctx context.Context, key string) (Info, error)
+}
+
+// Info describes an object. Put sets all fields except ModTime. Open, Stat and Walk set all except SHA256, which Open
+// and Stat of a Bucket set too.
 type Info struct {
 	Key     string
 	Bytes   int64

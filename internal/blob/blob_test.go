@@ -120,6 +120,24 @@ func keys(t *testing.T, s Store, prefix string, before time.Time) []string {
 	return out
 }
 
+// stat compares what Stat says with what Open says of an object, and returns it.
+func stat(t *testing.T, s Store, key string) Info {
+	t.Helper()
+	r, want, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	got, err := s.(Statter).Stat(t.Context(), key)
+	if err != nil || !got.ModTime.Equal(want.ModTime) {
+		t.Errorf("stat %s: %+v, %v; open says %+v", key, got, err, want)
+	}
+	if want.ModTime = got.ModTime; got != want {
+		t.Errorf("stat %s: %+v; open says %+v", key, got, want)
+	}
+	return got
+}
+
 func TestDir(t *testing.T)    { conform(t, func(t *testing.T) Store { return openDir(t) }) }
 func TestBucket(t *testing.T) { conform(t, func(t *testing.T) Store { return openS3(t) }) }
 
@@ -155,6 +173,19 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 			t.Errorf("got %q", got)
 		}
 	})
+	t.Run("stat", func(t *testing.T) {
+		s := open(t)
+		for _, content := range []string{"first, and longer", "second", ""} {
+			put(t, s, "a/x", []byte(content))
+			info := stat(t, s, "a/x")
+			if info.Key != "a/x" || info.Bytes != int64(len(content)) || time.Since(info.ModTime).Abs() > time.Hour {
+				t.Errorf("%+v of %d bytes", info, len(content))
+			}
+			if _, ok := s.(*Bucket); ok && info.SHA256 != hexOf([]byte(content)) {
+				t.Errorf("%+v; want the hash of %q", info, content)
+			}
+		}
+	})
 	t.Run("ranges", func(t *testing.T) {
 		s := open(t)
 		put(t, s, "r/x", []byte("0123456789"))
@@ -183,6 +214,9 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 		for _, key := range []string{"a/c", "a", "a/b/c", "nothing/at/all"} {
 			if _, _, err := s.Open(t.Context(), key); !errors.Is(err, ErrNotFound) {
 				t.Errorf("open %q: %v, want ErrNotFound", key, err)
+			}
+			if info, err := s.(Statter).Stat(t.Context(), key); !errors.Is(err, ErrNotFound) || info != (Info{}) {
+				t.Errorf("stat %q: %+v, %v, want ErrNotFound", key, info, err)
 			}
 			if err := s.Delete(t.Context(), key); err != nil {
 				t.Errorf("delete %q: %v", key, err)
@@ -279,8 +313,9 @@ func conform(t *testing.T, open func(t *testing.T) Store) {
 		for _, key := range badKeys {
 			_, perr := s.Put(t.Context(), key, strings.NewReader("x"))
 			_, _, oerr := s.Open(t.Context(), key)
+			_, serr := s.(Statter).Stat(t.Context(), key)
 			derr := s.Delete(t.Context(), key)
-			for verb, err := range map[string]error{"put": perr, "open": oerr, "delete": derr} {
+			for verb, err := range map[string]error{"put": perr, "open": oerr, "stat": serr, "delete": derr} {
 				if !errors.Is(err, ErrInvalidKey) {
 					t.Errorf("%s %q: %v, want ErrInvalidKey", verb, key, err)
 				}

@@ -197,6 +197,26 @@ func (d *Dir) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, er
 	return f, Info{Key: key, Bytes: stat.Size(), ModTime: stat.ModTime()}, nil
 }
 
+// Stat implements Statter.
+func (d *Dir) Stat(ctx context.Context, key string) (Info, error) {
+	if err := CheckKey(key); err != nil {
+		return Info{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Info{}, fmt.Errorf("blob: stat %s: %w", key, context.Cause(ctx))
+	}
+	stat, err := d.root.Stat(key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return Info{}, fmt.Errorf("blob: stat %s: %w", key, ErrNotFound)
+	case err != nil:
+		return Info{}, fmt.Errorf("blob: stat %s: %w", key, err)
+	case !stat.Mode().IsRegular():
+		return Info{}, fmt.Errorf("blob: stat %s: it is no file: %w", key, ErrNotFound)
+	}
+	return Info{Key: key, Bytes: stat.Size(), ModTime: stat.ModTime()}, nil
+}
+
 // Delete removes the file of the key and the folders above it that become empty.
 func (d *Dir) Delete(ctx context.Context, key string) error {
 	if err := CheckKey(key); err != nil {

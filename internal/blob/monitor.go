@@ -81,8 +81,17 @@ type fault struct{ error }
 
 func (f fault) Unwrap() error { return f.error }
 
-// IsFault reports whether a Put of a Monitor failed through the fault of the store. Failing cannot tell: an operation
-// that has succeeded since, such as that of a smaller file, may have ended the fault.
+// Fault marks an error as the fault of the store, for IsFault. Monitor does so itself; it is for a Store that knows of
+// its faults in another way. Nil stays nil.
+func Fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault{err}
+}
+
+// IsFault reports whether a Put of a Monitor failed through the fault of the store, or Fault made the error. Failing
+// cannot tell: an operation that has succeeded since, such as that of a smaller file, may have ended the fault.
 func IsFault(err error) bool {
 	var f fault
 	return errors.As(err, &f)
@@ -137,7 +146,7 @@ func (m *Monitor) Put(ctx context.Context, key string, r io.Reader) (Info, error
 	number, source := m.begin(), &sourceReader{Reader: r}
 	info, err := m.Store.Put(ctx, key, source)
 	if source.err == nil && m.record(ctx, number, opWrite, err) {
-		err = fault{err}
+		err = Fault(err)
 	}
 	return info, err
 }
@@ -162,6 +171,27 @@ func (m *Monitor) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info
 	r, info, err := m.Store.Open(ctx, key)
 	m.record(ctx, number, opRead, err)
 	return r, info, err
+}
+
+// Stat implements Statter, and opens the object where the store does not. It counts as a read.
+func (m *Monitor) Stat(ctx context.Context, key string) (info Info, err error) {
+	number := m.begin()
+	if s, ok := m.Store.(Statter); ok {
+		info, err = s.Stat(ctx, key)
+	} else {
+		var r io.ReadSeekCloser
+		if r, info, err = m.Store.Open(ctx, key); err == nil {
+			r.Close()
+		}
+	}
+	m.record(ctx, number, opRead, err)
+	return info, err
+}
+
+// Presigner returns the store as a Presigner, if it is one. What is done with a presigned request is not watched.
+func (m *Monitor) Presigner() (Presigner, bool) {
+	p, ok := m.Store.(Presigner)
+	return p, ok
 }
 
 // Delete implements Store.

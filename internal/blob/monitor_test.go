@@ -3,8 +3,10 @@ package blob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -70,13 +72,14 @@ func TestMonitorBlamesNoCaller(t *testing.T) {
 	_, bad := m.Put(ctx, "../x", strings.NewReader(""))
 	_, broken := m.Put(ctx, "a/b", iotest.ErrReader(gone))
 	_, _, missing := m.Open(ctx, "a/c")
+	_, nothing := m.Stat(ctx, "a/c")
 	_, left := m.Put(cancelled, "a/d", strings.NewReader("x"))
 	stopped := m.Walk(ctx, "", time.Time{}, func(Info) error { return gone })
 	if _, err := m.Put(ctx, "a/e", strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}
 	stopped = errors.Join(stopped, m.Walk(ctx, "", time.Time{}, func(Info) error { return gone }))
-	for _, err := range []error{bad, broken, missing, left, stopped} {
+	for _, err := range []error{bad, broken, missing, nothing, left, stopped} {
 		if err == nil || IsFault(err) {
 			t.Errorf("a call with a fault of its own ended with %v", err)
 		}
@@ -111,6 +114,43 @@ func TestMonitorOfAnAlmostFullStore(t *testing.T) {
 	}
 	if !IsFault(large) || !errors.Is(large, ErrFull) {
 		t.Errorf("the error is %v", large)
+	}
+}
+
+// A Stat that the store cannot answer counts as a read that failed, and one that it can answer ends the fault.
+func TestMonitorOfStat(t *testing.T) {
+	bucket, proxy := faultyS3(t)
+	m := NewMonitor(bucket, slog.New(slog.DiscardHandler))
+	put(t, m, "a", []byte("content"))
+	proxy.Refuse(http.StatusForbidden, "AccessDenied")
+	if _, err := m.Stat(t.Context(), "a"); !errors.Is(err, ErrRefused) || !m.Failing() || m.Errors()[opRead] != 1 {
+		t.Errorf("%v, failing: %v, errors %v", err, m.Failing(), m.Errors())
+	}
+	proxy.Recover()
+	if stat(t, m, "a"); m.Failing() || m.Errors()[opRead] != 1 {
+		t.Errorf("failing: %v, errors %v", m.Failing(), m.Errors())
+	}
+}
+
+// A store that has no Stat is opened.
+func TestMonitorOfAStoreWithoutStat(t *testing.T) {
+	m := NewMonitor(struct{ Store }{openDir(t)}, slog.New(slog.DiscardHandler))
+	put(t, m, "a", []byte("content"))
+	stat(t, m, "a")
+	if _, err := m.Stat(t.Context(), "b"); !errors.Is(err, ErrNotFound) || m.Failing() {
+		t.Errorf("%v, failing: %v", err, m.Failing())
+	}
+}
+
+// Another Store can say what is its own fault.
+func TestFault(t *testing.T) {
+	down := errors.New("the server is down")
+	if err := fmt.Errorf("put a: %w", Fault(down)); !IsFault(err) || !errors.Is(err, down) ||
+		err.Error() != "put a: the server is down" {
+		t.Errorf("%v, a fault: %v", err, IsFault(err))
+	}
+	if err := Fault(nil); err != nil || IsFault(err) || IsFault(down) {
+		t.Errorf("without an error: %v; an error that nobody marked is a fault: %v", err, IsFault(down))
 	}
 }
 

@@ -68,6 +68,7 @@ func TestDocumentedPolicy(t *testing.T) {
 	put(t, b, "runs/x/small", []byte("small"))
 	put(t, b, "runs/x/large", bytes.Repeat([]byte("x"), 20<<20)) // an upload of several parts
 	get(t, b, "runs/x/small")
+	stat(t, b, "runs/x/small")
 	keys(t, b, "runs/", time.Time{})
 	if err := b.Delete(t.Context(), "runs/x/small"); err != nil {
 		t.Fatal(err)

@@ -156,6 +156,9 @@ func fromEnvironment() (*credentials.Credentials, error) {
 // shaField is the metadata field with the SHA-256 of an object.
 const shaField = "Sha256"
 
+// contentType is the type of all objects: the store does not know what their bytes mean.
+const contentType = "application/octet-stream"
+
 // Put buffers r, in memory if it is small and in a temporary file otherwise. It sends nothing before r has been read to
 // its end and its hash is known. The hash is stored as metadata of the object.
 func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
@@ -169,7 +172,7 @@ func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error)
 	defer whole.Close()
 	info.Key = key
 	_, err = b.client.PutObject(ctx, b.bucket, b.prefix+key, whole.ReadSeeker, info.Bytes, minio.PutObjectOptions{
-		ContentType: "application/octet-stream", SendContentMd5: true, UserMetadata: map[string]string{
+		ContentType: contentType, SendContentMd5: true, UserMetadata: map[string]string{
 			shaField: info.SHA256,
 		},
 	})
@@ -244,22 +247,44 @@ func (b *Bucket) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info,
 	stat, err := object.Stat()
 	if err != nil {
 		object.Close()
-		err = b.fail("open", key, err)
-		if !errors.Is(err, ErrNotFound) {
-			return nil, Info{}, err
-		}
-		// The answer to a request for metadata has no body that would tell a missing bucket from a missing object.
-		if gone := b.exists(ctx); gone != nil {
-			err = fmt.Errorf("blob: open %s: %w", key, gone)
-		}
-		return nil, Info{}, err
+		return nil, Info{}, b.failStat(ctx, "open", key, err)
 	}
-	return &bucketObject{object, b, key}, Info{
+	return &bucketObject{object, b, key}, infoOf(key, stat), nil
+}
+
+// Stat implements Statter.
+func (b *Bucket) Stat(ctx context.Context, key string) (Info, error) {
+	if err := CheckKey(key); err != nil {
+		return Info{}, err
+	}
+	stat, err := b.client.StatObject(ctx, b.bucket, b.prefix+key, minio.StatObjectOptions{})
+	if err != nil {
+		return Info{}, b.failStat(ctx, "stat", key, err)
+	}
+	return infoOf(key, stat), nil
+}
+
+// infoOf returns what the metadata of an object says.
+func infoOf(key string, stat minio.ObjectInfo) Info {
+	return Info{
 		Key:     key,
 		Bytes:   stat.Size,
 		SHA256:  stat.UserMetadata[shaField],
 		ModTime: stat.LastModified,
-	}, nil
+	}
+}
+
+// failStat is fail for a request for metadata, whose answer has no body that would tell a missing bucket from a missing
+// object.
+func (b *Bucket) failStat(ctx context.Context, verb, key string, err error) error {
+	err = b.fail(verb, key, err)
+	if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if gone := b.exists(ctx); gone != nil {
+		return fmt.Errorf("blob: %s %s: %w", verb, key, gone)
+	}
+	return err
 }
 
 // bucketObject is an object that is read. Its errors are those of a Store: the object may be deleted in the meantime.

@@ -68,6 +68,7 @@ func TestBucketRemoved(t *testing.T) {
 	for verb, try := range map[string]func() error{
 		"put":    func() error { _, err := m.Put(t.Context(), "runs/1/1/b", strings.NewReader("b")); return err },
 		"open":   func() error { _, _, err := m.Open(t.Context(), "runs/1/1/a"); return err },
+		"stat":   func() error { _, err := m.Stat(t.Context(), "runs/1/1/a"); return err },
 		"delete": func() error { return m.Delete(t.Context(), "runs/1/1/a") },
 		"walk":   func() error { return m.Walk(t.Context(), "", time.Time{}, func(Info) error { return nil }) },
 	} {
@@ -158,6 +159,7 @@ func TestHangingServer(t *testing.T) {
 	for verb, try := range map[string]func(ctx context.Context) error{
 		"put":  func(ctx context.Context) error { _, err := b.Put(ctx, "x", strings.NewReader("x")); return err },
 		"open": func(ctx context.Context) error { _, _, err := b.Open(ctx, "runs/1/1/a"); return err },
+		"stat": func(ctx context.Context) error { _, err := b.Stat(ctx, "runs/1/1/a"); return err },
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error)
