@@ -114,7 +114,7 @@ type Pool struct {
 // serves the queues of the engines. The caller closes the store, the blobs and the engines after Run has returned.
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	files := blob.NewMonitor(b, cfg.Log)
-	p := NewRemote(cfg, NewDirect(s), files, e)
+	p := NewRemote(cfg, NewDirect(s), DirectFiles{files}, e)
 	p.store = s
 	p.upkeep = &Upkeep{
 		Store:          s,

@@ -71,14 +71,22 @@ type Inputs interface {
 	WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error)
 }
 
-// Files stores and opens files by their keys, as blob.Store does. *blob.Monitor is one.
+// Files stores and opens files by their keys, as blob.Store does.
 type Files interface {
 	Put(ctx context.Context, key string, r io.Reader) (blob.Info, error)
-	Open(ctx context.Context, key string) (io.ReadSeekCloser, blob.Info, error)
+	Open(ctx context.Context, key string) (io.ReadCloser, blob.Info, error)
 	// Failing reports whether the last attempt to read or write failed through the fault of the artifact store, and
 	// Probe tries again.
 	Failing() bool
 	Probe(ctx context.Context) error
+}
+
+// DirectFiles are the Files of a worker that reaches the artifact store itself.
+type DirectFiles struct{ *blob.Monitor }
+
+// Open implements Files.
+func (f DirectFiles) Open(ctx context.Context, key string) (io.ReadCloser, blob.Info, error) {
+	return f.Monitor.Open(ctx, key)
 }
 
 // Direct is the Service of one worker that reaches the database itself.

@@ -1,0 +1,173 @@
+package workerapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+)
+
+// attempt is a task that the worker holds.
+type attempt struct {
+	number int
+	run    pleat.RunID
+	token  string
+	links  map[string]Link // of the files that it may read, by key
+}
+
+// attemptOf returns the attempt that a lease names; nil if the worker does not hold it.
+func (c *Client) attemptOf(l store.Lease) *attempt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.attempts[l.Task]; a != nil && a.number == l.Attempt {
+		return a
+	}
+	return nil
+}
+
+// about calls the server about a task. pleat.ErrLost: the worker does not hold it any more.
+func (c *Client) about(ctx context.Context, l store.Lease, r request) error {
+	a := c.attemptOf(l)
+	if a == nil {
+		return pleat.ErrLost
+	}
+	r.token = a.token
+	r.path = "tasks/" + string(l.Task) + "/" + r.path
+	return c.call(ctx, r)
+}
+
+// conclude is about for a call that ends the attempt.
+func (c *Client) conclude(ctx context.Context, l store.Lease, r request) error {
+	err := c.about(ctx, l, r)
+	if err == nil || errors.Is(err, pleat.ErrLost) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if a := c.attempts[l.Task]; a != nil && a.number == l.Attempt {
+			delete(c.attempts, l.Task)
+		}
+	}
+	return err
+}
+
+// FinishRun ends a run.
+func (c *Client) FinishRun(ctx context.Context, l store.Lease, f store.RunFinished) error {
+	a := c.attemptOf(l)
+	if a == nil {
+		return pleat.ErrLost
+	}
+	own := store.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
+	in := finishOf(&f, func(key string) bool { return strings.HasPrefix(key, own) })
+	in.Report = c.report(f.Progress)
+	return c.conclude(ctx, l, request{path: "finish", in: in})
+}
+
+// FinishSearch moves a task from its MSA search to its fold.
+func (c *Client) FinishSearch(ctx context.Context, l store.Lease, f store.SearchCompleted) error {
+	return c.conclude(ctx, l, request{path: "searched", in: Searched{f.FoldQueue, c.report(f.Progress)}})
+}
+
+// Release returns a task to its queue.
+func (c *Client) Release(ctx context.Context, l store.Lease, wait time.Duration, progress []pleat.Progress) error {
+	return c.conclude(ctx, l, request{path: "release", in: Release{SecondsOf(wait), c.report(progress)}})
+}
+
+// OthersWait reports whether a task is to make room for another user's.
+func (c *Client) OthersWait(ctx context.Context, k *pleat.Task, slots store.Slots) (bool, error) {
+	var out Answer
+	err := c.about(ctx, store.LeaseOf(k), request{path: "others-wait", in: Slots(slots), out: &out})
+	return out.Yes, err
+}
+
+// Yield returns a task to its queue to make room for another user's.
+func (c *Client) Yield(
+	ctx context.Context, k *pleat.Task, slots store.Slots, progress []pleat.Progress,
+) (string, error) {
+	var out Yielded
+	in := Yield{Slots(slots), c.report(progress)}
+	err := c.conclude(ctx, store.LeaseOf(k), request{path: "yield", in: in, out: &out})
+	return out.Queue, err
+}
+
+// SetMSA stores the state of an alignment.
+func (c *Client) SetMSA(ctx context.Context, l store.Lease, state pleat.State) error {
+	return c.about(ctx, l, request{path: "msa", in: MSA{state}})
+}
+
+// AddArtifact publishes a file that is stored.
+func (c *Client) AddArtifact(ctx context.Context, l store.Lease, a pleat.Artifact) error {
+	return c.about(ctx, l, request{path: "publish", in: FilesOf([]pleat.Artifact{a})[0]})
+}
+
+// SaveCheckpoint names a stored file as the checkpoint of a task.
+func (c *Client) SaveCheckpoint(ctx context.Context, l store.Lease, k pleat.Checkpoint) error {
+	name := k.Key[strings.LastIndexByte(k.Key, '/')+1:]
+	return c.about(ctx, l, request{path: "checkpoint", in: SaveCheckpoint{name, k.Step}})
+}
+
+// CachedResult finds a result of the same input; nil: there is none.
+func (c *Client) CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*store.CachedResult, error) {
+	var out CachedResult
+	err := c.about(ctx, store.LeaseOf(k), request{path: "cached-result", in: HashOfInput{inputHash}, out: &out})
+	c.addLinks(k.ID, out.Links)
+	return out.result(), err
+}
+
+// LibraryFiles lists the files of the library item that a fold was made from.
+func (c *Client) LibraryFiles(ctx context.Context, f *pleat.FoldInput) ([]store.LibraryFile, error) {
+	var out Library
+	l := c.leaseOf(f.Run)
+	if err := c.about(ctx, l, request{method: http.MethodGet, path: "library", out: &out}); err != nil {
+		return nil, err
+	}
+	c.addLinks(l.Task, out.Links)
+	var files []store.LibraryFile
+	for _, f := range out.Files {
+		files = append(files, store.LibraryFile{Name: f.Name, Key: f.Key, Bytes: f.Bytes})
+	}
+	return files, nil
+}
+
+// WorkflowSource finds what a workflow reads.
+func (c *Client) WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
+	var out Source
+	l := c.leaseOf(w.Run)
+	if err := c.about(ctx, l, request{method: http.MethodGet, path: "source", out: &out}); err != nil {
+		return flow.SourceFiles{}, err
+	}
+	c.addLinks(l.Task, out.Links)
+	return out.files(), nil
+}
+
+// leaseOf returns the lease of the task that works on a run; the zero value if the worker holds none.
+func (c *Client) leaseOf(run pleat.RunID) store.Lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, a := range c.attempts {
+		if a.run == run {
+			return store.Lease{Task: id, Attempt: a.number, Worker: c.worker}
+		}
+	}
+	return store.Lease{}
+}
+
+// addLinks keeps links to files that a task may read.
+func (c *Client) addLinks(task pleat.TaskID, links map[string]Link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.attempts[task]
+	if a == nil {
+		return
+	}
+	all := map[string]Link{}
+	for _, m := range []map[string]Link{a.links, links} {
+		for key, link := range m {
+			all[key] = link
+		}
+	}
+	a.links = all
+}

@@ -1,0 +1,301 @@
+package workerapi
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+)
+
+// claims is what the worker has room for, and what it was given but has not taken yet. Client.mu guards it.
+//
+// A slot group of the worker asks by Claim, which returns what is there. What it still has room for stays as an ask:
+// poll holds a claim with all of them at the server, puts the tasks that come into given, and wakes the group, which
+// calls Claim again.
+type claims struct {
+	asks    map[string]*standingAsk // by the names of their queues
+	given   []store.ClaimedTask
+	topics  map[string]map[chan struct{}]bool
+	changed chan struct{} // gets a token when asks or given have changed
+	idle    bool          // the last claim brought nothing
+	unsure  bool          // the answer to a claim may be lost
+}
+
+// standingAsk is the room of one slot group.
+type standingAsk struct {
+	Ask
+	ends time.Time // when tasks must have ended; zero: never
+}
+
+func (c *claims) init() {
+	c.asks = map[string]*standingAsk{}
+	c.topics = map[string]map[chan struct{}]bool{}
+	c.changed = make(chan struct{}, 1)
+	c.idle = true
+}
+
+// signal tells poll that asks or given have changed.
+func (c *claims) signal() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// keyOf names the slot group of some queues, whatever their order.
+func keyOf(queues []string) string {
+	return strings.Join(slices.Sorted(slices.Values(queues)), "\n")
+}
+
+// SubscribeTo wakes a channel when a task of a topic's queue was given to the worker.
+func (c *Client) SubscribeTo(topic string, ch chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.claims.topics[topic] == nil {
+		c.claims.topics[topic] = map[chan struct{}]bool{}
+	}
+	c.claims.topics[topic][ch] = true
+}
+
+// Unsubscribe ends what SubscribeTo began. Nothing more is asked for of queues without a subscriber, and what was given
+// of them goes back.
+func (c *Client) Unsubscribe(topic string, ch chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.claims.topics[topic], ch)
+	if len(c.claims.topics[topic]) > 0 {
+		return
+	}
+	delete(c.claims.topics, topic)
+	for key, a := range c.claims.asks {
+		if slices.ContainsFunc(a.Queues, func(q string) bool { return store.QueueTopic(q) == topic }) {
+			delete(c.claims.asks, key)
+		}
+	}
+	c.returnGiven(func(t *store.ClaimedTask) bool { return store.QueueTopic(t.Task.Queue) == topic })
+	c.claims.signal()
+}
+
+// Claim returns tasks that the server has given to the worker and that a filter allows. What it still has room for is
+// asked for until the next Claim of the same queues, or Unsubscribe.
+func (c *Client) Claim(
+	_ context.Context, _ pleat.WorkerID, filter store.ClaimFilter,
+) ([]store.ClaimedTask, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []store.ClaimedTask
+	c.claims.given = slices.DeleteFunc(c.claims.given, func(t store.ClaimedTask) bool {
+		fits := len(out) < filter.N && slices.Contains(filter.Queues, t.Task.Queue) &&
+			(filter.Memory == 0 || t.Task.Memory <= filter.Memory) &&
+			(filter.Owner == "" || t.Task.Owner == filter.Owner)
+		if fits {
+			out = append(out, t)
+		}
+		return fits
+	})
+	// The group has less room than it had asked for.
+	c.returnGiven(func(t *store.ClaimedTask) bool { return slices.Contains(filter.Queues, t.Task.Queue) })
+	filter.N -= len(out)
+	key := keyOf(filter.Queues)
+	delete(c.claims.asks, key)
+	if filter.N > 0 {
+		a := &standingAsk{Ask: askOf(filter)}
+		a.Queues = slices.Clone(a.Queues)
+		if filter.Left > 0 {
+			a.ends = c.clock().Add(filter.Left)
+		}
+		c.claims.asks[key] = a
+	}
+	c.claims.signal()
+	return out, nil
+}
+
+// returnGiven releases the tasks among given for which fn is true. The caller holds mu.
+func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
+	var back []store.ClaimedTask
+	c.claims.given = slices.DeleteFunc(c.claims.given, func(t store.ClaimedTask) bool {
+		if !fn(&t) {
+			return false
+		}
+		back = append(back, t)
+		return true
+	})
+	for _, t := range back {
+		c.awaited.Go(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), callTimeout)
+			defer cancel()
+			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil {
+				c.log.Warn("a task that the worker has no room for could not be returned", "task", t.Task.ID, "error", err)
+			}
+		})
+	}
+}
+
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	// untaken is how long a given task may wait for its group to claim it.
+	untaken = 5 * time.Second
+)
+
+// poll holds a claim at the server while the worker has room for tasks, until the client is closed.
+func (c *Client) poll() {
+	for wait := time.Duration(0); c.life.Err() == nil; {
+		asks := c.nextAsks()
+		if asks == nil {
+			return
+		}
+		err := c.claimOnce(asks)
+		if err == nil || c.life.Err() != nil {
+			wait = 0
+			continue
+		}
+		wait = min(max(2*wait, minBackoff), maxBackoff)
+		c.log.Warn("cannot claim tasks; trying again", "error", err)
+		t := time.NewTimer(wait + rand.N(wait))
+		select {
+		case <-t.C:
+		case <-c.life.Done():
+		}
+		t.Stop()
+	}
+}
+
+// nextAsks waits until there are asks, and all tasks that were given are taken. It returns nil if the client is closed
+// or the server has ended the session.
+func (c *Client) nextAsks() []Ask {
+	late := time.NewTicker(untaken)
+	defer late.Stop()
+	for passed := false; ; {
+		c.mu.Lock()
+		if passed { // the group has no room any more, and so does not claim
+			c.returnGiven(func(*store.ClaimedTask) bool { return true })
+		}
+		asks, refused, given := c.currentAsks(), c.refused, len(c.claims.given)
+		c.mu.Unlock()
+		switch {
+		case c.life.Err() != nil || refused != nil:
+			return nil
+		case len(asks) > 0 && given == 0:
+			return asks
+		}
+		passed = false
+		select {
+		case <-c.claims.changed:
+		case <-late.C:
+			passed = given > 0
+		case <-c.life.Done():
+			return nil
+		}
+	}
+}
+
+// currentAsks returns what the worker has room for now. The caller holds mu.
+func (c *Client) currentAsks() []Ask {
+	var out []Ask
+	for _, a := range c.claims.asks {
+		ask := a.Ask
+		if !a.ends.IsZero() {
+			left := a.ends.Sub(c.clock())
+			if left <= 0 {
+				continue
+			}
+			ask.Left = SecondsOf(left)
+		}
+		out = append(out, ask)
+	}
+	return out
+}
+
+// stillAsks reports whether the worker asks for what it did, but for the time that is left.
+func (c *Client) stillAsks(before []Ask) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.currentAsks()
+	return len(now) == len(before) && !slices.ContainsFunc(before, func(b Ask) bool {
+		return !slices.ContainsFunc(now, func(a Ask) bool {
+			return keyOf(a.Queues) == keyOf(b.Queues) && a.N == b.N && a.Memory == b.Memory && a.Owner == b.Owner
+		})
+	})
+}
+
+// claimOnce holds one claim at the server, until tasks come, the wait is over, or the asks change.
+func (c *Client) claimOnce(asks []Ask) error {
+	ctx, cancel := context.WithCancel(c.life)
+	defer cancel()
+	watching := make(chan struct{})
+	go func() { // awaited below
+		defer close(watching)
+		for {
+			select {
+			case <-c.claims.changed:
+				if !c.stillAsks(asks) {
+					cancel()
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	c.mu.Lock()
+	in := Claim{Asks: asks, Wait: SecondsOf(c.wait), Idle: c.claims.idle, Repeat: c.claims.unsure}
+	if in.Repeat {
+		for id, a := range c.attempts {
+			in.Held = append(in.Held, Lease{id, a.number})
+		}
+	}
+	c.claims.unsure = true // until there is an answer
+	c.mu.Unlock()
+	var out Claimed
+	err := c.call(ctx, request{path: "claim", in: in, out: &out, held: in.Wait.Duration()})
+	changed := ctx.Err() != nil && c.life.Err() == nil
+	cancel()
+	<-watching
+	if err != nil {
+		if changed {
+			return nil
+		}
+		return err
+	}
+	c.take(out.Tasks)
+	return nil
+}
+
+// take keeps tasks that the server has given, and wakes the groups that wait for them.
+func (c *Client) take(tasks []Task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claims.unsure, c.claims.idle = false, len(tasks) == 0
+	for i := range tasks {
+		t := &tasks[i]
+		if held := c.attempts[t.ID]; held != nil && held.number >= t.Attempt {
+			continue // it came by an earlier answer
+		}
+		claimed := t.claimed(c.worker, c.clock())
+		c.attempts[t.ID] = &attempt{number: t.Attempt, run: t.Run, token: t.Token, links: t.Links}
+		c.claims.given = append(c.claims.given, claimed)
+		for ch := range c.claims.topics[store.QueueTopic(t.Queue)] {
+			select {
+			case ch <- struct{}{}:
+			default:
+			}
+		}
+	}
+	if len(c.claims.given) == 0 {
+		return
+	}
+	// What nobody waits for any more goes back.
+	c.returnGiven(func(t *store.ClaimedTask) bool { return c.claims.topics[store.QueueTopic(t.Task.Queue)] == nil })
+}
+
+// NeedsFreshWorker reports whether a task waits that a new worker could claim, but not this one.
+func (c *Client) NeedsFreshWorker(ctx context.Context, own, fresh store.ClaimFilter) (bool, error) {
+	var out Answer
+	err := c.call(ctx, request{path: "fresh", in: Fresh{askOf(own), askOf(fresh)}, out: &out})
+	return out.Yes, err
+}

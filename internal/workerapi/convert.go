@@ -1,0 +1,277 @@
+package workerapi
+
+import (
+	"time"
+
+	"pleat"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+)
+
+// TaskOf returns a claimed task for the wire, without its token and links. What the owner's webhooks hold stays with
+// the service.
+func TaskOf(c *store.ClaimedTask) Task {
+	k := &c.Task
+	out := Task{
+		ID:         k.ID,
+		Attempt:    k.Attempt,
+		Kind:       k.Kind,
+		Queue:      k.Queue,
+		Owner:      k.Owner,
+		Run:        k.Run,
+		Request:    k.Request,
+		Memory:     k.Memory,
+		Expected:   SecondsOf(k.Expected),
+		Seed:       c.Seed,
+		Fresh:      c.Fresh,
+		Waited:     SecondsOf(c.Claimed.Sub(c.Queued)),
+		Searched:   SecondsOf(c.SearchDuration),
+		Worked:     SecondsOf(c.Worked),
+		Alignments: FilesOf(c.Alignments),
+	}
+	if k.Checkpoint.Key != "" {
+		out.Checkpoint = &Checkpoint{k.Checkpoint.Key, k.Checkpoint.Step}
+	}
+	if f := c.Fold; f != nil {
+		out.Fold = &Fold{
+			Job:         f.Job,
+			LibraryItem: f.LibraryItem,
+			Name:        f.Name,
+			Sequences:   f.Sequences,
+			Params:      f.Params,
+			Constraints: f.Constraints,
+			Complex:     f.Complex,
+		}
+		out.Fold.Constraints.Webhooks = nil
+	}
+	if w := c.Workflow; w != nil {
+		out.Workflow = &Workflow{w.ID, w.Kind, w.Alias, w.Type, w.Name, w.Input}
+	}
+	return out
+}
+
+// claimed returns the task that a worker claimed at a time by its own clock.
+func (t *Task) claimed(worker pleat.WorkerID, now time.Time) store.ClaimedTask {
+	out := store.ClaimedTask{
+		Task: pleat.Task{
+			ID:       t.ID,
+			Kind:     t.Kind,
+			Queue:    t.Queue,
+			Owner:    t.Owner,
+			Tenant:   string(t.Owner),
+			Run:      t.Run,
+			State:    pleat.TaskRunning,
+			Attempt:  t.Attempt,
+			Memory:   t.Memory,
+			Expected: t.Expected.Duration(),
+			Worker:   worker,
+			Request:  t.Request,
+		},
+		Seed:           t.Seed,
+		Fresh:          t.Fresh,
+		Claimed:        now,
+		Queued:         now.Add(-t.Waited.Duration()),
+		Alignments:     artifacts(t.Alignments),
+		SearchDuration: t.Searched.Duration(),
+		Worked:         t.Worked.Duration(),
+	}
+	if c := t.Checkpoint; c != nil {
+		out.Task.Checkpoint = pleat.Checkpoint{Key: c.Key, Step: c.Step}
+	}
+	if f := t.Fold; f != nil {
+		out.Fold = &pleat.FoldInput{
+			Job:         f.Job,
+			Run:         t.Run,
+			Owner:       t.Owner,
+			LibraryItem: f.LibraryItem,
+			Name:        f.Name,
+			Sequences:   f.Sequences,
+			Params:      f.Params,
+			Seed:        t.Seed,
+			Constraints: f.Constraints,
+			Complex:     f.Complex,
+		}
+	}
+	if w := t.Workflow; w != nil {
+		out.Workflow = &pleat.Workflow{
+			ID:    w.ID,
+			Owner: t.Owner,
+			Kind:  w.Kind,
+			Alias: w.Alias,
+			Type:  w.Type,
+			Name:  w.Name,
+			Run:   t.Run,
+			Input: w.Input,
+		}
+	}
+	return out
+}
+
+// FilesOf returns artifacts for the wire.
+func FilesOf(list []pleat.Artifact) []File {
+	var out []File
+	for i := range list {
+		a := &list[i]
+		out = append(out, File{a.Key, a.Name, a.Kind, a.ContentType, a.Sequence, a.Bytes, a.SHA256})
+	}
+	return out
+}
+
+// Artifact returns the artifact that a file is, with its key.
+func (f *File) Artifact(key string) pleat.Artifact {
+	return pleat.Artifact{
+		Sequence:    f.Sequence,
+		Name:        f.Name,
+		Kind:        f.Kind,
+		ContentType: f.ContentType,
+		Bytes:       f.Bytes,
+		SHA256:      f.SHA256,
+		Key:         key,
+	}
+}
+
+func artifacts(list []File) []pleat.Artifact {
+	var out []pleat.Artifact
+	for i := range list {
+		out = append(out, list[i].Artifact(list[i].Key))
+	}
+	return out
+}
+
+// Filter returns the filter of an ask.
+func (a *Ask) Filter() store.ClaimFilter {
+	return store.ClaimFilter{
+		Queues: a.Queues,
+		N:      a.N,
+		Memory: a.Memory,
+		Left:   a.Left.Duration(),
+		Owner:  a.Owner,
+	}
+}
+
+// askOf returns the ask of a filter.
+func askOf(f store.ClaimFilter) Ask {
+	return Ask{Queues: f.Queues, N: f.N, Memory: f.Memory, Left: SecondsOf(f.Left), Owner: f.Owner}
+}
+
+// Finished returns the outcome that a Finish describes, without its progress, with the artifacts that the caller has
+// checked.
+func (f *Finish) Finished(artifacts []pleat.Artifact) store.RunFinished {
+	return store.RunFinished{
+		State:       f.State,
+		Result:      f.Result,
+		Failure:     f.Failure,
+		Artifacts:   artifacts,
+		Engine:      f.Engine,
+		Served:      f.Served,
+		MSA:         f.MSA,
+		RequestHash: f.RequestHash,
+		InputHash:   f.InputHash,
+		Source:      f.Source,
+	}
+}
+
+// finishOf returns an outcome for the wire, without its progress. Artifacts whose keys are not of the attempt are those of the source.
+func finishOf(f *store.RunFinished, own func(key string) bool) Finish {
+	out := Finish{
+		State:       f.State,
+		Result:      f.Result,
+		Failure:     f.Failure,
+		Source:      f.Source,
+		Engine:      f.Engine,
+		Served:      f.Served,
+		MSA:         f.MSA,
+		RequestHash: f.RequestHash,
+		InputHash:   f.InputHash,
+	}
+	for i := range f.Artifacts {
+		if a := &f.Artifacts[i]; own(a.Key) {
+			out.Artifacts = append(out.Artifacts, FilesOf(f.Artifacts[i : i+1])...)
+		} else {
+			out.Shared = append(out.Shared, a.Name)
+		}
+	}
+	return out
+}
+
+// CachedResultOf returns a cached result for the wire, without its links; nil is the zero value.
+func CachedResultOf(r *store.CachedResult) CachedResult {
+	if r == nil {
+		return CachedResult{}
+	}
+	return CachedResult{
+		Job:       r.Job,
+		Run:       r.Run,
+		Sequences: r.Sequences,
+		Result:    r.Result,
+		Engine:    r.Engine,
+		MSA:       r.MSA,
+		Finished:  r.Finished,
+		Artifacts: FilesOf(r.Artifacts),
+	}
+}
+
+// result returns the cached result; nil if there is none.
+func (r *CachedResult) result() *store.CachedResult {
+	if r.Run == "" {
+		return nil
+	}
+	return &store.CachedResult{
+		Job:       r.Job,
+		Run:       r.Run,
+		Sequences: r.Sequences,
+		Result:    r.Result,
+		Engine:    r.Engine,
+		MSA:       r.MSA,
+		Finished:  r.Finished,
+		Artifacts: artifacts(r.Artifacts),
+	}
+}
+
+// report returns progress that is sent now.
+func (c *Client) report(list []pleat.Progress) Report {
+	if len(list) == 0 {
+		return Report{}
+	}
+	return Report{c.clock().UTC(), list}
+}
+
+// maxAge bounds how old progress may say that it is.
+const maxAge = 24 * time.Hour
+
+// At returns the progress with its times by the receiver's clock.
+func (r *Report) At(now time.Time) []pleat.Progress {
+	for i := range r.Progress {
+		p := &r.Progress[i]
+		p.At = now.Add(-min(max(r.Now.Sub(p.At), 0), maxAge))
+	}
+	return r.Progress
+}
+
+// SourceOf returns what a workflow reads for the wire, without its links.
+func SourceOf(s flow.SourceFiles) Source {
+	return Source{
+		Structure: SourceFile(s.Structure),
+		PAE:       SourceFile(s.PAE),
+		Sequence:  s.Sequence,
+		Reference: s.Reference,
+		Predicted: s.Predicted,
+		Model:     s.Model,
+		Name:      s.Name,
+		Scores:    s.Scores,
+	}
+}
+
+// files returns what a workflow reads.
+func (s *Source) files() flow.SourceFiles {
+	return flow.SourceFiles{
+		Structure: flow.SourceFile(s.Structure),
+		PAE:       flow.SourceFile(s.PAE),
+		Sequence:  s.Sequence,
+		Reference: s.Reference,
+		Predicted: s.Predicted,
+		Model:     s.Model,
+		Name:      s.Name,
+		Scores:    s.Scores,
+	}
+}
