@@ -222,7 +222,7 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]Claimed
 	var out []ClaimedDelivery
 	if t.pg == nil {
 		for _, w := range wanted {
-			tasks, err := t.claim(worker, deliveryQueue(w.endpoint.ID), w.n, ClaimFilter{})
+			tasks, err := t.claimForOne(worker, deliveryQueue(w.endpoint.ID), w.n, ClaimFilter{})
 			if err != nil {
 				return nil, err
 			}
@@ -249,7 +249,7 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]Claimed
 				LIMIT v.column2
 				FOR UPDATE SKIP LOCKED
 			) AS k`,
-			worker, part...)
+			worker, 0, part...)
 		if err != nil {
 			return nil, err
 		}
@@ -264,23 +264,16 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]Claimed
 // startDeliveries records the attempts and reads what is to be delivered.
 func (t *tx) startDeliveries(list []ClaimedDelivery) error {
 	claimed := map[pleat.DeliveryID]*ClaimedDelivery{}
-	var attempts, ids []any
+	var tasks []*pleat.Task
+	var ids []any
 	for i := range list {
 		k := &list[i].Task
 		claimed[k.Delivery] = &list[i]
-		attempts = append(attempts, string(k.ID), k.Attempt, string(k.Worker), t.now)
+		tasks = append(tasks, k)
 		ids = append(ids, string(k.Delivery))
 	}
-	for part := range t.idempotentRowParts(attempts, 4) {
-		if _, err := t.exec(`
-			INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
-			SELECT v.column1, v.column2, v.column3, v.column4, 0, '', ''
-			FROM (`+values(1, len(part)/4, "text", "bigint", "text", "bigint")+`) AS v
-			WHERE true
-			ON CONFLICT DO NOTHING`,
-			part...); err != nil {
-			return err
-		}
+	if err := t.insertAttempts(tasks); err != nil {
+		return err
 	}
 	for part := range slices.Chunk(ids, maxStatementRows) {
 		rows, err := t.query(`

@@ -92,7 +92,7 @@ func (s *Store) FinishSearch(ctx context.Context, l Lease, f SearchCompleted) er
 			f.FoldQueue, l.Task); err != nil {
 			return err
 		}
-		return t.requeue(l, outcomeSearched, 0)
+		return t.requeue(l, OutcomeSearched, 0)
 	})
 }
 
@@ -204,7 +204,7 @@ func (t *tx) replaceArtifacts(run pleat.RunID, e runEnd) error {
 		DELETE FROM artifact
 		WHERE run_id = $1 AND attempt <> $2 AND attempt NOT IN (
 			SELECT o.number FROM attempt o JOIN task k ON k.id = o.task_id
-			WHERE k.run_id = $1 AND o.outcome = '`+outcomeSearched+`')`,
+			WHERE k.run_id = $1 AND o.outcome = '`+OutcomeSearched+`')`,
 		run, e.attempt); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (t *tx) retry(l Lease, run pleat.RunID, why *pleat.Failure) (bool, error) {
 	if tries >= limit {
 		return false, nil
 	}
-	if err := t.requeue(l, "failed", time.Second<<min(tries-1, 8)); err != nil {
+	if err := t.requeue(l, OutcomeFailed, time.Second<<min(tries-1, 8)); err != nil {
 		return false, err
 	}
 	line := "trying again: " + why.Message

@@ -40,7 +40,7 @@ func (d *DeliveryOutcome) end() (pleat.DeliveryStatus, pleat.TaskState) {
 func (d *DeliveryOutcome) outcome() string {
 	switch {
 	case d.Aborted:
-		return "released"
+		return OutcomeReleased
 	case d.OK:
 		return string(pleat.TaskDone)
 	}

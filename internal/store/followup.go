@@ -23,14 +23,14 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 	var out []FollowUp
 	err := s.writeAsync(ctx, "claim follow-ups", func(t *tx) error {
 		out = nil
-		tasks, err := t.claim(worker, followUpQueue, n, ClaimFilter{})
+		tasks, err := t.claimForOne(worker, followUpQueue, n, ClaimFilter{})
 		if err != nil {
 			return err
 		}
+		if err := t.insertAttempts(tasksOf(tasks)); err != nil {
+			return err
+		}
 		for _, c := range tasks {
-			if err := t.start(&c); err != nil {
-				return err
-			}
 			f := FollowUp{Task: c.Task}
 			d := &f.Delivery
 			var settings string

@@ -164,7 +164,7 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 			l.Task); err != nil {
 			return err
 		}
-		return t.requeue(l.Lease, "lost", 0)
+		return t.requeue(l.Lease, OutcomeLost, 0)
 	}
 	r.Failed++
 	why := pleat.Failed(pleat.FailCrashed, "the worker process died during every attempt")

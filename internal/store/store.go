@@ -16,7 +16,9 @@
 //	limits.go             what one user may have
 //	job.go, view.go       jobs and their runs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
-//	task.go, finish.go, reap.go  the queue: claims and leases, ends, expired leases
+//	claim.go, task.go     the queue: claims, tasks that workers hold
+//	heartbeat.go          the renewal of leases, for many workers at once
+//	finish.go, reap.go    ends, expired leases
 //	yield.go              tasks that make room for another tenant's
 //	artifact.go, cached_result.go  files of runs, results that later runs reuse
 //	endpoint.go, delivery.go  endpoints, events and their deliveries
@@ -212,7 +214,8 @@ func unavailable(verb string, err error) error {
 }
 
 // lockingClauses removes the locking clauses of a statement.
-var lockingClauses = strings.NewReplacer("FOR UPDATE SKIP LOCKED", "", "FOR UPDATE", "", "FOR SHARE OF j", "")
+var lockingClauses = strings.NewReplacer("FOR UPDATE SKIP LOCKED", "", "FOR UPDATE", "", "FOR SHARE OF j", "",
+	"FOR NO KEY UPDATE OF k", "", "FOR NO KEY UPDATE", "")
 
 // translate adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
 // appearance, so it gets «?n». SQLite has one writer and no row locks, so locking clauses go.

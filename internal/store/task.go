@@ -4,14 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"pleat"
 )
-
-// leaseMicros is how long a claim or a heartbeat lasts, in microseconds.
-const leaseMicros = int64(pleat.LeaseDuration / 1000)
 
 // Lease names one attempt at a task. The verbs that take one are fenced: they change nothing and return pleat.ErrLost
 // once another attempt has begun or the task has ended. So a worker that was away too long cannot write over the work
@@ -24,234 +20,6 @@ type Lease struct {
 
 // LeaseOf returns the lease under which a worker holds a claimed task.
 func LeaseOf(t *pleat.Task) Lease { return Lease{t.ID, t.Attempt, t.Worker} }
-
-// ClaimFilter selects the tasks that a worker claims.
-type ClaimFilter struct {
-	Queues []string
-	N      int   // at most
-	Memory int64 // bytes that a task may expect to use; 0: unlimited
-	// Left is how long the tasks may be expected to run, as measured on workers of the class; 0: for ever.
-	Left  time.Duration
-	Class string
-	Owner pleat.UserID // of the tasks; empty: any
-}
-
-// Claim leases queued tasks to a worker: from the first queue as many as there are, then from the next, and in each in
-// fair order. Each task gets the next attempt number. The input of each task is read in the same transaction, and its
-// run moves to RUNNING.
-//
-// Two workers never get the same task: PostgreSQL skips rows that another claim has locked, SQLite has one writer. A
-// claim may be lost in a crash of the machine; the task is then queued again.
-func (s *Store) Claim(
-	ctx context.Context, worker pleat.WorkerID, filter ClaimFilter,
-) ([]ClaimedTask, error) {
-	var out []ClaimedTask
-	err := s.writeAsync(ctx, "claim", func(t *tx) error {
-		out = nil
-		for _, queue := range filter.Queues {
-			if len(out) >= filter.N {
-				break
-			}
-			got, err := t.claim(worker, queue, filter.N-len(out), filter)
-			if err != nil {
-				return err
-			}
-			out = append(out, got...)
-		}
-		for i := range out {
-			if err := t.start(&out[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// claim leases up to n tasks of one queue, in fair order: by position, then by age.
-func (t *tx) claim(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) ([]ClaimedTask, error) {
-	limits, args := filter.limits(4, []any{queue, n})
-	return t.claimWhere(`
-		SELECT id FROM task
-		WHERE state = 'queued' AND queue = $3`+limits+`
-		ORDER BY position, id
-		LIMIT $4
-		FOR UPDATE SKIP LOCKED`,
-		worker, args...)
-}
-
-// limits returns the conditions on a task of the queues of a filter, each after an AND, and args with their parameters.
-// The parameters up to $n are taken already.
-func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
-	sql := ""
-	param := func(v any) string {
-		n++
-		args = append(args, v)
-		return fmt.Sprintf("$%d", n)
-	}
-	if f.Memory > 0 {
-		sql += " AND memory <= " + param(f.Memory)
-	}
-	if f.Owner != "" {
-		sql += " AND tenant = " + param(string(f.Owner))
-	}
-	if f.Left > 0 {
-		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"
-	}
-	return sql, args
-}
-
-// NeedsFreshWorker reports whether a task waits that a worker with the filter own cannot claim, but that one with the
-// filter fresh can. Both have the same queues.
-func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (bool, error) {
-	queues := make([]any, len(fresh.Queues))
-	for i, q := range fresh.Queues {
-		queues[i] = q
-	}
-	if len(queues) == 0 {
-		return false, nil
-	}
-	limits, args := fresh.limits(len(queues), queues)
-	refused, args := own.limits(len(args), args)
-	var needed bool
-	err := s.readRow(ctx, `
-		SELECT EXISTS (
-			SELECT 1 FROM task
-			WHERE state = 'queued' AND queue IN (`+params(1, len(queues))+`)`+limits+`
-				AND NOT (state = 'queued'`+refused+`))`,
-		args, &needed)
-	return needed, unavailable("look for tasks", err)
-}
-
-// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It raises the
-// attempt, which fences off every lease on the task that was given before, and leaves the recording of the attempt to
-// the caller.
-func (t *tx) claimWhere(ids string, worker pleat.WorkerID, args ...any) ([]ClaimedTask, error) {
-	var out []ClaimedTask
-	rows, err := t.query(`
-		UPDATE task
-		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2
-		WHERE id IN (`+ids+`)
-		RETURNING id, kind, queue, account_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
-			attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request`,
-		append([]any{worker, t.now + leaseMicros}, args...)...)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var c ClaimedTask
-		k := &c.Task
-		k.State, k.Worker, k.LeaseUntil = pleat.TaskRunning, worker, fromMicros(t.now+leaseMicros)
-		var expected, cancel, created int64
-		if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
-			&k.Tries, &k.MaxTries, &k.Memory, &expected, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
-			&k.Request); err != nil {
-			return err
-		}
-		k.Expected = time.Duration(expected) * time.Microsecond
-		k.Cancel, k.Created = cancel == 1, fromMicros(created)
-		out = append(out, c)
-		return nil
-	})
-	return out, err
-}
-
-// start records the attempt, and moves the task's run to RUNNING.
-func (t *tx) start(c *ClaimedTask) error {
-	if _, err := t.exec(`
-		INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
-		VALUES ($1, $2, $3, $4, 0, '', '')`,
-		c.Task.ID, c.Task.Attempt, c.Task.Worker, t.now); err != nil {
-		return err
-	}
-	switch c.Task.Kind {
-	case pleat.TaskFold:
-		return t.startFold(c)
-	case pleat.TaskQnA, pleat.TaskMD:
-		return t.startWorkflow(c)
-	}
-	return nil
-}
-
-// startFold reads the input of a fold, with the alignments of its MSA search.
-func (t *tx) startFold(c *ClaimedTask) error {
-	var j pleat.Job
-	var u pleat.Run
-	var jr jobRow
-	var rr runRow
-	var fresh int64
-	if err := t.row(
-		"SELECT "+jobColumns+", "+runColumns+", r.fresh FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1",
-		[]any{c.Task.Run}, append(append(jr.into(&j), rr.into(&u)...), &fresh)...); err != nil {
-		return err
-	}
-	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
-		return err
-	}
-	c.Fold = &pleat.FoldInput{
-		Job:         j.ID,
-		Run:         u.ID,
-		Owner:       j.Owner,
-		LibraryItem: j.LibraryItem,
-		Name:        j.Name,
-		Sequences:   j.Sequences,
-		Params:      u.Params,
-		Seed:        u.Seed,
-		Constraints: j.Constraints,
-		Complex:     j.Complex,
-	}
-	c.Queued, c.Seed, c.Fresh = u.CreatedAt, u.Seed, fresh == 1
-	if err := t.loadAlignments(c); err != nil {
-		return err
-	}
-	return t.setRunning(pleat.Source{Job: j.ID}, u)
-}
-
-// outcomeSearched is the outcome of an attempt whose files belong to the run, whichever attempt ends it.
-const outcomeSearched = "searched"
-
-// loadAlignments reads what the MSA search before a fold has published: the files of the last attempt that ended as
-// searched. A task in its first attempt has had none.
-func (t *tx) loadAlignments(c *ClaimedTask) error {
-	if c.Task.Attempt == 1 {
-		return nil
-	}
-	var number int
-	var began, ended int64
-	err := t.row(`
-		SELECT number, started_at, ended_at FROM attempt
-		WHERE task_id = $1 AND outcome = '`+outcomeSearched+`'
-		ORDER BY number DESC
-		LIMIT 1`,
-		[]any{c.Task.ID}, &number, &began, &ended)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	c.SearchDuration = time.Duration(ended-began) * time.Microsecond
-	rows, err := t.query(
-		"SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 AND a.attempt = $2 ORDER BY a.id",
-		c.Task.Run, number)
-	c.Alignments, err = scanArtifacts(rows, err)
-	return err
-}
-
-// setRunning moves a run and its job or workflow to RUNNING, the first time the run is claimed.
-func (t *tx) setRunning(source pleat.Source, u pleat.Run) error {
-	if u.State == pleat.StateRunning {
-		return nil
-	}
-	if _, err := t.exec("UPDATE run SET state = $1, started_at = $2, changed_at = $2 WHERE id = $3",
-		pleat.StateRunning, t.now, u.ID); err != nil {
-		return err
-	}
-	if err := t.setState(source, u.ID, pleat.StateRunning); err != nil {
-		return err
-	}
-	return t.progress(u.ID, []pleat.Progress{{Kind: pleat.ProgressState, State: pleat.StateRunning}})
-}
 
 // setState copies a run's state to its job or workflow, unless that has a later run. The version rises, so that readers
 // fetch the job or workflow again.
@@ -269,6 +37,17 @@ func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) e
 	return err
 }
 
+// The outcomes of an attempt, under which it is stored when it has ended.
+const (
+	OutcomeDone     = string(pleat.TaskDone)
+	OutcomeFailed   = string(pleat.TaskFailed) // also if the task is tried again
+	OutcomeStopped  = string(pleat.TaskStopped)
+	OutcomeReleased = "released" // the worker returned the task unfinished
+	OutcomeSearched = "searched" // an MSA search, whose files belong to the run, whichever attempt ends it
+	OutcomeYielded  = "yielded"  // the next attempt continues its work
+	OutcomeLost     = "lost"     // the lease expired
+)
+
 // heldTask is what the verbs need to know of a task that a worker holds.
 type heldTask struct {
 	run    pleat.RunID // empty for deliveries and follow-ups
@@ -276,75 +55,18 @@ type heldTask struct {
 	cancel bool // its owner wants it stopped
 }
 
-// renew extends a lease to LeaseDuration from now and locks its task until the transaction ends; pleat.ErrLost if the
-// lease is no longer held. Every fenced verb begins with it.
+// renew extends a lease to LeaseDuration from now, unless it lasts longer, and locks its task until the transaction
+// ends; pleat.ErrLost if the lease is no longer held. Every fenced verb begins with it.
 func (t *tx) renew(l Lease) (heldTask, error) {
 	var h heldTask
 	var cancel int64
 	err := t.row(`
-		UPDATE task SET lease_until = $1
+		UPDATE task SET lease_until = CASE WHEN lease_until > $1 THEN lease_until ELSE $1 END
 		WHERE id = $2 AND attempt = $3 AND worker_id = $4 AND state = 'running'
 		RETURNING COALESCE(run_id, ''), queue, cancel`,
-		[]any{t.now + leaseMicros, l.Task, l.Attempt, l.Worker}, &h.run, &h.queue, &cancel)
+		[]any{t.leaseEnd(0), l.Task, l.Attempt, l.Worker}, &h.run, &h.queue, &cancel)
 	h.cancel = cancel == 1
 	return h, mapNoRows(err, pleat.ErrLost)
-}
-
-// Heartbeat renews a worker's leases and stores the progress of their runs, all in one transaction, and marks the
-// worker as alive. The replies are in the order of the beats and report which tasks are cancelled and which leases are
-// lost; the progress of a lost one is dropped. A renewal may be lost in a crash of the machine, with the progress.
-func (s *Store) Heartbeat(
-	ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat,
-) ([]pleat.HeartbeatReply, error) {
-	var out []pleat.HeartbeatReply
-	err := s.writeAsync(ctx, "heartbeat", func(t *tx) error {
-		out = nil
-		held, err := t.renewAll(worker, beats)
-		if err != nil {
-			return err
-		}
-		for _, b := range beats {
-			cancel, ok := held[Lease{b.Task, b.Attempt, worker}]
-			if ok {
-				if err := t.progress(b.Run, b.Progress); err != nil {
-					return err
-				}
-			}
-			out = append(out, pleat.HeartbeatReply{Task: b.Task, Cancel: cancel, Lost: !ok})
-		}
-		_, err = t.exec("UPDATE worker SET seen_at = $1 WHERE id = $2", t.now, worker)
-		return err
-	})
-	return out, err
-}
-
-// renewAll is renew for the leases of heartbeats, in one statement for many. It returns those that are held, and
-// whether their owners want the tasks stopped.
-func (t *tx) renewAll(worker pleat.WorkerID, beats []pleat.Heartbeat) (map[Lease]bool, error) {
-	var args []any
-	for _, b := range beats {
-		args = append(args, b.Task, b.Attempt)
-	}
-	held := map[Lease]bool{}
-	for part := range t.idempotentRowParts(args, 2) {
-		rows, err := t.query(`
-			UPDATE task SET lease_until = $1
-			FROM (`+values(3, len(part)/2, "text", "bigint")+`) AS v
-			WHERE task.id = v.column1 AND task.attempt = v.column2 AND task.worker_id = $2 AND task.state = 'running'
-			RETURNING id, attempt, cancel`,
-			append([]any{t.now + leaseMicros, worker}, part...)...)
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			l := Lease{Worker: worker}
-			var cancel int64
-			err := scan(&l.Task, &l.Attempt, &cancel)
-			held[l] = cancel == 1
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return held, nil
 }
 
 // MaxLogLines bounds the log lines stored of one run, over all its attempts. The last of them is a note that there
@@ -432,7 +154,7 @@ func (s *Store) Release(ctx context.Context, l Lease, pause time.Duration, progr
 		if h.cancel {
 			return t.stopRun(l, h.run)
 		}
-		return t.requeue(l, "released", pause)
+		return t.requeue(l, OutcomeReleased, pause)
 	})
 }
 

@@ -187,6 +187,7 @@ type Change struct {
 // Exactly one of Fold and Workflow is set.
 type ClaimedTask struct {
 	Task     pleat.Task
+	Claimed  time.Time        // when it was claimed, by the store's clock
 	Fold     *pleat.FoldInput // of a fold
 	Workflow *pleat.Workflow  // of a workflow's task
 	Seed     string

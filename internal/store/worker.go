@@ -54,11 +54,11 @@ func (s *Store) StopWorker(ctx context.Context, id pleat.WorkerID) error {
 // TouchWorker records that a worker is alive, and reports whether it is to drain. A worker calls it every
 // pleat.HeartbeatInterval, since it sends heartbeats for its tasks only.
 func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) (drain bool, err error) {
-	err = s.writeAsync(ctx, "touch worker", func(t *tx) error {
-		err := t.row("UPDATE worker SET seen_at = $1 WHERE id = $2 RETURNING draining_at > 0", []any{t.now, id}, &drain)
-		return mapNoRows(err, nil)
-	})
-	return drain, err
+	out, err := s.Heartbeats(ctx, pleat.LeaseDuration, []WorkerHeartbeat{{Worker: id}})
+	if err != nil {
+		return false, err
+	}
+	return out[0].Drain, nil
 }
 
 // DrainWorker records that a worker claims nothing more and ends when its tasks have ended.

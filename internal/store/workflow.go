@@ -242,8 +242,8 @@ func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat
 	return state, err
 }
 
-// startWorkflow reads the workflow that a claimed task executes.
-func (t *tx) startWorkflow(c *ClaimedTask) error {
+// loadWorkflow reads the workflow that a claimed task executes.
+func (t *tx) loadWorkflow(c *ClaimedTask) error {
 	var w pleat.Workflow
 	var u pleat.Run
 	var fr workflowRow
@@ -261,10 +261,7 @@ func (t *tx) startWorkflow(c *ClaimedTask) error {
 		return err
 	}
 	c.Workflow, c.Queued, c.Seed = &w, u.CreatedAt, u.Seed
-	if err := t.loadWorked(c); err != nil {
-		return err
-	}
-	return t.setRunning(pleat.Source{Workflow: w.ID}, u)
+	return t.loadWorked(c)
 }
 
 // WorkflowView reads a workflow with its run and files, in several queries: the state may be older than the files. It

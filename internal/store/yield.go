@@ -126,13 +126,10 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 				return err
 			}
 		}
-		return t.requeue(l, outcomeYielded, 0)
+		return t.requeue(l, OutcomeYielded, 0)
 	})
 	return queue, err
 }
-
-// outcomeYielded is the outcome of an attempt whose work the next attempt continues.
-const outcomeYielded = "yielded"
 
 // stepBack moves a task, and its tenant's queued tasks after it, behind the first task of every other tenant that waits
 // in its queue.
@@ -182,7 +179,7 @@ func (t *tx) loadWorked(c *ClaimedTask) error {
 	var micros int64
 	err := t.row(`
 		SELECT COALESCE(sum(ended_at - started_at), 0) FROM attempt
-		WHERE task_id = $1 AND outcome = '`+outcomeYielded+`'`,
+		WHERE task_id = $1 AND outcome = '`+OutcomeYielded+`'`,
 		[]any{c.Task.ID}, &micros)
 	c.Worked = time.Duration(micros) * time.Microsecond
 	return err

@@ -70,8 +70,7 @@ func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 
 // waited is how long the task waited in queues until this attempt, by the database's clock.
 func (t *runningTask) waited() time.Duration {
-	claimed := t.Task.LeaseUntil.Add(-pleat.LeaseDuration)
-	return max(claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0)
+	return max(t.Claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0)
 }
 
 // work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"pleat"
+)
+
+// WorkerHeartbeat are the heartbeats of one worker. A worker without Beats is only marked as seen.
+type WorkerHeartbeat struct {
+	Worker pleat.WorkerID
+	Beats  []pleat.Heartbeat
+}
+
+// WorkerReply answers a WorkerHeartbeat.
+type WorkerReply struct {
+	Replies []pleat.HeartbeatReply // in the order of the beats
+	Drain   bool                   // the worker is to claim nothing more
+	Known   bool                   // false: the worker is not registered, or was removed since
+}
+
+// Heartbeat renews a worker's leases and stores the progress of their runs, all in one transaction, and marks the
+// worker as alive. The replies are in the order of the beats and report which tasks are cancelled and which leases are
+// lost; the progress of a lost one is dropped. A renewal may be lost in a crash of the machine, with the progress.
+func (s *Store) Heartbeat(
+	ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat,
+) ([]pleat.HeartbeatReply, error) {
+	out, err := s.Heartbeats(ctx, pleat.LeaseDuration, []WorkerHeartbeat{{worker, beats}})
+	if err != nil {
+		return nil, err
+	}
+	return out[0].Replies, nil
+}
+
+// Heartbeats is Heartbeat for many workers in one transaction. The leases last for a time from now. The replies are in
+// the order of the list. Progress is stored with the run of its task, whatever run the beat names.
+func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []WorkerHeartbeat) ([]WorkerReply, error) {
+	var out []WorkerReply
+	err := s.writeAsync(ctx, "heartbeat", func(t *tx) error {
+		var leases []Lease
+		var workers []any
+		for _, h := range list {
+			workers = append(workers, string(h.Worker))
+			for i := range h.Beats {
+				leases = append(leases, leaseOfBeat(h.Worker, &h.Beats[i]))
+			}
+		}
+		held, err := t.renewBeats(lease, leases)
+		if err != nil {
+			return err
+		}
+		seen, err := t.markSeen(workers)
+		if err != nil {
+			return err
+		}
+		out = make([]WorkerReply, len(list))
+		for i, h := range list {
+			r := &out[i]
+			r.Drain, r.Known = seen[h.Worker]
+			if r.Replies, err = t.reply(h, held); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// leaseOfBeat returns the lease that a heartbeat renews.
+func leaseOfBeat(worker pleat.WorkerID, b *pleat.Heartbeat) Lease {
+	return Lease{b.Task, b.Attempt, worker}
+}
+
+// renewBeats renews the leases of heartbeats, and returns those that are held.
+func (t *tx) renewBeats(d time.Duration, leases []Lease) (map[Lease]heldTask, error) {
+	held := map[Lease]heldTask{}
+	err := t.renewAll(d, leases, "id, attempt, worker_id, COALESCE(run_id, ''), queue, cancel",
+		func(scan func(...any) error) error {
+			var l Lease
+			var h heldTask
+			var cancel int64
+			err := scan(&l.Task, &l.Attempt, &l.Worker, &h.run, &h.queue, &cancel)
+			h.cancel = cancel == 1
+			held[l] = h
+			return err
+		})
+	return held, err
+}
+
+// renewAll is renew for many leases, in few statements, but ends them at a time from now even if they were to last
+// longer. It calls fn with the columns of each task whose lease is held. It locks the tasks in the order of their ids,
+// so that two transactions that renew the same leases cannot wait for each other.
+func (t *tx) renewAll(
+	d time.Duration, leases []Lease, columns string, fn func(scan func(...any) error) error,
+) error {
+	leases = slices.SortedFunc(slices.Values(leases), func(a, b Lease) int { return cmp.Compare(a.Task, b.Task) })
+	var args []any
+	for _, l := range leases {
+		args = append(args, string(l.Task), l.Attempt, string(l.Worker))
+	}
+	for part := range t.idempotentRowParts(args, 3) {
+		rows, err := t.query(`
+			UPDATE task SET lease_until = $1
+			FROM (
+				SELECT k.id AS held
+				FROM task k
+				JOIN (`+values(2, len(part)/3, "text", "bigint", "text")+`) AS v
+					ON k.id = v.column1 AND k.attempt = v.column2 AND k.worker_id = v.column3
+				WHERE k.state = 'running'
+				ORDER BY k.id
+				FOR NO KEY UPDATE OF k
+			) AS locked
+			WHERE task.id = locked.held
+			RETURNING `+columns,
+			append([]any{t.leaseEnd(d)}, part...)...)
+		if err := forEachRow(rows, err, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markSeen records that workers are alive. It returns those that are registered, and which of them are to drain. It
+// locks them in the order of their ids.
+func (t *tx) markSeen(workers []any) (map[pleat.WorkerID]bool, error) {
+	drain := map[pleat.WorkerID]bool{}
+	workers = slices.SortedFunc(slices.Values(workers), func(a, b any) int {
+		return cmp.Compare(a.(string), b.(string))
+	})
+	for part := range slices.Chunk(workers, maxStatementRows) {
+		rows, err := t.query(`
+			UPDATE worker SET seen_at = $1
+			WHERE id IN (
+				SELECT id FROM worker WHERE id IN (`+params(2, padded(len(part)))+`)
+				ORDER BY id
+				FOR NO KEY UPDATE)
+			RETURNING id, draining_at > 0`,
+			append([]any{t.now}, pad(part)...)...)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var id pleat.WorkerID
+			var drains bool
+			err := scan(&id, &drains)
+			drain[id] = drains
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return drain, nil
+}
+
+// reply stores the progress of the tasks that a worker holds, and answers its heartbeats.
+func (t *tx) reply(h WorkerHeartbeat, held map[Lease]heldTask) ([]pleat.HeartbeatReply, error) {
+	var out []pleat.HeartbeatReply
+	for i := range h.Beats {
+		b := &h.Beats[i]
+		task, ok := held[leaseOfBeat(h.Worker, b)]
+		if ok {
+			if err := t.progress(task.run, b.Progress); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, pleat.HeartbeatReply{Task: b.Task, Cancel: task.cancel, Lost: !ok})
+	}
+	return out, nil
+}

@@ -1,0 +1,142 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// beatsOf are the heartbeats of the tasks of one worker.
+func beatsOf(w pleat.WorkerID, list []store.ClaimedTask) store.WorkerHeartbeat {
+	out := store.WorkerHeartbeat{Worker: w}
+	for i := range list {
+		if k := &list[i].Task; k.Worker == w {
+			out.Beats = append(out.Beats, pleat.Heartbeat{Task: k.ID, Attempt: k.Attempt, Run: k.Run})
+		}
+	}
+	return out
+}
+
+// One call renews the leases of many workers, and tells each what became of its tasks and of itself.
+func TestHeartbeatsOfManyWorkers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := t.Context()
+		u := storetest.User(t, s, "ada")
+		for i := range 4 {
+			create(t, s, u, fmt.Sprint(i))
+		}
+		for _, id := range []pleat.WorkerID{"a", "b", "idle"} {
+			register(t, s, id)
+		}
+		if err := s.DrainWorker(ctx, "b"); err != nil {
+			t.Fatal(err)
+		}
+		got := claimFor(t, s, store.ClaimFilter{Lease: time.Minute}, "b", "a", "b", "gone")
+		if _, err := s.Cancel(ctx, u, got[0].Fold.Job); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(40 * time.Second)
+		list := []store.WorkerHeartbeat{beatsOf("b", got), {Worker: "idle"}, beatsOf("a", got), beatsOf("gone", got)}
+		foreign := list[2].Beats[0] // a's task, as if gone held it
+		foreign.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "not mine"}}
+		list[3].Beats = append(list[3].Beats, foreign)
+		list[2].Beats[0].Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "mine"}}
+		list[2].Beats[0].Run = got[3].Task.Run // another worker's
+		replies, err := s.Heartbeats(ctx, time.Minute, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []store.WorkerReply{
+			{
+				Replies: []pleat.HeartbeatReply{{Task: got[0].Task.ID, Cancel: true}, {Task: got[2].Task.ID}},
+				Drain:   true,
+				Known:   true,
+			},
+			{Known: true},
+			{Replies: []pleat.HeartbeatReply{{Task: got[1].Task.ID}}, Known: true},
+			{Replies: []pleat.HeartbeatReply{{Task: got[3].Task.ID}, {Task: got[1].Task.ID, Lost: true}}},
+		}
+		if d := cmp.Diff(want, replies); d != "" {
+			t.Error(d)
+		}
+		lines := func(run pleat.RunID) (out []string) {
+			all, err := s.Progress(ctx, run, 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range all {
+				if p.Kind == pleat.ProgressLog {
+					out = append(out, p.Line)
+				}
+			}
+			return out
+		}
+		if own, other := lines(got[1].Task.Run), lines(got[3].Task.Run); !slices.Equal(own, []string{"mine"}) || other != nil {
+			t.Errorf("the log of the task is %q, that of the other %q", own, other)
+		}
+		workers, err := s.Workers(ctx)
+		if err != nil || len(workers) != 3 || s.Now().Sub(workers[2].SeenAt) > 20*time.Second {
+			t.Errorf("%+v, %v", workers, err)
+		}
+		clock.Advance(40 * time.Second)
+		if r, err := s.Reap(ctx, s.Now()); err != nil || r != (store.Reaped{}) {
+			t.Errorf("leases have expired that were renewed: %+v, %v", r, err)
+		}
+	})
+}
+
+// Batches with the same tasks and workers, in different orders, do not wait for each other for ever.
+func TestConcurrentHeartbeats(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		const workers, perWorker, rounds = 20, 8, 5
+		u := storetest.User(t, s, "ada")
+		var ids []pleat.WorkerID
+		for i := range workers {
+			ids = append(ids, pleat.WorkerID(fmt.Sprint("w", i)))
+			register(t, s, ids[i])
+		}
+		for range workers * perWorker {
+			create(t, s, u, "fold")
+		}
+		got := claimFor(t, s, store.ClaimFilter{}, slices.Repeat(ids, perWorker)...)
+		var list []store.WorkerHeartbeat
+		for _, id := range ids {
+			h := beatsOf(id, got)
+			h.Beats[0].Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "line"}}
+			list = append(list, h)
+		}
+		reversed := slices.Clone(list)
+		slices.Reverse(reversed)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				batch := [][]store.WorkerHeartbeat{list, reversed}[i%2]
+				for range rounds {
+					replies, err := s.Heartbeats(t.Context(), pleat.LeaseDuration, batch)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, r := range replies {
+						if !r.Known || len(r.Replies) != perWorker || r.Replies[0].Lost {
+							t.Errorf("%+v", r)
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		events, err := s.Progress(t.Context(), got[0].Task.Run, 0, 100)
+		if err != nil || len(events) != 1+4*rounds {
+			t.Errorf("%d events, %v", len(events), err)
+		}
+	})
+}
