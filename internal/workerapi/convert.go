@@ -186,7 +186,7 @@ func finishOf(f *store.RunFinished, own func(key string) bool) Finish {
 	}
 	for i := range f.Artifacts {
 		if a := &f.Artifacts[i]; own(a.Key) {
-			out.Artifacts = append(out.Artifacts, FilesOf(f.Artifacts[i : i+1])...)
+			out.Artifacts = append(out.Artifacts, FilesOf(f.Artifacts[i:i+1])...)
 		} else {
 			out.Shared = append(out.Shared, a.Name)
 		}

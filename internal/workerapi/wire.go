@@ -268,17 +268,17 @@ type Yielded struct {
 // Finish is the body of POST tasks/{id}/finish. Artifacts are the files that were stored under the attempt; Shared are
 // the names of those of Source, whose result this is.
 type Finish struct {
-	State       pleat.State      `json:"state"`
-	Result      *pleat.Result    `json:"result,omitempty"`
-	Failure     *pleat.Failure   `json:"failure,omitempty"`
-	Artifacts   []File           `json:"artifacts,omitempty"`
-	Source      pleat.RunID      `json:"source,omitempty"`
-	Shared      []string         `json:"shared,omitempty"`
-	Engine      string           `json:"engine"`
-	Served      string           `json:"served"`
-	MSA         pleat.State      `json:"msa"`
-	RequestHash string           `json:"request_hash,omitempty"`
-	InputHash   string           `json:"input_hash,omitempty"`
+	State       pleat.State    `json:"state"`
+	Result      *pleat.Result  `json:"result,omitempty"`
+	Failure     *pleat.Failure `json:"failure,omitempty"`
+	Artifacts   []File         `json:"artifacts,omitempty"`
+	Source      pleat.RunID    `json:"source,omitempty"`
+	Shared      []string       `json:"shared,omitempty"`
+	Engine      string         `json:"engine"`
+	Served      string         `json:"served"`
+	MSA         pleat.State    `json:"msa"`
+	RequestHash string         `json:"request_hash,omitempty"`
+	InputHash   string         `json:"input_hash,omitempty"`
 	Report
 }
 

@@ -1,0 +1,422 @@
+package workers
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/queue"
+	"pleat/internal/store"
+	"pleat/internal/workerapi"
+)
+
+// dispatcher claims tasks for the workers that wait for some. Workers that may have the same tasks form a profile, for
+// which one transaction claims. A profile is looked at when a worker joins it, and when a queue of it has news.
+type dispatcher struct {
+	g *Gateway
+
+	mu       sync.Mutex
+	profiles map[string]*profile
+	queues   map[string]*awaited
+	wake     chan struct{}
+	changed  sync.WaitGroup // goroutines that listen for news of a queue
+}
+
+// profile is a set of workers that wait for the same tasks.
+type profile struct {
+	filter  store.ClaimFilter
+	waiting list.List // of *ask; those behind get tasks first
+	due     bool      // tasks may be there
+}
+
+// ask is the room of a waiting worker in one profile.
+type ask struct {
+	*waiter
+	n int
+}
+
+// waiter is a worker whose claim waits.
+type waiter struct {
+	worker pleat.WorkerID
+	places map[*profile]*list.Element // where its asks wait; empty while tasks are claimed for it
+	taken  bool                       // tasks are being claimed for it, and got will have a value
+	gone   bool                       // it does not wait any more
+	got    chan []store.ClaimedTask   // with a buffer of one
+}
+
+// awaited is a queue that profiles wait for.
+type awaited struct {
+	profiles map[*profile]bool
+	end      chan struct{}
+}
+
+const (
+	// maxBatch bounds the tasks that one transaction claims.
+	maxBatch = 64
+	// leftStep is to what a worker's time that is left is rounded down, so that workers share a profile; where more
+	// than an hour is left, it is ten times as much.
+	leftStep = time.Minute
+)
+
+func (d *dispatcher) init(g *Gateway) {
+	d.g = g
+	d.profiles, d.queues = map[string]*profile{}, map[string]*awaited{}
+	d.wake = make(chan struct{}, 1)
+}
+
+// claim is POST claim: it waits until tasks of one of the asks can be had.
+func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (workerapi.Claimed, error) {
+	out := workerapi.Claimed{Tasks: []workerapi.Task{}}
+	if len(in.Asks) > workerapi.MaxAsks {
+		return out, pleat.InvalidField("asks", " has %d entries; at most %d are allowed", len(in.Asks),
+			workerapi.MaxAsks)
+	}
+	var filters []store.ClaimFilter
+	for i := range in.Asks {
+		f, err := g.filter(ctx, c, indexed("asks", i), &in.Asks[i])
+		if err != nil {
+			return out, err
+		}
+		filters = append(filters, f)
+	}
+	if in.Repeat {
+		again, err := g.repeat(ctx, c, in.Held)
+		if err != nil || len(again) > 0 {
+			out.Tasks = again
+			return out, err
+		}
+	}
+	w := &waiter{worker: c.Worker, places: map[*profile]*list.Element{}, got: make(chan []store.ClaimedTask, 1)}
+	g.claims.join(w, filters, in.Idle)
+	got, ok := until(ctx, g, in.Wait, w.got)
+	if !ok {
+		got = g.claims.leave(w)
+	}
+	if ctx.Err() != nil || len(got) > 0 && g.revoked(ctx, c) {
+		g.giveBack(got)
+		return out, pleat.ErrUnauthorized
+	}
+	for i := range got {
+		t, err := g.taskOf(ctx, c, &got[i])
+		if err != nil {
+			g.giveBack(got)
+			return out, err
+		}
+		out.Tasks = append(out.Tasks, t)
+	}
+	return out, nil
+}
+
+// revoked reports whether a worker's tokens were revoked while it waited.
+func (g *Gateway) revoked(ctx context.Context, c *caller) bool {
+	_, err := g.known(ctx, c)
+	return err != nil
+}
+
+// repeat returns the tasks that a worker holds without knowing it: the answer to its claim was lost.
+func (g *Gateway) repeat(ctx context.Context, c *caller, known []workerapi.Lease) ([]workerapi.Task, error) {
+	if len(known) > workerapi.MaxTasks {
+		return nil, pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(known),
+			workerapi.MaxTasks)
+	}
+	held, err := g.store.HeldTasks(ctx, c.Worker)
+	if err != nil {
+		return nil, err
+	}
+	held = slices.DeleteFunc(held, func(l store.Lease) bool {
+		return slices.Contains(known, workerapi.Lease{Task: l.Task, Attempt: l.Attempt})
+	})
+	if len(held) == 0 {
+		return nil, nil
+	}
+	got, err := g.store.Reclaim(ctx, c.Worker, g.cfg.Terms.Lease, held)
+	if err != nil {
+		return nil, err
+	}
+	var out []workerapi.Task
+	for i := range got {
+		t, err := g.taskOf(ctx, c, &got[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// taskOf returns a claimed task as its worker gets it.
+func (g *Gateway) taskOf(ctx context.Context, c *caller, t *store.ClaimedTask) (workerapi.Task, error) {
+	out := workerapi.TaskOf(t)
+	out.Token = g.taskToken(*c, t)
+	var keys []string
+	for _, a := range t.Alignments {
+		keys = append(keys, a.Key)
+	}
+	if t.Task.Checkpoint.Key != "" {
+		keys = append(keys, t.Task.Checkpoint.Key)
+	}
+	var err error
+	out.Links, err = g.links(ctx, c, keys)
+	return out, err
+}
+
+// giveBack returns tasks to their queues whose worker is gone.
+func (g *Gateway) giveBack(tasks []store.ClaimedTask) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for i := range tasks {
+		k := &tasks[i].Task
+		err := g.writes(ctx, func() error { return g.store.Release(ctx, store.LeaseOf(k), 0, nil) })
+		if err != nil {
+			g.cfg.Log.Warn("a task that no worker got could not be returned; its lease will expire", "task", k.ID,
+				"error", err)
+		}
+	}
+}
+
+// profileOf returns what a filter has in common with those of other workers, with its name. The order of the queues
+// does not count: the dispatcher goes round them.
+func profileOf(f store.ClaimFilter) (string, store.ClaimFilter) {
+	f.N = 0
+	f.Queues = slices.Sorted(slices.Values(f.Queues))
+	if f.Left > 0 {
+		step := leftStep
+		if f.Left > time.Hour {
+			step *= 10
+		}
+		f.Left = max(f.Left.Truncate(step), time.Second)
+	}
+	return fmt.Sprintf("%s %s %d %d\n%s", f.Class, f.Owner, f.Memory, f.Left, strings.Join(f.Queues, "\n")), f
+}
+
+// join makes a worker wait. One that was idle before is the last to get a task, so that few workers are kept warm and
+// the others end.
+func (d *dispatcher) join(w *waiter, filters []store.ClaimFilter, idle bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, f := range filters {
+		if f.N == 0 || len(f.Queues) == 0 {
+			continue
+		}
+		name, shared := profileOf(f)
+		p := d.profiles[name]
+		if p == nil {
+			p = &profile{filter: shared}
+			d.profiles[name] = p
+			d.await(p)
+		}
+		if w.places[p] != nil {
+			continue // the same ask twice
+		}
+		a := &ask{w, f.N}
+		if idle {
+			w.places[p] = p.waiting.PushFront(a)
+		} else {
+			w.places[p] = p.waiting.PushBack(a)
+		}
+		p.due = true
+	}
+	queue.Wake(d.wake)
+}
+
+// leave ends the wait of a worker. If tasks are being claimed for it at this moment, it returns those.
+func (d *dispatcher) leave(w *waiter) []store.ClaimedTask {
+	d.mu.Lock()
+	w.gone = true
+	d.remove(w)
+	taken := w.taken
+	d.mu.Unlock()
+	if taken {
+		return <-w.got
+	}
+	select {
+	case got := <-w.got:
+		return got
+	default:
+		return nil
+	}
+}
+
+// remove takes a worker out of its profiles, and forgets those that nobody waits in. The caller holds mu.
+func (d *dispatcher) remove(w *waiter) {
+	for p, e := range w.places {
+		p.waiting.Remove(e)
+		if p.waiting.Len() == 0 {
+			d.forget(p)
+		}
+	}
+	clear(w.places)
+}
+
+// forget ends a profile. The caller holds mu.
+func (d *dispatcher) forget(p *profile) {
+	name, _ := profileOf(p.filter)
+	delete(d.profiles, name)
+	for _, q := range p.filter.Queues {
+		if a := d.queues[q]; a != nil {
+			if delete(a.profiles, p); len(a.profiles) == 0 {
+				close(a.end)
+				delete(d.queues, q)
+			}
+		}
+	}
+}
+
+// await listens for news of the queues of a profile. The caller holds mu.
+func (d *dispatcher) await(p *profile) {
+	for _, q := range p.filter.Queues {
+		a := d.queues[q]
+		if a == nil {
+			a = &awaited{profiles: map[*profile]bool{}, end: make(chan struct{})}
+			d.queues[q] = a
+			news := make(chan struct{}, 1)
+			topic := store.QueueTopic(q)
+			d.g.store.SubscribeTo(topic, news)
+			d.changed.Go(func() {
+				defer d.g.store.Unsubscribe(topic, news)
+				d.listen(a, news)
+			})
+		}
+		a.profiles[p] = true
+	}
+}
+
+// listen makes the profiles of a queue due when it has news.
+func (d *dispatcher) listen(a *awaited, news <-chan struct{}) {
+	for {
+		select {
+		case <-a.end:
+			return
+		case <-d.g.stop:
+			return
+		case <-news:
+		}
+		d.mu.Lock()
+		for p := range a.profiles {
+			p.due = true
+		}
+		d.mu.Unlock()
+		queue.Wake(d.wake)
+	}
+}
+
+// run claims for the workers that wait, until ctx ends.
+func (d *dispatcher) run(ctx context.Context) {
+	wait := time.Duration(0)
+	for round := 0; ; round++ {
+		select {
+		case <-ctx.Done():
+			d.g.EndWaits() // so that listen ends
+			d.changed.Wait()
+			return
+		case <-d.wake:
+		}
+		if err := d.pass(ctx, round); err == nil || ctx.Err() != nil {
+			wait = 0
+			continue
+		} else {
+			wait = min(max(2*wait, 100*time.Millisecond), 5*time.Second)
+			d.g.cfg.Log.Warn("cannot claim tasks for workers; trying again", "error", err)
+		}
+		queue.Sleep(ctx, wait)
+		queue.Wake(d.wake)
+	}
+}
+
+// pass claims once for each profile that is due, and wakes run if one may have more.
+func (d *dispatcher) pass(ctx context.Context, round int) error {
+	d.mu.Lock()
+	var due []*profile
+	for p := range maps.Values(d.profiles) {
+		if p.due {
+			due = append(due, p)
+		}
+	}
+	d.mu.Unlock()
+	for _, p := range due {
+		if err := d.claimFor(ctx, p, round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claimFor claims tasks for the workers of a profile, at most maxBatch.
+func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error {
+	batch, workers := d.takeWaiting(p)
+	if len(batch) == 0 {
+		return nil
+	}
+	f := p.filter
+	f.Lease = d.g.cfg.Terms.Lease
+	first := round % len(f.Queues) // else tasks of the first queue could keep the others waiting for ever
+	f.Queues = slices.Concat(f.Queues[first:], f.Queues[:first])
+	got, err := d.g.store.ClaimFor(ctx, workers, f)
+	given := map[pleat.WorkerID][]store.ClaimedTask{}
+	for _, t := range got {
+		given[t.Task.Worker] = append(given[t.Task.Worker], t)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, a := range batch {
+		tasks := given[a.worker]
+		delete(given, a.worker)
+		a.taken = false
+		if len(tasks) > 0 || a.gone {
+			a.got <- tasks
+			continue
+		}
+		d.putBack(a)
+	}
+	if err != nil || len(got) == len(workers) {
+		p.due = true
+		queue.Wake(d.wake)
+	}
+	return err
+}
+
+// batched is an ask for which tasks are claimed now, and the others of the same worker.
+type batched struct {
+	*waiter
+	asks map[*profile]*ask
+}
+
+// takeWaiting takes workers out of a profile, those that shall get tasks first. It returns a worker as often as it has
+// room for a task, but lists no worker twice otherwise: a task could not be told from that of its other call.
+func (d *dispatcher) takeWaiting(p *profile) (out []batched, workers []pleat.WorkerID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p.due = false
+	for e := p.waiting.Back(); e != nil && len(workers) < maxBatch; {
+		a := e.Value.(*ask)
+		e = e.Prev()
+		if slices.Contains(workers, a.worker) {
+			continue
+		}
+		b := batched{a.waiter, map[*profile]*ask{}}
+		for other, place := range a.places {
+			b.asks[other] = place.Value.(*ask)
+			other.waiting.Remove(place)
+		}
+		clear(a.places)
+		a.taken = true
+		out = append(out, b)
+		for range min(a.n, maxBatch-len(workers)) {
+			workers = append(workers, a.worker)
+		}
+	}
+	return out, workers
+}
+
+// putBack makes a worker wait again that got nothing. The caller holds mu.
+func (d *dispatcher) putBack(b batched) {
+	for p, a := range b.asks {
+		b.places[p] = p.waiting.PushBack(a)
+	}
+}

@@ -1,0 +1,351 @@
+// Package workers answers the calls of workers that reach the service through a server, under /worker/v1. Package
+// workerapi has the documents and the client, docs/worker-protocol.md the description.
+//
+// It speaks to the store for many workers with few connections: one transaction claims for all that wait, and one
+// renews the leases of all whose heartbeats have come together. It must not decide what a task does, nor keep anything
+// that another server would need: a worker may send each call to another server of the service. Its files:
+//
+//	gateway.go    Gateway: routes, bodies, errors
+//	token.go      tokens: who calls, and about which task
+//	register.go   workers that come and go
+//	claim.go      claims that wait for tasks
+//	heartbeat.go  heartbeats, collected for one transaction
+//	watch.go      orders for workers
+//	task.go       what workers say of their tasks
+//	file.go       files to and from the artifact store
+package workers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/submit"
+	"pleat/internal/workerapi"
+)
+
+// Config of a Gateway. Store, Blobs, Ring and Log must be set.
+type Config struct {
+	Store *store.Store
+	Blobs *blob.Monitor
+	Ring  *seal.Ring
+	Log   *slog.Logger
+	// Terms of the workers; zero: those of docs/worker-protocol.md.
+	Terms pleat.WorkerTerms
+	// Wait is how long calls that wait are held; 0: 25 s.
+	Wait time.Duration
+}
+
+// Gateway is the handler of /worker/v1. Make one with New, and run it. It is safe for many goroutines.
+type Gateway struct {
+	cfg      Config
+	store    *store.Store
+	blobs    *blob.Monitor
+	resolver *submit.Resolver
+	mux      *http.ServeMux
+
+	tokens  tokenCache
+	classes classCache
+	claims  dispatcher
+	beats   chan beat
+	members members
+
+	writing chan struct{} // has a value for each call that writes to the database now
+	waiting atomic.Int64  // calls that wait for that
+	large   chan struct{} // has a value for each large body in memory
+	probing sync.Mutex
+
+	stop     chan struct{} // closed when calls that wait must end
+	stopOnce sync.Once
+}
+
+const (
+	// The terms of workers: a lease outlives the restart of a server, and a worker with a slow network.
+	leaseDuration     = 45 * time.Second
+	heartbeatInterval = 15 * time.Second
+	progressInterval  = 10 * time.Second
+	// watchedInterval is the time between reports of a run that somebody watches.
+	watchedInterval = time.Second
+	waitDefault     = 25 * time.Second
+	// maxWriting bounds the calls that write to the database at once, and maxWaiting those that wait for that: others
+	// are refused for the moment.
+	maxWriting = 12
+	maxWaiting = 2000
+	// maxLargeBodies bounds the bodies of over workerapi.MaxSmall in memory.
+	maxLargeBodies = 4
+)
+
+// New makes a Gateway.
+func New(cfg Config) *Gateway {
+	cfg.Terms.Lease = cmp.Or(cfg.Terms.Lease, leaseDuration)
+	cfg.Terms.Heartbeat = cmp.Or(cfg.Terms.Heartbeat, heartbeatInterval)
+	cfg.Terms.Progress = cmp.Or(cfg.Terms.Progress, progressInterval)
+	cfg.Wait = cmp.Or(cfg.Wait, waitDefault)
+	g := &Gateway{
+		cfg:      cfg,
+		store:    cfg.Store,
+		blobs:    cfg.Blobs,
+		resolver: &submit.Resolver{Store: cfg.Store},
+		mux:      http.NewServeMux(),
+		beats:    make(chan beat, 1024),
+		writing:  make(chan struct{}, maxWriting),
+		large:    make(chan struct{}, maxLargeBodies),
+		stop:     make(chan struct{}),
+	}
+	g.claims.init(g)
+	g.members.list = map[pleat.WorkerID]*member{}
+	g.routes()
+	return g
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
+
+// EndWaits ends the calls that wait: their workers call another server, or this one after its restart.
+func (g *Gateway) EndWaits() { g.stopOnce.Do(func() { close(g.stop) }) }
+
+// Run does what the calls wait for, until ctx ends.
+func (g *Gateway) Run(ctx context.Context) {
+	var duties sync.WaitGroup
+	duties.Go(func() { g.claims.run(ctx) })
+	duties.Go(func() { g.sendHeartbeats(ctx) })
+	duties.Go(func() { g.forgetMembers(ctx) })
+	duties.Wait()
+}
+
+// routes lists the calls.
+func (g *Gateway) routes() {
+	handle := func(pattern string, h http.HandlerFunc) {
+		method, path, _ := strings.Cut(pattern, " ")
+		g.mux.HandleFunc(method+" "+workerapi.Path+path, h)
+	}
+	const small, large = workerapi.MaxSmall, workerapi.MaxLarge
+	handle("GET class", withClass(g, 0, g.class))
+	handle("POST register", withClass(g, large, g.register))
+	handle("POST claim", withSession(g, 4*small, g.claim))
+	handle("POST heartbeat", withSession(g, large, g.heartbeat))
+	handle("POST watch", withSession(g, small, g.watch))
+	handle("POST fresh", withSession(g, 4*small, g.fresh))
+	handle("POST drain", withSession(g, small, g.drain))
+	handle("POST stop", withSession(g, small, g.stopped))
+	handle("POST bye", withSession(g, small, g.bye))
+	handle("GET files", withSession(g, 0, g.probe))
+	handle("GET blobs/{ref}", g.download)
+	handle("GET alignments/{group}/{name}", g.readAlignment)
+	handle("PUT alignments/{group}/{name}", g.writeAlignment)
+	handle("POST tasks/{id}/files", withTask(g, small, g.announce))
+	handle("PUT tasks/{id}/files/{name}", g.upload)
+	handle("POST tasks/{id}/publish", withTask(g, small, g.publish))
+	handle("POST tasks/{id}/checkpoint", withTask(g, small, g.checkpoint))
+	handle("POST tasks/{id}/msa", withTask(g, small, g.setMSA))
+	handle("POST tasks/{id}/finish", withTask(g, large, g.finish))
+	handle("POST tasks/{id}/searched", withTask(g, large, g.searched))
+	handle("POST tasks/{id}/release", withTask(g, large, g.release))
+	handle("POST tasks/{id}/yield", withTask(g, large, g.yield))
+	handle("POST tasks/{id}/others-wait", withTask(g, small, g.othersWait))
+	handle("POST tasks/{id}/cached-result", withTask(g, small, g.cachedResult))
+	handle("GET tasks/{id}/library", withTask(g, 0, g.library))
+	handle("GET tasks/{id}/source", withTask(g, 0, g.source))
+	g.mux.HandleFunc(workerapi.Path, func(w http.ResponseWriter, r *http.Request) {
+		g.fail(w, r, pleat.Errorf(pleat.CodeNotFound, "the worker protocol has no call %s %s", pleat.Clip(r.Method),
+			pleat.Clip(r.URL.Path)))
+	})
+}
+
+// none is the body of a call or of an answer that has nothing to say.
+type none struct{}
+
+// withClass makes a handler for a call with a class token.
+func withClass[In, Out any](
+	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
+) http.HandlerFunc {
+	return answered(g, limit, g.callerOfClass, fn)
+}
+
+// withSession makes a handler for a call with a session's token.
+func withSession[In, Out any](
+	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
+) http.HandlerFunc {
+	return answered(g, limit, g.callerOfSession, fn)
+}
+
+// withTask makes a handler for a call with the token of the task in the path.
+func withTask[In, Out any](
+	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
+) http.HandlerFunc {
+	return answered(g, limit, g.callerOfTask, fn)
+}
+
+// answered makes a handler that finds out who calls, reads a body of at most limit bytes, and sends what fn returns.
+func answered[In, Out any](
+	g *Gateway, limit int64, who func(r *http.Request) (*caller, error),
+	fn func(ctx context.Context, c *caller, in *In) (Out, error),
+) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, err := who(r)
+		in := new(In)
+		done := func() {}
+		if err == nil && limit > 0 {
+			done, err = g.read(r, limit, in)
+		}
+		var out Out
+		if err == nil {
+			out, err = fn(r.Context(), c, in)
+		}
+		done()
+		if err != nil {
+			g.fail(w, r, err)
+			return
+		}
+		if _, nothing := any(out).(none); nothing {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(out) // an error means that the worker is gone
+	}
+}
+
+// read reads a JSON body. Unknown fields are ignored, so that a newer worker can call an older server. Large bodies
+// wait for their turn; done ends it.
+func (g *Gateway) read(r *http.Request, limit int64, in any) (done func(), err error) {
+	done = func() {}
+	if r.ContentLength < 0 || r.ContentLength > workerapi.MaxSmall {
+		select {
+		case g.large <- struct{}{}:
+			done = sync.OnceFunc(func() { <-g.large })
+		case <-r.Context().Done():
+			return done, r.Context().Err()
+		}
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	switch {
+	case err != nil:
+		return done, pleat.Invalidf("the request body cannot be read to its end")
+	case int64(len(raw)) > limit:
+		return done, pleat.Errorf(pleat.CodeTooLarge, "the request body has more than %d bytes", limit)
+	}
+	if err := json.Unmarshal(raw, in); err != nil {
+		return done, pleat.Invalidf("the request body is not the JSON of this call: %s", pleat.Clip(err.Error()))
+	}
+	return done, nil
+}
+
+// writes runs fn when there is room for another transaction. Many workers may end tasks at once, and the database is
+// for the users of the service too.
+func (g *Gateway) writes(ctx context.Context, fn func() error) error {
+	if g.waiting.Add(1) > maxWaiting {
+		g.waiting.Add(-1)
+		return pleat.Errorf(pleat.CodeLimited, "the server has too many calls of workers to answer; try again")
+	}
+	select {
+	case g.writing <- struct{}{}:
+		g.waiting.Add(-1)
+	case <-ctx.Done():
+		g.waiting.Add(-1)
+		return ctx.Err()
+	}
+	defer func() { <-g.writing }()
+	return fn()
+}
+
+// statuses maps the codes of errors to HTTP.
+var statuses = map[pleat.Code]int{
+	pleat.CodeInvalid:        http.StatusBadRequest,
+	pleat.CodeUnauthorized:   http.StatusUnauthorized,
+	pleat.CodeForbidden:      http.StatusForbidden,
+	pleat.CodeNotFound:       http.StatusNotFound,
+	pleat.CodeConflict:       http.StatusConflict,
+	workerapi.CodeLost:       http.StatusConflict,
+	workerapi.CodeSourceGone: http.StatusConflict,
+	pleat.CodeTooLarge:       http.StatusRequestEntityTooLarge,
+	workerapi.CodeVersion:    http.StatusUpgradeRequired,
+	pleat.CodeLimited:        http.StatusTooManyRequests,
+	pleat.CodeUnavailable:    http.StatusServiceUnavailable,
+}
+
+// retryAfter is how many seconds a worker that is refused for the moment waits at least.
+const retryAfter = 1
+
+// fail answers with an error. The cause of a fault of the service is logged, not sent.
+func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // the worker is gone
+	}
+	code, message := pleat.CodeInternal, "internal error"
+	var e *pleat.Error
+	switch {
+	case errors.Is(err, pleat.ErrLost):
+		code, message = workerapi.CodeLost, pleat.ErrLost.Message
+	case errors.Is(err, store.ErrSourceGone):
+		code, message = workerapi.CodeSourceGone, store.ErrSourceGone.Message
+	case errors.As(err, &e) && e.Code != pleat.CodeInternal:
+		code, message = e.Code, e.Message
+	}
+	status, ok := statuses[code]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	if status >= 500 {
+		g.cfg.Log.Error("a call of a worker failed", "route", r.Pattern, "error", err)
+	}
+	h := w.Header()
+	h.Set(workerapi.CodeHeader, string(code))
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	switch status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", "Bearer")
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		h.Set("Retry-After", strconv.Itoa(retryAfter))
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(workerapi.Error{Message: message})
+}
+
+// until waits for ch until the wait that a worker asks for is over. It returns false if nothing came.
+func until[T any](ctx context.Context, g *Gateway, asked workerapi.Seconds, ch <-chan T) (got T, ok bool) {
+	wait := time.NewTimer(min(max(asked.Duration(), 0), workerapi.MaxWait))
+	defer wait.Stop()
+	select {
+	case got = <-ch:
+		return got, true
+	case <-wait.C:
+	case <-ctx.Done():
+	case <-g.stop:
+	}
+	return got, false
+}
+
+// errUnknownWorker is the error for a worker that the database does not know: it has been away for a week.
+var errUnknownWorker = pleat.Errorf(pleat.CodeUnauthorized, "the service does not know this worker; register again")
+
+// checkName refuses a name that does not fit a column or a log line.
+func checkName(field, name string, most int) error {
+	if len(name) > most {
+		return pleat.InvalidField(field, " has %d characters; at most %d are allowed", len(name), most)
+	}
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] == 0x7f {
+			return pleat.InvalidField(field, " has a control character at position %d", i+1)
+		}
+	}
+	return nil
+}
+
+// indexed is the path of element i of a list.
+func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

@@ -1,0 +1,155 @@
+package workers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/workerapi"
+)
+
+const (
+	// gatherTime is how long a heartbeat waits for others that share its transaction, at most maxGathered.
+	gatherTime  = 20 * time.Millisecond
+	maxGathered = 512
+	// maxProgress bounds the progress of a task in one heartbeat.
+	maxProgress = 512
+	// maxLine bounds a line of a log and the name of a stage, in bytes; those of package work are shorter.
+	maxLine = 4096
+)
+
+// beat is a heartbeat that waits for its reply.
+type beat struct {
+	store.WorkerHeartbeat
+	reply chan beatReply // with a buffer of one
+}
+
+// beatReply is the reply, or the error of the transaction.
+type beatReply struct {
+	store.WorkerReply
+	err error
+}
+
+// sendHeartbeats stores heartbeats, those that come together in one transaction, until ctx ends.
+func (g *Gateway) sendHeartbeats(ctx context.Context) {
+	for {
+		var list []beat
+		select {
+		case <-ctx.Done():
+			return
+		case b := <-g.beats:
+			list = g.gather(b)
+		}
+		in := make([]store.WorkerHeartbeat, len(list))
+		for i := range list {
+			in[i] = list[i].WorkerHeartbeat
+		}
+		replies, err := g.store.Heartbeats(ctx, g.cfg.Terms.Lease, in)
+		for i := range list {
+			r := beatReply{err: err}
+			if err == nil {
+				r.WorkerReply = replies[i]
+			}
+			list[i].reply <- r
+		}
+	}
+}
+
+// gather returns a heartbeat with those that come within gatherTime.
+func (g *Gateway) gather(first beat) []beat {
+	list := []beat{first}
+	end := time.NewTimer(gatherTime)
+	defer end.Stop()
+	for len(list) < maxGathered {
+		select {
+		case b := <-g.beats:
+			list = append(list, b)
+		case <-end.C:
+			return list
+		}
+	}
+	return list
+}
+
+// beat renews the leases of a worker's tasks, and marks the worker as alive.
+func (g *Gateway) beat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) (store.WorkerReply, error) {
+	b := beat{store.WorkerHeartbeat{Worker: worker, Beats: beats}, make(chan beatReply, 1)}
+	select {
+	case g.beats <- b:
+	case <-ctx.Done():
+		return store.WorkerReply{}, ctx.Err()
+	}
+	select {
+	case r := <-b.reply:
+		return r.WorkerReply, r.err
+	case <-ctx.Done():
+		return store.WorkerReply{}, ctx.Err()
+	}
+}
+
+// heartbeat is POST heartbeat: it renews leases and stores progress.
+func (g *Gateway) heartbeat(
+	ctx context.Context, c *caller, in *workerapi.Heartbeat,
+) (workerapi.HeartbeatReply, error) {
+	var out workerapi.HeartbeatReply
+	if len(in.Tasks) > workerapi.MaxTasks {
+		return out, pleat.InvalidField("tasks", " has %d entries; at most %d are allowed", len(in.Tasks),
+			workerapi.MaxTasks)
+	}
+	var beats []pleat.Heartbeat
+	for i := range in.Tasks {
+		t := &in.Tasks[i]
+		progress, err := g.progress(indexed("tasks", i)+".progress", &t.Report)
+		if err != nil {
+			return out, err
+		}
+		beats = append(beats, pleat.Heartbeat{Task: t.Task, Attempt: t.Attempt, Progress: progress})
+	}
+	reply, err := g.beat(ctx, c.Worker, beats)
+	if err != nil {
+		return out, err
+	}
+	if !reply.Known {
+		return out, errUnknownWorker
+	}
+	for i, r := range reply.Replies {
+		out.Tasks = append(out.Tasks, workerapi.TaskReply{
+			Task:     r.Task,
+			Cancel:   r.Cancel,
+			Lost:     r.Lost,
+			Progress: workerapi.SecondsOf(g.pause(reply.Runs[i])),
+		})
+	}
+	return out, nil
+}
+
+// pause is how long a worker waits until it reports progress of a run again: not long if somebody watches it here.
+func (g *Gateway) pause(run pleat.RunID) time.Duration {
+	if run != "" && g.store.Subscribed(store.RunTopic(run)) {
+		return min(watchedInterval, g.cfg.Terms.Progress)
+	}
+	return g.cfg.Terms.Progress
+}
+
+// progress checks what a worker reports. Stages and lines of the log are all that it may: states and files follow from
+// other calls.
+func (g *Gateway) progress(field string, r *workerapi.Report) ([]pleat.Progress, error) {
+	if len(r.Progress) > maxProgress {
+		return nil, pleat.InvalidField(field, " has %d entries; at most %d are allowed", len(r.Progress), maxProgress)
+	}
+	kinds := []pleat.ProgressKind{pleat.ProgressStage, pleat.ProgressLog}
+	for i := range r.Progress {
+		p := &r.Progress[i]
+		switch {
+		case !slices.Contains(kinds, p.Kind):
+			return nil, pleat.InvalidField(indexed(field, i)+".kind", " is %q; it must be %s or %s",
+				pleat.Clip(string(p.Kind)), pleat.ProgressStage, pleat.ProgressLog)
+		case len(p.Line) > maxLine || len(p.Stage) > maxLine:
+			return nil, pleat.InvalidField(indexed(field, i), " has a line of more than %d bytes", maxLine)
+		}
+		p.State, p.Data, p.Seq = "", nil, 0
+	}
+	return r.At(g.store.Now()), nil
+}

@@ -1,0 +1,160 @@
+package workers
+
+import (
+	"context"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/workerapi"
+)
+
+// class is GET class: the class of the token. What only the driver of its workers needs is left out.
+func (g *Gateway) class(ctx context.Context, c *caller, _ *none) (workerapi.Class, error) {
+	k, ok, err := g.classes.get(ctx, g.store, c.Class)
+	if err != nil {
+		return workerapi.Class{}, err
+	}
+	if !ok {
+		return workerapi.Class{}, pleat.Errorf(pleat.CodeForbidden, "the service has no class %s any more", c.Class)
+	}
+	k.Driver, k.Options = "", nil
+	return workerapi.Class{Class: k}, nil
+}
+
+// Bounds of what a worker registers.
+const (
+	maxHost    = 255
+	maxModels  = 256
+	maxDevices = 64
+	maxLife    = 366 * 24 * time.Hour
+)
+
+// register is POST register: a worker of the token's class begins a session. What an earlier process of the same worker
+// held is queued again.
+func (g *Gateway) register(
+	ctx context.Context, c *caller, in *workerapi.Registration,
+) (workerapi.Registered, error) {
+	var out workerapi.Registered
+	if in.Oldest > workerapi.Version || in.Protocol < workerapi.Oldest {
+		return out, &pleat.Error{Code: workerapi.CodeVersion, Message: versionRefusal(in)}
+	}
+	w, err := g.worker(ctx, c, in)
+	if err == nil {
+		err = g.writes(ctx, func() error { return g.store.RegisterWorker(ctx, w) })
+	}
+	if err != nil {
+		return out, err
+	}
+	c.Worker, c.Renewed = w.ID, in.Left <= 0
+	life := sessionLife
+	if !c.Renewed {
+		life = in.Left.Duration() + sessionSlack
+	}
+	g.cfg.Log.Info("a worker has registered", "worker", w.ID, "class", w.Class, "host", pleat.Clip(w.Host),
+		"cluster_job", w.ClusterJob, "version", pleat.Clip(in.Version))
+	return workerapi.Registered{
+		Protocol:  min(in.Protocol, workerapi.Version),
+		Session:   g.sessionToken(*c, life),
+		Lease:     workerapi.SecondsOf(g.cfg.Terms.Lease),
+		Heartbeat: workerapi.SecondsOf(g.cfg.Terms.Heartbeat),
+		Progress:  workerapi.SecondsOf(g.cfg.Terms.Progress),
+		Wait:      workerapi.SecondsOf(g.cfg.Wait),
+	}, nil
+}
+
+// versionRefusal says which side is to be updated.
+func versionRefusal(in *workerapi.Registration) string {
+	e := pleat.Errorf(workerapi.CodeVersion, "the worker, pleat %s, speaks version %d of the worker protocol, and this "+
+		"server, pleat %s, speaks %d to %d; update the one that is older", pleat.Clip(in.Version), in.Protocol,
+		pleat.Version, workerapi.Oldest, workerapi.Version)
+	return e.Message
+}
+
+// worker checks what a worker says of itself.
+func (g *Gateway) worker(ctx context.Context, c *caller, in *workerapi.Registration) (pleat.Worker, error) {
+	w := pleat.Worker{
+		ID:         in.Worker,
+		Class:      c.Class,
+		Token:      c.Token,
+		Host:       in.Host,
+		ClusterJob: in.ClusterJob,
+		Queues:     in.Queues,
+		Models:     in.Models,
+		Devices:    in.Devices,
+		Memory:     in.Memory,
+	}
+	if in.Left > 0 {
+		w.Ends = g.store.Now().Add(min(in.Left.Duration(), maxLife))
+	}
+	switch {
+	case !pleat.IsUUID(string(in.Worker)):
+		return w, pleat.InvalidField("worker", " is %q; it must be a UUID", pleat.Clip(string(in.Worker)))
+	case len(in.Models) > maxModels:
+		return w, pleat.InvalidField("models", " has %d entries; at most %d are allowed", len(in.Models), maxModels)
+	case len(in.Devices) > maxDevices:
+		return w, pleat.InvalidField("devices", " has %d entries; at most %d are allowed", len(in.Devices), maxDevices)
+	case in.Memory < 0:
+		return w, pleat.InvalidField("memory", " is %d; it must not be negative", in.Memory)
+	}
+	if err := checkName("host", in.Host, maxHost); err != nil {
+		return w, err
+	}
+	if err := checkName("cluster_job", in.ClusterJob, maxHost); err != nil {
+		return w, err
+	}
+	return w, g.checkQueues(ctx, c.Class, "queues", in.Queues)
+}
+
+// drain is POST drain: the worker claims nothing more.
+func (g *Gateway) drain(ctx context.Context, c *caller, _ *none) (none, error) {
+	return none{}, g.writes(ctx, func() error { return g.store.DrainWorker(ctx, c.Worker) })
+}
+
+// stopped is POST stop: the worker ends, and returns its tasks one by one.
+func (g *Gateway) stopped(ctx context.Context, c *caller, _ *none) (none, error) {
+	return none{}, g.writes(ctx, func() error { return g.store.StopWorker(ctx, c.Worker) })
+}
+
+// bye is POST bye: the worker has ended. What it holds now was claimed for it without its knowledge.
+func (g *Gateway) bye(ctx context.Context, c *caller, _ *none) (none, error) {
+	return none{}, g.writes(ctx, func() error {
+		n, err := g.store.ReleaseAll(ctx, c.Worker)
+		if n > 0 {
+			g.cfg.Log.Info("tasks of a worker that has ended are queued again", "worker", c.Worker, "tasks", n)
+		}
+		return err
+	})
+}
+
+// fresh is POST fresh: whether a task waits that a new worker of the class could claim, but not this one.
+func (g *Gateway) fresh(ctx context.Context, c *caller, in *workerapi.Fresh) (workerapi.Answer, error) {
+	own, err := g.filter(ctx, c, "own", &in.Own)
+	if err != nil {
+		return workerapi.Answer{}, err
+	}
+	fresh, err := g.filter(ctx, c, "fresh", &in.Fresh)
+	if err != nil {
+		return workerapi.Answer{}, err
+	}
+	yes, err := g.store.NeedsFreshWorker(ctx, own, fresh)
+	return workerapi.Answer{Yes: yes}, err
+}
+
+// filter checks an ask and returns its filter.
+func (g *Gateway) filter(
+	ctx context.Context, c *caller, field string, a *workerapi.Ask,
+) (store.ClaimFilter, error) {
+	switch {
+	case a.N < 0 || a.N > workerapi.MaxTasks:
+		return store.ClaimFilter{}, pleat.InvalidField(field+".n", " is %d; it must be from 0 to %d", a.N,
+			workerapi.MaxTasks)
+	case a.Memory < 0:
+		return store.ClaimFilter{}, pleat.InvalidField(field+".memory", " is %d; it must not be negative", a.Memory)
+	case a.Left < 0:
+		return store.ClaimFilter{}, pleat.InvalidField(field+".left_s", " is negative")
+	}
+	f := a.Filter()
+	f.Class, f.Left = c.Class, min(f.Left, maxLife)
+	return f, g.checkQueues(ctx, c.Class, field+".queues", a.Queues)
+}

@@ -1,0 +1,390 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/store"
+	"pleat/internal/workerapi"
+)
+
+// ended reports whether an attempt has ended as a call asks for, if the error of the call is that the lease is lost: the
+// call is repeated then, since its first answer was lost. Else it returns the error.
+func (g *Gateway) ended(ctx context.Context, c *caller, err error, outcomes ...string) error {
+	if !errors.Is(err, pleat.ErrLost) {
+		return err
+	}
+	outcome, found := g.store.AttemptOutcome(ctx, c.lease())
+	if found != nil {
+		return found
+	}
+	if slices.Contains(outcomes, outcome) {
+		return nil
+	}
+	return err
+}
+
+// finish is POST tasks/{id}/finish: the run has ended. The files must be stored before; if one is not as it was said,
+// the attempt has failed and is tried again.
+func (g *Gateway) finish(ctx context.Context, c *caller, in *workerapi.Finish) (none, error) {
+	if err := checkFinish(in); err != nil {
+		return none{}, err
+	}
+	progress, err := g.progress("progress", &in.Report)
+	if err != nil {
+		return none{}, err
+	}
+	files, err := g.artifacts(ctx, c, in)
+	var wrong *wrongFile
+	switch {
+	case errors.As(err, &wrong):
+		g.cfg.Log.Warn("a file of a worker is not as it says", "worker", c.Worker, "task", c.Task.ID, "error", err)
+		in.State, in.Result, in.Source = pleat.StateFailed, nil, ""
+		in.Failure = &pleat.Failure{Kind: pleat.FailOutputInvalid, Message: wrong.Error(), Retry: true}
+	case err != nil:
+		return none{}, err
+	}
+	end := in.Finished(files)
+	end.Progress = progress
+	if end.Served, err = g.engine(ctx, c, in.Served); err != nil {
+		return none{}, err
+	}
+	outcomes := map[pleat.State][]string{
+		pleat.StateCompleted: {store.OutcomeDone, store.OutcomeStopped},
+		pleat.StateFailed:    {store.OutcomeFailed, store.OutcomeStopped},
+		pleat.StateStopped:   {store.OutcomeStopped},
+	}
+	err = g.writes(ctx, func() error { return g.store.FinishRun(ctx, c.lease(), end) })
+	return none{}, g.ended(ctx, c, err, outcomes[in.State]...)
+}
+
+// checkFinish refuses an outcome that does not say how the attempt ended.
+func checkFinish(in *workerapi.Finish) error {
+	switch in.State {
+	case pleat.StateCompleted:
+		if in.Result == nil {
+			return pleat.InvalidField("result", " is missing in a run that completed")
+		}
+	case pleat.StateFailed, pleat.StateStopped:
+		if in.Failure == nil {
+			return pleat.InvalidField("failure", " is missing in a run that did not complete")
+		}
+		in.Result, in.Artifacts, in.Shared, in.Source = nil, nil, nil, ""
+	default:
+		return pleat.InvalidField("state", " is %q; it must be COMPLETED, FAILED or STOPPED",
+			pleat.Clip(string(in.State)))
+	}
+	if len(in.Artifacts) > workerapi.MaxFiles || len(in.Shared) > workerapi.MaxFiles {
+		return pleat.InvalidField("artifacts", " has too many entries; at most %d are allowed", workerapi.MaxFiles)
+	}
+	if in.MSA != "" && !slices.Contains(states, in.MSA) {
+		return pleat.InvalidField("msa", " is %q, which is no state", pleat.Clip(string(in.MSA)))
+	}
+	return checkName("engine", in.Engine, maxHost)
+}
+
+// states are those of an alignment.
+var states = []pleat.State{
+	pleat.StatePending, pleat.StateInitialized, pleat.StateRunning, pleat.StateCompleted, pleat.StateFailed,
+	pleat.StateStopped,
+}
+
+var engineForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// engine returns the name of an engine under which an end is counted: empty unless the class has the engine, so that a
+// worker makes no metrics of its own.
+func (g *Gateway) engine(ctx context.Context, c *caller, name string) (string, error) {
+	k, _, err := g.classes.get(ctx, g.store, c.Class)
+	ok := engineForm.MatchString(name) &&
+		slices.ContainsFunc(k.Models, func(m pleat.Model) bool { return m.Engine == name })
+	if err != nil || !ok {
+		return "", err
+	}
+	return name, nil
+}
+
+// wrongFile is the error for a file that is not stored as the worker says.
+type wrongFile struct{ name string }
+
+func (e *wrongFile) Error() string {
+	return "the file " + pleat.Clip(e.name) + " was not stored as the worker has sent it"
+}
+
+// artifacts returns the files of a run that has completed: those of the attempt, which it looks at, and those that the
+// run shares with the run of its source.
+func (g *Gateway) artifacts(ctx context.Context, c *caller, in *workerapi.Finish) ([]pleat.Artifact, error) {
+	out := make([]pleat.Artifact, len(in.Artifacts))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range in.Artifacts {
+		f := &in.Artifacts[i]
+		a, err := fileOf(c, indexed("artifacts", i), f)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = a
+		group.Go(func() error { return g.checkStored(inner, &a) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if in.Source == "" {
+		return out, nil
+	}
+	shared, err := g.shared(ctx, in)
+	return append(out, shared...), err
+}
+
+// shared returns the files of a source that a run shares. FinishRun checks that its owner may.
+func (g *Gateway) shared(ctx context.Context, in *workerapi.Finish) ([]pleat.Artifact, error) {
+	views, err := g.store.RunViews(ctx, []pleat.RunID{in.Source})
+	if err != nil {
+		return nil, err
+	}
+	v := views[in.Source]
+	if v == nil {
+		return nil, store.ErrSourceGone
+	}
+	var out []pleat.Artifact
+	for _, name := range in.Shared {
+		i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
+		if i < 0 {
+			return nil, store.ErrSourceGone
+		}
+		out = append(out, v.Artifacts[i])
+	}
+	return out, nil
+}
+
+// fileOf returns the artifact that a file of an attempt is.
+func fileOf(c *caller, field string, f *workerapi.File) (pleat.Artifact, error) {
+	key, err := keyOf(c, field+".name", f.Name)
+	if err == nil {
+		err = checkName(field+".content_type", f.ContentType, maxHost)
+	}
+	if err == nil {
+		err = checkName(field+".kind", string(f.Kind), maxHost)
+	}
+	if err == nil && f.Sequence != "" && !pleat.IsUUID(string(f.Sequence)) {
+		err = pleat.InvalidField(field+".sequence", " must be a UUID")
+	}
+	return f.Artifact(key), err
+}
+
+// keyOf returns the key of a file of an attempt.
+func keyOf(c *caller, field, name string) (string, error) {
+	key := store.ArtifactKey(c.task(), name)
+	if name == "" || slices.Contains([]byte(name), '/') || blob.CheckKey(key) != nil {
+		return "", pleat.InvalidField(field, " is %q; it must be a plain name of letters, digits, '.', '_' and '-'",
+			pleat.Clip(name))
+	}
+	return key, nil
+}
+
+// checkStored looks whether a file is stored with the size and, where the artifact store knows it, the SHA-256 that the
+// worker says.
+func (g *Gateway) checkStored(ctx context.Context, a *pleat.Artifact) error {
+	info, err := g.blobs.Stat(ctx, a.Key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return &wrongFile{a.Name}
+	case err != nil:
+		return artifactsUnavailable(err)
+	case info.Bytes != a.Bytes || info.SHA256 != "" && info.SHA256 != a.SHA256:
+		return &wrongFile{a.Name}
+	}
+	return nil
+}
+
+// artifactsUnavailable is the error for an artifact store that cannot serve now.
+func artifactsUnavailable(err error) error {
+	return &pleat.Error{
+		Code:    pleat.CodeUnavailable,
+		Message: "the artifact store cannot serve this now; try again",
+		Err:     err,
+	}
+}
+
+// searched is POST tasks/{id}/searched: the MSA search before a fold has ended well.
+func (g *Gateway) searched(ctx context.Context, c *caller, in *workerapi.Searched) (none, error) {
+	progress, err := g.progress("progress", &in.Report)
+	if err == nil {
+		err = checkFoldQueue(c, in.FoldQueue)
+	}
+	if err != nil {
+		return none{}, err
+	}
+	end := store.SearchCompleted{FoldQueue: in.FoldQueue, Progress: progress}
+	err = g.writes(ctx, func() error { return g.store.FinishSearch(ctx, c.lease(), end) })
+	return none{}, g.ended(ctx, c, err, store.OutcomeSearched, store.OutcomeStopped)
+}
+
+// checkFoldQueue refuses a queue other than that of the fold whose search the task is.
+func checkFoldQueue(c *caller, name string) error {
+	k := c.task()
+	if !k.NeedsSearch() {
+		return pleat.Errorf(pleat.CodeConflict, "the task is no MSA search")
+	}
+	model := k.Queue[len(pleat.SearchQueue("")):]
+	if want := pleat.Queue(pleat.TaskFold, model); name != want {
+		return pleat.InvalidField("fold_queue", " is %q; it must be %q", pleat.Clip(name), want)
+	}
+	return nil
+}
+
+// maxPause bounds how long a task waits that a worker returns.
+const maxPause = time.Hour
+
+// release is POST tasks/{id}/release: the task returns to its queue, and no try is spent.
+func (g *Gateway) release(ctx context.Context, c *caller, in *workerapi.Release) (none, error) {
+	progress, err := g.progress("progress", &in.Report)
+	if err != nil {
+		return none{}, err
+	}
+	pause := min(max(in.Pause.Duration(), 0), maxPause)
+	err = g.writes(ctx, func() error { return g.store.Release(ctx, c.lease(), pause, progress) })
+	return none{}, g.ended(ctx, c, err, store.OutcomeReleased, store.OutcomeStopped)
+}
+
+// yield is POST tasks/{id}/yield: the task makes room for another user's.
+func (g *Gateway) yield(ctx context.Context, c *caller, in *workerapi.Yield) (workerapi.Yielded, error) {
+	var out workerapi.Yielded
+	progress, err := g.progress("progress", &in.Report)
+	if err == nil {
+		err = g.checkQueues(ctx, c.Class, "queues", in.Queues)
+	}
+	if err != nil {
+		return out, err
+	}
+	err = g.writes(ctx, func() (err error) {
+		out.Queue, err = g.store.Yield(ctx, c.task(), store.Slots(in.Slots), progress)
+		return err
+	})
+	return out, g.ended(ctx, c, err, store.OutcomeYielded, store.OutcomeStopped)
+}
+
+// othersWait is POST tasks/{id}/others-wait: whether the task is to make room for another user's.
+func (g *Gateway) othersWait(ctx context.Context, c *caller, in *workerapi.Slots) (workerapi.Answer, error) {
+	if err := g.checkQueues(ctx, c.Class, "queues", in.Queues); err != nil {
+		return workerapi.Answer{}, err
+	}
+	yes, err := g.store.OthersWait(ctx, c.task(), store.Slots(*in))
+	return workerapi.Answer{Yes: yes}, err
+}
+
+// setMSA is POST tasks/{id}/msa: the state of the alignment.
+func (g *Gateway) setMSA(ctx context.Context, c *caller, in *workerapi.MSA) (none, error) {
+	if !slices.Contains(states, in.State) {
+		return none{}, pleat.InvalidField("state", " is %q, which is no state", pleat.Clip(string(in.State)))
+	}
+	return none{}, g.writes(ctx, func() error { return g.store.SetMSA(ctx, c.lease(), in.State) })
+}
+
+// publish is POST tasks/{id}/publish: a stored file becomes readable before the run ends.
+func (g *Gateway) publish(ctx context.Context, c *caller, in *workerapi.File) (none, error) {
+	a, err := fileOf(c, "file", in)
+	if err == nil {
+		err = g.checkStored(ctx, &a)
+	}
+	var wrong *wrongFile
+	if errors.As(err, &wrong) {
+		err = pleat.Errorf(pleat.CodeConflict, "%s", wrong.Error())
+	}
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, g.writes(ctx, func() error { return g.store.AddArtifact(ctx, c.lease(), a) })
+}
+
+// checkpoint is POST tasks/{id}/checkpoint: the next attempt may resume from a stored file.
+func (g *Gateway) checkpoint(ctx context.Context, c *caller, in *workerapi.SaveCheckpoint) (none, error) {
+	key, err := keyOf(c, "name", in.Name)
+	if err == nil {
+		_, err = g.blobs.Stat(ctx, key)
+		if errors.Is(err, blob.ErrNotFound) {
+			err = pleat.Errorf(pleat.CodeConflict, "the file %s is not stored", pleat.Clip(in.Name))
+		} else if err != nil {
+			err = artifactsUnavailable(err)
+		}
+	}
+	if err != nil {
+		return none{}, err
+	}
+	saved := pleat.Checkpoint{Key: key, Step: in.Step}
+	return none{}, g.writes(ctx, func() error { return g.store.SaveCheckpoint(ctx, c.lease(), saved) })
+}
+
+// cachedResult is POST tasks/{id}/cached-result: a result of the same input that the owner of the task may reuse.
+func (g *Gateway) cachedResult(
+	ctx context.Context, c *caller, in *workerapi.HashOfInput,
+) (workerapi.CachedResult, error) {
+	if err := checkName("input_hash", in.InputHash, maxHost); err != nil {
+		return workerapi.CachedResult{}, err
+	}
+	r, err := g.store.CachedResult(ctx, c.Task.Owner, in.InputHash)
+	if err != nil || r == nil {
+		return workerapi.CachedResult{}, err
+	}
+	out := workerapi.CachedResultOf(r)
+	var keys []string
+	for _, a := range r.Artifacts {
+		keys = append(keys, a.Key)
+	}
+	out.Links, err = g.links(ctx, c, keys)
+	return out, err
+}
+
+// library is GET tasks/{id}/library: the files of the library item that the fold was made from.
+func (g *Gateway) library(ctx context.Context, c *caller, _ *none) (workerapi.Library, error) {
+	out := workerapi.Library{Files: []workerapi.LibraryFile{}}
+	views, err := g.store.RunViews(ctx, []pleat.RunID{c.Task.Run})
+	if err != nil {
+		return out, err
+	}
+	v := views[c.Task.Run]
+	if v == nil || v.Job.LibraryItem == "" {
+		return out, store.ErrNoItem
+	}
+	item, err := g.store.Item(ctx, v.Job.Owner, v.Job.LibraryItem)
+	if err != nil {
+		return out, err
+	}
+	var keys []string
+	for _, f := range item.Files {
+		out.Files = append(out.Files, workerapi.LibraryFile{Name: f.Name, Key: f.Key, Bytes: f.Bytes})
+		keys = append(keys, f.Key)
+	}
+	out.Links, err = g.links(ctx, c, keys)
+	return out, err
+}
+
+// source is GET tasks/{id}/source: what the workflow of the task reads.
+func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Source, error) {
+	if c.Task.Workflow == "" {
+		return workerapi.Source{}, pleat.Errorf(pleat.CodeConflict, "the task is not one of a workflow")
+	}
+	v, err := g.store.WorkflowView(ctx, c.Task.Workflow)
+	if err != nil {
+		return workerapi.Source{}, err
+	}
+	files, err := g.resolver.SourceFiles(ctx, &v.Workflow)
+	if err != nil {
+		return workerapi.Source{}, err
+	}
+	out := workerapi.SourceOf(files)
+	var keys []string
+	for _, f := range []workerapi.SourceFile{out.Structure, out.PAE} {
+		if f.Key != "" {
+			keys = append(keys, f.Key)
+		}
+	}
+	out.Links, err = g.links(ctx, c, keys)
+	return out, err
+}

@@ -1,0 +1,240 @@
+package workers
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+	"pleat/internal/workerapi"
+)
+
+// caller is who makes a call: what the tokens of sessions and tasks say. The tokens are signed and not stored. They end
+// with the class token by which the worker has registered.
+type caller struct {
+	Worker  pleat.WorkerID `json:"w"`
+	Class   string         `json:"c"`
+	Token   string         `json:"t"`           // hash of the class token
+	Expires int64          `json:"e,omitempty"` // seconds since 1970 UTC; 0: with the lease
+	Renewed bool           `json:"l,omitempty"` // the session gets a new token before it expires
+	Task    *tokenTask     `json:"k,omitempty"` // that the call is about; nil: a session
+}
+
+// tokenTask is the task of a token, and what the server needs to know of it.
+type tokenTask struct {
+	ID       pleat.TaskID     `json:"id"`
+	Attempt  int              `json:"n"`
+	Run      pleat.RunID      `json:"r"`
+	Owner    pleat.UserID     `json:"o"`
+	Queue    string           `json:"q"`
+	Workflow pleat.WorkflowID `json:"f,omitempty"` // empty: a fold
+}
+
+// lease is the lease under which the worker holds the task.
+func (c *caller) lease() store.Lease {
+	return store.Lease{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Worker}
+}
+
+// task is the task as far as the token knows it.
+func (c *caller) task() *pleat.Task {
+	return &pleat.Task{
+		ID:      c.Task.ID,
+		Attempt: c.Task.Attempt,
+		Worker:  c.Worker,
+		Run:     c.Task.Run,
+		Owner:   c.Task.Owner,
+		Tenant:  string(c.Task.Owner),
+		Queue:   c.Task.Queue,
+	}
+}
+
+// Tokens begin with words by which scanners of code and logs find a leaked one.
+const (
+	sessionPrefix = "pleatsession_"
+	taskPrefix    = "pleattask_"
+	tokenLabel    = "worker token" // of the signing key
+	// sessionLife is how long a session lasts that nothing bounds; a worker gets a new token before.
+	sessionLife = 24 * time.Hour
+	// sessionSlack is how long a session outlives the time at which its worker must end.
+	sessionSlack = time.Hour
+)
+
+// sign returns a token.
+func (g *Gateway) sign(prefix string, c *caller) string {
+	raw, _ := json.Marshal(c) // of its fields none can fail
+	text := base64.RawURLEncoding.EncodeToString(raw)
+	return prefix + text + "." + g.cfg.Ring.Sign(tokenLabel, prefix, text)
+}
+
+// verify reads a token; nil if it is none of ours, or has expired.
+func (g *Gateway) verify(prefix, token string) *caller {
+	rest, ok := strings.CutPrefix(token, prefix)
+	text, signature, dot := strings.Cut(rest, ".")
+	if !ok || !dot || !g.cfg.Ring.Verify(tokenLabel, signature, prefix, text) {
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	c := &caller{}
+	if err != nil || json.Unmarshal(raw, c) != nil || c.Expires != 0 && c.Expires < g.store.Now().Unix() {
+		return nil
+	}
+	return c
+}
+
+// sessionToken returns a token for a session that ends after some time.
+func (g *Gateway) sessionToken(c caller, life time.Duration) string {
+	c.Expires, c.Task = g.store.Now().Add(life).Unix(), nil
+	return g.sign(sessionPrefix, &c)
+}
+
+// taskToken returns the token of a task that a worker has claimed.
+func (g *Gateway) taskToken(c caller, t *store.ClaimedTask) string {
+	c.Expires = 0
+	c.Task = &tokenTask{
+		ID:      t.Task.ID,
+		Attempt: t.Task.Attempt,
+		Run:     t.Task.Run,
+		Owner:   t.Task.Owner,
+		Queue:   t.Task.Queue,
+	}
+	if t.Workflow != nil {
+		c.Task.Workflow = t.Workflow.ID
+	}
+	return g.sign(taskPrefix, &c)
+}
+
+func bearer(r *http.Request) string {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return token
+}
+
+// callerOfClass finds the class whose token a call carries.
+func (g *Gateway) callerOfClass(r *http.Request) (*caller, error) {
+	hash := seal.HashKey(bearer(r))
+	class, ok, err := g.tokens.class(r.Context(), g.store, hash)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, pleat.ErrUnauthorized
+	}
+	return &caller{Class: class, Token: hash}, nil
+}
+
+// callerOfSession finds the worker whose session a call carries.
+func (g *Gateway) callerOfSession(r *http.Request) (*caller, error) {
+	return g.known(r.Context(), g.verify(sessionPrefix, bearer(r)))
+}
+
+// callerOfTask finds the worker and the task that a call is about, which its path names too.
+func (g *Gateway) callerOfTask(r *http.Request) (*caller, error) {
+	c, err := g.known(r.Context(), g.verify(taskPrefix, bearer(r)))
+	if err == nil && (c.Task == nil || string(c.Task.ID) != r.PathValue("id")) {
+		return nil, pleat.ErrUnauthorized
+	}
+	return c, err
+}
+
+// known refuses a caller whose class token is not valid any more.
+func (g *Gateway) known(ctx context.Context, c *caller) (*caller, error) {
+	if c == nil {
+		return nil, pleat.ErrUnauthorized
+	}
+	class, ok, err := g.tokens.class(ctx, g.store, c.Token)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || class != c.Class {
+		return nil, pleat.ErrUnauthorized
+	}
+	return c, nil
+}
+
+// tokenCache knows the class tokens that are valid. A revoked one is refused within tokensAge.
+type tokenCache struct {
+	mu    sync.Mutex
+	valid map[string]string // classes by the hash of their tokens
+	read  time.Time
+}
+
+const (
+	tokensAge = time.Second
+	// newTokenAge is the least time between two looks for a token that is not known, as right after it was made.
+	newTokenAge = 100 * time.Millisecond
+)
+
+// class returns the class of a token.
+func (t *tokenCache) class(ctx context.Context, s *store.Store, hash string) (string, bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	class, ok := t.valid[hash]
+	if age := time.Since(t.read); age < tokensAge && (ok || age < newTokenAge) {
+		return class, ok, nil
+	}
+	valid, err := s.FleetTokens(ctx, store.TokenWorker)
+	if err != nil {
+		return "", false, err
+	}
+	t.valid, t.read = valid, time.Now()
+	class, ok = valid[hash]
+	return class, ok, nil
+}
+
+// classCache knows the classes of the service.
+type classCache struct {
+	mu   sync.Mutex
+	list []pleat.Class
+	read time.Time
+}
+
+const classesAge = 5 * time.Second
+
+// get returns a class; false if the service has none of this name.
+func (c *classCache) get(ctx context.Context, s *store.Store, name string) (pleat.Class, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.read) >= classesAge {
+		list, err := s.Classes(ctx)
+		if err != nil {
+			return pleat.Class{}, false, err
+		}
+		c.list, c.read = list, time.Now()
+	}
+	for _, k := range c.list {
+		if k.Name == name {
+			return k, true, nil
+		}
+	}
+	return pleat.Class{}, false, nil
+}
+
+// checkQueues refuses queues that the workers of a class do not serve. Those of the default class may have engines of
+// their own, so they may serve any.
+func (g *Gateway) checkQueues(ctx context.Context, class, field string, queues []string) error {
+	if len(queues) > workerapi.MaxQueues {
+		return pleat.InvalidField(field, " has %d names; at most %d are allowed", len(queues), workerapi.MaxQueues)
+	}
+	k, ok, err := g.classes.get(ctx, g.store, class)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return pleat.Errorf(pleat.CodeForbidden, "the service has no class %s any more", class)
+	}
+	for i, q := range queues {
+		if err := checkName(indexed(field, i), q, 256); err != nil {
+			return err
+		}
+		if class != pleat.DefaultClass && !k.Serves(q) {
+			return pleat.InvalidField(indexed(field, i), " is %q, which workers of the class %s do not serve",
+				pleat.Clip(q), class)
+		}
+	}
+	return nil
+}
