@@ -130,6 +130,7 @@ type Worker struct {
 	// ClusterJob is the job of a cluster that the process is, such as slurm/4711/0: the cluster, the job's id there,
 	// and how often that was restarted; empty: none.
 	ClusterJob string
+	Token      string // hash of the class token with which it registered; empty: it has the database's address
 }
 
 // WorkerSilence is how long a worker may be silent before it counts as silent, not as live.

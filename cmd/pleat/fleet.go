@@ -100,14 +100,15 @@ wanted; it gives access to nothing else. With --revoke, all these tokens end.`,
 			revoke, _ := cmd.Flags().GetBool("revoke")
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				if revoke {
-					n, err := s.RevokeFleetTokens(ctx, store.TokenDemand)
+					n, err := s.RevokeFleetTokens(ctx, store.TokenDemand, "")
 					if err == nil {
 						_, err = fmt.Fprintf(cmd.OutOrStdout(), "revoked %d tokens\n", n)
 					}
 					return err
 				}
 				token := seal.NewFleetToken()
-				if err := s.CreateFleetToken(ctx, store.TokenDemand, seal.HashKey(token)); err != nil {
+				t := store.FleetToken{Kind: store.TokenDemand, Hash: seal.HashKey(token)}
+				if err := s.CreateFleetToken(ctx, t); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), token)

@@ -243,7 +243,8 @@ func (h *fixture) create(body string) api.CreatedJob {
 func (h *fixture) fleetToken() string {
 	h.t.Helper()
 	token := seal.NewFleetToken()
-	if err := h.store.CreateFleetToken(context.Background(), store.TokenDemand, seal.HashKey(token)); err != nil {
+	t := store.FleetToken{Kind: store.TokenDemand, Hash: seal.HashKey(token)}
+	if err := h.store.CreateFleetToken(context.Background(), t); err != nil {
 		h.t.Fatal(err)
 	}
 	return token

@@ -357,10 +357,16 @@ func (s *Store) Resign(ctx context.Context, role, holder string) error {
 // DrainClass asks the workers of a class that have not stopped to finish what they run, to claim nothing more and to
 // end. It returns how many it has asked; ErrClassNotFound if there is no such class.
 func (s *Store) DrainClass(ctx context.Context, class string) (int, error) {
-	var n int64
+	n := 0
 	err := s.write(ctx, "drain class", func(t *tx) error {
 		var err error
-		n, err = t.exec("UPDATE worker SET draining_at = $1 WHERE class = $2 AND stopped_at = 0 AND draining_at = 0",
+		n, err = t.wakeWorkers(`
+			UPDATE worker SET draining_at = $1
+			WHERE id IN (
+				SELECT id FROM worker WHERE class = $2 AND stopped_at = 0 AND draining_at = 0
+				ORDER BY id
+				FOR NO KEY UPDATE)
+			RETURNING id`,
 			t.now, class)
 		if err != nil || n > 0 || class == pleat.DefaultClass {
 			return err
@@ -369,7 +375,21 @@ func (s *Store) DrainClass(ctx context.Context, class string) (int, error) {
 		err = t.row("SELECT name FROM class WHERE name = $1", []any{class}, &name)
 		return mapNoRows(err, ErrClassNotFound)
 	})
-	return int(n), err
+	return n, err
+}
+
+// wakeWorkers runs a statement that returns the ids of workers, wakes them and returns how many they are.
+func (t *tx) wakeWorkers(q string, args ...any) (int, error) {
+	n := 0
+	rows, err := t.query(q, args...)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id pleat.WorkerID
+		n++
+		err := scan(&id)
+		t.notify(WorkerTopic(id))
+		return err
+	})
+	return n, err
 }
 
 // ErrClassNotFound: no class has the name.

@@ -272,8 +272,14 @@ func TestDrainClass(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		news, quiet := make(chan struct{}, 1), make(chan struct{}, 1)
+		s.SubscribeTo(store.WorkerTopic("a"), news)
+		s.SubscribeTo(store.WorkerTopic("c"), quiet)
 		if n, err := s.DrainClass(t.Context(), "gpu"); err != nil || n != 2 {
 			t.Errorf("%d workers, %v", n, err)
+		}
+		if len(news) != 1 || len(quiet) != 0 {
+			t.Errorf("%d tokens, %d for a worker of another class", len(news), len(quiet))
 		}
 		for id, want := range map[pleat.WorkerID]bool{"a": true, "b": true, "c": false} {
 			if drain, err := s.TouchWorker(t.Context(), id); err != nil || drain != want {

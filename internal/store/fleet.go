@@ -9,39 +9,93 @@ import (
 // FleetTokenKind says what a token of the fleet may be used for.
 type FleetTokenKind string
 
-// TokenDemand is a token that may read the demand for the workers of each class.
-const TokenDemand FleetTokenKind = "demand"
+// The kinds of token.
+const (
+	TokenDemand FleetTokenKind = "demand" // reads the demand for the workers of each class
+	TokenWorker FleetTokenKind = "worker" // registers workers of one class
+)
 
-// maxFleetTokens bounds the tokens of a kind. Each autoscaler may have one of its own.
+// FleetToken is a token of the fleet without its secret.
+type FleetToken struct {
+	Kind  FleetTokenKind
+	Class string // of the workers that it registers; empty for other kinds
+	Hash  string // see seal.HashKey
+}
+
+// maxFleetTokens bounds the tokens of a kind, and those of a class. Each autoscaler may have one of its own.
 const maxFleetTokens = 100
 
 var errTooManyFleetTokens = pleat.Errorf(pleat.CodeConflict,
 	"there are %d tokens of this kind already; revoke them first", maxFleetTokens)
 
-// CreateFleetToken stores the hash of a token, see seal.HashKey. CodeConflict: there are as many as there may be.
-func (s *Store) CreateFleetToken(ctx context.Context, kind FleetTokenKind, hash string) error {
+// CreateFleetToken stores a token. CodeConflict: there are as many of its kind and class as there may be.
+func (s *Store) CreateFleetToken(ctx context.Context, f FleetToken) error {
 	return s.write(ctx, "create fleet token", func(t *tx) error {
 		var n int
-		if err := t.row("SELECT count(*) FROM fleet_token WHERE kind = $1", []any{kind}, &n); err != nil {
+		if err := t.row("SELECT count(*) FROM fleet_token WHERE kind = $1 AND class = $2",
+			[]any{f.Kind, f.Class}, &n); err != nil {
 			return err
 		}
 		if n >= maxFleetTokens {
 			return errTooManyFleetTokens
 		}
-		_, err := t.exec("INSERT INTO fleet_token (hash, kind, created_at) VALUES ($1, $2, $3)", hash, kind, t.now)
+		_, err := t.exec("INSERT INTO fleet_token (hash, kind, class, created_at) VALUES ($1, $2, $3, $4)",
+			f.Hash, f.Kind, f.Class, t.now)
 		return err
 	})
 }
 
-// RevokeFleetTokens ends all tokens of a kind and returns how many there were.
-func (s *Store) RevokeFleetTokens(ctx context.Context, kind FleetTokenKind) (int, error) {
-	var n int64
+// RevokeFleetTokens ends all tokens of a kind and class and returns how many there were. The workers that registered
+// with them have stopped then, and their tasks are in their queues again, as ReleaseAll leaves them.
+func (s *Store) RevokeFleetTokens(ctx context.Context, kind FleetTokenKind, class string) (int, error) {
+	var hashes []string
 	err := s.write(ctx, "revoke fleet tokens", func(t *tx) error {
-		var err error
-		n, err = t.exec("DELETE FROM fleet_token WHERE kind = $1", kind)
+		hashes = nil
+		rows, err := t.query("DELETE FROM fleet_token WHERE kind = $1 AND class = $2 RETURNING hash", kind, class)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			hashes = append(hashes, "")
+			return scan(&hashes[len(hashes)-1])
+		})
+		if err != nil || kind != TokenWorker {
+			return err
+		}
+		for _, hash := range hashes {
+			if err := t.stopWorkersOf(hash); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return len(hashes), err
+}
+
+// stopWorkersOf takes their tasks from the workers that registered with a token, and marks them as stopped.
+func (t *tx) stopWorkersOf(token string) error {
+	if _, err := t.releaseTasks("worker_id IN (SELECT id FROM worker WHERE token = $1)", token); err != nil {
+		return err
+	}
+	_, err := t.wakeWorkers(`
+		UPDATE worker SET stopped_at = $1
+		WHERE id IN (
+			SELECT id FROM worker WHERE token = $2 AND stopped_at = 0
+			ORDER BY id
+			FOR NO KEY UPDATE)
+		RETURNING id`,
+		t.now, token)
+	return err
+}
+
+// FleetTokens returns the tokens of a kind that are valid: their hashes, with the class of each.
+func (s *Store) FleetTokens(ctx context.Context, kind FleetTokenKind) (map[string]string, error) {
+	out := map[string]string{}
+	rows, err := s.read(ctx, "SELECT hash, class FROM fleet_token WHERE kind = $1", kind)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var hash, class string
+		err := scan(&hash, &class)
+		out[hash] = class
 		return err
 	})
-	return int(n), err
+	return out, unavailable("read fleet tokens", err)
 }
 
 // HasFleetToken reports whether a token of a kind is valid.

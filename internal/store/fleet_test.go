@@ -4,10 +4,26 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 )
+
+// demandToken is the i-th token that reads the demand.
+func demandToken(i int) store.FleetToken {
+	return store.FleetToken{Kind: store.TokenDemand, Hash: fmt.Sprint("hash", i)}
+}
+
+// workerToken makes a token of a class.
+func workerToken(t *testing.T, s *store.Store, class, hash string) {
+	t.Helper()
+	token := store.FleetToken{Kind: store.TokenWorker, Class: class, Hash: hash}
+	if err := s.CreateFleetToken(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Tokens of the fleet are bounded, have a kind, and end together.
 func TestFleetTokens(t *testing.T) {
@@ -23,7 +39,7 @@ func TestFleetTokens(t *testing.T) {
 		}
 		made := 0
 		for ; made < 1000; made++ {
-			if err := s.CreateFleetToken(ctx, store.TokenDemand, fmt.Sprint("hash", made)); err != nil {
+			if err := s.CreateFleetToken(ctx, demandToken(made)); err != nil {
 				if pleat.CodeOf(err) != pleat.CodeConflict {
 					t.Fatal(err)
 				}
@@ -36,11 +52,124 @@ func TestFleetTokens(t *testing.T) {
 		if has(store.TokenDemand, "other") || has("class", "hash0") {
 			t.Error("a token is valid that was not made")
 		}
-		if n, err := s.RevokeFleetTokens(ctx, store.TokenDemand); n != made || err != nil {
+		workerToken(t, s, "gpu", "of the class") // the bound is that of a kind and class
+		if got, err := s.FleetTokens(ctx, store.TokenWorker); err != nil || len(got) != 1 || got["of the class"] != "gpu" {
+			t.Errorf("%v, %v", got, err)
+		}
+		if n, err := s.RevokeFleetTokens(ctx, store.TokenDemand, ""); n != made || err != nil {
 			t.Errorf("%d revoked, %v", n, err)
 		}
 		if has(store.TokenDemand, "hash0") {
 			t.Error("a revoked token is valid")
+		}
+		if !has(store.TokenWorker, "of the class") {
+			t.Error("a token of another kind was revoked")
+		}
+	})
+}
+
+// A worker with a token does not take the identity of a worker of another class, or of one with the database's address.
+func TestRegisterWithAToken(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := t.Context()
+		one := func(id pleat.WorkerID, class, token string) pleat.Worker {
+			return pleat.Worker{ID: id, Class: class, Token: token}
+		}
+		create(t, s, storetest.User(t, s, "ada"), "fold")
+		for _, w := range []pleat.Worker{one("db", "gpu", ""), one("cpu", "cpu", "c"), one("gpu", "gpu", "g")} {
+			if err := s.RegisterWorker(ctx, w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim(t, s, "db", 1)
+		before := storetest.Tables(t, s)
+		for _, w := range []pleat.Worker{one("db", "gpu", "g"), one("cpu", "gpu", "g")} {
+			if err := s.RegisterWorker(ctx, w); pleat.CodeOf(err) != pleat.CodeConflict {
+				t.Errorf("%s was registered with another's token: %v", w.ID, err)
+			}
+		}
+		if d := cmp.Diff(before, storetest.Tables(t, s)); d != "" {
+			t.Error(d)
+		}
+		for _, w := range []pleat.Worker{one("gpu", "gpu", "renewed"), one("new", "gpu", "renewed"), one("cpu", "gpu", "")} {
+			if err := s.RegisterWorker(ctx, w); err != nil {
+				t.Errorf("%+v: %v", w, err)
+			}
+		}
+		workers, err := s.Workers(ctx)
+		tokens := map[pleat.WorkerID]string{}
+		for i := range workers {
+			tokens[workers[i].ID] = workers[i].Token
+		}
+		want := map[pleat.WorkerID]string{"db": "", "cpu": "", "gpu": "renewed", "new": "renewed"}
+		if d := cmp.Diff(want, tokens); d != "" || err != nil {
+			t.Error(d, err)
+		}
+	})
+}
+
+// The end of a class's tokens ends its workers that registered with them: their tasks wait again, or have stopped if
+// they were cancelled, and no try is spent. Nobody else's are touched.
+func TestRevokedTokensStopWorkers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := t.Context()
+		u := storetest.User(t, s, "ada")
+		workerToken(t, s, "gpu", "g1")
+		workerToken(t, s, "gpu", "g2")
+		workerToken(t, s, "cpu", "c1")
+		for _, w := range []pleat.Worker{
+			{ID: "a", Class: "gpu", Token: "g1"},
+			{ID: "b", Class: "gpu", Token: "g2"},
+			{ID: "cpu", Class: "cpu", Token: "c1"},
+			{ID: "db", Class: "gpu"},
+		} {
+			if err := s.RegisterWorker(ctx, w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 5 {
+			create(t, s, u, fmt.Sprint(i))
+		}
+		got := claimFor(t, s, store.ClaimFilter{}, "a", "b", "cpu", "db", "b")
+		if _, err := s.Cancel(ctx, u, got[4].Fold.Job); err != nil {
+			t.Fatal(err)
+		}
+		news, quiet := make(chan struct{}, 1), make(chan struct{}, 1)
+		s.SubscribeTo(store.WorkerTopic("b"), news)
+		s.SubscribeTo(store.WorkerTopic("db"), quiet)
+		if n, err := s.RevokeFleetTokens(ctx, store.TokenWorker, "gpu"); n != 2 || err != nil {
+			t.Fatalf("%d revoked, %v", n, err)
+		}
+		if len(news) != 1 || len(quiet) != 0 {
+			t.Errorf("%d tokens, %d for a worker that goes on", len(news), len(quiet))
+		}
+		states := map[pleat.WorkerID]pleat.WorkerState{}
+		workers, err := s.Workers(ctx)
+		for i := range workers {
+			states[workers[i].ID] = workers[i].State(s.Now())
+		}
+		if d := cmp.Diff(map[pleat.WorkerID]pleat.WorkerState{
+			"a":   pleat.WorkerStopped,
+			"b":   pleat.WorkerStopped,
+			"cpu": pleat.WorkerLive,
+			"db":  pleat.WorkerLive,
+		}, states); d != "" || err != nil {
+			t.Error(d, err)
+		}
+		for i, want := range []string{store.OutcomeReleased, store.OutcomeReleased, "", "", store.OutcomeStopped} {
+			if o, err := s.AttemptOutcome(ctx, store.LeaseOf(&got[i].Task)); o != want || err != nil {
+				t.Errorf("attempt %d ended %q, %v", i, o, err)
+			}
+		}
+		again := claim(t, s, "cpu", 9)
+		if len(again) != 2 || again[0].Task.Tries != 0 || again[0].Fold.Name != "0" || again[1].Fold.Name != "1" {
+			t.Errorf("%+v", again)
+		}
+		if v, err := s.View(ctx, got[4].Fold.Job); err != nil || v.Job.State != pleat.StateStopped {
+			t.Errorf("the cancelled job is %s, %v", v.Job.State, err)
+		}
+		if left, err := s.FleetTokens(ctx, store.TokenWorker); err != nil || len(left) != 1 || left["c1"] != "cpu" {
+			t.Errorf("%v, %v", left, err)
 		}
 	})
 }

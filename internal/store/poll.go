@@ -31,11 +31,11 @@ type Polled struct {
 }
 
 // Poll looks, in one query for the whole process, for what no wake-up told of: it publishes the topics of the queues
-// that hold tasks and that somebody of this process waits for, and reports whether Reap has work. Queues that hold
-// tasks are looked at again after a second; otherwise Next is when the next pause or lease ends, but at most five
-// seconds.
+// that hold tasks and that somebody of this process waits for, and those of its workers that hold tasks which are to
+// stop, and reports whether Reap has work. Queues that hold tasks are looked at again after a second; otherwise Next is
+// when the next pause or lease ends, but at most five seconds.
 func (s *Store) Poll(ctx context.Context) (Polled, error) {
-	queues := s.queuesAwaited()
+	waits := s.awaited()
 	now := s.now()
 	q := `
 		SELECT 'reap', CASE WHEN
@@ -44,15 +44,20 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 		UNION ALL SELECT 'reap', (SELECT min(run_at) FROM task WHERE state = 'waiting')
 		UNION ALL SELECT 'reap', (` + nextLease + `)`
 	args := []any{now, now - microsPerDay}
-	if i := slices.Index(queues, deliveryTopic); i >= 0 {
-		queues = slices.Delete(queues, i, i+1)
+	if waits.workers {
+		q += `
+		UNION ALL SELECT DISTINCT '` + workerTopicPrefix + `' || worker_id, 0
+		FROM task
+		WHERE state = 'running' AND cancel = 1`
+	}
+	if waits.deliveries {
 		q += `
 		UNION ALL SELECT '` + deliveryTopic + `', CASE WHEN
 			EXISTS (SELECT 1 FROM task WHERE state = 'queued' AND kind = 'deliver') THEN 0 END`
 	}
-	for part := range paddedRowParts(queues, 1) {
+	for part := range paddedRowParts(waits.queues, 1) {
 		q += `
-		UNION ALL SELECT v.column1, CASE WHEN
+		UNION ALL SELECT '` + queueTopicPrefix + `' || v.column1, CASE WHEN
 			EXISTS (SELECT 1 FROM task WHERE state = 'queued' AND queue = v.column1) THEN 0 END
 		FROM (` + values(len(args)+1, len(part), "text") + ") AS v"
 		args = append(args, part...)
@@ -70,11 +75,10 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 			return err
 		}
 		if what != "reap" {
-			if what != deliveryTopic {
-				what = QueueTopic(what)
-			}
 			found = append(found, what)
-			out.Next = pollBusy
+			if isQueueTopic(what) {
+				out.Next = pollBusy
+			}
 			return nil
 		}
 		// Other processes look at the same rows; what is due is due for one of them.
@@ -90,17 +94,24 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 	return out, nil
 }
 
-// queuesAwaited returns the queues whose topics have subscribers, with deliveryTopic for those of deliveries.
-func (s *Store) queuesAwaited() []any {
+// awaitedTopics are topics that have subscribers in this process.
+type awaitedTopics struct {
+	queues     []any // whose topics, but for those of deliveries
+	deliveries bool
+	workers    bool // any worker's
+}
+
+// awaited returns the topics that Poll is to look for.
+func (s *Store) awaited() awaitedTopics {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	var out []any
+	var out awaitedTopics
 	for _, topic := range slices.Sorted(maps.Keys(s.hub.topics)) {
 		if name, ok := strings.CutPrefix(topic, queueTopicPrefix); ok {
-			out = append(out, name)
-		} else if topic == deliveryTopic {
-			out = append(out, topic)
+			out.queues = append(out.queues, name)
 		}
+		out.deliveries = out.deliveries || topic == deliveryTopic
+		out.workers = out.workers || strings.HasPrefix(topic, workerTopicPrefix)
 	}
 	return out
 }

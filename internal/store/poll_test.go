@@ -110,6 +110,38 @@ func TestPollKnowsWhenAPauseEnds(t *testing.T) {
 	})
 }
 
+// A worker whose wake-up was lost hears of a cancelled task by polling, and so does no other worker.
+func TestPollFindsCancelledTasks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		clock.Stop()
+		if s.Dialect() == "postgres" {
+			storetest.Eventually(t, "the store listens", s.Notified)
+		}
+		u := storetest.User(t, s, "ada")
+		for range 2 {
+			create(t, s, u, "fold")
+		}
+		got := claimFor(t, s, store.ClaimFilter{}, "a", "b")
+		if _, err := s.Cancel(t.Context(), u, got[0].Fold.Job); err != nil {
+			t.Fatal(err)
+		}
+		a, b := make(chan struct{}, 1), make(chan struct{}, 1)
+		poll(t, s)
+		s.SubscribeTo(store.WorkerTopic("a"), a)
+		s.SubscribeTo(store.WorkerTopic("b"), b)
+		if s.Dialect() == "postgres" { // the wake-up of the cancel comes back from the database
+			time.Sleep(200 * time.Millisecond)
+			select {
+			case <-a:
+			default:
+			}
+		}
+		if p := poll(t, s); p.Reap || len(a) != 1 || len(b) != 0 {
+			t.Errorf("%+v, %d tokens, %d of another worker", p, len(a), len(b))
+		}
+	})
+}
+
 // A worker that is suspended in a transaction loses the locks on its tasks when their leases expire: another worker
 // skips rows that are locked.
 func TestSuspendedTransactionEnds(t *testing.T) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"pleat"
@@ -16,7 +17,7 @@ type Reaped struct {
 	Expired  int // sessions and idempotency keys past their time
 }
 
-// expiredLease is a claimed task whose worker is gone. Run or delivery is set, whichever the task works on.
+// expiredLease is a running task that is taken from its worker, mostly since that is gone. Run or delivery is set, whichever the task works on.
 type expiredLease struct {
 	Lease
 	kind     pleat.TaskKind
@@ -90,7 +91,7 @@ func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, e
 
 // expireLeases ends the attempts of running tasks that a condition on one parameter selects, and counts them in r.
 func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
-	expired, err := t.selectExpired(where, arg)
+	expired, err := t.selectHeld(where, arg, "FOR UPDATE SKIP LOCKED")
 	if err != nil {
 		return err
 	}
@@ -102,11 +103,11 @@ func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
 	return nil
 }
 
-// selectExpired locks running tasks that a condition on one parameter selects, at most 1000. It skips a task whose
-// worker is renewing its lease at this moment.
-func (t *tx) selectExpired(where string, arg any) ([]expiredLease, error) {
+// selectHeld locks running tasks that a condition on one parameter selects, at most maxHeld, by a locking clause: one
+// that skips locked rows skips a task whose worker is renewing its lease at this moment.
+func (t *tx) selectHeld(where string, arg any, lock string) ([]expiredLease, error) {
 	var out []expiredLease
-	rows, err := t.query(heldTasksSQL(where)+" FOR UPDATE SKIP LOCKED", arg)
+	rows, err := t.query(heldTasksSQL(where)+" "+lock, arg)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var l expiredLease
 		var cancel int64
@@ -120,14 +121,17 @@ func (t *tx) selectExpired(where string, arg any) ([]expiredLease, error) {
 	return out, err
 }
 
-// heldTasksSQL selects at most 1000 running tasks by a condition on one parameter.
+// maxHeld bounds the running tasks that one statement selects.
+const maxHeld = 1000
+
+// heldTasksSQL selects at most maxHeld running tasks by a condition on one parameter.
 func heldTasksSQL(where string) string {
 	return `
 		SELECT id, attempt, worker_id, kind, COALESCE(run_id, ''), COALESCE(delivery_id, ''), cancel
 		FROM task
 		WHERE state = 'running' AND ` + where + `
 		ORDER BY id
-		LIMIT 1000`
+		LIMIT ` + strconv.Itoa(maxHeld)
 }
 
 // leaseExpired is the condition for leases that ended before the parameter.

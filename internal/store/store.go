@@ -18,6 +18,7 @@
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
 //	heartbeat.go          the renewal of leases, for many workers at once
+//	held.go               all tasks that one worker holds
 //	finish.go, reap.go    ends, expired leases
 //	yield.go              tasks that make room for another tenant's
 //	artifact.go, cached_result.go  files of runs, results that later runs reuse
@@ -337,5 +338,8 @@ func OwnerTopic(user pleat.UserID) string { return "owner:" + string(user) }
 // KeyTopic has news when a key is revoked, or one of its sessions ends on request.
 func KeyTopic(key pleat.KeyID) string { return "key:" + string(key) }
 
-// WorkerTopic has news when a task that the worker holds is cancelled. CancelledTasks reads which.
-func WorkerTopic(w pleat.WorkerID) string { return "worker:" + string(w) }
+// WorkerTopic has news when a task that the worker holds is cancelled, which CancelledTasks reads, when the worker is
+// to drain, which a heartbeat tells, and when the token with which it registered is revoked.
+func WorkerTopic(w pleat.WorkerID) string { return workerTopicPrefix + string(w) }
+
+const workerTopicPrefix = "worker:"

@@ -19,9 +19,15 @@ const workersLast = 7 * 24 * 60 * 60 * 1_000_000
 // RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held: a process that
 // starts again with its identity need not wait for its leases to expire. It also removes workers that have been away
 // for a week, and those that have stopped and could run the same. A worker calls it once, before it claims.
+//
+// A worker with a Token may not take the identity of one of another class, or of one that has the database's address:
+// CodeConflict, and nothing has changed.
 func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 	w.Class = cmp.Or(w.Class, pleat.DefaultClass)
 	return s.write(ctx, "register worker", func(t *tx) error {
+		if err := t.mayRegister(&w); err != nil {
+			return err
+		}
 		if err := t.expireLeases("worker_id = $1", w.ID, &Reaped{}); err != nil {
 			return err
 		}
@@ -34,13 +40,34 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 		}
 		_, err := t.exec(`
 			INSERT INTO worker (
-				id, host, queues, models, devices, memory, started_at, seen_at, class, cluster_job, ends_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10)`,
+				id, host, queues, models, devices, memory, started_at, seen_at, class, cluster_job, ends_at,
+				token)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)`,
 			w.ID, w.Host, encodeJSON(w.Queues), models, encodeJSON(w.Devices), w.Memory, t.now, w.Class, w.ClusterJob,
-			toMicros(w.Ends))
+			toMicros(w.Ends), w.Token)
 		return err
 	})
 }
+
+// mayRegister refuses a worker with a token the identity of a worker that its token does not stand for.
+func (t *tx) mayRegister(w *pleat.Worker) error {
+	if w.Token == "" {
+		return nil
+	}
+	var class, token string
+	err := t.row("SELECT class, token FROM worker WHERE id = $1 FOR UPDATE", []any{w.ID}, &class, &token)
+	if err != nil {
+		return mapNoRows(err, nil)
+	}
+	if class != w.Class || token == "" {
+		return errWorkerTaken
+	}
+	return nil
+}
+
+var errWorkerTaken = pleat.Errorf(pleat.CodeConflict,
+	"the id of this worker is that of a worker of another class, or of one that has the database's address; "+
+		"give it another id")
 
 // StopWorker records that a worker ends in order and claims nothing any more. Its models stay known, so that jobs for
 // them are accepted.
@@ -79,7 +106,7 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	known := map[string][]pleat.Model{} // by their JSON: the workers of a class mostly have the same models
 	rows, err := s.read(ctx, `
 		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at, class, cluster_job, ends_at,
-			draining_at
+			draining_at, token
 		FROM worker
 		WHERE `+knownWorker+`
 		ORDER BY seen_at DESC, id`,
@@ -89,7 +116,7 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 		var queues, models, devices string
 		var started, seen, stopped, ends, draining int64
 		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen, &stopped, &w.Class,
-			&w.ClusterJob, &ends, &draining); err != nil {
+			&w.ClusterJob, &ends, &draining, &w.Token); err != nil {
 			return err
 		}
 		w.Started, w.SeenAt, w.Stopped = fromMicros(started), fromMicros(seen), fromMicros(stopped)
