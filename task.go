@@ -98,6 +98,7 @@ type Heartbeat struct {
 // HeartbeatReply answers a Heartbeat.
 type HeartbeatReply struct {
 	Task   TaskID
+	Run    RunID // of the task; empty if it has none or is lost
 	Cancel bool // the owner wants the task stopped
 	Lost   bool // the lease has expired and another attempt has begun, or the task has ended
 	// ProgressAfter is how long the worker waits before it sends further progress of the task; 0: it need not wait.

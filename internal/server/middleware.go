@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/workerapi"
 )
 
 type callKey struct{}
@@ -115,8 +116,11 @@ func (s *Server) logRequest(c *call, took time.Duration) {
 	}
 	s.meters.record(c.route(), status, took)
 	level := slog.LevelInfo
-	if status >= 500 {
+	switch {
+	case status >= 500:
 		level = slog.LevelError
+	case strings.HasPrefix(c.r.URL.Path, workerapi.Path) && status < 400:
+		level = slog.LevelDebug // workers call all the time
 	}
 	ctx := c.r.Context()
 	if !s.log.Enabled(ctx, level) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"pleat"
 	"pleat/internal/seal"
 	"pleat/internal/telemetry"
+	"pleat/internal/workerapi"
 )
 
 // health is GET /healthz, for everyone: the process is alive. It depends on nothing else, so that an orchestrator does
@@ -84,11 +86,12 @@ func newMeters(s *Server) *meters {
 	return m
 }
 
-// record counts a response. The label is the route's pattern, never the path. The time of event streams is not
-// recorded: it is how long the client listened.
+// record counts a response. The label is the route's pattern, never the path. The time of event streams, and of calls
+// that workers let wait, is not recorded: it is how long the client listened.
 func (m *meters) record(route string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
-	if !strings.HasSuffix(route, "/events") {
+	held := []string{"POST " + workerapi.Path + "claim", "POST " + workerapi.Path + "watch"}
+	if !strings.HasSuffix(route, "/events") && !slices.Contains(held, route) {
 		m.took.WithLabelValues(route).Observe(took.Seconds())
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"pleat"
 	"pleat/internal/server/openapi"
+	"pleat/internal/workerapi"
 )
 
 // route is one operation of the HTTP interface: everything that the mux and the OpenAPI document need to know of it.
@@ -167,6 +168,7 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 		m.Handle("GET /ui/", page)
 	}
 	m.Handle("GET /{$}", page)
+	m.Handle(workerapi.Path, s.workers)
 	return s.middleware(m)
 }
 

@@ -68,6 +68,7 @@ import (
 	"pleat/internal/fair"
 	"pleat/internal/seal"
 	"pleat/internal/server/openapi"
+	"pleat/internal/server/workers"
 	"pleat/internal/store"
 	"pleat/internal/submit"
 	"pleat/internal/telemetry"
@@ -156,6 +157,7 @@ type Server struct {
 	meters     *meters
 	keyUsage   keyUsage
 	known      *knownKeys // credentials that were valid recently
+	workers    *workers.Gateway
 	healthy    *telemetry.Health
 
 	stop     chan struct{} // closed when event streams must end
@@ -218,6 +220,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.blobs = blob.NewMonitor(d.Blobs, s.log)
 	s.healthy = &telemetry.Health{Store: s.store, Blobs: s.blobs}
+	s.workers = workers.New(workers.Config{Store: s.store, Blobs: s.blobs, Ring: d.Ring, Log: s.log})
 	s.cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s.links = seal.Links{Ring: d.Ring, Base: s.cfg.PublicURL, For: cfg.LinkFor}
 	s.hosts = hostNames(u.Hostname(), cfg.Hosts)
@@ -295,6 +298,9 @@ func (s *Server) Endpoint() *telemetry.Endpoint {
 	return &telemetry.Endpoint{Health: s.healthy, Metrics: s.meters.registry, Token: s.cfg.MetricsToken, Log: s.log}
 }
 
+// Workers returns what answers the calls of workers. Serve runs it; who uses Handler alone runs it too.
+func (s *Server) Workers() *workers.Gateway { return s.workers }
+
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
@@ -314,6 +320,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	srv.RegisterOnShutdown(s.EndStreams)
+	srv.RegisterOnShutdown(s.workers.EndWaits)
+	var gateway sync.WaitGroup
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	gateway.Go(func() { s.workers.Run(run) })
+	defer gateway.Wait()
+	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	tick := time.NewTicker(5 * time.Second)

@@ -164,7 +164,7 @@ func (t *tx) reply(h WorkerHeartbeat, held map[Lease]heldTask) ([]pleat.Heartbea
 				return nil, err
 			}
 		}
-		out = append(out, pleat.HeartbeatReply{Task: b.Task, Cancel: task.cancel, Lost: !ok})
+		out = append(out, pleat.HeartbeatReply{Task: b.Task, Run: task.run, Cancel: task.cancel, Lost: !ok})
 	}
 	return out, nil
 }

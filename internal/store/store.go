@@ -265,6 +265,13 @@ func (s *Store) SubscribeTo(topic string, ch chan struct{}) {
 	s.hub.topics[topic][ch] = true
 }
 
+// Subscribed reports whether somebody of this process waits for news on a topic.
+func (s *Store) Subscribed(topic string) bool {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return len(s.hub.topics[topic]) > 0
+}
+
 // Unsubscribe ends what SubscribeTo began.
 func (s *Store) Unsubscribe(topic string, ch chan struct{}) { s.hub.remove(topic, ch) }
 

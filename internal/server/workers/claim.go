@@ -30,6 +30,7 @@ type dispatcher struct {
 
 // profile is a set of workers that wait for the same tasks.
 type profile struct {
+	name   string
 	filter  store.ClaimFilter
 	waiting list.List // of *ask; those behind get tasks first
 	due     bool      // tasks may be there
@@ -44,6 +45,7 @@ type ask struct {
 // waiter is a worker whose claim waits.
 type waiter struct {
 	worker pleat.WorkerID
+	idle   bool // it had nothing to do before
 	places map[*profile]*list.Element // where its asks wait; empty while tasks are claimed for it
 	taken  bool                       // tasks are being claimed for it, and got will have a value
 	gone   bool                       // it does not wait any more
@@ -92,11 +94,19 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 			return out, err
 		}
 	}
-	w := &waiter{worker: c.Worker, places: map[*profile]*list.Element{}, got: make(chan []store.ClaimedTask, 1)}
-	g.claims.join(w, filters, in.Idle)
+	w := &waiter{
+		worker: c.Worker,
+		idle:   in.Idle,
+		places: map[*profile]*list.Element{},
+		got:    make(chan []store.ClaimedTask, 1),
+	}
+	g.claims.join(w, filters)
 	got, ok := until(ctx, g, in.Wait, w.got)
 	if !ok {
 		got = g.claims.leave(w)
+	}
+	if len(got) == 0 && g.stopping() {
+		return out, errStopping
 	}
 	if ctx.Err() != nil || len(got) > 0 && g.revoked(ctx, c) {
 		g.giveBack(got)
@@ -197,32 +207,42 @@ func profileOf(f store.ClaimFilter) (string, store.ClaimFilter) {
 
 // join makes a worker wait. One that was idle before is the last to get a task, so that few workers are kept warm and
 // the others end.
-func (d *dispatcher) join(w *waiter, filters []store.ClaimFilter, idle bool) {
+func (d *dispatcher) join(w *waiter, filters []store.ClaimFilter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, f := range filters {
 		if f.N == 0 || len(f.Queues) == 0 {
 			continue
 		}
-		name, shared := profileOf(f)
-		p := d.profiles[name]
-		if p == nil {
-			p = &profile{filter: shared}
-			d.profiles[name] = p
-			d.await(p)
-		}
+		p := d.profile(f)
 		if w.places[p] != nil {
 			continue // the same ask twice
 		}
-		a := &ask{w, f.N}
-		if idle {
-			w.places[p] = p.waiting.PushFront(a)
-		} else {
-			w.places[p] = p.waiting.PushBack(a)
-		}
+		p.add(&ask{w, f.N})
 		p.due = true
 	}
 	queue.Wake(d.wake)
+}
+
+// profile returns the profile of a filter. The caller holds mu, and lets a worker wait there.
+func (d *dispatcher) profile(f store.ClaimFilter) *profile {
+	name, shared := profileOf(f)
+	p := d.profiles[name]
+	if p == nil {
+		p = &profile{name: name, filter: shared}
+		d.profiles[name] = p
+		d.await(p)
+	}
+	return p
+}
+
+// add makes a worker wait in a profile.
+func (p *profile) add(a *ask) {
+	if a.idle {
+		a.places[p] = p.waiting.PushFront(a)
+	} else {
+		a.places[p] = p.waiting.PushBack(a)
+	}
 }
 
 // leave ends the wait of a worker. If tasks are being claimed for it at this moment, it returns those.
@@ -247,17 +267,17 @@ func (d *dispatcher) leave(w *waiter) []store.ClaimedTask {
 func (d *dispatcher) remove(w *waiter) {
 	for p, e := range w.places {
 		p.waiting.Remove(e)
-		if p.waiting.Len() == 0 {
-			d.forget(p)
-		}
+		d.forgetEmpty(p)
 	}
 	clear(w.places)
 }
 
-// forget ends a profile. The caller holds mu.
-func (d *dispatcher) forget(p *profile) {
-	name, _ := profileOf(p.filter)
-	delete(d.profiles, name)
+// forgetEmpty ends a profile in which nobody waits. The caller holds mu.
+func (d *dispatcher) forgetEmpty(p *profile) {
+	if p.waiting.Len() > 0 || d.profiles[p.name] != p {
+		return
+	}
+	delete(d.profiles, p.name)
 	for _, q := range p.filter.Queues {
 		if a := d.queues[q]; a != nil {
 			if delete(a.profiles, p); len(a.profiles) == 0 {
@@ -366,13 +386,15 @@ func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error 
 	defer d.mu.Unlock()
 	for _, a := range batch {
 		tasks := given[a.worker]
-		delete(given, a.worker)
 		a.taken = false
 		if len(tasks) > 0 || a.gone {
 			a.got <- tasks
-			continue
+		} else {
+			d.putBack(a)
 		}
-		d.putBack(a)
+		for other := range a.asks {
+			d.forgetEmpty(other)
+		}
 	}
 	if err != nil || len(got) == len(workers) {
 		p.due = true
@@ -416,7 +438,7 @@ func (d *dispatcher) takeWaiting(p *profile) (out []batched, workers []pleat.Wor
 
 // putBack makes a worker wait again that got nothing. The caller holds mu.
 func (d *dispatcher) putBack(b batched) {
-	for p, a := range b.asks {
-		b.places[p] = p.waiting.PushBack(a)
+	for before, a := range b.asks {
+		d.profile(before.filter).add(a)
 	}
 }

@@ -331,6 +331,19 @@ func until[T any](ctx context.Context, g *Gateway, asked workerapi.Seconds, ch <
 	return got, false
 }
 
+// stopping reports whether calls that wait must end.
+func (g *Gateway) stopping() bool {
+	select {
+	case <-g.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// errStopping is the error of a call that would wait while the server ends.
+var errStopping = pleat.Errorf(pleat.CodeUnavailable, "this server is about to end; call again")
+
 // errUnknownWorker is the error for a worker that the database does not know: it has been away for a week.
 var errUnknownWorker = pleat.Errorf(pleat.CodeUnauthorized, "the service does not know this worker; register again")
 

@@ -114,12 +114,12 @@ func (g *Gateway) heartbeat(
 	if !reply.Known {
 		return out, errUnknownWorker
 	}
-	for i, r := range reply.Replies {
+	for _, r := range reply.Replies {
 		out.Tasks = append(out.Tasks, workerapi.TaskReply{
 			Task:     r.Task,
 			Cancel:   r.Cancel,
 			Lost:     r.Lost,
-			Progress: workerapi.SecondsOf(g.pause(reply.Runs[i])),
+			Progress: workerapi.SecondsOf(g.pause(r.Run)),
 		})
 	}
 	return out, nil

@@ -77,6 +77,9 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 			return out, nil
 		}
 		_, news := until(ctx, g, workerapi.SecondsOf(time.Until(end)), m.news)
+		if g.stopping() {
+			return out, errStopping
+		}
 		if !news {
 			return out, nil
 		}
