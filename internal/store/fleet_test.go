@@ -53,7 +53,8 @@ func TestFleetTokens(t *testing.T) {
 			t.Error("a token is valid that was not made")
 		}
 		workerToken(t, s, "gpu", "of the class") // the bound is that of a kind and class
-		if got, err := s.FleetTokens(ctx, store.TokenWorker); err != nil || len(got) != 1 || got["of the class"] != "gpu" {
+		got, err := s.FleetTokens(ctx, store.TokenWorker)
+		if err != nil || len(got) != 1 || got["of the class"] != "gpu" {
 			t.Errorf("%v, %v", got, err)
 		}
 		if n, err := s.RevokeFleetTokens(ctx, store.TokenDemand, ""); n != made || err != nil {
@@ -91,7 +92,9 @@ func TestRegisterWithAToken(t *testing.T) {
 		if d := cmp.Diff(before, storetest.Tables(t, s)); d != "" {
 			t.Error(d)
 		}
-		for _, w := range []pleat.Worker{one("gpu", "gpu", "renewed"), one("new", "gpu", "renewed"), one("cpu", "gpu", "")} {
+		for _, w := range []pleat.Worker{
+			one("gpu", "gpu", "renewed"), one("new", "gpu", "renewed"), one("cpu", "gpu", ""),
+		} {
 			if err := s.RegisterWorker(ctx, w); err != nil {
 				t.Errorf("%+v: %v", w, err)
 			}

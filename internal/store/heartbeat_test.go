@@ -79,7 +79,8 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 			}
 			return out
 		}
-		if own, other := lines(got[1].Task.Run), lines(got[3].Task.Run); !slices.Equal(own, []string{"mine"}) || other != nil {
+		own, other := lines(got[1].Task.Run), lines(got[3].Task.Run)
+		if !slices.Equal(own, []string{"mine"}) || other != nil {
 			t.Errorf("the log of the task is %q, that of the other %q", own, other)
 		}
 		workers, err := s.Workers(ctx)

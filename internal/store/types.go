@@ -229,6 +229,6 @@ type RunFinished struct {
 type QueueCount struct {
 	Queue  string
 	State  pleat.TaskState
-	N      int
+	N      int       // at most those that QueueCounts counts
 	Oldest time.Time // when the first of them was created
 }
