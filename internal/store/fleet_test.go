@@ -111,6 +111,20 @@ func TestRegisterWithAToken(t *testing.T) {
 	})
 }
 
+// workerStates are the states of all workers.
+func workerStates(t *testing.T, s *store.Store) map[pleat.WorkerID]pleat.WorkerState {
+	t.Helper()
+	workers, err := s.Workers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[pleat.WorkerID]pleat.WorkerState{}
+	for i := range workers {
+		out[workers[i].ID] = workers[i].State(s.Now())
+	}
+	return out
+}
+
 // The end of a class's tokens ends its workers that registered with them: their tasks wait again, or have stopped if
 // they were cancelled, and no try is spent. Nobody else's are touched.
 func TestRevokedTokensStopWorkers(t *testing.T) {
@@ -146,18 +160,13 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		if len(news) != 1 || len(quiet) != 0 {
 			t.Errorf("%d tokens, %d for a worker that goes on", len(news), len(quiet))
 		}
-		states := map[pleat.WorkerID]pleat.WorkerState{}
-		workers, err := s.Workers(ctx)
-		for i := range workers {
-			states[workers[i].ID] = workers[i].State(s.Now())
-		}
 		if d := cmp.Diff(map[pleat.WorkerID]pleat.WorkerState{
 			"a":   pleat.WorkerStopped,
 			"b":   pleat.WorkerStopped,
 			"cpu": pleat.WorkerLive,
 			"db":  pleat.WorkerLive,
-		}, states); d != "" || err != nil {
-			t.Error(d, err)
+		}, workerStates(t, s)); d != "" {
+			t.Error(d)
 		}
 		for i, want := range []string{store.OutcomeReleased, store.OutcomeReleased, "", "", store.OutcomeStopped} {
 			if o, err := s.AttemptOutcome(ctx, store.LeaseOf(&got[i].Task)); o != want || err != nil {
