@@ -102,7 +102,8 @@ func TestClaimForManyWorkersFilters(t *testing.T) {
 			storetest.CreateJob(t, s, n)
 		}
 		create(t, s, bob, "bob0")
-		got := claimFor(t, s, store.ClaimFilter{Left: 200 * time.Second, Class: pleat.DefaultClass, Owner: ada}, "a", "b")
+		short := store.ClaimFilter{Left: 200 * time.Second, Class: pleat.DefaultClass, Owner: ada}
+		got := claimFor(t, s, short, "a", "b")
 		if d := cmp.Diff([]string{"a ada0"}, placed(got)); d != "" {
 			t.Error(d)
 		}
@@ -131,7 +132,8 @@ func TestConcurrentClaimsForManyWorkers(t *testing.T) {
 					workers = append(workers, pleat.WorkerID(fmt.Sprint("w", n, "-", i)))
 				}
 				for range 4 {
-					got, err := s.ClaimFor(t.Context(), workers, store.ClaimFilter{Queues: []string{storetest.FoldQueue}})
+					folds := store.ClaimFilter{Queues: []string{storetest.FoldQueue}}
+					got, err := s.ClaimFor(t.Context(), workers, folds)
 					if err != nil || len(got) != len(workers) {
 						t.Errorf("%d tasks, %v", len(got), err)
 					}
@@ -199,8 +201,8 @@ func TestLongLeases(t *testing.T) {
 		if reaped() != 0 {
 			t.Fatal("saving a checkpoint has cut the lease short")
 		}
-		beats := []pleat.Heartbeat{{Task: c.Task.ID, Attempt: 1}}
-		if _, err := s.Heartbeats(ctx, 2*time.Second, []store.WorkerHeartbeat{{Worker: "w", Beats: beats}}); err != nil {
+		beats := []store.WorkerHeartbeat{beatsOf("w", []store.ClaimedTask{c})}
+		if _, err := s.Heartbeats(ctx, 2*time.Second, beats); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(3 * time.Second)

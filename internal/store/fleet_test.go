@@ -53,7 +53,8 @@ func TestFleetTokens(t *testing.T) {
 			t.Error("a token is valid that was not made")
 		}
 		workerToken(t, s, "gpu", "of the class") // the bound is that of a kind and class
-		if got, err := s.FleetTokens(ctx, store.TokenWorker); err != nil || len(got) != 1 || got["of the class"] != "gpu" {
+		got, err := s.FleetTokens(ctx, store.TokenWorker)
+		if err != nil || len(got) != 1 || got["of the class"] != "gpu" {
 			t.Errorf("%v, %v", got, err)
 		}
 		if n, err := s.RevokeFleetTokens(ctx, store.TokenDemand, ""); n != made || err != nil {
@@ -91,7 +92,9 @@ func TestRegisterWithAToken(t *testing.T) {
 		if d := cmp.Diff(before, storetest.Tables(t, s)); d != "" {
 			t.Error(d)
 		}
-		for _, w := range []pleat.Worker{one("gpu", "gpu", "renewed"), one("new", "gpu", "renewed"), one("cpu", "gpu", "")} {
+		for _, w := range []pleat.Worker{
+			one("gpu", "gpu", "renewed"), one("new", "gpu", "renewed"), one("cpu", "gpu", ""),
+		} {
 			if err := s.RegisterWorker(ctx, w); err != nil {
 				t.Errorf("%+v: %v", w, err)
 			}
@@ -106,6 +109,20 @@ func TestRegisterWithAToken(t *testing.T) {
 			t.Error(d, err)
 		}
 	})
+}
+
+// workerStates are the states of all workers.
+func workerStates(t *testing.T, s *store.Store) map[pleat.WorkerID]pleat.WorkerState {
+	t.Helper()
+	workers, err := s.Workers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[pleat.WorkerID]pleat.WorkerState{}
+	for i := range workers {
+		out[workers[i].ID] = workers[i].State(s.Now())
+	}
+	return out
 }
 
 // The end of a class's tokens ends its workers that registered with them: their tasks wait again, or have stopped if
@@ -143,18 +160,13 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		if len(news) != 1 || len(quiet) != 0 {
 			t.Errorf("%d tokens, %d for a worker that goes on", len(news), len(quiet))
 		}
-		states := map[pleat.WorkerID]pleat.WorkerState{}
-		workers, err := s.Workers(ctx)
-		for i := range workers {
-			states[workers[i].ID] = workers[i].State(s.Now())
-		}
 		if d := cmp.Diff(map[pleat.WorkerID]pleat.WorkerState{
 			"a":   pleat.WorkerStopped,
 			"b":   pleat.WorkerStopped,
 			"cpu": pleat.WorkerLive,
 			"db":  pleat.WorkerLive,
-		}, states); d != "" || err != nil {
-			t.Error(d, err)
+		}, workerStates(t, s)); d != "" {
+			t.Error(d)
 		}
 		for i, want := range []string{store.OutcomeReleased, store.OutcomeReleased, "", "", store.OutcomeStopped} {
 			if o, err := s.AttemptOutcome(ctx, store.LeaseOf(&got[i].Task)); o != want || err != nil {

@@ -25,6 +25,21 @@ func beatsOf(w pleat.WorkerID, list []store.ClaimedTask) store.WorkerHeartbeat {
 	return out
 }
 
+// logLines are the lines of a run's log.
+func logLines(t *testing.T, s *store.Store, run pleat.RunID) (out []string) {
+	t.Helper()
+	all, err := s.Progress(t.Context(), run, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if p.Kind == pleat.ProgressLog {
+			out = append(out, p.Line)
+		}
+	}
+	return out
+}
+
 // One call renews the leases of many workers, and tells each what became of its tasks and of itself.
 func TestHeartbeatsOfManyWorkers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
@@ -67,19 +82,8 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 		if d := cmp.Diff(want, replies); d != "" {
 			t.Error(d)
 		}
-		lines := func(run pleat.RunID) (out []string) {
-			all, err := s.Progress(ctx, run, 0, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, p := range all {
-				if p.Kind == pleat.ProgressLog {
-					out = append(out, p.Line)
-				}
-			}
-			return out
-		}
-		if own, other := lines(got[1].Task.Run), lines(got[3].Task.Run); !slices.Equal(own, []string{"mine"}) || other != nil {
+		own, other := logLines(t, s, got[1].Task.Run), logLines(t, s, got[3].Task.Run)
+		if !slices.Equal(own, []string{"mine"}) || other != nil {
 			t.Errorf("the log of the task is %q, that of the other %q", own, other)
 		}
 		workers, err := s.Workers(ctx)

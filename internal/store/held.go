@@ -62,7 +62,8 @@ func (s *Store) AttemptOutcome(ctx context.Context, l Lease) (string, error) {
 // HeldTasks lists the leases of a worker, in the order of their tasks.
 func (s *Store) HeldTasks(ctx context.Context, worker pleat.WorkerID) ([]Lease, error) {
 	var out []Lease
-	rows, err := s.read(ctx, "SELECT id, attempt FROM task WHERE state = 'running' AND worker_id = $1 ORDER BY id", worker)
+	rows, err := s.read(ctx,
+		"SELECT id, attempt FROM task WHERE state = 'running' AND worker_id = $1 ORDER BY id", worker)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		l := Lease{Worker: worker}
 		err := scan(&l.Task, &l.Attempt)

@@ -95,7 +95,8 @@ func TestReclaim(t *testing.T) {
 		simulate(t, s, u, 1)
 		yielding := storetest.Claim(t, s, "w", simulationQueue)
 		simulate(t, s, storetest.User(t, s, "bob"), 1)
-		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&yielding.Task), pleat.Checkpoint{Key: "k", Step: 3}); err != nil {
+		saved := pleat.Checkpoint{Key: "k", Step: 3}
+		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&yielding.Task), saved); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(5 * time.Second)

@@ -17,7 +17,8 @@ type Reaped struct {
 	Expired  int // sessions and idempotency keys past their time
 }
 
-// expiredLease is a running task that is taken from its worker, mostly since that is gone. Run or delivery is set, whichever the task works on.
+// expiredLease is a running task that is taken from its worker, mostly since that is gone. Run or delivery is set,
+// whichever the task works on.
 type expiredLease struct {
 	Lease
 	kind     pleat.TaskKind

@@ -229,7 +229,7 @@ type RunFinished struct {
 type QueueCount struct {
 	Queue  string
 	State  pleat.TaskState
-	N      int
+	N      int       // at most those that QueueCounts counts
 	Oldest time.Time // when the first of them was created
 }
 
