@@ -70,7 +70,7 @@ func proteins(texts ...string) func(n *store.NewJob) {
 }
 
 func TestAlignmentReachesTheEngine(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.see = func(w pleat.Work) {
 			if d := cmp.Diff([]pleat.Alignment{{Sequence: 0, File: "input/msa-0.a3m"}}, w.Fold.Alignments); d != "" {
@@ -130,7 +130,7 @@ func TestAlignmentReachesTheEngine(t *testing.T) {
 }
 
 func TestPairsReachTheEngine(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.see = func(w pleat.Work) {
 			want := []pleat.Alignment{{Sequence: 0, File: "input/msa-0.a3m", Paired: "input/msa-paired-0.a3m"},
@@ -163,7 +163,7 @@ func TestPairsReachTheEngine(t *testing.T) {
 }
 
 func TestNoAlignment(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		dna := pleat.Sequence{Kind: pleat.DNA, Text: "ACGT", Chains: []string{"A"}, Count: 1}
 		for _, c := range []store.Created{a.fold(params(withoutMSA)),
@@ -187,7 +187,7 @@ func TestNoAlignment(t *testing.T) {
 
 // Without anything that makes alignments, models are offered without.
 func TestNothingMakesAlignments(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", builtin.Null{})
 		if v := f.await(f.create().Job, pleat.StateCompleted); v.Run.MSA != pleat.StatePending {
 			t.Errorf("the alignment is %s", v.Run.MSA)
@@ -204,7 +204,7 @@ func TestNothingMakesAlignments(t *testing.T) {
 
 // A search that fails fails the run, in time; one that fails for a while only delays it.
 func TestFailedSearch(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.server.Submit = []msatest.Answer{{Code: 404}}
 		v := a.await(a.fold(proteins(seqA)).Job, pleat.StateFailed)
@@ -226,7 +226,7 @@ func TestFailedSearch(t *testing.T) {
 }
 
 func TestCancelledSearch(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.server.Submit = []msatest.Answer{{Hang: true}}
 		c := a.fold(proteins(seqA))
@@ -243,7 +243,7 @@ func TestCancelledSearch(t *testing.T) {
 
 // An alignment of the library item that a job was made from stands in for the search of its sequence.
 func TestGivenAlignment(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		from := func(item pleat.ItemID) func(n *store.NewJob) {
 			return func(n *store.NewJob) { n.Job.LibraryItem = item }
@@ -302,7 +302,7 @@ func (a *aligned) searched(user pleat.UserID, protein string) []string {
 // A user who folds another user's private sequence learns nothing from the search: it is made again, and reads as the
 // first one did. Where the operator shares alignments, it is made once.
 func TestAlignmentsOfAnotherUserAreNotUsed(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		bob := storetest.User(t, f.s, "bob")
 		for shared, want := range map[bool]int{false: 2, true: 1} {
 			a := &aligned{fixture: f, server: msatest.New(t)}

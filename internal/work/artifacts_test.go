@@ -56,7 +56,7 @@ func TestResultsWaitForArtifacts(t *testing.T) {
 		"refused": func(s3 *blobtest.Faulty) { s3.Refuse(http.StatusForbidden, "InvalidAccessKeyId") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachStore(t, func(t *testing.T, f *fixture) { resultsWait(t, f, fail) })
+			onEachService(t, func(t *testing.T, f *fixture) { resultsWait(t, f, fail) })
 		})
 	}
 }
@@ -97,7 +97,7 @@ func resultsWait(t *testing.T, f *fixture, fail func(*blobtest.Faulty)) {
 
 // The owner can stop a run whose result waits, and a worker that stops returns it to its queue.
 func TestWaitingResultsCanBeStopped(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		s3 := onFaultyS3(t, f)
 		stop := f.start("w", writeResult(t))
 		s3.Fill()
@@ -130,7 +130,7 @@ func (b *partlyFull) Put(ctx context.Context, key string, r io.Reader) (blob.Inf
 
 // However long a result waits for room, garbage collection keeps the files of it that are stored already.
 func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		full := &partlyFull{Store: f.blobs, name: "large.txt"}
 		f.blobs = full
 		f.start("w", scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
@@ -160,7 +160,7 @@ func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
 
 // A question whose structure cannot be read, since the bucket is gone, returns to its queue without spending a try.
 func TestUnreadableInputsSpendNoTry(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		s3 := onFaultyS3(t, f)
 		stop := f.start("folder", trpCage(t))
 		job := f.create()
@@ -182,7 +182,7 @@ func TestUnreadableInputsSpendNoTry(t *testing.T) {
 
 // A worker that stops says so before it ends.
 func TestStoppedWorkerSaysSo(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		stop := f.start("w", writeResult(t))
 		f.await(f.create().Job, pleat.StateCompleted)
 		live, err := f.s.Working(t.Context(), storetest.FoldQueue)

@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"pleat"
@@ -18,9 +22,13 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/engine/enginetest"
+	"pleat/internal/queue"
+	"pleat/internal/seal"
+	"pleat/internal/server/workers"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
+	"pleat/internal/workerapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,12 +96,87 @@ type fixture struct {
 	dir   string
 	owner pleat.UserID
 	clock *storetest.Clock
+	// called: workers call a server, which the first of them starts; else they reach the database.
+	called bool
+	server *httptest.Server
+	token  string // of a class, for the server
 }
 
-// onEachStore runs fn with a fixture on each database at hand.
-func onEachStore(t *testing.T, fn func(t *testing.T, f *fixture)) {
+// onEachService runs fn with a fixture on each database at hand, whose workers reach the database, and with one whose
+// workers call a server.
+func onEachService(t *testing.T, fn func(t *testing.T, f *fixture)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) { fn(t, newFixture(t, s, clock)) })
+	t.Run("server", func(t *testing.T) {
+		storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+			f := newFixture(t, s, clock)
+			f.called = true
+			fn(t, f)
+		})
+	})
+}
+
+// serve starts a server for the workers of the fixture, which does the upkeep of the service too.
+func (f *fixture) serve() {
+	f.t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	ring, err := seal.Parse(strings.Repeat("01", 32))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.token = seal.NewFleetToken()
+	err = f.s.CreateFleetToken(context.Background(), store.FleetToken{
+		Kind:  store.TokenWorker,
+		Class: pleat.DefaultClass,
+		Hash:  seal.HashKey(f.token),
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	blobs := blob.NewMonitor(f.blobs, log)
+	gateway := workers.New(workers.Config{
+		Store: f.s,
+		Blobs: blobs,
+		Ring:  ring,
+		Log:   log,
+		Terms: pleat.WorkerTerms{Progress: 100 * time.Millisecond},
+	})
+	upkeep := work.Upkeep{Store: f.s, Blobs: blobs, Worker: "server", Clock: f.clock.Now, Log: log}
+	f.server = httptest.NewServer(gateway)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { gateway.Run(ctx) })
+	running.Go(func() { upkeep.Run(ctx) })
+	running.Go(func() { queue.Poll(ctx, f.s, f.clock.Now, log, func() {}) })
+	f.t.Cleanup(func() {
+		gateway.EndWaits()
+		f.server.Close()
+		cancel()
+		running.Wait()
+	})
+}
+
+// pool makes a worker.
+func (f *fixture) pool(cfg work.Config, reg *engine.Registry) *work.Pool {
+	f.t.Helper()
+	if !f.called {
+		return work.New(cfg, f.s, f.blobs, reg)
+	}
+	if f.server == nil {
+		f.serve()
+	}
+	c, err := workerapi.NewClient(workerapi.Options{
+		Server: f.server.URL,
+		Token:  f.token,
+		Clock:  f.clock.Now,
+		Log:    cfg.Log,
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	cfg.ID = pleat.WorkerID(uuid.NewSHA1(uuid.Nil, []byte(cfg.ID)).String())
+	f.t.Cleanup(func() { c.Close(context.Background()) })
+	return work.NewRemote(cfg, c, c, reg)
 }
 
 func newFixture(t *testing.T, s *store.Store, clock *storetest.Clock) *fixture {
@@ -128,7 +211,7 @@ func (f *fixture) startWith(id string, change func(*work.Config), engines ...eng
 		Log:   slog.New(slog.DiscardHandler),
 	}
 	change(&cfg)
-	p := work.New(cfg, f.s, f.blobs, reg)
+	p := f.pool(cfg, reg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -168,8 +168,8 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 }
 
 // Run works until ctx ends, then stops the running tasks, returns them to the queue and returns. When the worker drains
-// it returns as soon as its tasks have ended. It fails only if the scratch folder cannot be made; while the database is
-// away it waits.
+// it returns as soon as its tasks have ended. It fails only if the scratch folder cannot be made, or if the service
+// refuses the worker; while the database or the server is away it waits.
 func (p *Pool) Run(ctx context.Context) error {
 	if err := sandbox.RemoveAll(p.cfg.Dir); err != nil {
 		return fmt.Errorf("empty the scratch folder: %w", err)
@@ -177,8 +177,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	if err := os.MkdirAll(p.cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the scratch folder: %w", err)
 	}
-	if !p.register(ctx) {
-		return nil
+	if ok, err := p.register(ctx); !ok {
+		return err
 	}
 	close(p.ready)
 	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -217,9 +217,10 @@ func (p *Pool) Run(ctx context.Context) error {
 // Ready is closed once Run has made the worker's models known, so that jobs for them are accepted.
 func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
-// register stores this worker, trying until the database answers. It returns false if ctx ended first. Models that run
-// on the CPU in this process can use the worker's memory, so that is the room that they offer.
-func (p *Pool) register(ctx context.Context) bool {
+// register makes the service know this worker, trying until it answers. It returns false if ctx ended first, or, with an
+// error, if the service refuses the worker. Models that run on the CPU in this process can use the worker's memory, so
+// that is the room that they offer.
+func (p *Pool) register(ctx context.Context) (bool, error) {
 	models := p.offeredModels()
 	for i := range models {
 		if models[i].Room == 0 && models[i].Device == "cpu" {
@@ -238,12 +239,21 @@ func (p *Pool) register(ctx context.Context) bool {
 		Ends:       p.cfg.Life.Ends,
 		ClusterJob: p.cfg.ClusterJob,
 	}
+	var refusal error
 	ok := queue.Retry(ctx, p.cfg.Log, "worker cannot register", func() (err error) {
 		p.terms, err = p.service.RegisterWorker(ctx, w)
-		return err
+		switch pleat.CodeOf(err) {
+		case pleat.CodeUnavailable, pleat.CodeInternal:
+			return err
+		}
+		refusal = err
+		return nil
 	})
+	if refusal != nil {
+		return false, fmt.Errorf("the service refuses this worker: %w", refusal)
+	}
 	p.leases.SetTerms(p.terms)
-	return ok
+	return ok, nil
 }
 
 // queues lists the queues that the worker serves.

@@ -135,7 +135,7 @@ type configuration struct {
 }
 
 func TestSameInputSameAnswer(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
 		f.start("w", counted{runs: runs})
 		first, ran := f.folded(runs, tripeptide{name: "the first, which nobody is to see", seed: "7", model: "mini"})
@@ -179,7 +179,7 @@ func TestSameInputSameAnswer(t *testing.T) {
 }
 
 func TestAnotherInputAnotherAnswer(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
 		f.start("w", quick(t, runs))
 		f.folded(runs, tripeptide{name: "x", seed: "7"})
@@ -288,7 +288,7 @@ func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 
 // Only what its owner may see answers a run, and it outlives what it came from.
 func TestAnswersArePrivate(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		runs := &atomic.Int64{}
 		f.start("w", quick(t, runs))
@@ -393,7 +393,7 @@ func TestResultThatCannotBeReused(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			onEachStore(t, func(t *testing.T, f *fixture) {
+			onEachService(t, func(t *testing.T, f *fixture) {
 				spoiled := &tampered{Store: f.blobs}
 				f.blobs = spoiled
 				runs := &atomic.Int64{}

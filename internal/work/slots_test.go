@@ -25,7 +25,7 @@ func (g *gauge) leave() { g.now.Add(-1) }
 
 // A simulation that takes long keeps no question waiting.
 func TestKindsDoNotWaitForEachOther(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		running, end := make(chan struct{}), make(chan struct{})
 		long := simulator{func(pleat.Work) pleat.Output {
 			close(running)
@@ -49,7 +49,7 @@ func TestKindsDoNotWaitForEachOther(t *testing.T) {
 // Tasks that would together expect more memory than there is run one after the other, however many slots are free. A
 // task that is queued after them and fits does not wait for them.
 func TestMemoryIsShared(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		var large gauge
 		began, end := make(chan string), make(chan struct{})
 		e := scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
@@ -124,7 +124,7 @@ func newComputing(t *testing.T) *computing {
 // The next task begins while the last one's result is written, in one slot and in the memory of one; so many results
 // at once, and no more. What is being written can still be cancelled, and each result is its own task's.
 func TestWritingFreesTheSlot(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newComputing(t)
 		var jobs []store.Created
 		for range 6 {

@@ -70,7 +70,7 @@ func (f *fixture) wantUnnamed(v store.WorkflowView, fold store.Created) {
 }
 
 func TestWorkflowsOfAFold(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
 		private, public := f.create(), f.create(func(n *store.NewJob) { n.Job.Public = true })
 		f.await(private.Job, pleat.StateCompleted)
@@ -137,7 +137,7 @@ func structureServer(t *testing.T, crambin []byte) *httptest.Server {
 }
 
 func TestWorkflowsOfFiles(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		crambin, err := os.ReadFile("../structure/testdata/1crn.pdb")
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ const steps30000 = `{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,
 
 // A simulation that a worker's shutdown interrupts continues at another worker, from the last checkpoint.
 func TestDynamicsMovesToAnotherWorker(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		paused := make(chan int64, 1)
 		stop := f.start("first", interrupted{builtin.Calvados{Workers: 1, CheckpointInterval: -1}, paused})
 		id := f.createWorkflow(f.owner, pleat.TaskMD, steps30000)
@@ -220,7 +220,7 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 
 // The checkpoint of a worker that died is passed to the next worker, whichever that is.
 func TestCheckpointOfADeadWorker(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		id := f.createWorkflow(f.owner, pleat.TaskMD, steps30000)
 		task := storetest.Claim(t, f.s, "dead", "md/calvados").Task
@@ -252,7 +252,7 @@ func TestCheckpointOfADeadWorker(t *testing.T) {
 }
 
 func TestFollowUpsStartOnce(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"a", "b"} {
 			f.start(id, trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
 		}
@@ -299,7 +299,7 @@ func TestFollowUpsStartOnce(t *testing.T) {
 
 // While the disk is almost full, a fold ends well, and its follow-up waits for space.
 func TestFollowUpsWaitForDisk(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		var checks atomic.Int64
 		stop := f.startWith("full", func(c *work.Config) {
 			c.Disk = &blob.Disk{Folders: []string{t.TempDir()}, Least: 1 << 60, Log: c.Log, Clock: func() time.Time {
@@ -385,7 +385,7 @@ func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 
 // A fetch that fails shows no key of the operator's address, in the log or to the user.
 func TestFetchShowsNoKey(t *testing.T) {
-	onEachStore(t, func(t *testing.T, f *fixture) {
+	onEachService(t, func(t *testing.T, f *fixture) {
 		gone := httptest.NewServer(http.NotFoundHandler())
 		gone.Close()
 		var log bytes.Buffer

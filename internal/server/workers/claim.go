@@ -30,7 +30,7 @@ type dispatcher struct {
 
 // profile is a set of workers that wait for the same tasks.
 type profile struct {
-	name   string
+	name    string
 	filter  store.ClaimFilter
 	waiting list.List // of *ask; those behind get tasks first
 	due     bool      // tasks may be there
@@ -45,7 +45,7 @@ type ask struct {
 // waiter is a worker whose claim waits.
 type waiter struct {
 	worker pleat.WorkerID
-	idle   bool // it had nothing to do before
+	idle   bool                       // it had nothing to do before
 	places map[*profile]*list.Element // where its asks wait; empty while tasks are claimed for it
 	taken  bool                       // tasks are being claimed for it, and got will have a value
 	gone   bool                       // it does not wait any more
