@@ -84,6 +84,12 @@ const (
 	HeartbeatInterval = 5 * time.Second
 )
 
+// The same for a worker that calls a server: its lease outlives the restart of the server, and a slow network.
+const (
+	RemoteLeaseDuration     = 45 * time.Second
+	RemoteHeartbeatInterval = 15 * time.Second
+)
+
 // MaxRunTime is how long a run may compute, unless the operator sets max-seconds.
 const MaxRunTime = 24 * time.Hour
 
@@ -99,8 +105,8 @@ type Heartbeat struct {
 type HeartbeatReply struct {
 	Task   TaskID
 	Run    RunID // of the task; empty if it has none or is lost
-	Cancel bool // the owner wants the task stopped
-	Lost   bool // the lease has expired and another attempt has begun, or the task has ended
+	Cancel bool  // the owner wants the task stopped
+	Lost   bool  // the lease has expired and another attempt has begun, or the task has ended
 	// ProgressAfter is how long the worker waits before it sends further progress of the task; 0: it need not wait.
 	ProgressAfter time.Duration
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -32,7 +33,7 @@ func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
-		c.checkProxies, c.checkFleet, c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
+		c.checkProxies, c.checkFleet, c.checkWorkerServer, c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
 		c.checkDependencies,
 	} {
 		if err := check(); err != nil {
@@ -328,6 +329,32 @@ func (c *Config) checkSandbox() error {
 		return nil
 	}
 	return c.Errorf("sandbox", "is %q; it must be auto, required or none", pleat.Clip(c.Sandbox))
+}
+
+// checkWorkerServer checks from where a worker gets its tasks, and removes the address's trailing slashes.
+func (c *Config) checkWorkerServer() error {
+	if c.WorkerServer == "" {
+		return nil
+	}
+	u, err := url.Parse(c.WorkerServer)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "":
+		return c.Errorf("server", "must be the address of a server, such as https://fold.example.org")
+	case c.TokenFile == "":
+		return c.Errorf("token-file", "is empty; it must name a file with the token that pleat fleet token CLASS prints")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.ServerPlain:
+		return c.Errorf("server", "is an address with http on another machine, where everyone on the way can read the "+
+			"worker's token; use https, or set server-plaintext")
+	}
+	c.WorkerServer = strings.TrimRight(c.WorkerServer, "/")
+	return nil
+}
+
+// isLoopback reports whether a host name or address is of this machine.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // checkFleet checks the paths that workers get.

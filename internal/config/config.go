@@ -83,7 +83,13 @@ type Config struct {
 	MaxSeconds int    // that one run may compute
 	Classes    string // path of the file of classes; empty: the class default alone
 	Class      string // of this process's worker; empty: pleat.DefaultClass
-	Scratch    string // folder of the identity and the temporary files; empty: Data
+
+	WorkerServer string // URL from which a worker gets its tasks; empty: it uses the database
+	TokenFile    string // of the worker's class
+	ServerCA     string // PEM file of authorities for WorkerServer
+	ServerPlain  bool   // WorkerServer may be http on another machine
+
+	Scratch string // folder of the identity and the temporary files; empty: Data
 
 	// The fleet, which starts workers. Empty paths are those of this process.
 	FleetProgram  string

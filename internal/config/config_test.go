@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the generated pages of docs/ inst
 func allFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	AddFlags(f, Store, Files, Server, Node, Engine, Log, Fleet, Client)
+	AddFlags(f, Store, Files, Server, Node, Worker, Engine, Log, Fleet, Client)
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -284,6 +284,7 @@ read its command lines.
 		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
 		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
 		{Server, "Server", "Read by `pleat serve`."},
+		{Worker, "Worker", "Read by `pleat worker`."},
 		{Log, "Log and metrics", "Read by `pleat serve`, `pleat worker` and `pleat fleet`."},
 		{Fleet, "Fleet", "Read by `pleat fleet`."},
 		{Client, "Client", "Read by the commands that call a server: " +

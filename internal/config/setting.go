@@ -20,6 +20,7 @@ const (
 	Store  Group = "store"  // commands that open the database
 	Files  Group = "files"  // commands that open the artifact store
 	Node   Group = "node"   // serve and worker
+	Worker Group = "worker" // worker
 	Engine Group = "engine" // serve, worker and engines
 	Server Group = "server" // serve
 	Fleet  Group = "fleet"  // fleet

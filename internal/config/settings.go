@@ -18,6 +18,7 @@ func (c *Config) Settings() []Setting {
 		inGroup(Node, c.workerSettings()),
 		inGroup(Engine, c.engineSettings()),
 		inGroup(Node, c.remoteSettings(), c.msaSettings(), c.nodeSettings()),
+		inGroup(Worker, c.serverOfWorkerSettings()),
 		inGroup(Log, c.logSettings()),
 		inGroup(Fleet, c.fleetSettings()),
 		inGroup(Client, c.clientSettings()),
@@ -169,6 +170,23 @@ func (c *Config) workerSettings() []Setting {
 		setting("checkpoint-every", &c.Checkpoint,
 			"seconds between the checkpoints of a simulation, from which another worker can resume").
 			between(1, 3600, "seconds"),
+	}
+}
+
+// serverOfWorkerSettings are those of a worker that calls a server.
+func (c *Config) serverOfWorkerSettings() []Setting {
+	return []Setting{
+		setting("server", &c.WorkerServer,
+			"address of the server from which the worker gets its tasks, such as https://fold.example.org; it then "+
+				"needs no database, no artifact store and no secret key; empty: it uses the database itself"),
+		setting("token-file", &c.TokenFile,
+			"file with the token of the worker's class, which pleat fleet token CLASS prints").onlyWith("server"),
+		setting("server-ca", &c.ServerCA,
+			"PEM file of additional certificate authorities that are trusted to sign the server's certificate").
+			onlyWith("server"),
+		setting("server-plaintext", &c.ServerPlain,
+			"whether the worker may call a server on another machine over http, where everyone on the way can read "+
+				"and change what it sends, its token included"),
 	}
 }
 

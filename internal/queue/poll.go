@@ -93,7 +93,7 @@ func (p *poller) watchClock(ctx context.Context) time.Time {
 			p.log.Warn("cannot read the database's clock", "error", err)
 		}
 		p.renew()
-		p.resume = steady.Add(2 * pleat.HeartbeatInterval)
+		p.resume = steady.Add(2 * pleat.RemoteHeartbeatInterval)
 	}
 	if steady.Before(p.resume) {
 		return time.Time{}

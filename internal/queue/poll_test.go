@@ -52,16 +52,17 @@ func TestReapAfterAClockJump(t *testing.T) {
 		renewals := f.startPoll()
 		time.Sleep(2 * time.Second)
 		f.clock.Advance(time.Hour)
-		time.Sleep(pleat.HeartbeatInterval)
+		time.Sleep(pleat.RemoteHeartbeatInterval)
 		if n := f.counts(); n[pleat.TaskRunning] != 2 || renewals.Load() != 1 {
 			t.Errorf("after the jump: %v, %d renewals", n, renewals.Load())
 		}
-		lease := store.LeaseOf(&alive)
-		beat := pleat.Heartbeat{Task: lease.Task, Attempt: lease.Attempt}
-		if _, err := f.store.Heartbeat(f.Context(), lease.Worker, []pleat.Heartbeat{beat}); err != nil {
+		beats := []store.WorkerHeartbeat{{Worker: alive.Worker, Beats: []pleat.Heartbeat{{
+			Task: alive.ID, Attempt: alive.Attempt,
+		}}}}
+		if _, err := f.store.Heartbeats(f.Context(), pleat.RemoteLeaseDuration, beats); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(pleat.HeartbeatInterval + 2*time.Second)
+		time.Sleep(pleat.RemoteHeartbeatInterval + 2*time.Second)
 		if n := f.counts(); n[pleat.TaskRunning] != 1 || n[pleat.TaskQueued] != 1 || renewals.Load() != 1 {
 			t.Errorf("after the pause: %v, %d renewals", n, renewals.Load())
 		}

@@ -71,7 +71,7 @@ func (s *Store) RevokeFleetTokens(ctx context.Context, kind FleetTokenKind, clas
 
 // stopWorkersOf takes their tasks from the workers that registered with a token, and marks them as stopped.
 func (t *tx) stopWorkersOf(token string) error {
-	if _, err := t.releaseTasks("worker_id IN (SELECT id FROM worker WHERE token = $1)", token); err != nil {
+	if _, err := t.releaseTasks("worker_id IN (SELECT id FROM worker WHERE token = $1)", token, nil); err != nil {
 		return err
 	}
 	_, err := t.wakeWorkers(`

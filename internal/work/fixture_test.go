@@ -97,9 +97,10 @@ type fixture struct {
 	owner pleat.UserID
 	clock *storetest.Clock
 	// called: workers call a server, which the first of them starts; else they reach the database.
-	called bool
-	server *httptest.Server
-	token  string // of a class, for the server
+	called    bool
+	server    *httptest.Server
+	token     string       // of a class, for the server
+	serverLog *slog.Logger // of the server; nil: discards
 }
 
 // onEachService runs fn with a fixture on each database at hand, whose workers reach the database, and with one whose
@@ -119,7 +120,10 @@ func onEachService(t *testing.T, fn func(t *testing.T, f *fixture)) {
 // serve starts a server for the workers of the fixture, which does the upkeep of the service too.
 func (f *fixture) serve() {
 	f.t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	log := f.serverLog
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	ring, err := seal.Parse(strings.Repeat("01", 32))
 	if err != nil {
 		f.t.Fatal(err)

@@ -237,7 +237,8 @@ func TestClockJumpLosesNoLease(t *testing.T) {
 				return pleat.Output{Result: &pleat.Result{}}
 			}
 		}}
-		f.startWith("w", func(c *work.Config) { c.Log = slog.New(jumped) }, e)
+		f.serverLog = slog.New(jumped)
+		f.startWith("w", func(c *work.Config) { c.Log = f.serverLog }, e)
 		c := f.create()
 		<-began
 		f.clock.Advance(2 * time.Hour)

@@ -196,6 +196,9 @@ func (c *Client) nextAsks() []Ask {
 
 // currentAsks returns what the worker has room for now. The caller holds mu.
 func (c *Client) currentAsks() []Ask {
+	if c.failing { // the input of a task could not be read, nor its result be stored
+		return nil
+	}
 	var out []Ask
 	for _, a := range c.claims.asks {
 		ask := a.Ask

@@ -192,8 +192,8 @@ func (c *Client) transfer(
 		}
 		return nil, err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError))
-	if resp.StatusCode == http.StatusNotFound && method == http.MethodGet {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	if resp.StatusCode == http.StatusNotFound && bytes.Contains(text, []byte("<Code>NoSuchKey</Code>")) {
 		return nil, blob.ErrNotFound
 	}
 	return nil, pleat.Errorf(pleat.CodeUnavailable, "the artifact store answered %d", resp.StatusCode)
@@ -212,9 +212,12 @@ func (c *Client) transferred(ctx context.Context, err error) error {
 	c.mu.Unlock()
 	switch {
 	case fault && changed:
-		c.log.Error("files cannot be transferred", "error", err)
+		c.log.Error("the artifact store fails", "error", err)
 	case changed:
-		c.log.Info("files can be transferred again")
+		c.log.Info("the artifact store works again")
+	}
+	if changed {
+		c.claims.signal()
 	}
 	if fault {
 		return blob.Fault(err)

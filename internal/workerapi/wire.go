@@ -103,8 +103,8 @@ type Claim struct {
 	Asks []Ask   `json:"asks"`
 	Wait Seconds `json:"wait_s"`
 	Idle bool    `json:"idle"` // the worker had nothing to do before
-	// Repeat: the answer to an earlier claim may be lost. The server then answers with the tasks that the worker holds,
-	// but for those in Held, before it claims others.
+	// Repeat: the answer to an earlier claim may be lost. The server first returns to their queues the tasks that the
+	// worker holds, but for those in Held.
 	Repeat bool    `json:"repeat,omitempty"`
 	Held   []Lease `json:"held,omitempty"`
 }

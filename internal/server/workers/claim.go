@@ -88,9 +88,7 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 		filters = append(filters, f)
 	}
 	if in.Repeat {
-		again, err := g.repeat(ctx, c, in.Held)
-		if err != nil || len(again) > 0 {
-			out.Tasks = again
+		if err := g.releaseUnknown(ctx, c, in.Held); err != nil {
 			return out, err
 		}
 	}
@@ -129,35 +127,23 @@ func (g *Gateway) revoked(ctx context.Context, c *caller) bool {
 	return err != nil
 }
 
-// repeat returns the tasks that a worker holds without knowing it: the answer to its claim was lost.
-func (g *Gateway) repeat(ctx context.Context, c *caller, known []workerapi.Lease) ([]workerapi.Task, error) {
+// releaseUnknown returns tasks to their queues that a worker holds without knowing it, since the answer to its claim was
+// lost. The worker may claim them again, as a new attempt: the old one may still be on its way to nobody.
+func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, known []workerapi.Lease) error {
 	if len(known) > workerapi.MaxTasks {
-		return nil, pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(known),
-			workerapi.MaxTasks)
+		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(known), workerapi.MaxTasks)
 	}
-	held, err := g.store.HeldTasks(ctx, c.Worker)
-	if err != nil {
-		return nil, err
+	var held []store.Lease
+	for _, l := range known {
+		held = append(held, store.Lease{Task: l.Task, Attempt: l.Attempt, Worker: c.Worker})
 	}
-	held = slices.DeleteFunc(held, func(l store.Lease) bool {
-		return slices.Contains(known, workerapi.Lease{Task: l.Task, Attempt: l.Attempt})
-	})
-	if len(held) == 0 {
-		return nil, nil
-	}
-	got, err := g.store.Reclaim(ctx, c.Worker, g.cfg.Terms.Lease, held)
-	if err != nil {
-		return nil, err
-	}
-	var out []workerapi.Task
-	for i := range got {
-		t, err := g.taskOf(ctx, c, &got[i])
-		if err != nil {
-			return nil, err
+	return g.writes(ctx, func() error {
+		n, err := g.store.ReleaseAll(ctx, c.Worker, held)
+		if n > 0 {
+			g.cfg.Log.Info("tasks whose claim was lost are queued again", "worker", c.Worker, "tasks", n)
 		}
-		out = append(out, t)
-	}
-	return out, nil
+		return err
+	})
 }
 
 // taskOf returns a claimed task as its worker gets it.

@@ -74,10 +74,8 @@ type Gateway struct {
 }
 
 const (
-	// The terms of workers: a lease outlives the restart of a server, and a worker with a slow network.
-	leaseDuration     = 45 * time.Second
-	heartbeatInterval = 15 * time.Second
-	progressInterval  = 10 * time.Second
+	// progressInterval is the time between reports of a run.
+	progressInterval = 10 * time.Second
 	// watchedInterval is the time between reports of a run that somebody watches.
 	watchedInterval = time.Second
 	waitDefault     = 25 * time.Second
@@ -91,8 +89,8 @@ const (
 
 // New makes a Gateway.
 func New(cfg Config) *Gateway {
-	cfg.Terms.Lease = cmp.Or(cfg.Terms.Lease, leaseDuration)
-	cfg.Terms.Heartbeat = cmp.Or(cfg.Terms.Heartbeat, heartbeatInterval)
+	cfg.Terms.Lease = cmp.Or(cfg.Terms.Lease, pleat.RemoteLeaseDuration)
+	cfg.Terms.Heartbeat = cmp.Or(cfg.Terms.Heartbeat, pleat.RemoteHeartbeatInterval)
 	cfg.Terms.Progress = cmp.Or(cfg.Terms.Progress, progressInterval)
 	cfg.Wait = cmp.Or(cfg.Wait, waitDefault)
 	g := &Gateway{

@@ -119,7 +119,7 @@ func (g *Gateway) stopped(ctx context.Context, c *caller, _ *none) (none, error)
 // bye is POST bye: the worker has ended. What it holds now was claimed for it without its knowledge.
 func (g *Gateway) bye(ctx context.Context, c *caller, _ *none) (none, error) {
 	return none{}, g.writes(ctx, func() error {
-		n, err := g.store.ReleaseAll(ctx, c.Worker)
+		n, err := g.store.ReleaseAll(ctx, c.Worker, nil)
 		if n > 0 {
 			g.cfg.Log.Info("tasks of a worker that has ended are queued again", "worker", c.Worker, "tasks", n)
 		}
