@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pleat"
 	"pleat/internal/app"
 	"pleat/internal/config"
 	"pleat/internal/seal"
@@ -81,38 +84,43 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 	return c
 }
 
-// fleetToken returns the command that makes a token for a program that scales the workers, and prints it alone on
-// standard output. Only a digest of it is stored.
+// fleetToken returns the command that makes a token for workers of a class, or for a program that scales the workers,
+// and prints it alone on standard output. Only a digest of it is stored.
 func fleetToken() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "token --demand",
-		Short: "Create a token that reads how many workers are wanted, and print it",
-		Long: `Creates a token for a program that scales the workers, such as KEDA, and prints only the token on
-standard output. It is not shown again. With it, GET /fleet/v1/classes/CLASS says how many workers of a class are
-wanted; it gives access to nothing else. With --revoke, all these tokens end.`,
-		Example: `  pleat fleet token --demand > demand-token
-  pleat fleet token --demand --revoke`,
-		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needFlag(cmd, "demand"); err != nil {
-				return err
-			}
+		Use:   "token CLASS | --demand",
+		Short: "Create a token for the workers of a class, or for an autoscaler, and print it",
+		Long: `Creates a token and prints only the token on standard output. It is not shown again.
+
+With the token of a class, pleat worker --server registers as a worker of that class; it gives access to nothing
+else. With --revoke, all tokens of the class end, and with them the sessions of its workers: what they run returns to
+the queue.
+
+With --demand, the token is for a program that scales the workers, such as KEDA: GET /fleet/v1/classes/CLASS says how
+many workers of a class are wanted. It gives access to nothing else.`,
+		Example: `  pleat fleet token gpu > gpu.token
+  pleat fleet token gpu --revoke
+  pleat fleet token --demand > demand-token`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			demand, _ := cmd.Flags().GetBool("demand")
 			revoke, _ := cmd.Flags().GetBool("revoke")
+			t := store.FleetToken{Kind: store.TokenDemand}
+			switch {
+			case demand == (len(args) == 1):
+				return usagef("%s needs the name of a class, or --demand; see %[1]s --help", cmd.CommandPath())
+			case !demand:
+				t.Kind, t.Class = store.TokenWorker, args[0]
+			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				if revoke {
-					n, err := s.RevokeFleetTokens(ctx, store.TokenDemand, "")
+					n, err := s.RevokeFleetTokens(ctx, t.Kind, t.Class)
 					if err == nil {
 						_, err = fmt.Fprintf(cmd.OutOrStdout(), "revoked %d tokens\n", n)
 					}
 					return err
 				}
-				token := seal.NewFleetToken()
-				t := store.FleetToken{Kind: store.TokenDemand, Hash: seal.HashKey(token)}
-				if err := s.CreateFleetToken(ctx, t); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
-				return err
+				return createFleetToken(cmd, s, t)
 			})
 		},
 	}
@@ -120,4 +128,29 @@ wanted; it gives access to nothing else. With --revoke, all these tokens end.`,
 	c.Flags().Bool("demand", false, "a token that reads the demand for workers, and nothing else")
 	c.Flags().Bool("revoke", false, "end all such tokens instead")
 	return c
+}
+
+// createFleetToken creates a token and prints it. A class must exist.
+func createFleetToken(cmd *cobra.Command, s *store.Store, t store.FleetToken) error {
+	if t.Kind == store.TokenWorker {
+		classes, err := s.Classes(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, c := range classes {
+			names = append(names, c.Name)
+		}
+		if !slices.Contains(names, t.Class) {
+			return usagef("the service has no class %q; its classes are: %s", pleat.Clip(t.Class),
+				strings.Join(names, ", "))
+		}
+	}
+	token := seal.NewFleetToken()
+	t.Hash = seal.HashKey(token)
+	if err := s.CreateFleetToken(cmd.Context(), t); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
+	return err
 }

@@ -93,6 +93,7 @@ var scenarioCommands = map[string]func(ts *testscript.TestScript, neg bool, args
 	"worker":       workerCommand,
 	"drainworkers": drainWorkersCommand,
 	"workersend":   workersEndCommand,
+	"workersfail":  workersFailCommand,
 	"make":         makeCommand,
 	"logged":       loggedCommand,
 }

@@ -98,6 +98,7 @@ func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 	w.server, url = startListening(ts,
 		append([]string{"serve", "--addr", "127.0.0.1:0", "--engines", "mini,null"}, args...)...)
 	ts.Setenv("URL", url)
+	ts.Setenv("ADDR", strings.TrimPrefix(url, "http://"))
 	ts.Setenv("PLEAT_URL", url)
 }
 
@@ -161,6 +162,25 @@ func drainWorkersCommand(ts *testscript.TestScript, neg bool, args []string) {
 func workersEndCommand(ts *testscript.TestScript, neg bool, args []string) {
 	checkArgs(ts, neg, args, 0, "workersend")
 	awaitWorkers(ts)
+}
+
+// workersFailCommand waits until the workers have ended by themselves with an error, which the log has.
+func workersFailCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, 1, "workersfail REGEXP")
+	re, err := regexp.Compile(args[0])
+	ts.Check(err)
+	w := scenarioOf(ts)
+	for _, s := range w.workers {
+		select {
+		case err := <-s.done:
+			if err == nil || !re.MatchString(s.log.String()) {
+				ts.Fatalf("a worker ended with %v:\n%s", err, s.log)
+			}
+		case <-time.After(60 * time.Second):
+			ts.Fatalf("a worker does not end:\n%s", s.log)
+		}
+	}
+	w.workers = nil
 }
 
 // awaitWorkers waits until the workers have ended in order.

@@ -22,8 +22,8 @@ func processLog(cmd *cobra.Command, c config.Config) *slog.Logger {
 	return log
 }
 
-// workerCmd returns the command worker: a worker without a server. It claims tasks from the database of a server, and
-// needs the same artifact store and secret key. It prints nothing but its log. Like serve it ends with exitOK after
+// workerCmd returns the command worker: a worker apart from servers. It claims tasks from the database of the service,
+// and needs the same artifact store and secret key; or it calls a server, and needs a token. It prints nothing but its log. Like serve it ends with exitOK after
 // SIGINT or SIGTERM, when its running tasks are back in their queues; after SIGUSR1, and at the bounds that its flags
 // set, it ends with exitOK when they have ended. Workers can be added and ended at any time.
 func workerCmd() *cobra.Command {
@@ -35,16 +35,20 @@ to the queue, simulations with a checkpoint. Any number of workers may share a d
 several. Workers on other machines need PostgreSQL, an artifact store that all of them can reach (--blobs),
 and the same PLEAT_SECRET_KEY.
 
+With --server, a worker calls a server instead, and needs none of these: only the address and a file with a token of
+its class (--token-file), which pleat fleet token CLASS prints.
+
 A worker that is a job of a cluster should end by itself. With --idle-exit it ends when nothing has waited for
 that long; with --until it claims only jobs that are expected to end in time, and ends then; with --max-jobs it
 ends after so many. After the signal SIGUSR1 it claims nothing more and ends when its jobs have ended. In each
 case it exits with 0.`,
 		Example: `  pleat worker --database postgres://pleat@db.example.org/pleat --blobs s3://pleat --slots 2
+  pleat worker --server https://fold.example.org --token-file gpu.token
   pleat worker --config worker.yaml --class gpu --idle-exit 10m --until 3h55m`,
 		Args: exactly(),
 		RunE: runWorker,
 	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Node, config.Engine, config.Log)
+	config.AddFlags(c.Flags(), config.Store, config.Files, config.Node, config.Worker, config.Engine, config.Log)
 	c.Flags().Duration("idle-exit", 0, "end after so long without a job; 0: what the worker's class says, or never")
 	c.Flags().String("until", "",
 		"end by then: a duration from now, such as 3h55m, or a time, such as 2026-01-31T18:00:00Z")

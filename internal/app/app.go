@@ -13,6 +13,7 @@
 //   - runners.go: where their runners are: embedded in the program, or in a folder of one's own.
 //   - classes.go: the classes of workers.
 //   - cluster.go: a worker that is a job of a cluster.
+//   - remote.go: a worker that calls a server.
 //   - fleet.go: the fleet, which starts workers on a cluster.
 //   - observe.go: the address for health and metrics.
 //   - delivery.go: the delivery of webhooks.
@@ -86,16 +87,21 @@ func open(ctx context.Context, c config.Config, log *slog.Logger, works bool) (_
 		if err := a.useClass(ctx); err != nil {
 			return nil, err
 		}
-		if a.class.Alignments == pleat.AlignmentsOnly {
-			a.engines, err = engine.New(log, searched{a.class.Models})
-		} else {
-			a.engines, a.devices, err = NewEngines(a.cfg, log, nil)
-		}
-		if err != nil {
+		if err := a.makeEngines(); err != nil {
 			return nil, err
 		}
 	}
 	return a, a.migrate(ctx, known)
+}
+
+// makeEngines makes the engines of the worker of this process, whose class is known.
+func (a *App) makeEngines() (err error) {
+	if a.class.Alignments == pleat.AlignmentsOnly {
+		a.engines, err = engine.New(a.log, searched{a.class.Models})
+	} else {
+		a.engines, a.devices, err = NewEngines(a.cfg, a.log, nil)
+	}
+	return err
 }
 
 // check opens the artifacts and the database, if there is one, and compares the artifacts and the secret keys with what
@@ -237,19 +243,28 @@ func (a *App) node() (pleat.WorkerID, error) {
 	return a.id, err
 }
 
-// pool makes this process a worker, with the engines that open has made. Scratch files go into a folder of the
-// identity, which the pool empties at the start.
+// pool makes this process a worker that reaches the database, with the engines that open has made.
 func (a *App) pool() (*work.Pool, error) {
-	id, err := a.node()
+	cfg, err := a.workConfig()
 	if err != nil {
 		return nil, err
+	}
+	return work.New(cfg, a.Store, a.blobs, a.engines), nil
+}
+
+// workConfig returns the configuration of the worker of this process. Scratch files go into a folder of the identity,
+// which the worker empties at the start.
+func (a *App) workConfig() (work.Config, error) {
+	id, err := a.node()
+	if err != nil {
+		return work.Config{}, err
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	scratch := filepath.Join(a.cfg.ScratchDir(), "scratch", string(id))
-	return work.New(work.Config{
+	return work.Config{
 		ID:             id,
 		Class:          a.cfg.Class,
 		ClusterJob:     a.cluster.name,
@@ -269,7 +284,7 @@ func (a *App) pool() (*work.Pool, error) {
 		Alignments:     a.class.Alignments,
 		SearchedElsewhere: a.class.Alignments == pleat.AlignmentsNever &&
 			slices.ContainsFunc(a.class.Models, func(m pleat.Model) bool { return m.AlignmentsSearched() }),
-	}, a.Store, a.blobs, a.engines), nil
+	}, nil
 }
 
 // newFinder returns what runs MSA searches, with programs in a folder below scratch; nil where none are configured. It

@@ -355,11 +355,16 @@ func (a *App) useClass(ctx context.Context) error {
 		return UsageError{a.cfg.Errorf("class", "is %q, which this service does not have; its classes are: %s",
 			pleat.Clip(name), cmp.Or(strings.Join(names, ", "), pleat.DefaultClass))}
 	}
-	a.class = classes[i]
-	if a.cfg.Class != "" && a.cfg.Origin("engines") == "" && len(a.class.Engines) > 0 {
-		a.cfg.Engines = a.class.Engines
-	}
+	a.adoptClass(classes[i])
 	return nil
+}
+
+// adoptClass makes a class that of the worker of this process.
+func (a *App) adoptClass(c pleat.Class) {
+	a.class = c
+	if a.cfg.Class != "" && a.cfg.Origin("engines") == "" && len(c.Engines) > 0 {
+		a.cfg.Engines = c.Engines
+	}
 }
 
 // knownClasses returns the classes of the file if this process has one, else those that a server has stored. There are

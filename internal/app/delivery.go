@@ -57,7 +57,7 @@ func newSender(c config.Config, guard *webhook.Guard) (*webhook.Sender, error) {
 	}
 	if c.WebhookCA != "" {
 		var err error
-		if cfg.Roots, err = withAuthorities(c); err != nil {
+		if cfg.Roots, err = withAuthorities(c, "webhook-ca", c.WebhookCA); err != nil {
 			return nil, err
 		}
 	}
@@ -71,19 +71,19 @@ func newSender(c config.Config, guard *webhook.Guard) (*webhook.Sender, error) {
 	return webhook.NewSender(cfg), nil
 }
 
-// withAuthorities returns the system's certificate authorities and those of the setting webhook-ca, so that public
-// receivers keep working.
-func withAuthorities(c config.Config) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(c.WebhookCA)
+// withAuthorities returns the system's certificate authorities and those of the file that a setting names, so that
+// public servers keep working.
+func withAuthorities(c config.Config, setting, file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, c.Errorf("webhook-ca", "cannot be read: %w", err)
+		return nil, c.Errorf(setting, "cannot be read: %w", err)
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("read the system's certificates: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, c.Errorf("webhook-ca", "has no certificate in PEM")
+		return nil, c.Errorf(setting, "has no certificate in PEM")
 	}
 	return roots, nil
 }

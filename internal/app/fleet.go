@@ -139,6 +139,9 @@ func checkWorkerFile(c config.Config, path string) error {
 	if err != nil {
 		return UsageError{fmt.Errorf("the workers cannot use their settings: %w", err)}
 	}
+	if w.WorkerServer != "" { // they need no database
+		return nil
+	}
 	theirs, sqlite := w.SQLitePath()
 	own, ownSQLite := c.SQLitePath()
 	switch {

@@ -9,13 +9,16 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"pleat"
 	"pleat/internal/config"
 	"pleat/internal/deliver"
+	"pleat/internal/queue"
 	"pleat/internal/server"
+	"pleat/internal/telemetry"
 	"pleat/internal/ui"
 	"pleat/internal/webhook"
 	"pleat/internal/work"
@@ -87,6 +90,8 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		case <-ctx.Done():
 			return group.Wait()
 		}
+	} else if err := a.keepUp(ctx, group); err != nil {
+		return err
 	}
 	if c.Deliver {
 		group.Go(func() error { return deliverer.Run(ctx) })
@@ -99,6 +104,36 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		opt.Ready(a, local)
 	}
 	return ended(log, group.Wait())
+}
+
+// keepUp does in a server without a worker what a worker with a database does besides its tasks: all workers of the
+// service may be ones that call servers.
+func (a *App) keepUp(ctx context.Context, group *errgroup.Group) error {
+	id, err := a.node()
+	if err != nil {
+		return err
+	}
+	upkeep := work.Upkeep{
+		Store:          a.Store,
+		Blobs:          a.blobs,
+		Worker:         id,
+		MaxTime:        seconds(a.cfg.MaxSeconds),
+		Disk:           a.disk,
+		KeepAlignments: days(a.cfg.MSAKeep),
+		Clock:          time.Now,
+		Log:            a.log,
+	}
+	group.Go(func() error {
+		upkeep.Run(ctx)
+		return nil
+	})
+	if !a.cfg.Deliver { // else the deliverer does
+		group.Go(func() error {
+			queue.Poll(ctx, a.Store, time.Now, a.log, func() {})
+			return nil
+		})
+	}
+	return nil
 }
 
 // ended logs the orderly end of a process, and returns its error.
@@ -147,7 +182,7 @@ func (a *App) newServer(
 
 // Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. At a bound of its life, or
 // after a value on drain, it ends when its tasks have ended. The worker checks and migrates the database as a server
-// does. It needs no server to run, only the same database and artifacts.
+// does, and needs no server to run, only the same database and artifacts; or it calls a server and needs nothing else.
 func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life, drain <-chan os.Signal) error {
 	metrics, err := listenMetrics(ctx, c, log)
 	if err != nil {
@@ -158,6 +193,9 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life
 	if err != nil {
 		return err
 	}
+	if c.WorkerServer != "" {
+		return workRemotely(ctx, &App{cfg: c, log: log, cluster: cluster, life: life}, metrics, drain)
+	}
 	a, err := open(ctx, c, log, true)
 	if err != nil {
 		cluster.clean(log)
@@ -165,14 +203,27 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life
 	}
 	defer a.close()
 	a.cluster, a.life = cluster, life
-	if a.life.IdleExit == 0 {
-		a.life.IdleExit = a.class.IdleExit
-	}
-	a.life.OneUser = a.class.Isolation == pleat.IsolationUser
+	a.boundLife()
 	pool, err := a.pool()
 	if err != nil {
 		return err
 	}
+	log.Info("working", "version", pleat.Version, "database", a.Store.Dialect(), "slots", c.Slots)
+	return ended(log, a.work(ctx, pool, metrics, a.workerEndpoint(), drain))
+}
+
+// boundLife adds the bounds that the worker's class sets.
+func (a *App) boundLife() {
+	if a.life.IdleExit == 0 {
+		a.life.IdleExit = a.class.IdleExit
+	}
+	a.life.OneUser = a.class.Isolation == pleat.IsolationUser
+}
+
+// work runs a worker until ctx ends, or until it has drained.
+func (a *App) work(
+	ctx context.Context, pool *work.Pool, metrics metricsListener, e *telemetry.Endpoint, drain <-chan os.Signal,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, end := context.WithCancel(ctx)
 	group.Go(func() error {
@@ -187,9 +238,8 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life
 		}
 		return nil
 	})
-	group.Go(func() error { return metrics.serve(ctx, a.workerEndpoint()) })
-	log.Info("working", "version", pleat.Version, "database", a.Store.Dialect(), "slots", c.Slots)
-	return ended(log, group.Wait())
+	group.Go(func() error { return metrics.serve(ctx, e) })
+	return group.Wait()
 }
 
 // listenError returns an error that shows the address and the cause without the network's own words.

@@ -186,7 +186,7 @@ func TestBadSettings(t *testing.T) {
 func TestSecretsAreNotShown(t *testing.T) {
 	c := Default()
 	const secret = "https://hushuser:hushpass@h.example:8/p/{id}?key=hush1&hush2#hush3"
-	holdsURL := regexp.MustCompile(`url|server|proxy|database$|^blobs$`)
+	holdsURL := regexp.MustCompile(`url|server$|proxy|database$|^blobs$`)
 	urls, secrets := 0, 0
 	for _, o := range c.Settings() {
 		if holdsURL.MatchString(o.Key) && o.Key != "msa-database" && o.secrecy != secretInURL {

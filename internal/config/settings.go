@@ -178,7 +178,8 @@ func (c *Config) serverOfWorkerSettings() []Setting {
 	return []Setting{
 		setting("server", &c.WorkerServer,
 			"address of the server from which the worker gets its tasks, such as https://fold.example.org; it then "+
-				"needs no database, no artifact store and no secret key; empty: it uses the database itself"),
+				"needs no database, no artifact store and no secret key; empty: it uses the database itself").
+			secret(secretInURL),
 		setting("token-file", &c.TokenFile,
 			"file with the token of the worker's class, which pleat fleet token CLASS prints").onlyWith("server"),
 		setting("server-ca", &c.ServerCA,

@@ -20,12 +20,17 @@ import (
 // Process returns the metrics of one process, server or worker: what it has ended, its errors, its clock, its
 // connections and its memory. Without a monitor, there are no figures of artifacts.
 func Process(s *store.Store, b *blob.Monitor) []prometheus.Collector {
-	return []prometheus.Collector{
-		&processCollector{s, b},
+	return append(Program(), &processCollector{s, b},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pleat_build_schema_version",
 			Help: "Version of the database's schema that this program needs.",
 		}, func() float64 { return float64(store.Latest()) }),
+	)
+}
+
+// Program returns the metrics of one process that knows neither a database nor artifacts: its memory and its time.
+func Program() []prometheus.Collector {
+	return []prometheus.Collector{
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
