@@ -49,6 +49,9 @@ type Client struct {
 	end     context.CancelFunc
 	awaited sync.WaitGroup
 	polling sync.Once
+	// over ends when the server has ended the session.
+	over    context.Context
+	setOver context.CancelFunc
 
 	mu       sync.Mutex
 	worker   pleat.WorkerID
@@ -86,6 +89,7 @@ func NewClient(o Options) (*Client, error) {
 	}
 	c.claims.init()
 	c.life, c.end = context.WithCancel(context.Background())
+	c.over, c.setOver = context.WithCancel(c.life)
 	return c, nil
 }
 
@@ -157,17 +161,18 @@ func (c *Client) RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.Work
 // WatchWorker waits until the server has orders for the worker that it does not know, or for a while.
 func (c *Client) WatchWorker(ctx context.Context, _ pleat.WorkerID) (store.WorkerOrders, error) {
 	c.mu.Lock()
-	refused := c.refused
 	in := Watch{Wait: SecondsOf(c.wait), Cancelled: c.known.Cancel, Draining: c.known.Drain}
 	c.mu.Unlock()
-	if refused != nil { // nothing more comes
-		<-ctx.Done()
-		return store.WorkerOrders{}, ctx.Err()
-	}
 	var out Orders
-	err := c.call(ctx, request{path: "watch", in: in, out: &out, held: in.Wait.Duration()})
-	if pleat.CodeOf(err) == pleat.CodeUnauthorized {
-		return store.WorkerOrders{Drain: true}, nil
+	held, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.over, cancel)()
+	err := c.call(held, request{path: "watch", in: in, out: &out, held: in.Wait.Duration()})
+	if c.Refused() != nil && ctx.Err() == nil {
+		if in.Draining { // nothing more comes
+			<-ctx.Done()
+		}
+		err, out.Drain = nil, true
 	}
 	if err != nil {
 		return store.WorkerOrders{}, err
@@ -300,6 +305,7 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 		c.mu.Lock()
 		c.refused = errors.New("the server has ended the worker's session: its class token was revoked")
 		c.mu.Unlock()
+		c.setOver()
 	}
 	return nil, err
 }

@@ -123,7 +123,7 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 
 // revoked reports whether a worker's tokens were revoked while it waited.
 func (g *Gateway) revoked(ctx context.Context, c *caller) bool {
-	_, err := g.known(ctx, c)
+	_, err := g.known(ctx, c, 0)
 	return err != nil
 }
 

@@ -117,7 +117,7 @@ func bearer(r *http.Request) string {
 // callerOfClass finds the class whose token a call carries.
 func (g *Gateway) callerOfClass(r *http.Request) (*caller, error) {
 	hash := seal.HashKey(bearer(r))
-	class, ok, err := g.tokens.class(r.Context(), g.store, hash)
+	class, ok, err := g.tokens.class(r.Context(), g.store, hash, tokensAge)
 	if err != nil {
 		return nil, err
 	}
@@ -129,24 +129,24 @@ func (g *Gateway) callerOfClass(r *http.Request) (*caller, error) {
 
 // callerOfSession finds the worker whose session a call carries.
 func (g *Gateway) callerOfSession(r *http.Request) (*caller, error) {
-	return g.known(r.Context(), g.verify(sessionPrefix, bearer(r)))
+	return g.known(r.Context(), g.verify(sessionPrefix, bearer(r)), tokensAge)
 }
 
 // callerOfTask finds the worker and the task that a call is about, which its path names too.
 func (g *Gateway) callerOfTask(r *http.Request) (*caller, error) {
-	c, err := g.known(r.Context(), g.verify(taskPrefix, bearer(r)))
+	c, err := g.known(r.Context(), g.verify(taskPrefix, bearer(r)), tokensAge)
 	if err == nil && (c.Task == nil || string(c.Task.ID) != r.PathValue("id")) {
 		return nil, pleat.ErrUnauthorized
 	}
 	return c, err
 }
 
-// known refuses a caller whose class token is not valid any more.
-func (g *Gateway) known(ctx context.Context, c *caller) (*caller, error) {
+// known refuses a caller whose class token is not valid any more, by what the database said at most age ago.
+func (g *Gateway) known(ctx context.Context, c *caller, age time.Duration) (*caller, error) {
 	if c == nil {
 		return nil, pleat.ErrUnauthorized
 	}
-	class, ok, err := g.tokens.class(ctx, g.store, c.Token)
+	class, ok, err := g.tokens.class(ctx, g.store, c.Token, age)
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +169,14 @@ const (
 	newTokenAge = 100 * time.Millisecond
 )
 
-// class returns the class of a token.
-func (t *tokenCache) class(ctx context.Context, s *store.Store, hash string) (string, bool, error) {
+// class returns the class of a token, by what the database said at most maxAge ago.
+func (t *tokenCache) class(
+	ctx context.Context, s *store.Store, hash string, maxAge time.Duration,
+) (string, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	class, ok := t.valid[hash]
-	if age := time.Since(t.read); age < tokensAge && (ok || age < newTokenAge) {
+	if age := time.Since(t.read); age < maxAge && (ok || age < newTokenAge) {
 		return class, ok, nil
 	}
 	valid, err := s.FleetTokens(ctx, store.TokenWorker)

@@ -83,7 +83,7 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 		if !news {
 			return out, nil
 		}
-		if _, err := g.known(ctx, c); err != nil {
+		if _, err := g.known(ctx, c, 0); err != nil {
 			return out, err
 		}
 		if out.Cancel, err = g.store.CancelledTasks(ctx, c.Worker); err != nil {
