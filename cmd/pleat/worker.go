@@ -23,9 +23,10 @@ func processLog(cmd *cobra.Command, c config.Config) *slog.Logger {
 }
 
 // workerCmd returns the command worker: a worker apart from servers. It claims tasks from the database of the service,
-// and needs the same artifact store and secret key; or it calls a server, and needs a token. It prints nothing but its log. Like serve it ends with exitOK after
-// SIGINT or SIGTERM, when its running tasks are back in their queues; after SIGUSR1, and at the bounds that its flags
-// set, it ends with exitOK when they have ended. Workers can be added and ended at any time.
+// and needs the same artifact store and secret key; or it calls a server, and needs a token. It prints nothing but its
+// log. Like serve it ends with exitOK after SIGINT or SIGTERM, when its running tasks are back in their queues; after
+// SIGUSR1, and at the bounds that its flags set, it ends with exitOK when they have ended. Workers can be added and
+// ended at any time.
 func workerCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",

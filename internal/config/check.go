@@ -33,7 +33,8 @@ func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
-		c.checkProxies, c.checkFleet, c.checkWorkerServer, c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
+		c.checkProxies, c.checkFleet, c.checkWorkerServer,
+		c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
 		c.checkDependencies,
 	} {
 		if err := check(); err != nil {
@@ -342,7 +343,8 @@ func (c *Config) checkWorkerServer() error {
 		u.Fragment != "":
 		return c.Errorf("server", "must be the address of a server, such as https://fold.example.org")
 	case c.TokenFile == "":
-		return c.Errorf("token-file", "is empty; it must name a file with the token that pleat fleet token CLASS prints")
+		return c.Errorf("token-file", "is empty; it must name a file with the token that "+
+			"pleat fleet token CLASS prints")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.ServerPlain:
 		return c.Errorf("server", "is an address with http on another machine, where everyone on the way can read the "+
 			"worker's token; use https, or set server-plaintext")

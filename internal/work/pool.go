@@ -1,8 +1,8 @@
 // Package work executes tasks: it claims them, hands them to the engines, stores their results and ends their runs.
 //
 // A Pool is one worker. Any number may share a service, in one process or on many machines: what two of them must agree
-// on is in the store, which a worker reaches itself or through a server. It holds no state that a crash could lose; it must not speak HTTP or know what an engine
-// does. Its files:
+// on is in the store, which a worker reaches itself or through a server. It holds no state that a crash could lose; it
+// must not speak HTTP or know what an engine does. Its files:
 //
 //	pool.go      Pool: the goroutines of a worker
 //	slots.go     how many tasks are claimed: slots, memory
@@ -217,9 +217,9 @@ func (p *Pool) Run(ctx context.Context) error {
 // Ready is closed once Run has made the worker's models known, so that jobs for them are accepted.
 func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
-// register makes the service know this worker, trying until it answers. It returns false if ctx ended first, or, with an
-// error, if the service refuses the worker. Models that run on the CPU in this process can use the worker's memory, so
-// that is the room that they offer.
+// register makes the service know this worker, trying until it answers. It returns false if ctx ended first, or, with
+// an error, if the service refuses the worker. Models that run on the CPU in this process can use the worker's memory,
+// so that is the room that they offer.
 func (p *Pool) register(ctx context.Context) (bool, error) {
 	models := p.offeredModels()
 	for i := range models {

@@ -129,7 +129,8 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), callTimeout)
 			defer cancel()
 			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil {
-				c.log.Warn("a task that the worker has no room for could not be returned", "task", t.Task.ID, "error", err)
+				c.log.Warn("a task that the worker has no room for could not be returned", "task", t.Task.ID,
+					"error", err)
 			}
 		})
 	}

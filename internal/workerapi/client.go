@@ -214,13 +214,19 @@ func (c *Client) Heartbeat(
 		return out, nil
 	}
 	if err == nil && len(reply.Tasks) != len(beats) {
-		err = pleat.Errorf(pleat.CodeUnavailable, "the server answered %d of %d heartbeats", len(reply.Tasks), len(beats))
+		err = pleat.Errorf(pleat.CodeUnavailable, "the server answered %d of %d heartbeats", len(reply.Tasks),
+			len(beats))
 	}
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range reply.Tasks {
-		out[i] = pleat.HeartbeatReply{Task: r.Task, Cancel: r.Cancel, Lost: r.Lost, ProgressAfter: r.Progress.Duration()}
+		out[i] = pleat.HeartbeatReply{
+			Task:          r.Task,
+			Cancel:        r.Cancel,
+			Lost:          r.Lost,
+			ProgressAfter: r.Progress.Duration(),
+		}
 	}
 	return out, nil
 }

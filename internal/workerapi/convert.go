@@ -171,7 +171,8 @@ func (f *Finish) Finished(artifacts []pleat.Artifact) store.RunFinished {
 	}
 }
 
-// finishOf returns an outcome for the wire, without its progress. Artifacts whose keys are not of the attempt are those of the source.
+// finishOf returns an outcome for the wire, without its progress. Artifacts whose keys are not of the attempt are those
+// of the source.
 func finishOf(f *store.RunFinished, own func(key string) bool) Finish {
 	out := Finish{
 		State:       f.State,

@@ -126,7 +126,7 @@ func (c *Client) Open(ctx context.Context, key string) (io.ReadCloser, blob.Info
 		return nil, blob.Info{}, fmt.Errorf("%s: %w", key, blob.ErrNotFound)
 	}
 	inner, moved, done := untilStalled(ctx)
-	resp, err := c.transfer(inner, http.MethodGet, link, "", nil, 0)
+	resp, err := c.transfer(inner, http.MethodGet, link, "", nil, 0) //nolint:bodyclose // download closes it
 	if err != nil {
 		done()
 		return nil, blob.Info{}, c.transferred(ctx, err)

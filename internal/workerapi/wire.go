@@ -192,7 +192,8 @@ type File struct {
 	SHA256      string             `json:"sha256"`
 }
 
-// Report is progress with the time at which the worker sends it, by the worker's clock, to which its times are relative.
+// Report is progress with the time at which the worker sends it, by the worker's clock, to which its times are
+// relative.
 type Report struct {
 	Now      time.Time        `json:"now,omitzero"`
 	Progress []pleat.Progress `json:"progress,omitempty"`

@@ -127,8 +127,8 @@ func (g *Gateway) revoked(ctx context.Context, c *caller) bool {
 	return err != nil
 }
 
-// releaseUnknown returns tasks to their queues that a worker holds without knowing it, since the answer to its claim was
-// lost. The worker may claim them again, as a new attempt: the old one may still be on its way to nobody.
+// releaseUnknown returns tasks to their queues that a worker holds without knowing it, since the answer to its claim
+// was lost. The worker may claim them again, as a new attempt: the old one may still be on its way to nobody.
 func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, known []workerapi.Lease) error {
 	if len(known) > workerapi.MaxTasks {
 		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(known), workerapi.MaxTasks)

@@ -89,7 +89,8 @@ func (g *Gateway) announce(ctx context.Context, c *caller, in *workerapi.Upload)
 			Header: map[string]string{workerapi.DigestHeader: workerapi.DigestOf(in.SHA256)},
 		}, nil
 	}
-	t, err := signer.PresignPut(ctx, key, blob.Upload{Bytes: in.Bytes, SHA256: strings.ToLower(in.SHA256), Valid: linkLife})
+	content := blob.Upload{Bytes: in.Bytes, SHA256: strings.ToLower(in.SHA256), Valid: linkLife}
+	t, err := signer.PresignPut(ctx, key, content)
 	if err != nil {
 		return workerapi.Link{}, artifactsUnavailable(err)
 	}

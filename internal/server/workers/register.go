@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"pleat"
@@ -65,10 +66,9 @@ func (g *Gateway) register(
 
 // versionRefusal says which side is to be updated.
 func versionRefusal(in *workerapi.Registration) string {
-	e := pleat.Errorf(workerapi.CodeVersion, "the worker, pleat %s, speaks version %d of the worker protocol, and this "+
-		"server, pleat %s, speaks %d to %d; update the one that is older", pleat.Clip(in.Version), in.Protocol,
-		pleat.Version, workerapi.Oldest, workerapi.Version)
-	return e.Message
+	return fmt.Sprintf("the worker, pleat %s, speaks version %d of the worker protocol, and this server, pleat %s, "+
+		"speaks %d to %d; update the one that is older", pleat.Clip(in.Version), in.Protocol, pleat.Version,
+		workerapi.Oldest, workerapi.Version)
 }
 
 // worker checks what a worker says of itself.

@@ -15,8 +15,8 @@ import (
 	"pleat/internal/workerapi"
 )
 
-// ended reports whether an attempt has ended as a call asks for, if the error of the call is that the lease is lost: the
-// call is repeated then, since its first answer was lost. Else it returns the error.
+// ended reports whether an attempt has ended as a call asks for, if the error of the call is that the lease is lost:
+// the call is repeated then, since its first answer was lost. Else it returns the error.
 func (g *Gateway) ended(ctx context.Context, c *caller, err error, outcomes ...string) error {
 	if !errors.Is(err, pleat.ErrLost) {
 		return err
