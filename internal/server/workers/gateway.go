@@ -237,7 +237,12 @@ func (g *Gateway) read(r *http.Request, limit int64, in any) (done func(), err e
 	case int64(len(raw)) > limit:
 		return done, pleat.Errorf(pleat.CodeTooLarge, "the request body has more than %d bytes", limit)
 	}
-	if err := json.Unmarshal(raw, in); err != nil {
+	var mistyped *json.UnmarshalTypeError
+	switch err := json.Unmarshal(raw, in); {
+	case errors.As(err, &mistyped) && mistyped.Field != "":
+		return done, pleat.InvalidField(pleat.Clip(mistyped.Field), " is a %s, which it cannot be",
+			pleat.Clip(mistyped.Value))
+	case err != nil:
 		return done, pleat.Invalidf("the request body is not the JSON of this call: %s", pleat.Clip(err.Error()))
 	}
 	return done, nil

@@ -258,7 +258,7 @@ func (g *Gateway) yield(ctx context.Context, c *caller, in *workerapi.Yield) (wo
 	var out workerapi.Yielded
 	progress, err := g.progress("progress", &in.Report)
 	if err == nil {
-		err = g.checkQueues(ctx, c.Class, "queues", in.Queues)
+		err = g.checkSlots(ctx, c, &in.Slots)
 	}
 	if err != nil {
 		return out, err
@@ -270,9 +270,20 @@ func (g *Gateway) yield(ctx context.Context, c *caller, in *workerapi.Yield) (wo
 	return out, g.ended(ctx, c, err, store.OutcomeYielded, store.OutcomeStopped)
 }
 
+// checkSlots refuses slots that no task of the class could use.
+func (g *Gateway) checkSlots(ctx context.Context, c *caller, in *workerapi.Slots) error {
+	switch {
+	case len(in.Queues) == 0:
+		return pleat.InvalidField("queues", " is empty; it must name the queues of the slots")
+	case in.Memory < 0:
+		return pleat.InvalidField("memory", " is %d; it must not be negative", in.Memory)
+	}
+	return g.checkQueues(ctx, c.Class, "queues", in.Queues)
+}
+
 // othersWait is POST tasks/{id}/others-wait: whether the task is to make room for another user's.
 func (g *Gateway) othersWait(ctx context.Context, c *caller, in *workerapi.Slots) (workerapi.Answer, error) {
-	if err := g.checkQueues(ctx, c.Class, "queues", in.Queues); err != nil {
+	if err := g.checkSlots(ctx, c, in); err != nil {
 		return workerapi.Answer{}, err
 	}
 	yes, err := g.store.OthersWait(ctx, c.task(), store.Slots(*in))
