@@ -103,11 +103,17 @@ type fixture struct {
 	serverLog *slog.Logger // of the server; nil: discards
 }
 
+// onEachStore runs fn with a fixture on each database at hand, whose workers reach the database.
+func onEachStore(t *testing.T, fn func(t *testing.T, f *fixture)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) { fn(t, newFixture(t, s, clock)) })
+}
+
 // onEachService runs fn with a fixture on each database at hand, whose workers reach the database, and with one whose
 // workers call a server.
 func onEachService(t *testing.T, fn func(t *testing.T, f *fixture)) {
 	t.Helper()
-	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) { fn(t, newFixture(t, s, clock)) })
+	onEachStore(t, fn)
 	t.Run("server", func(t *testing.T) {
 		storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 			f := newFixture(t, s, clock)

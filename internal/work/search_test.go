@@ -59,7 +59,7 @@ func TestSearchKeepsNoFoldWaiting(t *testing.T) {
 		if len(names(v, pleat.ArtifactMSA)) != 1 || len(names(v, pleat.ArtifactCoverage)) != 2 {
 			t.Errorf("%v", v.Artifacts)
 		}
-		if n := storetest.Count(t, f.s, "attempt"); n != 3 {
+		if n := attempts(t, f); n != 3 {
 			t.Errorf("%d attempts at a search and two folds", n)
 		}
 	})

@@ -299,7 +299,7 @@ func TestFollowUpsStartOnce(t *testing.T) {
 
 // While the disk is almost full, a fold ends well, and its follow-up waits for space.
 func TestFollowUpsWaitForDisk(t *testing.T) {
-	onEachService(t, func(t *testing.T, f *fixture) {
+	onEachStore(t, func(t *testing.T, f *fixture) {
 		var checks atomic.Int64
 		stop := f.startWith("full", func(c *work.Config) {
 			c.Disk = &blob.Disk{Folders: []string{t.TempDir()}, Least: 1 << 60, Log: c.Log, Clock: func() time.Time {

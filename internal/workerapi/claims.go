@@ -139,6 +139,9 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 const (
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
+	// answerTime is how long a claim whose asks have changed may still be answered: a task that the server is about to
+	// give would have to be returned.
+	answerTime = 100 * time.Millisecond
 	// untaken is how long a given task may wait for its group to claim it.
 	untaken = 5 * time.Second
 )
@@ -215,16 +218,18 @@ func (c *Client) currentAsks() []Ask {
 	return out
 }
 
-// stillAsks reports whether the worker asks for what it did, but for the time that is left.
-func (c *Client) stillAsks(before []Ask) bool {
+// stillAsks reports whether the worker asks for what it did, but for the time that is left, and whether it asks for
+// anything.
+func (c *Client) stillAsks(before []Ask) (still, any bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.currentAsks()
-	return len(now) == len(before) && !slices.ContainsFunc(before, func(b Ask) bool {
+	still = len(now) == len(before) && !slices.ContainsFunc(before, func(b Ask) bool {
 		return !slices.ContainsFunc(now, func(a Ask) bool {
 			return keyOf(a.Queues) == keyOf(b.Queues) && a.N == b.N && a.Memory == b.Memory && a.Owner == b.Owner
 		})
 	})
+	return still, len(now) > 0
 }
 
 // claimOnce holds one claim at the server, until tasks come, the wait is over, or the asks change.
@@ -237,8 +242,12 @@ func (c *Client) claimOnce(asks []Ask) error {
 		for {
 			select {
 			case <-c.claims.changed:
-				if !c.stillAsks(asks) {
+				switch still, any := c.stillAsks(asks); {
+				case !any:
 					cancel()
+					return
+				case !still:
+					time.AfterFunc(answerTime, cancel)
 					return
 				}
 			case <-ctx.Done():

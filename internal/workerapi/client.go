@@ -246,8 +246,9 @@ const (
 	callTimeout = 30 * time.Second
 	// maxAnswer bounds the JSON of an answer, in bytes.
 	maxAnswer = 256 << 20
-	// maxError bounds the body of an error, in bytes.
-	maxError = 64 << 10
+	// maxError bounds the body of an error, in bytes, and maxMessage its message.
+	maxError   = 64 << 10
+	maxMessage = 2000
 )
 
 // call sends a request and reads its answer. The error of a server that does not answer has pleat.CodeUnavailable.
@@ -322,7 +323,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	var e Error
 	_ = json.NewDecoder(io.LimitReader(resp.Body, maxError)).Decode(&e)
 	code := pleat.Code(resp.Header.Get(CodeHeader))
-	message := words.Clip(e.Message)
+	message := words.Shorten(e.Message, maxMessage)
 	if message == "" {
 		message = fmt.Sprintf("the server answered %d", resp.StatusCode)
 	}
