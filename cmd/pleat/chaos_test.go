@@ -65,18 +65,21 @@ func (n *node) submit(inputs []chaosInput) {
 
 // slurmChaos kills what takes part in a service at random, while its jobs run: workers, their jobs of Slurm, the fleet,
 // the server and a node's daemon. In the end every job is in its final state, once, with the files that a single
-// machine makes.
-func slurmChaos(s *slurmSite) {
+// machine makes. The workers reach the database, or call the server.
+func slurmChaos(s *slurmSite, called bool) {
 	s.write("classes.yaml", fmt.Sprintf("classes:\n  - name: %s\n    engines: [mini, \"null\"]\n    driver: slurm\n"+
 		"    target-wait: 1s\n    max-workers: 6\n    idle-exit: 3s\n    options:\n      output: %s\n",
 		s.class, s.file("worker-%j.log")))
+	s.server.createKey()
+	s.serve()
+	if called {
+		s.callServer()
+	}
 	settings, err := os.ReadFile(s.config)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.write("worker.yaml", string(settings)+"slots: 4\n")
-	s.server.createKey()
-	s.serve()
 	s.startFleet()
 	inputs := chaosInputs()
 	s.server.submit(inputs)

@@ -349,6 +349,7 @@ func (n *node) createThroughKills(
 type cluster struct {
 	t      *testing.T
 	server *node
+	addr   string // at which the server listens; empty: any
 	db     *sql.DB
 
 	made atomic.Int64 // jobs; each has a seed of its own, or the result cache would complete it
@@ -371,7 +372,11 @@ func newCluster(t *testing.T) *cluster {
 
 // serve starts the server. Its workers must have registered by then: it refuses jobs for models that no worker has.
 func (c *cluster) serve() {
-	c.server.serve("--work=false")
+	flags := []string{"--work=false"}
+	if c.addr != "" {
+		flags = append(flags, "--addr", c.addr)
+	}
+	c.server.serve(flags...)
 	c.db = c.server.open()
 }
 

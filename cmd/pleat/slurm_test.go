@@ -56,7 +56,8 @@ func TestSlurm(t *testing.T) {
 	t.Run("node", func(t *testing.T) { slurmNodeLost(newSlurmSite(t), true) })
 	t.Run("controller", func(t *testing.T) { slurmControllerGone(newSlurmSite(t)) })
 	for i := range chaosRounds(t) {
-		t.Run(fmt.Sprint("chaos", i+1), func(t *testing.T) { slurmChaos(newSlurmSite(t)) })
+		t.Run(fmt.Sprint("chaos", i+1), func(t *testing.T) { slurmChaos(newSlurmSite(t), false) })
+		t.Run(fmt.Sprint("chaos", i+1, "called"), func(t *testing.T) { slurmChaos(newSlurmSite(t), true) })
 	}
 }
 
@@ -67,6 +68,7 @@ type slurmSite struct {
 	dir    string
 	config string // file of settings of the workers
 	fleet  *node
+	called bool // the workers call the server, with a token
 }
 
 func newSlurmSite(t *testing.T) *slurmSite {
@@ -131,7 +133,25 @@ func (s *slurmSite) startFleet() {
 	s.t.Helper()
 	s.fleet = newNode(s.t, s.server.database)
 	s.fleet.env = []string{"PLEAT_LOG_LEVEL=info"}
-	s.fleet.start("fleet", "--config", s.config, "--fleet-interval", "1", "--fleet-program", s.file("pleat"))
+	flags := []string{"fleet", "--config", s.config}
+	if s.called { // their settings name no database
+		flags = []string{"fleet", "--fleet-config", s.config}
+	}
+	s.fleet.start(append(flags, "--fleet-interval", "1", "--fleet-program", s.file("pleat"))...)
+}
+
+// callServer makes the workers call the server, which runs with its classes. They know neither the database nor the
+// artifacts.
+func (s *slurmSite) callServer() {
+	s.t.Helper()
+	s.called, s.addr = true, strings.TrimPrefix(s.server.url, "http://")
+	token, err := s.server.command("fleet", "token", s.class).Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write("token", string(token))
+	s.write("worker.yaml", fmt.Sprintf("server: %s\ntoken-file: %s\ndata: %s\n", s.server.url, s.file("token"),
+		s.file("data")))
 }
 
 // slurmJob is a job as squeue lists it.
