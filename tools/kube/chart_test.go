@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
@@ -84,6 +85,9 @@ func checkReferences(t *testing.T, o *objects, p pod) {
 		volumes[v.Name] = true
 		if v.ConfigMap != nil && !o.exists(p, "ConfigMap/"+v.ConfigMap.Name) {
 			t.Errorf("%s: there is no ConfigMap %s", p.owner, v.ConfigMap.Name)
+		}
+		if v.Secret != nil && !o.exists(p, "Secret/"+v.Secret.SecretName) {
+			t.Errorf("%s: there is no Secret %s", p.owner, v.Secret.SecretName)
 		}
 		if c := v.PersistentVolumeClaim; c != nil && !o.exists(p, "PersistentVolumeClaim/"+c.ClaimName) {
 			t.Errorf("%s: there is no claim %s", p.owner, c.ClaimName)
@@ -168,10 +172,52 @@ func checkProgram(t *testing.T, o *objects, p pod) {
 					t.Errorf("%s: %s has %s, which is no setting", p.owner, path, key)
 				}
 			}
-			if settings["migrate"] != false || settings["blobs"] == nil {
+			if p.labels["pleat/reaches"] == "server" {
+				checkCaller(t, o, p, settings)
+			} else if settings["migrate"] != false || settings["blobs"] == nil {
 				t.Errorf("%s: %s migrates, or has no artifact store", p.owner, path)
 			}
 		}
+	}
+}
+
+// checkCaller: a worker that calls a server has an address and a token, and no secret of the database, the bucket or the
+// service.
+func checkCaller(t *testing.T, o *objects, p pod, settings map[string]any) {
+	t.Helper()
+	for _, key := range []string{"blobs", "database", "database-direct", "secret-key-file"} {
+		if settings[key] != nil {
+			t.Errorf("%s: a worker that calls a server has the setting %s", p.owner, key)
+		}
+	}
+	allowed := []string{"POD_NAME", "PLEAT_CONFIG", "PLEAT_ENGINES", "PLEAT_DATA", "PLEAT_METRICS_TOKEN",
+		"PLEAT_CHAT_KEY", "PLEAT_NIM_KEY", "PLEAT_MSA_KEY"}
+	c := p.spec.Containers[0]
+	for _, e := range c.Env {
+		if !slices.Contains(allowed, e.Name) {
+			t.Errorf("%s: a worker that calls a server has the variable %s", p.owner, e.Name)
+		}
+	}
+	at := slices.IndexFunc(p.spec.Volumes, func(v core.Volume) bool { return v.Secret != nil })
+	if at < 0 {
+		t.Errorf("%s: a worker that calls a server has no token", p.owner)
+		return
+	}
+	volume := p.spec.Volumes[at]
+	path := ""
+	for _, m := range c.VolumeMounts {
+		if m.Name == volume.Name {
+			path = m.MountPath + "/" + volume.Secret.Items[0].Path
+		}
+	}
+	if settings["token-file"] != path || volume.Secret.DefaultMode == nil || *volume.Secret.DefaultMode != 0o440 {
+		t.Errorf("%s: the token is in %s, not in %v, or others may read it", p.owner, path, settings["token-file"])
+	}
+	u, err := url.Parse(fmt.Sprint(settings["server"]))
+	service, _ := o.find("Service/" + strings.TrimSuffix(u.Hostname(), "."+namespace+".svc")).(*core.Service)
+	inside := service != nil && fmt.Sprint(service.Spec.Ports[0].Port) == u.Port()
+	if err != nil || !inside && u.Scheme != "https" || (u.Scheme == "http") != (settings["server-plaintext"] == true) {
+		t.Errorf("%s: no server has the address %v: %v", p.owner, settings["server"], err)
 	}
 }
 
@@ -403,6 +449,96 @@ func checkIngress(t *testing.T, o *objects) {
 			t.Errorf("%s: there is no certificate", i.Name)
 		}
 	}
+}
+
+// Workers that call a server reach it, S3 and names alone, and the server lets them in. The others reach the database.
+func TestWorkersWithTokens(t *testing.T) {
+	i := slices.IndexFunc(chartCases, func(c chartCase) bool { return c.name == "tokens" })
+	c := chartCases[i]
+	o := rendered(t, c)
+	server := o.component("server")[0]
+	keys := map[string]string{"quick": "pleat-workers/quick", "gpu": "pleat-gpu/token", "near": ""}
+	for _, p := range o.component("worker") {
+		got := ""
+		for _, v := range p.spec.Volumes {
+			if v.Secret != nil {
+				got = v.Secret.SecretName + "/" + v.Secret.Items[0].Key
+			}
+		}
+		class := p.labels["pleat/class"]
+		if got != keys[class] {
+			t.Errorf("the workers of %s have the token %q, want %q", class, got, keys[class])
+		}
+		wants := []string{"53", "5432", "443"}
+		if got != "" {
+			wants = []string{"53", "8080 of the server", "443"}
+		}
+		if ports := reached(t, o, p, server); !slices.Equal(ports, wants) {
+			t.Errorf("the workers of %s reach %v, want %v", class, ports, wants)
+		}
+		if enters(t, o, p, server) != (got != "") {
+			t.Errorf("the server lets in the workers of %s", class)
+		}
+	}
+
+	// Files of a folder pass through the server.
+	values := loader.MergeMaps(c.values(t), map[string]any{"config": map[string]any{"blobs": "/shared"}})
+	texts, err := render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range decode(t, "networkpolicy.yaml", texts["pleat/templates/networkpolicy.yaml"]) {
+		if n := x.(*networking.NetworkPolicy); n.Name == "pleat-caller" && len(n.Spec.Egress) != 2 {
+			t.Errorf("without S3, a worker that calls a server reaches %v", n.Spec.Egress)
+		}
+	}
+}
+
+// reached lists the ports that the policies let a pod reach.
+func reached(t *testing.T, o *objects, p, server pod) []string {
+	t.Helper()
+	var out []string
+	for _, n := range policiesOf(t, o, p) {
+		for _, rule := range n.Spec.Egress {
+			port := rule.Ports[0].Port.String()
+			if len(rule.To) > 0 && matches(t, rule.To[0].PodSelector, server) {
+				port += " of the server"
+			}
+			out = append(out, port)
+		}
+	}
+	return out
+}
+
+// enters reports whether the policies of the server let a pod in.
+func enters(t *testing.T, o *objects, p, server pod) bool {
+	t.Helper()
+	for _, n := range policiesOf(t, o, server) {
+		for _, rule := range n.Spec.Ingress {
+			for _, peer := range rule.From {
+				if matches(t, peer.PodSelector, p) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func policiesOf(t *testing.T, o *objects, p pod) []*networking.NetworkPolicy {
+	t.Helper()
+	return slices.DeleteFunc(ofType[*networking.NetworkPolicy](o), func(n *networking.NetworkPolicy) bool {
+		return !matches(t, &n.Spec.PodSelector, p)
+	})
+}
+
+func matches(t *testing.T, s *meta.LabelSelector, p pod) bool {
+	t.Helper()
+	selector, err := meta.LabelSelectorAsSelector(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return selector.Matches(p.labels)
 }
 
 // What a class says of a machine becomes the resources of its pods.

@@ -42,6 +42,7 @@ var chartCases = []chartCase{
 	{"keda", []string{"required", "keda"}, []string{"Secret/pleat-demand-token"}},
 	{"replicas", []string{"required", "replicas"}, nil},
 	{"gpu", []string{"required", "gpu"}, []string{"Secret/pleat-demand-token", "Secret/fold-tls"}},
+	{"tokens", []string{"required", "tokens"}, []string{"Secret/pleat-workers", "Secret/pleat-gpu"}},
 	{"existing", []string{"existing"}, []string{"Secret/pleat-settings", "PersistentVolumeClaim/weights"}},
 }
 
@@ -155,6 +156,12 @@ func TestNotes(t *testing.T) {
 		if scaled := strings.Contains(texts["pleat/templates/keda.yaml"], "kind"); demand != scaled {
 			t.Errorf("%s: with KEDA %v, the notes speak of its token: %v", c.name, scaled, demand)
 		}
+		for _, p := range rendered(t, c).component("worker") {
+			made := strings.Contains(notes, "pleat fleet token "+p.labels["pleat/class"]+"\n")
+			if calls := p.labels["pleat/reaches"] == "server"; made != calls {
+				t.Errorf("%s: %s calls the server %v, and the notes make its token %v", c.name, p.owner, calls, made)
+			}
+		}
 	}
 }
 
@@ -175,6 +182,8 @@ func TestRefusedValues(t *testing.T) {
 		{"workers: [{class: {name: a, engines: [mini]}}, {class: {name: a, engines: [mini]}}]", "class a"},
 		{"workers: [{class: {name: a, engines: [mini]}, terminationGracePeriodSeconds: 60}]", "GracePeriodSeconds"},
 		{"workerDefaults: {terminationGracePeriodSeconds: 60}", "GracePeriodSeconds"},
+		{"workers: [{class: {name: a, engines: [mini]}, tokenSecret: {secret: x}}]", "tokenSecret"},
+		{"workerDefaults: {config: {token-file: x}}", "token-file"},
 		{"keda: {enabled: true}", "keda.tokenSecret.name"},
 		{"weights: {enabled: true, install: [{engine: boltz, class: gpu}]}", "class gpu"},
 		{"ingress: {enabled: true}", "ingress.host"},

@@ -99,6 +99,47 @@ securityContext:
 - {name: PLEAT_CLASSES, value: /etc/pleat/classes.yaml}
 {{- end -}}
 
+{{/* The secrets of a worker that calls a server: it has neither the database, nor the bucket, nor the secret key. */}}
+{{- define "pleat.callerEnv" -}}
+{{- $required := ternary (list "PLEAT_METRICS_TOKEN") list .root.Values.metrics.token -}}
+{{- include "pleat.secretEnv" (dict "secret" (include "pleat.secretName" .root) "required" $required
+  "optional" .more) }}
+- {name: PLEAT_DATA, value: /data}
+{{- end -}}
+
+{{/*
+Settings of a worker that calls a server, as a file. Takes a dict of root and worker. Inside of the cluster it calls the
+Service, over http; `server` in the settings of the worker is another address.
+*/}}
+{{- define "pleat.callerSettings" -}}
+{{- $fixed := dict "token-file" "/etc/pleat-token/token" -}}
+{{- if .root.Values.metrics.enabled -}}
+{{- $_ := set $fixed "metrics-listen" (printf "0.0.0.0:%d" (int .root.Values.metrics.port)) -}}
+{{- end -}}
+{{- $settings := merge $fixed (deepCopy .worker.config) (omit .root.Values.config "blobs") -}}
+{{- if not $settings.server -}}
+{{- $_ := set $settings "server" (include "pleat.serverURL" .root) -}}
+{{- $_ := set $settings "server-plaintext" true -}}
+{{- end -}}
+{{- toYaml $settings -}}
+{{- end -}}
+
+{{/* The address of the server inside of the cluster. */}}
+{{- define "pleat.serverURL" -}}
+{{- printf "http://%s.%s.svc:%d" (include "pleat.fullname" .) .Release.Namespace (int .Values.service.port) -}}
+{{- end -}}
+
+{{/* The names of the classes whose workers call a server, and of the others. Answers JSON: {"server": [], "database": []}. */}}
+{{- define "pleat.classesByReach" -}}
+{{- $out := dict "server" list "database" list -}}
+{{- range .Values.workers -}}
+{{- $w := include "pleat.worker" (dict "root" $ "worker" .) | fromJson -}}
+{{- $reach := ternary "server" "database" (not (empty $w.tokenSecret.name)) -}}
+{{- $_ := set $out $reach (append (get $out $reach) .class.name) -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
 {{/* Settings of a process as a file. Takes a dict of root and own. Only the hook of the chart migrates. */}}
 {{- define "pleat.settings" -}}
 {{- $fixed := dict "migrate" false -}}
@@ -120,6 +161,7 @@ securityContext:
 
 {{- define "pleat.labelsOfWorker" -}}
 pleat/class: {{ .worker.class.name }}
+pleat/reaches: {{ ternary "server" "database" (not (empty .worker.tokenSecret.name)) }}
 {{- if .root.Values.metrics.enabled }}
 pleat/metrics: "yes"
 {{- end }}

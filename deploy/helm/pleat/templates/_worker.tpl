@@ -72,7 +72,8 @@ spec:
         - {name: PLEAT_CONFIG, value: /etc/pleat/worker-{{ $w.class.name }}.yaml}
         # The image of a worker names its engine; the class decides.
         - {name: PLEAT_ENGINES, value: {{ join "," $w.class.engines | quote }}}
-        {{- include "pleat.nodeEnv" (dict "root" $root "more" (list "PLEAT_CHAT_KEY" "PLEAT_NIM_KEY" "PLEAT_MSA_KEY"))
+        {{- $env := ternary "pleat.callerEnv" "pleat.nodeEnv" (not (empty $w.tokenSecret.name)) }}
+        {{- include $env (dict "root" $root "more" (list "PLEAT_CHAT_KEY" "PLEAT_NIM_KEY" "PLEAT_MSA_KEY"))
           | nindent 8 }}
         {{- with $w.extraEnv }}
         {{- toYaml . | nindent 8 }}
@@ -92,6 +93,9 @@ spec:
       {{- end }}
       volumeMounts:
         - {name: config, mountPath: /etc/pleat, readOnly: true}
+        {{- if $w.tokenSecret.name }}
+        - {name: token, mountPath: /etc/pleat-token, readOnly: true}
+        {{- end }}
         - {name: data, mountPath: /data}
         - {name: tmp, mountPath: /tmp}
         {{- range include "pleat.runners" $w | fromJsonArray }}
@@ -105,7 +109,21 @@ spec:
         {{- end }}
   volumes:
     - name: config
-      configMap: {name: {{ include "pleat.fullname" $root }}}
+      configMap:
+        name: {{ include "pleat.fullname" $root }}
+        {{- if $w.tokenSecret.name }}
+        items: [{key: worker-{{ $w.class.name }}.yaml, path: worker-{{ $w.class.name }}.yaml}]
+        {{- end }}
+    {{- with $w.tokenSecret }}
+    {{- if .name }}
+    # The pod waits until the Secret exists. The group of the pod may read the file.
+    - name: token
+      secret:
+        secretName: {{ .name }}
+        items: [{key: {{ default $w.class.name .key }}, path: token}]
+        defaultMode: 0440
+    {{- end }}
+    {{- end }}
     {{- range $name := list "data" "tmp" }}
     - name: {{ $name }}
       emptyDir: {{ if $w.scratch }}{sizeLimit: {{ $w.scratch }}}{{ else }}{}{{ end }}
@@ -141,6 +159,10 @@ classes.yaml: |
 {{- range .Values.workers }}
 {{- $w := include "pleat.worker" (dict "root" $ "worker" .) | fromJson }}
 worker-{{ .class.name }}.yaml: |
+  {{- if $w.tokenSecret.name }}
+  {{- include "pleat.callerSettings" (dict "root" $ "worker" $w) | nindent 2 }}
+  {{- else }}
   {{- include "pleat.settings" (dict "root" $ "own" $w.config) | nindent 2 }}
+  {{- end }}
 {{- end }}
 {{- end -}}
