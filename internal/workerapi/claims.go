@@ -126,7 +126,7 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 	})
 	for _, t := range back {
 		c.awaited.Go(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), callTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), c.timeout)
 			defer cancel()
 			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil {
 				c.log.Warn("a task that the worker has no room for could not be returned", "task", t.Task.ID, "error", err)
