@@ -166,9 +166,15 @@ var verbs = []struct {
 	method, call string
 	body         any
 }{
+	{"POST", "files", workerapi.Upload{Name: "a.cif", Bytes: 3, SHA256: sha("abc")}},
+	{"PUT", "files/model.cif", "abc"},
 	{"POST", "publish", storedFile},
 	{"POST", "checkpoint", workerapi.SaveCheckpoint{Name: "model.cif", Step: 5}},
 	{"POST", "msa", workerapi.MSA{State: pleat.StateRunning}},
+	{"POST", "others-wait", workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}},
+	{"POST", "cached-result", workerapi.HashOfInput{InputHash: "x"}},
+	{"GET", "library", nil},
+	{"GET", "source", nil},
 	{"POST", "release", workerapi.Release{}},
 	{"POST", "yield", workerapi.Yield{Slots: workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}}},
 	{"POST", "searched", workerapi.Searched{FoldQueue: "fold/null"}},
