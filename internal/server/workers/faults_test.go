@@ -396,6 +396,7 @@ func TestProtocolVersions(t *testing.T) {
 		{1, 0, 200, 1},
 		{3, 1, 200, 1},
 		{3, 2, 426, 0},
+		{3, 0, 426, 0}, // without an oldest it speaks the newest alone
 		{0, 0, 426, 0},
 	} {
 		in := workerapi.Registration{Protocol: c.newest, Oldest: c.oldest, Worker: newID(), Version: "9.9"}

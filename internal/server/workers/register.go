@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -36,7 +37,7 @@ func (g *Gateway) register(
 	ctx context.Context, c *caller, in *workerapi.Registration,
 ) (workerapi.Registered, error) {
 	var out workerapi.Registered
-	if in.Oldest > workerapi.Version || in.Protocol < workerapi.Oldest {
+	if cmp.Or(in.Oldest, in.Protocol) > workerapi.Version || in.Protocol < workerapi.Oldest {
 		return out, &pleat.Error{Code: workerapi.CodeVersion, Message: versionRefusal(in)}
 	}
 	w, err := g.worker(ctx, c, in)
