@@ -86,6 +86,10 @@ var endings = []ending{
 			_, err := c.Yield(f.t.Context(), k, store.Slots{Queues: []string{k.Queue}}, nil)
 			return err
 		}},
+	{"publish", storetest.FoldQueue,
+		func(f *fixture, c *workerapi.Client, k *pleat.Task, file pleat.Artifact) error {
+			return c.AddArtifact(f.t.Context(), store.LeaseOf(k), file)
+		}},
 	{"checkpoint", storetest.FoldQueue,
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, file pleat.Artifact) error {
 			return c.SaveCheckpoint(f.t.Context(), store.LeaseOf(k), pleat.Checkpoint{Key: file.Key, Step: 5})

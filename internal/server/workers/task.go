@@ -300,7 +300,33 @@ func (g *Gateway) publish(ctx context.Context, c *caller, in *workerapi.File) (n
 	if err != nil {
 		return none{}, err
 	}
+	published, err := g.published(ctx, c, &a)
+	if err != nil || published {
+		return none{}, err
+	}
 	return none{}, g.writes(ctx, func() error { return g.store.AddArtifact(ctx, c.lease(), a) })
+}
+
+// published reports whether a file of the attempt is readable already: the call is repeated then, and must not give the
+// file a new id, which would end the links to it. pleat.ErrLost: the attempt has ended.
+func (g *Gateway) published(ctx context.Context, c *caller, a *pleat.Artifact) (bool, error) {
+	views, err := g.store.RunViews(ctx, []pleat.RunID{c.Task.Run})
+	v := views[c.Task.Run]
+	if err != nil || v == nil {
+		return false, err
+	}
+	same := slices.ContainsFunc(v.Artifacts, func(b pleat.Artifact) bool {
+		return b.Key == a.Key && b.SHA256 == a.SHA256 && b.Kind == a.Kind && b.ContentType == a.ContentType &&
+			b.Sequence == a.Sequence
+	})
+	if !same {
+		return false, nil
+	}
+	outcome, err := g.store.AttemptOutcome(ctx, c.lease())
+	if err == nil && outcome != "" {
+		err = pleat.ErrLost
+	}
+	return true, err
 }
 
 // checkpoint is POST tasks/{id}/checkpoint: the next attempt may resume from a stored file.
