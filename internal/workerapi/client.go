@@ -163,23 +163,30 @@ func (c *Client) RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.Work
 // WatchWorker waits until the server has orders for the worker that it does not know, or for a while.
 func (c *Client) WatchWorker(ctx context.Context, _ pleat.WorkerID) (store.WorkerOrders, error) {
 	c.mu.Lock()
-	refused := c.refused
+	refused, told := c.refused, c.known.Drain
+	if refused != nil {
+		c.known.Drain = true
+	}
 	in := Watch{Wait: SecondsOf(c.wait), Cancelled: c.known.Cancel, Draining: c.known.Drain}
 	c.mu.Unlock()
+	if refused != nil && !told { // another call was refused before
+		return store.WorkerOrders{Drain: true}, nil
+	}
 	if refused != nil { // nothing more comes
 		<-ctx.Done()
 		return store.WorkerOrders{}, ctx.Err()
 	}
 	var out Orders
 	err := c.call(ctx, request{path: "watch", in: in, out: &out, held: in.Wait.Duration()})
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if pleat.CodeOf(err) == pleat.CodeUnauthorized {
+		c.known.Drain = true
 		return store.WorkerOrders{Drain: true}, nil
 	}
 	if err != nil {
 		return store.WorkerOrders{}, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if out.Session != "" {
 		c.session = out.Session
 	}
