@@ -227,7 +227,12 @@ func (c *Client) Heartbeat(
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i, r := range reply.Tasks {
+		if r.Lost {
+			c.forget(beats[i].Task, beats[i].Attempt)
+		}
 		out[i] = pleat.HeartbeatReply{Task: r.Task, Cancel: r.Cancel, Lost: r.Lost, ProgressAfter: r.Progress.Duration()}
 	}
 	return out, nil
