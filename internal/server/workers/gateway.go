@@ -365,5 +365,30 @@ func checkName(field, name string, most int) error {
 	return nil
 }
 
+// storable returns a text of an engine as PostgreSQL takes it, without NUL, and at most maxLine bytes of it. A worker
+// whose engine says something odd shall not lose its task for that.
+func storable(text string) string {
+	if len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "")
+	}
+	return strings.ReplaceAll(text, "\x00", "\ufffd")
+}
+
+// checkID refuses an id that is none.
+func checkID(field, id string) error {
+	if !pleat.IsUUID(id) {
+		return pleat.InvalidField(field, " is %q; it must be a UUID", pleat.Clip(id))
+	}
+	return nil
+}
+
+// checkNotNegative refuses a number below 0.
+func checkNotNegative(field string, n int64) error {
+	if n < 0 {
+		return pleat.InvalidField(field, " is %d; it must not be negative", n)
+	}
+	return nil
+}
+
 // indexed is the path of element i of a list.
 func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

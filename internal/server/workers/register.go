@@ -50,7 +50,7 @@ func (g *Gateway) register(
 	c.Worker, c.Renewed = w.ID, in.Left <= 0
 	life := sessionLife
 	if !c.Renewed {
-		life = in.Left.Duration() + sessionSlack
+		life = min(in.Left.Duration(), maxLife) + sessionSlack
 	}
 	g.cfg.Log.Info("a worker has registered", "worker", w.ID, "class", w.Class, "host", pleat.Clip(w.Host),
 		"cluster_job", w.ClusterJob, "version", pleat.Clip(in.Version))
@@ -154,6 +154,11 @@ func (g *Gateway) filter(
 		return store.ClaimFilter{}, pleat.InvalidField(field+".memory", " is %d; it must not be negative", a.Memory)
 	case a.Left < 0:
 		return store.ClaimFilter{}, pleat.InvalidField(field+".left_s", " is negative")
+	}
+	if a.Owner != "" {
+		if err := checkID(field+".owner", string(a.Owner)); err != nil {
+			return store.ClaimFilter{}, err
+		}
 	}
 	f := a.Filter()
 	f.Class, f.Left = c.Class, min(f.Left, maxLife)
