@@ -47,11 +47,16 @@ func (c *Client) conclude(ctx context.Context, l store.Lease, r request) error {
 	if err == nil || errors.Is(err, pleat.ErrLost) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if a := c.attempts[l.Task]; a != nil && a.number == l.Attempt {
-			delete(c.attempts, l.Task)
-		}
+		c.forget(l.Task, l.Attempt)
 	}
 	return err
+}
+
+// forget forgets an attempt that the worker does not hold any more. The caller holds mu.
+func (c *Client) forget(id pleat.TaskID, number int) {
+	if a := c.attempts[id]; a != nil && a.number == number {
+		delete(c.attempts, id)
+	}
 }
 
 // FinishRun ends a run.

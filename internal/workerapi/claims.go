@@ -23,6 +23,7 @@ type claims struct {
 	changed chan struct{} // gets a token when asks or given have changed
 	idle    bool          // the last claim brought nothing
 	unsure  bool          // the answer to a claim may be lost
+	stray   bool          // a task could not be returned: the next claim does so, since it is not among those held
 }
 
 // standingAsk is the room of one slot group.
@@ -126,11 +127,16 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 	})
 	for _, t := range back {
 		c.awaited.Go(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), callTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), c.timeout)
 			defer cancel()
 			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil {
-				c.log.Warn("a task that the worker has no room for could not be returned", "task", t.Task.ID,
-					"error", err)
+				c.log.Warn("a task that the worker has no room for could not be returned; the next claim returns it",
+					"task", t.Task.ID, "error", err)
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.forget(t.Task.ID, t.Task.Attempt)
+				c.claims.stray = true
+				c.claims.signal()
 			}
 		})
 	}
@@ -218,13 +224,13 @@ func (c *Client) currentAsks() []Ask {
 	return out
 }
 
-// stillAsks reports whether the worker asks for what it did, but for the time that is left, and whether it asks for
-// anything.
+// stillAsks reports whether the worker asks for what it did, but for the time that is left, and has nothing to return;
+// and whether it asks for anything.
 func (c *Client) stillAsks(before []Ask) (still, any bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.currentAsks()
-	still = len(now) == len(before) && !slices.ContainsFunc(before, func(b Ask) bool {
+	still = !c.claims.stray && len(now) == len(before) && !slices.ContainsFunc(before, func(b Ask) bool {
 		return !slices.ContainsFunc(now, func(a Ask) bool {
 			return keyOf(a.Queues) == keyOf(b.Queues) && a.N == b.N && a.Memory == b.Memory && a.Owner == b.Owner
 		})
@@ -256,13 +262,13 @@ func (c *Client) claimOnce(asks []Ask) error {
 		}
 	}()
 	c.mu.Lock()
-	in := Claim{Asks: asks, Wait: SecondsOf(c.wait), Idle: c.claims.idle, Repeat: c.claims.unsure}
+	in := Claim{Asks: asks, Wait: SecondsOf(c.wait), Idle: c.claims.idle, Repeat: c.claims.unsure || c.claims.stray}
 	if in.Repeat {
 		for id, a := range c.attempts {
 			in.Held = append(in.Held, Lease{id, a.number})
 		}
 	}
-	c.claims.unsure = true // until there is an answer
+	c.claims.unsure, c.claims.stray = true, false // until there is an answer
 	c.mu.Unlock()
 	var out Claimed
 	err := c.call(ctx, request{path: "claim", in: in, out: &out, held: in.Wait.Duration()})

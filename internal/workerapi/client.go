@@ -2,6 +2,7 @@ package workerapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,10 @@ type Options struct {
 	Token  string // of the worker's class
 	// Transport sends the requests; nil: one with the usual settings, which obeys HTTPS_PROXY.
 	Transport http.RoundTripper
-	Clock     func() time.Time // nil: time.Now
-	Log       *slog.Logger
+	// Timeout bounds a call, besides the time for which the server holds it; 0: 30 s.
+	Timeout time.Duration
+	Clock   func() time.Time // nil: time.Now
+	Log     *slog.Logger
 }
 
 // Client is the service as one worker sees it through a server. It implements the interfaces of package work that
@@ -43,6 +46,8 @@ type Client struct {
 	http  *http.Client
 	clock func() time.Time
 	log   *slog.Logger
+
+	timeout time.Duration // of a call that the server does not hold
 
 	// life ends with Close, and awaited are the goroutines that it ends.
 	life    context.Context
@@ -77,6 +82,7 @@ func NewClient(o Options) (*Client, error) {
 		http:     &http.Client{Transport: o.Transport, CheckRedirect: refuseRedirect},
 		clock:    o.Clock,
 		log:      o.Log,
+		timeout:  cmp.Or(o.Timeout, callTimeout),
 		attempts: map[pleat.TaskID]*attempt{},
 	}
 	if o.Transport == nil {
@@ -220,7 +226,12 @@ func (c *Client) Heartbeat(
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i, r := range reply.Tasks {
+		if r.Lost {
+			c.forget(beats[i].Task, beats[i].Attempt)
+		}
 		out[i] = pleat.HeartbeatReply{
 			Task:          r.Task,
 			Cancel:        r.Cancel,
@@ -242,7 +253,7 @@ type request struct {
 }
 
 const (
-	// callTimeout bounds a call that the server does not hold.
+	// callTimeout is Options.Timeout where none is set.
 	callTimeout = 30 * time.Second
 	// maxAnswer bounds the JSON of an answer, in bytes.
 	maxAnswer = 256 << 20
@@ -253,7 +264,7 @@ const (
 
 // call sends a request and reads its answer. The error of a server that does not answer has pleat.CodeUnavailable.
 func (c *Client) call(ctx context.Context, r request) error {
-	ctx, cancel := context.WithTimeout(ctx, r.held+callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.held+c.timeout)
 	defer cancel()
 	var body io.Reader
 	if r.in != nil {

@@ -15,6 +15,7 @@ package workerapi
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 
 	"pleat"
@@ -56,8 +57,17 @@ const (
 // differ.
 type Seconds float64
 
-// Duration returns the duration.
-func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
+// Duration returns the duration, or the longest one there is, some 292 years, instead of a longer one.
+func (s Seconds) Duration() time.Duration {
+	const most = time.Duration(math.MaxInt64)
+	switch {
+	case float64(s) >= most.Seconds():
+		return most
+	case float64(s) <= -most.Seconds():
+		return -most
+	}
+	return time.Duration(float64(s) * float64(time.Second))
+}
 
 // SecondsOf returns a duration for the wire.
 func SecondsOf(d time.Duration) Seconds { return Seconds(d.Seconds()) }

@@ -99,7 +99,7 @@ func (g *Gateway) announce(ctx context.Context, c *caller, in *workerapi.Upload)
 
 // upload is PUT tasks/{id}/files/{name}: the content of a file of the attempt, whose SHA-256 is in the header.
 func (g *Gateway) upload(w http.ResponseWriter, r *http.Request) {
-	c, err := g.callerOfTask(r)
+	c, err := g.callerOfHeld(r)
 	var key string
 	if err == nil {
 		key, err = keyOf(c, "name", r.PathValue("name"))

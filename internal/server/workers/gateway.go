@@ -145,7 +145,7 @@ func (g *Gateway) routes() {
 	handle("GET blobs/{ref}", g.download)
 	handle("GET alignments/{group}/{name}", g.readAlignment)
 	handle("PUT alignments/{group}/{name}", g.writeAlignment)
-	handle("POST tasks/{id}/files", withTask(g, small, g.announce))
+	handle("POST tasks/{id}/files", withHeld(g, small, g.announce))
 	handle("PUT tasks/{id}/files/{name}", g.upload)
 	handle("POST tasks/{id}/publish", withTask(g, small, g.publish))
 	handle("POST tasks/{id}/checkpoint", withTask(g, small, g.checkpoint))
@@ -154,10 +154,10 @@ func (g *Gateway) routes() {
 	handle("POST tasks/{id}/searched", withTask(g, large, g.searched))
 	handle("POST tasks/{id}/release", withTask(g, large, g.release))
 	handle("POST tasks/{id}/yield", withTask(g, large, g.yield))
-	handle("POST tasks/{id}/others-wait", withTask(g, small, g.othersWait))
-	handle("POST tasks/{id}/cached-result", withTask(g, small, g.cachedResult))
-	handle("GET tasks/{id}/library", withTask(g, 0, g.library))
-	handle("GET tasks/{id}/source", withTask(g, 0, g.source))
+	handle("POST tasks/{id}/others-wait", withHeld(g, small, g.othersWait))
+	handle("POST tasks/{id}/cached-result", withHeld(g, small, g.cachedResult))
+	handle("GET tasks/{id}/library", withHeld(g, 0, g.library))
+	handle("GET tasks/{id}/source", withHeld(g, 0, g.source))
 	g.mux.HandleFunc(workerapi.Path, func(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, pleat.Errorf(pleat.CodeNotFound, "the worker protocol has no call %s %s", pleat.Clip(r.Method),
 			pleat.Clip(r.URL.Path)))
@@ -186,6 +186,13 @@ func withTask[In, Out any](
 	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
 ) http.HandlerFunc {
 	return answered(g, limit, g.callerOfTask, fn)
+}
+
+// withHeld is withTask for calls that are answered only while the attempt goes on.
+func withHeld[In, Out any](
+	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
+) http.HandlerFunc {
+	return answered(g, limit, g.callerOfHeld, fn)
 }
 
 // answered makes a handler that finds out who calls, reads a body of at most limit bytes, and sends what fn returns.
@@ -359,6 +366,31 @@ func checkName(field, name string, most int) error {
 		if name[i] < ' ' || name[i] == 0x7f {
 			return pleat.InvalidField(field, " has a control character at position %d", i+1)
 		}
+	}
+	return nil
+}
+
+// storable returns a text of an engine as PostgreSQL takes it, without NUL, and at most maxLine bytes of it. A worker
+// whose engine says something odd shall not lose its task for that.
+func storable(text string) string {
+	if len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "")
+	}
+	return strings.ReplaceAll(text, "\x00", "\ufffd")
+}
+
+// checkID refuses an id that is none.
+func checkID(field, id string) error {
+	if !pleat.IsUUID(id) {
+		return pleat.InvalidField(field, " is %q; it must be a UUID", pleat.Clip(id))
+	}
+	return nil
+}
+
+// checkNotNegative refuses a number below 0.
+func checkNotNegative(field string, n int64) error {
+	if n < 0 {
+		return pleat.InvalidField(field, " is %d; it must not be negative", n)
 	}
 	return nil
 }

@@ -101,6 +101,9 @@ func (g *Gateway) heartbeat(
 	var beats []pleat.Heartbeat
 	for i := range in.Tasks {
 		t := &in.Tasks[i]
+		if err := checkID(indexed("tasks", i)+".task", string(t.Task)); err != nil {
+			return out, err
+		}
 		progress, err := g.progress(indexed("tasks", i)+".progress", &t.Report)
 		if err != nil {
 			return out, err
@@ -149,6 +152,7 @@ func (g *Gateway) progress(field string, r *workerapi.Report) ([]pleat.Progress,
 		case len(p.Line) > maxLine || len(p.Stage) > maxLine:
 			return nil, pleat.InvalidField(indexed(field, i), " has a line of more than %d bytes", maxLine)
 		}
+		p.Stage = storable(p.Stage)
 		p.State, p.Data, p.Seq = "", nil, 0
 	}
 	return r.At(g.store.Now()), nil

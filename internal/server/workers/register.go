@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,7 +38,7 @@ func (g *Gateway) register(
 	ctx context.Context, c *caller, in *workerapi.Registration,
 ) (workerapi.Registered, error) {
 	var out workerapi.Registered
-	if in.Oldest > workerapi.Version || in.Protocol < workerapi.Oldest {
+	if cmp.Or(in.Oldest, in.Protocol) > workerapi.Version || in.Protocol < workerapi.Oldest {
 		return out, &pleat.Error{Code: workerapi.CodeVersion, Message: versionRefusal(in)}
 	}
 	w, err := g.worker(ctx, c, in)
@@ -50,7 +51,7 @@ func (g *Gateway) register(
 	c.Worker, c.Renewed = w.ID, in.Left <= 0
 	life := sessionLife
 	if !c.Renewed {
-		life = in.Left.Duration() + sessionSlack
+		life = min(in.Left.Duration(), maxLife) + sessionSlack
 	}
 	g.cfg.Log.Info("a worker has registered", "worker", w.ID, "class", w.Class, "host", pleat.Clip(w.Host),
 		"cluster_job", w.ClusterJob, "version", pleat.Clip(in.Version))
@@ -153,6 +154,11 @@ func (g *Gateway) filter(
 		return store.ClaimFilter{}, pleat.InvalidField(field+".memory", " is %d; it must not be negative", a.Memory)
 	case a.Left < 0:
 		return store.ClaimFilter{}, pleat.InvalidField(field+".left_s", " is negative")
+	}
+	if a.Owner != "" {
+		if err := checkID(field+".owner", string(a.Owner)); err != nil {
+			return store.ClaimFilter{}, err
+		}
 	}
 	f := a.Filter()
 	f.Class, f.Left = c.Class, min(f.Left, maxLife)

@@ -87,7 +87,25 @@ func checkFinish(in *workerapi.Finish) error {
 	if in.MSA != "" && !slices.Contains(states, in.MSA) {
 		return pleat.InvalidField("msa", " is %q, which is no state", pleat.Clip(string(in.MSA)))
 	}
-	return checkName("engine", in.Engine, maxHost)
+	if in.Source != "" {
+		if err := checkID("source", string(in.Source)); err != nil {
+			return err
+		}
+	}
+	if f := in.Failure; f != nil {
+		if err := checkName("failure.kind", string(f.Kind), maxHost); err != nil {
+			return err
+		}
+		f.Message = storable(f.Message)
+	}
+	for _, n := range []struct{ field, name string }{
+		{"engine", in.Engine}, {"request_hash", in.RequestHash}, {"input_hash", in.InputHash},
+	} {
+		if err := checkName(n.field, n.name, maxHost); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // states are those of an alignment.
@@ -175,7 +193,21 @@ func fileOf(c *caller, field string, f *workerapi.File) (pleat.Artifact, error) 
 	if err == nil && f.Sequence != "" && !pleat.IsUUID(string(f.Sequence)) {
 		err = pleat.InvalidField(field+".sequence", " must be a UUID")
 	}
+	if err == nil {
+		err = checkDigest(field+".sha256", f.SHA256)
+	}
 	return f.Artifact(key), err
+}
+
+// digestForm is how the SHA-256 of a file is stored.
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// checkDigest refuses what is no SHA-256.
+func checkDigest(field, sum string) error {
+	if !digestForm.MatchString(sum) {
+		return pleat.InvalidField(field, " must be 64 hexadecimal digits, in small letters")
+	}
+	return nil
 }
 
 // keyOf returns the key of a file of an attempt.
@@ -270,15 +302,15 @@ func (g *Gateway) yield(ctx context.Context, c *caller, in *workerapi.Yield) (wo
 	return out, g.ended(ctx, c, err, store.OutcomeYielded, store.OutcomeStopped)
 }
 
-// checkSlots refuses slots that no task of the class could use.
-func (g *Gateway) checkSlots(ctx context.Context, c *caller, in *workerapi.Slots) error {
-	switch {
-	case len(in.Queues) == 0:
+// checkSlots refuses slots that the workers of a class do not have.
+func (g *Gateway) checkSlots(ctx context.Context, c *caller, s *workerapi.Slots) error {
+	if len(s.Queues) == 0 {
 		return pleat.InvalidField("queues", " is empty; it must name the queues of the slots")
-	case in.Memory < 0:
-		return pleat.InvalidField("memory", " is %d; it must not be negative", in.Memory)
 	}
-	return g.checkQueues(ctx, c.Class, "queues", in.Queues)
+	if err := checkNotNegative("memory", s.Memory); err != nil {
+		return err
+	}
+	return g.checkQueues(ctx, c.Class, "queues", s.Queues)
 }
 
 // othersWait is POST tasks/{id}/others-wait: whether the task is to make room for another user's.
@@ -311,12 +343,41 @@ func (g *Gateway) publish(ctx context.Context, c *caller, in *workerapi.File) (n
 	if err != nil {
 		return none{}, err
 	}
+	published, err := g.published(ctx, c, &a)
+	if err != nil || published {
+		return none{}, err
+	}
 	return none{}, g.writes(ctx, func() error { return g.store.AddArtifact(ctx, c.lease(), a) })
+}
+
+// published reports whether a file of the attempt is readable already: the call is repeated then, and must not give the
+// file a new id, which would end the links to it. pleat.ErrLost: the attempt has ended.
+func (g *Gateway) published(ctx context.Context, c *caller, a *pleat.Artifact) (bool, error) {
+	views, err := g.store.RunViews(ctx, []pleat.RunID{c.Task.Run})
+	v := views[c.Task.Run]
+	if err != nil || v == nil {
+		return false, err
+	}
+	same := slices.ContainsFunc(v.Artifacts, func(b pleat.Artifact) bool {
+		return b.Key == a.Key && b.SHA256 == a.SHA256 && b.Kind == a.Kind && b.ContentType == a.ContentType &&
+			b.Sequence == a.Sequence
+	})
+	if !same {
+		return false, nil
+	}
+	outcome, err := g.store.AttemptOutcome(ctx, c.lease())
+	if err == nil && outcome != "" {
+		err = pleat.ErrLost
+	}
+	return true, err
 }
 
 // checkpoint is POST tasks/{id}/checkpoint: the next attempt may resume from a stored file.
 func (g *Gateway) checkpoint(ctx context.Context, c *caller, in *workerapi.SaveCheckpoint) (none, error) {
 	key, err := keyOf(c, "name", in.Name)
+	if err == nil {
+		err = checkNotNegative("step", in.Step)
+	}
 	if err == nil {
 		_, err = g.blobs.Stat(ctx, key)
 		if errors.Is(err, blob.ErrNotFound) {

@@ -141,6 +141,23 @@ func (g *Gateway) callerOfTask(r *http.Request) (*caller, error) {
 	return c, err
 }
 
+// callerOfHeld is callerOfTask for calls that no verb of the store fences: pleat.ErrLost if the attempt has ended, so
+// that a token gives access to nothing any more then.
+func (g *Gateway) callerOfHeld(r *http.Request) (*caller, error) {
+	c, err := g.callerOfTask(r)
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := g.store.AttemptOutcome(r.Context(), c.lease())
+	if err == nil && outcome != "" {
+		err = pleat.ErrLost
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // known refuses a caller whose class token is not valid any more, by what the database said at most age ago.
 func (g *Gateway) known(ctx context.Context, c *caller, age time.Duration) (*caller, error) {
 	if c == nil {
