@@ -71,13 +71,19 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 		}
 		want := []store.WorkerReply{
 			{
-				Replies: []pleat.HeartbeatReply{{Task: got[0].Task.ID, Cancel: true}, {Task: got[2].Task.ID}},
+				Replies: []pleat.HeartbeatReply{
+					{Task: got[0].Task.ID, Run: got[0].Task.Run, Cancel: true},
+					{Task: got[2].Task.ID, Run: got[2].Task.Run},
+				},
 				Drain:   true,
 				Known:   true,
 			},
 			{Known: true},
-			{Replies: []pleat.HeartbeatReply{{Task: got[1].Task.ID}}, Known: true},
-			{Replies: []pleat.HeartbeatReply{{Task: got[3].Task.ID}, {Task: got[1].Task.ID, Lost: true}}},
+			{Replies: []pleat.HeartbeatReply{{Task: got[1].Task.ID, Run: got[1].Task.Run}}, Known: true},
+			{Replies: []pleat.HeartbeatReply{
+				{Task: got[3].Task.ID, Run: got[3].Task.Run},
+				{Task: got[1].Task.ID, Lost: true},
+			}},
 		}
 		if d := cmp.Diff(want, replies); d != "" {
 			t.Error(d)
