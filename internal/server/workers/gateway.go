@@ -225,11 +225,12 @@ func answered[In, Out any](
 	}
 }
 
-// read reads a JSON body. Unknown fields are ignored, so that a newer worker can call an older server. Large bodies
-// wait for their turn; done ends it.
+// read reads a JSON body. Unknown fields are ignored, so that a newer worker can call an older server. Bodies of calls
+// that take large ones wait for their turn, if they are large or a proxy has hidden their length; done ends it. A call
+// that is held is none of these: it would keep its turn.
 func (g *Gateway) read(r *http.Request, limit int64, in any) (done func(), err error) {
 	done = func() {}
-	if r.ContentLength < 0 || r.ContentLength > workerapi.MaxSmall {
+	if limit >= workerapi.MaxLarge && (r.ContentLength < 0 || r.ContentLength > workerapi.MaxSmall) {
 		select {
 		case g.large <- struct{}{}:
 			done = sync.OnceFunc(func() { <-g.large })

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -182,7 +183,8 @@ type tokenCache struct {
 
 const (
 	tokensAge = time.Second
-	// newTokenAge is the least time between two looks for a token that is not known, as right after it was made.
+	// newTokenAge is the least time between two looks for a token or a class that is not known, as right after it was
+	// made.
 	newTokenAge = 100 * time.Millisecond
 )
 
@@ -218,19 +220,20 @@ const classesAge = 5 * time.Second
 func (c *classCache) get(ctx context.Context, s *store.Store, name string) (pleat.Class, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.read) >= classesAge {
+	age := time.Since(c.read)
+	i := slices.IndexFunc(c.list, func(k pleat.Class) bool { return k.Name == name })
+	if age >= classesAge || i < 0 && age >= newTokenAge { // it may have been made since
 		list, err := s.Classes(ctx)
 		if err != nil {
 			return pleat.Class{}, false, err
 		}
 		c.list, c.read = list, time.Now()
+		i = slices.IndexFunc(c.list, func(k pleat.Class) bool { return k.Name == name })
 	}
-	for _, k := range c.list {
-		if k.Name == name {
-			return k, true, nil
-		}
+	if i < 0 {
+		return pleat.Class{}, false, nil
 	}
-	return pleat.Class{}, false, nil
+	return c.list[i], true, nil
 }
 
 // checkQueues refuses queues that the workers of a class do not serve. Those of the default class may have engines of
