@@ -24,6 +24,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -245,15 +247,45 @@ func (g *Gateway) read(r *http.Request, limit int64, in any) (done func(), err e
 	case int64(len(raw)) > limit:
 		return done, pleat.Errorf(pleat.CodeTooLarge, "the request body has more than %d bytes", limit)
 	}
-	var mistyped *json.UnmarshalTypeError
-	switch err := json.Unmarshal(raw, in); {
-	case errors.As(err, &mistyped) && mistyped.Field != "":
-		return done, pleat.InvalidField(pleat.Clip(mistyped.Field), " is a %s, which it cannot be",
-			pleat.Clip(mistyped.Value))
-	case err != nil:
-		return done, pleat.Invalidf("the request body is not the JSON of this call: %s", pleat.Clip(err.Error()))
+	if err := json.Unmarshal(raw, in); err != nil {
+		return done, notOfCall(raw, err)
 	}
 	return done, nil
+}
+
+// notOfCall is the error for a body that is not the JSON of its call. It names the field at fault.
+func notOfCall(raw []byte, err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case len(raw) == 0:
+		return pleat.Invalidf("the request body is empty; it must be a JSON object")
+	case !errors.As(err, &wrong):
+		return pleat.Invalidf("the request body is not the JSON of this call: %s", pleat.Clip(err.Error()))
+	case wrong.Field == "":
+		return pleat.Invalidf("the request body is a JSON %s; it must be an object", wrong.Value)
+	}
+	path := strings.Split(wrong.Field, ".")
+	path = slices.DeleteFunc(path, func(s string) bool { // the name of an embedded type, which is not in the JSON
+		return s != "" && s[0] >= 'A' && s[0] <= 'Z'
+	})
+	return pleat.InvalidField(strings.Join(path, "."), " is a JSON %s; it must be %s", pleat.Clip(wrong.Value), kindOf(wrong.Type))
+}
+
+// kindOf describes the JSON of a Go type.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a text"
 }
 
 // writes runs fn when there is room for another transaction. Many workers may end tasks at once, and the database is

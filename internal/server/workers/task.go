@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -81,11 +82,13 @@ func checkFinish(in *workerapi.Finish) error {
 		return pleat.InvalidField("state", " is %q; it must be COMPLETED, FAILED or STOPPED",
 			pleat.Clip(string(in.State)))
 	}
-	if len(in.Artifacts) > workerapi.MaxFiles || len(in.Shared) > workerapi.MaxFiles {
-		return pleat.InvalidField("artifacts", " has too many entries; at most %d are allowed", workerapi.MaxFiles)
+	for field, n := range map[string]int{"artifacts": len(in.Artifacts), "shared": len(in.Shared)} {
+		if n > workerapi.MaxFiles {
+			return pleat.InvalidField(field, " has %d entries; at most %d are allowed", n, workerapi.MaxFiles)
+		}
 	}
 	if in.MSA != "" && !slices.Contains(states, in.MSA) {
-		return pleat.InvalidField("msa", " is %q, which is no state", pleat.Clip(string(in.MSA)))
+		return pleat.InvalidField("msa", " is %q; it must be one of %s", pleat.Clip(string(in.MSA)), stateNames())
 	}
 	if in.Source != "" {
 		if err := checkID("source", string(in.Source)); err != nil {
@@ -112,6 +115,15 @@ func checkFinish(in *workerapi.Finish) error {
 var states = []pleat.State{
 	pleat.StatePending, pleat.StateInitialized, pleat.StateRunning, pleat.StateCompleted, pleat.StateFailed,
 	pleat.StateStopped,
+}
+
+// stateNames lists them for a message.
+func stateNames() string {
+	var names []string
+	for _, s := range states {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
 }
 
 var engineForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -143,7 +155,7 @@ func (g *Gateway) artifacts(ctx context.Context, c *caller, in *workerapi.Finish
 	group.SetLimit(8)
 	for i := range in.Artifacts {
 		f := &in.Artifacts[i]
-		a, err := fileOf(c, indexed("artifacts", i), f)
+		a, err := fileOf(c, indexed("artifacts", i)+".", f)
 		if err != nil {
 			return nil, err
 		}
@@ -181,20 +193,20 @@ func (g *Gateway) shared(ctx context.Context, in *workerapi.Finish) ([]pleat.Art
 	return out, nil
 }
 
-// fileOf returns the artifact that a file of an attempt is.
-func fileOf(c *caller, field string, f *workerapi.File) (pleat.Artifact, error) {
-	key, err := keyOf(c, field+".name", f.Name)
+// fileOf returns the artifact that a file of an attempt is. Its fields are named with a prefix.
+func fileOf(c *caller, prefix string, f *workerapi.File) (pleat.Artifact, error) {
+	key, err := keyOf(c, prefix+"name", f.Name)
 	if err == nil {
-		err = checkName(field+".content_type", f.ContentType, maxHost)
+		err = checkName(prefix+"content_type", f.ContentType, maxHost)
 	}
 	if err == nil {
-		err = checkName(field+".kind", string(f.Kind), maxHost)
+		err = checkName(prefix+"kind", string(f.Kind), maxHost)
 	}
 	if err == nil && f.Sequence != "" && !pleat.IsUUID(string(f.Sequence)) {
-		err = pleat.InvalidField(field+".sequence", " must be a UUID")
+		err = pleat.InvalidField(prefix+"sequence", " must be a UUID")
 	}
 	if err == nil {
-		err = checkDigest(field+".sha256", f.SHA256)
+		err = checkDigest(prefix+"sha256", f.SHA256)
 	}
 	return f.Artifact(key), err
 }
@@ -325,14 +337,14 @@ func (g *Gateway) othersWait(ctx context.Context, c *caller, in *workerapi.Slots
 // setMSA is POST tasks/{id}/msa: the state of the alignment.
 func (g *Gateway) setMSA(ctx context.Context, c *caller, in *workerapi.MSA) (none, error) {
 	if !slices.Contains(states, in.State) {
-		return none{}, pleat.InvalidField("state", " is %q, which is no state", pleat.Clip(string(in.State)))
+		return none{}, pleat.InvalidField("state", " is %q; it must be one of %s", pleat.Clip(string(in.State)), stateNames())
 	}
 	return none{}, g.writes(ctx, func() error { return g.store.SetMSA(ctx, c.lease(), in.State) })
 }
 
 // publish is POST tasks/{id}/publish: a stored file becomes readable before the run ends.
 func (g *Gateway) publish(ctx context.Context, c *caller, in *workerapi.File) (none, error) {
-	a, err := fileOf(c, "file", in)
+	a, err := fileOf(c, "", in)
 	if err == nil {
 		err = g.checkStored(ctx, &a)
 	}
