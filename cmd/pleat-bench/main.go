@@ -14,7 +14,8 @@
 //   - main.go: the command, its parts and the table of results.
 //   - service.go: a service over a fresh database.
 //   - load.go: clients, rates and quantiles.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go: the parts.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go: the parts.
+//   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 package main
 
 import (
@@ -62,10 +63,11 @@ PostgreSQL if PLEAT_TEST_POSTGRES is the address of a server on which it can cre
 scripts/with-postgres starts one.
 
 The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
-if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. Other work on
-the machine disturbs all of them.`,
+if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. So is fleet, workers
+that call a server, on PostgreSQL. Other work on the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
-  go run ./cmd/pleat-bench --only create,read --report-only`,
+  go run ./cmd/pleat-bench --only create,read --report-only
+  scripts/with-postgres go run ./cmd/pleat-bench --only fleet`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -82,22 +84,26 @@ the machine disturbs all of them.`,
 			if b.seconds <= 0 || b.rounds < 1 || b.rows < 2000 {
 				return fmt.Errorf("--seconds must be above 0, --rounds at least 1 and --rows at least 2000")
 			}
+			if err := b.fleetSizes.check(); err != nil {
+				return err
+			}
 			b.progress = cmd.ErrOrStderr()
 			return b.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries)")
+		"parts to measure, separated by commas (default: all but those of deliveries and fleet)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")
 	c.Flags().IntVar(&b.rows, "rows", 1_000_000, "jobs in the large database of the part rows")
+	b.fleetSizes.flags(c.Flags())
 	c.Flags().StringVar(&b.dir, "dir", "",
 		"folder to work in, on the disk to be measured (default: the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
 	c.Flags().StringVar(&b.pleat, "pleat", "",
-		"pleat program of the parts memory and crowded (default: built from this module)")
+		"pleat program of the parts memory, crowded and fleet (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
 	return c
@@ -112,11 +118,13 @@ type bench struct {
 	rounds  int
 	// rows is the number of jobs in the large database.
 	rows int
+	// fleetSizes are those of the part fleet.
+	fleetSizes fleetSizes
 	// dir is the folder in which the program works: from the flag, then a new folder in it.
 	dir string
 	// profile is the folder for CPU profiles; empty: none are written.
 	profile string
-	// pleat is the path of the program of the parts memory and crowded; empty: it is built.
+	// pleat is the path of the program of the parts memory, crowded and fleet; empty: it is built.
 	pleat string
 	// reportOnly says that a missed target is not an error.
 	reportOnly bool
@@ -146,7 +154,8 @@ var parts = []struct {
 	name string
 	// run adds lines to b. An error means that nothing could be measured; a missed target is not one.
 	run func(b *bench, ctx context.Context, d database) error
-	// optional parts take minutes each, and are only of interest after a change to deliveries.
+	// optional parts take minutes each, and are only of interest after a change to deliveries or to the calls of
+	// workers.
 	optional bool
 }{
 	{"create", (*bench).create, false},
@@ -159,6 +168,7 @@ var parts = []struct {
 	{"webhook-delay", (*bench).deliveryDelay, true},
 	{"webhook-neighbour", (*bench).deliveryNeighbour, true},
 	{"webhook-memory", (*bench).deliveryMemory, true},
+	{"fleet", (*bench).fleet, true},
 }
 
 // partNames returns the names that --only accepts, in the order in which the parts run.

@@ -343,7 +343,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !ok {
 		status = http.StatusInternalServerError
 	}
-	if status >= 500 {
+	if status >= 500 && !errors.Is(err, errStopping) { // that is the end of each call that waits
 		g.cfg.Log.Error("a call of a worker failed", "route", r.Pattern, "error", err)
 	}
 	h := w.Header()

@@ -1,0 +1,602 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"pleat"
+	"pleat/internal/seal"
+	"pleat/internal/store"
+)
+
+// fleetSizes are the sizes of the part fleet.
+type fleetSizes struct {
+	// jobs is how many are queued at the start, and workers how many call the server.
+	jobs, workers int
+	// fold is the mean duration of a fold, and steady how long its load is measured, both in seconds.
+	fold, steady float64
+}
+
+// flags defines the flags of the sizes. The defaults take about two minutes.
+func (z *fleetSizes) flags(f *pflag.FlagSet) {
+	f.IntVar(&z.jobs, "fleet-jobs", 50_000, "jobs that are queued in the part fleet; in full 1000000")
+	f.IntVar(&z.workers, "fleet-workers", 500, "workers of the part fleet; in full 10000")
+	f.Float64Var(&z.fold, "fleet-fold", 10, "mean seconds of a fold in the part fleet; in full 60")
+	f.Float64Var(&z.steady, "fleet-seconds", 20, "seconds of the steady load in the part fleet; in full 120")
+}
+
+// check refuses sizes that measure nothing.
+func (z *fleetSizes) check() error {
+	if z.jobs < 1000 || z.workers < 1 || z.fold <= 0 || z.steady <= 0 {
+		return errors.New("--fleet-jobs must be at least 1000, --fleet-workers at least 1, and --fleet-fold and " +
+			"--fleet-seconds above 0")
+	}
+	return nil
+}
+
+const (
+	// fleetUsers is how many users own the queued jobs.
+	fleetUsers = 1000
+	// ceilingCallers is how many goroutines claim and finish by the store alone, and eagerWorkers how many workers do
+	// so by the server, with folds that take no time.
+	ceilingCallers = 16
+	eagerWorkers   = 128
+	// eagerRounds is how often the two are measured in alternation, eagerSeconds times --seconds each.
+	eagerRounds  = 3
+	eagerSeconds = 3
+	// spareFiles is how many open files a process needs besides the sockets of the workers.
+	spareFiles = 300
+	// gatherWait is how long all workers may take to hold a task before they finish at once, besides a second for each
+	// hundred of them, and settleWait how long all calls may take to end.
+	gatherWait = 2 * time.Minute
+	settleWait = 5 * time.Minute
+)
+
+// fleet measures a pleat serve process that many workers call over HTTP, each in the protocol of workers, with folds
+// that sleep. The workers are in this process, the server is another, and the database is PostgreSQL: SQLite is not
+// measured, since a service of this size does not use it.
+//
+// The ceiling is the store alone, which claims and finishes without HTTP: at least 0.4 of it must remain when workers
+// fold nothing. Else the bounds are counts: no call may fail after its repetitions, no lease may be lost, and after the
+// server was killed each finish that it acknowledged is in the database, once.
+func (b *bench) fleet(ctx context.Context, d database) (err error) {
+	if d.server == "" {
+		return nil
+	}
+	if !reportsProcesses() {
+		l := line{what: "workers over HTTP", database: d.name, unmeasured: "this system does not report processes"}
+		b.lines = append(b.lines, l)
+		return nil
+	}
+	f := &fleetBench{bench: b, sizes: b.fleetSizes, database: d}
+	defer func() { err = errors.Join(err, f.close()) }()
+	for _, step := range []func(context.Context) error{
+		f.open, f.fill, f.serve, f.saturated, f.begin, f.steady, f.storm, f.killed,
+	} {
+		if err := step(ctx); err != nil {
+			return errors.Join(err, f.server.complaints(b.progress))
+		}
+	}
+	return f.server.complaints(b.progress)
+}
+
+// fleetBench is one run of the part.
+type fleetBench struct {
+	*bench
+	sizes    fleetSizes
+	database database
+	// watches is how many of the workers hold a watch. It is less than all where the system allows too few open files.
+	watches int
+
+	store  *store.Store
+	db     *sql.DB
+	token  string
+	server *fleetServer
+	rest   int64 // memory of the server before any worker called
+	crowd  *crowd
+	// ends closes what is open, in the order of its opening.
+	ends []func() error
+}
+
+// close ends the workers and the server, and removes the database.
+func (f *fleetBench) close() error {
+	var errs []error
+	for i := len(f.ends) - 1; i >= 0; i-- {
+		errs = append(errs, f.ends[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// say prints a line of progress.
+func (f *fleetBench) say(format string, args ...any) {
+	fmt.Fprintf(f.progress, "  "+format+"\n", args...)
+}
+
+// open makes the database, with a token for workers, and a server that is not started yet.
+func (f *fleetBench) open(ctx context.Context) error {
+	if err := f.allowFiles(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(f.dir, "fleet-")
+	if err != nil {
+		return err
+	}
+	address, drop, err := f.database.create(ctx, dir)
+	if err != nil {
+		return err
+	}
+	f.ends = append(f.ends, drop)
+	f.server = &fleetServer{dir: dir, database: named(address, serverName)}
+	own := named(address, "pleat-bench")
+	if f.store, err = store.Open(ctx, own, store.Options{}); err != nil {
+		return err
+	}
+	f.ends = append(f.ends, f.store.Close)
+	if _, _, err := f.store.Migrate(ctx); err != nil {
+		return err
+	}
+	if f.db, err = sql.Open("pgx", own); err != nil {
+		return err
+	}
+	f.ends = append(f.ends, f.db.Close)
+	f.token = seal.NewFleetToken()
+	return f.store.CreateFleetToken(ctx, store.FleetToken{
+		Kind:  store.TokenWorker,
+		Class: pleat.DefaultClass,
+		Hash:  seal.HashKey(f.token),
+	})
+}
+
+// serverName is the application_name of the server's connections.
+const serverName = "pleat"
+
+// named returns an address of PostgreSQL with an application_name.
+func named(address, name string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address // what opens it reports the error
+	}
+	q := u.Query()
+	q.Set("application_name", name)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// allowFiles raises the limit of open files, which the server inherits, to two sockets for each worker: one with its
+// held watch, and one with its other calls. Where the system refuses, fewer workers watch.
+func (f *fleetBench) allowFiles() error {
+	need := uint64(2*f.sizes.workers + spareFiles)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if before := limit.Cur; before < need {
+		wanted := unix.Rlimit{Cur: need, Max: max(need, limit.Max)}
+		if unix.Setrlimit(unix.RLIMIT_NOFILE, &wanted) != nil {
+			wanted = unix.Rlimit{Cur: limit.Max, Max: limit.Max}
+			if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &wanted); err != nil {
+				return err
+			}
+		}
+		limit = wanted
+		f.say("the limit of open files was %d; %d are needed, and it is %d now", before, need, limit.Cur)
+	}
+	f.watches = min(f.sizes.workers, int(limit.Cur)-f.sizes.workers-spareFiles) //nolint:gosec // at most a few millions
+	if f.watches < 0 {
+		return fmt.Errorf("%d open files are too few for %d workers", limit.Cur, f.sizes.workers)
+	}
+	if f.watches < f.sizes.workers {
+		f.say("only %d of %d workers hold a watch", f.watches, f.sizes.workers)
+	}
+	return nil
+}
+
+// fill queues the jobs.
+func (f *fleetBench) fill(ctx context.Context) error {
+	began := time.Now()
+	if err := fillQueued(ctx, f.db, f.sizes.jobs); err != nil {
+		return fmt.Errorf("fill: %w", err)
+	}
+	took := time.Since(began)
+	f.say("%d jobs were queued in %s", f.sizes.jobs, short(took))
+	f.add(line{
+		what:    fmt.Sprintf("queueing %d jobs of %d users by SQL", f.sizes.jobs, fleetUsers),
+		figure:  short(took),
+		ceiling: fmt.Sprintf("%.0f/s", float64(f.sizes.jobs)/took.Seconds()),
+	})
+	return nil
+}
+
+// add adds a line without a target.
+func (f *fleetBench) add(l line) {
+	l.database = f.database.name
+	f.lines = append(f.lines, l)
+}
+
+// none adds a line whose figure is a count that must be 0.
+func (f *fleetBench) none(l line, n int64) {
+	l.database = f.database.name
+	l.figure, l.target, l.met = fmt.Sprint(n), "0", n == 0
+	f.lines = append(f.lines, l)
+}
+
+// serve starts the server.
+func (f *fleetBench) serve(ctx context.Context) error {
+	program, err := f.program(ctx)
+	if err != nil {
+		return err
+	}
+	f.server.program = program
+	if err := f.server.start(ctx); err != nil {
+		return errors.Join(err, f.server.complaints(f.progress))
+	}
+	f.ends = append(f.ends, f.server.stop)
+	f.rest, err = residentBytes(f.server.pid())
+	return err
+}
+
+// saturated measures what workers claim and finish whose folds take no time. The store alone, in this process, is
+// measured in alternation.
+func (f *fleetBench) saturated(ctx context.Context) error {
+	eager := newCrowd(f.server.addr, f.token, eagerWorkers, 0)
+	defer eager.close()
+	if _, err := eager.register(ctx); err != nil {
+		return err
+	}
+	seconds := eagerSeconds * f.seconds
+	var alone, over []pace
+	var spent time.Duration
+	var finished int64
+	for range eagerRounds {
+		rate, err := f.ceiling(ctx, seconds)
+		if err != nil {
+			return err
+		}
+		alone = append(alone, rate)
+		before, err := processTime(f.server.pid())
+		if err != nil {
+			return err
+		}
+		n, took, err := f.eager(ctx, eager, seconds)
+		if err != nil {
+			return err
+		}
+		after, err := processTime(f.server.pid())
+		if err != nil {
+			return err
+		}
+		spent, finished = spent+after-before, finished+n
+		over = append(over, pace{rate: float64(n) / took.Seconds()})
+		f.say("claim and finish: the store alone %.0f/s, the server %.0f/s", alone[len(alone)-1].rate,
+			over[len(over)-1].rate)
+	}
+	rate := func(list []pace) string { return fmt.Sprintf("%.0f/s", quantile(0.5, rates(list))) }
+	f.atLeast(line{
+		what:     fmt.Sprintf("claim and finish over HTTP, %d workers that fold nothing", eagerWorkers),
+		database: f.database.name,
+		figure:   fmt.Sprintf("%s (%s of the server's CPU)", rate(over), short(spent/time.Duration(max(finished, 1)))),
+		ceiling:  fmt.Sprintf("store alone, %d goroutines %s", ceilingCallers, rate(alone)),
+	}, medianRatio(over, alone), 0.4)
+	return nil
+}
+
+// rates returns the rates of some paces.
+func rates(list []pace) (out []float64) {
+	for _, p := range list {
+		out = append(out, p.rate)
+	}
+	return out
+}
+
+// ceiling claims and finishes by the store for some seconds.
+func (f *fleetBench) ceiling(ctx context.Context, seconds float64) (pace, error) {
+	var done atomic.Int64
+	errs := make([]error, ceilingCallers)
+	began := time.Now()
+	end := began.Add(time.Duration(seconds * float64(time.Second)))
+	var wg sync.WaitGroup
+	for i := range ceilingCallers {
+		wg.Go(func() {
+			worker := pleat.WorkerID(uuid.NewString())
+			for time.Now().Before(end) && errs[i] == nil {
+				if errs[i] = f.claimAndFinish(ctx, worker); errs[i] == nil {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return pace{rate: float64(done.Load()) / time.Since(began).Seconds()}, errors.Join(errs...)
+}
+
+var errNoTasks = errors.New("no task is left in the queue; raise --fleet-jobs")
+
+// claimAndFinish does by the store what a worker does in two calls.
+func (f *fleetBench) claimAndFinish(ctx context.Context, worker pleat.WorkerID) error {
+	got, err := f.store.Claim(ctx, worker, store.ClaimFilter{Queues: []string{nullQueue}, N: 1})
+	if err != nil {
+		return err
+	}
+	if len(got) == 0 {
+		return errNoTasks
+	}
+	return f.store.FinishRun(ctx, store.LeaseOf(&got[0].Task), store.RunFinished{
+		State:  pleat.StateCompleted,
+		Result: &pleat.Result{},
+		Engine: "null 1",
+		MSA:    pleat.StatePending,
+	})
+}
+
+// eager lets workers claim and finish for some seconds. It returns how many tasks they finished.
+func (f *fleetBench) eager(ctx context.Context, c *crowd, seconds float64) (n int64, took time.Duration, err error) {
+	c.enter(&phase{})
+	stop := c.work(ctx, 0)
+	began, before := time.Now(), c.finishes.Load()
+	err = pauseFor(ctx, time.Duration(seconds*float64(time.Second)))
+	n, took = c.finishes.Load()-before, time.Since(began)
+	c.enter(&phase{last: true})
+	return n, took, errors.Join(err, stop(settleWait), c.failure())
+}
+
+// begin registers the workers, which watch from then on.
+func (f *fleetBench) begin(ctx context.Context) error {
+	f.crowd = newCrowd(f.server.addr, f.token, f.sizes.workers, f.watches)
+	f.ends = append(f.ends, func() error { f.crowd.close(); return nil })
+	took, err := f.crowd.register(ctx)
+	if err != nil {
+		return err
+	}
+	f.say("%d workers have registered in %s", f.sizes.workers, short(took))
+	f.add(line{
+		what:    fmt.Sprintf("registration of %d workers", f.sizes.workers),
+		figure:  short(took),
+		ceiling: fmt.Sprintf("%.0f/s", float64(f.sizes.workers)/took.Seconds()),
+	})
+	return nil
+}
+
+// mean is the mean duration of a fold.
+func (f *fleetBench) mean() time.Duration { return time.Duration(f.sizes.fold * float64(time.Second)) }
+
+// steady measures the workers while their folds run. They begin within the mean duration of a fold, at most half a
+// minute, so that not all claim at once.
+func (f *fleetBench) steady(ctx context.Context) error {
+	c := f.crowd
+	ramp := min(f.mean(), 30*time.Second)
+	c.enter(&phase{mean: f.mean()})
+	c.work(ctx, ramp)
+	if err := pauseFor(ctx, ramp+2*time.Second); err != nil {
+		return err
+	}
+	before, err := f.counts()
+	if err != nil {
+		return err
+	}
+	c.claimTimes(true)
+	conns, memory := 0, int64(0)
+	end := time.Now().Add(time.Duration(f.sizes.steady * float64(time.Second)))
+	for time.Now().Before(end) {
+		if err := pauseFor(ctx, min(time.Second, time.Until(end))); err != nil {
+			return err
+		}
+		n, rss, err := f.sample(ctx)
+		if err != nil {
+			return err
+		}
+		conns, memory = max(conns, n), max(memory, rss)
+	}
+	after, err := f.counts()
+	if err != nil {
+		return err
+	}
+	f.reportSteady(before, after, c.claimTimes(false), conns, memory)
+	return c.failure()
+}
+
+// sample returns the server's connections to the database and its resident memory.
+func (f *fleetBench) sample(ctx context.Context) (conns int, memory int64, err error) {
+	err = f.db.QueryRowContext(ctx, `
+		SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND application_name = $1`, serverName).Scan(&conns)
+	if err != nil {
+		return 0, 0, err
+	}
+	memory, err = residentBytes(f.server.pid())
+	return conns, memory, err
+}
+
+// fleetCounts is what the workers have done until a time, and what the processes have spent.
+type fleetCounts struct {
+	at                                      time.Time
+	claims, finishes, beats, watches, tries int64
+	failures, lost                          int64
+	server, workers                         time.Duration // of processors
+}
+
+// counts returns the counts now.
+func (f *fleetBench) counts() (fleetCounts, error) {
+	c := f.crowd
+	spent, err := processTime(f.server.pid())
+	return fleetCounts{
+		at:       time.Now(),
+		claims:   c.claims.Load(),
+		finishes: c.finishes.Load(),
+		beats:    c.beats.Load(),
+		watches:  c.watches.Load(),
+		tries:    c.retries.Load(),
+		failures: c.failures.Load(),
+		lost:     c.lost.Load(),
+		server:   spent,
+		workers:  processorTime(),
+	}, err
+}
+
+// reportSteady adds the lines of the steady load.
+func (f *fleetBench) reportSteady(a, b fleetCounts, claims []time.Duration, conns int, memory int64) {
+	seconds := b.at.Sub(a.at).Seconds()
+	per := func(n int64) string { return fmt.Sprintf("%.0f/s", float64(n)/seconds) }
+	with := fmt.Sprintf("%d workers, folds of %g s", f.sizes.workers, f.sizes.fold)
+	offered := float64(f.sizes.workers) / f.sizes.fold
+	f.add(line{
+		what:    "claims, " + with,
+		figure:  per(b.claims - a.claims),
+		ceiling: fmt.Sprintf("if calls took no time %.0f/s", offered),
+		ratio:   fmt.Sprintf("%.2f", float64(b.claims-a.claims)/seconds/offered),
+	})
+	f.add(line{what: "finishes, " + with, figure: per(b.finishes - a.finishes)})
+	f.add(line{
+		what:   "heartbeats and watches, " + with,
+		figure: per(b.beats-a.beats) + " and " + per(b.watches-a.watches),
+	})
+	if len(claims) > 0 {
+		f.add(line{
+			what:    "claim to the answer with a task, p50 and p99",
+			figure:  short(quantileTime(0.5, claims)) + " and " + short(quantileTime(0.99, claims)),
+			ceiling: fmt.Sprintf("%d claims", len(claims)),
+		})
+	}
+	f.none(line{what: "calls that failed, " + with, ceiling: fmt.Sprintf("%d repeated", b.tries-a.tries)},
+		b.failures-a.failures)
+	f.none(line{what: "leases lost, " + with}, b.lost-a.lost)
+	f.add(line{what: "connections to the database", figure: fmt.Sprint(conns)})
+	sockets := f.crowd.sockets()
+	f.add(line{
+		what:   "memory of pleat serve",
+		figure: fmt.Sprintf("%.0f MB", float64(memory)/1e6),
+		ceiling: fmt.Sprintf("%.0f MB at the start, and %.1f kB for each of %d sockets", float64(f.rest)/1e6,
+			float64(memory-f.rest)/1e3/float64(max(sockets, 1)), sockets),
+	})
+	cores := func(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()/seconds) }
+	f.add(line{
+		what:    "processors that pleat serve takes",
+		figure:  cores(b.server - a.server),
+		ceiling: "the workers of the bench " + cores(b.workers-a.workers),
+	})
+	f.say("steady: %s claims, %s finishes, %d connections", per(b.claims-a.claims), per(b.finishes-a.finishes), conns)
+}
+
+// storm lets all workers hold a task, and finish at once.
+func (f *fleetBench) storm(ctx context.Context) error {
+	c := f.crowd
+	c.enter(&phase{mean: f.mean(), hold: true})
+	all := int64(f.sizes.workers)
+	limit := time.Now().Add(gatherWait + time.Duration(all)*10*time.Millisecond)
+	for c.held.Load() < all {
+		if err := errors.Join(pauseFor(ctx, 50*time.Millisecond), c.failure()); err != nil {
+			return err
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("%d of %d workers hold a task", c.held.Load(), all)
+		}
+	}
+	before, began := c.finishes.Load(), time.Now()
+	failed, tried := c.failures.Load(), c.retries.Load()
+	c.enter(&phase{atOnce: true, last: true})
+	if err := errors.Join(c.wait(settleWait), c.failure()); err != nil {
+		return err
+	}
+	took, n := time.Since(began), c.finishes.Load()-before
+	f.say("storm: %d finishes in %s", n, short(took))
+	f.add(line{
+		what:    fmt.Sprintf("%d workers finish at once, until the last is acknowledged", all),
+		figure:  short(took),
+		ceiling: fmt.Sprintf("%.0f/s, %d calls repeated", float64(n)/took.Seconds(), c.retries.Load()-tried),
+	})
+	f.none(line{what: "finishes that failed then"}, c.failures.Load()-failed+all-n)
+	return nil
+}
+
+// killed kills the server in the middle of the load, starts it again on the same port, and compares what it has
+// acknowledged with the database.
+func (f *fleetBench) killed(ctx context.Context) error {
+	c := f.crowd
+	half := time.Duration(f.sizes.steady * float64(time.Second) / 2)
+	c.enter(&phase{mean: f.mean()})
+	c.work(ctx, min(half, f.mean()))
+	if err := pauseFor(ctx, half); err != nil {
+		return err
+	}
+	tried := c.retries.Load()
+	began := time.Now()
+	f.server.kill()
+	if err := f.server.start(ctx); err != nil {
+		return err
+	}
+	away := time.Since(began)
+	f.say("the server was killed, and listened again after %s", short(away))
+	if err := pauseFor(ctx, half); err != nil {
+		return err
+	}
+	c.enter(&phase{atOnce: true, last: true})
+	if err := errors.Join(c.wait(settleWait), c.failure()); err != nil {
+		return err
+	}
+	if err := c.bye(ctx); err != nil {
+		return err
+	}
+	f.add(line{
+		what:    "server killed, until it listened again",
+		figure:  short(away),
+		ceiling: fmt.Sprintf("%d calls repeated", c.retries.Load()-tried),
+	})
+	return f.compare(ctx)
+}
+
+// compare adds lines of what the database has, after all workers have ended, and it must not.
+func (f *fleetBench) compare(ctx context.Context) error {
+	acknowledged := f.crowd.acknowledged()
+	var completed int64
+	err := f.db.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE state = 'COMPLETED' AND id = ANY($1)",
+		acknowledged).Scan(&completed)
+	if err != nil {
+		return err
+	}
+	f.none(line{
+		what:    "acknowledged finishes that are not in the database",
+		ceiling: fmt.Sprintf("%d acknowledged", len(acknowledged)),
+	}, int64(len(acknowledged))-completed)
+	f.none(line{
+		what:    "tasks that a worker got and whose finish was not acknowledged",
+		ceiling: fmt.Sprintf("%d claims", f.crowd.claims.Load()),
+	}, f.crowd.claims.Load()-f.crowd.finishes.Load())
+	for _, q := range []struct{ what, sql string }{
+		{"tasks that still run after all have ended", "SELECT count(*) FROM task WHERE state = 'running'"},
+		{"runs that completed twice", `
+			SELECT count(*) FROM (
+				SELECT task_id FROM attempt WHERE outcome = 'done' GROUP BY task_id HAVING count(*) > 1
+				UNION ALL
+				SELECT run_id FROM event GROUP BY run_id HAVING count(*) > 1) AS twice`},
+		{"attempts that ended as lost", "SELECT count(*) FROM attempt WHERE outcome = 'lost'"},
+	} {
+		var n int64
+		if err := f.db.QueryRowContext(ctx, q.sql).Scan(&n); err != nil {
+			return err
+		}
+		f.none(line{what: q.what}, n)
+	}
+	return nil
+}
+
+// pauseFor waits. An error means that ctx has ended.
+func pauseFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
