@@ -116,11 +116,13 @@ func (s *Server) logRequest(c *call, took time.Duration) {
 	}
 	s.meters.record(c.route(), status, took)
 	level := slog.LevelInfo
+	worker := strings.HasPrefix(c.r.URL.Path, workerapi.Path)
 	switch {
+	case worker && (status < 400 || status == http.StatusServiceUnavailable):
+		// Workers call all the time, and again later: the gateway has logged why it cannot serve now.
+		level = slog.LevelDebug
 	case status >= 500:
 		level = slog.LevelError
-	case strings.HasPrefix(c.r.URL.Path, workerapi.Path) && status < 400:
-		level = slog.LevelDebug // workers call all the time
 	}
 	ctx := c.r.Context()
 	if !s.log.Enabled(ctx, level) {
