@@ -127,7 +127,8 @@ func TestLostAndRepeatedCalls(t *testing.T) {
 					before := f.counts()
 					p.On(e.name, 1, fault)
 					failed := again(t, func() error { return e.call(f, c, &k, file) })
-					if lost := fault == workerapitest.DropRequest || fault == workerapitest.DropAnswer; (failed == 1) != lost {
+					lost := fault == workerapitest.DropRequest || fault == workerapitest.DropAnswer
+					if (failed == 1) != lost {
 						t.Errorf("fault %d: the caller saw %d failures", fault, failed)
 					}
 					added := f.counts()
@@ -230,7 +231,8 @@ func TestSilentWorker(t *testing.T) {
 		}
 		before := storetest.Tables(t, f.s)
 		for _, v := range verbs {
-			a := f.ask(v.method, about(&old, v.call), old.Token, v.body, workerapi.DigestHeader, workerapi.DigestOf(sha("abc")))
+			a := f.ask(v.method, about(&old, v.call), old.Token, v.body, workerapi.DigestHeader,
+				workerapi.DigestOf(sha("abc")))
 			if a.status != 409 || a.code != string(workerapi.CodeLost) {
 				t.Errorf("%s %s: %d %s, want that the lease is lost", v.method, v.call, a.status, a.body)
 			}
@@ -346,7 +348,8 @@ func TestFilesAtFinish(t *testing.T) {
 				f.reap(10 * time.Second)
 			}
 			v := f.view(job)
-			if v.Run.State != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailOutputInvalid || len(v.Artifacts) > 0 {
+			if v.Run.State != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailOutputInvalid ||
+				len(v.Artifacts) > 0 {
 				t.Errorf("%s: the run is %s (%s) with %d files", name, v.Run.State, v.Run.Failure, len(v.Artifacts))
 			}
 		}
@@ -378,7 +381,8 @@ func TestClocksOfWorkers(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := all[len(all)-1]
-			if want := f.clock.Now().Add(-10 * time.Second); last.Line != "half" || last.At.Sub(want).Abs() > time.Second {
+			want := f.clock.Now().Add(-10 * time.Second)
+			if last.Line != "half" || last.At.Sub(want).Abs() > time.Second {
 				t.Errorf("%q at %v, want %v", last.Line, last.At, want)
 			}
 			if r := f.reap(lease - time.Second); r.Requeued+r.Failed > 0 {
@@ -412,7 +416,8 @@ func TestProtocolVersions(t *testing.T) {
 		if a.status != c.status || out.Protocol != c.spoken {
 			t.Errorf("%d to %d: %d %s", c.oldest, c.newest, a.status, a.body)
 		}
-		if c.status == 426 && (a.code != string(workerapi.CodeVersion) || !strings.Contains(a.message(), "update the one")) {
+		if c.status == 426 &&
+			(a.code != string(workerapi.CodeVersion) || !strings.Contains(a.message(), "update the one")) {
 			t.Errorf("%d to %d: %s %s", c.oldest, c.newest, a.code, a.body)
 		}
 	}

@@ -268,7 +268,8 @@ func notOfCall(raw []byte, err error) error {
 	path = slices.DeleteFunc(path, func(s string) bool { // the name of an embedded type, which is not in the JSON
 		return s != "" && s[0] >= 'A' && s[0] <= 'Z'
 	})
-	return pleat.InvalidField(strings.Join(path, "."), " is a JSON %s; it must be %s", pleat.Clip(wrong.Value), kindOf(wrong.Type))
+	return pleat.InvalidField(strings.Join(path, "."), " is a JSON %s; it must be %s", pleat.Clip(wrong.Value),
+		kindOf(wrong.Type))
 }
 
 // kindOf describes the JSON of a Go type.

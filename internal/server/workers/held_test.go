@@ -24,7 +24,9 @@ func TestHeldCallsLeaveRoom(t *testing.T) {
 			ended <- struct{}{}
 		})
 	}
-	storetest.Eventually(t, "the claims wait", func() bool { return f.s.Subscribed(store.QueueTopic(storetest.FoldQueue)) })
+	storetest.Eventually(t, "the claims wait", func() bool {
+		return f.s.Subscribed(store.QueueTopic(storetest.FoldQueue))
+	})
 	answered := make(chan answer, 1)
 	held.Go(func() {
 		answered <- f.ask("POST", "heartbeat", session, io.MultiReader(strings.NewReader(`{"tasks":[]}`)))

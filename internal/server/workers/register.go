@@ -153,7 +153,8 @@ func (g *Gateway) filter(
 	case a.Memory < 0:
 		return store.ClaimFilter{}, pleat.InvalidField(field+".memory", " is %d; it must not be negative", a.Memory)
 	case a.Left < 0:
-		return store.ClaimFilter{}, pleat.InvalidField(field+".left_s", " is negative; it must be how long the worker lives")
+		return store.ClaimFilter{}, pleat.InvalidField(field+".left_s",
+			" is negative; it must be how long the worker lives")
 	}
 	if a.Owner != "" {
 		if err := checkID(field+".owner", string(a.Owner)); err != nil {

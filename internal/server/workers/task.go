@@ -337,7 +337,8 @@ func (g *Gateway) othersWait(ctx context.Context, c *caller, in *workerapi.Slots
 // setMSA is POST tasks/{id}/msa: the state of the alignment.
 func (g *Gateway) setMSA(ctx context.Context, c *caller, in *workerapi.MSA) (none, error) {
 	if !slices.Contains(states, in.State) {
-		return none{}, pleat.InvalidField("state", " is %q; it must be one of %s", pleat.Clip(string(in.State)), stateNames())
+		return none{}, pleat.InvalidField("state", " is %q; it must be one of %s", pleat.Clip(string(in.State)),
+			stateNames())
 	}
 	return none{}, g.writes(ctx, func() error { return g.store.SetMSA(ctx, c.lease(), in.State) })
 }
