@@ -31,7 +31,7 @@ func workerCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",
 		Short: "Run jobs without serving the API",
-		Long: `Runs the jobs of a database until it is interrupted or asked to stop. Jobs that are running then return
+		Long: `Runs the jobs of a service until it is interrupted or asked to stop. Jobs that are running then return
 to the queue, simulations with a checkpoint. Any number of workers may share a database, on one machine or on
 several. Workers on other machines need PostgreSQL, an artifact store that all of them can reach (--blobs),
 and the same PLEAT_SECRET_KEY.

@@ -100,7 +100,7 @@ const maxToken = 4096
 
 // readToken reads the token of the worker's class.
 func readToken(c config.Config) (string, error) {
-	text, err := os.ReadFile(c.TokenFile)
+	text, err := os.ReadFile(strings.ReplaceAll(c.TokenFile, "{class}", c.Class))
 	if err != nil {
 		return "", UsageError{c.Errorf("token-file", "is a file that cannot be read: %w", err)}
 	}

@@ -181,7 +181,8 @@ func (c *Config) serverOfWorkerSettings() []Setting {
 				"needs no database, no artifact store and no secret key; empty: it uses the database itself").
 			secret(secretInURL),
 		setting("token-file", &c.TokenFile,
-			"file with the token of the worker's class, which pleat fleet token CLASS prints").onlyWith("server"),
+			"file with the token of the worker's class, which pleat fleet token CLASS prints; {class} stands for the "+
+				"setting class").onlyWith("server"),
 		setting("server-ca", &c.ServerCA,
 			"PEM file of additional certificate authorities that are trusted to sign the server's certificate").
 			onlyWith("server"),

@@ -320,8 +320,12 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	defer resp.Body.Close()
 	err = c.refusal(ctx, resp)
 	if session && pleat.CodeOf(err) == pleat.CodeUnauthorized {
+		why := errors.New("the server has ended the worker's session: its class token was revoked")
+		if err.Error() != pleat.ErrUnauthorized.Message {
+			why = fmt.Errorf("the server has ended the worker's session: %w", err)
+		}
 		c.mu.Lock()
-		c.refused = errors.New("the server has ended the worker's session: its class token was revoked")
+		c.refused = why
 		c.mu.Unlock()
 		c.setOver()
 	}

@@ -232,8 +232,20 @@ func (m *movingWriter) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// alignmentKey returns the key of a cached alignment, whose name is the hash of what was searched for.
-func alignmentKey(r *http.Request) (string, error) {
+// alignmentKey returns the key of a cached alignment, whose name is the hash of what was searched for. Only workers of
+// classes that search may read and write them.
+func (g *Gateway) alignmentKey(r *http.Request) (string, error) {
+	c, err := g.callerOfSession(r)
+	if err != nil {
+		return "", err
+	}
+	k, _, err := g.classes.get(r.Context(), g.store, c.Class)
+	if err != nil {
+		return "", err
+	}
+	if k.Alignments == pleat.AlignmentsNever {
+		return "", pleat.Errorf(pleat.CodeForbidden, "workers of the class %s make no alignments", c.Class)
+	}
 	key := msa.Prefix + r.PathValue("group") + "/" + r.PathValue("name")
 	if blob.CheckKey(key) != nil {
 		return "", pleat.Errorf(pleat.CodeNotFound, "there is no such alignment")
@@ -243,11 +255,7 @@ func alignmentKey(r *http.Request) (string, error) {
 
 // readAlignment is GET alignments/{group}/{name}: an alignment that was searched for before.
 func (g *Gateway) readAlignment(w http.ResponseWriter, r *http.Request) {
-	_, err := g.callerOfSession(r)
-	var key string
-	if err == nil {
-		key, err = alignmentKey(r)
-	}
+	key, err := g.alignmentKey(r)
 	if err == nil {
 		err = g.send(w, r, key)
 	}
@@ -258,11 +266,7 @@ func (g *Gateway) readAlignment(w http.ResponseWriter, r *http.Request) {
 
 // writeAlignment is PUT alignments/{group}/{name}: an alignment for later searches.
 func (g *Gateway) writeAlignment(w http.ResponseWriter, r *http.Request) {
-	_, err := g.callerOfSession(r)
-	var key string
-	if err == nil {
-		key, err = alignmentKey(r)
-	}
+	key, err := g.alignmentKey(r)
 	if err == nil {
 		err = g.receive(w, r, key, maxAlignment)
 	}
