@@ -316,11 +316,11 @@ func (g *Gateway) yield(ctx context.Context, c *caller, in *workerapi.Yield) (wo
 
 // checkSlots refuses slots that the workers of a class do not have.
 func (g *Gateway) checkSlots(ctx context.Context, c *caller, s *workerapi.Slots) error {
-	if len(s.Queues) == 0 {
-		return pleat.InvalidField("queues", " is empty; it must name the queues of the slots")
-	}
 	if err := checkNotNegative("memory", s.Memory); err != nil {
 		return err
+	}
+	if len(s.Queues) == 0 {
+		return pleat.InvalidField("queues", " is empty; it must name the queues of the slots")
 	}
 	return g.checkQueues(ctx, c.Class, "queues", s.Queues)
 }
