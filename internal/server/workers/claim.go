@@ -215,7 +215,7 @@ func (d *dispatcher) profile(f store.ClaimFilter) *profile {
 	name, shared := profileOf(f)
 	p := d.profiles[name]
 	if p == nil {
-		p = &profile{name: name, filter: shared}
+		p = &profile{name: name, filter: shared, due: true} // there was no news of its queues before
 		d.profiles[name] = p
 		d.await(p)
 	}
@@ -427,4 +427,5 @@ func (d *dispatcher) putBack(b batched) {
 	for before, a := range b.asks {
 		d.profile(before.filter).add(a)
 	}
+	queue.Wake(d.wake) // a profile may be new
 }

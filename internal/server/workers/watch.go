@@ -92,6 +92,7 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 		}
 		known := func(id pleat.TaskID) bool { return slices.Contains(in.Cancelled, id) }
 		if slices.ContainsFunc(out.Cancel, func(id pleat.TaskID) bool { return !known(id) }) {
+			queue.Wake(m.news) // if this answer is lost, the next watch looks again
 			return out, nil
 		}
 	}
