@@ -106,9 +106,15 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 	if len(got) == 0 && g.stopping() {
 		return out, errStopping
 	}
-	if ctx.Err() != nil || len(got) > 0 && g.revoked(ctx, c) {
+	if ctx.Err() != nil { // the worker is gone
 		g.giveBack(got)
-		return out, pleat.ErrUnauthorized
+		return out, ctx.Err()
+	}
+	if len(got) > 0 {
+		if _, err := g.known(ctx, c); err != nil { // its token was revoked while it waited
+			g.giveBack(got)
+			return out, err
+		}
 	}
 	for i := range got {
 		t, err := g.taskOf(ctx, c, &got[i])
@@ -119,12 +125,6 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 		out.Tasks = append(out.Tasks, t)
 	}
 	return out, nil
-}
-
-// revoked reports whether a worker's tokens were revoked while it waited.
-func (g *Gateway) revoked(ctx context.Context, c *caller) bool {
-	_, err := g.known(ctx, c)
-	return err != nil
 }
 
 // releaseUnknown returns tasks to their queues that a worker holds without knowing it, since the answer to its claim was
