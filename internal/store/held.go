@@ -55,11 +55,12 @@ func (t *tx) release(l expiredLease) error {
 	return t.endSubject(l, pleat.StateStopped, why)
 }
 
-// AttemptOutcome returns how an attempt by a worker has ended, such as OutcomeDone; empty if it has not ended, or if
-// the worker made no such attempt. A worker that does not know whether its report of the end arrived asks it.
+// AttemptOutcome returns how an attempt by a worker has ended, such as OutcomeDone; empty if it has not ended. A worker
+// that does not know whether its report of the end arrived asks it. pleat.ErrLost: the worker made no such attempt, or
+// it was deleted with its job.
 func (s *Store) AttemptOutcome(ctx context.Context, l Lease) (string, error) {
 	var outcome string
 	err := s.readRow(ctx, "SELECT outcome FROM attempt WHERE task_id = $1 AND number = $2 AND worker_id = $3",
 		[]any{l.Task, l.Attempt, l.Worker}, &outcome)
-	return outcome, unavailable("read attempt", mapNoRows(err, nil))
+	return outcome, unavailable("read attempt", mapNoRows(err, pleat.ErrLost))
 }

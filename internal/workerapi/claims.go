@@ -2,6 +2,7 @@ package workerapi
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -127,9 +128,9 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 	})
 	for _, t := range back {
 		c.awaited.Go(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), c.timeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), min(returnTimeout, c.timeout))
 			defer cancel()
-			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil {
+			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil && !errors.Is(err, pleat.ErrLost) {
 				c.log.Warn("a task that the worker has no room for could not be returned; the next claim returns it",
 					"task", t.Task.ID, "error", err)
 				c.mu.Lock()
@@ -148,6 +149,8 @@ const (
 	// answerTime is how long a claim whose asks have changed may still be answered: a task that the server is about to
 	// give would have to be returned.
 	answerTime = 100 * time.Millisecond
+	// returnTimeout bounds the return of a task that the worker has no room for; a worker that ends waits for it.
+	returnTimeout = 3 * time.Second
 	// untaken is how long a given task may wait for its group to claim it.
 	untaken = 5 * time.Second
 )
@@ -182,7 +185,14 @@ func (c *Client) nextAsks() []Ask {
 	defer late.Stop()
 	for passed := false; ; {
 		c.mu.Lock()
-		if passed { // the group has no room any more, and so does not claim
+		if passed { // the group has no room any more, and so does not claim; it asks again when it has
+			for key, a := range c.claims.asks {
+				if slices.ContainsFunc(c.claims.given, func(t store.ClaimedTask) bool {
+					return slices.Contains(a.Queues, t.Task.Queue)
+				}) {
+					delete(c.claims.asks, key)
+				}
+			}
 			c.returnGiven(func(*store.ClaimedTask) bool { return true })
 		}
 		asks, refused, given := c.currentAsks(), c.refused, len(c.claims.given)

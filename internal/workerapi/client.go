@@ -206,12 +206,22 @@ func (c *Client) StopWorker(ctx context.Context, _ pleat.WorkerID) error {
 func (c *Client) Heartbeat(
 	ctx context.Context, _ pleat.WorkerID, beats []pleat.Heartbeat,
 ) ([]pleat.HeartbeatReply, error) {
+	if len(beats) > MaxTasks {
+		first, err := c.Heartbeat(ctx, "", beats[:MaxTasks])
+		if err != nil {
+			return nil, err
+		}
+		rest, err := c.Heartbeat(ctx, "", beats[MaxTasks:])
+		return append(first, rest...), err
+	}
 	in := Heartbeat{}
 	for _, b := range beats {
 		in.Tasks = append(in.Tasks, TaskHeartbeat{Lease{b.Task, b.Attempt}, c.report(b.Progress)})
 	}
 	var reply HeartbeatReply
-	err := c.call(ctx, request{path: "heartbeat", in: in, out: &reply})
+	soon, cancel := context.WithTimeout(ctx, heartbeatTimeout)
+	defer cancel()
+	err := c.call(soon, request{path: "heartbeat", in: in, out: &reply})
 	out := make([]pleat.HeartbeatReply, len(beats))
 	if pleat.CodeOf(err) == pleat.CodeUnauthorized { // the service has given the tasks to others
 		for i, b := range beats {
@@ -253,6 +263,8 @@ type request struct {
 }
 
 const (
+	// heartbeatTimeout bounds a heartbeat, so that two more fit into the lease.
+	heartbeatTimeout = (pleat.RemoteLeaseDuration - pleat.RemoteHeartbeatInterval) / 3
 	// callTimeout is Options.Timeout where none is set.
 	callTimeout = 30 * time.Second
 	// maxAnswer bounds the JSON of an answer, in bytes.

@@ -151,7 +151,7 @@ func (a *Ask) Filter() store.ClaimFilter {
 
 // askOf returns the ask of a filter.
 func askOf(f store.ClaimFilter) Ask {
-	return Ask{Queues: f.Queues, N: f.N, Memory: f.Memory, Left: SecondsOf(f.Left), Owner: f.Owner}
+	return Ask{Queues: f.Queues, N: min(f.N, MaxTasks), Memory: f.Memory, Left: SecondsOf(f.Left), Owner: f.Owner}
 }
 
 // Finished returns the outcome that a Finish describes, without its progress, with the artifacts that the caller has

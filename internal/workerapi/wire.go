@@ -47,7 +47,8 @@ const (
 	MaxLarge  = 32 << 20 // bytes of the body of register, heartbeat, finish, searched, release and yield
 	MaxAsks   = 32       // of a claim
 	MaxQueues = 1024     // of an ask
-	MaxTasks  = 256      // that a worker may hold, and ask for at once
+	MaxTasks  = 256      // of a heartbeat, and that an ask may be for
+	MaxHeld   = 8192     // tasks that a worker may hold
 	MaxWait   = 50 * time.Second
 	MaxFile   = 64 << 30 // bytes of a file
 	MaxFiles  = 8192     // of a call

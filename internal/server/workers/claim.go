@@ -23,6 +23,7 @@ type dispatcher struct {
 
 	mu       sync.Mutex
 	profiles map[string]*profile
+	waiters  map[pleat.WorkerID]*waiter // the last of each worker
 	queues   map[string]*awaited
 	wake     chan struct{}
 	changed  sync.WaitGroup // goroutines that listen for news of a queue
@@ -69,6 +70,7 @@ const (
 func (d *dispatcher) init(g *Gateway) {
 	d.g = g
 	d.profiles, d.queues = map[string]*profile{}, map[string]*awaited{}
+	d.waiters = map[pleat.WorkerID]*waiter{}
 	d.wake = make(chan struct{}, 1)
 }
 
@@ -80,12 +82,16 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 			workerapi.MaxAsks)
 	}
 	var filters []store.ClaimFilter
+	queues := 0
 	for i := range in.Asks {
 		f, err := g.filter(ctx, c, indexed("asks", i), &in.Asks[i])
 		if err != nil {
 			return out, err
 		}
 		filters = append(filters, f)
+		if queues += len(f.Queues); queues > workerapi.MaxQueues {
+			return out, pleat.InvalidField("asks", " have more than %d queues together", workerapi.MaxQueues)
+		}
 	}
 	if in.Repeat {
 		if err := g.releaseUnknown(ctx, c, in.Held); err != nil {
@@ -106,9 +112,15 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 	if len(got) == 0 && g.stopping() {
 		return out, errStopping
 	}
-	if ctx.Err() != nil || len(got) > 0 && g.revoked(ctx, c) {
+	if ctx.Err() != nil { // the worker is gone
 		g.giveBack(got)
-		return out, pleat.ErrUnauthorized
+		return out, ctx.Err()
+	}
+	if len(got) > 0 {
+		if _, err := g.known(ctx, c, 0); err != nil { // its token was revoked while it waited
+			g.giveBack(got)
+			return out, err
+		}
 	}
 	for i := range got {
 		t, err := g.taskOf(ctx, c, &got[i])
@@ -121,17 +133,11 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 	return out, nil
 }
 
-// revoked reports whether a worker's tokens were revoked while it waited.
-func (g *Gateway) revoked(ctx context.Context, c *caller) bool {
-	_, err := g.known(ctx, c, 0)
-	return err != nil
-}
-
 // releaseUnknown returns tasks to their queues that a worker holds without knowing it, since the answer to its claim
 // was lost. The worker may claim them again, as a new attempt: the old one may still be on its way to nobody.
 func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, known []workerapi.Lease) error {
-	if len(known) > workerapi.MaxTasks {
-		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(known), workerapi.MaxTasks)
+	if len(known) > workerapi.MaxHeld {
+		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(known), workerapi.MaxHeld)
 	}
 	var held []store.Lease
 	for _, l := range known {
@@ -191,11 +197,17 @@ func profileOf(f store.ClaimFilter) (string, store.ClaimFilter) {
 	return fmt.Sprintf("%s %s %d %d\n%s", f.Class, f.Owner, f.Memory, f.Left, strings.Join(f.Queues, "\n")), f
 }
 
-// join makes a worker wait. One that was idle before is the last to get a task, so that few workers are kept warm and
+// join makes a worker wait, and ends its wait for an earlier claim, whose answer it does not wait for any more. One that was idle before is the last to get a task, so that few workers are kept warm and
 // the others end.
 func (d *dispatcher) join(w *waiter, filters []store.ClaimFilter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if before := d.waiters[w.worker]; before != nil && !before.gone && !before.taken {
+		before.gone = true
+		d.remove(before)
+		before.got <- nil
+	}
+	d.waiters[w.worker] = w
 	for _, f := range filters {
 		if f.N == 0 || len(f.Queues) == 0 {
 			continue
@@ -236,6 +248,9 @@ func (d *dispatcher) leave(w *waiter) []store.ClaimedTask {
 	d.mu.Lock()
 	w.gone = true
 	d.remove(w)
+	if d.waiters[w.worker] == w {
+		delete(d.waiters, w.worker)
+	}
 	taken := w.taken
 	d.mu.Unlock()
 	if taken {
@@ -378,6 +393,8 @@ func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error 
 		} else {
 			d.putBack(a)
 		}
+	}
+	for _, a := range batch { // when all are back, so that what came meanwhile is still known to be due
 		for other := range a.asks {
 			d.forgetEmpty(other)
 		}

@@ -67,8 +67,8 @@ func TestReturnLost(t *testing.T) {
 			t.Fatalf("%d tasks that do not fit: %v", len(got), err)
 		}
 		storetest.Eventually(t, "the return of the task", func() bool { return p.Calls("release") == 1 })
-		if got := f.take(c, storetest.FoldQueue); got.Task.Run != job.Run || got.Task.Attempt != 2 {
-			t.Errorf("fault %d: attempt %d at %s, want the second at %s", fault, got.Task.Attempt, got.Task.Run,
+		if got := f.take(c, storetest.FoldQueue); got.Task.Run != job.Run || got.Task.Attempt < 2 {
+			t.Errorf("fault %d: attempt %d at %s, want a later one at %s", fault, got.Task.Attempt, got.Task.Run,
 				job.Run)
 		}
 		c.Unsubscribe(store.QueueTopic(storetest.FoldQueue), news)

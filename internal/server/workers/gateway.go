@@ -205,15 +205,13 @@ func answered[In, Out any](
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, err := who(r)
 		in := new(In)
-		done := func() {}
 		if err == nil && limit > 0 {
-			done, err = g.read(r, limit, in)
+			err = g.read(r, limit, in)
 		}
 		var out Out
 		if err == nil {
 			out, err = fn(r.Context(), c, in)
 		}
-		done()
 		if err != nil {
 			g.fail(w, r, err)
 			return
@@ -228,29 +226,27 @@ func answered[In, Out any](
 }
 
 // read reads a JSON body. Unknown fields are ignored, so that a newer worker can call an older server. Bodies of calls
-// that take large ones wait for their turn, if they are large or a proxy has hidden their length; done ends it. A call
-// that is held is none of these: it would keep its turn.
-func (g *Gateway) read(r *http.Request, limit int64, in any) (done func(), err error) {
-	done = func() {}
+// that take large ones wait for their turn, if they are large or a proxy has hidden their length.
+func (g *Gateway) read(r *http.Request, limit int64, in any) error {
 	if limit >= workerapi.MaxLarge && (r.ContentLength < 0 || r.ContentLength > workerapi.MaxSmall) {
 		select {
 		case g.large <- struct{}{}:
-			done = sync.OnceFunc(func() { <-g.large })
+			defer func() { <-g.large }()
 		case <-r.Context().Done():
-			return done, r.Context().Err()
+			return r.Context().Err()
 		}
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	switch {
 	case err != nil:
-		return done, pleat.Invalidf("the request body cannot be read to its end")
+		return pleat.Invalidf("the request body cannot be read to its end")
 	case int64(len(raw)) > limit:
-		return done, pleat.Errorf(pleat.CodeTooLarge, "the request body has more than %d bytes", limit)
+		return pleat.Errorf(pleat.CodeTooLarge, "the request body has more than %d bytes", limit)
 	}
 	if err := json.Unmarshal(raw, in); err != nil {
-		return done, notOfCall(raw, err)
+		return notOfCall(raw, err)
 	}
-	return done, nil
+	return nil
 }
 
 // notOfCall is the error for a body that is not the JSON of its call. It names the field at fault.

@@ -3,7 +3,10 @@ package workers
 import (
 	"container/list"
 	"context"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +16,7 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/workerapi"
 )
 
 // eachDispatcher runs fn with a gateway that does not run yet, on each database at hand.
@@ -216,4 +220,41 @@ func TestNewsDuringClaim(t *testing.T) {
 			t.Errorf("got %d tasks", len(got))
 		}
 	})
+}
+
+// A claim whose request has ended is not answered as one of a worker whose token is revoked: a proxy could pass that on,
+// and the worker would end.
+func TestEndedClaimIsNotRefused(t *testing.T) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, _ pleat.UserID) {
+		token := seal.NewFleetToken()
+		if err := g.store.CreateFleetToken(t.Context(), store.FleetToken{
+			Kind: store.TokenWorker, Class: "a", Hash: seal.HashKey(token),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		session := g.sessionToken(caller{Worker: "w", Class: "a", Token: seal.HashKey(token)}, sessionLife)
+		ctx, cancel := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, "POST", workerapi.Path+"claim", strings.NewReader(`{"wait_s":50}`))
+		r.Header.Set("Authorization", "Bearer "+session)
+		r.Body = endingBody{r.Body, cancel}
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if w.Code == http.StatusUnauthorized {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// endingBody is a body whose request ends when it was read.
+type endingBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b endingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
 }

@@ -88,7 +88,7 @@ func TestRefusals(t *testing.T) {
 		{"claim: foreign queue", session, "POST", "claim", `{"asks":[{"queues":["deliver/x"],"n":1}]}`},
 		{"claim: many asks", session, "POST", "claim", `{"asks":` + list(33, `{}`) + `}`},
 		{"claim: many queues", session, "POST", "claim", `{"asks":[{"queues":` + list(1025, `"fold/null"`) + `}]}`},
-		{"claim: many held", session, "POST", "claim", `{"repeat":true,"held":` + list(257, `{}`) + `}`},
+		{"claim: many held", session, "POST", "claim", `{"repeat":true,"held":` + list(8193, `{}`) + `}`},
 		{"fresh: negative n", session, "POST", "fresh", `{"own":{"n":-1}}`},
 		{"fresh: foreign queue", session, "POST", "fresh", `{"fresh":{"queues":["x"]}}`},
 

@@ -198,11 +198,12 @@ func (t *tokenCache) class(
 	if age := time.Since(t.read); age < maxAge && (ok || age < newTokenAge) {
 		return class, ok, nil
 	}
+	asked := time.Now()
 	valid, err := s.FleetTokens(ctx, store.TokenWorker)
 	if err != nil {
 		return "", false, err
 	}
-	t.valid, t.read = valid, time.Now()
+	t.valid, t.read = valid, asked
 	class, ok = valid[hash]
 	return class, ok, nil
 }

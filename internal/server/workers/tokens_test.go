@@ -21,7 +21,7 @@ func (f *fixture) renewToken(class string) {
 	f.t.Helper()
 	f.tokens[class] = f.newToken(class)
 	storetest.Eventually(f.t, "the new token is known", func() bool {
-		return f.ask("GET", "class", f.tokens[class], nil).status != 401
+		return f.ask("GET", "class", f.tokens[class], nil).status == 200
 	})
 }
 
