@@ -197,8 +197,8 @@ func profileOf(f store.ClaimFilter) (string, store.ClaimFilter) {
 	return fmt.Sprintf("%s %s %d %d\n%s", f.Class, f.Owner, f.Memory, f.Left, strings.Join(f.Queues, "\n")), f
 }
 
-// join makes a worker wait, and ends its wait for an earlier claim, whose answer it does not wait for any more. One that was idle before is the last to get a task, so that few workers are kept warm and
-// the others end.
+// join makes a worker wait, and ends its wait for an earlier claim, whose answer it does not wait for any more. One
+// that was idle before is the last to get a task, so that few workers are kept warm and the others end.
 func (d *dispatcher) join(w *waiter, filters []store.ClaimFilter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

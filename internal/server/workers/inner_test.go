@@ -222,8 +222,8 @@ func TestNewsDuringClaim(t *testing.T) {
 	})
 }
 
-// A claim whose request has ended is not answered as one of a worker whose token is revoked: a proxy could pass that on,
-// and the worker would end.
+// A claim whose request has ended is not answered as one of a worker whose token is revoked: a proxy could pass that
+// on, and the worker would end.
 func TestEndedClaimIsNotRefused(t *testing.T) {
 	eachDispatcher(t, func(t *testing.T, g *Gateway, _ pleat.UserID) {
 		token := seal.NewFleetToken()
