@@ -76,6 +76,9 @@ func newWorkerClient(a *App) (*workerapi.Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 16
+	// With HTTP/2 all calls would share a connection, and wait for one that is dead.
+	transport.Protocols = &http.Protocols{}
+	transport.Protocols.SetHTTP1(true)
 	if a.cfg.ServerCA != "" {
 		roots, err := withAuthorities(a.cfg, "server-ca", a.cfg.ServerCA)
 		if err != nil {
