@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,11 +143,19 @@ func TestClaimsWhatFitsItsTime(t *testing.T) {
 		began, end := make(chan pleat.RunID, 9), make(chan struct{})
 		close(end)
 		ends := func(c *work.Config) { c.Life.Ends = f.clock.Now().Add(time.Hour) }
-		ended := f.startLife("w", ends, blocking(began, end))
+		var read atomic.Int64
+		aged := func(c *work.Config) { // the worker has lived for 20 minutes when it claims first
+			ends(c)
+			c.Clock = func() time.Time {
+				if read.Add(1) == 1 {
+					return f.clock.Now()
+				}
+				return f.clock.Now().Add(20 * time.Minute)
+			}
+		}
 		never := f.create(expected(2 * time.Hour)) // for no worker of such a life
-		storetest.Eventually(t, "the worker registers", func() bool { return storetest.Count(t, f.s, "worker") == 1 })
-		f.clock.Advance(20 * time.Minute)
 		late := f.create(expected(50 * time.Minute))
+		ended := f.startLife("w", aged, blocking(began, end))
 		<-ended
 		f.startLife("next", ends, blocking(began, end))
 		if run := <-began; run != late.Run { // once it is measured, the other is expected to be short as well
