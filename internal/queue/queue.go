@@ -57,7 +57,7 @@ func (l ClaimLoop) Run(ctx context.Context) {
 		case err == nil:
 			wait = 0
 		case ctx.Err() == nil:
-			wait = min(max(2*wait, minBackoff), maxBackoff)
+			wait = Backoff(wait)
 			l.Log.Warn("cannot claim tasks; trying again", "topics", l.Topics, "error", err)
 			if !Sleep(ctx, wait) {
 				return
@@ -72,6 +72,9 @@ func (l ClaimLoop) Run(ctx context.Context) {
 	}
 }
 
+// Backoff returns the pause after one of last, which failed again; zero: there was none. It doubles from 100 ms to 5 s.
+func Backoff(last time.Duration) time.Duration { return min(max(2*last, minBackoff), maxBackoff) }
+
 // Wake puts a token into a channel with a buffer, unless it has one.
 func Wake(ch chan struct{}) {
 	select {
@@ -83,7 +86,7 @@ func Wake(ch chan struct{}) {
 // Retry calls fn until it succeeds, with a pause that doubles from 100 ms to 5 s. It logs each error under what, and
 // returns false if ctx ended first.
 func Retry(ctx context.Context, log *slog.Logger, what string, fn func() error) bool {
-	for wait := minBackoff; ; wait = min(2*wait, maxBackoff) {
+	for wait := Backoff(0); ; wait = Backoff(wait) {
 		err := fn()
 		if err == nil {
 			return true

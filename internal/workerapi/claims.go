@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/queue"
 	"pleat/internal/store"
 )
 
@@ -41,12 +42,7 @@ func (c *claims) init() {
 }
 
 // signal tells poll that asks or given have changed.
-func (c *claims) signal() {
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
+func (c *claims) signal() { queue.Wake(c.changed) }
 
 // keyOf names the slot group of some queues, whatever their order.
 func keyOf(queues []string) string {
@@ -144,8 +140,6 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 }
 
 const (
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 5 * time.Second
 	// answerTime is how long a claim whose asks have changed may still be answered: a task that the server is about to
 	// give would have to be returned.
 	answerTime = 100 * time.Millisecond
@@ -167,14 +161,9 @@ func (c *Client) poll() {
 			wait = 0
 			continue
 		}
-		wait = min(max(2*wait, minBackoff), maxBackoff)
+		wait = queue.Backoff(wait)
 		c.log.Warn("cannot claim tasks; trying again", "error", err)
-		t := time.NewTimer(wait + rand.N(wait))
-		select {
-		case <-t.C:
-		case <-c.life.Done():
-		}
-		t.Stop()
+		queue.Sleep(c.life, wait+rand.N(wait))
 	}
 }
 
@@ -309,10 +298,7 @@ func (c *Client) take(tasks []Task) {
 		c.attempts[t.ID] = &attempt{number: t.Attempt, run: t.Run, token: t.Token, links: t.Links}
 		c.claims.given = append(c.claims.given, claimed)
 		for ch := range c.claims.topics[store.QueueTopic(t.Queue)] {
-			select {
-			case ch <- struct{}{}:
-			default:
-			}
+			queue.Wake(ch)
 		}
 	}
 	if len(c.claims.given) == 0 {

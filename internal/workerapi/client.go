@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/queue"
 	"pleat/internal/store"
 	"pleat/internal/words"
 )
@@ -382,12 +383,7 @@ func pause(ctx context.Context, header string) {
 		return
 	}
 	wait := min(time.Duration(n)*time.Second, maxPause)
-	t := time.NewTimer(wait + rand.N(wait))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
+	queue.Sleep(ctx, wait+rand.N(wait))
 }
 
 // unavailable returns the error for a request that got no answer. One that its caller ended keeps that cause.

@@ -338,13 +338,13 @@ func (d *dispatcher) run(ctx context.Context) {
 			return
 		case <-d.wake:
 		}
-		if err := d.pass(ctx, round); err == nil || ctx.Err() != nil {
+		err := d.pass(ctx, round)
+		if err == nil || ctx.Err() != nil {
 			wait = 0
 			continue
-		} else {
-			wait = min(max(2*wait, 100*time.Millisecond), 5*time.Second)
-			d.g.cfg.Log.Warn("cannot claim tasks for workers; trying again", "error", err)
 		}
+		wait = queue.Backoff(wait)
+		d.g.cfg.Log.Warn("cannot claim tasks for workers; trying again", "error", err)
 		queue.Sleep(ctx, wait)
 		queue.Wake(d.wake)
 	}

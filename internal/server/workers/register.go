@@ -13,12 +13,9 @@ import (
 
 // class is GET class: the class of the token. What only the driver of its workers needs is left out.
 func (g *Gateway) class(ctx context.Context, c *caller, _ *none) (workerapi.Class, error) {
-	k, ok, err := g.classes.get(ctx, g.store, c.Class)
+	k, err := g.classOf(ctx, c.Class)
 	if err != nil {
 		return workerapi.Class{}, err
-	}
-	if !ok {
-		return workerapi.Class{}, pleat.Errorf(pleat.CodeForbidden, "the service has no class %s any more", c.Class)
 	}
 	k.Driver, k.Options = "", nil
 	return workerapi.Class{Class: k}, nil
@@ -88,15 +85,17 @@ func (g *Gateway) worker(ctx context.Context, c *caller, in *workerapi.Registrat
 	if in.Left > 0 {
 		w.Ends = g.store.Now().Add(min(in.Left.Duration(), maxLife))
 	}
+	if err := checkID("worker", string(in.Worker)); err != nil {
+		return w, err
+	}
 	switch {
-	case !pleat.IsUUID(string(in.Worker)):
-		return w, pleat.InvalidField("worker", " is %q; it must be a UUID", pleat.Clip(string(in.Worker)))
 	case len(in.Models) > maxModels:
 		return w, pleat.InvalidField("models", " has %d entries; at most %d are allowed", len(in.Models), maxModels)
 	case len(in.Devices) > maxDevices:
 		return w, pleat.InvalidField("devices", " has %d entries; at most %d are allowed", len(in.Devices), maxDevices)
-	case in.Memory < 0:
-		return w, pleat.InvalidField("memory", " is %d; it must not be negative", in.Memory)
+	}
+	if err := checkNotNegative("memory", in.Memory); err != nil {
+		return w, err
 	}
 	if err := checkName("host", in.Host, maxHost); err != nil {
 		return w, err

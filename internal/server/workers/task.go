@@ -378,11 +378,7 @@ func (g *Gateway) published(ctx context.Context, c *caller, a *pleat.Artifact) (
 	if !same {
 		return false, nil
 	}
-	outcome, err := g.store.AttemptOutcome(ctx, c.lease())
-	if err == nil && outcome != "" {
-		err = pleat.ErrLost
-	}
-	return true, err
+	return true, g.checkHeld(ctx, c)
 }
 
 // checkpoint is POST tasks/{id}/checkpoint: the next attempt may resume from a stored file.

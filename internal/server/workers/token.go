@@ -149,14 +149,19 @@ func (g *Gateway) callerOfHeld(r *http.Request) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := g.store.AttemptOutcome(r.Context(), c.lease())
-	if err == nil && outcome != "" {
-		err = pleat.ErrLost
-	}
-	if err != nil {
+	if err := g.checkHeld(r.Context(), c); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// checkHeld returns pleat.ErrLost if the attempt of a task's caller has ended.
+func (g *Gateway) checkHeld(ctx context.Context, c *caller) error {
+	outcome, err := g.store.AttemptOutcome(ctx, c.lease())
+	if err == nil && outcome != "" {
+		err = pleat.ErrLost
+	}
+	return err
 }
 
 // known refuses a caller whose class token is not valid any more, by what the database said at most age ago.
@@ -237,18 +242,24 @@ func (c *classCache) get(ctx context.Context, s *store.Store, name string) (plea
 	return c.list[i], true, nil
 }
 
+// classOf returns the class of a token; an error of code forbidden if the service has it no more.
+func (g *Gateway) classOf(ctx context.Context, name string) (pleat.Class, error) {
+	k, ok, err := g.classes.get(ctx, g.store, name)
+	if err == nil && !ok {
+		err = pleat.Errorf(pleat.CodeForbidden, "the service has no class %s any more", name)
+	}
+	return k, err
+}
+
 // checkQueues refuses queues that the workers of a class do not serve. Those of the default class may have engines of
 // their own, so they may serve any.
 func (g *Gateway) checkQueues(ctx context.Context, class, field string, queues []string) error {
 	if len(queues) > workerapi.MaxQueues {
 		return pleat.InvalidField(field, " has %d names; at most %d are allowed", len(queues), workerapi.MaxQueues)
 	}
-	k, ok, err := g.classes.get(ctx, g.store, class)
+	k, err := g.classOf(ctx, class)
 	if err != nil {
 		return err
-	}
-	if !ok {
-		return pleat.Errorf(pleat.CodeForbidden, "the service has no class %s any more", class)
 	}
 	for i, q := range queues {
 		if err := checkName(indexed(field, i), q, 256); err != nil {
