@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TaskKind is what a task does. Folds, workflow tasks and deliveries share one table and one attempt history.
+// TaskKind is what a task does. Folds, workflow tasks and deliveries share one queue and one history of attempts.
 type TaskKind string
 
 // The kinds of task.
@@ -20,14 +20,11 @@ const (
 // TaskState is the state of queued work.
 type TaskState string
 
-// The states of a task. Done, failed and stopped are terminal.
+// The states of a task. A task that has ended is deleted; its attempts stay.
 const (
 	TaskQueued  TaskState = "queued"  // ready to be claimed
 	TaskWaiting TaskState = "waiting" // not before RunAt
 	TaskRunning TaskState = "running" // leased by a worker
-	TaskDone    TaskState = "done"
-	TaskFailed  TaskState = "failed"
-	TaskStopped TaskState = "stopped"
 )
 
 // Task is queued work. It works on a run or on a delivery: exactly one of Run and Delivery is set.

@@ -156,10 +156,10 @@ var queuedFills = func() (out []string) {
 		`
 		INSERT INTO task (
 			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, expected,
-			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at, request)
+			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, request)
 		SELECT
 			id, 'fold', 'fold/null', owner, owner, i / ` + fmt.Sprint(fleetUsers) + `, id, 'queued', 0, 0, 10, 0, 0,
-			at, 0, '', 0, '', 0, at, 0, ''`,
+			at, 0, '', 0, '', 0, at, ''`,
 	} {
 		out = append(out, q+`
 		FROM (

@@ -256,13 +256,13 @@ func tasksOf(list []ClaimedTask) []*pleat.Task {
 func (t *tx) insertAttempts(tasks []*pleat.Task) error {
 	var args []any
 	for _, k := range tasks {
-		args = append(args, string(k.ID), k.Attempt, string(k.Worker), t.now)
+		args = append(args, string(k.ID), k.Attempt, string(k.Worker), t.now, string(k.Run), string(k.Delivery))
 	}
-	for part := range t.idempotentRowParts(args, 4) {
+	for part := range t.idempotentRowParts(args, 6) {
 		if _, err := t.exec(`
-			INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
-			SELECT v.column1, v.column2, v.column3, v.column4, 0, '', ''
-			FROM (`+values(1, len(part)/4, "text", "bigint", "text", "bigint")+`) AS v
+			INSERT INTO attempt (task_id, number, worker_id, started_at, run_id, delivery_id, ended_at, outcome, detail)
+			SELECT v.column1, v.column2, v.column3, v.column4, NULLIF(v.column5, ''), NULLIF(v.column6, ''), 0, '', ''
+			FROM (`+values(1, len(part)/6, "text", "bigint", "text", "bigint", "text", "text")+`) AS v
 			WHERE true
 			ON CONFLICT DO NOTHING`,
 			part...); err != nil {

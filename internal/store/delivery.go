@@ -240,9 +240,8 @@ func (s *Store) Delivery(
 	rows, err = s.read(ctx, `
 		SELECT a.number, a.started_at, a.ended_at, a.outcome, a.detail
 		FROM attempt a
-		JOIN task k ON k.id = a.task_id
-		WHERE k.delivery_id = $1
-		ORDER BY k.id, a.number
+		WHERE a.delivery_id = $1
+		ORDER BY a.task_id, a.number
 		LIMIT 500`,
 		id)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {

@@ -30,7 +30,7 @@ func TestFill(t *testing.T) {
 		if err := storetest.Fill(ctx, address, u, 21); err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"job", "run", "task", "attempt", "artifact"} {
+		for _, table := range []string{"job", "run", "attempt", "artifact"} {
 			if n := storetest.Count(t, s, table); n != 21 {
 				t.Errorf("%s has %d rows", table, n)
 			}

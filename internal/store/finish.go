@@ -128,20 +128,20 @@ func (e *runEnd) bytes() int64 {
 	return n
 }
 
-// taskStates are the states of a task whose run has ended in a state.
-var taskStates = map[pleat.State]pleat.TaskState{
-	pleat.StateCompleted: pleat.TaskDone,
-	pleat.StateFailed:    pleat.TaskFailed,
-	pleat.StateStopped:   pleat.TaskStopped,
+// outcomes are the outcomes of the last attempt at a task whose run has ended in a state.
+var outcomes = map[pleat.State]string{
+	pleat.StateCompleted: OutcomeDone,
+	pleat.StateFailed:    OutcomeFailed,
+	pleat.StateStopped:   OutcomeStopped,
 }
 
-// endTask ends the task of a run and its attempt. The checkpoint becomes garbage.
+// endTask ends an attempt and deletes its task, so that the table task holds the queues and nothing else: claims do not
+// slow down as the service grows old. The attempts stay, under the run or the delivery. The checkpoint becomes garbage.
 func (t *tx) endTask(l Lease, state pleat.State, failure *pleat.Failure) error {
-	if _, err := t.exec("UPDATE task SET state = $1, ended_at = $2, checkpoint = '' WHERE id = $3",
-		taskStates[state], t.now, l.Task); err != nil {
+	if _, err := t.exec("DELETE FROM task WHERE id = $1", l.Task); err != nil {
 		return err
 	}
-	return t.endAttempt(l, string(taskStates[state]), failure.String())
+	return t.endAttempt(l, outcomes[state], failure.String())
 }
 
 // endRun moves a run and its job or workflow to a terminal state, stores its result and files, and writes the event
@@ -203,8 +203,7 @@ func (t *tx) replaceArtifacts(run pleat.RunID, e runEnd) error {
 	if _, err := t.exec(`
 		DELETE FROM artifact
 		WHERE run_id = $1 AND attempt <> $2 AND attempt NOT IN (
-			SELECT o.number FROM attempt o JOIN task k ON k.id = o.task_id
-			WHERE k.run_id = $1 AND o.outcome = '`+OutcomeSearched+`')`,
+			SELECT o.number FROM attempt o WHERE o.run_id = $1 AND o.outcome = '`+OutcomeSearched+`')`,
 		run, e.attempt); err != nil {
 		return err
 	}

@@ -22,29 +22,28 @@ type DeliveryOutcome struct {
 	Aborted bool
 }
 
-// end returns the states that the delivery and its task move to.
+// end returns the states that the delivery and its task move to. The task has ended unless the delivery is pending.
 func (d *DeliveryOutcome) end() (pleat.DeliveryStatus, pleat.TaskState) {
 	switch {
 	case d.Aborted:
 		return pleat.DeliveryPending, pleat.TaskQueued
 	case d.OK:
-		return pleat.DeliverySucceeded, pleat.TaskDone
+		return pleat.DeliverySucceeded, ""
 	case !d.NextAt.IsZero():
 		return pleat.DeliveryPending, pleat.TaskWaiting
 	}
-	return pleat.DeliveryFailed, pleat.TaskFailed
+	return pleat.DeliveryFailed, ""
 }
 
-// outcome is the name under which the attempt is stored. It is that of the task's state, so an attempt that will be
-// repeated has failed.
+// outcome is the name under which the attempt is stored. An attempt that will be repeated has failed.
 func (d *DeliveryOutcome) outcome() string {
 	switch {
 	case d.Aborted:
 		return OutcomeReleased
 	case d.OK:
-		return string(pleat.TaskDone)
+		return OutcomeDone
 	}
-	return string(pleat.TaskFailed)
+	return OutcomeFailed
 }
 
 // EndpointUpdate is what the outcome of an attempt changes about its endpoint.
@@ -81,38 +80,51 @@ func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, lis
 	})
 }
 
-// endDeliveryTasks ends the tasks whose leases the worker still holds and returns them.
+// endDeliveryTasks deletes the tasks of deliveries that have ended and requeues the others, where the worker still holds
+// the leases. It returns those tasks.
 func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []DeliveryOutcome) (map[pleat.TaskID]bool, error) {
-	var args []any
+	var ended, again []any
 	for _, d := range list {
+		k := d.Claimed.Task
 		_, state := d.end()
-		spent, ended := 1, t.now
+		if state == "" {
+			ended = append(ended, string(k.ID), k.Attempt)
+			continue
+		}
+		spent := 1
 		if d.Aborted {
 			spent = 0
 			t.notify(deliveryTopic)
 		}
-		if state == pleat.TaskQueued || state == pleat.TaskWaiting {
-			ended = 0
-		}
-		k := d.Claimed.Task
-		args = append(args, string(k.ID), k.Attempt, string(state), toMicros(d.NextAt), spent, ended)
+		again = append(again, string(k.ID), k.Attempt, string(state), toMicros(d.NextAt), spent)
 	}
 	held := map[pleat.TaskID]bool{}
-	for part := range t.idempotentRowParts(args, 6) {
-		rows, err := t.query(`
-			UPDATE task
-			SET state = v.column3, run_at = v.column4, tries = tries + v.column5, ended_at = v.column6,
-				lease_until = 0, worker_id = ''
-			FROM (`+values(2, len(part)/6, "text", "bigint", "text", "bigint", "bigint", "bigint")+`) AS v
-			WHERE task.id = v.column1 AND task.attempt = v.column2 AND task.worker_id = $1 AND task.state = 'running'
-			RETURNING id`,
-			append([]any{worker}, part...)...)
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
+	collect := func(query string, args ...any) error {
+		rows, err := t.query(query, append([]any{worker}, args...)...)
+		return forEachRow(rows, err, func(scan func(...any) error) error {
 			var id pleat.TaskID
 			defer func() { held[id] = true }()
 			return scan(&id)
 		})
-		if err != nil {
+	}
+	for part := range t.idempotentRowParts(ended, 2) {
+		if err := collect(`
+			DELETE FROM task
+			WHERE (id, attempt) IN (SELECT v.column1, v.column2 FROM (`+values(2, len(part)/2, "text", "bigint")+`) AS v)
+				AND worker_id = $1 AND state = 'running'
+			RETURNING id`,
+			part...); err != nil {
+			return nil, err
+		}
+	}
+	for part := range t.idempotentRowParts(again, 5) {
+		if err := collect(`
+			UPDATE task
+			SET state = v.column3, run_at = v.column4, tries = tries + v.column5, lease_until = 0, worker_id = ''
+			FROM (`+values(2, len(part)/5, "text", "bigint", "text", "bigint", "bigint")+`) AS v
+			WHERE task.id = v.column1 AND task.attempt = v.column2 AND task.worker_id = $1 AND task.state = 'running'
+			RETURNING id`,
+			part...); err != nil {
 			return nil, err
 		}
 	}
@@ -207,9 +219,8 @@ func (t *tx) disable(e Endpoint, why string) error {
 		return err
 	}
 	if _, err := t.exec(`
-		UPDATE task SET state = 'failed', ended_at = $1
-		WHERE tenant = $2 AND queue = $3 AND state IN ('queued', 'waiting')`,
-		t.now, e.ID, deliveryQueue(e.ID)); err != nil {
+		DELETE FROM task WHERE tenant = $1 AND queue = $2 AND state IN ('queued', 'waiting')`,
+		e.ID, deliveryQueue(e.ID)); err != nil {
 		return err
 	}
 	_, err := t.exec(`
@@ -253,8 +264,7 @@ func (t *tx) forgetDeliveries(ids []any) error {
 	for part := range slices.Chunk(ids, maxStatementRows) {
 		in := "(" + params(1, padded(len(part))) + ")"
 		for _, q := range []string{
-			"DELETE FROM attempt WHERE task_id IN (SELECT id FROM task WHERE delivery_id IN " + in + ")",
-			"DELETE FROM task WHERE delivery_id IN " + in,
+			"DELETE FROM attempt WHERE delivery_id IN " + in,
 			"DELETE FROM event WHERE source_id = '' AND id IN (SELECT event_id FROM delivery WHERE id IN " + in + ")",
 			"DELETE FROM delivery WHERE id IN " + in,
 		} {
@@ -269,21 +279,18 @@ func (t *tx) forgetDeliveries(ids []any) error {
 // forgetSends deletes the attempts of all but the latest keptSends sends of deliveries.
 func (t *tx) forgetSends(ids []any) error {
 	for part := range slices.Chunk(ids, maxStatementRows) {
-		older := fmt.Sprintf(`(
-			SELECT s.id
-			FROM (
-				SELECT k.id, row_number() OVER (PARTITION BY k.delivery_id ORDER BY k.id DESC) AS nth
-				FROM task k
-				WHERE k.delivery_id IN (%s)
-			) AS s
-			WHERE s.nth > %d)`, params(1, padded(len(part))), keptSends)
-		for _, q := range []string{
-			"DELETE FROM attempt WHERE task_id IN " + older,
-			"DELETE FROM task WHERE id IN " + older,
-		} {
-			if _, err := t.exec(q, pad(part)...); err != nil {
-				return err
-			}
+		// Each send is a task; one that has just been queued has no attempt yet.
+		if _, err := t.exec(fmt.Sprintf(`
+			DELETE FROM attempt
+			WHERE task_id IN (
+				SELECT s.task_id
+				FROM (
+					SELECT a.task_id, dense_rank() OVER (PARTITION BY a.delivery_id ORDER BY a.task_id DESC) AS nth
+					FROM attempt a
+					WHERE a.delivery_id IN (%s)
+				) AS s
+				WHERE s.nth >= %d)`, params(1, padded(len(part))), keptSends), pad(part)...); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -273,7 +273,7 @@ func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 	var worker pleat.WorkerID
 	err := t.row(`
 		UPDATE task SET cancel = 1
-		WHERE run_id = $1 AND state IN ('queued', 'waiting', 'running')
+		WHERE run_id = $1
 		RETURNING id, state, worker_id`,
 		[]any{run}, &id, &state, &worker)
 	if err != nil {
@@ -283,7 +283,7 @@ func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 		t.notify(WorkerTopic(worker))
 		return pleat.StateRunning, nil
 	}
-	if _, err := t.exec("UPDATE task SET state = 'stopped', ended_at = $1 WHERE id = $2", t.now, id); err != nil {
+	if _, err := t.exec("DELETE FROM task WHERE id = $1", id); err != nil {
 		return "", err
 	}
 	why := pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")

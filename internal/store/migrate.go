@@ -41,18 +41,26 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 
 // tune sets how PostgreSQL stores the tables whose rows change often, which SQLite has no settings for. Each page of
 // the table task keeps room, so that heartbeats replace rows within it, and is vacuumed when one row in a hundred is
-// dead: a claim reads past every dead row of its queue.
+// dead: a claim reads past every dead row of its queue. A page of the table attempt keeps room for the ends.
 func (s *Store) tune(ctx context.Context) error {
 	if s.dialect != "postgres" {
 		return nil
 	}
-	var tuned int
-	const q = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('task') AND 'fillfactor=70' = ANY (reloptions)"
-	if err := s.db.QueryRowContext(ctx, q).Scan(&tuned); err != nil || tuned > 0 {
-		return unavailable("tune the tables", err)
+	for _, set := range []struct{ table, fillFactor, more string }{
+		{"task", "70", ", autovacuum_vacuum_scale_factor = 0.01"},
+		{"attempt", "80", ""},
+	} {
+		var tuned int
+		const q = "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1) AND 'fillfactor=' || $2 = ANY (reloptions)"
+		err := s.db.QueryRowContext(ctx, q, set.table, set.fillFactor).Scan(&tuned)
+		if err == nil && tuned == 0 {
+			_, err = s.db.ExecContext(ctx, "ALTER TABLE "+set.table+" SET (fillfactor = "+set.fillFactor+set.more+")")
+		}
+		if err != nil {
+			return unavailable("tune the tables", err)
+		}
 	}
-	_, err := s.db.ExecContext(ctx, "ALTER TABLE task SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01)")
-	return unavailable("tune the tables", err)
+	return nil
 }
 
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program

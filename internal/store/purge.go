@@ -127,7 +127,7 @@ func newTombstone(table, runs, runsOf, further string) tombstone {
 	return tombstone{table: table, runs: runs, due: `
 		SELECT h.id FROM ` + table + ` h
 		WHERE h.deleted_at <> 0 ` + further + ` AND (h.deleted_at < $1 OR NOT EXISTS (
-			SELECT 1 FROM task k WHERE k.state IN ('queued', 'waiting', 'running') AND k.run_id IN (` + runsOf + `))
+			SELECT 1 FROM task k WHERE k.run_id IN (` + runsOf + `))
 			AND NOT EXISTS (
 				SELECT 1 FROM delivery d WHERE d.source_id = h.id AND d.status = 'PENDING'))
 		ORDER BY h.deleted_at
@@ -145,8 +145,8 @@ var purgeSteps = []struct {
 	{blobs: true, text: `DELETE FROM artifact WHERE id IN (
 		SELECT id FROM artifact WHERE run_id IN (RUNS) LIMIT ROWS) RETURNING blob_key`},
 	{text: `DELETE FROM attempt WHERE (task_id, number) IN (
-		SELECT o.task_id, o.number FROM attempt o WHERE o.task_id IN (TASKS) LIMIT ROWS)`},
-	{blobs: true, text: `DELETE FROM task WHERE id IN (TASKS LIMIT ROWS) RETURNING checkpoint`},
+		SELECT task_id, number FROM attempt WHERE OFSOURCE LIMIT ROWS)`},
+	{blobs: true, text: `DELETE FROM task WHERE id IN (SELECT id FROM task WHERE OFSOURCE LIMIT ROWS) RETURNING checkpoint`},
 	{text: `DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE source_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM event WHERE id IN (SELECT id FROM event WHERE source_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM subscription WHERE id IN (SELECT id FROM subscription WHERE source_id = $1 LIMIT ROWS)`},
@@ -163,13 +163,12 @@ var purgeSteps = []struct {
 	{text: `DELETE FROM SOURCE WHERE id = $1`},
 }
 
-// tasksSQL selects the tasks of the source $1: those of its runs and of its deliveries.
-const tasksSQL = `SELECT k.id FROM task k WHERE k.run_id IN (RUNS) OR k.delivery_id IN (
-	SELECT d.id FROM delivery d WHERE d.source_id = $1)`
+// ofSource selects the tasks or attempts of the source $1: those of its runs and of its deliveries.
+const ofSource = `(run_id IN (RUNS) OR delivery_id IN (SELECT d.id FROM delivery d WHERE d.source_id = $1))`
 
 // statement returns the SQL of one of purgeSteps for the table.
 func (k tombstone) statement(text string) string {
-	text = strings.ReplaceAll(text, "TASKS", tasksSQL) // which has RUNS
+	text = strings.ReplaceAll(text, "OFSOURCE", ofSource) // which has RUNS
 	return strings.NewReplacer("RUNS", k.runs, "SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
 }
 

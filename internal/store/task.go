@@ -39,9 +39,9 @@ func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) e
 
 // The outcomes of an attempt, under which it is stored when it has ended.
 const (
-	OutcomeDone     = string(pleat.TaskDone)
-	OutcomeFailed   = string(pleat.TaskFailed) // also if the task is tried again
-	OutcomeStopped  = string(pleat.TaskStopped)
+	OutcomeDone     = "done"
+	OutcomeFailed   = "failed" // also if the task is tried again
+	OutcomeStopped  = "stopped"
 	OutcomeReleased = "released" // the worker returned the task unfinished
 	OutcomeSearched = "searched" // an MSA search, whose files belong to the run, whichever attempt ends it
 	OutcomeYielded  = "yielded"  // the next attempt continues its work
@@ -175,7 +175,7 @@ func (t *tx) requeue(l Lease, outcome string, pause time.Duration) error {
 	return t.endAttempt(l, outcome, "")
 }
 
-// endAttempt writes the end of an attempt into the task's history, once.
+// endAttempt writes the end of an attempt, once.
 func (t *tx) endAttempt(l Lease, outcome, detail string) error {
 	_, err := t.exec(`
 		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3
@@ -194,11 +194,10 @@ func (t *tx) insertTask(k pleat.Task) error {
 	_, err := t.exec(`
 		INSERT INTO task (
 			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
-			memory, expected, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at,
-			request)
+			memory, expected, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, request)
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,
-			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, $11, 0, '', 0, '', 0, $11, 0, $12
+			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, $11, 0, '', 0, '', 0, $11, $12
 		FROM `+fairOrderSQL("$3", "$5"),
 		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory,
 		k.Expected.Microseconds(), t.now, k.Request)

@@ -141,16 +141,9 @@ var fills = func() (out []struct {
 				'"ptm":0.5471,"iptm":null,' ||
 				'"max_pae":21.4}],"timings":{"infer":12.5,"queue":0.01,"write":0.2}}',
 			'', 'write', 1, 1, 6, 0, {at}, {at}, {at}, {at}`)
-	add(true, `
-		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory,
-			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
-		SELECT
-			{id}, 'fold', 'fold/null', {owner}, {owner}, i, {id}, 'done', 1, 0, 10, 0, {at},
-			0, 'bench', 0, '', 0, {at}, {at}`)
 	add(false, `
-		INSERT INTO attempt (task_id, number, worker_id, started_at, ended_at, outcome, detail)
-		SELECT {id}, 1, 'bench', {at}, {at}, 'done', ''`)
+		INSERT INTO attempt (task_id, number, worker_id, run_id, started_at, ended_at, outcome, detail)
+		SELECT {id}, 1, 'bench', {id}, {at}, {at}, 'done', ''`)
 	add(false, `
 		INSERT INTO artifact (
 			id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
@@ -201,10 +194,10 @@ var deliveryFills = func() (out []string) {
 		`
 		INSERT INTO task (
 			id, kind, queue, account_id, tenant, position, delivery_id, state, attempt, tries, max_tries, memory,
-			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
+			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at)
 		SELECT
 			{id}, 'deliver', 'deliver/' || endpoint, owner, endpoint, i, {id}, 'queued', 0, 0, 10, 0, at,
-			0, '', 0, '', 0, at, 0`,
+			0, '', 0, '', 0, at`,
 	} {
 		out = append(out, `
 			WITH RECURSIVE
