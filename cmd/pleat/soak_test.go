@@ -254,14 +254,11 @@ func (s *steadyServer) look() restState {
 	return out
 }
 
-// databaseBytes returns the size of the database, without SQLite's log, whose size depends on the last checkpoint.
+// databaseBytes returns the size of the database. SQLite's is that of its last transaction: the size of the file is that
+// of its last checkpoint.
 func (s *steadyServer) databaseBytes() int {
-	if path, ok := strings.CutPrefix(s.database, "sqlite:"); ok {
-		info, err := os.Stat(path)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		return int(info.Size())
+	if strings.HasPrefix(s.database, "sqlite:") {
+		return queryInt(s.t, s.db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
 	}
 	return queryInt(s.t, s.db, "SELECT pg_database_size(current_database())")
 }
@@ -293,8 +290,8 @@ func (s *steadyServer) judge(name string) {
 		sorted := slices.Sorted(slices.Values(values))
 		median := sorted[len(sorted)/2]
 		may := f.share*median + f.constant
-		s.t.Logf("%s: %s: median %.0f of %d waves, grown by %.1f; %.1f are allowed", name, f.what, median, len(values),
-			grown, may)
+		s.t.Logf("%s: %s: median %.0f of %d waves, grown by %.1f; %.1f are allowed: %.0f", name, f.what, median,
+			len(values), grown, may, values)
 		if grown > may {
 			s.t.Errorf("%s: %s grow: %.0f", name, f.what, values)
 		}
