@@ -99,7 +99,7 @@ func (n *node) run(ctx context.Context) error {
 		case <-ctx.Done():
 			factory.Shutdown()
 			n.runs.Wait()
-			return nil
+			return n.api.CoreV1().Nodes().Delete(context.WithoutCancel(ctx), nodeName, meta.DeleteOptions{})
 		case <-tick.C:
 		}
 	}

@@ -32,10 +32,11 @@ type pod struct {
 // run runs the pod until its process has ended for good or the pod is deleted. When the context ends, it kills.
 func (p *pod) run(ctx context.Context) {
 	argv, env, err := p.container(ctx)
-	if err != nil {
+	for ; err != nil; argv, env, err = p.container(ctx) { // until what it names is there
 		p.report(ctx, waiting(p.object, err.Error()))
-		p.awaitDeletion(ctx)
-		return
+		if p.ends(ctx, restartAfter) {
+			return
+		}
 	}
 	for restarts := int32(0); ; restarts++ {
 		began := meta.Now()
@@ -56,14 +57,22 @@ func (p *pod) run(ctx context.Context) {
 			p.awaitDeletion(ctx)
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if p.ends(ctx, restartAfter) {
 			return
-		case <-p.end:
-			p.remove(ctx)
-			return
-		case <-time.After(restartAfter):
 		}
+	}
+}
+
+// ends waits, and reports whether the context or the pod ended meanwhile.
+func (p *pod) ends(ctx context.Context, wait time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	case <-p.end:
+		p.remove(ctx)
+		return true
+	case <-time.After(wait):
+		return false
 	}
 }
 
@@ -168,7 +177,7 @@ func (p *pod) variable(ctx context.Context, e core.EnvVar) (value string, found 
 	return "", false, fmt.Errorf("%s comes from a source that procnode does not know", e.Name)
 }
 
-// volumes makes a folder for each volume, with the files of a ConfigMap.
+// volumes makes a folder for each volume, with the files of a ConfigMap or a Secret.
 func (p *pod) volumes(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(p.dir, "tmp"), 0o700); err != nil {
 		return err
@@ -178,20 +187,61 @@ func (p *pod) volumes(ctx context.Context) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		if v.ConfigMap == nil {
-			continue
-		}
-		files, err := p.node.api.CoreV1().ConfigMaps(p.object.Namespace).Get(ctx, v.ConfigMap.Name, meta.GetOptions{})
+		files, err := p.files(ctx, v)
 		if err != nil {
 			return err
 		}
-		for name, text := range files.Data {
+		for name, text := range files {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// files returns the files of a volume by their names. In those of a ConfigMap, paths in volumes are those of this
+// machine.
+func (p *pod) files(ctx context.Context, v core.Volume) (map[string]string, error) {
+	api, out := p.node.api.CoreV1(), map[string]string{}
+	var items []core.KeyToPath
+	switch {
+	case v.ConfigMap != nil:
+		from, err := api.ConfigMaps(p.object.Namespace).Get(ctx, v.ConfigMap.Name, meta.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		items = v.ConfigMap.Items
+		for key, text := range from.Data {
+			for _, m := range p.object.Spec.Containers[0].VolumeMounts {
+				if m.MountPath != "/tmp" { // as in path
+					text = strings.ReplaceAll(text, m.MountPath+"/", filepath.Join(p.dir, m.Name)+"/")
+				}
+			}
+			out[key] = text
+		}
+	case v.Secret != nil:
+		from, err := api.Secrets(p.object.Namespace).Get(ctx, v.Secret.SecretName, meta.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		items = v.Secret.Items
+		for key, text := range from.Data {
+			out[key] = string(text)
+		}
+	}
+	if len(items) == 0 {
+		return out, nil
+	}
+	named := map[string]string{}
+	for _, item := range items {
+		text, ok := out[item.Key]
+		if !ok {
+			return nil, fmt.Errorf("the volume %s has no %s", v.Name, item.Key)
+		}
+		named[item.Path] = text
+	}
+	return named, nil
 }
 
 // path returns a text, or where a path in a volume is on this machine. Paths below /tmp may be the machine's own, such

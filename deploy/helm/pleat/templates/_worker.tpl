@@ -29,13 +29,13 @@ metadata:
   labels:
     {{- include "pleat.labels" (dict "root" $root "component" "worker") | nindent 4 }}
     {{- include "pleat.labelsOfWorker" . | nindent 4 }}
-  annotations:
-    {{- if not $root.Values.keda.enabled }}
-    pleat/config: {{ include "pleat.checksum" $root }}
-    {{- end }}
-    {{- with $w.podAnnotations }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+  {{- $annotations := deepCopy $w.podAnnotations }}
+  {{- if not $root.Values.keda.enabled }}
+  {{- $_ := set $annotations "pleat/config" (include "pleat.checksum" $root) }}
+  {{- end }}
+  {{- with $annotations }}
+  annotations: {{ toYaml . | nindent 4 }}
+  {{- end }}
 spec:
   {{- include "pleat.pod" $root | nindent 2 }}
   serviceAccountName: {{ include "pleat.serviceAccountName" $root }}
