@@ -54,8 +54,8 @@ test-clusters: ## the fleet on a real Slurm with made-up nodes, and CHAOS (1) ro
 test-helm: ## the Helm chart: what it renders with several sets of values, without a cluster
 	GOFLAGS=-trimpath go -C tools/kube test -count=1 -timeout 10m .
 
-test-kube: ## the Helm chart on a real control plane, with pods as processes; PLEAT_KUBE=build builds Kubernetes once
-	scripts/test-kube
+test-kube: ## the Helm chart and KEDA on a real control plane, with pods as processes, and CHAOS (1) rounds of random kills
+	PLEAT_TEST_CHAOS=$(CHAOS) scripts/test-kube
 
 test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
