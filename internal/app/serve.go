@@ -59,6 +59,9 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	if err := a.publishClasses(ctx); err != nil {
 		return err
 	}
+	if err := a.Store.ExtendLeases(ctx, 2*pleat.RemoteHeartbeatInterval); err != nil {
+		return err
+	}
 	local := LocalURL(l.Addr())
 	public := c.PublicURL
 	if public == "" {

@@ -69,6 +69,18 @@ func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []Work
 	return out, err
 }
 
+// ExtendLeases lets the leases of workers that call a server last at least for a time from now. A server calls it before
+// it serves: such workers could not renew their leases while no server answered.
+func (s *Store) ExtendLeases(ctx context.Context, d time.Duration) error {
+	return s.write(ctx, "extend leases", func(t *tx) error {
+		_, err := t.exec(`
+			UPDATE task SET lease_until = $1
+			WHERE state = 'running' AND lease_until < $1 AND worker_id IN (SELECT id FROM worker WHERE token <> '')`,
+			t.leaseEnd(d))
+		return err
+	})
+}
+
 // leaseOfBeat returns the lease that a heartbeat renews.
 func leaseOfBeat(worker pleat.WorkerID, b *pleat.Heartbeat) Lease {
 	return Lease{b.Task, b.Attempt, worker}

@@ -150,3 +150,43 @@ func TestConcurrentHeartbeats(t *testing.T) {
 		}
 	})
 }
+
+// A server that starts after all servers were away lets the workers that call servers renew their leases. Workers with
+// the database could have done so, and lose theirs.
+func TestExtendLeases(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := t.Context()
+		u := storetest.User(t, s, "ada")
+		for i := range 3 {
+			create(t, s, u, fmt.Sprint(i))
+		}
+		register(t, s, "own")
+		for _, id := range []pleat.WorkerID{"calls", "gone"} {
+			if err := s.RegisterWorker(ctx, pleat.Worker{ID: id, Host: "test", Token: "token"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := claimFor(t, s, store.ClaimFilter{Lease: time.Minute}, "own", "calls", "gone")
+		if len(got) != 3 {
+			t.Fatalf("%d claims", len(got))
+		}
+		clock.Advance(time.Hour)
+		if err := s.ExtendLeases(ctx, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		reap := func(want int) {
+			t.Helper()
+			if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != want {
+				t.Errorf("%+v %v, want %d leases expired", r, err, want)
+			}
+		}
+		reap(1)
+		clock.Advance(20 * time.Second)
+		beats := []store.WorkerHeartbeat{beatsOf("calls", got)}
+		if replies, err := s.Heartbeats(ctx, time.Minute, beats); err != nil || replies[0].Replies[0].Lost {
+			t.Errorf("%+v %v", replies, err)
+		}
+		clock.Advance(20 * time.Second)
+		reap(1)
+	})
+}
