@@ -197,15 +197,17 @@ func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 	return err
 }
 
-// replaceArtifacts stores the artifacts of the attempt that completed a run. Those of other attempts go, but for the
+// replaceArtifacts stores the artifacts of the attempt that completed a run. Those of earlier attempts go, but for the
 // files of MSA searches.
 func (t *tx) replaceArtifacts(run pleat.RunID, e runEnd) error {
-	if _, err := t.exec(`
-		DELETE FROM artifact
-		WHERE run_id = $1 AND attempt <> $2 AND attempt NOT IN (
-			SELECT o.number FROM attempt o WHERE o.run_id = $1 AND o.outcome = '`+OutcomeSearched+`')`,
-		run, e.attempt); err != nil {
-		return err
+	if e.attempt > 1 {
+		if _, err := t.exec(`
+			DELETE FROM artifact
+			WHERE run_id = $1 AND attempt <> $2 AND attempt NOT IN (
+				SELECT o.number FROM attempt o WHERE o.run_id = $1 AND o.outcome = '`+OutcomeSearched+`')`,
+			run, e.attempt); err != nil {
+			return err
+		}
 	}
 	for _, a := range e.artifacts {
 		if err := t.insertArtifact(run, e.attempt, a); err != nil {

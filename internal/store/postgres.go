@@ -40,16 +40,19 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 	if err != nil {
 		return err
 	}
-	if direct.RuntimeParams[idleInTransaction] == "" {
-		direct.RuntimeParams[idleInTransaction] = strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10)
-	}
-	cfg := direct
+	setDefault(direct, idleInTransaction, strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10))
+	cfg := direct.Copy()
 	if s.pooled = opt.Direct != ""; s.pooled {
 		if cfg, err = parsePostgres(url); err != nil {
 			return err
 		}
 		// A prepared statement would stay with a connection that the next transaction may not get.
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	} else {
+		// A connection keeps its plans. One that was made while a queue was empty would scan a table that holds a million
+		// tasks a minute later, until the next ANALYZE. Every frequent statement has an index.
+		setDefault(cfg, "enable_seqscan", "off")
+		setDefault(cfg, "jit", "off") // else a scan that has no index is compiled, for a second
 	}
 	s.db = stdlib.OpenDB(*cfg)
 	nowait := cfg.Copy()
@@ -91,10 +94,15 @@ func parsePostgres(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, errors.New("the PostgreSQL address cannot be read") // pgx's message may hold the password
 	}
-	if cfg.RuntimeParams["application_name"] == "" {
-		cfg.RuntimeParams["application_name"] = "pleat"
-	}
+	setDefault(cfg, "application_name", "pleat")
 	return cfg, nil
+}
+
+// setDefault sets a parameter of a connection that the address does not set.
+func setDefault(cfg *pgx.ConnConfig, name, value string) {
+	if cfg.RuntimeParams[name] == "" {
+		cfg.RuntimeParams[name] = value
+	}
 }
 
 // SyncClock measures again how far this machine's clock is from the database's. The reaper calls it after a jump of the

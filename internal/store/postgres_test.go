@@ -63,6 +63,68 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 	}
 }
 
+// A connection keeps the plans that it made while the queue was empty. They do not scan the tables once these are full,
+// though PostgreSQL has not analysed them since.
+func TestPlansOfAnEmptyQueue(t *testing.T) {
+	address := storetest.Postgres(t)
+	s := storetest.OpenAt(t, address, nil)
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, table := range []string{"task", "attempt"} {
+		if _, err := db.Exec("ALTER TABLE " + table + " SET (autovacuum_enabled = off)"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := storetest.User(t, s, "ada")
+	life := func(n int) {
+		t.Helper()
+		for range n {
+			got := claim(t, s, "w", 1)
+			if len(got) != 1 {
+				t.Fatal("nothing to claim")
+			}
+			if err := finish(s, got[0], pleat.StateCompleted); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	scans := func() (scans, all int) {
+		t.Helper()
+		const q = "SELECT sum(seq_scan), sum(seq_scan + idx_scan) FROM pg_stat_user_tables " +
+			"WHERE relname IN ('task', 'attempt', 'run', 'job', 'event')"
+		if err := db.QueryRow(q).Scan(&scans, &all); err != nil {
+			t.Fatal(err)
+		}
+		return scans, all
+	}
+	if _, err := db.Exec("ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // PostgreSQL keeps the plan of a statement's sixth execution
+		create(t, s, u, "fold")
+		life(1)
+	}
+	const tasks = 200
+	for range tasks {
+		create(t, s, u, "fold")
+	}
+	before, counted := scans()
+	life(tasks)
+	var after, all int
+	storetest.Eventually(t, "the scans are counted", func() bool {
+		create(t, s, u, "fold") // a connection reports what it has counted with a later transaction
+		life(1)
+		after, all = scans()
+		return all-counted >= 10*tasks
+	})
+	if after-before > tasks/10 {
+		t.Errorf("%d tasks cost %d scans of a whole table, of %d", tasks, after-before, all-counted)
+	}
+}
+
 // A transaction that holds a snapshot is seen, and its end too.
 func TestOldestSnapshot(t *testing.T) {
 	address := storetest.Postgres(t)
