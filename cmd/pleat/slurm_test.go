@@ -39,6 +39,7 @@ func TestSlurm(t *testing.T) {
 	t.Run("shared", func(t *testing.T) {
 		for name, test := range map[string]func(*slurmSite){
 			"scale":    slurmScale,
+			"runner":   slurmRunner,
 			"killed":   slurmFleetKilled,
 			"cancel":   slurmCancel,
 			"requeue":  slurmRequeue,
@@ -255,11 +256,12 @@ func (s *slurmSite) outcomes(outcome string) int {
 	return queryInt(s.t, s.db, "SELECT count(*) FROM attempt WHERE outcome = '"+outcome+"'")
 }
 
-// fold creates a fold with mini.
-func (s *slurmSite) fold(n *node, sequence string) string {
+// fold creates a fold with a model.
+func (s *slurmSite) fold(n *node, model, sequence string) string {
 	s.t.Helper()
 	status, raw := n.request("POST", "/v1/jobs", fmt.Sprintf(
-		`{"name":"x","sequences":[{"proteinChain":{"sequence":%q}}],"params":{"modelName":"mini","seed":"7"}}`, sequence))
+		`{"name":"x","sequences":[{"proteinChain":{"sequence":%q}}],"params":{"modelName":%q,"seed":"7"}}`, sequence,
+		model))
 	var out struct{ JobID string }
 	if err := json.Unmarshal(raw, &out); err != nil || out.JobID == "" {
 		s.t.Fatalf("%d %s %v", status, raw, err)
@@ -274,7 +276,7 @@ func slurmScale(s *slurmSite) {
 	sequences := []string{"GSGSGSAA", "GGGGGG", "AAAAKKKK"}
 	var jobs []string
 	for _, q := range sequences {
-		jobs = append(jobs, s.fold(s.server, q))
+		jobs = append(jobs, s.fold(s.server, "mini", q))
 	}
 	for _, j := range jobs {
 		s.await(j, "COMPLETED", slurmPatience)
@@ -299,11 +301,65 @@ func slurmScale(s *slurmSite) {
 	alone.serve()
 	one := &cluster{t: s.t, server: alone, db: alone.open()}
 	for i, q := range sequences {
-		job := s.fold(alone, q)
+		job := s.fold(alone, "mini", q)
 		one.await(job, "COMPLETED", slurmPatience)
 		if d := diff.Diff(one.files("j.id = $1", job), s.files("j.id = $1", jobs[i])); d != "" {
 			s.t.Errorf("the files of %s on one machine (-) and on Slurm (+):\n%s", q, d)
 		}
+	}
+}
+
+// An engine that needs a GPU runs in a process of its own on the one that Slurm has given its worker.
+func slurmRunner(s *slurmSite) {
+	s.write("nvidia-smi", "#!/bin/sh\nprintf '%s\\n' '0, GPU-a, Made-up, 49152' '1, GPU-b, Made-up, 49152'\n")
+	s.write("pleat", fmt.Sprintf("#!/bin/sh\nPATH=%s:$PATH TMPDIR=%s exec %s \"$@\"\n", s.dir, s.dir, s.server.program))
+	for _, name := range []string{"nvidia-smi", "pleat"} {
+		if err := os.Chmod(s.file(name), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(s.file("runners/helix"), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../runners/example/runner.py")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	const check = `
+        if os.environ.get("CUDA_VISIBLE_DEVICES") not in ("GPU-a", "GPU-b"):
+            job.fail("internal", f"the devices are {os.environ.get('CUDA_VISIBLE_DEVICES')}")
+        chain`
+	program := strings.NewReplacer(`"example"`, `"helix"`, "import math\n", "import math\nimport os\n", "\n        chain",
+		check)
+	s.write("runners/helix/runner.py", program.Replace(string(example)))
+	s.write("runners/helix/manifest.json", `{"engine": "helix", "version": "1", "protocol": 1,
+		"argv": ["{python}", "runner.py"], "device": "cuda", "entities": ["protein"], "max_tokens": 100,
+		"mem_model": {"base_gb": 20}, "params_schema": {"seed": {"type": "string"}},
+		"models": [{"name": "helix", "title": "Helix", "licence": "none"}]}`)
+	settings, err := os.ReadFile(s.config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write("worker.yaml", string(settings)+"runners: "+s.file("runners")+"\n")
+	s.server.env = append(s.server.env, "PLEAT_RUNNERS="+s.file("runners"))
+	s.begin("helix", "max-workers: 2", "devices: 1", "device-memory: 40GB")
+	var jobs []string
+	for i := range 4 {
+		jobs = append(jobs, s.fold(s.server, "helix", strings.Repeat("G", 10+i)))
+	}
+	for _, j := range jobs {
+		s.await(j, "COMPLETED", slurmPatience)
+	}
+	s.gone()
+	s.wantOnce(0)
+	devices := queryStrings(s.t, s.db, "SELECT DISTINCT devices FROM worker WHERE class = '"+s.class+"'")
+	for _, text := range devices {
+		if strings.Count(text, "Made-up") != 1 {
+			s.t.Errorf("a worker has %s", text)
+		}
+	}
+	if len(devices) == 0 {
+		s.t.Error("no worker has registered")
 	}
 }
 
