@@ -150,6 +150,41 @@ func TestSleepingWorkerCannotFinish(t *testing.T) {
 	}
 }
 
+// All servers were away for longer than a lease. The workers that call them go on with their jobs, and the server that
+// starts lets them renew their leases before these count as expired.
+func TestServersAwayForLongerThanALease(t *testing.T) {
+	c := newCluster(t)
+	c.serve()
+	c.addr = strings.TrimPrefix(c.server.url, "http://")
+	token, err := c.server.command("fleet", "token", "default").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, token, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	worker := newNode(t, "sqlite:none")
+	worker.start("worker", "--server", c.server.url, "--token-file", file)
+	job := c.create(8000)
+	c.await(job, "RUNNING", time.Minute)
+	worker.signal(syscall.SIGSTOP)
+	c.server.kill()
+	if _, err := c.db.Exec("UPDATE task SET lease_until = 1 WHERE state = 'running'"); err != nil {
+		t.Fatal(err)
+	}
+	c.serve()
+	const held = "SELECT count(*) FROM task WHERE lease_until > (extract(epoch FROM now()) * 1000000)::bigint"
+	if n := queryInt(t, c.db, held); n != 1 {
+		t.Errorf("the server extended %d leases", n)
+	}
+	worker.signal(syscall.SIGCONT)
+	c.await(job, "COMPLETED", time.Minute)
+	if n := queryInt(t, c.db, "SELECT count(*) FROM attempt"); n != 1 {
+		t.Errorf("the job took %d attempts", n)
+	}
+}
+
 // storeFailure matches the log line of a worker that cannot store a result and will try again.
 var storeFailure = regexp.MustCompile(`msg="[^"]*(ended|finished|stored)[^"]*again" task=`)
 
