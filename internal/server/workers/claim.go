@@ -156,15 +156,8 @@ func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, known []workera
 func (g *Gateway) taskOf(ctx context.Context, c *caller, t *store.ClaimedTask) (workerapi.Task, error) {
 	out := workerapi.TaskOf(t)
 	out.Token = g.taskToken(*c, t)
-	var keys []string
-	for _, a := range t.Alignments {
-		keys = append(keys, a.Key)
-	}
-	if t.Task.Checkpoint.Key != "" {
-		keys = append(keys, t.Task.Checkpoint.Key)
-	}
 	var err error
-	out.Links, err = g.links(ctx, c, keys)
+	out.Links, err = g.links(ctx, c, append(artifactKeys(t.Alignments), t.Task.Checkpoint.Key))
 	return out, err
 }
 

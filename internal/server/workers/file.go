@@ -39,11 +39,23 @@ type blobRef struct {
 	Expires int64          `json:"e"` // seconds since 1970 UTC
 }
 
+// artifactKeys returns the keys of artifacts.
+func artifactKeys(list []pleat.Artifact) (out []string) {
+	for _, a := range list {
+		out = append(out, a.Key)
+	}
+	return out
+}
+
 // links returns how a worker reads files: from the artifact store itself where it signs links, else from this server.
+// An empty key is that of no file.
 func (g *Gateway) links(ctx context.Context, c *caller, keys []string) (map[string]workerapi.Link, error) {
 	out := map[string]workerapi.Link{}
 	signer, signs := g.blobs.Presigner()
 	for _, key := range keys {
+		if key == "" {
+			continue
+		}
 		if !signs {
 			raw, _ := json.Marshal(blobRef{key, c.Worker, g.store.Now().Add(linkLife).Unix()})
 			text := base64.RawURLEncoding.EncodeToString(raw)

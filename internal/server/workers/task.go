@@ -414,11 +414,7 @@ func (g *Gateway) cachedResult(
 		return workerapi.CachedResult{}, err
 	}
 	out := workerapi.CachedResultOf(r)
-	var keys []string
-	for _, a := range r.Artifacts {
-		keys = append(keys, a.Key)
-	}
-	out.Links, err = g.links(ctx, c, keys)
+	out.Links, err = g.links(ctx, c, artifactKeys(r.Artifacts))
 	return out, err
 }
 
@@ -460,12 +456,6 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 		return workerapi.Source{}, err
 	}
 	out := workerapi.SourceOf(files)
-	var keys []string
-	for _, f := range []workerapi.SourceFile{out.Structure, out.PAE} {
-		if f.Key != "" {
-			keys = append(keys, f.Key)
-		}
-	}
-	out.Links, err = g.links(ctx, c, keys)
+	out.Links, err = g.links(ctx, c, []string{out.Structure.Key, out.PAE.Key})
 	return out, err
 }
