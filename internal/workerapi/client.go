@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +29,8 @@ import (
 type Options struct {
 	Server string // URL of the server; a path in it begins the paths of the calls
 	Token  string // of the worker's class
-	// Transport sends the requests; nil: one with the usual settings, which obeys HTTPS_PROXY.
-	Transport http.RoundTripper
+	// Roots are the authorities whose certificates the server may have; nil: those of the system.
+	Roots *x509.CertPool
 	// Timeout bounds a call, besides the time for which the server holds it; 0: 30 s.
 	Timeout time.Duration
 	Clock   func() time.Time // nil: time.Now
@@ -80,16 +82,11 @@ func NewClient(o Options) (*Client, error) {
 	c := &Client{
 		base:     base,
 		token:    o.Token,
-		http:     &http.Client{Transport: o.Transport, CheckRedirect: refuseRedirect},
+		http:     &http.Client{Transport: newTransport(o.Roots), CheckRedirect: refuseRedirect},
 		clock:    o.Clock,
 		log:      o.Log,
 		timeout:  cmp.Or(o.Timeout, callTimeout),
 		attempts: map[pleat.TaskID]*attempt{},
-	}
-	if o.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 16 // a held claim, a held watch, heartbeats, and files
-		c.http.Transport = t
 	}
 	if c.clock == nil {
 		c.clock = time.Now
@@ -98,6 +95,17 @@ func NewClient(o Options) (*Client, error) {
 	c.life, c.end = context.WithCancel(context.Background())
 	c.over, c.setOver = context.WithCancel(c.life)
 	return c, nil
+}
+
+// newTransport returns what sends the requests. It obeys HTTPS_PROXY.
+func newTransport(roots *x509.CertPool) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 16 // a held claim, a held watch, heartbeats, and files
+	// With HTTP/2 all calls would share a connection, and wait for one that is dead.
+	t.Protocols = &http.Protocols{}
+	t.Protocols.SetHTTP1(true)
+	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return t
 }
 
 // refuseRedirect ends a request that is redirected: the token is for this server alone.
