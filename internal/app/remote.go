@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -78,11 +77,11 @@ func newWorkerClient(a *App) (*workerapi.Client, error) {
 			return nil, UsageError{err}
 		}
 	}
-	if u, err := url.Parse(a.cfg.WorkerServer); err == nil && u.Scheme == "http" && a.cfg.ServerPlain {
+	if strings.HasPrefix(a.cfg.WorkerServer, "http:") && a.cfg.ServerPlain {
 		a.log.Warn("the server is called over http: everyone on the way can read and change what this worker sends, " +
 			"its token included")
 	}
-	return workerapi.NewClient(o)
+	return workerapi.NewClient(o), nil
 }
 
 // maxToken bounds the file of a token, in bytes.

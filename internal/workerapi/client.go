@@ -13,9 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +25,8 @@ import (
 
 // Options of a Client. Server, Token and Log must be set.
 type Options struct {
-	Server string // URL of the server; a path in it begins the paths of the calls
+	// Server is the URL of the server, without a slash at its end; a path in it begins the paths of the calls.
+	Server string
 	Token  string // of the worker's class
 	// Roots are the authorities whose certificates the server may have; nil: those of the system.
 	Roots *x509.CertPool
@@ -44,7 +43,7 @@ type Options struct {
 // An error that may pass, such as a server that does not answer, has pleat.CodeUnavailable. All calls may be repeated:
 // the server answers a repetition as it did the first time.
 type Client struct {
-	base  *url.URL
+	base  string // URL of the server
 	token string
 	http  *http.Client
 	clock func() time.Time
@@ -72,15 +71,10 @@ type Client struct {
 	failing  bool // the last transfer of a file failed
 }
 
-// NewClient returns a client of a server. An error says what is wrong with the address.
-func NewClient(o Options) (*Client, error) {
-	base, err := url.Parse(strings.TrimRight(o.Server, "/"))
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil ||
-		base.RawQuery != "" || base.Fragment != "" {
-		return nil, errors.New("the server's address must look like https://fold.example.org")
-	}
+// NewClient returns a client of a server.
+func NewClient(o Options) *Client {
 	c := &Client{
-		base:     base,
+		base:     o.Server,
 		token:    o.Token,
 		http:     &http.Client{Transport: newTransport(o.Roots), CheckRedirect: refuseRedirect},
 		clock:    o.Clock,
@@ -94,7 +88,7 @@ func NewClient(o Options) (*Client, error) {
 	c.claims.init()
 	c.life, c.end = context.WithCancel(context.Background())
 	c.over, c.setOver = context.WithCancel(c.life)
-	return c, nil
+	return c
 }
 
 // newTransport returns what sends the requests. It obeys HTTPS_PROXY.
@@ -316,7 +310,7 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	if r.method == "" {
 		r.method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, c.base.String()+Path+r.path, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+Path+r.path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make the request %s: %w", r.path, err)
 	}
