@@ -363,7 +363,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	case code == CodeSourceGone:
 		return store.ErrSourceGone
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
-		pause(ctx, resp.Header.Get("Retry-After"))
+		retryAfter(ctx, resp.Header.Get("Retry-After"))
 		return pleat.Errorf(pleat.CodeUnavailable, "%s", message)
 	case code == "": // no Pleat answered, but something between
 		return pleat.Errorf(pleat.CodeUnavailable, "the server's address answered %d, not as Pleat does",
@@ -374,17 +374,17 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	return pleat.Errorf(code, "%s", message)
 }
 
-// maxPause bounds how long refusal waits.
-const maxPause = 30 * time.Second
+// maxRetryAfter bounds how long refusal waits.
+const maxRetryAfter = 30 * time.Second
 
-// pause waits as long as a Retry-After header says, and up to as long again, so that clients that were refused together
-// do not come back together.
-func pause(ctx context.Context, header string) {
+// retryAfter waits as long as a Retry-After header says, and up to as long again, so that clients that were refused
+// together do not come back together.
+func retryAfter(ctx context.Context, header string) {
 	n, err := strconv.Atoi(header)
 	if err != nil || n <= 0 {
 		return
 	}
-	wait := min(time.Duration(n)*time.Second, maxPause)
+	wait := min(time.Duration(n)*time.Second, maxRetryAfter)
 	queue.Sleep(ctx, wait+rand.N(wait))
 }
 

@@ -390,7 +390,7 @@ func sha(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// reap moves the clock ahead, and ends leases and pauses.
+// reap moves the clock ahead, and ends leases and delays.
 func (f *fixture) reap(ahead time.Duration) store.Reaped {
 	f.t.Helper()
 	f.clock.Advance(ahead)

@@ -64,7 +64,8 @@ type Gateway struct {
 	classes classCache
 	claims  dispatcher
 	beats   chan beat
-	members members
+
+	subscriptions subscriptions
 
 	writing chan struct{} // has a value for each call that writes to the database now
 	waiting atomic.Int64  // calls that wait for that
@@ -107,7 +108,7 @@ func New(cfg Config) *Gateway {
 		stop:     make(chan struct{}),
 	}
 	g.claims.init(g)
-	g.members.list = map[pleat.WorkerID]*member{}
+	g.subscriptions.byWorker = map[pleat.WorkerID]*subscription{}
 	g.routes()
 	return g
 }
@@ -123,7 +124,7 @@ func (g *Gateway) Run(ctx context.Context) {
 	var duties sync.WaitGroup
 	duties.Go(func() { g.claims.run(ctx) })
 	duties.Go(func() { g.sendHeartbeats(ctx) })
-	duties.Go(func() { g.forgetMembers(ctx) })
+	duties.Go(func() { g.endSubscriptions(ctx) })
 	duties.Wait()
 }
 
