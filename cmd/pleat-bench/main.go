@@ -16,6 +16,7 @@
 //   - load.go: clients, rates and quantiles.
 //   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go: the parts.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
+//   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
 package main
 
 import (

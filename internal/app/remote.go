@@ -2,11 +2,8 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -74,28 +71,17 @@ func newWorkerClient(a *App) (*workerapi.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 16
-	// With HTTP/2 all calls would share a connection, and wait for one that is dead.
-	transport.Protocols = &http.Protocols{}
-	transport.Protocols.SetHTTP1(true)
+	o := workerapi.Options{Server: a.cfg.WorkerServer, Token: token, Log: a.log}
 	if a.cfg.ServerCA != "" {
-		roots, err := withAuthorities(a.cfg, "server-ca", a.cfg.ServerCA)
-		if err != nil {
+		if o.Roots, err = withAuthorities(a.cfg, "server-ca", a.cfg.ServerCA); err != nil {
 			return nil, UsageError{err}
 		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
-	if u, err := url.Parse(a.cfg.WorkerServer); err == nil && u.Scheme == "http" && a.cfg.ServerPlain {
+	if strings.HasPrefix(a.cfg.WorkerServer, "http:") && a.cfg.ServerPlain {
 		a.log.Warn("the server is called over http: everyone on the way can read and change what this worker sends, " +
 			"its token included")
 	}
-	return workerapi.NewClient(workerapi.Options{
-		Server:    a.cfg.WorkerServer,
-		Token:     token,
-		Transport: transport,
-		Log:       a.log,
-	})
+	return workerapi.NewClient(o), nil
 }
 
 // maxToken bounds the file of a token, in bytes.

@@ -332,7 +332,8 @@ func (c *Config) checkSandbox() error {
 	return c.Errorf("sandbox", "is %q; it must be auto, required or none", pleat.Clip(c.Sandbox))
 }
 
-// checkWorkerServer checks from where a worker gets its tasks, and removes the address's trailing slashes.
+// checkWorkerServer checks from where a worker gets its tasks. It removes the address's trailing slashes and an empty
+// fragment, since the paths of calls are appended to it.
 func (c *Config) checkWorkerServer() error {
 	if c.WorkerServer == "" {
 		return nil
@@ -349,7 +350,7 @@ func (c *Config) checkWorkerServer() error {
 		return c.Errorf("server", "is an address with http on another machine, where everyone on the way can read the "+
 			"worker's token; use https, or set server-plaintext")
 	}
-	c.WorkerServer = strings.TrimRight(c.WorkerServer, "/")
+	c.WorkerServer = strings.TrimRight(u.String(), "/")
 	return nil
 }
 

@@ -36,7 +36,7 @@ type Held struct {
 	pending  []pleat.Progress // not sent yet
 	renewed  time.Time
 	reported time.Time     // when progress was sent last
-	pause    time.Duration // between two reports of progress
+	interval time.Duration // between two reports of progress
 }
 
 // Context lives as long as the task is held. It ends early with ErrStopped, pleat.ErrLost or the cause of an
@@ -87,7 +87,7 @@ func (h *Held) heartbeat(now time.Time, interval time.Duration) (pleat.Heartbeat
 	h.sending <- struct{}{}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	report := len(h.pending) > 0 && now.Sub(h.reported) >= h.pause
+	report := len(h.pending) > 0 && now.Sub(h.reported) >= h.interval
 	if !report && now.Sub(h.renewed) < interval {
 		h.sent()
 		return pleat.Heartbeat{}, false
@@ -119,10 +119,10 @@ func (h *Held) setRenewed(at time.Time) {
 	h.renewed = at
 }
 
-func (h *Held) setPause(d time.Duration) {
+func (h *Held) setInterval(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.pause = d
+	h.interval = d
 }
 
 // Renewer renews leases. The store is one, and so is a client of a server.
@@ -172,7 +172,7 @@ func (l *Leases) Add(ctx context.Context, t *pleat.Task) *Held {
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h.pause = l.terms.Progress
+	h.interval = l.terms.Progress
 	l.held[t.ID] = h
 	return h
 }
@@ -276,7 +276,7 @@ func (l *Leases) sendHeartbeats(ctx context.Context) {
 	}
 	for i, h := range due {
 		h.setRenewed(now)
-		h.setPause(replies[i].ProgressAfter)
+		h.setInterval(replies[i].ProgressAfter)
 		switch {
 		case replies[i].Lost:
 			h.cancel(pleat.ErrLost)

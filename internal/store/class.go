@@ -44,7 +44,7 @@ func (t *tx) setClass(position int, c *pleat.Class) error {
 // Classes lists the classes, in the order in which they are asked to run a task. The models of pleat.DefaultClass
 // include those that its workers have registered.
 func (s *Store) Classes(ctx context.Context) ([]pleat.Class, error) {
-	known, err := s.classes(ctx)
+	classes, err := s.classes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,24 +53,24 @@ func (s *Store) Classes(ctx context.Context) ([]pleat.Class, error) {
 		return nil, err
 	}
 	var out []pleat.Class
-	for _, c := range withWorkers(known, workers) {
+	for _, c := range withWorkers(classes, workers) {
 		out = append(out, c.Class)
 	}
 	return out, nil
 }
 
-// knownClass is a class with what the fleet reports of it.
-type knownClass struct {
+// reportedClass is a class with what the fleet reports of it.
+type reportedClass struct {
 	pleat.Class
 	fleet pleat.FleetReport
 }
 
 // classes reads the classes as they are stored, by position.
-func (s *Store) classes(ctx context.Context) ([]knownClass, error) {
-	var out []knownClass
+func (s *Store) classes(ctx context.Context) ([]reportedClass, error) {
+	var out []reportedClass
 	rows, err := s.read(ctx, "SELECT spec, fleet FROM class ORDER BY position, name")
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var c knownClass
+		var c reportedClass
 		var spec, fleet string
 		if err := scan(&spec, &fleet); err != nil {
 			return err
@@ -87,11 +87,11 @@ func (s *Store) classes(ctx context.Context) ([]knownClass, error) {
 
 // withWorkers adds to the default class the models of its workers that it does not have, and the class itself where it
 // is missing.
-func withWorkers(classes []knownClass, workers []pleat.Worker) []knownClass {
-	i := slices.IndexFunc(classes, func(c knownClass) bool { return c.Name == pleat.DefaultClass })
+func withWorkers(classes []reportedClass, workers []pleat.Worker) []reportedClass {
+	i := slices.IndexFunc(classes, func(c reportedClass) bool { return c.Name == pleat.DefaultClass })
 	if i < 0 {
 		i = len(classes)
-		classes = append(classes, knownClass{Class: pleat.Class{
+		classes = append(classes, reportedClass{Class: pleat.Class{
 			Name:       pleat.DefaultClass,
 			TargetWait: pleat.DefaultTargetWait,
 			Alignments: pleat.AlignmentsAlso,
@@ -172,7 +172,7 @@ const (
 
 // Demand returns the demand for each class, in the order of Classes.
 func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
-	known, err := s.classes(ctx)
+	classes, err := s.classes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -180,14 +180,14 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 	if err != nil {
 		return nil, err
 	}
-	known = withWorkers(known, workers)
+	classes = withWorkers(classes, workers)
 	measured, err := s.speeds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Demand, len(known))
+	out := make([]Demand, len(classes))
 	index := map[string]*Demand{}
-	for i, c := range known {
+	for i, c := range classes {
 		out[i] = Demand{Class: c.Class, Fleet: c.fleet, speeds: measured}
 		index[c.Name] = &out[i]
 	}

@@ -12,7 +12,7 @@ import (
 // state, result and artifacts, the event, and a task for each destination of the event. So nobody sees a completed run
 // without its files, and no event is lost or written twice.
 //
-// A failure that may pass is tried again after a growing pause while tries are left; the run then stays RUNNING. A run
+// A failure that may pass is tried again after a growing delay while tries are left; the run then stays RUNNING. A run
 // that its owner has cancelled ends STOPPED, whatever f has. The blobs of the artifacts must be stored before.
 // pleat.ErrLost: the lease is no longer held, and the worker must drop what it has. ErrSourceGone: f.Source cannot be
 // read any more, and the worker releases the task, so that the result is computed.
@@ -238,7 +238,7 @@ func (t *tx) spendTry(id pleat.TaskID) (tries, limit int, err error) {
 	return tries, limit, err
 }
 
-// retry spends one try of a run's task and queues it again, after a pause that doubles with each try from 1 s to 256 s.
+// retry spends one try of a run's task and queues it again, after a delay that doubles with each try from 1 s to 256 s.
 // It returns false if no try is left.
 func (t *tx) retry(l Lease, run pleat.RunID, why *pleat.Failure) (bool, error) {
 	tries, limit, err := t.spendTry(l.Task)

@@ -17,9 +17,9 @@ type WorkerHeartbeat struct {
 
 // WorkerReply answers a WorkerHeartbeat.
 type WorkerReply struct {
-	Replies []pleat.HeartbeatReply // in the order of the beats
-	Drain   bool                   // the worker is to claim nothing more
-	Known   bool                   // false: the worker is not registered, or was removed since
+	Replies    []pleat.HeartbeatReply // in the order of the beats
+	Drain      bool                   // the worker is to claim nothing more
+	Registered bool                   // false: the worker never was, or was removed since
 }
 
 // Heartbeat renews a worker's leases and stores the progress of their runs, all in one transaction, and marks the
@@ -59,7 +59,7 @@ func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []Work
 		out = make([]WorkerReply, len(list))
 		for i, h := range list {
 			r := &out[i]
-			r.Drain, r.Known = seen[h.Worker]
+			r.Drain, r.Registered = seen[h.Worker]
 			if r.Replies, err = t.reply(h, held); err != nil {
 				return err
 			}

@@ -75,11 +75,11 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 					{Task: got[0].Task.ID, Run: got[0].Task.Run, Cancel: true},
 					{Task: got[2].Task.ID, Run: got[2].Task.Run},
 				},
-				Drain: true,
-				Known: true,
+				Drain:      true,
+				Registered: true,
 			},
-			{Known: true},
-			{Replies: []pleat.HeartbeatReply{{Task: got[1].Task.ID, Run: got[1].Task.Run}}, Known: true},
+			{Registered: true},
+			{Replies: []pleat.HeartbeatReply{{Task: got[1].Task.ID, Run: got[1].Task.Run}}, Registered: true},
 			{Replies: []pleat.HeartbeatReply{
 				{Task: got[3].Task.ID, Run: got[3].Task.Run},
 				{Task: got[1].Task.ID, Lost: true},
@@ -136,7 +136,7 @@ func TestConcurrentHeartbeats(t *testing.T) {
 						return
 					}
 					for _, r := range replies {
-						if !r.Known || len(r.Replies) != perWorker || r.Replies[0].Lost {
+						if !r.Registered || len(r.Replies) != perWorker || r.Replies[0].Lost {
 							t.Errorf("%+v", r)
 						}
 					}

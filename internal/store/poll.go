@@ -33,7 +33,7 @@ type Polled struct {
 // Poll looks, in one query for the whole process, for what no wake-up told of: it publishes the topics of the queues
 // that hold tasks and that somebody of this process waits for, and those of its workers that hold tasks which are to
 // stop, and reports whether Reap has work. Queues that hold tasks are looked at again after a second; otherwise Next is
-// when the next pause or lease ends, but at most five seconds.
+// when the next delay or lease ends, but at most five seconds.
 func (s *Store) Poll(ctx context.Context) (Polled, error) {
 	waits := s.awaited()
 	now := s.now()

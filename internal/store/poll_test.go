@@ -85,7 +85,7 @@ func TestPoll(t *testing.T) {
 	})
 }
 
-// A task whose pause ends is looked at then.
+// A task whose delay ends is looked at then.
 func TestPollKnowsWhenAPauseEnds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
@@ -96,13 +96,13 @@ func TestPollKnowsWhenAPauseEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p := poll(t, s); p.Reap || p.Next > 2*time.Second+time.Millisecond {
-			t.Errorf("during the pause: %+v", p)
+			t.Errorf("during the delay: %+v", p)
 		}
 		clock.Advance(2 * time.Second)
 		p := poll(t, s)
 		r, err := s.Reap(t.Context(), s.Now())
 		if !p.Reap || err != nil || r.Woken != 1 {
-			t.Errorf("after the pause: %+v, %+v, %v", p, r, err)
+			t.Errorf("after the delay: %+v, %+v, %v", p, r, err)
 		}
 		if got := storetest.Claim(t, s, "w", storetest.FoldQueue); got.Task.Tries != 0 {
 			t.Errorf("the release has spent %d tries", got.Task.Tries)

@@ -89,11 +89,11 @@ var ErrOtherSecrets = errors.New("the database was used with another secret key"
 func (s *Store) AgreeOnSecrets(ctx context.Context, fingerprints []string) error {
 	other := false
 	err := s.write(ctx, "agree on secrets", func(t *tx) error {
-		var known []string
-		if err := t.agree(serviceSecrets, fingerprints, &known); err != nil {
+		var recorded []string
+		if err := t.agree(serviceSecrets, fingerprints, &recorded); err != nil {
 			return err
 		}
-		if other = !Overlap(known, fingerprints); other || slices.Equal(known, fingerprints) {
+		if other = !Overlap(recorded, fingerprints); other || slices.Equal(recorded, fingerprints) {
 			return nil
 		}
 		return t.setService(serviceSecrets, fingerprints)

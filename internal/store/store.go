@@ -172,7 +172,7 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) now() int64 { return s.clock().UnixMicro() + s.offset.Load() }
 
 // Now is the store's time in UTC. All nodes on one PostgreSQL database agree on it to within the time that a query
-// takes, since leases and pauses are compared with it. On SQLite it is the machine's clock.
+// takes, since leases and delays are compared with it. On SQLite it is the machine's clock.
 func (s *Store) Now() time.Time { return fromMicros(s.now()) }
 
 // fromMicros reads a column that holds a time in microseconds since 1970 UTC. The value 0 is the zero time.
@@ -316,7 +316,7 @@ func (h *hub) publishAll() {
 	}
 }
 
-// QueueTopic has news when a task is queued: a new one, one that is tried again, or one whose pause has ended. The
+// QueueTopic has news when a task is queued: a new one, one that is tried again, or one whose delay has ended. The
 // queues of deliveries share one topic.
 func QueueTopic(queue string) string {
 	if strings.HasPrefix(queue, deliveryQueuePrefix) {

@@ -193,7 +193,7 @@ func TestRetryWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := claim(t, s, "w", 1); len(got) != 0 {
-			t.Fatal("claimed before its pause was over")
+			t.Fatal("claimed before its delay was over")
 		}
 		clock.Advance(2 * time.Second)
 		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Woken != 1 {

@@ -140,9 +140,9 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 }
 
 // Release returns the task of a run to its queue unfinished, at its old position, and no try is spent. A worker that
-// shuts down in order returns it at once; one that cannot reach the artifacts, after a pause, so that it does not claim
+// shuts down in order returns it at once; one that cannot reach the artifacts, after a delay, so that it does not claim
 // it again and again. A task that its owner has cancelled ends STOPPED. pleat.ErrLost: the lease is no longer held.
-func (s *Store) Release(ctx context.Context, l Lease, pause time.Duration, progress []pleat.Progress) error {
+func (s *Store) Release(ctx context.Context, l Lease, delay time.Duration, progress []pleat.Progress) error {
 	return s.write(ctx, "release", func(t *tx) error {
 		h, err := t.renew(l)
 		if err != nil {
@@ -154,21 +154,21 @@ func (s *Store) Release(ctx context.Context, l Lease, pause time.Duration, progr
 		if h.cancel {
 			return t.stopRun(l, h.run)
 		}
-		return t.requeue(l, OutcomeReleased, pause)
+		return t.requeue(l, OutcomeReleased, delay)
 	})
 }
 
 // requeue ends the attempt with an outcome and puts its running task back into its queue, at its position: at once, or
-// after a pause, which Reap ends.
-func (t *tx) requeue(l Lease, outcome string, pause time.Duration) error {
+// after a delay, which Reap ends.
+func (t *tx) requeue(l Lease, outcome string, delay time.Duration) error {
 	state := pleat.TaskQueued
-	if pause > 0 {
+	if delay > 0 {
 		state = pleat.TaskWaiting
 	}
 	var queue string
 	if err := t.row(`
 		UPDATE task SET state = $1, run_at = $2, lease_until = 0, worker_id = '' WHERE id = $3 RETURNING queue`,
-		[]any{state, t.now + pause.Microseconds(), l.Task}, &queue); err != nil {
+		[]any{state, t.now + delay.Microseconds(), l.Task}, &queue); err != nil {
 		return err
 	}
 	t.notify(QueueTopic(queue))

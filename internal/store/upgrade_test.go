@@ -228,7 +228,7 @@ func (v *upgraded) deliveries(t *testing.T) {
 // tasks claims and finishes what was queued or running when version 1 ended.
 func (v *upgraded) tasks(t *testing.T) {
 	ctx := context.Background()
-	v.clock.Advance(14 * 24 * time.Hour) // every lease has expired, every pause is over
+	v.clock.Advance(14 * 24 * time.Hour) // every lease has expired, every delay is over
 	if r, err := v.s.Reap(ctx, v.s.Now()); err != nil || r.Requeued < 1 || r.Woken != 1 {
 		t.Fatalf("%+v %v", r, err)
 	}

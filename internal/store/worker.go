@@ -96,19 +96,19 @@ func (s *Store) DrainWorker(ctx context.Context, id pleat.WorkerID) error {
 	})
 }
 
-// knownWorker is the condition for workers that are alive or may come back; $1 is workersLast.
-const knownWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS bigint)"
+// recentWorker is the condition for workers that are alive or may come back; $1 is workersLast.
+const recentWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS bigint)"
 
 // Workers lists the workers that are alive or may come back, the one seen last first. pleat.Worker.State tells which of
 // them work. Workers may share a list of models, which the caller must not change.
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
-	known := map[string][]pleat.Model{} // by their JSON: the workers of a class mostly have the same models
+	decoded := map[string][]pleat.Model{} // by their JSON: the workers of a class mostly have the same models
 	rows, err := s.read(ctx, `
 		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at, class, cluster_job, ends_at,
 			draining_at, token
 		FROM worker
-		WHERE `+knownWorker+`
+		WHERE `+recentWorker+`
 		ORDER BY seen_at DESC, id`,
 		int64(workersLast))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
@@ -123,9 +123,9 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 		w.Ends, w.Draining = fromMicros(ends), fromMicros(draining)
 		err := errors.Join(decodeJSON(queues, &w.Queues), decodeJSON(devices, &w.Devices))
 		var ok bool
-		if w.Models, ok = known[models]; !ok {
+		if w.Models, ok = decoded[models]; !ok {
 			err = errors.Join(err, decodeJSON(models, &w.Models))
-			known[models] = w.Models
+			decoded[models] = w.Models
 		}
 		out = append(out, w)
 		return err
@@ -144,7 +144,7 @@ type Working struct {
 // any.
 func (s *Store) Working(ctx context.Context, queue string) (Working, error) {
 	var workers []pleat.Worker
-	rows, err := s.read(ctx, "SELECT queues, seen_at, stopped_at FROM worker WHERE "+knownWorker, int64(workersLast))
+	rows, err := s.read(ctx, "SELECT queues, seen_at, stopped_at FROM worker WHERE "+recentWorker, int64(workersLast))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var w pleat.Worker
 		var queues string

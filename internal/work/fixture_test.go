@@ -175,15 +175,12 @@ func (f *fixture) pool(cfg work.Config, reg *engine.Registry) *work.Pool {
 	if f.server == nil {
 		f.serve()
 	}
-	c, err := workerapi.NewClient(workerapi.Options{
+	c := workerapi.NewClient(workerapi.Options{
 		Server: f.server.URL,
 		Token:  f.token,
 		Clock:  f.clock.Now,
 		Log:    cfg.Log,
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
 	cfg.ID = pleat.WorkerID(uuid.NewSHA1(uuid.Nil, []byte(cfg.ID)).String())
 	f.t.Cleanup(func() { c.Close(context.Background()) })
 	return work.NewRemote(cfg, c, c, reg)

@@ -92,8 +92,7 @@ type Pool struct {
 	leases  *queue.Leases
 	terms   pleat.WorkerTerms // set when the worker is registered
 
-	// What a worker that reaches the database does besides its tasks; nil: nothing.
-	store  *store.Store
+	// upkeep is what a worker that reaches the database does besides its tasks; nil: nothing.
 	upkeep *Upkeep
 
 	// searches are the queues in which folds wait for an MSA search; empty if no engine's model takes alignments.
@@ -115,7 +114,6 @@ type Pool struct {
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	files := blob.NewMonitor(b, cfg.Log)
 	p := NewRemote(cfg, NewDirect(s), DirectFiles{files}, e)
-	p.store = s
 	p.upkeep = &Upkeep{
 		Store:          s,
 		Blobs:          files,
@@ -186,8 +184,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.leases.Run(run) })
 	duties.Go(func() { p.watch(run) })
 	duties.Go(func() { p.probeArtifacts(run) })
-	if p.store != nil {
-		duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+	if p.upkeep != nil {
+		duties.Go(func() { queue.Poll(run, p.upkeep.Store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 		duties.Go(func() { p.upkeep.Run(run) })
 	}
 	duties.Go(func() { p.watchLife(run) })

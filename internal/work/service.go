@@ -49,7 +49,7 @@ type Claims interface {
 type Ends interface {
 	FinishRun(ctx context.Context, l store.Lease, f store.RunFinished) error
 	FinishSearch(ctx context.Context, l store.Lease, f store.SearchCompleted) error
-	Release(ctx context.Context, l store.Lease, pause time.Duration, progress []pleat.Progress) error
+	Release(ctx context.Context, l store.Lease, delay time.Duration, progress []pleat.Progress) error
 	Yield(ctx context.Context, k *pleat.Task, slots store.Slots, progress []pleat.Progress) (string, error)
 }
 

@@ -282,13 +282,13 @@ func untilUnheld(lease *queue.Held) (context.Context, func()) {
 	}
 }
 
-// release returns the task to its queue, where another worker can claim it after a pause, with what the attempt has
+// release returns the task to its queue, where another worker can claim it after a delay, with what the attempt has
 // reported. No try is spent.
-func (p *Pool) release(t *runningTask, pause time.Duration) {
+func (p *Pool) release(t *runningTask, delay time.Duration) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
 	defer done()
 	progress := t.lease.DrainProgress(ctx)
-	err := p.service.Release(ctx, t.lease.Lease, pause, progress)
+	err := p.service.Release(ctx, t.lease.Lease, delay, progress)
 	if err != nil && !errors.Is(err, pleat.ErrLost) {
 		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error",
 			err)

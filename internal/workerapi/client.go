@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,10 +25,11 @@ import (
 
 // Options of a Client. Server, Token and Log must be set.
 type Options struct {
-	Server string // URL of the server; a path in it begins the paths of the calls
+	// Server is the URL of the server, without a slash at its end; a path in it begins the paths of the calls.
+	Server string
 	Token  string // of the worker's class
-	// Transport sends the requests; nil: one with the usual settings, which obeys HTTPS_PROXY.
-	Transport http.RoundTripper
+	// Roots are the authorities whose certificates the server may have; nil: those of the system.
+	Roots *x509.CertPool
 	// Timeout bounds a call, besides the time for which the server holds it; 0: 30 s.
 	Timeout time.Duration
 	Clock   func() time.Time // nil: time.Now
@@ -42,7 +43,7 @@ type Options struct {
 // An error that may pass, such as a server that does not answer, has pleat.CodeUnavailable. All calls may be repeated:
 // the server answers a repetition as it did the first time.
 type Client struct {
-	base  *url.URL
+	base  string // URL of the server
 	token string
 	http  *http.Client
 	clock func() time.Time
@@ -70,26 +71,16 @@ type Client struct {
 	failing  bool // the last transfer of a file failed
 }
 
-// NewClient returns a client of a server. An error says what is wrong with the address.
-func NewClient(o Options) (*Client, error) {
-	base, err := url.Parse(strings.TrimRight(o.Server, "/"))
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil ||
-		base.RawQuery != "" || base.Fragment != "" {
-		return nil, errors.New("the server's address must look like https://fold.example.org")
-	}
+// NewClient returns a client of a server.
+func NewClient(o Options) *Client {
 	c := &Client{
-		base:     base,
+		base:     o.Server,
 		token:    o.Token,
-		http:     &http.Client{Transport: o.Transport, CheckRedirect: refuseRedirect},
+		http:     &http.Client{Transport: newTransport(o.Roots), CheckRedirect: refuseRedirect},
 		clock:    o.Clock,
 		log:      o.Log,
 		timeout:  cmp.Or(o.Timeout, callTimeout),
 		attempts: map[pleat.TaskID]*attempt{},
-	}
-	if o.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 16 // a held claim, a held watch, heartbeats, and files
-		c.http.Transport = t
 	}
 	if c.clock == nil {
 		c.clock = time.Now
@@ -97,7 +88,18 @@ func NewClient(o Options) (*Client, error) {
 	c.claims.init()
 	c.life, c.end = context.WithCancel(context.Background())
 	c.over, c.setOver = context.WithCancel(c.life)
-	return c, nil
+	return c
+}
+
+// newTransport returns what sends the requests. It obeys HTTPS_PROXY.
+func newTransport(roots *x509.CertPool) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 16 // a held claim, a held watch, heartbeats, and files
+	// With HTTP/2 all calls would share a connection, and wait for one that is dead.
+	t.Protocols = &http.Protocols{}
+	t.Protocols.SetHTTP1(true)
+	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return t
 }
 
 // refuseRedirect ends a request that is redirected: the token is for this server alone.
@@ -308,7 +310,7 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	if r.method == "" {
 		r.method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, c.base.String()+Path+r.path, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+Path+r.path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make the request %s: %w", r.path, err)
 	}
@@ -361,7 +363,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	case code == CodeSourceGone:
 		return store.ErrSourceGone
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
-		pause(ctx, resp.Header.Get("Retry-After"))
+		retryAfter(ctx, resp.Header.Get("Retry-After"))
 		return pleat.Errorf(pleat.CodeUnavailable, "%s", message)
 	case code == "": // no Pleat answered, but something between
 		return pleat.Errorf(pleat.CodeUnavailable, "the server's address answered %d, not as Pleat does",
@@ -372,17 +374,17 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	return pleat.Errorf(code, "%s", message)
 }
 
-// maxPause bounds how long refusal waits.
-const maxPause = 30 * time.Second
+// maxRetryAfter bounds how long refusal waits.
+const maxRetryAfter = 30 * time.Second
 
-// pause waits as long as a Retry-After header says, and up to as long again, so that clients that were refused together
-// do not come back together.
-func pause(ctx context.Context, header string) {
+// retryAfter waits as long as a Retry-After header says, and up to as long again, so that clients that were refused
+// together do not come back together.
+func retryAfter(ctx context.Context, header string) {
 	n, err := strconv.Atoi(header)
 	if err != nil || n <= 0 {
 		return
 	}
-	wait := min(time.Duration(n)*time.Second, maxPause)
+	wait := min(time.Duration(n)*time.Second, maxRetryAfter)
 	queue.Sleep(ctx, wait+rand.N(wait))
 }
 

@@ -195,11 +195,8 @@ func finishOf(f *store.RunFinished, own func(key string) bool) Finish {
 	return out
 }
 
-// CachedResultOf returns a cached result for the wire, without its links; nil is the zero value.
+// CachedResultOf returns a cached result for the wire, without its links.
 func CachedResultOf(r *store.CachedResult) CachedResult {
-	if r == nil {
-		return CachedResult{}
-	}
 	return CachedResult{
 		Job:       r.Job,
 		Run:       r.Run,

@@ -157,7 +157,7 @@ func (c *Client) transfer(
 ) (*http.Response, error) {
 	address, own := link.URL, strings.HasPrefix(link.URL, Path)
 	if own {
-		address = c.base.String() + address
+		address = c.base + address
 	}
 	req, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {

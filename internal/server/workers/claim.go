@@ -117,7 +117,7 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 		return out, ctx.Err()
 	}
 	if len(got) > 0 {
-		if _, err := g.known(ctx, c, 0); err != nil { // its token was revoked while it waited
+		if _, err := g.authenticate(ctx, c, 0); err != nil { // its token was revoked while it waited
 			g.giveBack(got)
 			return out, err
 		}
@@ -135,16 +135,16 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 
 // releaseUnknown returns tasks to their queues that a worker holds without knowing it, since the answer to its claim
 // was lost. The worker may claim them again, as a new attempt: the old one may still be on its way to nobody.
-func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, known []workerapi.Lease) error {
-	if len(known) > workerapi.MaxHeld {
-		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(known), workerapi.MaxHeld)
+func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, held []workerapi.Lease) error {
+	if len(held) > workerapi.MaxHeld {
+		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(held), workerapi.MaxHeld)
 	}
-	var held []store.Lease
-	for _, l := range known {
-		held = append(held, store.Lease{Task: l.Task, Attempt: l.Attempt, Worker: c.Worker})
+	var kept []store.Lease
+	for _, l := range held {
+		kept = append(kept, store.Lease{Task: l.Task, Attempt: l.Attempt, Worker: c.Worker})
 	}
 	return g.writes(ctx, func() error {
-		n, err := g.store.ReleaseAll(ctx, c.Worker, held)
+		n, err := g.store.ReleaseAll(ctx, c.Worker, kept)
 		if n > 0 {
 			g.cfg.Log.Info("tasks whose claim was lost are queued again", "worker", c.Worker, "tasks", n)
 		}
@@ -156,15 +156,8 @@ func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, known []workera
 func (g *Gateway) taskOf(ctx context.Context, c *caller, t *store.ClaimedTask) (workerapi.Task, error) {
 	out := workerapi.TaskOf(t)
 	out.Token = g.taskToken(*c, t)
-	var keys []string
-	for _, a := range t.Alignments {
-		keys = append(keys, a.Key)
-	}
-	if t.Task.Checkpoint.Key != "" {
-		keys = append(keys, t.Task.Checkpoint.Key)
-	}
 	var err error
-	out.Links, err = g.links(ctx, c, keys)
+	out.Links, err = g.links(ctx, c, append(artifactKeys(t.Alignments), t.Task.Checkpoint.Key))
 	return out, err
 }
 

@@ -39,11 +39,23 @@ type blobRef struct {
 	Expires int64          `json:"e"` // seconds since 1970 UTC
 }
 
+// artifactKeys returns the keys of artifacts.
+func artifactKeys(list []pleat.Artifact) (out []string) {
+	for _, a := range list {
+		out = append(out, a.Key)
+	}
+	return out
+}
+
 // links returns how a worker reads files: from the artifact store itself where it signs links, else from this server.
+// An empty key is that of no file.
 func (g *Gateway) links(ctx context.Context, c *caller, keys []string) (map[string]workerapi.Link, error) {
 	out := map[string]workerapi.Link{}
 	signer, signs := g.blobs.Presigner()
 	for _, key := range keys {
+		if key == "" {
+			continue
+		}
 		if !signs {
 			raw, _ := json.Marshal(blobRef{key, c.Worker, g.store.Now().Add(linkLife).Unix()})
 			text := base64.RawURLEncoding.EncodeToString(raw)
@@ -98,24 +110,20 @@ func (g *Gateway) announce(ctx context.Context, c *caller, in *workerapi.Upload)
 }
 
 // upload is PUT tasks/{id}/files/{name}: the content of a file of the attempt, whose SHA-256 is in the header.
-func (g *Gateway) upload(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) upload(w http.ResponseWriter, r *http.Request) error {
 	c, err := g.callerOfHeld(r)
-	var key string
-	if err == nil {
-		key, err = keyOf(c, "name", r.PathValue("name"))
-	}
-	if err == nil {
-		err = g.receive(w, r, key, workerapi.MaxFile)
-	}
 	if err != nil {
-		g.fail(w, r, err)
-		return
+		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
+	key, err := keyOf(c, "name", r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return g.receive(w, r, key, workerapi.MaxFile)
 }
 
-// receive stores the body of a request under a key. Nothing is stored unless it comes whole and has the SHA-256 of the
-// header.
+// receive stores the body of a request under a key, and answers if it could. Nothing is stored unless it comes whole
+// and has the SHA-256 of the header.
 func (g *Gateway) receive(w http.ResponseWriter, r *http.Request, key string, most int64) error {
 	want, ok := workerapi.ParseDigest(r.Header.Get(workerapi.DigestHeader))
 	switch {
@@ -140,6 +148,7 @@ func (g *Gateway) receive(w http.ResponseWriter, r *http.Request, key string, mo
 	case err != nil:
 		return artifactsUnavailable(err)
 	}
+	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -180,23 +189,19 @@ func extend(c *http.ResponseController, last *time.Time) {
 }
 
 // download is GET blobs/{ref}: a file that a worker was given a link to.
-func (g *Gateway) download(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) download(w http.ResponseWriter, r *http.Request) error {
 	c, err := g.callerOfSession(r)
-	var ref blobRef
-	if err == nil {
-		text, signature, _ := strings.Cut(r.PathValue("ref"), ".")
-		raw, bad := base64.RawURLEncoding.DecodeString(text)
-		if bad != nil || !g.cfg.Ring.Verify(blobLabel, signature, text) || json.Unmarshal(raw, &ref) != nil ||
-			ref.Worker != c.Worker || ref.Expires < g.store.Now().Unix() {
-			err = pleat.Errorf(pleat.CodeForbidden, "the link to the file is not valid, or not any more")
-		}
-	}
-	if err == nil {
-		err = g.send(w, r, ref.Key)
-	}
 	if err != nil {
-		g.fail(w, r, err)
+		return err
 	}
+	var ref blobRef
+	text, signature, _ := strings.Cut(r.PathValue("ref"), ".")
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || !g.cfg.Ring.Verify(blobLabel, signature, text) || json.Unmarshal(raw, &ref) != nil ||
+		ref.Worker != c.Worker || ref.Expires < g.store.Now().Unix() {
+		return pleat.Errorf(pleat.CodeForbidden, "the link to the file is not valid, or not any more")
+	}
+	return g.send(w, r, ref.Key)
 }
 
 // send sends a file. An error means that nothing was sent.
@@ -254,27 +259,21 @@ func (g *Gateway) alignmentKey(r *http.Request) (string, error) {
 }
 
 // readAlignment is GET alignments/{group}/{name}: an alignment that was searched for before.
-func (g *Gateway) readAlignment(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) readAlignment(w http.ResponseWriter, r *http.Request) error {
 	key, err := g.alignmentKey(r)
-	if err == nil {
-		err = g.send(w, r, key)
-	}
 	if err != nil {
-		g.fail(w, r, err)
+		return err
 	}
+	return g.send(w, r, key)
 }
 
 // writeAlignment is PUT alignments/{group}/{name}: an alignment for later searches.
-func (g *Gateway) writeAlignment(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) writeAlignment(w http.ResponseWriter, r *http.Request) error {
 	key, err := g.alignmentKey(r)
-	if err == nil {
-		err = g.receive(w, r, key, maxAlignment)
-	}
 	if err != nil {
-		g.fail(w, r, err)
-		return
+		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
+	return g.receive(w, r, key, maxAlignment)
 }
 
 // probe is GET files: whether the artifact store works, for workers whose transfers have failed. While it fails, one

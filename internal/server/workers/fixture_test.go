@@ -166,10 +166,7 @@ func (f *fixture) client(url, class string, change ...func(o *workerapi.Options)
 	for _, fn := range change {
 		fn(&o)
 	}
-	c, err := workerapi.NewClient(o)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	c := workerapi.NewClient(o)
 	f.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -393,7 +390,7 @@ func sha(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// reap moves the clock ahead, and ends leases and pauses.
+// reap moves the clock ahead, and ends leases and delays.
 func (f *fixture) reap(ahead time.Duration) store.Reaped {
 	f.t.Helper()
 	f.clock.Advance(ahead)

@@ -64,7 +64,8 @@ type Gateway struct {
 	classes classCache
 	claims  dispatcher
 	beats   chan beat
-	members members
+
+	subscriptions subscriptions
 
 	writing chan struct{} // has a value for each call that writes to the database now
 	waiting atomic.Int64  // calls that wait for that
@@ -107,7 +108,7 @@ func New(cfg Config) *Gateway {
 		stop:     make(chan struct{}),
 	}
 	g.claims.init(g)
-	g.members.list = map[pleat.WorkerID]*member{}
+	g.subscriptions.byWorker = map[pleat.WorkerID]*subscription{}
 	g.routes()
 	return g
 }
@@ -123,7 +124,7 @@ func (g *Gateway) Run(ctx context.Context) {
 	var duties sync.WaitGroup
 	duties.Go(func() { g.claims.run(ctx) })
 	duties.Go(func() { g.sendHeartbeats(ctx) })
-	duties.Go(func() { g.forgetMembers(ctx) })
+	duties.Go(func() { g.endSubscriptions(ctx) })
 	duties.Wait()
 }
 
@@ -144,11 +145,11 @@ func (g *Gateway) routes() {
 	handle("POST stop", withSession(g, small, g.stopped))
 	handle("POST bye", withSession(g, small, g.bye))
 	handle("GET files", withSession(g, 0, g.probe))
-	handle("GET blobs/{ref}", g.download)
-	handle("GET alignments/{group}/{name}", g.readAlignment)
-	handle("PUT alignments/{group}/{name}", g.writeAlignment)
+	handle("GET blobs/{ref}", g.withErrors(g.download))
+	handle("GET alignments/{group}/{name}", g.withErrors(g.readAlignment))
+	handle("PUT alignments/{group}/{name}", g.withErrors(g.writeAlignment))
 	handle("POST tasks/{id}/files", withHeld(g, small, g.announce))
-	handle("PUT tasks/{id}/files/{name}", g.upload)
+	handle("PUT tasks/{id}/files/{name}", g.withErrors(g.upload))
 	handle("POST tasks/{id}/publish", withTask(g, small, g.publish))
 	handle("POST tasks/{id}/checkpoint", withTask(g, small, g.checkpoint))
 	handle("POST tasks/{id}/msa", withTask(g, small, g.setMSA))
@@ -195,6 +196,15 @@ func withHeld[In, Out any](
 	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
 ) http.HandlerFunc {
 	return answered(g, limit, g.callerOfHeld, fn)
+}
+
+// withErrors makes a handler of one that has not answered yet if it returns an error.
+func (g *Gateway) withErrors(fn func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := fn(w, r); err != nil {
+			g.fail(w, r, err)
+		}
+	}
 }
 
 // answered makes a handler that finds out who calls, reads a body of at most limit bytes, and sends what fn returns.

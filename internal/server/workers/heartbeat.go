@@ -114,7 +114,7 @@ func (g *Gateway) heartbeat(
 	if err != nil {
 		return out, err
 	}
-	if !reply.Known {
+	if !reply.Registered {
 		return out, errUnknownWorker
 	}
 	for _, r := range reply.Replies {
@@ -122,14 +122,14 @@ func (g *Gateway) heartbeat(
 			Task:     r.Task,
 			Cancel:   r.Cancel,
 			Lost:     r.Lost,
-			Progress: workerapi.SecondsOf(g.pause(r.Run)),
+			Progress: workerapi.SecondsOf(g.reportInterval(r.Run)),
 		})
 	}
 	return out, nil
 }
 
-// pause is how long a worker waits until it reports progress of a run again: not long if somebody watches it here.
-func (g *Gateway) pause(run pleat.RunID) time.Duration {
+// reportInterval is the time between a worker's reports of a run: a short one if somebody watches the run here.
+func (g *Gateway) reportInterval(run pleat.RunID) time.Duration {
 	if run != "" && g.store.Subscribed(store.RunTopic(run)) {
 		return min(watchedInterval, g.cfg.Terms.Progress)
 	}

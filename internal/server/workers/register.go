@@ -145,22 +145,21 @@ func (g *Gateway) fresh(ctx context.Context, c *caller, in *workerapi.Fresh) (wo
 func (g *Gateway) filter(
 	ctx context.Context, c *caller, field string, a *workerapi.Ask,
 ) (store.ClaimFilter, error) {
-	switch {
-	case a.N < 0 || a.N > workerapi.MaxTasks:
-		return store.ClaimFilter{}, pleat.InvalidField(field+".n", " is %d; it must be from 0 to %d", a.N,
-			workerapi.MaxTasks)
-	case a.Memory < 0:
-		return store.ClaimFilter{}, pleat.InvalidField(field+".memory", " is %d; it must not be negative", a.Memory)
-	case a.Left < 0:
-		return store.ClaimFilter{}, pleat.InvalidField(field+".left_s",
-			" is negative; it must be how long the worker lives")
+	f := a.Filter()
+	f.Class, f.Left = c.Class, min(f.Left, maxLife)
+	if a.N < 0 || a.N > workerapi.MaxTasks {
+		return f, pleat.InvalidField(field+".n", " is %d; it must be from 0 to %d", a.N, workerapi.MaxTasks)
+	}
+	if err := checkNotNegative(field+".memory", a.Memory); err != nil {
+		return f, err
+	}
+	if a.Left < 0 {
+		return f, pleat.InvalidField(field+".left_s", " is negative; it must be how long the worker lives")
 	}
 	if a.Owner != "" {
 		if err := checkID(field+".owner", string(a.Owner)); err != nil {
-			return store.ClaimFilter{}, err
+			return f, err
 		}
 	}
-	f := a.Filter()
-	f.Class, f.Left = c.Class, min(f.Left, maxLife)
 	return f, g.checkQueues(ctx, c.Class, field+".queues", a.Queues)
 }

@@ -283,8 +283,8 @@ func checkFoldQueue(c *caller, name string) error {
 	return nil
 }
 
-// maxPause bounds how long a task waits that a worker returns.
-const maxPause = time.Hour
+// maxDelay bounds how long a task waits that a worker returns.
+const maxDelay = time.Hour
 
 // release is POST tasks/{id}/release: the task returns to its queue, and no try is spent.
 func (g *Gateway) release(ctx context.Context, c *caller, in *workerapi.Release) (none, error) {
@@ -292,8 +292,8 @@ func (g *Gateway) release(ctx context.Context, c *caller, in *workerapi.Release)
 	if err != nil {
 		return none{}, err
 	}
-	pause := min(max(in.Pause.Duration(), 0), maxPause)
-	err = g.writes(ctx, func() error { return g.store.Release(ctx, c.lease(), pause, progress) })
+	delay := min(max(in.Pause.Duration(), 0), maxDelay)
+	err = g.writes(ctx, func() error { return g.store.Release(ctx, c.lease(), delay, progress) })
 	return none{}, g.ended(ctx, c, err, store.OutcomeReleased, store.OutcomeStopped)
 }
 
@@ -414,11 +414,7 @@ func (g *Gateway) cachedResult(
 		return workerapi.CachedResult{}, err
 	}
 	out := workerapi.CachedResultOf(r)
-	var keys []string
-	for _, a := range r.Artifacts {
-		keys = append(keys, a.Key)
-	}
-	out.Links, err = g.links(ctx, c, keys)
+	out.Links, err = g.links(ctx, c, artifactKeys(r.Artifacts))
 	return out, err
 }
 
@@ -460,12 +456,6 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 		return workerapi.Source{}, err
 	}
 	out := workerapi.SourceOf(files)
-	var keys []string
-	for _, f := range []workerapi.SourceFile{out.Structure, out.PAE} {
-		if f.Key != "" {
-			keys = append(keys, f.Key)
-		}
-	}
-	out.Links, err = g.links(ctx, c, keys)
+	out.Links, err = g.links(ctx, c, []string{out.Structure.Key, out.PAE.Key})
 	return out, err
 }

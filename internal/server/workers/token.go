@@ -130,12 +130,12 @@ func (g *Gateway) callerOfClass(r *http.Request) (*caller, error) {
 
 // callerOfSession finds the worker whose session a call carries.
 func (g *Gateway) callerOfSession(r *http.Request) (*caller, error) {
-	return g.known(r.Context(), g.verify(sessionPrefix, bearer(r)), tokensAge)
+	return g.authenticate(r.Context(), g.verify(sessionPrefix, bearer(r)), tokensAge)
 }
 
 // callerOfTask finds the worker and the task that a call is about, which its path names too.
 func (g *Gateway) callerOfTask(r *http.Request) (*caller, error) {
-	c, err := g.known(r.Context(), g.verify(taskPrefix, bearer(r)), tokensAge)
+	c, err := g.authenticate(r.Context(), g.verify(taskPrefix, bearer(r)), tokensAge)
 	if err == nil && (c.Task == nil || string(c.Task.ID) != r.PathValue("id")) {
 		return nil, pleat.ErrUnauthorized
 	}
@@ -164,8 +164,8 @@ func (g *Gateway) checkHeld(ctx context.Context, c *caller) error {
 	return err
 }
 
-// known refuses a caller whose class token is not valid any more, by what the database said at most age ago.
-func (g *Gateway) known(ctx context.Context, c *caller, age time.Duration) (*caller, error) {
+// authenticate refuses a caller whose class token is not valid any more, by what the database said at most age ago.
+func (g *Gateway) authenticate(ctx context.Context, c *caller, age time.Duration) (*caller, error) {
 	if c == nil {
 		return nil, pleat.ErrUnauthorized
 	}

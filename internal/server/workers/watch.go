@@ -12,48 +12,48 @@ import (
 	"pleat/internal/workerapi"
 )
 
-// members are the workers whose orders this server listens for, between their calls too, so that no order is missed.
-type members struct {
-	mu   sync.Mutex
-	list map[pleat.WorkerID]*member
+// subscriptions are those to the orders of workers. They last between a worker's calls, so that no order is missed.
+type subscriptions struct {
+	mu       sync.Mutex
+	byWorker map[pleat.WorkerID]*subscription
 }
 
-// member is one of them.
-type member struct {
+// subscription is that of one worker.
+type subscription struct {
 	news chan struct{} // of the worker's topic
-	seen time.Time
+	seen time.Time     // when the worker called last
 }
 
-// memberLife is how long a member is kept that does not call.
-const memberLife = 2 * time.Minute
+// subscriptionLife is how long the subscription of a worker is kept that does not call.
+const subscriptionLife = 2 * time.Minute
 
-// member returns the member of a worker, which it makes on the first call: its news then has a token, since orders may
+// subscription returns that of a worker, which it makes on the first call: its news then has a token, since orders may
 // have come before.
-func (g *Gateway) member(id pleat.WorkerID) *member {
-	g.members.mu.Lock()
-	defer g.members.mu.Unlock()
-	m := g.members.list[id]
-	if m == nil {
-		m = &member{news: make(chan struct{}, 1)}
-		g.members.list[id] = m
-		g.store.SubscribeTo(store.WorkerTopic(id), m.news)
-		queue.Wake(m.news)
+func (g *Gateway) subscription(id pleat.WorkerID) *subscription {
+	g.subscriptions.mu.Lock()
+	defer g.subscriptions.mu.Unlock()
+	s := g.subscriptions.byWorker[id]
+	if s == nil {
+		s = &subscription{news: make(chan struct{}, 1)}
+		g.subscriptions.byWorker[id] = s
+		g.store.SubscribeTo(store.WorkerTopic(id), s.news)
+		queue.Wake(s.news)
 	}
-	m.seen = time.Now()
-	return m
+	s.seen = time.Now()
+	return s
 }
 
-// forgetMembers forgets workers that do not call any more, until ctx ends.
-func (g *Gateway) forgetMembers(ctx context.Context) {
-	for queue.Sleep(ctx, memberLife/2) {
-		g.members.mu.Lock()
-		for id, m := range g.members.list {
-			if time.Since(m.seen) > memberLife {
-				g.store.Unsubscribe(store.WorkerTopic(id), m.news)
-				delete(g.members.list, id)
+// endSubscriptions ends those of workers that do not call any more, until ctx ends.
+func (g *Gateway) endSubscriptions(ctx context.Context) {
+	for queue.Sleep(ctx, subscriptionLife/2) {
+		g.subscriptions.mu.Lock()
+		for id, s := range g.subscriptions.byWorker {
+			if time.Since(s.seen) > subscriptionLife {
+				g.store.Unsubscribe(store.WorkerTopic(id), s.news)
+				delete(g.subscriptions.byWorker, id)
 			}
 		}
-		g.members.mu.Unlock()
+		g.subscriptions.mu.Unlock()
 	}
 }
 
@@ -63,36 +63,36 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 	if c.Renewed && time.Unix(c.Expires, 0).Sub(g.store.Now()) < sessionLife/2 {
 		out.Session = g.sessionToken(*c, sessionLife)
 	}
-	m := g.member(c.Worker)
+	news := g.subscription(c.Worker).news
 	wait := min(max(in.Wait.Duration(), 0), workerapi.MaxWait)
 	for end := time.Now().Add(wait); ; {
 		reply, err := g.beat(ctx, c.Worker, nil)
 		if err != nil {
 			return out, err
 		}
-		if !reply.Known {
+		if !reply.Registered {
 			return out, errUnknownWorker
 		}
 		if out.Drain = reply.Drain; out.Drain && !in.Draining {
 			return out, nil
 		}
-		_, news := until(ctx, g, workerapi.SecondsOf(time.Until(end)), m.news)
+		_, got := until(ctx, g, workerapi.SecondsOf(time.Until(end)), news)
 		if g.stopping() {
 			return out, errStopping
 		}
-		if !news {
+		if !got {
 			return out, nil
 		}
-		if _, err := g.known(ctx, c, 0); err != nil {
+		if _, err := g.authenticate(ctx, c, 0); err != nil {
 			return out, err
 		}
 		if out.Cancel, err = g.store.CancelledTasks(ctx, c.Worker); err != nil {
-			queue.Wake(m.news)
+			queue.Wake(news)
 			return out, err
 		}
-		known := func(id pleat.TaskID) bool { return slices.Contains(in.Cancelled, id) }
-		if slices.ContainsFunc(out.Cancel, func(id pleat.TaskID) bool { return !known(id) }) {
-			queue.Wake(m.news) // if this answer is lost, the next watch looks again
+		unseen := func(id pleat.TaskID) bool { return !slices.Contains(in.Cancelled, id) }
+		if slices.ContainsFunc(out.Cancel, unseen) {
+			queue.Wake(news) // if this answer is lost, the next watch looks again
 			return out, nil
 		}
 	}

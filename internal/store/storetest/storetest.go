@@ -41,7 +41,7 @@ func (l *Log) String() string {
 	return l.b.String()
 }
 
-// Clock runs with the machine's and can be moved ahead, so that leases and pauses end without waiting. It is safe for
+// Clock runs with the machine's and can be moved ahead, so that leases and delays end without waiting. It is safe for
 // use by many goroutines. The zero value is the machine's clock.
 type Clock struct {
 	mu      sync.Mutex
