@@ -254,8 +254,8 @@ func (s *steadyServer) look() restState {
 	return out
 }
 
-// databaseBytes returns the size of the database. SQLite's is that of its last transaction: the size of the file is that
-// of its last checkpoint.
+// databaseBytes returns the size of the database. SQLite's is that of its last transaction: the size of the file is
+// that of its last checkpoint.
 func (s *steadyServer) databaseBytes() int {
 	if strings.HasPrefix(s.database, "sqlite:") {
 		return queryInt(s.t, s.db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")

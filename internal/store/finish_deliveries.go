@@ -80,8 +80,8 @@ func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, lis
 	})
 }
 
-// endDeliveryTasks deletes the tasks of deliveries that have ended and requeues the others, where the worker still holds
-// the leases. It returns those tasks.
+// endDeliveryTasks deletes the tasks of deliveries that have ended and requeues the others, where the worker still
+// holds the leases. It returns those tasks.
 func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []DeliveryOutcome) (map[pleat.TaskID]bool, error) {
 	var ended, again []any
 	for _, d := range list {
@@ -110,8 +110,8 @@ func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []DeliveryOutcome) (ma
 	for part := range t.idempotentRowParts(ended, 2) {
 		if err := collect(`
 			DELETE FROM task
-			WHERE (id, attempt) IN (SELECT v.column1, v.column2 FROM (`+values(2, len(part)/2, "text", "bigint")+`) AS v)
-				AND worker_id = $1 AND state = 'running'
+			WHERE worker_id = $1 AND state = 'running' AND (id, attempt) IN (
+				SELECT v.column1, v.column2 FROM (`+values(2, len(part)/2, "text", "bigint")+`) AS v)
 			RETURNING id`,
 			part...); err != nil {
 			return nil, err

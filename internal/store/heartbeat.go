@@ -69,8 +69,8 @@ func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []Work
 	return out, err
 }
 
-// ExtendLeases lets the leases of workers that call a server last at least for a time from now. A server calls it before
-// it serves: such workers could not renew their leases while no server answered.
+// ExtendLeases lets the leases of workers that call a server last at least for a time from now. A server calls it
+// before it serves: such workers could not renew their leases while no server answered.
 func (s *Store) ExtendLeases(ctx context.Context, d time.Duration) error {
 	return s.write(ctx, "extend leases", func(t *tx) error {
 		_, err := t.exec(`

@@ -49,8 +49,8 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 		// A prepared statement would stay with a connection that the next transaction may not get.
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	} else {
-		// A connection keeps its plans. One that was made while a queue was empty would scan a table that holds a million
-		// tasks a minute later, until the next ANALYZE. Every frequent statement has an index.
+		// A connection keeps its plans. One that was made while a queue was empty would scan a table that holds a
+		// million tasks a minute later, until the next ANALYZE. Every frequent statement has an index.
 		setDefault(cfg, "enable_seqscan", "off")
 		setDefault(cfg, "jit", "off") // else a scan that has no index is compiled, for a second
 	}

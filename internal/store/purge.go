@@ -146,7 +146,8 @@ var purgeSteps = []struct {
 		SELECT id FROM artifact WHERE run_id IN (RUNS) LIMIT ROWS) RETURNING blob_key`},
 	{text: `DELETE FROM attempt WHERE (task_id, number) IN (
 		SELECT task_id, number FROM attempt WHERE OFSOURCE LIMIT ROWS)`},
-	{blobs: true, text: `DELETE FROM task WHERE id IN (SELECT id FROM task WHERE OFSOURCE LIMIT ROWS) RETURNING checkpoint`},
+	{blobs: true, text: `DELETE FROM task WHERE id IN (
+		SELECT id FROM task WHERE OFSOURCE LIMIT ROWS) RETURNING checkpoint`},
 	{text: `DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE source_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM event WHERE id IN (SELECT id FROM event WHERE source_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM subscription WHERE id IN (SELECT id FROM subscription WHERE source_id = $1 LIMIT ROWS)`},
