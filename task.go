@@ -72,6 +72,17 @@ func SearchQueue(model string) string { return searchQueuePrefix + model }
 // searchQueuePrefix begins the names of the queues of MSA searches.
 const searchQueuePrefix = "search/"
 
+// IsWorkerQueue reports whether workers claim from a queue of this name: one of folds, questions, simulations or MSA
+// searches. The service itself serves those of deliveries and follow-ups.
+func IsWorkerQueue(name string) bool {
+	kind, model, _ := strings.Cut(name, "/")
+	switch TaskKind(kind) {
+	case TaskFold, TaskQnA, TaskMD:
+		return true
+	}
+	return kind+"/" == searchQueuePrefix && model != ""
+}
+
 // NeedsSearch reports whether the task's next step is an MSA search, after which it moves to the queue of its fold.
 func (t *Task) NeedsSearch() bool { return strings.HasPrefix(t.Queue, searchQueuePrefix) }
 

@@ -429,7 +429,7 @@ func (f *fleetBench) killed(ctx context.Context) error {
 	if err := errors.Join(c.wait(settleWait), c.failure()); err != nil {
 		return err
 	}
-	if err := c.bye(ctx); err != nil {
+	if err := c.deregister(ctx); err != nil {
 		return err
 	}
 	f.add(line{

@@ -166,11 +166,11 @@ func (c *crowd) register(ctx context.Context) (time.Duration, error) {
 	return took, nil
 }
 
-// bye tells the server that all workers have ended.
-func (c *crowd) bye(ctx context.Context) error {
+// deregister tells the server that all workers have ended.
+func (c *crowd) deregister(ctx context.Context) error {
 	return c.each(func(w *fleetWorker) error {
 		return w.repeat(ctx, func() error {
-			return w.calls.post("bye", w.session, struct{}{}, nil, 0)
+			return w.calls.post("deregister", w.session, struct{}{}, nil, 0)
 		})
 	})
 }

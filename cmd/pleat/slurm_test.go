@@ -236,7 +236,7 @@ func slurmLog(t *testing.T) string {
 	return string(text)
 }
 
-// wantOnce checks that every task has ended, once, and that none of them has spent a try.
+// wantOnce checks that every task has ended, once, and that none has spent more tries than the one that spent so many.
 func (s *slurmSite) wantOnce(tries int) {
 	s.t.Helper()
 	wantZero(s.t, s.db, map[string]string{

@@ -199,6 +199,11 @@ func (a *App) migrate(ctx context.Context, known store.Service) (err error) {
 // openServer is open for a server. A server of an SQLite database must be the only one, since wake-ups and rate limits
 // stay in its process. The lock comes first, so that a second server changes nothing.
 func openServer(ctx context.Context, c config.Config, log *slog.Logger) (*App, error) {
+	if c.Classes != "" {
+		if _, err := ReadClasses(c); err != nil { // before anything changes
+			return nil, err
+		}
+	}
 	if err := makeDataDir(c); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"pleat"
 	"pleat/internal/config"
 	"pleat/internal/queue"
+	"pleat/internal/seal"
 	"pleat/internal/telemetry"
 	"pleat/internal/work"
 	"pleat/internal/workerapi"
@@ -94,9 +95,9 @@ func readToken(c config.Config) (string, error) {
 		return "", UsageError{c.Errorf("token-file", "is a file that cannot be read: %w", err)}
 	}
 	token := strings.TrimSpace(string(text))
-	if token == "" || len(token) > maxToken || strings.ContainsAny(token, " \t\r\n") {
-		return "", UsageError{c.Errorf("token-file", "names a file that does not hold one token; "+
-			"pleat fleet token CLASS prints one")}
+	if !strings.HasPrefix(token, seal.FleetTokenPrefix) || len(token) > maxToken || strings.ContainsAny(token, " \t\r\n") {
+		return "", UsageError{c.Errorf("token-file", "names a file that does not hold one token of a class, which begins "+
+			"with %s; pleat fleet token CLASS prints one", seal.FleetTokenPrefix)}
 	}
 	return token, nil
 }
@@ -112,7 +113,8 @@ func (a *App) askClass(ctx context.Context, client *workerapi.Client) error {
 		case pleat.CodeUnavailable:
 			return err
 		case pleat.CodeUnauthorized:
-			err = a.cfg.Errorf("token-file", "holds a token that the server does not know: it may be revoked")
+			err = a.cfg.Errorf("token-file", "holds no token of a class that the server knows: it may be revoked, "+
+				"or one of --demand")
 		}
 		class, refusal = answer.Class, err
 		return nil

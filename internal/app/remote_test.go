@@ -34,7 +34,7 @@ func TestWorkerTrustsItsAuthority(t *testing.T) {
 		return path
 	}
 	c := config.Config{WorkerServer: server.URL, TokenFile: filepath.Join(dir, "{class}.token"), Class: "gpu"}
-	write("gpu.token", []byte("secret\n"))
+	write("gpu.token", []byte("pleatfleet_secret\n"))
 	ask := func() pleat.Code {
 		client, err := newWorkerClient(&App{cfg: c, log: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -51,7 +51,7 @@ func TestWorkerTrustsItsAuthority(t *testing.T) {
 	if code := ask(); code != pleat.CodeUnauthorized {
 		t.Errorf("%s", code)
 	}
-	if len(asked) != 1 || asked[0] != "HTTP/1.1 /worker/v1/class Bearer secret" {
+	if len(asked) != 1 || asked[0] != "HTTP/1.1 /worker/v1/class Bearer pleatfleet_secret" {
 		t.Errorf("%v", asked)
 	}
 	for name, text := range map[string]string{"empty": "", "two": "a b"} {

@@ -136,6 +136,7 @@ type Leases struct {
 	worker pleat.WorkerID
 	clock  func() time.Time
 	log    *slog.Logger
+	fault  Fault // of Run
 
 	mu    sync.Mutex
 	terms pleat.WorkerTerms
@@ -150,6 +151,7 @@ func NewLeases(s Renewer, worker pleat.WorkerID, clock func() time.Time, log *sl
 		worker: worker,
 		clock:  clock,
 		log:    log,
+		fault:  Fault{What: "cannot renew leases"},
 		terms:  DirectTerms,
 		held:   map[pleat.TaskID]*Held{},
 		wake:   make(chan struct{}, 1),
@@ -270,10 +272,11 @@ func (l *Leases) sendHeartbeats(ctx context.Context) {
 			h.restore(beats[i].Progress)
 		}
 		if ctx.Err() == nil {
-			l.log.Warn("cannot renew leases", "worker", l.worker, "error", err)
+			l.fault.Warn(l.log, err, "worker", l.worker)
 		}
 		return
 	}
+	l.fault.Over(l.log)
 	for i, h := range due {
 		h.setRenewed(now)
 		h.setInterval(replies[i].ProgressAfter)

@@ -21,7 +21,15 @@ const clockJump = 3 * time.Second
 func Poll(ctx context.Context, s *store.Store, clock func() time.Time, log *slog.Logger, renew func()) {
 	news, unsubscribe := s.Subscribe(store.AnyQueueTopic)
 	defer unsubscribe()
-	p := poller{store: s, clock: clock, log: log, renew: renew, wall: clock().Round(0), steady: time.Now()}
+	p := poller{
+		store:  s,
+		clock:  clock,
+		log:    log,
+		renew:  renew,
+		wall:   clock().Round(0),
+		steady: time.Now(),
+		fault:  Fault{What: "cannot look for tasks and expired leases"},
+	}
 	for next := PollInterval; p.wait(ctx, next, news); {
 		next = p.poll(ctx)
 	}
@@ -36,7 +44,7 @@ type poller struct {
 
 	wall, steady time.Time // when the clocks were read last
 	resume       time.Time // when leases may expire again after a jump of the clock
-	failed       bool      // the last poll; only the first failure is logged
+	fault        Fault
 }
 
 // wait waits for next, or for news, but then until PollInterval after the last poll. It returns false if ctx ended.
@@ -68,14 +76,11 @@ func (p *poller) poll(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return 0
 	}
-	if err != nil && !p.failed {
-		p.log.Warn("cannot look for tasks and expired leases; trying again", "error", err)
-	} else if err == nil && p.failed {
-		p.log.Info("the database answers again")
-	}
-	if p.failed = err != nil; p.failed {
+	if err != nil {
+		p.fault.Warn(p.log, err)
 		return PollInterval
 	}
+	p.fault.Over(p.log)
 	return max(found.Next, PollInterval)
 }
 

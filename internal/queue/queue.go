@@ -51,14 +51,16 @@ func (l ClaimLoop) Run(ctx context.Context) {
 		l.News.SubscribeTo(topic, l.Wake)
 		defer l.News.Unsubscribe(topic, l.Wake)
 	}
+	fault := Fault{What: "cannot claim tasks"}
 	for wait := time.Duration(0); ctx.Err() == nil; {
 		err := l.Claim(ctx)
 		switch {
 		case err == nil:
+			fault.Over(l.Log)
 			wait = 0
 		case ctx.Err() == nil:
 			wait = Backoff(wait)
-			l.Log.Warn("cannot claim tasks; trying again", "topics", l.Topics, "error", err)
+			fault.Warn(l.Log, err, "topics", l.Topics)
 			if !Sleep(ctx, wait) {
 				return
 			}
@@ -83,18 +85,42 @@ func Wake(ch chan struct{}) {
 	}
 }
 
-// Retry calls fn until it succeeds, with a pause that doubles from 100 ms to 5 s. It logs each error under what, and
-// returns false if ctx ended first.
+// Fault is something that fails again and again: the log has one line when it begins and one when it is over.
+type Fault struct {
+	What  string // «cannot claim tasks»
+	lasts bool
+}
+
+// Warn logs the first error of a fault, with further attributes.
+func (f *Fault) Warn(log *slog.Logger, err error, args ...any) {
+	if !f.lasts {
+		f.lasts = true
+		log.Warn(f.What+"; trying again", append(args, "error", err)...)
+	}
+}
+
+// Over logs the end of a fault, if there was one.
+func (f *Fault) Over(log *slog.Logger) {
+	if f.lasts {
+		f.lasts = false
+		log.Info("a fault is over", "fault", f.What)
+	}
+}
+
+// Retry calls fn until it succeeds, with a pause that doubles from 100 ms to 5 s. It logs what as a Fault, and returns
+// false if ctx ended first.
 func Retry(ctx context.Context, log *slog.Logger, what string, fn func() error) bool {
+	fault := Fault{What: what}
 	for wait := Backoff(0); ; wait = Backoff(wait) {
 		err := fn()
 		if err == nil {
+			fault.Over(log)
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
-		log.Warn(what+"; trying again", "error", err)
+		fault.Warn(log, err)
 		if !Sleep(ctx, wait) {
 			return false
 		}

@@ -251,8 +251,11 @@ const keyStart = "pleat_"
 // NewKey returns an API key: «pleat_» and 256 random bits in base64url.
 func NewKey() string { return keyStart + newSecret() }
 
+// FleetTokenPrefix begins every token of workers and of programs that scale them.
+const FleetTokenPrefix = "pleatfleet_"
+
 // NewFleetToken returns a token for a program that scales the workers: «pleatfleet_» and 256 random bits in base64url.
-func NewFleetToken() string { return "pleatfleet_" + newSecret() }
+func NewFleetToken() string { return FleetTokenPrefix + newSecret() }
 
 func newSecret() string {
 	var b [32]byte

@@ -13,3 +13,13 @@ func (s *Store) Settings(ctx context.Context, name string) (main, nowait string,
 	err = s.writeAsync(ctx, "read a setting", read(&nowait))
 	return main, nowait, err
 }
+
+// PurgeStatements are the statements that delete the rows of a deleted job or workflow, which is their parameter.
+func PurgeStatements() (out []string) {
+	for _, kind := range tombstones {
+		for _, step := range purgeSteps {
+			out = append(out, kind.statement(step.text))
+		}
+	}
+	return out
+}

@@ -69,14 +69,21 @@ func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []Work
 	return out, err
 }
 
-// ExtendLeases lets the leases of workers that call a server last at least for a time from now. A server calls it
-// before it serves: such workers could not renew their leases while no server answered.
+// ExtendLeases lets the leases of workers that call a server last at least for a time from now, unless a server has
+// answered one of them lately. A server calls it before it serves: such workers could not renew their leases while no
+// server answered.
 func (s *Store) ExtendLeases(ctx context.Context, d time.Duration) error {
 	return s.write(ctx, "extend leases", func(t *tx) error {
 		_, err := t.exec(`
 			UPDATE task SET lease_until = $1
-			WHERE state = 'running' AND lease_until < $1 AND worker_id IN (SELECT id FROM worker WHERE token <> '')`,
-			t.leaseEnd(d))
+			WHERE id IN (
+				SELECT id FROM task
+				WHERE state = 'running' AND lease_until < $1
+					AND worker_id IN (SELECT w.id FROM worker w WHERE w.token <> '')
+					AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.token <> '' AND w.seen_at > $2)
+				ORDER BY id
+				FOR NO KEY UPDATE)`,
+			t.leaseEnd(d), t.now-pleat.RemoteHeartbeatInterval.Microseconds())
 		return err
 	})
 }

@@ -188,5 +188,16 @@ func TestExtendLeases(t *testing.T) {
 		}
 		clock.Advance(20 * time.Second)
 		reap(1)
+
+		// While servers answer, one that starts changes nothing.
+		got = claimFor(t, s, store.ClaimFilter{Lease: time.Second, N: 1}, "gone")
+		if _, err := s.Heartbeats(ctx, time.Minute, []store.WorkerHeartbeat{{Worker: "calls"}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ExtendLeases(ctx, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(2 * time.Second)
+		reap(len(got))
 	})
 }

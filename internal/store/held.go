@@ -20,15 +20,16 @@ func (s *Store) ReleaseAll(ctx context.Context, worker pleat.WorkerID, but []Lea
 	return n, err
 }
 
-// releaseTasks is ReleaseAll for the running tasks that a condition on one parameter selects. But must have fewer than
-// maxHeld leases.
+// releaseTasks is ReleaseAll for the running tasks that a condition on one parameter selects.
 func (t *tx) releaseTasks(where string, arg any, but []Lease) (int, error) {
-	for n := 0; ; {
-		held, err := t.selectHeld(where, arg, "FOR UPDATE")
+	n, last := 0, pleat.TaskID("")
+	for {
+		held, err := t.selectHeld("FOR UPDATE", where+" AND id > $2", arg, last)
 		if err != nil {
 			return 0, err
 		}
 		for _, l := range held {
+			last = l.Task
 			if slices.Contains(but, l.Lease) {
 				continue
 			}

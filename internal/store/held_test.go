@@ -10,7 +10,7 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// A worker that says goodbye returns all its tasks at once, and spends no try; the attempts say how they have ended.
+// A worker that deregisters returns all its tasks at once, and spends no try; the attempts say how they have ended.
 func TestReleaseAll(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
@@ -57,8 +57,16 @@ func TestReleaseManyTasks(t *testing.T) {
 		for range tasks {
 			create(t, s, u, "fold")
 		}
-		if got := claim(t, s, "w", tasks); len(got) != tasks {
+		got := claim(t, s, "w", tasks)
+		if len(got) != tasks {
 			t.Fatalf("%d tasks", len(got))
+		}
+		var kept []store.Lease
+		for i := range got {
+			kept = append(kept, store.LeaseOf(&got[i].Task))
+		}
+		if n, err := s.ReleaseAll(t.Context(), "w", kept); n != 0 || err != nil {
+			t.Errorf("%d of those that stay, %v", n, err)
 		}
 		if n, err := s.ReleaseAll(t.Context(), "w", nil); n != tasks || err != nil {
 			t.Errorf("%d, %v", n, err)

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,6 +123,35 @@ func TestPlansOfAnEmptyQueue(t *testing.T) {
 	})
 	if after-before > tasks/10 {
 		t.Errorf("%d tasks cost %d scans of a whole table, of %d", tasks, after-before, all-counted)
+	}
+}
+
+// A purge finds its rows by indexes, so that it takes no longer as the service grows old.
+func TestPurgeScansNoTable(t *testing.T) {
+	address := storetest.Postgres(t)
+	storetest.OpenAt(t, address, nil)
+	db, err := sql.Open("pgx", address+"&enable_seqscan=off")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, q := range store.PurgeStatements() {
+		rows, err := db.Query("EXPLAIN "+q, "01900000-0000-7000-8000-000000000000")
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(line, "Seq Scan") {
+				t.Errorf("%s\n%s", q, line)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -144,10 +144,15 @@ var purgeSteps = []struct {
 		SELECT run_id, seq FROM run_event WHERE run_id IN (RUNS) LIMIT ROWS)`},
 	{blobs: true, text: `DELETE FROM artifact WHERE id IN (
 		SELECT id FROM artifact WHERE run_id IN (RUNS) LIMIT ROWS) RETURNING blob_key`},
+	// By run and by delivery apart: for a condition with OR, PostgreSQL reads the whole table.
 	{text: `DELETE FROM attempt WHERE (task_id, number) IN (
-		SELECT task_id, number FROM attempt WHERE OFSOURCE LIMIT ROWS)`},
+		SELECT task_id, number FROM attempt WHERE run_id IN (RUNS) LIMIT ROWS)`},
+	{text: `DELETE FROM attempt WHERE (task_id, number) IN (
+		SELECT task_id, number FROM attempt WHERE delivery_id IN (DELIVERIES) LIMIT ROWS)`},
 	{blobs: true, text: `DELETE FROM task WHERE id IN (
-		SELECT id FROM task WHERE OFSOURCE LIMIT ROWS) RETURNING checkpoint`},
+		SELECT id FROM task WHERE run_id IN (RUNS) LIMIT ROWS) RETURNING checkpoint`},
+	{text: `DELETE FROM task WHERE id IN (
+		SELECT id FROM task WHERE delivery_id IN (DELIVERIES) LIMIT ROWS)`},
 	{text: `DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE source_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM event WHERE id IN (SELECT id FROM event WHERE source_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM subscription WHERE id IN (SELECT id FROM subscription WHERE source_id = $1 LIMIT ROWS)`},
@@ -164,13 +169,10 @@ var purgeSteps = []struct {
 	{text: `DELETE FROM SOURCE WHERE id = $1`},
 }
 
-// ofSource selects the tasks or attempts of the source $1: those of its runs and of its deliveries.
-const ofSource = `(run_id IN (RUNS) OR delivery_id IN (SELECT d.id FROM delivery d WHERE d.source_id = $1))`
-
 // statement returns the SQL of one of purgeSteps for the table.
 func (k tombstone) statement(text string) string {
-	text = strings.ReplaceAll(text, "OFSOURCE", ofSource) // which has RUNS
-	return strings.NewReplacer("RUNS", k.runs, "SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
+	return strings.NewReplacer("RUNS", k.runs, "DELIVERIES", "SELECT id FROM delivery WHERE source_id = $1",
+		"SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
 }
 
 // PurgeDeleted deletes rows of one deleted job or workflow: the oldest for which nothing is under way. No call deletes

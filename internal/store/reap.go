@@ -92,7 +92,7 @@ func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, e
 
 // expireLeases ends the attempts of running tasks that a condition on one parameter selects, and counts them in r.
 func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
-	expired, err := t.selectHeld(where, arg, "FOR UPDATE SKIP LOCKED")
+	expired, err := t.selectHeld("FOR UPDATE SKIP LOCKED", where, arg)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
 	return nil
 }
 
-// selectHeld locks running tasks that a condition on one parameter selects, at most maxHeld, by a locking clause: one
+// selectHeld locks running tasks that a condition selects, the first maxHeld by their ids, by a locking clause: one
 // that skips locked rows skips a task whose worker is renewing its lease at this moment.
-func (t *tx) selectHeld(where string, arg any, lock string) ([]expiredLease, error) {
+func (t *tx) selectHeld(lock, where string, args ...any) ([]expiredLease, error) {
 	var out []expiredLease
-	rows, err := t.query(heldTasksSQL(where)+" "+lock, arg)
+	rows, err := t.query(heldTasksSQL(where)+" "+lock, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var l expiredLease
 		var cancel int64
@@ -125,7 +125,7 @@ func (t *tx) selectHeld(where string, arg any, lock string) ([]expiredLease, err
 // maxHeld bounds the running tasks that one statement selects.
 const maxHeld = 1000
 
-// heldTasksSQL selects at most maxHeld running tasks by a condition on one parameter.
+// heldTasksSQL selects at most maxHeld running tasks by a condition.
 func heldTasksSQL(where string) string {
 	return `
 		SELECT id, attempt, worker_id, kind, COALESCE(run_id, ''), COALESCE(delivery_id, ''), cancel

@@ -16,9 +16,13 @@ import (
 // are accepted for as long as it takes.
 const workersLast = 7 * 24 * 60 * 60 * 1_000_000
 
+// stoppedLast is how long, in microseconds, a worker that has stopped in order is kept at least: it returns its tasks
+// after it has said so.
+const stoppedLast = 60 * 1_000_000
+
 // RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held: a process that
 // starts again with its identity need not wait for its leases to expire. It also removes workers that have been away
-// for a week, and those that have stopped and could run the same. A worker calls it once, before it claims.
+// for a week, and those that have stopped a minute ago, hold no tasks and could run the same. A worker calls it once, before it claims.
 //
 // A worker with a Token may not take the identity of one of another class, or of one that has the database's address:
 // CodeConflict, and nothing has changed.
@@ -34,8 +38,9 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 		models := encodeJSON(w.Models)
 		if _, err := t.exec(`
 			DELETE FROM worker
-			WHERE id = $1 OR seen_at < $2 OR stopped_at > 0 AND models = $3 AND class = $4`,
-			w.ID, t.now-workersLast, models, w.Class); err != nil {
+			WHERE id = $1 OR seen_at < $2 OR stopped_at > 0 AND stopped_at < $5 AND models = $3 AND class = $4
+				AND NOT EXISTS (SELECT 1 FROM task k WHERE k.state = 'running' AND k.worker_id = worker.id)`,
+			w.ID, t.now-workersLast, models, w.Class, t.now-stoppedLast); err != nil {
 			return err
 		}
 		_, err := t.exec(`

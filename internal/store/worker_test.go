@@ -102,17 +102,41 @@ func TestModelsStayKnownWhileNobodyWorks(t *testing.T) {
 	})
 }
 
-// Workers that get a new identity with each start, as in containers, leave one row for what they ran, not one each.
+// Workers that get a new identity with each start, as in containers, leave one row for what they ran, not one each. A
+// worker that has said that it stops is known until it has returned its tasks.
 func TestStoppedWorkersLeaveOneRow(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		for _, id := range []pleat.WorkerID{"1", "2", "3"} {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		start := func(id pleat.WorkerID) {
+			t.Helper()
+			clock.Advance(2 * time.Minute)
 			register(t, s, id, "null")
+		}
+		stop := func(id pleat.WorkerID) {
+			t.Helper()
 			if err := s.StopWorker(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}
+		for _, id := range []pleat.WorkerID{"1", "2", "3"} {
+			start(id)
+			stop(id)
+		}
 		if n := storetest.Count(t, s, "worker"); n != 1 {
 			t.Errorf("%d rows", n)
+		}
+		create(t, s, storetest.User(t, s, "ada"), "fold")
+		got := claim(t, s, "3", 1)
+		start("4")
+		if n := storetest.Count(t, s, "worker"); n != 2 {
+			t.Errorf("%d rows, while one of them holds a task", n)
+		}
+		if err := s.Release(t.Context(), store.LeaseOf(&got[0].Task), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		stop("4")
+		register(t, s, "5", "null")
+		if n := storetest.Count(t, s, "worker"); n != 2 {
+			t.Errorf("%d rows, while one of them has just stopped", n)
 		}
 	})
 }

@@ -265,10 +265,14 @@ func (p *Pool) queues() []string {
 // watch reports that the worker is alive, stops the tasks that their owners cancel, and drains the worker when the
 // service asks for that, until ctx ends.
 func (p *Pool) watch(ctx context.Context) {
+	fault := queue.Fault{What: "worker cannot report that it is alive"}
 	for ctx.Err() == nil {
 		orders, err := p.service.WatchWorker(ctx, p.cfg.ID)
-		if err != nil && ctx.Err() == nil {
-			p.cfg.Log.Warn("worker cannot report that it is alive", "error", err)
+		switch {
+		case err == nil:
+			fault.Over(p.cfg.Log)
+		case ctx.Err() == nil:
+			fault.Warn(p.cfg.Log, err)
 			queue.Sleep(ctx, queue.PollInterval)
 		}
 		for _, id := range orders.Cancel {
@@ -276,6 +280,7 @@ func (p *Pool) watch(ctx context.Context) {
 		}
 		if orders.Drain {
 			p.Drain("the service asks for it")
+			p.leases.RenewNow() // where the service has ended the session, the leases have ended too
 		}
 	}
 }

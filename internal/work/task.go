@@ -188,7 +188,7 @@ func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
 		p.logEnd(t, "lost", nil)
-		p.cfg.Log.Warn("a task was lost to another worker", "task", t.Task.ID, "attempt", t.Task.Attempt)
+		p.cfg.Log.Warn("a task was lost: this worker does not hold its lease any more", "task", t.Task.ID, "attempt", t.Task.Attempt)
 		return true
 	case errors.Is(cause, engine.ErrShutdown):
 		p.release(t, 0)
@@ -260,7 +260,7 @@ func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 		log.Info("the run with the cached result is gone; the run is computed", "source", t.reuse.source)
 		p.release(t, 0)
 	case errors.Is(err, pleat.ErrLost):
-		log.Warn("a result came too late: another worker has the task")
+		log.Warn("a result came too late: this worker does not hold the lease of the task any more")
 	default:
 		log.Error("a task could not be ended; its lease will expire", "error", err)
 	}

@@ -151,6 +151,7 @@ const (
 
 // poll holds a claim at the server while the worker has room for tasks, until the client is closed.
 func (c *Client) poll() {
+	fault := queue.Fault{What: "cannot claim tasks"}
 	for wait := time.Duration(0); c.life.Err() == nil; {
 		asks := c.nextAsks()
 		if asks == nil {
@@ -158,11 +159,12 @@ func (c *Client) poll() {
 		}
 		err := c.claimOnce(asks)
 		if err == nil || c.life.Err() != nil {
+			fault.Over(c.log)
 			wait = 0
 			continue
 		}
 		wait = queue.Backoff(wait)
-		c.log.Warn("cannot claim tasks; trying again", "error", err)
+		fault.Warn(c.log, err)
 		queue.Sleep(c.life, wait+rand.N(wait))
 	}
 }

@@ -114,7 +114,7 @@ func (c *Client) Close(ctx context.Context) {
 	registered := c.session != "" && c.refused == nil
 	c.mu.Unlock()
 	if registered {
-		if err := c.call(ctx, request{path: "bye", in: struct{}{}}); err != nil {
+		if err := c.call(ctx, request{path: "deregister", in: struct{}{}}); err != nil {
 			c.log.Warn("the server was not told that the worker ends", "error", err)
 		}
 	}

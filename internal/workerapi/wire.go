@@ -48,7 +48,7 @@ const (
 	MaxAsks   = 32       // of a claim
 	MaxQueues = 1024     // of an ask
 	MaxTasks  = 256      // of a heartbeat, and that an ask may be for
-	MaxHeld   = 8192     // tasks that a worker may hold
+	MaxHeld   = 8192     // leases in the field held of a claim; a worker has fewer slots
 	MaxWait   = 50 * time.Second
 	MaxFile   = 64 << 30 // bytes of a file
 	MaxFiles  = 8192     // of a call

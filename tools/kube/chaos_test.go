@@ -9,14 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	core "k8s.io/api/core/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -61,7 +59,7 @@ func (s *site) chaos(round int) {
 	for fault := range chaosFaults {
 		// The faults are spread over the work: each waits for its share of the jobs.
 		s.untilEnded(before + (fault+1)*(chaosNull+chaosFolds)/(chaosFaults+1))
-		s.Logf("round %d: %s", round, s.hurt())
+		s.Logf("round %d: %s", round, s.injectFault())
 	}
 	s.untilEnded(round * (chaosNull + chaosFolds))
 	for what, query := range map[string]string{
@@ -103,28 +101,26 @@ func (s *site) submit(round int) {
 	}
 }
 
-// untilEnded waits until so many jobs have completed.
+// untilEnded waits until so many jobs have completed, as long as some do.
 func (s *site) untilEnded(n int) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d jobs have completed", n), func() bool {
-		return count(s.T, s.db, "SELECT count(*) FROM job WHERE state = 'COMPLETED'") >= n
-	})
+	for before, now := -1, 0; now < n; before = now {
+		s.until(fmt.Sprintf("more than %d of %d jobs have completed", before, n), func() bool {
+			now = count(s.T, s.db, "SELECT count(*) FROM job WHERE state = 'COMPLETED'")
+			return now > before
+		})
+	}
 }
 
-// hurt does one fault at random and returns what it was.
-func (s *site) hurt() string {
+// injectFault does one fault at random and returns what it was.
+func (s *site) injectFault() string {
 	s.Helper()
 	component := []string{"worker", "worker", "server"}[rand.IntN(3)]
-	list, err := s.api.CoreV1().Pods(namespace).List(s.Context(), meta.ListOptions{
-		LabelSelector: "app.kubernetes.io/component=" + component,
+	var running []core.Pod
+	s.until("a "+component+" runs", func() bool {
+		running = s.running(component)
+		return len(running) > 0
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	running := slices.DeleteFunc(list.Items, func(p core.Pod) bool { return p.Status.Phase != core.PodRunning })
-	if len(running) == 0 {
-		return "no " + component + " runs"
-	}
 	pod := running[rand.IntN(len(running))].Name
 	switch rand.IntN(3) {
 	case 0:
@@ -177,7 +173,7 @@ func (s *site) alone() *site {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	one.begin()
+	one.untilReady()
 	return one
 }
 

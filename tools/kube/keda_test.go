@@ -31,27 +31,27 @@ func TestClusterKEDA(t *testing.T) {
 			`jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}`), "True")
 	}
 	s.until("KEDA knows the class", ready)
-	s.until("the workers of the Deployment are gone", func() bool { return len(s.pods()) == 0 })
+	s.until("the workers of the Deployment are gone", func() bool { return len(s.pods("worker")) == 0 })
 	var jobs []string
 	for i := range 12 {
 		jobs = append(jobs, s.fold(fmt.Sprintf(`"modelName": "null", "seed": "%d", "samplingSteps": 4000`, i)))
 	}
 	most := 0
 	s.until("four workers", func() bool {
-		most = max(most, len(s.running()))
+		most = max(most, len(s.running("worker")))
 		return most == 4
 	})
 	for _, id := range jobs {
 		s.finish(id)
 	}
 	s.until("no worker", func() bool {
-		most = max(most, len(s.running()))
-		return len(s.running()) == 0
+		most = max(most, len(s.running("worker")))
+		return len(s.running("worker")) == 0
 	})
 	if most != 4 {
 		t.Errorf("%d workers ran at once, of a class that may have 4", most)
 	}
-	for _, p := range s.pods() {
+	for _, p := range s.pods("worker") {
 		if p.Status.Phase == core.PodFailed {
 			t.Errorf("the worker %s failed: %+v", p.Name, p.Status.ContainerStatuses)
 		}

@@ -236,11 +236,11 @@ func (s *site) install() {
 	if _, err := install.Run(s.chart, s.values); err != nil {
 		s.Fatal(err)
 	}
-	s.begin()
+	s.untilReady()
 }
 
-// begin waits until the server is ready, and makes a key.
-func (s *site) begin() {
+// untilReady waits for the server, and makes a key.
+func (s *site) untilReady() {
 	s.Helper()
 	s.until("the server", func() bool {
 		res, err := http.Get(s.url + "/readyz")
@@ -356,21 +356,21 @@ func (s *site) finish(id string) {
 	}
 }
 
-// pods returns the pods of workers.
-func (s *site) pods() []core.Pod {
+// pods returns the pods of a component.
+func (s *site) pods(component string) []core.Pod {
 	s.Helper()
 	list, err := s.api.CoreV1().Pods(namespace).List(s.Context(),
-		meta.ListOptions{LabelSelector: "app.kubernetes.io/component=worker"})
+		meta.ListOptions{LabelSelector: "app.kubernetes.io/component=" + component})
 	if err != nil {
 		s.Fatal(err)
 	}
 	return list.Items
 }
 
-// running returns the pods of workers that run and are not to be deleted.
-func (s *site) running() []core.Pod {
+// running returns the pods of a component that run and are not to be deleted.
+func (s *site) running(component string) []core.Pod {
 	s.Helper()
-	return slices.DeleteFunc(s.pods(), func(p core.Pod) bool {
+	return slices.DeleteFunc(s.pods(component), func(p core.Pod) bool {
 		return p.Status.Phase != core.PodRunning || p.DeletionTimestamp != nil
 	})
 }
@@ -378,7 +378,7 @@ func (s *site) running() []core.Pod {
 // workers waits until n workers run.
 func (s *site) workers(n int) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d workers", n), func() bool { return len(s.running()) == n })
+	s.until(fmt.Sprintf("%d workers", n), func() bool { return len(s.running("worker")) == n })
 }
 
 // attempts returns the outcomes and the workers of the attempts at the newest fold, in order. An attempt that ended as

@@ -244,7 +244,7 @@ func (g *Gateway) alignmentKey(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	k, _, err := g.classes.get(r.Context(), g.store, c.Class)
+	k, _, err := g.findClass(r.Context(), c.Class)
 	if err != nil {
 		return "", err
 	}

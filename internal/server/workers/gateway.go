@@ -60,8 +60,8 @@ type Gateway struct {
 	resolver *submit.Resolver
 	mux      *http.ServeMux
 
-	tokens  tokenCache
-	classes classCache
+	tokens  snapshot[map[string]string]
+	classes snapshot[[]pleat.Class]
 	claims  dispatcher
 	beats   chan beat
 
@@ -137,13 +137,13 @@ func (g *Gateway) routes() {
 	const small, large = workerapi.MaxSmall, workerapi.MaxLarge
 	handle("GET class", withClass(g, 0, g.class))
 	handle("POST register", withClass(g, large, g.register))
-	handle("POST claim", withSession(g, 4*small, g.claim))
+	handle("POST claim", withSession(g, 16*small, g.claim)) // held may have MaxHeld leases
 	handle("POST heartbeat", withSession(g, large, g.heartbeat))
 	handle("POST watch", withSession(g, small, g.watch))
 	handle("POST fresh", withSession(g, 4*small, g.fresh))
 	handle("POST drain", withSession(g, small, g.drain))
 	handle("POST stop", withSession(g, small, g.stopped))
-	handle("POST bye", withSession(g, small, g.bye))
+	handle("POST deregister", withSession(g, small, g.deregister))
 	handle("GET files", withSession(g, 0, g.probe))
 	handle("GET blobs/{ref}", g.withErrors(g.download))
 	handle("GET alignments/{group}/{name}", g.withErrors(g.readAlignment))
@@ -216,7 +216,12 @@ func answered[In, Out any](
 		c, err := who(r)
 		in := new(In)
 		if err == nil && limit > 0 {
-			err = g.read(r, limit, in)
+			var done func()
+			done, err = g.takeTurn(r, limit)
+			defer done()
+			if err == nil {
+				err = read(r, limit, in)
+			}
 		}
 		var out Out
 		if err == nil {
@@ -235,17 +240,22 @@ func answered[In, Out any](
 	}
 }
 
-// read reads a JSON body. Unknown fields are ignored, so that a newer worker can call an older server. Bodies of calls
-// that take large ones wait for their turn, if they are large or a proxy has hidden their length.
-func (g *Gateway) read(r *http.Request, limit int64, in any) error {
-	if limit >= workerapi.MaxLarge && (r.ContentLength < 0 || r.ContentLength > workerapi.MaxSmall) {
-		select {
-		case g.large <- struct{}{}:
-			defer func() { <-g.large }()
-		case <-r.Context().Done():
-			return r.Context().Err()
-		}
+// takeTurn bounds how many large bodies are in memory: a call that takes large ones waits for its turn if its body is
+// large, or a proxy has hidden the length. The turn lasts until done is called, when the call has ended.
+func (g *Gateway) takeTurn(r *http.Request, limit int64) (done func(), err error) {
+	if limit < workerapi.MaxLarge || r.ContentLength >= 0 && r.ContentLength <= workerapi.MaxSmall {
+		return func() {}, nil
 	}
+	select {
+	case g.large <- struct{}{}:
+		return func() { <-g.large }, nil
+	case <-r.Context().Done():
+		return func() {}, r.Context().Err()
+	}
+}
+
+// read reads a JSON body. Unknown fields are ignored, so that a newer worker can call an older server.
+func read(r *http.Request, limit int64, in any) error {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	switch {
 	case err != nil:

@@ -47,7 +47,7 @@ func TestRefusals(t *testing.T) {
 		{"a text", session, "POST", "heartbeat", `"x"`},
 		{"two documents", session, "POST", "watch", `{} {}`},
 		{"over the limit", session, "POST", "watch", `{"x":"` + strings.Repeat("x", workerapi.MaxSmall) + `"}`},
-		{"over the limit of a claim", session, "POST", "claim", strings.Repeat(" ", 4*workerapi.MaxSmall+1)},
+		{"over the limit of a claim", session, "POST", "claim", strings.Repeat(" ", 16*workerapi.MaxSmall+1)},
 
 		{"register: nothing", class, "POST", "register", `{}`},
 		{"register: too old", class, "POST", "register", `{"protocol":0,"worker":` + id + `,"version":"0.1"}`},

@@ -116,8 +116,8 @@ func (g *Gateway) stopped(ctx context.Context, c *caller, _ *none) (none, error)
 	return none{}, g.writes(ctx, func() error { return g.store.StopWorker(ctx, c.Worker) })
 }
 
-// bye is POST bye: the worker has ended. What it holds now was claimed for it without its knowledge.
-func (g *Gateway) bye(ctx context.Context, c *caller, _ *none) (none, error) {
+// deregister is POST deregister: the worker has ended. What it holds now was claimed for it without its knowledge.
+func (g *Gateway) deregister(ctx context.Context, c *caller, _ *none) (none, error) {
 	return none{}, g.writes(ctx, func() error {
 		n, err := g.store.ReleaseAll(ctx, c.Worker, nil)
 		if n > 0 {

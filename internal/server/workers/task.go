@@ -131,7 +131,7 @@ var engineForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // engine returns the name of an engine under which an end is counted: empty unless the class has the engine, so that a
 // worker makes no metrics of its own.
 func (g *Gateway) engine(ctx context.Context, c *caller, name string) (string, error) {
-	k, _, err := g.classes.get(ctx, g.store, c.Class)
+	k, _, err := g.findClass(ctx, c.Class)
 	ok := engineForm.MatchString(name) &&
 		slices.ContainsFunc(k.Models, func(m pleat.Model) bool { return m.Engine == name })
 	if err != nil || !ok {
@@ -151,16 +151,16 @@ func (e *wrongFile) Error() string {
 // run shares with the run of its source.
 func (g *Gateway) artifacts(ctx context.Context, c *caller, in *workerapi.Finish) ([]pleat.Artifact, error) {
 	out := make([]pleat.Artifact, len(in.Artifacts))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(8)
 	for i := range in.Artifacts {
-		f := &in.Artifacts[i]
-		a, err := fileOf(c, indexed("artifacts", i)+".", f)
-		if err != nil {
+		var err error
+		if out[i], err = fileOf(c, indexed("artifacts", i)+".", &in.Artifacts[i]); err != nil {
 			return nil, err
 		}
-		out[i] = a
-		group.Go(func() error { return g.checkStored(inner, &a) })
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range out {
+		group.Go(func() error { return g.checkStored(inner, &out[i]) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/workerapi"
@@ -118,7 +119,7 @@ func bearer(r *http.Request) string {
 // callerOfClass finds the class whose token a call carries.
 func (g *Gateway) callerOfClass(r *http.Request) (*caller, error) {
 	hash := seal.HashKey(bearer(r))
-	class, ok, err := g.tokens.class(r.Context(), g.store, hash, tokensAge)
+	class, ok, err := g.classOfToken(r.Context(), hash, tokensAge)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (g *Gateway) authenticate(ctx context.Context, c *caller, age time.Duration
 	if c == nil {
 		return nil, pleat.ErrUnauthorized
 	}
-	class, ok, err := g.tokens.class(ctx, g.store, c.Token, age)
+	class, ok, err := g.classOfToken(ctx, c.Token, age)
 	if err != nil {
 		return nil, err
 	}
@@ -179,72 +180,106 @@ func (g *Gateway) authenticate(ctx context.Context, c *caller, age time.Duration
 	return c, nil
 }
 
-// tokenCache knows the class tokens that are valid. A revoked one is refused within tokensAge.
-type tokenCache struct {
-	mu    sync.Mutex
-	valid map[string]string // classes by the hash of their tokens
-	read  time.Time
-}
-
+// tokensAge is how old what the server knows of class tokens may be: a revoked one is refused within this time.
+// classesAge is the same for the classes.
 const (
-	tokensAge = time.Second
-	// newTokenAge is the least time between two looks for a token or a class that is not known, as right after it was
-	// made.
-	newTokenAge = 100 * time.Millisecond
+	tokensAge  = time.Second
+	classesAge = 5 * time.Second
 )
 
-// class returns the class of a token, by what the database said at most maxAge ago.
-func (t *tokenCache) class(
-	ctx context.Context, s *store.Store, hash string, maxAge time.Duration,
-) (string, bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	class, ok := t.valid[hash]
-	if age := time.Since(t.read); age < maxAge && (ok || age < newTokenAge) {
-		return class, ok, nil
+// classOfToken returns the class of a class token, by its hash and by what the database said at most age ago; false if
+// the token is not valid. One that was made since is valid too.
+func (g *Gateway) classOfToken(ctx context.Context, hash string, age time.Duration) (string, bool, error) {
+	return latest(ctx, &g.tokens, age,
+		func(ctx context.Context) (map[string]string, error) {
+			return g.store.FleetTokens(ctx, store.TokenWorker)
+		},
+		func(valid map[string]string) (string, bool) {
+			class, ok := valid[hash]
+			return class, ok
+		})
+}
+
+// snapshot is what a query has returned, for many calls.
+type snapshot[T any] struct {
+	mu    sync.Mutex
+	value T
+	asked time.Time // when the query began
+
+	reading sync.Mutex // held while the query runs
+}
+
+// readPause is the least time between two queries of a snapshot, whatever strangers ask for.
+const readPause = 20 * time.Millisecond
+
+// latest finds something in a snapshot that is at most age old. What it does not have may have been made since: then it
+// is looked for again in one that is younger than the call.
+func latest[T, V any](
+	ctx context.Context, s *snapshot[T], age time.Duration, read func(context.Context) (T, error),
+	find func(T) (V, bool),
+) (V, bool, error) {
+	began := time.Now()
+	value, err := s.since(ctx, began.Add(-age), read)
+	if err == nil {
+		if v, ok := find(value); ok {
+			return v, true, nil
+		}
+		value, err = s.since(ctx, began, read)
+	}
+	if err != nil {
+		var no V
+		return no, false, err
+	}
+	v, ok := find(value)
+	return v, ok, nil
+}
+
+// since returns a value that was read since a time.
+func (s *snapshot[T]) since(ctx context.Context, t time.Time, read func(context.Context) (T, error)) (T, error) {
+	if value, ok := s.get(t); ok {
+		return value, nil
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if value, ok := s.get(t); ok { // read while this call waited
+		return value, nil
+	}
+	var none T
+	if !queue.Sleep(ctx, readPause-time.Since(s.asked)) {
+		return none, ctx.Err()
 	}
 	asked := time.Now()
-	valid, err := s.FleetTokens(ctx, store.TokenWorker)
+	value, err := read(ctx)
 	if err != nil {
-		return "", false, err
+		return none, err
 	}
-	t.valid, t.read = valid, asked
-	class, ok = valid[hash]
-	return class, ok, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.value, s.asked = value, asked
+	return value, nil
 }
 
-// classCache knows the classes of the service.
-type classCache struct {
-	mu   sync.Mutex
-	list []pleat.Class
-	read time.Time
+// get returns the value if it was read since a time.
+func (s *snapshot[T]) get(t time.Time) (T, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.value, !s.asked.IsZero() && !s.asked.Before(t)
 }
 
-const classesAge = 5 * time.Second
-
-// get returns a class; false if the service has none of this name.
-func (c *classCache) get(ctx context.Context, s *store.Store, name string) (pleat.Class, bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	age := time.Since(c.read)
-	i := slices.IndexFunc(c.list, func(k pleat.Class) bool { return k.Name == name })
-	if age >= classesAge || i < 0 && age >= newTokenAge { // it may have been made since
-		list, err := s.Classes(ctx)
-		if err != nil {
-			return pleat.Class{}, false, err
+// findClass returns a class; false if the service has none of this name.
+func (g *Gateway) findClass(ctx context.Context, name string) (pleat.Class, bool, error) {
+	return latest(ctx, &g.classes, classesAge, g.store.Classes, func(list []pleat.Class) (pleat.Class, bool) {
+		i := slices.IndexFunc(list, func(k pleat.Class) bool { return k.Name == name })
+		if i < 0 {
+			return pleat.Class{}, false
 		}
-		c.list, c.read = list, time.Now()
-		i = slices.IndexFunc(c.list, func(k pleat.Class) bool { return k.Name == name })
-	}
-	if i < 0 {
-		return pleat.Class{}, false, nil
-	}
-	return c.list[i], true, nil
+		return list[i], true
+	})
 }
 
 // classOf returns the class of a token; an error of code forbidden if the service has it no more.
 func (g *Gateway) classOf(ctx context.Context, name string) (pleat.Class, error) {
-	k, ok, err := g.classes.get(ctx, g.store, name)
+	k, ok, err := g.findClass(ctx, name)
 	if err == nil && !ok {
 		err = pleat.Errorf(pleat.CodeForbidden, "the service has no class %s any more", name)
 	}
@@ -252,7 +287,7 @@ func (g *Gateway) classOf(ctx context.Context, name string) (pleat.Class, error)
 }
 
 // checkQueues refuses queues that the workers of a class do not serve. Those of the default class may have engines of
-// their own, so they may serve any.
+// their own, so they may serve any model.
 func (g *Gateway) checkQueues(ctx context.Context, class, field string, queues []string) error {
 	if len(queues) > workerapi.MaxQueues {
 		return pleat.InvalidField(field, " has %d names; at most %d are allowed", len(queues), workerapi.MaxQueues)
@@ -265,7 +300,7 @@ func (g *Gateway) checkQueues(ctx context.Context, class, field string, queues [
 		if err := checkName(indexed(field, i), q, 256); err != nil {
 			return err
 		}
-		if class != pleat.DefaultClass && !k.Serves(q) {
+		if class == pleat.DefaultClass && !pleat.IsWorkerQueue(q) || class != pleat.DefaultClass && !k.Serves(q) {
 			return pleat.InvalidField(indexed(field, i), " is %q, which workers of the class %s do not serve",
 				pleat.Clip(q), class)
 		}

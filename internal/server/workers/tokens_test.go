@@ -41,7 +41,7 @@ var (
 	classCalls = [][2]string{{"GET", "class"}, {"POST", "register"}}
 	calls      = [][2]string{
 		{"POST", "claim"}, {"POST", "heartbeat"}, {"POST", "watch"}, {"POST", "fresh"}, {"POST", "drain"}, {"POST", "stop"},
-		{"POST", "bye"}, {"GET", "files"}, {"GET", "blobs/x"}, {"GET", "alignments/a/b"}, {"PUT", "alignments/a/b"},
+		{"POST", "deregister"}, {"GET", "files"}, {"GET", "blobs/x"}, {"GET", "alignments/a/b"}, {"PUT", "alignments/a/b"},
 	}
 )
 
@@ -291,5 +291,18 @@ func TestInventedEngines(t *testing.T) {
 	}
 	if d := cmp.Diff(want, f.s.RunsEnded()); d != "" {
 		t.Errorf("engines (-want +got):\n%s", d)
+	}
+}
+
+// Workers of the class default may have any engine, but claim no deliveries and follow-ups.
+func TestDefaultClassClaimsWorkOfEngines(t *testing.T) {
+	f := onSQLite(t)
+	if err := f.s.SetDefaultClass(t.Context(), pleat.Class{Name: pleat.DefaultClass}); err != nil {
+		t.Fatal(err)
+	}
+	f.tokens[pleat.DefaultClass] = f.newToken(pleat.DefaultClass)
+	session := f.session(pleat.DefaultClass, "01234567-89ab-4def-8123-456789abcdea")
+	for queue, want := range map[string]int{"fold/mine": 200, "search/mine": 200, "deliver/x": 400, "follow": 400} {
+		f.post(want, "claim", session, workerapi.Claim{Asks: []workerapi.Ask{{Queues: []string{queue}, N: 1}}}, nil)
 	}
 }

@@ -17,7 +17,8 @@ INSERT INTO task (
     lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, ended_at)
 SELECT
     a.task_id, COALESCE(r.kind, CASE d.destination WHEN 'custom_http' THEN 'deliver' ELSE 'follow' END), '',
-    COALESCE(r.account_id, d.account_id), '', 0, a.run_id, a.delivery_id, a.outcome, a.number, 0, 0, 0, 0,
+    COALESCE(r.account_id, d.account_id), '', 0, a.run_id, a.delivery_id,
+    CASE WHEN a.outcome IN ('done', 'failed') THEN a.outcome ELSE 'stopped' END, a.number, 0, 0, 0, 0,
     0, a.worker_id, 0, '', 0, a.started_at, a.ended_at
 FROM attempt a
 LEFT JOIN run r ON r.id = a.run_id
