@@ -164,9 +164,12 @@ func TestServersAwayForLongerThanALease(t *testing.T) {
 		t.Fatal(err)
 	}
 	worker := newNode(t, "sqlite:none")
+	worker.env = []string{"PLEAT_LOG_LEVEL=info"}
 	worker.start("worker", "--server", c.server.url, "--token-file", file)
 	job := c.create(8000)
-	c.await(job, "RUNNING", time.Minute)
+	waitUntil(t, time.Minute, "the worker has the job", func() bool {
+		return strings.Contains(worker.log.String(), "task claimed")
+	})
 	worker.signal(syscall.SIGSTOP)
 	c.server.kill()
 	for _, q := range []string{"UPDATE task SET lease_until = 1 WHERE state = 'running'", "UPDATE worker SET seen_at = 1"} {
