@@ -31,7 +31,7 @@ worker that runs: workers end by themselves, when they are idle or their time is
 It keeps no state of its own: it reads from the cluster which workers there are, so it can be killed and started
 again at any time. Of several fleets of a service one leads, and the others wait. Workers read their settings from a
 file, the one of this process unless fleet-config names another. They get no secrets by command line or environment.
-Workers on other machines need PostgreSQL.
+Workers on other machines need PostgreSQL, or the address of a server and a token of their class.
 
 With --once it compares once and ends, for cron. It then cannot see that workers end again and again before
 they register, and starts up to four of a class each time.`,
