@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +75,7 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 					d := &demand[i]
 					rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
 						strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.Now())), strconv.Itoa(d.Fleet.Running),
-						strconv.Itoa(d.Fleet.Pending), cmp.Or(d.Fleet.Reason, "-")})
+						strconv.Itoa(d.Fleet.Pending), cmp.Or(fleetReason(d, s.Now()), "-")})
 				}
 				return table(cmd.OutOrStdout(), rows)
 			})
@@ -82,6 +83,17 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 	}
 	config.AddFlags(c.Flags(), config.Store)
 	return c
+}
+
+// fleetReason says why workers of a class do not start; empty: nothing keeps them.
+func fleetReason(d *store.Demand, now time.Time) string {
+	switch missing := d.Live(now) < d.Wanted; {
+	case missing && d.Class.Driver == "":
+		return "no driver: start pleat worker --class " + d.Class.Name
+	case missing && d.Fleet.At.IsZero():
+		return "no fleet has reported: start pleat fleet"
+	}
+	return d.Fleet.Reason
 }
 
 // fleetToken returns the command that makes a token for workers of a class, or for a program that scales the workers,
