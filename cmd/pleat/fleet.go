@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ worker that runs: workers end by themselves, when they are idle or their time is
 It keeps no state of its own: it reads from the cluster which workers there are, so it can be killed and started
 again at any time. Of several fleets of a service one leads, and the others wait. Workers read their settings from a
 file, the one of this process unless fleet-config names another. They get no secrets by command line or environment.
-Workers on other machines need PostgreSQL.
+Workers on other machines need PostgreSQL, or the address of a server and a token of their class.
 
 With --once it compares once and ends, for cron. It then cannot see that workers end again and again before
 they register, and starts up to four of a class each time.`,
@@ -74,7 +75,7 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 					d := &demand[i]
 					rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
 						strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.Now())), strconv.Itoa(d.Fleet.Running),
-						strconv.Itoa(d.Fleet.Pending), cmp.Or(d.Fleet.Reason, "-")})
+						strconv.Itoa(d.Fleet.Pending), cmp.Or(fleetReason(d, s.Now()), "-")})
 				}
 				return table(cmd.OutOrStdout(), rows)
 			})
@@ -82,6 +83,17 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 	}
 	config.AddFlags(c.Flags(), config.Store)
 	return c
+}
+
+// fleetReason says why workers of a class do not start; empty: nothing keeps them.
+func fleetReason(d *store.Demand, now time.Time) string {
+	switch missing := d.Live(now) < d.Wanted; {
+	case missing && d.Class.Driver == "":
+		return "no driver: start pleat worker --class " + d.Class.Name
+	case missing && d.Fleet.At.IsZero():
+		return "no fleet has reported: start pleat fleet"
+	}
+	return d.Fleet.Reason
 }
 
 // fleetToken returns the command that makes a token for workers of a class, or for a program that scales the workers,
@@ -101,24 +113,23 @@ many workers of a class are wanted. It gives access to nothing else.`,
 		Example: `  pleat fleet token gpu > gpu.token
   pleat fleet token gpu --revoke
   pleat fleet token --demand > demand-token`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			demand, _ := cmd.Flags().GetBool("demand")
 			revoke, _ := cmd.Flags().GetBool("revoke")
 			t := store.FleetToken{Kind: store.TokenDemand}
 			switch {
-			case demand == (len(args) == 1):
+			case len(args) > 1:
+				return exactly("the name of a class")(cmd, args)
+			case demand && len(args) == 1:
+				return usagef("%s takes the name of a class or --demand, not both; see %[1]s --help", cmd.CommandPath())
+			case !demand && len(args) == 0:
 				return usagef("%s needs the name of a class, or --demand; see %[1]s --help", cmd.CommandPath())
 			case !demand:
 				t.Kind, t.Class = store.TokenWorker, args[0]
 			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+			return withStore(cmd, func(_ context.Context, s *store.Store) error {
 				if revoke {
-					n, err := s.RevokeFleetTokens(ctx, t.Kind, t.Class)
-					if err == nil {
-						_, err = fmt.Fprintf(cmd.OutOrStdout(), "revoked %d tokens\n", n)
-					}
-					return err
+					return revokeFleetTokens(cmd, s, t)
 				}
 				return createFleetToken(cmd, s, t)
 			})
@@ -130,21 +141,24 @@ many workers of a class are wanted. It gives access to nothing else.`,
 	return c
 }
 
+// revokeFleetTokens ends the tokens of a kind and class and prints how many there were. A class that the service no
+// longer has may have had some.
+func revokeFleetTokens(cmd *cobra.Command, s *store.Store, t store.FleetToken) error {
+	n, err := s.RevokeFleetTokens(cmd.Context(), t.Kind, t.Class)
+	if err == nil && n == 0 {
+		err = checkTokenClass(cmd.Context(), s, t)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "revoked %d tokens\n", n)
+	return err
+}
+
 // createFleetToken creates a token and prints it. A class must exist.
 func createFleetToken(cmd *cobra.Command, s *store.Store, t store.FleetToken) error {
-	if t.Kind == store.TokenWorker {
-		classes, err := s.Classes(cmd.Context())
-		if err != nil {
-			return err
-		}
-		var names []string
-		for _, c := range classes {
-			names = append(names, c.Name)
-		}
-		if !slices.Contains(names, t.Class) {
-			return usagef("the service has no class %q; its classes are: %s", pleat.Clip(t.Class),
-				strings.Join(names, ", "))
-		}
+	if err := checkTokenClass(cmd.Context(), s, t); err != nil {
+		return err
 	}
 	token := seal.NewFleetToken()
 	t.Hash = seal.HashKey(token)
@@ -153,4 +167,24 @@ func createFleetToken(cmd *cobra.Command, s *store.Store, t store.FleetToken) er
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
 	return err
+}
+
+// checkTokenClass refuses the token of a class that the service does not have.
+func checkTokenClass(ctx context.Context, s *store.Store, t store.FleetToken) error {
+	if t.Kind != store.TokenWorker {
+		return nil
+	}
+	classes, err := s.Classes(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	if !slices.Contains(names, t.Class) {
+		return usagef("the service has no class %q; its classes are: %s", pleat.Clip(t.Class),
+			strings.Join(names, ", "))
+	}
+	return nil
 }

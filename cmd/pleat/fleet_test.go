@@ -54,8 +54,8 @@ func (n *node) pleat(args ...string) (string, int) {
 func TestFleetLocal(t *testing.T) {
 	c, settings := localFleet(t)
 	jobs := []string{c.create(500), c.create(500), c.create(500)}
-	if out, code := c.server.pleat("fleet", "status"); code != 0 ||
-		!strings.Contains(out, "quick    local   3        2       0     0        0        -") {
+	const before = "quick    local   3        2       0     0        0        no fleet has reported: start pleat fleet"
+	if out, code := c.server.pleat("fleet", "status"); code != 0 || !strings.Contains(out, before) {
 		t.Errorf("before the fleet runs: %d\n%s", code, out)
 	}
 	if out, code := c.server.pleat("fleet", "--once", "--config", settings); code != 0 {

@@ -123,8 +123,11 @@ func describe(v api.JobView) [][]string {
 	if v.Run.Cached {
 		rows = append(rows, []string{"cached", "the results are those of an earlier run of the same request"})
 	}
-	if v.Waiting != nil {
-		rows = append(rows, []string{"waiting", v.Waiting.Reason})
+	if w := v.Waiting; w != nil {
+		rows = append(rows, []string{"waiting", w.Reason})
+		if w.Class != nil && !strings.Contains(w.Reason, "the class "+*w.Class) {
+			rows = append(rows, []string{"waits for", "a worker of the class " + *w.Class})
+		}
 	}
 	if v.Progress.Stage != "" && !api.Terminal(v.Run.Status) {
 		p := v.Progress

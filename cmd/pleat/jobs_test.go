@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"pleat/api"
@@ -35,5 +36,37 @@ func TestKeptUntilIsShown(t *testing.T) {
 	if i := slices.IndexFunc(rows, kept); i < 0 || rows[i][1] != "2027-01-31 12:00:00" ||
 		!strings.Contains(text, "kept until  2027-01-31 12:00:00") {
 		t.Errorf("%v\n%s", rows, text)
+	}
+}
+
+// A job that waits shows the class of its workers once: in the reason, or else in a row of its own.
+func TestWaitingNamesTheClass(t *testing.T) {
+	class := "gpu"
+	for _, c := range []struct {
+		waiting api.Waiting
+		want    [][]string
+	}{
+		{
+			api.Waiting{Reason: "2 tasks are before it in its queue", Class: &class},
+			[][]string{
+				{"waiting", "2 tasks are before it in its queue"},
+				{"waits for", "a worker of the class gpu"},
+			},
+		},
+		{
+			api.Waiting{Reason: "it waits for a worker of the class gpu (0 of 1 run)", Class: &class},
+			[][]string{{"waiting", "it waits for a worker of the class gpu (0 of 1 run)"}},
+		},
+		{
+			api.Waiting{Reason: "no worker that runs boltz-2 has been seen in the last week"},
+			[][]string{{"waiting", "no worker that runs boltz-2 has been seen in the last week"}},
+		},
+	} {
+		rows := slices.DeleteFunc(describe(api.JobView{Waiting: &c.waiting}), func(row []string) bool {
+			return !strings.HasPrefix(row[0], "wait")
+		})
+		if d := cmp.Diff(c.want, rows); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.waiting.Reason, d)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -68,6 +69,9 @@ func runWorker(cmd *cobra.Command, _ []string) error {
 	c, err := configure(cmd)
 	if err != nil {
 		return err
+	}
+	if c.Class == "" && strings.Contains(c.TokenFile, "{class}") {
+		return &exit{exitUsage, c.Errorf("class", "is empty, but {class} in token-file stands for it; set --class")}
 	}
 	return app.Work(cmd.Context(), c, processLog(cmd, c), life, drain)
 }

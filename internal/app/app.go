@@ -12,6 +12,7 @@
 //   - engines.go: the engines that the configuration names.
 //   - runners.go: where their runners are: embedded in the program, or in a folder of one's own.
 //   - classes.go: the classes of workers.
+//   - classes_file.go: the form of the file of classes.
 //   - cluster.go: a worker that is a job of a cluster.
 //   - remote.go: a worker that calls a server.
 //   - fleet.go: the fleet, which starts workers on a cluster.

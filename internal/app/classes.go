@@ -1,20 +1,16 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"pleat"
 	"pleat/internal/config"
@@ -22,25 +18,6 @@ import (
 	"pleat/internal/fleet"
 	"pleat/internal/store"
 )
-
-// classEntry is a class in the file of classes. docs/operations.md describes it.
-type classEntry struct {
-	Name         string            `yaml:"name"`
-	Engines      []string          `yaml:"engines"`
-	Alignments   string            `yaml:"alignments"`
-	Isolation    string            `yaml:"isolation"`
-	Devices      int               `yaml:"devices"`
-	DeviceMemory string            `yaml:"device-memory"`
-	Cores        int               `yaml:"cores"`
-	Memory       string            `yaml:"memory"`
-	MinWorkers   int               `yaml:"min-workers"`
-	MaxWorkers   int               `yaml:"max-workers"`
-	TargetWait   time.Duration     `yaml:"target-wait"`
-	IdleExit     *time.Duration    `yaml:"idle-exit"`
-	Walltime     time.Duration     `yaml:"walltime"`
-	Driver       string            `yaml:"driver"`
-	Options      map[string]string `yaml:"options"`
-}
 
 const (
 	// maxClasses bounds the classes of a service, and maxClassesFile the bytes of their file.
@@ -72,20 +49,16 @@ func ReadClasses(c config.Config) ([]pleat.Class, error) {
 	case len(text) > maxClassesFile:
 		return nil, UsageError{c.Errorf("classes", "is a file of more than 1 MiB")}
 	}
-	var file struct {
-		Classes []classEntry `yaml:"classes"`
+	entries, err := parseClasses(text)
+	if err != nil {
+		return nil, UsageError{fmt.Errorf("the file of classes %s cannot be read: %w", c.Classes, err)}
 	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, UsageError{fmt.Errorf("the file of classes %s cannot be read: %w", c.Classes, classFault(err))}
-	}
-	if len(file.Classes) > maxClasses {
+	if len(entries) > maxClasses {
 		return nil, UsageError{fmt.Errorf("the file %s has %d classes; at most %d are allowed", c.Classes,
-			len(file.Classes), maxClasses)}
+			len(entries), maxClasses)}
 	}
 	var out []pleat.Class
-	for i, e := range file.Classes {
+	for i, e := range entries {
 		class, err := e.class(c)
 		if err == nil && slices.ContainsFunc(out, func(o pleat.Class) bool { return o.Name == class.Name }) {
 			err = errors.New("name is that of an earlier class")
@@ -99,45 +72,6 @@ func ReadClasses(c config.Config) ([]pleat.Class, error) {
 		offerAlignments(&out[i], out)
 	}
 	return out, nil
-}
-
-var (
-	unknownClassKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type (.*)$`)
-	notATime        = regexp.MustCompile("^line (\\d+): cannot unmarshal !!\\w+ `(.*)` into time.Duration$")
-)
-
-// classFault returns an error of the YAML decoder in the words of the file: the decoder names types of Go.
-func classFault(err error) error {
-	var faults *yaml.TypeError
-	if !errors.As(err, &faults) {
-		return err
-	}
-	first := faults.Errors[0]
-	if m := notATime.FindStringSubmatch(first); m != nil {
-		return fmt.Errorf("line %s: %q is not a time with its unit, such as 30m or 12h", m[1], pleat.Clip(m[2]))
-	}
-	m := unknownClassKey.FindStringSubmatch(first)
-	if m == nil {
-		return errors.New(first)
-	}
-	keys := []string{"classes"}
-	if strings.HasSuffix(m[3], "classEntry") {
-		keys = classKeys()
-	}
-	if near := pleat.Nearest(m[2], keys); near != "" {
-		return fmt.Errorf("line %s: unknown key %q; did you mean %q?", m[1], pleat.Clip(m[2]), near)
-	}
-	return fmt.Errorf("line %s: unknown key %q; the keys here are %s", m[1], pleat.Clip(m[2]), strings.Join(keys, ", "))
-}
-
-// classKeys returns the keys of a class.
-func classKeys() []string {
-	entry := reflect.TypeFor[classEntry]()
-	var keys []string
-	for i := range entry.NumField() {
-		keys = append(keys, entry.Field(i).Tag.Get("yaml"))
-	}
-	return keys
 }
 
 // usualAlignments is what a class does with MSA searches that does not say it: it searches if this process has a server

@@ -166,12 +166,44 @@ func TestClassFaults(t *testing.T) {
 // A file that the decoder refuses is described by its own lines and keys.
 func TestClassesFileFaults(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"classes:\n  - name: a\n    engine: [mini]", `line 3: unknown key "engine"; did you mean "engines"?`},
-		{"classes:\n  - name: a\n    colour: red", `line 3: unknown key "colour"; the keys here are name, engines`},
+		{"- name: a", "line 1: the file is a list; it must begin with the key classes:, and the list of classes below it"},
+		{"quick", `line 1: the file is "quick"; it must begin with the key classes:`},
 		{"class: []", `line 1: unknown key "class"; did you mean "classes"?`},
-		{"classes:\n  - name: a\n    walltime: 12", `line 3: "12" is not a time with its unit, such as 30m or 12h`},
-		{"classes:\n  - name: a\n    idle-exit: 2d", `line 3: "2d" is not a time with its unit, such as 30m or 12h`},
-		{"classes:\n  - name: a\n    cores: many", "line 3: cannot unmarshal !!str `many` into int"},
+		{"classes: {quick: {engines: [mini]}}",
+			"line 1: classes is a mapping; it must be a list, in which each class begins with - name:"},
+		{"classes:\n  - name: a\n    engines: [mini]\n  -",
+			"line 4: class 2 is empty; it must be a mapping with keys such as name: and engines:"},
+		{"classes: [quick]", `line 1: class 1 is "quick"; it must be a mapping`},
+		{"classes:\n  - name: a\n    engine: [mini]",
+			`line 3: class 1 (a): unknown key "engine"; did you mean "engines"?`},
+		{"classes:\n  - colour: red\n    name: a",
+			`line 2: class 1 (a): unknown key "colour"; the keys here are name, engines, `},
+		{"classes:\n  - name: a\n    walltime: 12",
+			`line 3: class 1 (a): walltime is "12"; it must be a time with its unit, such as 30m or 12h`},
+		{"classes:\n  - name: a\n    idle-exit: soon",
+			`line 3: class 1 (a): idle-exit is "soon"; it must be a time with its unit, such as 30m or 12h`},
+		{"classes:\n  - name: a\n    cores: many", `line 3: class 1 (a): cores is "many"; it must be a whole number`},
+		{"classes:\n  - name: a\n    cores: 1.5", `line 3: class 1 (a): cores is "1.5"; it must be a whole number`},
+		{"classes:\n  - name: [a]", "line 2: class 1: name is a list; it must be a text"},
+		{"classes:\n  - name: a\n    engines: mini",
+			`line 3: class 1 (a): engines is "mini"; it must be a list of names, such as [mini]`},
+		{"classes:\n  - name: a\n    engines: {mini: 1}", "engines is a mapping; it must be a list of names"},
+		{"classes:\n  - name: a\n    engines: [mini, null]",
+			`line 3: class 1 (a): engines has no name at position 2, where YAML reads an empty value; ` +
+				`write "null" in quotes if you mean the engine null`},
+		{"classes:\n  - name: a\n    engines:\n      -", "class 1 (a): engines has no name at position 1"},
+		{"classes:\n  - name: a\n    engines: [mini, [calvados]]",
+			"line 3: class 1 (a): engines has a list at position 2; it must be the name of an engine"},
+		{"classes:\n  - name: a\n    options: partition",
+			`line 3: class 1 (a): options is "partition"; it must be a mapping, such as {partition: gpu}`},
+		{"classes:\n  - name: a\n    options: {partition: [gpu]}",
+			"line 3: class 1 (a): the option partition is a list; it must be a text"},
+		{"classes:\n  - &a\n    name: a\n    engines: [mini]\n  - <<: *a\n    name: b\n    cores: many",
+			`line 7: class 2 (b): cores is "many"; it must be a whole number`},
+		{"classes:\n  - name: a\n    name: b", `line 3: class 1 (b): the key "name" is repeated; it is in line 2 already`},
+		{"classes:\n  - name: a\n    options: {qos: a, qos: b}", `line 3: class 1 (a): the key "qos" is repeated`},
+		{"classes: []\nclasses: []", `line 2: the key "classes" is repeated; it is in line 1 already`},
+		{"classes:\n  - name: a\n   engines: [mini]", "did not find expected '-' indicator"},
 	} {
 		path := filepath.Join(t.TempDir(), "classes.yaml")
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
@@ -179,8 +211,37 @@ func TestClassesFileFaults(t *testing.T) {
 		}
 		_, err := readClasses(t, path)
 		var usage UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+			strings.Contains(err.Error(), "unmarshal") {
 			t.Errorf("%q: %v; want %q", c.text, err, c.want)
+		}
+	}
+}
+
+// A file without classes is one that removes them; a key without a value has its default; a class may repeat another.
+func TestClassesFileForms(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int
+	}{
+		{"", 0},
+		{"# none\n", 0},
+		{"---\n", 0},
+		{"classes:\n", 0},
+		{"classes: []\n", 0},
+		{"classes:\n  - {name: a, engines: [\"null\", mini], walltime: , cores: ~, options: }\n", 1},
+		{"classes:\n  - &a {name: a, engines: [mini], cores: 4}\n  - {<<: *a, name: b}\n", 2},
+	} {
+		path := filepath.Join(t.TempDir(), "classes.yaml")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readClasses(t, path)
+		if err != nil || len(got) != c.want {
+			t.Errorf("%q: %+v, %v", c.text, got, err)
+		}
+		if len(got) == 2 && got[1].Cores != 4 {
+			t.Errorf("%q: %+v", c.text, got[1])
 		}
 	}
 }

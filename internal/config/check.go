@@ -338,10 +338,12 @@ func (c *Config) checkWorkerServer() error {
 	if c.WorkerServer == "" {
 		return nil
 	}
+	scheme, _, found := strings.Cut(c.WorkerServer, "://")
 	u, err := url.Parse(c.WorkerServer)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
-		u.Fragment != "":
+	case !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https"):
+		return c.Errorf("server", "must begin with http:// or https://, such as https://fold.example.org")
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return c.Errorf("server", "must be the address of a server, such as https://fold.example.org")
 	case c.TokenFile == "":
 		return c.Errorf("token-file", "is empty; it must name a file with the token that "+

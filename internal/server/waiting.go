@@ -55,15 +55,15 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 	return out, &position, nil
 }
 
-// fleetReason says in one sentence why the fleet does not start the workers that a class needs.
+// fleetReason says in one sentence why the fleet does not start the workers that a class needs, and how old that is.
 func fleetReason(d *store.Demand, now time.Time) string {
 	f := &d.Fleet
-	out := fmt.Sprintf("it waits for a worker of the class %s: %d of %d run; %s, for %s", d.Class.Name, d.Live(now),
-		d.Wanted, f.Reason, sinceText(now.Sub(f.Since)))
+	reported := "the fleet has reported for " + sinceText(now.Sub(f.Since))
 	if silent := now.Sub(f.At); silent > pleat.FleetSilence {
-		out += fmt.Sprintf("; the fleet has not reported for %s", sinceText(silent))
+		reported = fmt.Sprintf("the fleet last reported %s ago", sinceText(silent))
 	}
-	return out
+	return fmt.Sprintf("it waits for a worker of the class %s (%d of %d run); %s: %s", d.Class.Name, d.Live(now),
+		d.Wanted, reported, f.Reason)
 }
 
 // sinceText returns a duration in the largest unit that it fills.

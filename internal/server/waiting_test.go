@@ -116,8 +116,8 @@ func TestWaitingForTheFleet(t *testing.T) {
 	if err != nil || v.Waiting == nil {
 		t.Fatalf("%+v %v", v.Waiting, err)
 	}
-	const want = "it waits for a worker of the class gpu: 0 of 1 run; Slurm says Resources: the suitable nodes are " +
-		"busy, for 14 min"
+	const want = "it waits for a worker of the class gpu (0 of 1 run); the fleet has reported for 14 min: " +
+		"Slurm says Resources: the suitable nodes are busy"
 	w := v.Waiting
 	if w.Reason != want || *w.Class != "gpu" || w.ExpectedStart == nil || !w.ExpectedStart.Equal(start) {
 		t.Errorf("waiting is %+v, want %q", w, want)
@@ -129,7 +129,8 @@ func TestWaitingForTheFleet(t *testing.T) {
 	}
 	h.clock.Advance(10 * time.Minute)
 	v, err = h.client(h.key).Job(ctx, j.JobID)
-	if err != nil || !strings.HasSuffix(v.Waiting.Reason, "for 24 min; the fleet has not reported for 10 min") {
+	const silent = "(0 of 1 run); the fleet last reported 10 min ago: Slurm says Resources: the suitable nodes are busy"
+	if err != nil || !strings.HasSuffix(v.Waiting.Reason, silent) {
 		t.Errorf("%+v %v", v.Waiting, err)
 	}
 }

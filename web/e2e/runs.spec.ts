@@ -82,7 +82,7 @@ test('a job that waits says why', async ({ page, server }) => {
   const view = await server.call<JobView>('GET', `/v1/jobs/${next.jobId}`, undefined, key)
   expect(view.waiting?.reason).toBeTruthy()
   await expect(page.locator('[data-waiting]')).toContainText(view.waiting!.reason.slice(1))
-  await expect(page.locator('[data-waiting]')).toContainText('Waiting since')
+  await expect(page.locator('[data-waiting]')).toContainText('Waiting for less than a minute.')
 })
 
 test('several seeds and models make several jobs, which are compared', async ({ page, server }) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { about, bytes, confidence, duration, plural, stageName, valueRange, when } from './format'
+import { about, bytes, confidence, duration, howLong, plural, stageName, valueRange, when } from './format'
 
 test('durations', () => {
   expect([0.25, 42.4, 125, 7260, -1].map(duration)).toEqual(['0.3 s', '42 s', '2 min 05 s', '2 h 01 min', ''])
@@ -20,6 +20,12 @@ test('times are relative for an hour', () => {
   expect(when('2026-03-04T11:59:30', now)).toBe('just now')
   expect(when('2026-03-04T11:48:00', now)).toBe('12 min ago')
   expect(when('2025-03-04T11:48:00', now)).toBe('4 Mar 2025')
+})
+
+test('what lasts is told in its largest unit', () => {
+  const now = Date.parse('2026-03-04T12:00:00Z')
+  const from = ['2026-03-04T11:59:30', '2026-03-04T11:56:26', '2026-03-04T09:30:00', '2026-03-01T11:00:00']
+  expect(from.map((t) => howLong(t, now))).toEqual(['less than a minute', '3 min', '2 h', '3 days'])
 })
 
 test('pLDDT classes are those of AlphaFold', () => {

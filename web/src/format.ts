@@ -56,6 +56,14 @@ export function when(t: string, now = Date.now()): string {
   return d.getFullYear() === today.getFullYear() ? `${day.format(d)}, ${clock.format(d)}` : year.format(d)
 }
 
+/** How long something has lasted, in whole minutes, hours or days. */
+export function howLong(t: string, now = Date.now()): string {
+  const minutes = Math.floor((now - parseTime(t).getTime()) / 60_000)
+  if (minutes < 1) return 'less than a minute'
+  if (minutes < 120) return `${minutes} min`
+  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} days`
+}
+
 /** The whole moment, for a tooltip. */
 export const moment = (t: string) => t && full.format(parseTime(t))
 

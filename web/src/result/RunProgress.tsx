@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isTerminal, parseTime, type RunEvent, type Waiting } from '../api'
 import { openStream, type StreamState } from '../events'
-import { asSentence, moment, stageName, when } from '../format'
+import { asSentence, howLong, moment, stageName } from '../format'
 
 /** The state of a run, from its events so far. */
 export interface RunState {
@@ -120,7 +120,7 @@ export function RunProgress(props: Props) {
 function WaitingReason({ waiting: w }: { waiting: Waiting }) {
   return (
     <p class="dim reason" data-waiting={w.class ?? ''}>
-      {asSentence(w.reason)} <span title={moment(w.since)}>Waiting since {when(w.since)}.</span>
+      {asSentence(w.reason)} <span title={'since ' + moment(w.since)}>Waiting for {howLong(w.since)}.</span>
       {w.class && ` Class of workers: ${w.class}.`}
       {w.expected_start && ` It is tried again at ${moment(w.expected_start)}.`}
     </p>
