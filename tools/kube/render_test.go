@@ -157,7 +157,7 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: with KEDA %v, the notes speak of its token: %v", c.name, scaled, demand)
 		}
 		for _, p := range rendered(t, c).component("worker") {
-			made := strings.Contains(notes, "pleat fleet token "+p.labels["pleat/class"]+"\n")
+			made := strings.Contains(notes, "pleat fleet token "+p.labels["pleat/class"]+") &&\n")
 			if calls := p.labels["pleat/reaches"] == "server"; made != calls {
 				t.Errorf("%s: %s calls the server %v, and the notes make its token %v", c.name, p.owner, calls, made)
 			}
