@@ -178,6 +178,7 @@ func TestRefusedValues(t *testing.T) {
 		{"metrics: {token: true}", "metrics.token"},
 		{"workers: [{replicas: 1}]", "class"},
 		{"workers: [{class: {name: a, engines: [mini], driver: slurm}}]", "driver"},
+		{"workers: [{class: {name: a, engines: [mini], idle-exit: 5m}}]", "idle-exit"},
 		{"workers: [{class: {name: a, engines: [mini], memory: 8Gi}}]", "memory"},
 		{"workers: [{class: {name: a, engines: [mini]}}, {class: {name: a, engines: [mini]}}]", "class a"},
 		{"workers: [{class: {name: a, engines: [mini]}, terminationGracePeriodSeconds: 60}]", "GracePeriodSeconds"},
