@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,6 +37,39 @@ func TestUnits(t *testing.T) {
 		out, err := exec.Command(program, "verify", "--man=no", file).CombinedOutput()
 		if err != nil || strings.Contains(string(out), name) {
 			t.Errorf("systemd-analyze verify %s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// The pages that install the units name the files in /etc/pleat that these read, and no others but that of the classes.
+func TestPagesNameFilesOfUnits(t *testing.T) {
+	file := regexp.MustCompile(`/etc/pleat/[a-z.]+[a-z]`)
+	read := func(path string) string {
+		text, err := os.ReadFile(filepath.Join("../..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	used := []string{"/etc/pleat/classes.yaml"} // config.yaml names it
+	for _, unit := range []string{"pleat.service", "pleat-worker.service", "pleat-fleet.service"} {
+		used = append(used, file.FindAllString(read("deploy/systemd/"+unit), -1)...)
+	}
+	_, chapter, _ := strings.Cut(read("docs/operations.md"), "\n## From one machine to three\n")
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	deployment := read("docs/deployment.md")
+	named := file.FindAllString(chapter+deployment, -1)
+	if len(named) < 10 {
+		t.Errorf("the pages name %d files", len(named))
+	}
+	for _, name := range named {
+		if !slices.Contains(used, name) {
+			t.Errorf("the pages name %s, which no unit reads", name)
+		}
+	}
+	for _, name := range used {
+		if !strings.Contains(deployment, "| `"+filepath.Base(name)+"`") {
+			t.Errorf("the table of docs/deployment.md lacks %s", name)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: with KEDA %v, the notes speak of its token: %v", c.name, scaled, demand)
 		}
 		for _, p := range rendered(t, c).component("worker") {
-			made := strings.Contains(notes, "pleat fleet token "+p.labels["pleat/class"]+"\n")
+			made := strings.Contains(notes, "pleat fleet token "+p.labels["pleat/class"]+") &&\n")
 			if calls := p.labels["pleat/reaches"] == "server"; made != calls {
 				t.Errorf("%s: %s calls the server %v, and the notes make its token %v", c.name, p.owner, calls, made)
 			}
@@ -178,6 +178,7 @@ func TestRefusedValues(t *testing.T) {
 		{"metrics: {token: true}", "metrics.token"},
 		{"workers: [{replicas: 1}]", "class"},
 		{"workers: [{class: {name: a, engines: [mini], driver: slurm}}]", "driver"},
+		{"workers: [{class: {name: a, engines: [mini], idle-exit: 5m}}]", "idle-exit"},
 		{"workers: [{class: {name: a, engines: [mini], memory: 8Gi}}]", "memory"},
 		{"workers: [{class: {name: a, engines: [mini]}}, {class: {name: a, engines: [mini]}}]", "class a"},
 		{"workers: [{class: {name: a, engines: [mini]}, terminationGracePeriodSeconds: 60}]", "GracePeriodSeconds"},
