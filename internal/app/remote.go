@@ -95,9 +95,10 @@ func readToken(c config.Config) (string, error) {
 		return "", UsageError{c.Errorf("token-file", "is a file that cannot be read: %w", err)}
 	}
 	token := strings.TrimSpace(string(text))
-	if !strings.HasPrefix(token, seal.FleetTokenPrefix) || len(token) > maxToken || strings.ContainsAny(token, " \t\r\n") {
-		return "", UsageError{c.Errorf("token-file", "names a file that does not hold one token of a class, which begins "+
-			"with %s; pleat fleet token CLASS prints one", seal.FleetTokenPrefix)}
+	if !strings.HasPrefix(token, seal.FleetTokenPrefix) || len(token) > maxToken ||
+		strings.ContainsAny(token, " \t\r\n") {
+		return "", UsageError{c.Errorf("token-file", "names a file that does not hold one token of a class, which "+
+			"begins with %s; pleat fleet token CLASS prints one", seal.FleetTokenPrefix)}
 	}
 	return token, nil
 }

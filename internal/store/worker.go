@@ -22,7 +22,8 @@ const stoppedLast = 60 * 1_000_000
 
 // RegisterWorker stores what a worker can run, and requeues at once what an earlier process of it held: a process that
 // starts again with its identity need not wait for its leases to expire. It also removes workers that have been away
-// for a week, and those that have stopped a minute ago, hold no tasks and could run the same. A worker calls it once, before it claims.
+// for a week, and those that have stopped a minute ago, hold no tasks and could run the same. A worker calls it once,
+// before it claims.
 //
 // A worker with a Token may not take the identity of one of another class, or of one that has the database's address:
 // CodeConflict, and nothing has changed.

@@ -188,7 +188,8 @@ func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
 		p.logEnd(t, "lost", nil)
-		p.cfg.Log.Warn("a task was lost: this worker does not hold its lease any more", "task", t.Task.ID, "attempt", t.Task.Attempt)
+		p.cfg.Log.Warn("a task was lost: this worker does not hold its lease any more", "task", t.Task.ID,
+			"attempt", t.Task.Attempt)
 		return true
 	case errors.Is(cause, engine.ErrShutdown):
 		p.release(t, 0)
