@@ -95,7 +95,7 @@ type Waiting struct {
 	Class         *string `json:"class" doc:"The class of workers that it waits for; null: none runs its model."`
 	Reason        string  `json:"reason" example:"3 runs are before it in the queue of mini"`
 	Since         Time    `json:"since" doc:"When it was created, or its last attempt ended."`
-	ExpectedStart *Time   `json:"expected_start" doc:"When it is tried again after an attempt that failed; null: not known."`
+	ExpectedStart *Time   `json:"expected_start" doc:"When it is expected to start: the next try after an attempt that failed, or a worker that the cluster will start; null: not known."`
 }
 
 // ViewSequence is one item of a job.

@@ -122,7 +122,7 @@ function WaitingReason({ waiting: w }: { waiting: Waiting }) {
     <p class="dim reason" data-waiting={w.class ?? ''}>
       {asSentence(w.reason)} <span title={'since ' + moment(w.since)}>Waiting for {howLong(w.since)}.</span>
       {w.class && ` Class of workers: ${w.class}.`}
-      {w.expected_start && ` It is tried again at ${moment(w.expected_start)}.`}
+      {w.expected_start && ` It is expected to start at ${moment(w.expected_start)}.`}
     </p>
   )
 }
