@@ -159,7 +159,8 @@ func parses(args []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.HasSubCommands() && len(rest) > 0 {
+	flags := cmd.Runnable() && len(rest) > 0 && strings.HasPrefix(rest[0], "-") // of the command itself
+	if cmd.HasSubCommands() && len(rest) > 0 && !flags {
 		return fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0])
 	}
 	return cmd.ParseFlags(rest)
