@@ -72,7 +72,7 @@ func TestLogFieldsAreListed(t *testing.T) {
 }
 
 // logKeys returns the keys of the fields that a call gives to a log. Every call on something called log, with a
-// message, counts, and every slog.Attr.
+// message, counts, or on a fault, and every slog.Attr.
 func logKeys(t *testing.T, path string, call *ast.CallExpr) []string {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -81,8 +81,12 @@ func logKeys(t *testing.T, path string, call *ast.CallExpr) []string {
 	var first int // argument that is a key
 	switch on := strings.ToLower(lastName(method.X)); method.Sel.Name {
 	case "Debug", "Info", "Warn", "Error":
-		first = 1
-		if on != "log" {
+		switch on {
+		case "log":
+			first = 1
+		case "fault": // a queue.Fault, after its log and its error
+			first = 2
+		default:
 			return nil
 		}
 	case "With":

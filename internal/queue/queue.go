@@ -60,7 +60,7 @@ func (l ClaimLoop) Run(ctx context.Context) {
 			wait = 0
 		case ctx.Err() == nil:
 			wait = Backoff(wait)
-			fault.Warn(l.Log, err)
+			fault.Warn(l.Log, err, "topics", l.Topics)
 			if !Sleep(ctx, wait) {
 				return
 			}

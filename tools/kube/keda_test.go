@@ -56,10 +56,8 @@ func TestClusterKEDA(t *testing.T) {
 			t.Errorf("the worker %s failed: %+v", p.Name, p.Status.ContainerStatuses)
 		}
 	}
-	var spent int
-	err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM attempt WHERE outcome <> 'done'").Scan(&spent)
-	if err != nil || spent != 0 {
-		t.Errorf("%d attempts did not end well, %v", spent, err)
+	if n := count(t, s.db, "SELECT count(*) FROM attempt WHERE outcome <> 'done'"); n != 0 {
+		t.Errorf("%d attempts did not end well", n)
 	}
 }
 
