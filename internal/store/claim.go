@@ -426,6 +426,9 @@ func (t *tx) loadAlignments(c *ClaimedTask) error {
 	if c.Task.Attempt == 1 {
 		return nil
 	}
+	if err := t.loadEarlier(c); err != nil {
+		return err
+	}
 	var number int
 	var began, ended int64
 	err := t.row(`

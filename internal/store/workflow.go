@@ -261,7 +261,7 @@ func (t *tx) loadWorkflow(c *ClaimedTask) error {
 		return err
 	}
 	c.Workflow, c.Queued, c.Seed = &w, u.CreatedAt, u.Seed
-	return t.loadWorked(c)
+	return t.loadEarlier(c)
 }
 
 // WorkflowView reads a workflow with its run and files, in several queries: the state may be older than the files. It

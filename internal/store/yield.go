@@ -171,16 +171,19 @@ func (t *tx) stepForward(w *waiter) error {
 	return err
 }
 
-// loadWorked reads how long earlier attempts at a task ran that yielded. A task in its first attempt has had none.
-func (t *tx) loadWorked(c *ClaimedTask) error {
+// loadEarlier reads how long earlier attempts at a task ran, and those of them that yielded. A task in its first
+// attempt has had none.
+func (t *tx) loadEarlier(c *ClaimedTask) error {
 	if c.Task.Attempt == 1 {
 		return nil
 	}
-	var micros int64
+	var all, yielded int64
 	err := t.row(`
-		SELECT COALESCE(sum(ended_at - started_at), 0) FROM attempt
-		WHERE task_id = $1 AND outcome = '`+OutcomeYielded+`'`,
-		[]any{c.Task.ID}, &micros)
-	c.Worked = time.Duration(micros) * time.Microsecond
+		SELECT COALESCE(sum(ended_at - started_at), 0),
+			COALESCE(sum(CASE WHEN outcome = '`+OutcomeYielded+`' THEN ended_at - started_at END), 0)
+		FROM attempt
+		WHERE task_id = $1 AND ended_at > 0`,
+		[]any{c.Task.ID}, &all, &yielded)
+	c.Earlier, c.Worked = time.Duration(all)*time.Microsecond, time.Duration(yielded)*time.Microsecond
 	return err
 }

@@ -27,6 +27,7 @@ func TaskOf(c *store.ClaimedTask) Task {
 		Waited:     SecondsOf(c.Claimed.Sub(c.Queued)),
 		Searched:   SecondsOf(c.SearchDuration),
 		Worked:     SecondsOf(c.Worked),
+		Earlier:    SecondsOf(c.Earlier),
 		Alignments: FilesOf(c.Alignments),
 	}
 	if k.Checkpoint.Key != "" {
@@ -74,6 +75,7 @@ func (t *Task) claimed(worker pleat.WorkerID, now time.Time) store.ClaimedTask {
 		Alignments:     artifacts(t.Alignments),
 		SearchDuration: t.Searched.Duration(),
 		Worked:         t.Worked.Duration(),
+		Earlier:        t.Earlier.Duration(),
 	}
 	if c := t.Checkpoint; c != nil {
 		out.Task.Checkpoint = pleat.Checkpoint{Key: c.Key, Step: c.Step}

@@ -151,6 +151,7 @@ type Task struct {
 	Waited     Seconds         `json:"waited_s"` // from the creation of the run to the claim
 	Searched   Seconds         `json:"searched_s,omitempty"`
 	Worked     Seconds         `json:"worked_s,omitempty"`
+	Earlier    Seconds         `json:"earlier_s,omitempty"` // that all earlier attempts ran
 	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`
 	Fold       *Fold           `json:"fold,omitempty"`
 	Workflow   *Workflow       `json:"workflow,omitempty"`
