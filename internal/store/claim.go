@@ -206,7 +206,7 @@ const claimedColumns = `id, kind, queue, account_id, tenant, position, COALESCE(
 	lease_until`
 
 // scanClaims reads the tasks that a claim returns.
-func (t *tx) scanClaims(rows *sql.Rows, err error) ([]ClaimedTask, error) {
+func (t *tx) scanClaims(rows rows, err error) ([]ClaimedTask, error) {
 	var out []ClaimedTask
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		c := ClaimedTask{Claimed: fromMicros(t.now)}
