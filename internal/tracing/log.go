@@ -21,7 +21,9 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler { return logHandler{h.Handler.WithAttrs(attrs)} }
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attrs)}
+}
 
 // WithGroup implements slog.Handler.
 func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Handler.WithGroup(name)} }

@@ -15,14 +15,13 @@ import (
 
 // The attributes that no convention has, on the spans of tasks.
 const (
-	Attempt    = attribute.Key("pleat.task.attempt")
-	Outcome    = attribute.Key("pleat.task.outcome")
-	Model      = attribute.Key("pleat.model")
-	Engine     = attribute.Key("pleat.engine")
-	Cached     = attribute.Key("pleat.run.cached")
-	Sequences  = attribute.Key("pleat.alignment.sequences")
-	Files      = attribute.Key("pleat.files.count")
-	FilesBytes = attribute.Key("pleat.files.size")
+	Attempt   = attribute.Key("pleat.task.attempt")
+	Outcome   = attribute.Key("pleat.task.outcome")
+	Model     = attribute.Key("pleat.model")
+	Engine    = attribute.Key("pleat.engine")
+	Sequences = attribute.Key("pleat.alignment.sequences")
+	Files     = attribute.Key("pleat.files.count")
+	FilesSize = attribute.Key("pleat.files.size")
 )
 
 // Task is an attempt at a task as a span describes it: a message of a queue, in the words of the conventions.
