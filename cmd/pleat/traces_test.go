@@ -222,7 +222,8 @@ type tracedService struct {
 // newTracedService starts a server, and a worker that reaches the database, or calls the server.
 func newTracedService(t *testing.T, database string, throughServer bool, env ...string) *tracedService {
 	s := &tracedService{hooks: make(chan http.Header, 16)}
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { s.hooks <- r.Header }))
+	hear := func(_ http.ResponseWriter, r *http.Request) { s.hooks <- r.Header }
+	receiver := httptest.NewServer(http.HandlerFunc(hear))
 	t.Cleanup(receiver.Close)
 	s.hook = receiver.URL
 	aligner := msatest.New(t)
@@ -340,7 +341,8 @@ func (s *tracedService) checkTrace(r *traceReceiver, job string, hooks []http.He
 		"claim qna/analyst", "process qna/analyst", "finish qna/analyst"}
 	waitUntil(t, time.Minute, "all spans have come", func() bool {
 		all := r.all()
-		return len(all["POST webhook"]) == 2 && !slices.ContainsFunc(want, func(name string) bool { return all[name] == nil })
+		missing := func(name string) bool { return all[name] == nil }
+		return len(all["POST webhook"]) == 2 && !slices.ContainsFunc(want, missing)
 	})
 	all := r.all()
 	root := all["POST /v1/jobs"][0]
@@ -406,7 +408,8 @@ func TestNoTraces(t *testing.T) {
 			s.worker.stop()
 			s.server.stop()
 			if len(r.spans)+r.refused != 0 || strings.Contains(s.server.log.String(), "trace") {
-				t.Errorf("%d spans and %d other requests were sent; the log:\n%s", len(r.spans), r.refused, s.server.log)
+				t.Errorf("%d spans and %d other requests were sent; the log:\n%s", len(r.spans), r.refused,
+					s.server.log)
 			}
 		})
 	}

@@ -33,14 +33,15 @@ type otlpClient struct {
 	header   http.Header
 	compress bool
 	timeout  time.Duration // of an export with all its tries
+	retry    time.Duration // pause before the second, which doubles with each
 	report   func(error)
 	sending  sync.Mutex
 }
 
 const (
 	exportTimeout = 10 * time.Second
-	firstRetry    = time.Second // doubles with each try
-	maxReply      = 64 << 10    // bytes that are read of a response
+	firstRetry    = time.Second
+	maxReply      = 64 << 10 // bytes that are read of a response
 )
 
 // newOTLPClient returns the client that the options and the variables OTEL_EXPORTER_OTLP_… describe; nil: none.
@@ -49,7 +50,7 @@ func newOTLPClient(o TraceOptions) (*otlpClient, error) {
 	if err != nil || u == nil {
 		return nil, err
 	}
-	c := &otlpClient{url: u.String(), host: u.Host, report: o.Report}
+	c := &otlpClient{url: u.String(), host: u.Host, report: o.Report, retry: firstRetry}
 	if c.header, err = exportHeader(); err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (c *otlpClient) upload(ctx context.Context, spans []*tracepb.ResourceSpans)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	for pause := firstRetry; ; pause *= 2 {
+	for pause := c.retry; ; pause *= 2 {
 		asked, err := c.post(ctx, body)
 		if err == nil || asked < 0 {
 			return err

@@ -41,6 +41,7 @@ type Traces struct {
 
 	provider *sdktrace.TracerProvider
 	tracer   *tracing.Tracer
+	limit    time.Duration // of Close
 }
 
 // closeLimit bounds how long the last spans of a process that ends are sent.
@@ -81,6 +82,7 @@ func OpenTraces(ctx context.Context, o TraceOptions) (*Traces, error) {
 		Ratio:    ratio,
 		provider: provider,
 		tracer:   tracing.New(provider),
+		limit:    closeLimit,
 	}, nil
 }
 
@@ -97,7 +99,7 @@ func (t *Traces) Close() {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), t.limit)
 	defer cancel()
 	_ = t.provider.Shutdown(ctx) // what could not be sent was reported
 }

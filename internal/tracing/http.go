@@ -61,6 +61,9 @@ func (t *Tracer) Serve(ctx context.Context, r *Request) (context.Context, trace.
 
 // Answered ends the span of a request with the status of its answer. Only a fault of the service is an error.
 func Answered(s trace.Span, status int) {
+	if !s.IsRecording() {
+		return
+	}
 	s.SetAttributes(semconv.HTTPResponseStatusCodeKey.Int(status))
 	if status >= http.StatusInternalServerError {
 		Fail(s, strconv.Itoa(status))
@@ -95,6 +98,7 @@ func Call(ctx context.Context, method, route, server string) (context.Context, t
 // EndCall ends the span of a call that was answered with a status; 0: it was not.
 func EndCall(s trace.Span, status int) {
 	switch {
+	case !s.IsRecording():
 	case status == 0:
 		Fail(s, "unavailable")
 	default:

@@ -134,7 +134,7 @@ func (t *Tracer) Deliver(ctx context.Context, m *Task, to string) (context.Conte
 // Delivered ends the span of an attempt at a delivery with the status of the receiver, 0 for none, and the class of the
 // error, empty for none.
 func Delivered(s trace.Span, status int, class string) {
-	if status != 0 {
+	if status != 0 && s.IsRecording() {
 		s.SetAttributes(semconv.HTTPResponseStatusCodeKey.Int(status))
 	}
 	if class != "" {

@@ -149,8 +149,15 @@ class Serve(unittest.TestCase):
         r.receive("ready", "error")
         trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         for given, line in ((trace, f"{trace} {trace}"), (None, " none")):
-            r.send(type="predict", id="t", attempt=1, workdir=str(self.dir), kind="fold", input={"do": "trace"},
-                   traceparent=given)
+            r.send(
+                type="predict",
+                id="t",
+                attempt=1,
+                workdir=str(self.dir),
+                kind="fold",
+                input={"do": "trace"},
+                traceparent=given,
+            )
             self.assertEqual(r.receive("log", "error")["line"], line)
             r.receive("result", "error")
         r.send(type="shutdown")
