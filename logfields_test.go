@@ -82,7 +82,7 @@ func logKeys(t *testing.T, path string, call *ast.CallExpr) []string {
 	switch on := strings.ToLower(lastName(method.X)); method.Sel.Name {
 	case "Debug", "Info", "Warn", "Error":
 		switch on {
-		case "log", "logof":
+		case "log", "logof", "logwith":
 			first = 1
 		case "fault": // a queue.Fault, after its log and its error
 			first = 2
