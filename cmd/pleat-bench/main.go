@@ -170,6 +170,7 @@ var parts = []struct {
 	{"webhook-neighbour", (*bench).deliveryNeighbour, true},
 	{"webhook-memory", (*bench).deliveryMemory, true},
 	{"fleet", (*bench).fleet, true},
+	{"network", (*bench).network, true},
 }
 
 // partNames returns the names that --only accepts, in the order in which the parts run.
