@@ -30,10 +30,17 @@ func TestFill(t *testing.T) {
 		if err := storetest.Fill(ctx, address, u, 21); err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"job", "run", "attempt", "artifact"} {
+		if err := storetest.FillEvents(ctx, address, u, 21); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"job", "run", "attempt", "artifact", "event"} {
 			if n := storetest.Count(t, s, table); n != 21 {
 				t.Errorf("%s has %d rows", table, n)
 			}
+		}
+		progress, err := s.Progress(ctx, pleat.RunID(storetest.FilledJob(20)), 0, 10)
+		if err != nil || len(progress) != 3 || progress[2].Seq != 6 || progress[2].State != pleat.StateCompleted {
+			t.Errorf("%v: %+v", err, progress)
 		}
 		made := create(t, s, u, "newest")
 		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 50})
