@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"pleat"
-	"pleat/internal/store"
 )
 
 const (
@@ -251,21 +251,5 @@ func (n *networkBench) requests(ctx context.Context) error {
 			return err
 		}
 	}
-	return far.claimAll(ctx)
-}
-
-// claimAll ends all queued runs, so that what is claimed later was created for that.
-func (h *service) claimAll(ctx context.Context) error {
-	for {
-		list, err := h.store.Claim(ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: clients})
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		err = inParallel(len(list), func(i int) error {
-			return h.store.FinishRun(ctx, store.LeaseOf(&list[i].Task), resultOf(&list[i]))
-		})
-		if err != nil {
-			return err
-		}
-	}
+	return far.endQueued(ctx, math.MaxInt)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -136,7 +137,7 @@ func (c *tripCounter) ofTasks() []verb {
 func (c *tripCounter) queueOf(n int) func() error {
 	return func() error {
 		c.held = nil
-		if err := c.h.claimAll(c.ctx); err != nil {
+		if err := c.h.endQueued(c.ctx, math.MaxInt); err != nil {
 			return err
 		}
 		return inParallel(n, func(i int) error {
