@@ -41,7 +41,8 @@ func (g *growthBench) report(ctx context.Context) error {
 		return err
 	}
 	defer rows.Close()
-	fmt.Fprintf(&g.notes, "\nThe large database after its filling:\n\n| Table | Rows | Size | Indexes |\n|---|---|---|---|\n")
+	fmt.Fprintln(&g.notes, "\nThe large database after its filling:")
+	fmt.Fprintln(&g.notes, "\n| Table | Rows | Size | Indexes |\n|---|---|---|---|")
 	for rows.Next() {
 		var name, indexes string
 		var live, size int64
@@ -57,12 +58,12 @@ func (g *growthBench) report(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	perJob := float64(size) / float64(g.sizes.ended+g.sizes.waiting)
+	perTask := float64(size) / float64(g.sizes.ended+g.sizes.waiting)
 	g.lines = append(g.lines, line{
-		what:     fmt.Sprintf("database of %d ended and %d waiting jobs", g.sizes.ended, g.sizes.waiting),
+		what:     fmt.Sprintf("database of %d ended and %d waiting tasks", g.sizes.ended, g.sizes.waiting),
 		database: g.database.name,
 		figure:   fmt.Sprintf("%.2f GB", float64(size)/1e9),
-		ceiling:  fmt.Sprintf("%.0f bytes for each job; write-ahead log %s", perJob, wal),
+		ceiling:  fmt.Sprintf("%.0f bytes for each task; write-ahead log %s", perTask, wal),
 	})
 	return nil
 }
@@ -218,33 +219,33 @@ func (s *growthSamples) most(table string, floor int64, of func(tableSample) int
 func (s *growthSamples) judge() {
 	last := s.list[len(s.list)-1]
 	start, middle := s.list[0], s.list[len(s.list)/2]
-	fmt.Fprintln(&s.g.notes, "\nDead rows and sizes at most in the first half, and in the second; bytes for each row at "+
-		"the start, in the middle and at the end:")
+	fmt.Fprintln(&s.g.notes, "\nDead rows and sizes at most in the first half, and in the second; bytes for each "+
+		"row at the start, in the middle and at the end:")
 	fmt.Fprintln(&s.g.notes, "\n| Table | Rows at the end | Dead rows | Size with indexes, MB | Bytes for each row | "+
 		"Vacuums |\n|---|---|---|---|---|---|")
 	worst := map[string]judgement{}
 	for _, name := range slices.Sorted(maps.Keys(last)) {
-		if last[name] == (tableSample{}) || name == "goose_db_version" {
+		if t := last[name]; t.live == 0 && t.dead == 0 || name == "goose_db_version" {
 			continue
 		}
 		size := func(t tableSample) int64 { return t.heap + t.indexes }
 		perRow := func(t tableSample) float64 { return float64(size(t)) / float64(max(t.live, 1)) }
 		d1, d2 := s.most(name, 0, func(t tableSample) int64 { return t.dead })
 		z1, z2 := s.most(name, 0, size)
-		fmt.Fprintf(&s.g.notes, "| %s | %d | %.0f, %.0f | %.1f, %.1f | %.0f, %.0f, %.0f | %d |\n", name, last[name].live,
-			d1, d2, z1/1e6, z2/1e6, perRow(start[name]), perRow(middle[name]), perRow(last[name]),
+		fmt.Fprintf(&s.g.notes, "| %s | %d | %.0f, %.0f | %.1f, %.1f | %.0f, %.0f, %.0f | %d |\n",
+			name, last[name].live, d1, d2, z1/1e6, z2/1e6, perRow(start[name]), perRow(middle[name]), perRow(last[name]),
 			last[name].vacuums-start[name].vacuums)
-		record := func(what string, first, second float64, unit string) {
-			if j := (judgement{name, first, second, unit}); j.ratio() > worst[what].ratio() {
+		record := func(what string, first, second float64) {
+			if j := (judgement{name, first, second}); j.ratio() > worst[what].ratio() {
 				worst[what] = j
 			}
 		}
 		d1, d2 = s.most(name, deadFloor, func(t tableSample) int64 { return t.dead })
-		record("dead rows", d1, d2, "")
+		record("dead rows", d1, d2)
 		if z1, z2 = s.most(name, sizeFloor, size); slices.Contains(queueTables, name) {
-			record("size of a table of the queue", z1, z2, " bytes")
+			record("bytes of a table of the queue", z1, z2)
 		} else if size(last[name]) > sizeFloor {
-			record("bytes for each row of the history", perRow(middle[name]), perRow(last[name]), " bytes")
+			record("bytes for each row of the history", perRow(middle[name]), perRow(last[name]))
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(worst)) {
@@ -263,7 +264,6 @@ func (s *growthSamples) judge() {
 type judgement struct {
 	table         string
 	first, second float64
-	unit          string
 }
 
 // ratio is the growth; 0 for the zero judgement.
@@ -279,7 +279,7 @@ func (j judgement) line(what string, d database) line {
 	return line{
 		what:     what + " in the second half of the steady work, worst table",
 		database: d.name,
-		figure:   fmt.Sprintf("%s %.0f%s", j.table, j.second, j.unit),
-		ceiling:  fmt.Sprintf("first half %.0f%s", j.first, j.unit),
+		figure:   fmt.Sprintf("%s %.0f", j.table, j.second),
+		ceiling:  fmt.Sprintf("first half %.0f", j.first),
 	}
 }

@@ -242,14 +242,15 @@ func (n *networkBench) requests(ctx context.Context) error {
 		n.judge(r.what, took, r.trips)
 	}
 	// The same two, counted by the proxy.
-	far := n.sides[1]
 	for _, v := range []verb{
-		{"a creation over HTTP", 2, nil, func() error { return conns[1].do(create[1], nil) }},
-		{"an authenticated read of results", 1, nil, func() error { return conns[1].do(results[1], nil) }},
+		{what: "a creation over HTTP", bound: 2, do: func() error { return conns[1].do(create[1], nil) }},
+		{what: "an authenticated read of results", bound: 1, do: func() error {
+			return conns[1].do(results[1], nil)
+		}},
 	} {
 		if err := n.count(v); err != nil {
 			return err
 		}
 	}
-	return far.endQueued(ctx, math.MaxInt)
+	return n.sides[1].endQueued(ctx, math.MaxInt)
 }

@@ -103,34 +103,66 @@ func (c *tripCounter) ofTasks() []verb {
 	for i := range group {
 		group[i] += pleat.WorkerID(fmt.Sprint("-", i))
 	}
-	beats := func(progress []pleat.Progress) error {
-		var list []pleat.Heartbeat
-		for _, k := range c.held {
-			list = append(list, pleat.Heartbeat{
-				Task:     k.Task.ID,
-				Attempt:  k.Task.Attempt,
-				Run:      k.Task.Run,
-				Progress: progress,
-			})
-		}
-		_, err := c.h.store.Heartbeat(c.ctx, "bench", list)
-		return err
-	}
+	many := fmt.Sprintf("%d", tripGroup)
 	return []verb{
-		{"creating a job", 2, nil, func() error {
+		{what: "creating a job", bound: 2, do: func() error {
 			_, err := c.h.store.CreateJob(c.ctx, newJob(c.h.users[0]))
 			return err
 		}},
-		{"claiming a task", 1, c.queueOf(1), c.claim("bench")},
-		{fmt.Sprintf("claiming %d tasks for one worker", tripGroup), 1, c.queueOf(tripGroup),
-			c.claim(slices.Repeat([]pleat.WorkerID{"bench"}, tripGroup)...)},
-		{fmt.Sprintf("claiming %d tasks for as many workers", tripGroup), 1, c.queueOf(tripGroup), c.claim(group...)},
-		{fmt.Sprintf("a heartbeat of %d leases", tripGroup), 1, c.hold(tripGroup), func() error { return beats(nil) }},
-		{fmt.Sprintf("a heartbeat of %d leases with progress", tripGroup), 1, c.hold(tripGroup), func() error {
-			return beats([]pleat.Progress{{Kind: pleat.ProgressStage, Stage: "infer", Done: 1, Total: 4}})
-		}},
-		{"finishing a run with 10 files and a delivery", 2, c.hold(1), c.finish},
+		{
+			what:    "claiming a task",
+			bound:   1,
+			prepare: c.queueOf(1),
+			do:      c.claim("bench"),
+		},
+		{
+			what:    "claiming " + many + " tasks for one worker",
+			bound:   1,
+			prepare: c.queueOf(tripGroup),
+			do:      c.claim(slices.Repeat([]pleat.WorkerID{"bench"}, tripGroup)...),
+		},
+		{
+			what:    "claiming " + many + " tasks for as many workers",
+			bound:   1,
+			prepare: c.queueOf(tripGroup),
+			do:      c.claim(group...),
+		},
+		{
+			what:    "a heartbeat of " + many + " leases",
+			bound:   1,
+			prepare: c.hold(tripGroup),
+			do:      func() error { return c.beat(nil) },
+		},
+		{
+			what:    "a heartbeat of " + many + " leases with progress",
+			bound:   1,
+			prepare: c.hold(tripGroup),
+			do: func() error {
+				return c.beat([]pleat.Progress{{Kind: pleat.ProgressStage, Stage: "infer", Done: 1, Total: 4}})
+			},
+		},
+		{
+			what:    "finishing a run with 10 files and a delivery",
+			bound:   2,
+			prepare: c.hold(1),
+			do:      c.finish,
+		},
 	}
+}
+
+// beat sends a heartbeat of the tasks that are held, each with the same progress.
+func (c *tripCounter) beat(progress []pleat.Progress) error {
+	var list []pleat.Heartbeat
+	for _, k := range c.held {
+		list = append(list, pleat.Heartbeat{
+			Task:     k.Task.ID,
+			Attempt:  k.Task.Attempt,
+			Run:      k.Task.Run,
+			Progress: progress,
+		})
+	}
+	_, err := c.h.store.Heartbeat(c.ctx, "bench", list)
+	return err
 }
 
 // queueOf returns a prepare that leaves n tasks queued and none held.
@@ -215,12 +247,22 @@ func (c *tripCounter) ofDeliveries() []verb {
 			})
 	}
 	return []verb{
-		{fmt.Sprintf("claiming %d deliveries", tripGroup), 1, due, claim},
-		{fmt.Sprintf("the outcomes of %d deliveries", tripGroup), 1, func() error {
-			if err := due(); err != nil {
-				return err
-			}
-			return claim()
-		}, finish},
+		{
+			what:    fmt.Sprintf("claiming %d deliveries", tripGroup),
+			bound:   1,
+			prepare: due,
+			do:      claim,
+		},
+		{
+			what:  fmt.Sprintf("the outcomes of %d deliveries", tripGroup),
+			bound: 1,
+			prepare: func() error {
+				if err := due(); err != nil {
+					return err
+				}
+				return claim()
+			},
+			do: finish,
+		},
 	}
 }

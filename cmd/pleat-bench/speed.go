@@ -15,11 +15,11 @@ import (
 	"pleat/internal/store"
 )
 
-// create measures jobs created per second by 64 clients over HTTP; a job is durable when it is acknowledged. There are
-// three ceilings. The store alone, without HTTP, shows what the server costs: at least 0.6 of it must remain. On SQLite,
-// a server whose store commits each request by itself shows what group commit brings: at least 3 times as many, where
-// an fsync takes so long that it matters. On PostgreSQL, pgbench with as many clients shows how many rows the server
-// can commit one by one: at least 0.75 of them must be jobs.
+// create measures jobs created per second by 64 clients over HTTP; a job is durable when it is acknowledged. The store
+// alone, without HTTP, shows what the server costs: at least 0.6 of it must remain. On SQLite, a server whose store
+// commits each request by itself shows what group commit brings: at least 3 times as many, where an fsync takes so long
+// that it matters. On PostgreSQL, pgbench with as many clients shows how many rows the server can commit one by one: at
+// least 0.75 of that rate must be jobs.
 func (b *bench) create(ctx context.Context, d database) (err error) {
 	h, err := b.newService(ctx, d, store.Options{})
 	if err != nil {

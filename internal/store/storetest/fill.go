@@ -20,15 +20,16 @@ const filledPrefix = "01800000-0000-7000-8000-"
 func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", filledPrefix, i)) }
 
 // Fill writes n completed jobs into the database at an address, as CreateJob, Claim and FinishRun leave them but
-// without progress and events, which FillEvents adds. Every second job is the owner's; the others belong to 997 users without an account. Each
-// statement makes up to 20,000 rows, so that tests and benchmarks get a full database quickly. The files that the rows
-// name do not exist.
+// without progress and events, which FillEvents adds. Every second job is the owner's; the others belong to 997 users
+// without an account. Each statement makes up to 20,000 rows, so that tests and benchmarks get a full database quickly.
+// The files that the rows name do not exist.
 func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error {
 	return fillTables(ctx, address, owner, n, fills)
 }
 
-// FillEvents writes what Fill leaves out of its first n jobs: for each the event of its end, and its progress with the
-// start, one stage and the end. Both may run at once, since they write to different tables.
+// FillEvents writes what Fill leaves out of its first n jobs: for each its progress, the event of its end and a
+// delivery of the event that succeeded at its first attempt, to an endpoint that does not exist. It may run while Fill
+// does.
 func FillEvents(ctx context.Context, address string, owner pleat.UserID, n int) error {
 	return fillTables(ctx, address, owner, n, eventFills)
 }
@@ -118,7 +119,7 @@ func newFill(table, columns, values string) fill {
 		id       = "'" + filledPrefix + "' || substr(CAST(1000000000000 + i AS text), 2)"
 		at       = "CAST($3 AS bigint) - 1000000000000 + i * 100000"
 		owner    = "CASE WHEN i % 2 = 0 THEN CAST($4 AS text) ELSE 'user-' || CAST(i % 997 AS text) END"
-		sequence = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+		sequence = "NLYIQWLKDGGPSSGRPPPS"
 		sha256   = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f"
 	)
 	values = strings.NewReplacer("{id}", id, "{at}", at, "{owner}", owner, "{sequence}", sequence, "{sha256}",
@@ -154,7 +155,7 @@ var fills = []fill{
 			'{"predictions":[{"sequence_id":"' || {id} || '","chains":["A"],"mean_plddt":71.53,' ||
 				'"ptm":0.5471,"iptm":null,' ||
 				'"max_pae":21.4}],"timings":{"infer":12.5,"queue":0.01,"write":0.2}}',
-			'', 'write', 1, 1, 6, 0, {at}, {at}, {at}, {at}`),
+			'', 'write', 1, 1, 2, 0, {at}, {at}, {at}, {at}`),
 	newFill("attempt", "task_id, number, worker_id, run_id, started_at, ended_at, outcome, detail",
 		"{id}, 1, 'bench', {id}, {at}, {at}, 'done', ''"),
 	newFill("artifact", `id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt,
@@ -169,9 +170,18 @@ var eventFills = []fill{
 	newFill("event", `id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id`,
 		`{id}, {owner}, 'fold_job', {id}, {id}, 'on_complete', 'COMPLETED', '', {at}, ''`),
 	newFill("run_event", "run_id, seq, body", progressOf(1, `"kind":"state","state":"RUNNING"`)),
-	newFill("run_event", "run_id, seq, body", progressOf(5, `"kind":"stage","stage":"write","done":1,"total":1`)),
-	newFill("run_event", "run_id, seq, body", progressOf(6, `"kind":"state","state":"COMPLETED"`)),
+	newFill("run_event", "run_id, seq, body", progressOf(2, `"kind":"state","state":"COMPLETED"`)),
+	newFill("delivery", `id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id,
+			run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at,
+			updated_at`,
+		deliveryID+`, {owner}, {id}, {id}, '01800000-0000-7000-8fff-ffffffffffff', 'custom_http', 'fold_job', {id},
+			{id}, 'on_complete', 'event:' || {id} || ':custom_http', 'SUCCEEDED', '', 1, 0, 200, '', {at}, {at}`),
+	newFill("attempt", "task_id, number, worker_id, delivery_id, started_at, ended_at, outcome, detail",
+		deliveryID+", 1, 'bench', "+deliveryID+", {at}, {at}, 'done', ''"),
 }
+
+// deliveryID is the id of the delivery of a job, and of its task, in SQL.
+const deliveryID = "'01800000-0000-7000-9000-' || substr(CAST(1000000000000 + i AS text), 2)"
 
 // progressOf returns the values of a row of run_event.
 func progressOf(seq int, body string) string {
