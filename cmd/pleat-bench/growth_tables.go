@@ -233,7 +233,8 @@ func (s *growthSamples) judge() {
 		d1, d2 := s.most(name, 0, func(t tableSample) int64 { return t.dead })
 		z1, z2 := s.most(name, 0, size)
 		fmt.Fprintf(&s.g.notes, "| %s | %d | %.0f, %.0f | %.1f, %.1f | %.0f, %.0f, %.0f | %d |\n",
-			name, last[name].live, d1, d2, z1/1e6, z2/1e6, perRow(start[name]), perRow(middle[name]), perRow(last[name]),
+			name, last[name].live, d1, d2, z1/1e6, z2/1e6,
+			perRow(start[name]), perRow(middle[name]), perRow(last[name]),
 			last[name].vacuums-start[name].vacuums)
 		record := func(what string, first, second float64) {
 			if j := (judgement{name, first, second}); j.ratio() > worst[what].ratio() {
