@@ -405,15 +405,15 @@ func (c *claim) loadWorkflows() {
 		})
 }
 
-// loadEarlierAttempts reads how long earlier attempts at the tasks worked that yielded, and what the MSA search before a
-// fold has published: the files of the last attempt that ended as searched.
+// loadEarlierAttempts reads how long earlier attempts at the tasks ran, and those of them that yielded, and what the MSA
+// search before a fold has published: the files of the last attempt that ended as searched.
 func (c *claim) loadEarlierAttempts() {
 	const searched = "'" + OutcomeSearched + "'"
 	c.ask(`
 		SELECT k.run_id, o.outcome, o.ended_at - o.started_at
 		FROM `+claimedTasks+`
 		JOIN attempt o ON o.task_id = k.id
-		WHERE k.attempt > 1 AND o.outcome IN ('`+OutcomeYielded+`', `+searched+`)
+		WHERE k.attempt > 1 AND o.ended_at > 0
 		ORDER BY o.number`,
 		[]any{c.id},
 		func(scan func(...any) error) error {
@@ -424,9 +424,11 @@ func (c *claim) loadEarlierAttempts() {
 				return err
 			}
 			k, took := &c.tasks[c.runs[run]], time.Duration(micros)*time.Microsecond
-			if outcome == OutcomeSearched {
+			k.Earlier += took
+			switch outcome {
+			case OutcomeSearched:
 				k.SearchDuration, k.Alignments = took, []pleat.Artifact{}
-			} else {
+			case OutcomeYielded:
 				k.Worked += took
 			}
 			return nil

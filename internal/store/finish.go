@@ -44,7 +44,10 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			attempt:   l.Attempt,
 		}
 		if h.cancel && e.state != pleat.StateStopped {
-			e.state, e.result, e.artifacts, e.failure = pleat.StateStopped, nil, nil, stoppedByOwner()
+			e.state, e.artifacts, e.failure = pleat.StateStopped, nil, stoppedByOwner()
+		}
+		if e.state != pleat.StateCompleted {
+			e.result = f.Result.TimingsOnly()
 		}
 		if e.state == pleat.StateFailed && e.failure != nil && e.failure.Retry {
 			again, err := t.retry(l, h.run, e.failure)

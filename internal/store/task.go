@@ -314,7 +314,7 @@ func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
 			out = append(out, c)
 		}
 	}
-	rest, err := s.unqueuedCounts(ctx)
+	rest, err := s.unqueuedCounts(ctx, maxCounted)
 	return append(out, rest...), unavailable("count tasks", err)
 }
 
@@ -341,26 +341,33 @@ const (
 		FROM (SELECT created_at FROM task WHERE state = 'queued' AND kind = 'deliver' LIMIT $1) AS counted`
 )
 
-// queuesFilled lists the queues that have queued tasks, as QueueCounts names them. It steps from queue to queue through
-// an index, and over those of all endpoints at once.
-func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
-	const behind = deliveryQueuePrefix + "g" // the ids of endpoints are hexadecimal
-	var out []string
-	rows, err := s.read(ctx, `
+// filledQueues is a query of the queues that have queued tasks, and filledQueuesOnce names them as QueueCounts does. It
+// steps from queue to queue through an index, and over those of all endpoints at once: their ids are hexadecimal, so
+// that no queue of one is behind the letter g.
+const (
+	filledQueues = `
 		WITH RECURSIVE filled (queue) AS (
 			SELECT min(queue) FROM task WHERE state = 'queued'
 			UNION ALL
 			SELECT (
 				SELECT min(k.queue) FROM task k
 				WHERE k.state = 'queued' AND k.queue > CASE
-					WHEN filled.queue LIKE '`+deliveryQueuePrefix+`%' THEN '`+behind+`' ELSE filled.queue END
+					WHEN filled.queue LIKE '` + deliveryQueuePrefix + `%' THEN '` + deliveryQueuePrefix + `g'
+					ELSE filled.queue END
 			)
 			FROM filled
 			WHERE filled.queue IS NOT NULL
-		)
-		SELECT CASE WHEN queue LIKE '`+deliveryQueuePrefix+`%' THEN 'deliver' ELSE queue END
+		)`
+	filledQueuesOnce = `
+		SELECT CASE WHEN queue LIKE '` + deliveryQueuePrefix + `%' THEN 'deliver' ELSE queue END AS queue
 		FROM filled
-		WHERE queue IS NOT NULL`)
+		WHERE queue IS NOT NULL`
+)
+
+// queuesFilled lists the queues that have queued tasks.
+func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
+	var out []string
+	rows, err := s.read(ctx, filledQueues+filledQueuesOnce)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		out = append(out, "")
 		return scan(&out[len(out)-1])
@@ -368,22 +375,11 @@ func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// unqueuedCounts counts the tasks that wait, those due next first, and those that run, by queue.
-func (s *Store) unqueuedCounts(ctx context.Context) ([]QueueCount, error) {
-	const queue = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE queue END"
-	count := func(state, order string) string {
-		return `
-		SELECT ` + queue + `, state, count(*), min(created_at)
-		FROM (
-			SELECT queue, kind, state, created_at FROM task
-			WHERE state = '` + state + `'
-			ORDER BY ` + order + `
-			LIMIT $1
-		) AS counted
-		GROUP BY ` + queue + `, state`
-	}
+// unqueuedCounts counts the tasks that wait, those due next first, and those that run, by queue: at most so many of
+// each state.
+func (s *Store) unqueuedCounts(ctx context.Context, most int) ([]QueueCount, error) {
 	var out []QueueCount
-	rows, err := s.read(ctx, count("waiting", "run_at")+" UNION ALL "+count("running", "id"), maxCounted)
+	rows, err := s.read(ctx, unqueuedTasks(), most)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c QueueCount
 		var at int64
@@ -395,6 +391,23 @@ func (s *Store) unqueuedCounts(ctx context.Context) ([]QueueCount, error) {
 		return nil
 	})
 	return out, err
+}
+
+// unqueuedTasks is the query of unqueuedCounts.
+func unqueuedTasks() string {
+	const queue = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE queue END"
+	count := func(state, order string) string {
+		return `
+		SELECT ` + queue + `, state, count(*), min(created_at)
+		FROM (
+			SELECT queue, kind, state, created_at FROM task
+			WHERE state = '` + state + `'
+			ORDER BY ` + order + `
+			LIMIT $1
+		) AS page_counted
+		GROUP BY ` + queue + `, state`
+	}
+	return count("waiting", "run_at") + " UNION ALL " + count("running", "id")
 }
 
 // WaitingTask is the task of a run that no worker has now.

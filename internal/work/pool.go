@@ -14,6 +14,7 @@
 //	reuse.go     results reused from a run of the same input
 //	workflow.go  a question or a simulation, and the files it reads
 //	fetch.go     structures fetched by an id
+//	timings.go   the seconds of a run's stages
 //	trace.go     spans of an attempt
 //	yield.go     simulations that make room for another user's task
 //	follow.go    workflows started after a fold

@@ -40,6 +40,8 @@ type runningTask struct {
 	yielded bool
 	// writing: the computation is done and the slot is free, while the result is written. Guarded by Pool.mu.
 	writing bool
+	// timings are the seconds of the stages that the worker measures itself. Only the goroutine of the attempt uses it.
+	timings map[string]float64
 	// waits: a file waits for the artifact store, or has waited.
 	waits atomic.Bool
 	// claimed is when this worker claimed the task.
@@ -75,11 +77,6 @@ func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 	log.Info("task ended")
 }
 
-// waited is how long the task waited in queues until this attempt, by the database's clock.
-func (t *runningTask) waited() time.Duration {
-	return max(t.Claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0)
-}
-
 // work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start
 // while this one's result is written.
 func (p *Pool) work(t *runningTask, dir string) pleat.Work {
@@ -95,7 +92,13 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 
 // startAttempt holds a task that was claimed since asked, and reserves what it needs of a group.
 func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup, asked time.Time) *runningTask {
-	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g, claimed: p.cfg.Clock()}
+	t := &runningTask{
+		ClaimedTask: c,
+		lease:       p.leases.Add(run, &c.Task),
+		group:       g,
+		timings:     timingsBefore(&c),
+		claimed:     p.cfg.Clock(),
+	}
 	t.ctx, t.span = p.cfg.Tracer.Process(t.lease.Context(), t.traced(asked))
 	p.logOf(t).Info("task claimed")
 	t.ctx, t.end = context.WithTimeout(t.ctx, p.cfg.Timeout-c.Worked)
@@ -225,15 +228,18 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
 	if out.Failure == nil {
 		var err error
+		began := time.Now()
 		if f.Artifacts, err = p.putFiles(t, dir, out.Files); err != nil {
 			p.logOf(t).Error("a result could not be stored", "error", err)
 			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
+		t.timings[pleat.StageWrite] = time.Since(began).Seconds()
 	}
+	f.Result = withTimings(out.Result, t.timings)
 	f.Progress = t.lease.DrainProgress(context.WithoutCancel(t.ctx))
 	switch {
 	case out.Failure == nil:
-		f.State, f.Result = pleat.StateCompleted, out.Result
+		f.State = pleat.StateCompleted
 		f.InputHash, f.RequestHash, f.Source = t.reuse.input, t.reuse.request, t.reuse.source
 		f.Artifacts = append(f.Artifacts, t.reuse.shared...)
 	case errors.Is(context.Cause(t.ctx), queue.ErrStopped):

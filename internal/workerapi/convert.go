@@ -29,6 +29,7 @@ func TaskOf(c *store.ClaimedTask) Task {
 		Ready:      SecondsOf(max(c.Claimed.Sub(k.RunAt), 0)),
 		Searched:   SecondsOf(c.SearchDuration),
 		Worked:     SecondsOf(c.Worked),
+		Earlier:    SecondsOf(c.Earlier),
 		Alignments: FilesOf(c.Alignments),
 	}
 	if k.Checkpoint.Key != "" {
@@ -78,6 +79,7 @@ func (t *Task) claimed(worker pleat.WorkerID, now time.Time) store.ClaimedTask {
 		Alignments:     artifacts(t.Alignments),
 		SearchDuration: t.Searched.Duration(),
 		Worked:         t.Worked.Duration(),
+		Earlier:        t.Earlier.Duration(),
 	}
 	if c := t.Checkpoint; c != nil {
 		out.Task.Checkpoint = pleat.Checkpoint{Key: c.Key, Step: c.Step}

@@ -153,6 +153,7 @@ type Task struct {
 	Ready      Seconds         `json:"ready_s,omitempty"` // from when the task could be claimed to the claim
 	Searched   Seconds         `json:"searched_s,omitempty"`
 	Worked     Seconds         `json:"worked_s,omitempty"`
+	Earlier    Seconds         `json:"earlier_s,omitempty"` // that all earlier attempts ran
 	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`
 	Fold       *Fold           `json:"fold,omitempty"`
 	Workflow   *Workflow       `json:"workflow,omitempty"`
