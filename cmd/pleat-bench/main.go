@@ -37,9 +37,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/sandbox"
 )
 
 func main() {
+	sandbox.Main() // starts the processes of the part idle
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := benchCmd().ExecuteContext(ctx)
 	stop()
@@ -170,6 +172,7 @@ var parts = []struct {
 	{"webhook-neighbour", (*bench).deliveryNeighbour, true},
 	{"webhook-memory", (*bench).deliveryMemory, true},
 	{"fleet", (*bench).fleet, true},
+	{"idle", (*bench).idle, true},
 }
 
 // partNames returns the names that --only accepts, in the order in which the parts run.

@@ -20,8 +20,10 @@ type ClaimFilter struct {
 	// Left is how long the tasks may be expected to run, as measured on workers of the class; 0: for ever.
 	Left  time.Duration
 	Class string
-	Owner pleat.UserID  // of the tasks; empty: any
-	Lease time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
+	Owner pleat.UserID // of the tasks; empty: any
+	// Waited is how long the tasks must have been in their queue; 0: any time.
+	Waited time.Duration
+	Lease  time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
 }
 
 // Claim leases queued tasks to a worker: from the first queue as many as there are, then from the next, and in each in
@@ -82,7 +84,7 @@ func (t *tx) claim(workers []pleat.WorkerID, queue string, filter ClaimFilter) (
 
 // claimForOne leases up to n tasks of one queue to one worker.
 func (t *tx) claimForOne(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) ([]ClaimedTask, error) {
-	limits, args := filter.limits(4, []any{queue, n})
+	limits, args := filter.limits(t.now, 4, []any{queue, n})
 	out, err := t.claimWhere(`
 		SELECT id FROM task
 		WHERE state = 'queued' AND queue = $3`+limits+`
@@ -106,7 +108,7 @@ func (t *tx) claimForEach(workers []pleat.WorkerID, queue string, filter ClaimFi
 		args = append(args, part...)
 	}
 	rowsOf := values(from, padded(len(workers)), "bigint", "text")
-	limits, args := filter.limits(len(args), args)
+	limits, args := filter.limits(t.now, len(args), args)
 	rows, err := t.query(`
 		WITH free (claimed, place) AS MATERIALIZED (
 			SELECT f.id, row_number() OVER (ORDER BY f.position, f.id)
@@ -143,8 +145,8 @@ func (t *tx) leaseEnd(d time.Duration) int64 {
 }
 
 // limits returns the conditions on a task of the queues of a filter, each after an AND, and args with their parameters.
-// The parameters up to $n are taken already.
-func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
+// The parameters up to $n are taken already. Now is the time in microseconds.
+func (f *ClaimFilter) limits(now int64, n int, args []any) (string, []any) {
 	sql := ""
 	param := func(v any) string {
 		n++
@@ -160,6 +162,9 @@ func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
 	if f.Left > 0 {
 		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"
 	}
+	if f.Waited > 0 {
+		sql += " AND run_at <= " + param(now-f.Waited.Microseconds())
+	}
 	return sql, args
 }
 
@@ -173,8 +178,9 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	if len(queues) == 0 {
 		return false, nil
 	}
-	limits, args := fresh.limits(len(queues), queues)
-	refused, args := own.limits(len(args), args)
+	now := s.now()
+	limits, args := fresh.limits(now, len(queues), queues)
+	refused, args := own.limits(now, len(args), args)
 	var needed bool
 	err := s.readRow(ctx, `
 		SELECT EXISTS (

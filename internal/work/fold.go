@@ -15,6 +15,9 @@ func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	p.hashInput(&w)
 	out, cached := p.useCachedResult(t, &w)
 	if !cached {
+		if f := p.awaitTurn(t, s); f != nil {
+			return pleat.Output{Failure: f, MSA: a.state}
+		}
 		out = p.engines.Run(t.ctx, w, s)
 	}
 	out.MSA = a.state

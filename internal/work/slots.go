@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"pleat"
 	"pleat/internal/engine"
@@ -28,6 +29,7 @@ type slotGroup struct {
 	search bool          // MSA searches, which use no memory that counts
 	freed  chan struct{} // gets a token when a slot is free
 	next   string        // the queue to claim from first, for which a task yielded; Pool.mu guards it
+	soon   *time.Timer   // wakes the group when a task will end soon; nil: none has been set
 }
 
 // slotGroups returns a group for each kind of the engines' tasks, and one for MSA searches.
@@ -58,12 +60,12 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 	for _, q := range queues {
 		loop.Topics = append(loop.Topics, store.QueueTopic(q))
 	}
-	if g.Pool != nil {
-		loop.Freed = g.Pool.Freed()
-	}
 	loop.Claim = func(ctx context.Context) error {
 		p.prefer(g, queues)
 		got, err := p.claimSome(ctx, run, g, queues)
+		if err == nil && len(got) == 0 && g.Pool != nil {
+			got, err = p.claimAhead(ctx, run, g, queues)
+		}
 		if len(queues) > 1 { // else tasks of the first queue could keep the others waiting for ever
 			queues = append(queues[1:], queues[0])
 		}
@@ -73,6 +75,9 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 		return err
 	}
 	loop.Run(ctx)
+	if g.soon != nil {
+		g.soon.Stop()
+	}
 }
 
 // prefer moves the queue for which a task has yielded to the front.
@@ -105,7 +110,7 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		}
 		got, err := p.claimTasks(ctx, filter)
 		for _, c := range got {
-			out = append(out, p.startAttempt(run, c, g))
+			out = append(out, p.startAttempt(run, c, g, nil))
 		}
 		if err != nil || len(got) == 0 || memory == 0 || g.Pool != nil {
 			return out, err
@@ -138,20 +143,16 @@ func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	computing, writing := 0, 0
-	for t := range p.running {
-		switch {
-		case t.group != g:
-		case t.writing:
-			writing++
-		default:
-			computing++
-		}
-	}
+	computing, writing := p.counts(g)
 	slots := g.slots
 	if g.Pool != nil {
 		slots = g.Pool.Accelerators()
 		free, memory = g.Pool.Free()
+		for t := range p.running {
+			if t.group == g && t.waitsForTurn() { // it gets the first that is free
+				free--
+			}
+		}
 	} else {
 		free, memory = slots-computing, p.freeMemory()
 	}
@@ -162,6 +163,21 @@ func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
 		free = 0
 	}
 	return free, memory
+}
+
+// counts returns how many tasks of a group hold a slot or wait for one, and of how many the result is written. The
+// caller holds mu.
+func (p *Pool) counts(g *slotGroup) (computing, writing int) {
+	for t := range p.running {
+		switch {
+		case t.group != g:
+		case t.writing:
+			writing++
+		default:
+			computing++
+		}
+	}
+	return computing, writing
 }
 
 // freeMemory returns how many bytes the next task in the worker's own slots may expect to use; 0: unlimited. The caller

@@ -30,6 +30,15 @@ type runningTask struct {
 	// reuse is set while a fold looks for an earlier result of the same input. Other tasks leave it empty.
 	reuse reuse
 
+	// turn is closed when a task that was claimed ahead may use an accelerator; nil for any other task. ahead is how long
+	// its input was there before.
+	turn  chan struct{}
+	ahead time.Duration
+	// turned: turn is closed. outlived: the task runs for longer than was expected. computing is when the computation
+	// began. Guarded by Pool.mu.
+	turned, outlived bool
+	computing        time.Time
+
 	// began is when the engine got the work, unless it is a fold.
 	began time.Time
 
@@ -68,9 +77,10 @@ func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 	log.Info("task ended")
 }
 
-// waited is how long the task waited in queues until this attempt, by the database's clock.
+// waited is how long the task waited in queues until this attempt, by the database's clock, and for an accelerator if it
+// was claimed ahead.
 func (t *runningTask) waited() time.Duration {
-	return max(t.Claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0)
+	return max(t.Claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0) + t.ahead
 }
 
 // work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start
@@ -86,12 +96,21 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 	}
 }
 
-// startAttempt holds a claimed task and reserves what it needs of a group.
-func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup) *runningTask {
-	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g, claimed: p.cfg.Clock()}
+// startAttempt holds a claimed task and reserves what it needs of a group, unless it was claimed ahead and waits for its
+// turn.
+func (p *Pool) startAttempt(
+	run context.Context, c store.ClaimedTask, g *slotGroup, turn chan struct{},
+) *runningTask {
+	t := &runningTask{
+		ClaimedTask: c,
+		lease:       p.leases.Add(run, &c.Task),
+		group:       g,
+		turn:        turn,
+		claimed:     p.cfg.Clock(),
+	}
 	p.logOf(t).Info("task claimed")
 	t.ctx, t.end = context.WithTimeout(t.lease.Context(), p.cfg.Timeout-c.Worked)
-	if g.Pool != nil {
+	if g.Pool != nil && turn == nil {
 		g.Pool.Reserve(t.Task.ID)
 	}
 	p.mu.Lock()
@@ -111,6 +130,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 	delete(p.running, t)
 	p.life.idleSince = p.cfg.Clock()
 	p.mu.Unlock()
+	p.giveTurns(t.group)
 	queue.Wake(t.group.freed)
 }
 
@@ -119,6 +139,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 func (p *Pool) releaseSlot(t *runningTask) {
 	p.mu.Lock()
 	t.writing = true
+	p.learn(t)
 	p.mu.Unlock()
 	queue.Wake(t.group.freed)
 }
@@ -182,8 +203,8 @@ const (
 	maxArtifactAttempts = 100
 )
 
-// interrupted reports whether another worker has the task, or this worker shuts down. No result of the attempt is
-// stored then; in a shutdown the task returns to its queue.
+// interrupted reports whether another worker has the task, this worker shuts down, or the task was claimed ahead in
+// vain. No result of the attempt is stored then; unless another worker has it, the task returns to its queue.
 func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
@@ -191,7 +212,7 @@ func (p *Pool) interrupted(t *runningTask) bool {
 		p.cfg.Log.Warn("a task was lost: this worker does not hold its lease any more", "task", t.Task.ID,
 			"attempt", t.Task.Attempt)
 		return true
-	case errors.Is(cause, engine.ErrShutdown):
+	case errors.Is(cause, engine.ErrShutdown), errors.Is(cause, errReturned):
 		p.release(t, 0)
 		p.logEnd(t, "released", nil)
 		return true

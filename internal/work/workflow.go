@@ -43,6 +43,9 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	if f := p.fetchCheckpoint(t, &w, s); f != nil {
 		return pleat.Output{Failure: f}
 	}
+	if f := p.awaitTurn(t, s); f != nil {
+		return pleat.Output{Failure: f}
+	}
 	t.began = p.cfg.Clock()
 	out := p.engines.Run(t.ctx, w, s)
 	if out.Result != nil {

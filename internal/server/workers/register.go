@@ -156,6 +156,9 @@ func (g *Gateway) filter(
 	if a.Left < 0 {
 		return f, pleat.InvalidField(field+".left_s", " is negative; it must be how long the worker lives")
 	}
+	if a.Waited < 0 {
+		return f, pleat.InvalidField(field+".waited_s", " is negative; it must be how long a task has waited")
+	}
 	if a.Owner != "" {
 		if err := checkID(field+".owner", string(a.Owner)); err != nil {
 			return f, err
