@@ -14,7 +14,8 @@
 //   - main.go: the command, its parts and the table of results.
 //   - service.go: a service over a fresh database.
 //   - load.go: clients, rates and quantiles.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go: the parts.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, idle.go: the parts. The folder runner
+//     has the runner of the last.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 //   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
 package main
@@ -67,7 +68,7 @@ scripts/with-postgres starts one.
 
 The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
 if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. So is fleet, workers
-that call a server, on PostgreSQL. Other work on the machine disturbs all of them.`,
+that call a server, on PostgreSQL, and idle, devices between two jobs. Other work on the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only
   scripts/with-postgres go run ./cmd/pleat-bench --only fleet`,
@@ -96,7 +97,7 @@ that call a server, on PostgreSQL. Other work on the machine disturbs all of the
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries and fleet)")
+		"parts to measure, separated by commas (default: all but those of deliveries, fleet and idle)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")

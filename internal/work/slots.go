@@ -9,6 +9,7 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
+	"pleat/internal/report"
 	"pleat/internal/store"
 )
 
@@ -134,8 +135,8 @@ func (p *Pool) claimTasks(ctx context.Context, filter store.ClaimFilter) ([]stor
 }
 
 // freeSlots returns how many tasks of a group may be claimed, and how many bytes each may expect to use; 0 bytes:
-// unlimited. A task that only writes its result uses no slot and no memory, but a bounded number of results may be
-// written at once. While the artifact store fails, nothing may be claimed: its input could not be read and its result
+// unlimited. A task that only writes its result uses no slot, and only the memory for that, but a bounded number of
+// results may be written at once. While the artifact store fails, nothing may be claimed: its input could not be read and its result
 // not be stored.
 func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
 	if p.files.Failing() {
@@ -188,10 +189,23 @@ func (p *Pool) freeMemory() int64 {
 	}
 	left := p.cfg.Memory
 	for t := range p.running {
-		// tasks on an accelerator use the accelerator's memory
-		if t.group.Pool == nil && !t.writing && !t.group.search {
+		switch {
+		case t.writing:
+			left -= t.writingMemory()
+		case t.group.Pool == nil && !t.group.search: // tasks on an accelerator use the accelerator's memory
 			left -= t.Task.Memory
 		}
 	}
 	return max(left, 1)
+}
+
+// writingMemory returns how many bytes it takes to check, draw and store the result of a task, most of them for the PAE
+// of each pair of tokens: 10 bytes a pair were measured.
+func (t *runningTask) writingMemory() int64 {
+	if t.Fold == nil {
+		return 0
+	}
+	j := pleat.Job{Sequences: t.Fold.Sequences}
+	n := int64(min(j.Tokens(), report.MaxPAE))
+	return 16 * n * n
 }
