@@ -47,8 +47,8 @@ var benchRunner embed.FS
 type newIdlePool func(*service, context.Context, *engine.Registry) (*work.Pool, func() error, error)
 
 // idle measures how long the device of a runner is idle between the end of one prediction and the start of the next,
-// while jobs wait: with a worker in the process, with one that calls a server, and with one that is far from it. At most
-// 50 ms (median).
+// while jobs wait: with a worker in the process, with one that calls a server, and with one that is far from it. At
+// most 50 ms (median).
 func (b *bench) idle(ctx context.Context, d database) error {
 	for _, where := range []struct {
 		what string

@@ -14,8 +14,8 @@
 //   - main.go: the command, its parts and the table of results.
 //   - service.go: a service over a fresh database.
 //   - load.go: clients, rates and quantiles.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, idle.go: the parts. The folder runner
-//     has the runner of the last.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, idle.go: the parts. The folder
+//     runner has the runner of the last.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 //   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
 package main

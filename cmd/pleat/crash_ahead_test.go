@@ -12,8 +12,8 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// TestKilledWhileOneIsWritten kills the server with SIGKILL while one job is written, the next is folded and a third was
-// claimed ahead. Every job must complete once, with its files.
+// TestKilledWhileOneIsWritten kills the server with SIGKILL while one job is written, the next is folded and a third
+// was claimed ahead. Every job must complete once, with its files.
 func TestKilledWhileOneIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")

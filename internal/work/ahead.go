@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -17,7 +18,8 @@ import (
 //
 //   - It has waited for aheadAge. A worker with nothing to do would have claimed it.
 //   - The present task is expected to end within aheadWindow, by what the last task of its queue took.
-//   - If that is wrong, the task returns to its queue after Config.Ahead, and none is claimed behind the same task again.
+//   - If that is wrong, the task returns to its queue after Config.Ahead, and none is claimed behind the same task
+//     again.
 //
 // Tasks that run on the CPU are not claimed ahead: their preparation would take the cores from the task that runs.
 const (
@@ -110,14 +112,14 @@ func (p *Pool) smallestDevice() int64 {
 	if len(p.cfg.Devices) == 0 {
 		return 0
 	}
-	return slices.MinFunc(p.cfg.Devices, func(a, b pleat.Device) int { return int(a.Memory>>20) - int(b.Memory>>20) }).Memory
+	return slices.MinFunc(p.cfg.Devices, func(a, b pleat.Device) int { return cmp.Compare(a.Memory, b.Memory) }).Memory
 }
 
 // waitsForTurn reports whether a task was claimed ahead and has no accelerator yet. The caller holds mu.
 func (t *runningTask) waitsForTurn() bool { return t.turn != nil && !t.turned }
 
-// turns gives the tasks that a group has claimed ahead the accelerators that become free, until ctx ends, and then wakes
-// the group. It goes on while the worker drains.
+// turns gives the tasks that a group has claimed ahead the accelerators that become free, and then wakes the group,
+// until ctx ends. It goes on while the worker drains.
 func (p *Pool) turns(ctx context.Context, g *slotGroup) {
 	for {
 		select {
@@ -173,7 +175,8 @@ func (p *Pool) awaitTurn(t *runningTask, s *sink) *pleat.Failure {
 	return nil
 }
 
-// await is awaitTurn for a task whose input is there before an accelerator is free. The wait counts as one in the queue.
+// await is awaitTurn for a task whose input is there before an accelerator is free. The wait counts as one in the
+// queue.
 func (p *Pool) await(t *runningTask, s *sink) *pleat.Failure {
 	s.Progress(stageWaiting, 0, 0)
 	began := p.cfg.Clock()
@@ -209,7 +212,8 @@ func (p *Pool) giveBack(t *runningTask) bool {
 	return true
 }
 
-// learn records how long the computation of a task took, for the estimate of the next of its queue. The caller holds mu.
+// learn records how long the computation of a task took, for the estimate of the next of its queue. The caller holds
+// mu.
 func (p *Pool) learn(t *runningTask) {
 	if t.group.Pool != nil && !t.computing.IsZero() {
 		p.paces[t.Task.Queue] = p.cfg.Clock().Sub(t.computing).Seconds() / t.size()

@@ -67,7 +67,8 @@ type Config struct {
 	Timeout time.Duration
 	// Turn is how long a simulation keeps its slot before it may have to yield to another user's task; 0: a minute.
 	Turn time.Duration
-	// Ahead is how long a task that was claimed ahead waits for its accelerator before it returns to its queue; 0: 20 s.
+	// Ahead is how long a task that was claimed ahead waits for its accelerator before it returns to its queue;
+	// 0: 20 s.
 	Ahead time.Duration
 	// ArchiveURLs are where structures come from that workflows name by an id.
 	ArchiveURLs ArchiveURLs

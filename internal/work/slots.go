@@ -136,8 +136,8 @@ func (p *Pool) claimTasks(ctx context.Context, filter store.ClaimFilter) ([]stor
 
 // freeSlots returns how many tasks of a group may be claimed, and how many bytes each may expect to use; 0 bytes:
 // unlimited. A task that only writes its result uses no slot, and only the memory for that, but a bounded number of
-// results may be written at once. While the artifact store fails, nothing may be claimed: its input could not be read and its result
-// not be stored.
+// results may be written at once. While the artifact store fails, nothing may be claimed: its input could not be read
+// and its result not be stored.
 func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
 	if p.files.Failing() {
 		return 0, 0

@@ -30,8 +30,8 @@ type runningTask struct {
 	// reuse is set while a fold looks for an earlier result of the same input. Other tasks leave it empty.
 	reuse reuse
 
-	// turn is closed when a task that was claimed ahead may use an accelerator; nil for any other task. ahead is how long
-	// its input was there before.
+	// turn is closed when a task that was claimed ahead may use an accelerator; nil for any other task. ahead is how
+	// long its input was there before.
 	turn  chan struct{}
 	ahead time.Duration
 	// turned: turn is closed. outlived: the task runs for longer than was expected. computing is when the computation
@@ -77,8 +77,8 @@ func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 	log.Info("task ended")
 }
 
-// waited is how long the task waited in queues until this attempt, by the database's clock, and for an accelerator if it
-// was claimed ahead.
+// waited is how long the task waited in queues until this attempt, by the database's clock, and for an accelerator if
+// it was claimed ahead.
 func (t *runningTask) waited() time.Duration {
 	return max(t.Claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0) + t.ahead
 }
@@ -96,8 +96,8 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 	}
 }
 
-// startAttempt holds a claimed task and reserves what it needs of a group, unless it was claimed ahead and waits for its
-// turn.
+// startAttempt holds a claimed task and reserves what it needs of a group, unless it was claimed ahead and waits for
+// its turn.
 func (p *Pool) startAttempt(
 	run context.Context, c store.ClaimedTask, g *slotGroup, turn chan struct{},
 ) *runningTask {
