@@ -49,10 +49,11 @@ func (p *Pool) claimAhead(ctx, run context.Context, g *slotGroup, queues []strin
 	if filter.N <= 0 || ctx.Err() != nil {
 		return nil, nil
 	}
+	asked := time.Now()
 	got, err := p.claimTasks(ctx, filter)
 	var out []*runningTask
 	for _, c := range got {
-		out = append(out, p.startAttempt(run, c, g, make(chan struct{})))
+		out = append(out, p.startAttempt(run, c, g, make(chan struct{}), asked))
 	}
 	p.giveTurns(g) // the accelerator may have become free meanwhile
 	return out, err
