@@ -17,7 +17,8 @@
 //   - pgbench.go: the rows that PostgreSQL commits without the service.
 //   - proxy.go: a network with a delay.
 //   - queued.go: many jobs that wait.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go: the parts.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go, idle.go: the
+//     parts. The folder runner has the runner of the last.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 //   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
 //   - network_trips.go: round trips of the store's verbs.
@@ -43,9 +44,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/sandbox"
 )
 
 func main() {
+	sandbox.Main() // starts the processes of the part idle
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := benchCmd().ExecuteContext(ctx)
 	stop()
@@ -72,7 +75,7 @@ scripts/with-postgres starts one.
 The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
 if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. So are three that
 measure PostgreSQL alone: fleet, workers that call a server; network, a network that adds 1 ms each way;
-and growth, a database with many ended and waiting jobs. Other work on the machine disturbs all of them.`,
+and growth, a database with many ended and waiting jobs. And so is idle, devices between two jobs. Other work on the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only
   scripts/with-postgres go run ./cmd/pleat-bench --only fleet
@@ -102,7 +105,7 @@ and growth, a database with many ended and waiting jobs. Other work on the machi
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network and growth)")
+		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth and idle)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")
@@ -182,6 +185,7 @@ var parts = []struct {
 	{"fleet", (*bench).fleet, true},
 	{"network", (*bench).network, true},
 	{"growth", (*bench).growth, true},
+	{"idle", (*bench).idle, true},
 }
 
 // partNames returns the names that --only accepts, in the order in which the parts run.

@@ -19,8 +19,10 @@ type ClaimFilter struct {
 	// Left is how long the tasks may be expected to run, as measured on workers of the class; 0: for ever.
 	Left  time.Duration
 	Class string
-	Owner pleat.UserID  // of the tasks; empty: any
-	Lease time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
+	Owner pleat.UserID // of the tasks; empty: any
+	// Waited is how long the tasks must have been in their queue; 0: any time.
+	Waited time.Duration
+	Lease  time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
 }
 
 // Claim leases queued tasks to a worker: from the first queue as many as there are, then from the next, and in each in
@@ -94,7 +96,7 @@ func (c *claim) taken(id string) string {
 // forOne leases tasks of one queue to one worker, as long as the claim has fewer than n. It raises the attempt, which
 // fences off every lease on the task that was given before.
 func (c *claim) forOne(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) {
-	limits, args := filter.limits(5, []any{worker, c.leaseEnd(c.lease), c.id, queue, n})
+	limits, args := filter.limits(c.now, 5, []any{worker, c.leaseEnd(c.lease), c.id, queue, n})
 	c.ask(`
 		UPDATE task
 		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2, claim = $3
@@ -121,7 +123,7 @@ func (c *claim) forEach(workers []pleat.WorkerID, first int, queue string, filte
 		args = append(args, part...)
 	}
 	rowsOf := values(from, padded(len(workers)), "bigint", "text")
-	limits, args := filter.limits(len(args), args)
+	limits, args := filter.limits(c.now, len(args), args)
 	taken := c.taken("$2")
 	c.ask(`
 		WITH free (claimed, place) AS MATERIALIZED (
@@ -179,8 +181,8 @@ func (t *tx) leaseEnd(d time.Duration) int64 {
 }
 
 // limits returns the conditions on a task of the queues of a filter, each after an AND, and args with their parameters.
-// The parameters up to $n are taken already.
-func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
+// The parameters up to $n are taken already. Now is the time in microseconds.
+func (f *ClaimFilter) limits(now int64, n int, args []any) (string, []any) {
 	sql := ""
 	param := func(v any) string {
 		n++
@@ -196,6 +198,9 @@ func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
 	if f.Left > 0 {
 		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"
 	}
+	if f.Waited > 0 {
+		sql += " AND run_at <= " + param(now-f.Waited.Microseconds())
+	}
 	return sql, args
 }
 
@@ -209,8 +214,9 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	if len(queues) == 0 {
 		return false, nil
 	}
-	limits, args := fresh.limits(len(queues), queues)
-	refused, args := own.limits(len(args), args)
+	now := s.now()
+	limits, args := fresh.limits(now, len(queues), queues)
+	refused, args := own.limits(now, len(args), args)
 	var needed bool
 	err := s.readRow(ctx, `
 		SELECT EXISTS (
