@@ -56,6 +56,7 @@ func (s *Store) ClaimFor(
 	if err != nil {
 		return nil, err
 	}
+	s.figures.start(out, filter.Class)
 	return out, nil
 }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -34,6 +33,7 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			msa:       f.MSA,
 			artifacts: f.Artifacts,
 			attempt:   l.Attempt,
+			queue:     h.queue,
 		}
 		if h.cancel && e.state != pleat.StateStopped {
 			e.state, e.result, e.artifacts, e.failure = pleat.StateStopped, nil, nil, stoppedByOwner()
@@ -115,6 +115,7 @@ type runEnd struct {
 	msa         pleat.State // empty: not reported
 	artifacts   []pleat.Artifact
 	attempt     int
+	queue       string // of its task, for the metrics; empty: the run ended without a worker
 	inputHash   string
 	requestHash string
 }
@@ -166,7 +167,7 @@ func (t *tx) endRun(run pleat.RunID, e runEnd) error {
 	if err != nil {
 		return mapNoRows(err, pleat.ErrLost)
 	}
-	t.ends = append(t.ends, RunEnd{State: e.state, Engine: cmp.Or(e.served, "none")})
+	t.ends = append(t.ends, e)
 	if e.state == pleat.StateCompleted {
 		if err := t.replaceArtifacts(run, e); err != nil {
 			return err

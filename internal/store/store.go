@@ -8,6 +8,7 @@
 //	store.go              Store, wake-ups
 //	poll.go               what no wake-up told of
 //	stats.go              figures of the database and of this process
+//	figures.go            metrics of the runs that this process starts and ends
 //	sqlite.go, postgres.go, migrate.go  the databases
 //	tx.go, sqlbatch.go    transactions, reads, statements about many rows
 //	types.go              what the verbs take and return
@@ -98,8 +99,7 @@ type Store struct {
 	readers   map[string]*sql.Stmt // SQLite's statements for reading, by their portable text
 
 	transactions atomic.Int64
-	endsMu       sync.Mutex
-	ends         map[RunEnd]int64
+	figures      *figures
 	measuredMu   sync.Mutex
 	measured     map[string]int // tasks that ended here, by queue
 
@@ -113,7 +113,13 @@ type Store struct {
 // database, but no schema: call Migrate. With PostgreSQL it also starts the goroutines that carry wake-ups between
 // processes and keep the clock in step with the database's; ctx bounds the opening, not their life. Close the store.
 func Open(ctx context.Context, url string, opt Options) (*Store, error) {
-	s := &Store{clock: opt.Clock, log: opt.Log, limits: opt.Limits, readers: map[string]*sql.Stmt{}}
+	s := &Store{
+		clock:   opt.Clock,
+		log:     opt.Log,
+		limits:  opt.Limits,
+		readers: map[string]*sql.Stmt{},
+		figures: newFigures(),
+	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

@@ -21,13 +21,13 @@ type tx struct {
 	pg   *sql.Tx
 	now  int64
 	wake []string
-	ends []RunEnd
+	ends []runEnd
 }
 
 // written is what a committed transaction leaves to do in this process.
 type written struct {
 	wake []string // topics to publish
-	ends []RunEnd // to count
+	ends []runEnd // of runs, to count
 }
 
 // exec runs a statement and returns how many rows it changed. Parameters are $1, $2 … on both databases.
@@ -160,7 +160,9 @@ func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t
 	if err != nil {
 		return unavailable(verb, err)
 	}
-	s.countEnds(done.ends)
+	for i := range done.ends {
+		s.figures.end(&done.ends[i])
+	}
 	s.hub.publish(done.wake...)
 	if s.notify != nil && len(done.wake) > 0 {
 		s.notify.send(done.wake)

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +19,8 @@ import (
 // Process returns the metrics of one process, server or worker: what it has ended, its errors, its clock, its
 // connections and its memory. Without a monitor, there are no figures of artifacts.
 func Process(s *store.Store, b *blob.Monitor) []prometheus.Collector {
-	return append(Program(), &processCollector{s, b},
+	out := append(Program(), s.Collectors()...)
+	return append(out, &processCollector{s, b},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pleat_build_schema_version",
 			Help: "Version of the database's schema that this program needs.",
@@ -47,8 +47,6 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	endedDesc = desc("pleat_runs_ended_total", "Runs that this process has ended, by state and engine.",
-		"state", "engine")
 	artifactErrorsDesc = desc("pleat_artifact_errors_total",
 		"Operations on the artifact store that failed through its fault.", "operation")
 	artifactsFailingDesc = desc("pleat_artifacts_failing",
@@ -66,8 +64,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*processCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{endedDesc, artifactErrorsDesc, artifactsFailingDesc, clockDesc,
-		transactionsDesc, connectionsDesc, maxConnectionsDesc, waitsDesc, waitSecondsDesc} {
+	for _, d := range []*prometheus.Desc{artifactErrorsDesc, artifactsFailingDesc, clockDesc, transactionsDesc,
+		connectionsDesc, maxConnectionsDesc, waitsDesc, waitSecondsDesc} {
 		ch <- d
 	}
 }
@@ -79,9 +77,6 @@ func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	for end, n := range c.store.RunsEnded() {
-		counter(endedDesc, float64(n), strings.ToLower(string(end.State)), end.Engine)
 	}
 	if c.blobs != nil {
 		for op, n := range c.blobs.Errors() {
