@@ -10,7 +10,7 @@
 //	stats.go              figures of the database and of this process
 //	figures.go            metrics of the runs that this process starts and ends
 //	sqlite.go, postgres.go, migrate.go  the databases
-//	tx.go, sqlbatch.go    transactions, reads, statements about many rows
+//	tx.go, pipeline.go, sqlbatch.go  transactions, reads, statements that are sent together or are about many rows
 //	types.go              what the verbs take and return
 //	account.go            users, keys, sessions, quotas
 //	audit.go              who changed keys and endpoints
@@ -100,6 +100,7 @@ type Store struct {
 
 	transactions atomic.Int64
 	figures      *figures
+	roundTrips   atomic.Int64
 	measuredMu   sync.Mutex
 	measured     map[string]int // tasks that ended here, by queue
 
