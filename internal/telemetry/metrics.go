@@ -131,7 +131,9 @@ var (
 	oldestDesc = desc("pleat_task_oldest_seconds", "Age of the oldest task, by queue and state.", "queue", "state")
 	workerDesc = desc("pleat_workers",
 		"Workers by class and state: live, draining, silent for 30 s or more, or stopped.", "class", "state")
-	wantedDesc      = desc("pleat_workers_wanted", "Workers that the tasks of a class need.", "class")
+	wantedDesc = desc("pleat_workers_wanted", "Workers that a class should have, at most its maximum.", "class")
+	neededDesc = desc("pleat_workers_needed",
+		"Workers that would begin every queued task of a class within its target wait, whatever its maximum.", "class")
 	oldSnapshotDesc = desc("pleat_database_oldest_snapshot_seconds",
 		"How long the oldest snapshot has been held that this role can see; 0 on SQLite.")
 	schemaDesc = desc("pleat_database_schema_version", "Version of the database's schema.")
@@ -141,7 +143,7 @@ var (
 // Describe implements prometheus.Collector.
 func (*Service) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		queueDesc, oldestDesc, workerDesc, wantedDesc, oldSnapshotDesc, schemaDesc, upDesc,
+		queueDesc, oldestDesc, workerDesc, wantedDesc, neededDesc, oldSnapshotDesc, schemaDesc, upDesc,
 	} {
 		ch <- d
 	}
@@ -177,6 +179,7 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 			gauge(workerDesc, float64(n), d.Class.Name, string(state))
 		}
 		gauge(wantedDesc, float64(d.Wanted), d.Class.Name)
+		gauge(neededDesc, float64(d.Needed), d.Class.Name)
 	}
 	gauge(schemaDesc, float64(c.schema))
 	gauge(oldSnapshotDesc, c.oldest.Seconds())
