@@ -32,6 +32,9 @@ const (
 	maxBusy       = 10_000 // endpoints that are remembered
 )
 
+// outcomeDelivered is the value of the label outcome for an attempt that succeeded.
+const outcomeDelivered = "delivered"
+
 func newMetrics() *metrics {
 	delay := func(name, help string) *prometheus.HistogramVec {
 		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -44,7 +47,7 @@ func newMetrics() *metrics {
 		}
 		return v
 	}
-	return &metrics{
+	m := &metrics{
 		busy: map[pleat.EndpointID]time.Time{},
 		first: delay("pleat_delivery_first_attempt_delay_seconds",
 			"Time from an event to the first attempt at its delivery, by destination and receiver."),
@@ -64,13 +67,16 @@ func newMetrics() *metrics {
 			Help: "Deliveries in flight.",
 		}),
 	}
+	m.attempts.WithLabelValues(string(pleat.DestCustom), outcomeDelivered)
+	m.took.WithLabelValues(string(pleat.DestCustom))
+	return m
 }
 
 // observe adds an attempt to the counter of its outcome and to the histogram of durations.
 func (m *metrics) observe(a *webhook.Attempt) {
 	outcome := string(a.Error)
 	if a.OK() {
-		outcome = "delivered"
+		outcome = outcomeDelivered
 	}
 	m.attempts.WithLabelValues(string(pleat.DestCustom), outcome).Inc()
 	m.took.WithLabelValues(string(pleat.DestCustom)).Observe(a.Timings.Total.Seconds())
