@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md docs clean images
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -46,6 +46,9 @@ test-webhooks: ## signatures checked by the official libraries of Go, Python and
 
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies
+
+test-alerts: ## the alert rules and the dashboard by Prometheus' promtool, and the unit tests of the rules
+	promtool=$$(scripts/promtool-bin) && PLEAT_TEST_PROMTOOL=$$promtool go test -count=1 -v -run '^TestPromtool$$' ./cmd/pleat
 
 test-clusters: ## the fleet on a real Slurm with made-up nodes, and CHAOS (1) rounds of random kills; takes four minutes
 	PLEAT_TEST_CLUSTERS=1 PLEAT_TEST_CHAOS=$(CHAOS) PLEAT_PG_FSYNC=off scripts/with-slurm scripts/with-postgres \

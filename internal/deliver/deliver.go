@@ -171,7 +171,7 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 					return nil
 				}
 				p.cfg.Step("claim")
-				got, next, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.claimLimit)
+				got, next, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.observeLimit)
 				if err != nil {
 					return err
 				}
@@ -244,6 +244,7 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 		p.cfg.Step("posted")
 	}
 	p.metrics.observe(&r.attempt)
+	p.metrics.observeDelay(&d, &r.attempt, p.store.Now())
 	p.pace.observe(d.Endpoint.ID, r.attempt.Timings.Total)
 	r.decide(p.store.Now())
 	tracing.Delivered(span, r.Status, string(r.attempt.Error))

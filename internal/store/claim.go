@@ -63,6 +63,7 @@ func (s *Store) ClaimFor(
 	if err != nil {
 		return nil, err
 	}
+	s.figures.start(c.tasks, filter.Class)
 	return c.tasks, c.complete(filter.Queues)
 }
 
