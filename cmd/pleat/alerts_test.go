@@ -155,7 +155,7 @@ func TestProvisioning(t *testing.T) {
 	}
 }
 
-// Each alert has a unit test in which it fires and one in which it does not.
+// Each alert has a unit test in which it fires and one in which it does not, and docs/deployment.md says what to do.
 func TestAlertsHaveTests(t *testing.T) {
 	var tests struct {
 		Tests []struct {
@@ -166,6 +166,10 @@ func TestAlertsHaveTests(t *testing.T) {
 		}
 	}
 	readYAML(t, "alerts_test.yaml", &tests)
+	page, err := os.ReadFile("../../docs/deployment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, test := range tests.Tests {
 		for _, a := range test.Alerts {
@@ -184,6 +188,9 @@ func TestAlertsHaveTests(t *testing.T) {
 				if rule.Alert != "" && (!fires[rule.Alert] || !silent[rule.Alert]) {
 					t.Errorf("%s fires in a test: %v, and does not in one: %v", rule.Alert, fires[rule.Alert],
 						silent[rule.Alert])
+				}
+				if rule.Alert != "" && !bytes.Contains(page, []byte("`"+rule.Alert+"`")) {
+					t.Errorf("docs/deployment.md does not say what to do about %s", rule.Alert)
 				}
 			}
 		}
