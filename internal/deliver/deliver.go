@@ -6,7 +6,8 @@
 //
 //	deliver.go  Pool: claim, post, store the outcome
 //	request.go  the request of an attempt: body, token, signing keys
-//	health.go   how many deliveries an endpoint may get: circuit breaker, rate, window
+//	health.go   how many deliveries an endpoint may get: circuit breaker, rate, bounds
+//	window.go   how many may be in flight to it, by its answers
 //	metrics.go  figures for Prometheus
 package deliver
 
@@ -31,9 +32,11 @@ type Config struct {
 	ID pleat.WorkerID
 	// Parallel is how many deliveries of this process may be in flight at once; 0: 256.
 	Parallel int
-	// Endpoint is how many deliveries to one endpoint may be in flight at once, on all nodes; 0: 16.
+	// Endpoint is how many deliveries to one endpoint may be in flight at once, on all nodes, while it answers fast and
+	// others wait; 0: 64.
 	Endpoint int
-	// Owner is how many deliveries to all endpoints of one user may be in flight at once, on all nodes; 0: 32.
+	// Owner is how many deliveries to all endpoints of one user may be in flight at once, on all nodes; 0: 32. For an
+	// endpoint whose window is larger, the bound is that window.
 	Owner int
 	// Rate bounds the deliveries to one endpoint, a second; 0: unlimited.
 	Rate float64
@@ -57,7 +60,7 @@ type Config struct {
 
 func (c *Config) setDefaults() {
 	c.Parallel = cmp.Or(c.Parallel, 256)
-	c.Endpoint = cmp.Or(c.Endpoint, 16)
+	c.Endpoint = cmp.Or(c.Endpoint, 64)
 	c.Owner = cmp.Or(c.Owner, 32)
 	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	c.StoreGrace = cmp.Or(c.StoreGrace, 5*time.Second)
@@ -80,7 +83,7 @@ type Pool struct {
 	sender  *webhook.Sender
 	metrics *metrics
 	leases  *queue.Leases
-	pace    pace
+	windows *windows
 
 	ended chan result   // outcomes, for the goroutine that stores them
 	wake  chan struct{} // wakes the claim loop
@@ -104,7 +107,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *P
 		sender:  sender,
 		metrics: newMetrics(),
 		leases:  queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
-		pace:    pace{took: map[pleat.EndpointID]time.Duration{}},
+		windows: newWindows(cfg.Endpoint),
 		ended:   make(chan result, cfg.Parallel),
 		wake:    make(chan struct{}, 1),
 	}
@@ -239,7 +242,7 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 		p.cfg.Step("posted")
 	}
 	p.metrics.observe(&r.attempt)
-	p.pace.observe(d.Endpoint.ID, r.attempt.Timings.Total)
+	p.windows.observe(d.Endpoint.ID, r.attempt.Timings.Total, r.attempt.OK())
 	r.decide(p.store.Now())
 	p.cfg.Log.Debug("delivery attempt", "delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID, "ok", r.OK,
 		"status", r.Status, "class", string(r.attempt.Error), "duration_ms", r.attempt.Timings.Total)

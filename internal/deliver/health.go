@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
-	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
 )
@@ -45,57 +43,15 @@ func (h health) text(now time.Time) string {
 	return string(b)
 }
 
-const (
-	// quickWindow bounds the deliveries in flight to an endpoint that answers within quick. If the process dies, each
-	// of them is sent twice, and more would not be faster.
-	quickWindow = 4
-	quick       = 50 * time.Millisecond
-	maxPaced    = 10_000 // endpoints whose pace is remembered
-)
-
-// pace is how long endpoints take to answer lately.
-type pace struct {
-	mu   sync.Mutex
-	took map[pleat.EndpointID]time.Duration // moving average
-}
-
-// observe adds the duration of an attempt.
-func (p *pace) observe(id pleat.EndpointID, took time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	average, known := p.took[id]
-	if !known {
-		average = took
-		if len(p.took) >= maxPaced {
-			clear(p.took)
-		}
-	}
-	p.took[id] = average + (took-average)/4
-}
-
-// quick reports whether an endpoint answers within the constant quick on average, or was never measured.
-func (p *pace) quick(id pleat.EndpointID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.took[id] < quick
-}
-
-// window is how many deliveries may be in flight to an endpoint after a number of failures in a row. Each failure
-// halves it, so that a hanging endpoint cannot exhaust the delivery concurrency.
-func (p *Pool) window(id pleat.EndpointID, failures int) int {
-	n := p.cfg.Endpoint
-	if p.pace.quick(id) {
-		n = min(n, quickWindow)
-	}
-	return max(1, n>>min(failures, 16))
-}
-
 // claimLimit decides how many deliveries to claim for an endpoint now, as its circuit breaker, its rate limit, and the
-// deliveries in flight to it and to its owner's other endpoints allow. The store calls it inside a transaction, and
-// stores the health that it returns.
+// deliveries in flight to it and to its owner's other endpoints allow. Each failure in a row halves the window, on all
+// nodes, since failures are stored. The bound of an owner gives way to the window of an endpoint that has proved to
+// answer fast: a user whose endpoints hang still has no more than Config.Owner in flight. The store calls claimLimit
+// inside a transaction, and stores the health that it returns.
 func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) store.ClaimLimit {
 	h := readHealth(e.Health)
-	n := min(p.window(e.ID, h.Failures)-out.Endpoint, p.cfg.Owner-out.Owner)
+	window := p.windows.size(e.ID, now, out.Endpoint)
+	n := min(max(1, window>>min(h.Failures, 16))-out.Endpoint, max(p.cfg.Owner, window)-out.Owner)
 	if n <= 0 {
 		return store.ClaimLimit{Health: e.Health}
 	}
