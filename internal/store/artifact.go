@@ -16,7 +16,7 @@ const artifactColumns = `a.id, a.run_id, a.sequence_id, a.name, a.kind, a.conten
 	a.created_at`
 
 // scanArtifacts reads artifacts from the rows of a query for artifactColumns. The list is empty, not nil, without rows.
-func scanArtifacts(rows *sql.Rows, err error) ([]pleat.Artifact, error) {
+func scanArtifacts(rows rows, err error) ([]pleat.Artifact, error) {
 	out := []pleat.Artifact{}
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var a pleat.Artifact

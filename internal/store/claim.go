@@ -203,10 +203,10 @@ func (t *tx) claimWhere(
 // claimedColumns are the columns of a claimed task that scanClaimedTask reads.
 const claimedColumns = `id, kind, queue, account_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
 	attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request, worker_id,
-	lease_until`
+	lease_until, run_at`
 
 // scanClaims reads the tasks that a claim returns.
-func (t *tx) scanClaims(rows *sql.Rows, err error) ([]ClaimedTask, error) {
+func (t *tx) scanClaims(rows rows, err error) ([]ClaimedTask, error) {
 	var out []ClaimedTask
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		c := ClaimedTask{Claimed: fromMicros(t.now)}
@@ -219,13 +219,13 @@ func (t *tx) scanClaims(rows *sql.Rows, err error) ([]ClaimedTask, error) {
 
 // scanClaimedTask reads a task that a worker holds.
 func scanClaimedTask(scan func(...any) error, k *pleat.Task) error {
-	var expected, cancel, created, until int64
+	var expected, cancel, created, until, ready int64
 	if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
 		&k.Tries, &k.MaxTries, &k.Memory, &expected, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
-		&k.Request, &k.Worker, &until); err != nil {
+		&k.Request, &k.Worker, &until, &ready); err != nil {
 		return err
 	}
-	k.State, k.LeaseUntil = pleat.TaskRunning, fromMicros(until)
+	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(until), fromMicros(ready)
 	k.Expected = time.Duration(expected) * time.Microsecond
 	k.Cancel, k.Created = cancel == 1, fromMicros(created)
 	return nil
@@ -368,7 +368,7 @@ func (t *tx) loadInputs(list []ClaimedTask) error {
 	}
 	for part := range slices.Chunk(ids, maxStatementRows) {
 		rows, err := t.query(`
-			SELECT `+jobColumns+", "+runColumns+`, r.fresh
+			SELECT `+jobColumns+", "+runColumns+`, r.fresh, r.trace
 			FROM run r
 			JOIN job j ON j.id = r.job_id
 			WHERE r.id IN (`+params(1, padded(len(part)))+")",
@@ -397,7 +397,8 @@ func scanFold(scan func(...any) error, claimed map[pleat.RunID]*ClaimedTask) err
 	var jr jobRow
 	var rr runRow
 	var fresh int64
-	if err := scan(append(append(jr.into(&j), rr.into(&u)...), &fresh)...); err != nil {
+	var trace string
+	if err := scan(append(append(jr.into(&j), rr.into(&u)...), &fresh, &trace)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
@@ -416,7 +417,7 @@ func scanFold(scan func(...any) error, claimed map[pleat.RunID]*ClaimedTask) err
 		Constraints: j.Constraints,
 		Complex:     j.Complex,
 	}
-	c.Queued, c.Seed, c.Fresh = u.CreatedAt, u.Seed, fresh == 1
+	c.Queued, c.Seed, c.Fresh, c.Trace = u.CreatedAt, u.Seed, fresh == 1, trace
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"pleat"
 )
@@ -15,6 +16,8 @@ type FollowUp struct {
 	Delivery Delivery
 	Alias    string          // of the destination, as the caller spelled it
 	Settings json.RawMessage // the destination's object, as given
+	Claimed  time.Time       // by the store's clock
+	Trace    string          // of the run; empty: none
 }
 
 // ClaimFollowUps leases up to n follow-ups to a worker, whose tasks are of the kind follow. Each is ended by
@@ -31,15 +34,16 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 			return err
 		}
 		for _, c := range tasks {
-			f := FollowUp{Task: c.Task}
+			f := FollowUp{Task: c.Task, Claimed: c.Claimed}
 			d := &f.Delivery
 			var settings string
 			if err := t.row(`
-				SELECT d.id, d.destination, d.run_id, u.alias, u.settings
+				SELECT d.id, d.destination, d.run_id, u.alias, u.settings, COALESCE(r.trace, '')
 				FROM delivery d
 				JOIN subscription u ON u.id = d.subscription_id
+				LEFT JOIN run r ON r.id = d.run_id
 				WHERE d.id = $1`,
-				[]any{c.Task.Delivery}, &d.ID, &d.Destination, &d.Run, &f.Alias, &settings); err != nil {
+				[]any{c.Task.Delivery}, &d.ID, &d.Destination, &d.Run, &f.Alias, &settings, &f.Trace); err != nil {
 				return err
 			}
 			f.Settings = json.RawMessage(settings)

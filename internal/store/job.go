@@ -148,12 +148,12 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
 		INSERT INTO run (
 			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
 			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at,
-			started_at, finished_at, changed_at, bytes)
+			started_at, finished_at, changed_at, bytes, trace)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
-			0, 0, 0, 0, $15, 0, 0, $15, $16)`,
+			0, 0, 0, 0, $15, 0, 0, $15, $16, $17)`,
 		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
 		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now,
-		ref.bytes)
+		ref.bytes, spec.Trace)
 	if err != nil {
 		return err
 	}

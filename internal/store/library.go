@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -293,7 +292,7 @@ func (t *tx) deleteBlobRows(text string, args ...any) ([]string, error) {
 }
 
 // scanItems reads items from the rows of a query for itemColumns.
-func scanItems(rows *sql.Rows, err error) ([]LibraryItem, error) {
+func scanItems(rows rows, err error) ([]LibraryItem, error) {
 	out := []LibraryItem{}
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		i, err := scanItem(scan)

@@ -78,6 +78,7 @@ type RunSpec struct {
 	Kind      pleat.TaskKind // empty: fold
 	Fresh     bool           // the owner does not accept a cached result
 	Request   string         // id of the request that creates the run; empty: none does
+	Trace     string         // in which the run is created, see package tracing; empty: none
 }
 
 // kind is the kind of the run's task, which a RunSpec may leave out.
@@ -193,6 +194,7 @@ type ClaimedTask struct {
 	Seed     string
 	Queued   time.Time // when the run was created
 	Fresh    bool      // its owner does not accept a cached result
+	Trace    string    // in which the run was created; empty: none
 	// Alignments are the files that the MSA search before a fold has published, and SearchDuration is how long it took.
 	// Both are zero if there was no search, or no sequence to search for.
 	Alignments     []pleat.Artifact

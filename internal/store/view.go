@@ -60,7 +60,7 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 		return View{}, unavailable("read job", err)
 	}
 	defer snapshot.end(ctx)
-	return s.view(job, func(q string, args ...any) (*sql.Rows, error) { return snapshot.query(ctx, q, args...) })
+	return s.view(job, func(q string, args ...any) (rows, error) { return snapshot.query(ctx, q, args...) })
 }
 
 // EndedView is View without a transaction if the latest run has ended, and View itself if it has not. An ended run
@@ -71,7 +71,7 @@ func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
-	read := func(q string, args ...any) (*sql.Rows, error) { return s.read(reading, q, args...) }
+	read := func(q string, args ...any) (rows, error) { return s.read(reading, q, args...) }
 	v, err := s.view(job, read)
 	if err != nil || v.Run.State.Terminal() && len(v.Artifacts) > 0 {
 		return v, err
@@ -80,7 +80,7 @@ func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 }
 
 // view reads a View in two queries.
-func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (*sql.Rows, error)) (View, error) {
+func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (rows, error)) (View, error) {
 	var v View
 	rows, err := read(`
 		SELECT `+jobColumns+", "+runColumns+`

@@ -249,11 +249,11 @@ func (t *tx) loadWorkflow(c *ClaimedTask) error {
 	var fr workflowRow
 	var rr runRow
 	if err := t.row(`
-		SELECT `+workflowColumns+", "+runColumns+`
+		SELECT `+workflowColumns+", "+runColumns+`, r.trace
 		FROM run r
 		JOIN workflow w ON w.id = r.workflow_id
 		WHERE r.id = $1`,
-		[]any{c.Task.Run}, append(fr.into(&w), rr.into(&u)...)...); err != nil {
+		[]any{c.Task.Run}, append(append(fr.into(&w), rr.into(&u)...), &c.Trace)...); err != nil {
 		return err
 	}
 	fr.fill(&w)

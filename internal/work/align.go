@@ -17,6 +17,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/report"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // offeredModels returns what the engines can run. Models that take alignments get the parameter msaAlgorithm with the
@@ -106,7 +107,10 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	if len(search)+len(a.fromLibrary) == 0 || a.searchOnly && len(search) == 0 {
 		return nil
 	}
+	ctx, span := a.traced(ctx, len(search))
+	defer span.End()
 	if f := a.search(ctx, search); f != nil {
+		tracing.Fail(span, string(f.Kind))
 		return a.failed(ctx, f)
 	}
 	a.state, a.took = pleat.StateCompleted, time.Since(began)
@@ -155,7 +159,7 @@ func (a *alignmentStage) prefix(s pleat.Sequence) string {
 func (a *alignmentStage) reportState(ctx context.Context) {
 	err := a.p.service.SetMSA(ctx, a.t.lease.Lease, a.state)
 	if err != nil && ctx.Err() == nil {
-		a.p.cfg.Log.Warn("the state of an alignment cannot be stored", "task", a.t.Task.ID, "error", err)
+		a.p.logOf(a.t).Warn("the state of an alignment cannot be stored", "error", err)
 	}
 }
 
@@ -175,7 +179,7 @@ func (a *alignmentStage) failed(ctx context.Context, f *pleat.Failure) *pleat.Fa
 // searchFailure returns the failure of a search. The fold does not continue without an alignment: its result would be
 // worse, with only a state to say so.
 func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
-	a.p.cfg.Log.Warn("no alignment was made", "task", a.t.Task.ID, "error", err)
+	a.p.logOf(a.t).Warn("no alignment was made", "error", err)
 	var e *msa.Error
 	if !errors.As(err, &e) {
 		why := "the search for related sequences failed"
@@ -188,7 +192,7 @@ func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
 // writeFiles writes the alignments for the engine, publishes them for the owner, and draws their coverage.
 func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Failure {
 	trouble := func(err error) *pleat.Failure {
-		a.p.cfg.Log.Error("an alignment could not be stored", "task", a.t.Task.ID, "error", err)
+		a.p.logOf(a.t).Error("an alignment could not be stored", "error", err)
 		return pleat.Failed(pleat.FailStorage, "the alignment could not be stored")
 	}
 	all, paired := maps.Clone(a.fromLibrary), map[string]*msa.Alignment{}
@@ -261,7 +265,7 @@ func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pl
 		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
 		return nil
 	case err != nil:
-		a.p.cfg.Log.Warn("a library item cannot be read", "item", id, "error", err)
+		a.p.logOf(a.t).Warn("a library item cannot be read", "item", id, "error", err)
 		return pleat.Failed(pleat.FailStorage, "the library item that the job was made from could not be read")
 	}
 	return a.readLibraryFiles(ctx, files, proteins)
@@ -300,7 +304,7 @@ func (a *alignmentStage) readLibraryFiles(
 func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile) (*msa.Alignment, *pleat.Failure) {
 	in, _, err := a.p.files.Open(ctx, f.Key)
 	if err != nil {
-		a.p.cfg.Log.Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
+		a.p.logOf(a.t).Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
 		return nil, pleat.Failed(pleat.FailStorage,
 			fmt.Sprintf("the alignment %s of the library could not be read", pleat.Clip(f.Name)))
 	}

@@ -12,10 +12,10 @@ func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	if f := a.run(t.ctx); f != nil {
 		return pleat.Output{Failure: f, MSA: a.state}
 	}
-	p.hashInput(&w)
+	p.hashInput(t, &w)
 	out, cached := p.useCachedResult(t, &w)
 	if !cached {
-		out = p.engines.Run(t.ctx, w, s)
+		out = p.predict(t, w, s)
 	}
 	out.MSA = a.state
 	if out.Result != nil && out.Result.Timings != nil {

@@ -14,6 +14,7 @@
 //	reuse.go     results reused from a run of the same input
 //	workflow.go  a question or a simulation, and the files it reads
 //	fetch.go     structures fetched by an id
+//	trace.go     spans of an attempt
 //	yield.go     simulations that make room for another user's task
 //	follow.go    workflows started after a fold
 //	files.go     files to and from the blob store
@@ -39,6 +40,7 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // Config of a Pool. ID, Dir and Log must be set.
@@ -77,9 +79,11 @@ type Config struct {
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
 	// Disk tells when too little space is free to start follow-ups; nil: they always start.
-	Disk  *blob.Disk
-	Clock func() time.Time // nil: time.Now
-	Log   *slog.Logger
+	Disk *blob.Disk
+	// Tracer begins the spans of attempts; nil: there are none.
+	Tracer *tracing.Tracer
+	Clock  func() time.Time // nil: time.Now
+	Log    *slog.Logger
 }
 
 // Pool is one worker. Make it with New or NewRemote, then call Run.
@@ -121,6 +125,7 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		MaxTime:        p.cfg.Timeout,
 		Disk:           cfg.Disk,
 		KeepAlignments: cfg.KeepAlignments,
+		Tracer:         cfg.Tracer,
 		Clock:          p.cfg.Clock,
 		Log:            cfg.Log,
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"pleat"
 	"pleat/internal/engine"
@@ -103,9 +104,10 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		if filter.N <= 0 || ctx.Err() != nil {
 			return out, nil
 		}
+		asked := time.Now()
 		got, err := p.claimTasks(ctx, filter)
 		for _, c := range got {
-			out = append(out, p.startAttempt(run, c, g))
+			out = append(out, p.startAttempt(run, c, g, asked))
 		}
 		if err != nil || len(got) == 0 || memory == 0 || g.Pool != nil {
 			return out, err

@@ -11,11 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // runningTask is a task that this worker has claimed and not ended yet.
@@ -41,6 +44,8 @@ type runningTask struct {
 	waits atomic.Bool
 	// claimed is when this worker claimed the task.
 	claimed time.Time
+	// span is that of the attempt.
+	span trace.Span
 }
 
 // logOf returns the log for lines about an attempt, which carry what identifies it.
@@ -56,13 +61,15 @@ func (p *Pool) logOf(t *runningTask) *slog.Logger {
 	if t.Task.Request != "" {
 		log = log.With("request", t.Task.Request)
 	}
-	return log
+	return tracing.LogWith(t.ctx, log)
 }
 
 // logEnd logs how an attempt ended.
 func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 	log := p.logOf(t).With("outcome", outcome, "duration_ms", p.cfg.Clock().Sub(t.claimed))
+	t.span.SetAttributes(tracing.Outcome.String(outcome))
 	if why != nil {
+		tracing.Fail(t.span, string(why.Kind))
 		log = log.With("failure", string(why.Kind))
 	}
 	log.Info("task ended")
@@ -86,11 +93,12 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 	}
 }
 
-// startAttempt holds a claimed task and reserves what it needs of a group.
-func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup) *runningTask {
+// startAttempt holds a task that was claimed since asked, and reserves what it needs of a group.
+func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup, asked time.Time) *runningTask {
 	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g, claimed: p.cfg.Clock()}
+	t.ctx, t.span = p.cfg.Tracer.Process(t.lease.Context(), t.traced(asked))
 	p.logOf(t).Info("task claimed")
-	t.ctx, t.end = context.WithTimeout(t.lease.Context(), p.cfg.Timeout-c.Worked)
+	t.ctx, t.end = context.WithTimeout(t.ctx, p.cfg.Timeout-c.Worked)
 	if g.Pool != nil {
 		g.Pool.Reserve(t.Task.ID)
 	}
@@ -103,6 +111,7 @@ func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGro
 // endAttempt releases what startAttempt held.
 func (p *Pool) endAttempt(t *runningTask) {
 	t.end()
+	t.span.End()
 	p.leases.Remove(t.lease)
 	if t.group.Pool != nil && !t.yielded {
 		t.group.Pool.Unreserve(t.Task.ID)
@@ -134,7 +143,7 @@ func (p *Pool) execute(t *runningTask) {
 	switch {
 	case err != nil:
 		out.Failure = pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
-		p.cfg.Log.Error("no scratch folder", "error", err)
+		p.logOf(t).Error("no scratch folder", "error", err)
 	case t.Workflow != nil:
 		out = p.workflow(t, dir)
 	case t.Task.NeedsSearch():
@@ -188,8 +197,7 @@ func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
 		p.logEnd(t, "lost", nil)
-		p.cfg.Log.Warn("a task was lost: this worker does not hold its lease any more", "task", t.Task.ID,
-			"attempt", t.Task.Attempt)
+		p.logOf(t).Warn("a task was lost: this worker does not hold its lease any more")
 		return true
 	case errors.Is(cause, engine.ErrShutdown):
 		p.release(t, 0)
@@ -217,8 +225,8 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
 	if out.Failure == nil {
 		var err error
-		if f.Artifacts, err = p.storeFiles(t, dir, out.Files); err != nil {
-			p.cfg.Log.Error("a result could not be stored", "task", t.Task.ID, "error", err)
+		if f.Artifacts, err = p.putFiles(t, dir, out.Files); err != nil {
+			p.logOf(t).Error("a result could not be stored", "error", err)
 			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
 	}
@@ -242,10 +250,12 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 // attempt has begun meanwhile, the store refuses it.
 func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 	ctx := context.WithoutCancel(t.ctx)
-	log := p.cfg.Log.With("task", t.Task.ID, "attempt", t.Task.Attempt)
+	log := p.logOf(t)
 	held, done := untilUnheld(t.lease)
 	defer done()
 	var err error
+	ctx, span := tracing.Finish(ctx, t.Task.Queue)
+	defer func() { tracing.EndWith(span, err) }()
 	answered := queue.Retry(held, log, "a task could not be ended", func() error {
 		if err = write(ctx); pleat.CodeOf(err) == pleat.CodeUnavailable {
 			return err
@@ -291,7 +301,6 @@ func (p *Pool) release(t *runningTask, delay time.Duration) {
 	progress := t.lease.DrainProgress(ctx)
 	err := p.service.Release(ctx, t.lease.Lease, delay, progress)
 	if err != nil && !errors.Is(err, pleat.ErrLost) {
-		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error",
-			err)
+		p.logOf(t).Warn("a task could not be returned to its queue; its lease will expire", "error", err)
 	}
 }

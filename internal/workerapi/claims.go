@@ -128,7 +128,7 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 			defer cancel()
 			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil && !errors.Is(err, pleat.ErrLost) {
 				c.log.Warn("a task that the worker has no room for could not be returned; the next claim returns it",
-					"task", t.Task.ID, "error", err)
+					"task", t.Task.ID, "run", t.Task.Run, "error", err)
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				c.forget(t.Task.ID, t.Task.Attempt)

@@ -144,11 +144,13 @@ type Task struct {
 	Owner      pleat.UserID    `json:"owner"`
 	Run        pleat.RunID     `json:"run"`
 	Request    string          `json:"request,omitempty"`
+	Trace      string          `json:"traceparent,omitempty"` // of the run, as in W3C Trace Context
 	Memory     int64           `json:"memory"`
 	Expected   Seconds         `json:"expected_s"`
 	Seed       string          `json:"seed"`
 	Fresh      bool            `json:"fresh"`
-	Waited     Seconds         `json:"waited_s"` // from the creation of the run to the claim
+	Waited     Seconds         `json:"waited_s"`          // from the creation of the run to the claim
+	Ready      Seconds         `json:"ready_s,omitempty"` // from when the task could be claimed to the claim
 	Searched   Seconds         `json:"searched_s,omitempty"`
 	Worked     Seconds         `json:"worked_s,omitempty"`
 	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`

@@ -170,7 +170,7 @@ func (g *Gateway) giveBack(tasks []store.ClaimedTask) {
 		err := g.writes(ctx, func() error { return g.store.Release(ctx, store.LeaseOf(k), 0, nil) })
 		if err != nil {
 			g.cfg.Log.Warn("a task that no worker got could not be returned; its lease will expire", "task", k.ID,
-				"error", err)
+				"run", k.Run, "error", err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 	"pleat/internal/workerapi"
 )
 
@@ -46,7 +47,8 @@ func (g *Gateway) finish(ctx context.Context, c *caller, in *workerapi.Finish) (
 	var wrong *wrongFile
 	switch {
 	case errors.As(err, &wrong):
-		g.cfg.Log.Warn("a file of a worker is not as it says", "worker", c.Worker, "task", c.Task.ID, "error", err)
+		tracing.LogWith(ctx, g.cfg.Log).Warn("a file of a worker is not as it says", "worker", c.Worker,
+			"task", c.Task.ID, "run", c.Task.Run, "error", err)
 		in.State, in.Result, in.Source = pleat.StateFailed, nil, ""
 		in.Failure = &pleat.Failure{Kind: pleat.FailOutputInvalid, Message: wrong.Error(), Retry: true}
 	case err != nil:
