@@ -174,17 +174,18 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 					return nil
 				}
 				p.cfg.Step("claim")
-				got, next, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.claimLimit)
+				got, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.limits())
+				if len(got.List) > 0 {
+					p.cfg.Step("claimed")
+					p.start(posts, got.List, tasks)
+				}
 				if err != nil {
 					return err
 				}
-				if len(got) > 0 {
-					p.cfg.Step("claimed")
-					p.start(posts, got, tasks)
-				}
-				whole := cursor == "" && next == "" // a round that began and ended at the first endpoint
-				cursor = next
-				if whole && len(got) == 0 {
+				p.windows.full(p.store.Now(), got.Full...)
+				whole := cursor == "" && got.Next == "" // a round that began and ended at the first endpoint
+				cursor = got.Next
+				if whole && len(got.List) == 0 {
 					return nil
 				}
 			}
@@ -307,14 +308,20 @@ func (p *Pool) finish(ctx context.Context) {
 // sent once more.
 func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
 	list := make([]store.DeliveryOutcome, len(batch))
-	attempts := make(map[pleat.TaskID]*webhook.Attempt, len(batch))
+	results := make(map[pleat.TaskID]*result, len(batch))
 	for i := range batch {
 		list[i] = batch[i].DeliveryOutcome
-		attempts[list[i].Claimed.Task.ID] = &batch[i].attempt
+		results[list[i].Claimed.Task.ID] = &batch[i]
 	}
-	update := func(e store.Endpoint, d store.DeliveryOutcome, now time.Time) store.EndpointUpdate {
+	told := map[pleat.EndpointID]func(){}
+	update := func(e store.Endpoint, list []store.DeliveryOutcome, now time.Time) (v store.EndpointUpdate) {
 		p.cfg.Step("finishing")
-		return p.endpointUpdate(e, d, attempts[d.Claimed.Task.ID], now)
+		var of []*result
+		for _, d := range list {
+			of = append(of, results[d.Claimed.Task.ID])
+		}
+		v, told[e.ID] = p.endpointUpdate(e, of, now)
+		return v
 	}
 	p.cfg.Step("finish")
 	stored := queue.Retry(ctx, p.cfg.Log, "the outcomes of deliveries cannot be stored", func() error {
@@ -322,6 +329,9 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
 	})
 	if stored {
 		p.cfg.Step("finished")
+		for _, tell := range told {
+			tell()
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 	quick      = 50 * time.Millisecond
 	// windowKept is how long a window stays larger than firstWindow after it was last full.
 	windowKept = time.Second
-	maxWindows = 10_000 // endpoints whose windows are kept
+	maxWindows = 1000 // endpoints whose windows are kept
 )
 
 // windows are the windows of endpoints: how many deliveries may be in flight to each. A window follows the endpoint's
@@ -45,21 +45,46 @@ func newWindows(most int) *windows {
 	return &windows{most: most, of: map[pleat.EndpointID]*window{}}
 }
 
-// size returns the window of an endpoint for which deliveries wait, while a number is in flight.
-func (w *windows) size(id pleat.EndpointID, now time.Time, inFlight int) int {
+// size returns the window of an endpoint.
+func (w *windows) size(id pleat.EndpointID, now time.Time) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := w.of[id]
+	return w.sizeOf(w.of[id], now)
+}
+
+// sizes returns the windows of all endpoints: the usual one, and up to most others.
+func (w *windows) sizes(now time.Time, most int) (usual int, others map[pleat.EndpointID]int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	usual, others = w.sizeOf(nil, now), map[pleat.EndpointID]int{}
+	for id, e := range w.of {
+		if n := w.sizeOf(e, now); n != usual && len(others) < most {
+			others[id] = n
+		}
+	}
+	return usual, others
+}
+
+// sizeOf returns the size of a window, after it has forgotten one that was not used; nil: it is not known yet.
+func (w *windows) sizeOf(e *window, now time.Time) int {
 	if e == nil {
 		return min(firstWindow, w.most)
 	}
 	if now.Sub(e.fullAt) > windowKept && e.took < quick {
 		e.size = min(firstWindow, w.most)
 	}
-	if inFlight >= e.size {
-		e.full, e.fullAt = true, now
-	}
 	return e.size
+}
+
+// full notes that deliveries wait for the windows of endpoints.
+func (w *windows) full(now time.Time, ids ...pleat.EndpointID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		if e := w.of[id]; e != nil {
+			e.full, e.fullAt = true, now
+		}
+	}
 }
 
 // observe adjusts the window of an endpoint to the outcome of an attempt.

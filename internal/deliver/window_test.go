@@ -14,19 +14,18 @@ func TestWindow(t *testing.T) {
 	w := newWindows(64)
 	is := func(why string, want int) {
 		t.Helper()
-		if got := w.size(id, now, 0); got != want {
+		if got := w.size(id, now); got != want {
 			t.Errorf("%s: the window is %d, not %d", why, got, want)
 		}
 	}
 	grow := func(n int) {
 		for range n {
-			w.size(id, now, w.size(id, now, 0)) // full
+			w.full(now, id)
 			w.observe(id, fast, true)
 		}
 	}
 	is("at first", firstWindow)
 	for range 100 {
-		w.size(id, now, firstWindow-1)
 		w.observe(id, fast, true)
 	}
 	is("never full", firstWindow)
@@ -65,9 +64,10 @@ func TestWindowIsBounded(t *testing.T) {
 	w := newWindows(3)
 	for _, took := range []time.Duration{time.Millisecond, time.Minute} {
 		for range 10 {
-			if n := w.size("endpoint", time.Unix(1, 0), 3); n != 3 {
+			if n := w.size("endpoint", time.Unix(1, 0)); n != 3 {
 				t.Errorf("the window is %d", n)
 			}
+			w.full(time.Unix(1, 0), "endpoint")
 			w.observe("endpoint", took, true)
 		}
 	}
