@@ -74,9 +74,9 @@ soak: ## kill servers that work, watch for leaks and fuzz for SOAK (10m), and un
 bench: ## speed of the service, each figure as a ratio to a ceiling measured in the same run
 	scripts/with-postgres go run ./cmd/pleat-bench
 
-bench-webhooks: ## speed of deliveries: alone, with an endpoint that hangs, and with a long queue
+bench-webhooks: ## speed of deliveries: alone, to one endpoint, next to one that hangs, after a kill, with a long queue
 	scripts/with-postgres go run ./cmd/pleat-bench \
-		--only webhook-speed,webhook-delay,webhook-neighbour,webhook-memory
+		--only webhook-speed,webhook-delay,webhook-neighbour,webhook-kill,webhook-memory
 
 bench-engines: ## ten small jobs through the service compared with ten calls of boltz predict
 	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines \

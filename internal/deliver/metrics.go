@@ -110,18 +110,24 @@ func (m *metrics) receiver(d *store.ClaimedDelivery) string {
 }
 
 // observeLimit is claimLimit. It notes the endpoints that may get no delivery now, or have failed.
-func (p *Pool) observeLimit(e store.Endpoint, now time.Time, out store.InFlight) store.ClaimLimit {
-	l := p.claimLimit(e, now, out)
+func (p *Pool) observeLimit(e store.WaitingEndpoint, now time.Time) store.ClaimLimit {
+	l := p.claimLimit(e, now)
 	if l.N == 0 || l.Probe || readHealth(e.Health).Failures > 0 {
-		m := p.metrics
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if len(m.busy) >= maxBusy {
-			clear(m.busy)
-		}
-		m.busy[e.ID] = now
+		p.metrics.markBusy(now, e.ID)
 	}
 	return l
+}
+
+// markBusy notes endpoints that may get no delivery now.
+func (m *metrics) markBusy(now time.Time, list ...pleat.EndpointID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.busy)+len(list) > maxBusy {
+		clear(m.busy)
+	}
+	for _, id := range list {
+		m.busy[id] = now
+	}
 }
 
 // Collectors are the pool's figures, for the registry of the process.

@@ -261,16 +261,30 @@ func (t *tx) scanClaims(rows rows, err error) ([]ClaimedTask, error) {
 
 // scanClaimedTask reads a task that a worker holds.
 func scanClaimedTask(scan func(...any) error, k *pleat.Task) error {
-	var expected, cancel, created, until, ready int64
-	if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
-		&k.Tries, &k.MaxTries, &k.Memory, &expected, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
-		&k.Request, &k.Worker, &until, &ready); err != nil {
+	var r taskRow
+	if err := scan(r.into(k)...); err != nil {
 		return err
 	}
-	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(until), fromMicros(ready)
-	k.Expected = time.Duration(expected) * time.Microsecond
-	k.Cancel, k.Created = cancel == 1, fromMicros(created)
+	r.fill(k)
 	return nil
+}
+
+// taskRow holds the columns of a claimed task whose types differ from those of Task; see jobRow.
+type taskRow struct{ expected, cancel, created, until, ready int64 }
+
+// into returns where to scan claimedColumns; fill then completes the task.
+func (r *taskRow) into(k *pleat.Task) []any {
+	return []any{
+		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
+		&k.MaxTries, &k.Memory, &r.expected, &r.cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &r.created, &k.Request,
+		&k.Worker, &r.until, &r.ready,
+	}
+}
+
+func (r *taskRow) fill(k *pleat.Task) {
+	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(r.until), fromMicros(r.ready)
+	k.Expected = time.Duration(r.expected) * time.Microsecond
+	k.Cancel, k.Created = r.cancel == 1, fromMicros(r.created)
 }
 
 // start records the attempts at the tasks, moves their runs to RUNNING and reads their input.
