@@ -234,7 +234,9 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]Claimed
 	var out []ClaimedDelivery
 	if t.pg == nil {
 		for _, w := range wanted {
-			tasks, err := t.claimForOne(worker, deliveryQueue(w.endpoint.ID), w.n, ClaimFilter{})
+			tasks, err := t.claimWhere(
+				"SELECT id FROM task WHERE state = 'queued' AND queue = $3 ORDER BY position, id LIMIT $4",
+				worker, 0, deliveryQueue(w.endpoint.ID), w.n)
 			if err != nil {
 				return nil, err
 			}

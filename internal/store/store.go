@@ -7,6 +7,7 @@
 //
 //	store.go              Store, wake-ups
 //	poll.go               what no wake-up told of
+//	glance.go             what the service does at a moment
 //	stats.go              figures of the database and of this process
 //	figures.go            metrics of the runs that this process starts and ends
 //	sqlite.go, postgres.go, migrate.go  the databases

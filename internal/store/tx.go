@@ -243,7 +243,11 @@ type snapshotRead struct {
 // beginRead starts a snapshot, which the caller must end.
 func (s *Store) beginRead(ctx context.Context) (*snapshotRead, error) {
 	s.transactions.Add(1)
-	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
+	isolation := sql.LevelDefault // a transaction of SQLite always sees one moment
+	if s.sqlite == nil {
+		isolation = sql.LevelRepeatableRead
+	}
+	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: isolation, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

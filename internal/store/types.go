@@ -201,6 +201,8 @@ type ClaimedTask struct {
 	SearchDuration time.Duration
 	// Worked is how long the earlier attempts ran that yielded, and that this one continues.
 	Worked time.Duration
+	// Earlier is how long all earlier attempts ran, with those of SearchDuration and Worked.
+	Earlier time.Duration
 }
 
 // SearchCompleted is the outcome of a successful MSA search. Its files are stored before, by AddArtifact.
@@ -209,8 +211,8 @@ type SearchCompleted struct {
 	Progress  []pleat.Progress // not stored yet
 }
 
-// RunFinished is the outcome of an attempt at a run, as package work reports it. Exactly one of Result and Failure is
-// set. A STOPPED run has a Failure too.
+// RunFinished is the outcome of an attempt at a run, as package work reports it. A completed run has a Result and no
+// Failure; of the Result of any other, only the timings are stored. A STOPPED run has a Failure too.
 type RunFinished struct {
 	State       pleat.State // COMPLETED, FAILED or STOPPED
 	Result      *pleat.Result

@@ -58,7 +58,7 @@ func (p *Pool) awaitSearches() {
 }
 
 // alignmentStage makes the alignments of one attempt at a fold, or at the MSA search before it. Call run once, then
-// read state and took.
+// read state.
 type alignmentStage struct {
 	p    *Pool
 	t    *runningTask
@@ -68,27 +68,36 @@ type alignmentStage struct {
 	// searchOnly: the attempt is at a search task, whose alignments a fold will use.
 	searchOnly bool
 
-	state pleat.State   // of the alignment; PENDING if none was made
-	took  time.Duration // for the search; of the search task if one ran first
+	state pleat.State // of the alignment; PENDING if none was made
 
 	// fromLibrary are the alignments of the job's library item, by sequence. Their sequences are not searched for.
 	fromLibrary map[string]*msa.Alignment
 }
 
-// run puts an alignment of each protein into the folder of the work, if the model takes them and the job asks for them.
+// run makes the alignments, and counts their time, with that of the search task if one ran first.
+func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
+	began := time.Now()
+	f := a.provide(ctx)
+	if a.state != pleat.StatePending {
+		a.t.timings[pleat.StageMSA] = (a.t.SearchDuration + time.Since(began)).Seconds()
+	}
+	return f
+}
+
+// provide puts an alignment of each protein into the folder of the work, if the model takes them and the job asks for
+// them.
 // If an MSA search task ran first, its files are used unchanged. Otherwise the fold searches itself: it was queued by a
 // version without search tasks, or by a worker that makes no alignments. A search task without sequences to search does
 // nothing.
-func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
+func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	use := a.work.Model.AlignmentUse(a.work.Fold.Params, a.work.Fold.Sequences)
 	if use == pleat.NoAlignments {
 		return nil
 	}
 	proteins := pleat.Proteins(a.work.Fold.Sequences)
-	began := time.Now()
 	if !a.searchOnly && len(a.t.Alignments) > 0 {
-		a.state, a.took = pleat.StateCompleted, a.t.SearchDuration
+		a.state = pleat.StateCompleted
 		return a.useSearchResults(ctx)
 	}
 	if f := a.readLibrary(ctx, proteins); f != nil {
@@ -113,7 +122,7 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 		tracing.Fail(span, string(f.Kind))
 		return a.failed(ctx, f)
 	}
-	a.state, a.took = pleat.StateCompleted, time.Since(began)
+	a.state = pleat.StateCompleted
 	a.reportState(ctx)
 	return nil
 }

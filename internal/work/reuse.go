@@ -61,7 +61,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	if _, given := w.Fold.Params.Seed(); !given || t.Fresh || w.Input == "" {
 		return pleat.Output{}, false
 	}
-	began := p.cfg.Clock()
+	began := time.Now()
 	a, err := p.service.CachedResult(t.ctx, &t.Task, w.Input)
 	if err != nil {
 		p.logOf(t).Warn("cannot read cached results; the fold is computed", "error", err)
@@ -115,11 +115,12 @@ func (p *Pool) shareResults(
 		"nothing was computed", pleat.SourceRun, at) // files hold it too, so it does not name the run
 	result.Notes = append(slices.Clone(notes), note)
 	result.AnsweredFrom = a.Run
-	result.Timings = map[string]float64{"answer": p.cfg.Clock().Sub(began).Seconds()}
+	result.Timings = map[string]float64{"answer": time.Since(began).Seconds()}
 	files, err := report.Reissue(*w, from, &result)
 	if err != nil {
 		return pleat.Output{}, err
 	}
+	result.Timings[pleat.StageWrite] = time.Since(began).Seconds()
 	rewritten := map[string]bool{}
 	for _, f := range files {
 		rewritten[f.Name] = true

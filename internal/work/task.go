@@ -33,6 +33,13 @@ type runningTask struct {
 	// reuse is set while a fold looks for an earlier result of the same input. Other tasks leave it empty.
 	reuse reuse
 
+	// turn is closed when a task that was claimed ahead may use an accelerator; nil for any other task.
+	turn chan struct{}
+	// turned: turn is closed. outlived: the task runs for longer than was expected. computing is when the computation
+	// began. Guarded by Pool.mu.
+	turned, outlived bool
+	computing        time.Time
+
 	// began is when the engine got the work, unless it is a fold.
 	began time.Time
 
@@ -40,6 +47,8 @@ type runningTask struct {
 	yielded bool
 	// writing: the computation is done and the slot is free, while the result is written. Guarded by Pool.mu.
 	writing bool
+	// timings are the seconds of the stages that the worker measures itself. Only the goroutine of the attempt uses it.
+	timings map[string]float64
 	// waits: a file waits for the artifact store, or has waited.
 	waits atomic.Bool
 	// claimed is when this worker claimed the task.
@@ -75,11 +84,6 @@ func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 	log.Info("task ended")
 }
 
-// waited is how long the task waited in queues until this attempt, by the database's clock.
-func (t *runningTask) waited() time.Duration {
-	return max(t.Claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0)
-}
-
 // work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start
 // while this one's result is written.
 func (p *Pool) work(t *runningTask, dir string) pleat.Work {
@@ -93,13 +97,23 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 	}
 }
 
-// startAttempt holds a task that was claimed since asked, and reserves what it needs of a group.
-func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup, asked time.Time) *runningTask {
-	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g, claimed: p.cfg.Clock()}
+// startAttempt holds a task that was claimed since asked, and reserves what it needs of a group, unless it was claimed
+// ahead and waits for its turn.
+func (p *Pool) startAttempt(
+	run context.Context, c store.ClaimedTask, g *slotGroup, turn chan struct{}, asked time.Time,
+) *runningTask {
+	t := &runningTask{
+		ClaimedTask: c,
+		lease:       p.leases.Add(run, &c.Task),
+		group:       g,
+		turn:        turn,
+		timings:     timingsBefore(&c),
+		claimed:     p.cfg.Clock(),
+	}
 	t.ctx, t.span = p.cfg.Tracer.Process(t.lease.Context(), t.traced(asked))
 	p.logOf(t).Info("task claimed")
 	t.ctx, t.end = context.WithTimeout(t.ctx, p.cfg.Timeout-c.Worked)
-	if g.Pool != nil {
+	if g.Pool != nil && turn == nil {
 		g.Pool.Reserve(t.Task.ID)
 	}
 	p.mu.Lock()
@@ -120,6 +134,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 	delete(p.running, t)
 	p.life.idleSince = p.cfg.Clock()
 	p.mu.Unlock()
+	p.giveTurns(t.group)
 	queue.Wake(t.group.freed)
 }
 
@@ -128,6 +143,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 func (p *Pool) releaseSlot(t *runningTask) {
 	p.mu.Lock()
 	t.writing = true
+	p.learn(t)
 	p.mu.Unlock()
 	queue.Wake(t.group.freed)
 }
@@ -191,15 +207,15 @@ const (
 	maxArtifactAttempts = 100
 )
 
-// interrupted reports whether another worker has the task, or this worker shuts down. No result of the attempt is
-// stored then; in a shutdown the task returns to its queue.
+// interrupted reports whether another worker has the task, this worker shuts down, or the task was claimed ahead in
+// vain. No result of the attempt is stored then; unless another worker has it, the task returns to its queue.
 func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
 		p.logEnd(t, "lost", nil)
 		p.logOf(t).Warn("a task was lost: this worker does not hold its lease any more")
 		return true
-	case errors.Is(cause, engine.ErrShutdown):
+	case errors.Is(cause, engine.ErrShutdown), errors.Is(cause, errReturned):
 		p.release(t, 0)
 		p.logEnd(t, "released", nil)
 		return true
@@ -225,15 +241,18 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
 	if out.Failure == nil {
 		var err error
+		began := time.Now()
 		if f.Artifacts, err = p.putFiles(t, dir, out.Files); err != nil {
 			p.logOf(t).Error("a result could not be stored", "error", err)
 			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
+		t.timings[pleat.StageWrite] = time.Since(began).Seconds()
 	}
+	f.Result = withTimings(out.Result, t.timings)
 	f.Progress = t.lease.DrainProgress(context.WithoutCancel(t.ctx))
 	switch {
 	case out.Failure == nil:
-		f.State, f.Result = pleat.StateCompleted, out.Result
+		f.State = pleat.StateCompleted
 		f.InputHash, f.RequestHash, f.Source = t.reuse.input, t.reuse.request, t.reuse.source
 		f.Artifacts = append(f.Artifacts, t.reuse.shared...)
 	case errors.Is(context.Cause(t.ctx), queue.ErrStopped):

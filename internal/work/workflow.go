@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"pleat"
 	"pleat/internal/blob"
@@ -35,22 +36,25 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	s := &sink{p: p, t: t, dir: dir}
 	s.Progress("fetch", 0, 1)
 	b := inputFetcher{p: p, log: p.logOf(t), flow: t.Workflow, work: &w}
-	if f := b.fetchSource(t.ctx, plan.Source); f != nil {
-		if t.ctx.Err() != nil {
-			f = engine.Interrupted(t.ctx)
-		}
+	began := time.Now()
+	f := b.fetchSource(t.ctx, plan.Source)
+	if f != nil && t.ctx.Err() != nil {
+		f = engine.Interrupted(t.ctx)
+	}
+	if f == nil {
+		f = p.fetchCheckpoint(t, &w, s)
+	}
+	t.timings[pleat.StageFetch] = time.Since(began).Seconds()
+	if f != nil {
 		return pleat.Output{Failure: f}
 	}
-	if f := p.fetchCheckpoint(t, &w, s); f != nil {
+	if f := p.awaitTurn(t, s); f != nil {
 		return pleat.Output{Failure: f}
 	}
 	t.began = p.cfg.Clock()
 	out := p.predict(t, w, s)
 	if out.Result != nil {
 		out.Result.Row = out.Row
-		if out.Result.Timings != nil {
-			out.Result.Timings["queue"] = t.waited().Seconds()
-		}
 	}
 	return out
 }
