@@ -59,7 +59,7 @@ func described(t *testing.T, from prometheus.Gatherer) map[string]figure {
 	return out
 }
 
-// documented returns the tables of metrics in docs/operations.md by the word with which the sentence before each begins.
+// documented returns the tables of metrics in docs/operations.md by the first word of the paragraph before each.
 func documented(t *testing.T) map[string]map[string]figure {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/operations.md")

@@ -40,7 +40,9 @@ func newMetrics() *metrics {
 		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    name,
 			Help:    help,
-			Buckets: []float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 6 * 3600, 24 * 3600, 5 * 24 * 3600},
+			Buckets: []float64{
+				.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 6 * 3600, 24 * 3600, 5 * 24 * 3600,
+			},
 		}, []string{"destination", "receiver"})
 		for _, receiver := range []string{receiverReady, receiverBusy} {
 			v.WithLabelValues(string(pleat.DestCustom), receiver) // appear with 0; see store.figures

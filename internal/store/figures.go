@@ -20,9 +20,11 @@ type figures struct {
 	stages *prometheus.HistogramVec // seconds, by model and stage
 }
 
-// measuredStages are the values of the label stage: keys of pleat.Result.Timings. Engines add others, which any number
-// of runners may invent.
-var measuredStages = []string{"queue", "msa", "load", "infer", "write"}
+// measuredStages are the values of the label stage: those of pleat.Stages in which runs usually spend their time. The
+// other keys of pleat.Result.Timings are named by runners, which may invent any number.
+var measuredStages = []string{
+	pleat.StageQueue, pleat.StageMSA, pleat.StageLoad, pleat.StageInfer, pleat.StageWrite,
+}
 
 const (
 	noEngine    = "none"  // of a run that ended without a worker

@@ -30,7 +30,8 @@ func Metrics(t testing.TB, from ...prometheus.Collector) map[string]float64 {
 			labels := "{" + strings.Join(pairs, ",") + "}"
 			out[f.GetName()+labels] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			if h := m.GetHistogram(); h != nil {
-				out[f.GetName()+"_count"+labels], out[f.GetName()+"_sum"+labels] = float64(h.GetSampleCount()), h.GetSampleSum()
+				out[f.GetName()+"_count"+labels] = float64(h.GetSampleCount())
+				out[f.GetName()+"_sum"+labels] = h.GetSampleSum()
 			}
 		}
 	}
