@@ -50,7 +50,7 @@ export const maxWholeList = 100
 
 // The space above and below the screen in which rows are in the document, and the rows that a frame has time to add.
 const around = 500 // px
-const step = 6
+const step = 4
 
 interface VirtualRowsProps<T> {
   rows: T[]
@@ -114,11 +114,11 @@ function useRange(top: RefObject<HTMLTableRowElement | null>, ids: string[], isL
       heights.clear()
       update()
     }
-    const frame = requestAnimationFrame(update) // the next step, or what has changed above
+    const timer = setTimeout(update) // the next step, in a task of its own after this frame
     addEventListener('scroll', update, { passive: true })
     addEventListener('resize', forget)
     return () => {
-      cancelAnimationFrame(frame)
+      clearTimeout(timer)
       removeEventListener('scroll', update)
       removeEventListener('resize', forget)
     }
