@@ -36,7 +36,7 @@ var layers = [][]string{
 		"internal/store", "internal/msa", "internal/webhook", "internal/mail", "internal/identity", "internal/blob",
 		"internal/plot", "internal/facts", "internal/mini", "internal/calvados", "internal/format",
 	},
-	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair"},
+	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing"},
 	{""}, // package pleat
 	{"internal/words"},
 }

@@ -169,16 +169,43 @@ type PairScore struct {
 	PDockQ2 *float64 `json:"pdockq2"`
 }
 
-// Result is the outcome of a completed run, as the database stores it in JSON. A fold has Predictions, a question or a
-// simulation has Row.
+// Result is the outcome of a run, as the database stores it in JSON. A completed fold has Predictions, a completed
+// question or simulation has Row. A run that failed or was stopped while it ran has Timings alone.
 type Result struct {
 	Predictions []Prediction       `json:"predictions"`
-	Timings     map[string]float64 `json:"timings"`       // seconds per stage: queue, msa, load, infer, write
+	Timings     map[string]float64 `json:"timings"`       // seconds by stage; see Stages
 	Row         json.RawMessage    `json:"row,omitempty"` // result_raw_json of a workflow's task
 	Notes       []string           `json:"notes,omitempty"`
 	// AnsweredFrom is the earlier run whose cached result this is; empty: this run computed it. The last note is about
 	// that run, which it calls SourceRun.
 	AnsweredFrom RunID `json:"answered_from,omitempty"`
+}
+
+// TimingsOnly returns a result that has the timings of another and nothing else; nil if there are none.
+func (r *Result) TimingsOnly() *Result {
+	if r == nil || len(r.Timings) == 0 {
+		return nil
+	}
+	return &Result{Timings: r.Timings}
+}
+
+// The stages of a run. They do not overlap: the seconds of those that Result.Timings has add up to at most the time
+// from the creation of the run to its end. A stage that did not take place, or whose time is not known, is absent.
+const (
+	StageQueue   = "queue"   // no worker had the run: it waited in its queues, or for its next attempt
+	StageEarlier = "earlier" // attempts before the last, but for a search that succeeded; what they did is not known
+	StageMSA     = "msa"     // alignments: the search for them, wherever it took place, and the reading of stored ones
+	StageFetch   = "fetch"   // the files that a question or a simulation reads
+	StageWait    = "wait"    // for an accelerator, once a worker had the run
+	StageLoad    = "load"    // the model was loaded; absent if it was loaded already
+	StageInfer   = "infer"   // the computation
+	StageWrite   = "write"   // results: checks, figures, archives, until every file is stored
+)
+
+// Stages lists the stages of a run in their order. Every other key of Result.Timings is a part of one of them, named by
+// the engine (trunk, diffusion, digest) or the service: check and the answer of a cached result are parts of write.
+var Stages = []string{
+	StageQueue, StageEarlier, StageMSA, StageFetch, StageWait, StageLoad, StageInfer, StageWrite,
 }
 
 // SourceRun stands in notes for the run whose result was reused. Only the owner of the new run is told its id.

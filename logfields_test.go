@@ -82,7 +82,7 @@ func logKeys(t *testing.T, path string, call *ast.CallExpr) []string {
 	switch on := strings.ToLower(lastName(method.X)); method.Sel.Name {
 	case "Debug", "Info", "Warn", "Error":
 		switch on {
-		case "log":
+		case "log", "logof", "logwith":
 			first = 1
 		case "fault": // a queue.Fault, after its log and its error
 			first = 2
@@ -90,7 +90,7 @@ func logKeys(t *testing.T, path string, call *ast.CallExpr) []string {
 			return nil
 		}
 	case "With":
-		if first = 0; on != "log" && on != "logof" {
+		if first = 0; on != "log" && on != "logof" && on != "logwith" {
 			return nil
 		}
 	case "String", "Int", "Int64", "Bool", "Any", "Duration", "Float64":

@@ -43,7 +43,7 @@ type Task struct {
 	MaxTries   int
 	Memory     int64         // bytes expected
 	Expected   time.Duration // by the model's manifest; 0: unknown
-	RunAt      time.Time     // not before then, in the state waiting
+	RunAt      time.Time     // when it was, or will be, ready to be claimed
 	LeaseUntil time.Time     // zero in a task that no worker holds
 	Worker     WorkerID
 	Cancel     bool // the owner wants it stopped

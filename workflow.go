@@ -130,7 +130,7 @@ type Alignment struct {
 // Output is how an attempt ended: files and a result, or a failure.
 type Output struct {
 	Files   []File
-	Result  *Result
+	Result  *Result  // of a failure, only the timings count
 	Failure *Failure // nil: it succeeded
 	// Row is the result_raw_json of a workflow's task; nil for a fold.
 	Row    json.RawMessage

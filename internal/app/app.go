@@ -16,7 +16,7 @@
 //   - cluster.go: a worker that is a job of a cluster.
 //   - remote.go: a worker that calls a server.
 //   - fleet.go: the fleet, which starts workers on a cluster.
-//   - observe.go: the address for health and metrics.
+//   - observe.go: the address for health and metrics; traces.
 //   - delivery.go: the delivery of webhooks.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.
 //   - identity.go: locks of the data folder.
@@ -42,6 +42,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/telemetry"
 	"pleat/internal/work"
 )
 
@@ -60,6 +61,7 @@ type App struct {
 	class   pleat.Class      // of the worker; empty if this process does not work
 	life    work.Life        // of the worker
 	cluster clusterJob       // that this process is
+	traces  *telemetry.Traces
 
 	id       pleat.WorkerID
 	identity *lockFile // holds id
@@ -77,6 +79,9 @@ func open(ctx context.Context, c config.Config, log *slog.Logger, works bool) (_
 			a.close()
 		}
 	}()
+	if err := a.openTraces(ctx); err != nil {
+		return nil, err
+	}
 	known, err := a.check(ctx)
 	if err != nil {
 		return nil, err
@@ -235,6 +240,7 @@ func (a *App) close() {
 			a.log.Warn("closing the database failed", "error", err)
 		}
 	}
+	a.traces.Close()
 	a.identity.release()
 	a.server.release()
 	a.cluster.clean(a.log)
@@ -281,6 +287,7 @@ func (a *App) workConfig() (work.Config, error) {
 		Timeout:        seconds(a.cfg.MaxSeconds),
 		Memory:         a.cfg.MemoryLimit(),
 		Clock:          time.Now,
+		Tracer:         a.traces.Tracer(),
 		Log:            a.log,
 		Disk:           a.disk,
 		Devices:        a.devices,

@@ -15,6 +15,7 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // NewLog returns the process's log, with the level and format that are configured. Callers must not log secrets,
@@ -24,9 +25,9 @@ func NewLog(w io.Writer, c config.Config) *slog.Logger {
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // checked with the configuration
 	opt := &slog.HandlerOptions{Level: level, ReplaceAttr: replaceDuration}
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, opt))
+		return slog.New(tracing.Log(slog.NewJSONHandler(w, opt)))
 	}
-	return slog.New(slog.NewTextHandler(w, opt))
+	return slog.New(tracing.Log(slog.NewTextHandler(w, opt)))
 }
 
 // replaceDuration writes durations as milliseconds. Their keys end with _ms, which it adds where it is missing: a

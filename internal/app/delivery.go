@@ -40,6 +40,7 @@ func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (
 		Poll:      !a.cfg.Work,
 		Retention: days(a.cfg.WebhookKeep),
 		Clock:     time.Now,
+		Tracer:    a.traces.Tracer(),
 		Log:       a.log,
 		Step:      step,
 	}, a.Store, a.ring, sender), sender, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pleat/internal/config"
+	"pleat/internal/queue"
 	"pleat/internal/telemetry"
 )
 
@@ -40,6 +41,30 @@ func (l metricsListener) serve(ctx context.Context, e *telemetry.Endpoint) error
 		return nil
 	}
 	return e.Serve(ctx, l.Listener)
+}
+
+// openTraces begins to make the traces of this process, if they are configured. A fault of their receiver has one line
+// in the log when it begins and one when it is over.
+func (a *App) openTraces(ctx context.Context) (err error) {
+	o := telemetry.TraceOptions{Endpoint: a.cfg.TracesEndpoint, Ratio: a.cfg.TracesRatio}
+	if a.cfg.Origin("traces-ratio") == "" {
+		o.Ratio = -1
+	}
+	fault := queue.Fault{What: "traces cannot be sent"}
+	o.Report = func(err error) {
+		if err != nil {
+			fault.Warn(a.log, err)
+		} else {
+			fault.Over(a.log)
+		}
+	}
+	if a.traces, err = telemetry.OpenTraces(ctx, o); err != nil {
+		return UsageError{err}
+	}
+	if a.traces != nil {
+		a.log.Info("traces are sent", "host", a.traces.Host, "ratio", a.traces.Ratio)
+	}
+	return nil
 }
 
 // workerEndpoint returns what serves health and metrics of a process without an HTTP server.

@@ -26,6 +26,9 @@ const closeTimeout = 5 * time.Second
 // class is not the one of the configuration.
 func workRemotely(ctx context.Context, a *App, metrics metricsListener, drain <-chan os.Signal) error {
 	defer a.close()
+	if err := a.openTraces(ctx); err != nil {
+		return err
+	}
 	client, err := newWorkerClient(a)
 	if err != nil {
 		return err

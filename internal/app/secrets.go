@@ -109,9 +109,10 @@ func AdoptSecrets(ctx context.Context, c config.Config, s *store.Store) (lost in
 }
 
 // foreignSecrets are the variables of other programs that hold secrets which the process reads at its start: those of
-// S3 and of PostgreSQL.
+// S3, of PostgreSQL and of the receiver of traces.
 var foreignSecrets = []string{
 	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD", "PGPASSFILE", "PGSSLPASSWORD",
+	"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
 }
 
 // HideSecrets removes the secrets from the environment of this process, which must have read them, and makes its memory

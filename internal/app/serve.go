@@ -124,6 +124,7 @@ func (a *App) keepUp(ctx context.Context, group *errgroup.Group) error {
 		Disk:           a.disk,
 		KeepAlignments: days(a.cfg.MSAKeep),
 		Clock:          time.Now,
+		Tracer:         a.traces.Tracer(),
 		Log:            a.log,
 	}
 	group.Go(func() error {
@@ -179,6 +180,7 @@ func (a *App) newServer(
 		UI:      ui.Handler(),
 		Guard:   guard,
 		Disk:    a.disk,
+		Tracer:  a.traces.Tracer(),
 		Figures: deliverer.Collectors(),
 	})
 }

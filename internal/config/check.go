@@ -34,7 +34,7 @@ func (c *Config) check() error {
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
 		c.checkProxies, c.checkFleet, c.checkWorkerServer,
-		c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkRanges,
+		c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkTraces, c.checkRanges,
 		c.checkDependencies,
 	} {
 		if err := check(); err != nil {
@@ -383,6 +383,18 @@ func (c *Config) checkLog() error {
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return c.Errorf("log-format", "is %q; it must be text or json", pleat.Clip(c.LogFormat))
+	}
+	return nil
+}
+
+// checkTraces checks where traces are sent, and which.
+func (c *Config) checkTraces() error {
+	if c.TracesEndpoint != "" && !isBaseURL(c.TracesEndpoint) {
+		return c.Errorf("traces-endpoint", "is %q; it must be an address such as http://127.0.0.1:4318",
+			shown(c.TracesEndpoint))
+	}
+	if c.TracesRatio > 1 {
+		return c.Errorf("traces-ratio", "is %v; it must be a number from 0 to 1", c.TracesRatio)
 	}
 	return nil
 }

@@ -137,6 +137,10 @@ type Config struct {
 	// MetricsListen is a further address, for health and metrics; empty: none.
 	MetricsListen string
 
+	// Traces: the receiver, empty: the one that OTEL_… names or none, and the share of requests that are traced.
+	TracesEndpoint string
+	TracesRatio    float64
+
 	// The commands that call a server.
 	URL           string
 	Key           string
@@ -194,7 +198,10 @@ func Default() Config {
 
 		LogLevel:  "info",
 		LogFormat: "text",
-		URL:       "http://127.0.0.1:8080",
+
+		TracesRatio: 1,
+
+		URL: "http://127.0.0.1:8080",
 	}
 }
 

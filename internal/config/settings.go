@@ -313,6 +313,13 @@ func (c *Config) nodeSettings() []Setting {
 		setting("secret-key-file", &c.SecretFile,
 			"file that holds the secret key in the same form, such as a credential of systemd or a mounted secret; "+
 				"empty: secret.key in the data folder, which is generated once"),
+		setting("traces-endpoint", &c.TracesEndpoint,
+			"address of an OpenTelemetry receiver (OTLP over HTTP, port 4318 in most) that gets traces, "+
+				"such as http://127.0.0.1:4318; the variables OTEL_… apply too; "+
+				"empty: that of OTEL_EXPORTER_OTLP_ENDPOINT, and without one no traces are made").
+			secret(secretInURL),
+		setting("traces-ratio", &c.TracesRatio,
+			"share of requests whose trace is kept, 0 to 1; if it is not set, OTEL_TRACES_SAMPLER decides"),
 		setting("migrate", &c.Migrate,
 			"whether the process creates or migrates the database when it starts; "+
 				"false: it refuses to start with an older database, which pleat migrate brings up to date"),

@@ -22,6 +22,7 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 	"pleat/internal/webhook"
 )
 
@@ -49,8 +50,10 @@ type Config struct {
 	Grace time.Duration
 	// StoreGrace is how long their outcomes may then take to be stored; 0: 5 s.
 	StoreGrace time.Duration
-	Clock      func() time.Time // nil: time.Now
-	Log        *slog.Logger     // nil: discards
+	// Tracer begins the spans of attempts; nil: there are none.
+	Tracer *tracing.Tracer
+	Clock  func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: discards
 	// Step, if set, is called before and after each step that a crash could come between. Tests end the process in it.
 	Step func(name string)
 }
@@ -224,10 +227,12 @@ func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[ple
 // A delivery whose request cannot be built counts as failed, with a message that has no secret.
 func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) result {
 	r := result{DeliveryOutcome: store.DeliveryOutcome{Claimed: d}, held: h}
-	req, err := p.request(h.Context(), d, v)
+	ctx, span := p.cfg.Tracer.Deliver(h.Context(), traced(&d), d.Endpoint.URL)
+	log := tracing.LogWith(ctx, p.cfg.Log).With("delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID,
+		"run", d.Delivery.Run)
+	req, err := p.request(ctx, d, v)
 	if err != nil {
-		p.cfg.Log.Error("a delivery cannot be built",
-			"delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID, "error", err)
+		log.Error("a delivery cannot be built", "error", err)
 		r.attempt = webhook.Attempt{
 			At:      p.cfg.Clock(),
 			Error:   webhook.ClassInvalid,
@@ -235,14 +240,15 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 		}
 	} else {
 		p.cfg.Step("post")
-		r.attempt = p.sender.Post(h.Context(), req)
+		r.attempt = p.sender.Post(ctx, req)
 		p.cfg.Step("posted")
 	}
 	p.metrics.observe(&r.attempt)
 	p.pace.observe(d.Endpoint.ID, r.attempt.Timings.Total)
 	r.decide(p.store.Now())
-	p.cfg.Log.Debug("delivery attempt", "delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID, "ok", r.OK,
-		"status", r.Status, "class", string(r.attempt.Error), "duration_ms", r.attempt.Timings.Total)
+	tracing.Delivered(span, r.Status, string(r.attempt.Error))
+	log.Debug("delivery attempt", "ok", r.OK, "status", r.Status, "class", string(r.attempt.Error),
+		"duration_ms", r.attempt.Timings.Total)
 	return r
 }
 

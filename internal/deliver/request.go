@@ -9,6 +9,7 @@ import (
 	"pleat"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 	"pleat/internal/webhook"
 )
 
@@ -44,6 +45,7 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 		ID:          string(d.Delivery.ID),
 		Body:        body,
 		ContentType: kind,
+		Trace:       tracing.Text(ctx),
 	}
 	if r.Token, err = p.open(d.Endpoint.Owner, "token", d.Endpoint.Token); err != nil {
 		return r, err
@@ -134,4 +136,17 @@ func (p *Pool) open(owner pleat.UserID, column, sealed string) (string, error) {
 		return "", errNoSecret
 	}
 	return string(plain), nil
+}
+
+// traced describes an attempt at a delivery for its spans.
+func traced(d *store.ClaimedDelivery) *tracing.Task {
+	return &tracing.Task{
+		Trace:    d.Trace,
+		Task:     &d.Task,
+		Queue:    string(pleat.TaskDeliver), // that of an endpoint would name it
+		Run:      d.Delivery.Run,
+		Job:      d.Event.Source.Job,
+		Workflow: d.Event.Source.Workflow,
+		Claimed:  d.Claimed,
+	}
 }

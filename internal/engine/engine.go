@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"pleat"
 )
@@ -139,7 +140,8 @@ func (r *Registry) Fingerprint(kind pleat.TaskKind, model string) string {
 }
 
 // Run executes one attempt and always returns an output. An engine that panics, or that ends without a result and
-// without a failure, has failed.
+// without a failure, has failed. Of a failure, the result has the timings alone: those of the engine or, if it reports
+// none, the whole time as infer.
 func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out pleat.Output) {
 	e := r.engines[pleat.Queue(w.Kind, w.Model.Name)]
 	if e == nil {
@@ -152,14 +154,21 @@ func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out 
 			out = failed(pleat.FailInternal, "the engine failed on this input; the service's log has the details")
 		}
 	}()
+	began := time.Now()
 	out = e.Run(ctx, w, sink)
+	took := time.Since(began).Seconds()
 	switch {
 	case out.Failure != nil:
-		out.Files, out.Result = nil, nil
 	case ctx.Err() != nil:
-		return pleat.Output{Failure: Interrupted(ctx)}
+		out.Failure = Interrupted(ctx)
 	case out.Result == nil:
-		return failed(pleat.FailOutputInvalid, "the engine ended without a result")
+		out.Failure = pleat.Failed(pleat.FailOutputInvalid, "the engine ended without a result")
+	default:
+		return out
+	}
+	out.Files, out.Row, out.Result = nil, nil, out.Result.TimingsOnly()
+	if out.Result == nil {
+		out.Result = &pleat.Result{Timings: map[string]float64{pleat.StageInfer: took}}
 	}
 	return out
 }

@@ -70,9 +70,11 @@ func Answer(
 	case failure != nil:
 		return pleat.Output{Failure: failure}
 	}
+	answered := time.Now()
 	result := pleat.Result{Notes: notes, Timings: map[string]float64{
-		"digest": digested.Sub(began).Seconds(),
-		"answer": time.Since(digested).Seconds(),
+		"digest":         digested.Sub(began).Seconds(),
+		"answer":         answered.Sub(digested).Seconds(),
+		pleat.StageInfer: answered.Sub(began).Seconds(),
 	}}
 	sink.Progress("write", 2, 3)
 	a := answer{work: w, engine: w.Model.Name + " " + w.Model.Version, facts: f, reply: reply}
@@ -82,6 +84,7 @@ func Answer(
 		message := "the answer could not be written: " + engine.PublicMessage(err)
 		return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, message)}
 	}
+	result.Timings[pleat.StageWrite] = time.Since(answered).Seconds()
 	sink.Progress("write", 3, 3)
 	return pleat.Output{Files: a.files, Result: &result, Row: row, Engine: a.engine, MSA: pleat.StatePending}
 }

@@ -97,7 +97,7 @@ func (r *Report) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
 	if err := r.writeRun(); err != nil {
 		return notWritten(err)
 	}
-	r.result.Timings["write"] = time.Since(began).Seconds()
+	r.result.Timings[pleat.StageWrite] += time.Since(began).Seconds()
 	sink.Progress("write", len(r.Predictions)+1, len(r.Predictions)+1)
 	return pleat.Output{Files: r.files, Result: &r.result, Engine: r.Engine, MSA: pleat.StatePending}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/openapi"
@@ -28,10 +30,12 @@ type call struct {
 	from    netip.Addr // of the client, without a zone; invalid: it has none, as on a Unix socket
 	served  route      // that serves the call
 	cred    credential
-	caller  string          // whose limits the call counts against: a user's or an address's
-	user    pleat.UserID    // of the credential, for the log; empty: none, or it was not valid
-	made    logged          // what the call created, for the log
-	status  int             // of a success; 0: 200
+	caller  string       // whose limits the call counts against: a user's or an address's
+	user    pleat.UserID // of the credential, for the log; empty: none, or it was not valid
+	made    logged       // what the call created, for the log
+	status  int          // of a success; 0: 200
+	began   time.Time
+	span    trace.Span      // nil: the call is not traced
 	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
 }
 

@@ -14,6 +14,7 @@ import (
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/submit"
+	"pleat/internal/tracing"
 )
 
 // createJob is POST /v1/jobs, for any user: it validates a job and queues its first run. Only a request that passes
@@ -53,7 +54,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	p.job.Owner, p.job.LibraryItem = c.who.User, pleat.ItemID(from)
 	spec := submit.JobRun(&p.job, p.model)
-	spec.Fresh, spec.Request = bypassesCache(c.r), c.id
+	spec.Fresh, spec.Request, spec.Trace = bypassesCache(c.r), c.id, tracing.Text(ctx)
 	made, err := s.store.CreateJob(ctx, store.NewJob{
 		Job: p.job, Run: spec, Key: key, Digest: digest, Subs: p.subs,
 	})
@@ -217,7 +218,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 			": the model %q folds %s, but this job folds %s; create a new job", m.Name, model, results)
 	}
 	spec := submit.JobRun(&job, m)
-	spec.Fresh, spec.Request = bypassesCache(c.r), c.id
+	spec.Fresh, spec.Request, spec.Trace = bypassesCache(c.r), c.id, tracing.Text(ctx)
 	made, err := s.store.Rerun(ctx, c.who.User, id, spec)
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)

@@ -34,8 +34,7 @@ func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call)
 // it. The mux's own 404 and 405 become JSON in answer.
 func (s *Server) middleware(m *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		c := &call{id: requestID(r), from: s.proxies.client(r)}
+		c := &call{id: requestID(r), from: s.proxies.client(r), began: time.Now()}
 		c.w = &answer{ResponseWriter: w, c: c}
 		c.r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		h := w.Header()
@@ -51,7 +50,8 @@ func (s *Server) middleware(m *http.ServeMux) http.Handler {
 			if p := recover(); p != nil {
 				s.panicked(c, p)
 			}
-			s.logRequest(c, time.Since(began))
+			s.logRequest(c, time.Since(c.began))
+			c.endTrace()
 		}()
 		if headerBytes(r) > maxHeader {
 			writeError(c.w, http.StatusRequestHeaderFieldsTooLarge,
@@ -87,6 +87,7 @@ func (s *Server) panicked(c *call, p any) {
 	}
 	if c.w.wrote {
 		s.logRequest(c, 0)
+		c.endTrace()
 		panic(http.ErrAbortHandler)
 	}
 	writeError(c.w, http.StatusInternalServerError, internalError)
@@ -124,7 +125,7 @@ func (s *Server) logRequest(c *call, took time.Duration) {
 	case status >= 500:
 		level = slog.LevelError
 	}
-	ctx := c.r.Context()
+	ctx := c.traced(c.r.Context())
 	if !s.log.Enabled(ctx, level) {
 		return
 	}

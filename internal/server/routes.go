@@ -201,8 +201,8 @@ func (s *Server) serve(rt route) http.Handler {
 //  3. the form of the query (400);
 //  4. the free disk (503), if the route makes new work or stores files.
 //
-// HEAD of an event stream ends here, since it would not end otherwise. The statuses above, 500 and 503 are those that
-// every endpoint may answer; the handlers' comments list the others.
+// HEAD of an event stream ends here, since it would not end otherwise. What passes is traced from here. The statuses
+// above, 500 and 503 are those that every endpoint may answer; the handlers' comments list the others.
 func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	if err := s.admit(ctx, c, rt); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 		c.w.Header().Set("Content-Type", "text/event-stream")
 		return nil
 	}
-	return rt.handler.serve(s, ctx, c)
+	return rt.handler.serve(s, s.beginTrace(ctx, c, rt), c)
 }
 
 // checkQuery refuses a query that cannot be parsed completely; the standard library would drop the malformed part. It

@@ -19,6 +19,7 @@
 //	routes_workflows.go  routes of workflows and the library
 //	routes_webhooks.go   routes of webhooks
 //	routes_service.go    routes of keys, sessions and operation
+//	trace.go             the span of a request
 //	middleware.go        what wraps every request: request id, log, panics, 404 and 405
 //	limit.go             how many requests a user or an address may send
 //	peer.go              which address a request comes from
@@ -72,6 +73,7 @@ import (
 	"pleat/internal/store"
 	"pleat/internal/submit"
 	"pleat/internal/telemetry"
+	"pleat/internal/tracing"
 	"pleat/internal/webhook"
 )
 
@@ -157,6 +159,7 @@ type Server struct {
 	meters     *meters
 	keyUsage   keyUsage
 	known      *knownKeys // credentials that were valid recently
+	tracer     *tracing.Tracer
 	workers    *workers.Gateway
 	healthy    *telemetry.Health
 
@@ -180,6 +183,8 @@ type Deps struct {
 	UI http.Handler
 	// Guard decides which addresses webhooks may use; nil: public ones, over https.
 	Guard *webhook.Guard
+	// Tracer begins the spans of requests; nil: there are none.
+	Tracer *tracing.Tracer
 	// Figures are further metrics that /metrics shows.
 	Figures []prometheus.Collector
 }
@@ -211,6 +216,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		streams: fair.Streams{Each: cfg.Streams, Strangers: strangerStreams},
 		disk:    d.Disk,
 		known:   newKnownKeys(maxKnownKeys),
+		tracer:  d.Tracer,
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -220,7 +226,13 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.blobs = blob.NewMonitor(d.Blobs, s.log)
 	s.healthy = &telemetry.Health{Store: s.store, Blobs: s.blobs}
-	s.workers = workers.New(workers.Config{Store: s.store, Blobs: s.blobs, Ring: d.Ring, Log: s.log})
+	s.workers = workers.New(workers.Config{
+		Store:  s.store,
+		Blobs:  s.blobs,
+		Ring:   d.Ring,
+		Tracer: d.Tracer,
+		Log:    s.log,
+	})
 	s.cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s.links = seal.Links{Ring: d.Ring, Base: s.cfg.PublicURL, For: cfg.LinkFor}
 	s.hosts = hostNames(u.Hostname(), cfg.Hosts)

@@ -10,6 +10,7 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // createWorkflow is POST /v1/workflows, for any user: it creates a question (qna) or a simulation (md). The input is
@@ -53,7 +54,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 		if n.Run, err = s.resolver.WorkflowRun(ctx, &p); err != nil {
 			return api.Workflow{}, err
 		}
-		n.Run.Request = c.id
+		n.Run.Request, n.Run.Trace = c.id, tracing.Text(ctx)
 	}
 	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, &p)
 	if err != nil {
@@ -180,7 +181,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	spec.Request = c.id
+	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
 	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}

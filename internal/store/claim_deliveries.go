@@ -15,7 +15,9 @@ type ClaimedDelivery struct {
 	Event    pleat.Event
 	Endpoint Endpoint
 	Settings string // of the subscription
-	Probe    bool   // the one delivery that tests whether an endpoint works again
+	Trace    string // of the run that the event is about; empty: none
+	Claimed  time.Time
+	Probe    bool // the one delivery that tests whether an endpoint works again
 }
 
 // InFlight is how many deliveries are in flight on all nodes.
@@ -82,6 +84,16 @@ type endpointClaim struct {
 	endpoint *Endpoint
 	n        int
 	probe    bool
+}
+
+// claimed returns the delivery of a task that was claimed for the endpoint.
+func (w endpointClaim) claimed(c *ClaimedTask) ClaimedDelivery {
+	return ClaimedDelivery{
+		Task:     c.Task,
+		Endpoint: *w.endpoint,
+		Probe:    w.probe,
+		Claimed:  c.Claimed,
+	}
 }
 
 // endpointsWaiting lists the endpoints behind a cursor that have deliveries queued and may receive some now. Last is
@@ -222,12 +234,14 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]Claimed
 	var out []ClaimedDelivery
 	if t.pg == nil {
 		for _, w := range wanted {
-			tasks, err := t.claimForOne(worker, deliveryQueue(w.endpoint.ID), w.n, ClaimFilter{})
+			tasks, err := t.claimWhere(
+				"SELECT id FROM task WHERE state = 'queued' AND queue = $3 ORDER BY position, id LIMIT $4",
+				worker, 0, deliveryQueue(w.endpoint.ID), w.n)
 			if err != nil {
 				return nil, err
 			}
 			for _, c := range tasks {
-				out = append(out, ClaimedDelivery{Task: c.Task, Endpoint: *w.endpoint, Probe: w.probe})
+				out = append(out, w.claimed(&c))
 			}
 		}
 		return out, nil
@@ -255,7 +269,7 @@ func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]Claimed
 		}
 		for _, c := range tasks {
 			w := claims[c.Task.Tenant]
-			out = append(out, ClaimedDelivery{Task: c.Task, Endpoint: *w.endpoint, Probe: w.probe})
+			out = append(out, w.claimed(&c))
 		}
 	}
 	return out, nil
@@ -279,10 +293,12 @@ func (t *tx) startDeliveries(list []ClaimedDelivery) error {
 		rows, err := t.query(`
 			SELECT d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
 				d.event_name, d.attempts, d.created_at,
-				v.account_id, v.status, v.payload, v.occurred_at, COALESCE(u.settings, '')
+				v.account_id, v.status, v.payload, v.occurred_at, COALESCE(u.settings, ''),
+				COALESCE(r.trace, '')
 			FROM delivery d
 			JOIN event v ON v.id = d.event_id
 			LEFT JOIN subscription u ON u.id = d.subscription_id
+			LEFT JOIN run r ON r.id = d.run_id
 			WHERE d.id IN (`+params(1, padded(len(part)))+")",
 			pad(part)...)
 		if err := forEachRow(rows, err, func(scan func(...any) error) error {
@@ -300,15 +316,15 @@ func scanClaimed(scan func(...any) error, claimed map[pleat.DeliveryID]*ClaimedD
 	var v pleat.Event
 	var source sourceRow
 	var occurred, created int64
-	var payload, settings string
+	var payload, settings, trace string
 	if err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &source.kind, &source.id, &d.Run, &d.EventName,
-		&d.Attempts, &created, &v.Owner, &v.Status, &payload, &occurred, &settings); err != nil {
+		&d.Attempts, &created, &v.Owner, &v.Status, &payload, &occurred, &settings, &trace); err != nil {
 		return err
 	}
 	d.Source, d.CreatedAt, d.Status = source.value(), fromMicros(created), pleat.DeliveryRunning
 	v.ID, v.Source, v.Run, v.Name = d.Event, d.Source, d.Run, d.EventName
 	v.At, v.Payload = fromMicros(occurred), []byte(payload)
 	c := claimed[d.ID]
-	c.Delivery, c.Event, c.Settings = d, v, settings
+	c.Delivery, c.Event, c.Settings, c.Trace = d, v, settings, trace
 	return nil
 }

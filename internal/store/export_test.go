@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Settings returns a setting of PostgreSQL in the transactions that wait for the disk and in those that do not.
 func (s *Store) Settings(ctx context.Context, name string) (main, nowait string, err error) {
@@ -22,4 +25,15 @@ func PurgeStatements() (out []string) {
 		}
 	}
 	return out
+}
+
+// GlanceStatements are the statements of Glance and RecentTimings on a database, with their parameters.
+func GlanceStatements(dialect string) map[string][]any {
+	return map[string][]any{
+		glanceQueued:           {10},
+		unqueuedTasks():        {10},
+		glanceRunningTasks:     {10},
+		glanceEnded:            {10, firstID(time.Now()), time.Now().UnixMicro()},
+		glanceTimings(dialect): {10},
+	}
 }

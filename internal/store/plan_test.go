@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,37 @@ func TestNoTableIsScanned(t *testing.T) {
 		})
 		if err != nil || steps == 0 {
 			t.Errorf("%s: %d steps, %v", c.name, steps, err)
+		}
+	}
+}
+
+// A glance at the service reads rows by an index, or those that an inner query has limited.
+func TestGlanceReadsIndexes(t *testing.T) {
+	ctx := context.Background()
+	s, err := Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "pleat.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, _, err := s.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	inner := regexp.MustCompile(`^SCAN (page_\w+|filled|q|k|CONSTANT ROW)$`)
+	for q, args := range GlanceStatements("sqlite") {
+		rows, err := s.read(ctx, "EXPLAIN QUERY PLAN "+q, args...)
+		steps := 0
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var id, parent, unused int
+			var step string
+			err := scan(&id, &parent, &unused, &step)
+			if strings.HasPrefix(step, "SCAN") && !strings.Contains(step, " INDEX ") && !inner.MatchString(step) {
+				t.Errorf("%s\n%s", q, step)
+			}
+			steps++
+			return err
+		})
+		if err != nil || steps == 0 {
+			t.Errorf("%d steps, %v\n%s", steps, err, q)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"maps"
 	"runtime"
@@ -149,34 +148,31 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 	if d == async {
 		db = s.asyncDB
 	}
-	btx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return written{}, err
-	}
-	defer func() { _ = btx.Rollback() }() // after a commit it does nothing
-	t := &tx{ctx: ctx, s: s, pg: btx, now: s.now()}
-	if s.pooled {
-		if err := t.setSession(d); err != nil {
-			return written{}, err
+	var t tx
+	err := s.onPipeline(ctx, db, beginVerb, func(p *pipeline) error {
+		t = tx{ctx: ctx, s: s, pg: p, now: s.now()}
+		if s.pooled {
+			t.setSession(d)
 		}
-	}
-	if err := fn(t); err != nil {
-		return written{}, err
-	}
-	if err := btx.Commit(); err != nil {
+		if err := fn(&t); err != nil {
+			return err
+		}
+		t.send("COMMIT")
+		return t.wait()
+	})
+	if err != nil {
 		return written{}, err
 	}
 	return written{t.wake, t.ends}, nil
 }
 
 // setSession sets for a transaction what a connection without a pooler has from its start.
-func (t *tx) setSession(d durability) error {
+func (t *tx) setSession(d durability) {
 	q := "SELECT set_config('" + idleInTransaction + "', $1, true)"
 	if d == async {
 		q += ", set_config('synchronous_commit', 'off', true)"
 	}
-	_, err := t.exec(q, strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10))
-	return err
+	t.send(q, strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10))
 }
 
 // notifier carries wake-ups between processes by NOTIFY. It sends outside the transactions that cause them, since

@@ -257,12 +257,13 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	if _, err := t.exec("SAVEPOINT verb"); err != nil {
 		return err
 	}
-	t.wake, t.ends = nil, nil
+	t.wake, t.ends, t.err = nil, nil, nil
 	defer func() {
 		if r := recover(); r != nil {
 			w.s.log.Error("store: a verb panicked", "error", fmt.Sprint(r), "stack", stack())
 			err = fmt.Errorf("panic: %v", r)
 		}
+		t.err = nil
 		if err != nil {
 			if _, back := t.exec("ROLLBACK TO verb"); back != nil {
 				err = errors.Join(err, back)
@@ -273,7 +274,10 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 		}
 		o.written = written{t.wake, t.ends}
 	}()
-	return o.fn(t)
+	if err := o.fn(t); err != nil {
+		return err
+	}
+	return t.wait()
 }
 
 // fail gives every verb of a batch the same error.

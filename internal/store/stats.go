@@ -41,6 +41,11 @@ func (s *Store) RunsEnded() map[RunEnd]int64 {
 // counts as one.
 func (s *Store) Transactions() int64 { return s.transactions.Load() }
 
+// RoundTrips is how often this process has waited for the database since it opened the store: once for each query, and
+// for each batch of statements that were sent together. What the driver does on its own, such as to prepare a statement
+// that a connection has not seen, does not count, nor does NOTIFY. On SQLite only reads count.
+func (s *Store) RoundTrips() int64 { return s.roundTrips.Load() }
+
 // ClockAhead is how far this machine's clock was ahead of the database's when that was last measured: at the start and
 // every 30 s. It is 0 on SQLite, which has no clock of its own.
 func (s *Store) ClockAhead() time.Duration { return -time.Duration(s.offset.Load()) * time.Microsecond }

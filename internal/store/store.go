@@ -7,9 +7,10 @@
 //
 //	store.go              Store, wake-ups
 //	poll.go               what no wake-up told of
+//	glance.go             what the service does at a moment
 //	stats.go              figures of the database and of this process
 //	sqlite.go, postgres.go, migrate.go  the databases
-//	tx.go, sqlbatch.go    transactions, reads, statements about many rows
+//	tx.go, pipeline.go, sqlbatch.go  transactions, reads, statements that are sent together or are about many rows
 //	types.go              what the verbs take and return
 //	account.go            users, keys, sessions, quotas
 //	audit.go              who changed keys and endpoints
@@ -98,6 +99,7 @@ type Store struct {
 	readers   map[string]*sql.Stmt // SQLite's statements for reading, by their portable text
 
 	transactions atomic.Int64
+	roundTrips   atomic.Int64
 	endsMu       sync.Mutex
 	ends         map[RunEnd]int64
 	measuredMu   sync.Mutex

@@ -13,15 +13,27 @@ import (
 
 // tx is one verb's transaction: on SQLite a savepoint inside a group, on PostgreSQL a transaction of its own. Exactly
 // one of conn and pg is set. All rows that a verb writes get the same time, now, in microseconds since 1970 UTC.
+//
+// On PostgreSQL each call of exec, query and row is a round trip, and so is the commit. What send and ask were given
+// goes with the next of them; a verb uses these two for all statements whose result does not decide what it does.
 type tx struct {
 	ctx  context.Context
 	s    *Store
 	conn *sql.Conn            // SQLite's writer
 	stmt map[string]*sql.Stmt // prepared on conn
-	pg   *sql.Tx
+	pg   *pipeline
+	err  error // of a statement of send or ask on SQLite, which the next call returns
 	now  int64
 	wake []string
 	ends []RunEnd
+}
+
+// rows is the result of a query: *sql.Rows, or those of a batch of PostgreSQL.
+type rows interface {
+	Next() bool
+	Scan(dst ...any) error
+	Err() error
+	Close() error
 }
 
 // written is what a committed transaction leaves to do in this process.
@@ -32,26 +44,61 @@ type written struct {
 
 // exec runs a statement and returns how many rows it changed. Parameters are $1, $2 … on both databases.
 func (t *tx) exec(q string, args ...any) (int64, error) {
-	var res sql.Result
-	var err error
 	if t.pg != nil {
-		res, err = t.pg.ExecContext(t.ctx, q, args...)
-	} else {
-		var st *sql.Stmt
-		if st, err = t.prepare(q); err == nil {
-			res, err = st.ExecContext(t.ctx, args...)
-		}
+		t.pg.add(q, args, nil)
+		return t.pg.flush(t.ctx)
 	}
+	if t.err != nil {
+		return 0, t.err
+	}
+	st, err := t.prepare(q)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(t.ctx, args...)
 	if err != nil {
 		return 0, err
 	}
 	return res.RowsAffected()
 }
 
-// query runs a statement that returns rows, for forEachRow or scanOne, which close them.
-func (t *tx) query(q string, args ...any) (*sql.Rows, error) {
+// send runs a statement without waiting for its result on PostgreSQL. Its error is that of the next call that waits, or
+// of the verb.
+func (t *tx) send(q string, args ...any) {
 	if t.pg != nil {
-		return t.pg.QueryContext(t.ctx, q, args...)
+		t.pg.add(q, args, nil)
+	} else if t.err == nil {
+		_, t.err = t.exec(q, args...)
+	}
+}
+
+// ask is send for a statement that returns rows: it calls each for every one, which scans it, before the next call that
+// waits returns, or the verb does. Each must not refuse anything by its error: the transaction may be committed then.
+func (t *tx) ask(q string, args []any, each func(scan func(...any) error) error) {
+	if t.pg != nil {
+		t.pg.add(q, args, each)
+	} else if t.err == nil {
+		rows, err := t.query(q, args...)
+		t.err = forEachRow(rows, err, each)
+	}
+}
+
+// wait waits until the statements of send and ask have run.
+func (t *tx) wait() error {
+	if t.pg != nil {
+		_, err := t.pg.flush(t.ctx)
+		return err
+	}
+	return t.err
+}
+
+// query runs a statement that returns rows, for forEachRow or scanOne, which close them.
+func (t *tx) query(q string, args ...any) (rows, error) {
+	if t.pg != nil {
+		return t.pg.query(t.ctx, q, args)
+	}
+	if t.err != nil {
+		return nil, t.err
 	}
 	st, err := t.prepare(q)
 	if err != nil {
@@ -70,7 +117,7 @@ func (t *tx) row(q string, args []any, dst ...any) error {
 }
 
 // scanOne reads the first row into dst and closes the rows; sql.ErrNoRows where there is none.
-func scanOne(rows *sql.Rows, dst ...any) error {
+func scanOne(rows rows, dst ...any) error {
 	defer rows.Close()
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
@@ -86,7 +133,7 @@ func scanOne(rows *sql.Rows, dst ...any) error {
 
 // forEachRow calls fn for every row, which fn scans, until one call fails, and closes the rows. The error is that of
 // the query, if it failed, so that a query can be passed on unchecked.
-func forEachRow(rows *sql.Rows, err error, fn func(scan func(...any) error) error) error {
+func forEachRow(rows rows, err error, fn func(scan func(...any) error) error) error {
 	if err != nil {
 		return err
 	}
@@ -169,8 +216,9 @@ func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t
 }
 
 // read runs a query outside any transaction, on SQLite by a statement that is kept.
-func (s *Store) read(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+func (s *Store) read(ctx context.Context, q string, args ...any) (rows, error) {
 	s.transactions.Add(1)
+	s.roundTrips.Add(1)
 	st, err := s.reader(ctx, q)
 	if err != nil {
 		return nil, err
@@ -193,7 +241,11 @@ type snapshotRead struct {
 // beginRead starts a snapshot, which the caller must end.
 func (s *Store) beginRead(ctx context.Context) (*snapshotRead, error) {
 	s.transactions.Add(1)
-	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshot(), ReadOnly: true})
+	isolation := sql.LevelDefault // a transaction of SQLite always sees one moment
+	if s.sqlite == nil {
+		isolation = sql.LevelRepeatableRead
+	}
+	rtx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: isolation, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +253,7 @@ func (s *Store) beginRead(ctx context.Context) (*snapshotRead, error) {
 }
 
 // query runs a query in the snapshot.
-func (r *snapshotRead) query(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+func (r *snapshotRead) query(ctx context.Context, q string, args ...any) (rows, error) {
 	st, wanted := r.s.keptReader(q)
 	if st != nil {
 		return r.tx.StmtContext(ctx, st).QueryContext(ctx, args...)

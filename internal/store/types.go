@@ -78,6 +78,7 @@ type RunSpec struct {
 	Kind      pleat.TaskKind // empty: fold
 	Fresh     bool           // the owner does not accept a cached result
 	Request   string         // id of the request that creates the run; empty: none does
+	Trace     string         // in which the run is created, see package tracing; empty: none
 }
 
 // kind is the kind of the run's task, which a RunSpec may leave out.
@@ -193,12 +194,15 @@ type ClaimedTask struct {
 	Seed     string
 	Queued   time.Time // when the run was created
 	Fresh    bool      // its owner does not accept a cached result
+	Trace    string    // in which the run was created; empty: none
 	// Alignments are the files that the MSA search before a fold has published, and SearchDuration is how long it took.
 	// Both are zero if there was no search, or no sequence to search for.
 	Alignments     []pleat.Artifact
 	SearchDuration time.Duration
 	// Worked is how long the earlier attempts ran that yielded, and that this one continues.
 	Worked time.Duration
+	// Earlier is how long all earlier attempts ran, with those of SearchDuration and Worked.
+	Earlier time.Duration
 }
 
 // SearchCompleted is the outcome of a successful MSA search. Its files are stored before, by AddArtifact.
@@ -207,8 +211,8 @@ type SearchCompleted struct {
 	Progress  []pleat.Progress // not stored yet
 }
 
-// RunFinished is the outcome of an attempt at a run, as package work reports it. Exactly one of Result and Failure is
-// set. A STOPPED run has a Failure too.
+// RunFinished is the outcome of an attempt at a run, as package work reports it. A completed run has a Result and no
+// Failure; of the Result of any other, only the timings are stored. A STOPPED run has a Failure too.
 type RunFinished struct {
 	State       pleat.State // COMPLETED, FAILED or STOPPED
 	Result      *pleat.Result

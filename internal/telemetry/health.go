@@ -1,4 +1,5 @@
-// Package telemetry tells operators how a process of the service is: its health, and its metrics for Prometheus.
+// Package telemetry tells operators how a process of the service is: its health, its metrics for Prometheus, and the
+// traces of its work for a receiver of OpenTelemetry.
 //
 // It owns the names of the metrics that servers and workers share, and what /readyz of both answers. It must not decide
 // anything: what it shows is measured by the packages that it asks.
@@ -6,6 +7,8 @@
 //	health.go   Health: whether the process can serve
 //	metrics.go  collectors of a process and of the whole service
 //	listen.go   the address for health and metrics
+//	traces.go   Traces: what is traced and where it is sent
+//	otlp.go     the client of a receiver
 package telemetry
 
 import (

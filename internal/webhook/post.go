@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/tracing"
 )
 
 // Limits of one delivery.
@@ -109,6 +110,7 @@ type Request struct {
 	Keys        []Key  // each signs; during a rotation the new and the old one
 	Body        []byte
 	ContentType string // empty: application/json
+	Trace       string // traceparent, as in W3C Trace Context; empty: none
 }
 
 // Timings are the durations of the phases of an attempt, in nanoseconds as JSON; 0 if a phase did not take place, such
@@ -231,6 +233,9 @@ func (s *Sender) send(ctx context.Context, tr *trace, u *url.URL, r Request, at 
 	h.Set("Accept", "*/*")
 	if r.Token != "" {
 		h.Set(HeaderToken, r.Token)
+	}
+	if r.Trace != "" {
+		h.Set(tracing.Header, r.Trace)
 	}
 	h.Set(HeaderID, r.ID)
 	h.Set(HeaderTimestamp, strconv.FormatInt(at.Unix(), 10))

@@ -17,6 +17,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/report"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // offeredModels returns what the engines can run. Models that take alignments get the parameter msaAlgorithm with the
@@ -57,7 +58,7 @@ func (p *Pool) awaitSearches() {
 }
 
 // alignmentStage makes the alignments of one attempt at a fold, or at the MSA search before it. Call run once, then
-// read state and took.
+// read state.
 type alignmentStage struct {
 	p    *Pool
 	t    *runningTask
@@ -67,27 +68,36 @@ type alignmentStage struct {
 	// searchOnly: the attempt is at a search task, whose alignments a fold will use.
 	searchOnly bool
 
-	state pleat.State   // of the alignment; PENDING if none was made
-	took  time.Duration // for the search; of the search task if one ran first
+	state pleat.State // of the alignment; PENDING if none was made
 
 	// fromLibrary are the alignments of the job's library item, by sequence. Their sequences are not searched for.
 	fromLibrary map[string]*msa.Alignment
 }
 
-// run puts an alignment of each protein into the folder of the work, if the model takes them and the job asks for them.
+// run makes the alignments, and counts their time, with that of the search task if one ran first.
+func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
+	began := time.Now()
+	f := a.provide(ctx)
+	if a.state != pleat.StatePending {
+		a.t.timings[pleat.StageMSA] = (a.t.SearchDuration + time.Since(began)).Seconds()
+	}
+	return f
+}
+
+// provide puts an alignment of each protein into the folder of the work, if the model takes them and the job asks for
+// them.
 // If an MSA search task ran first, its files are used unchanged. Otherwise the fold searches itself: it was queued by a
 // version without search tasks, or by a worker that makes no alignments. A search task without sequences to search does
 // nothing.
-func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
+func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	use := a.work.Model.AlignmentUse(a.work.Fold.Params, a.work.Fold.Sequences)
 	if use == pleat.NoAlignments {
 		return nil
 	}
 	proteins := pleat.Proteins(a.work.Fold.Sequences)
-	began := time.Now()
 	if !a.searchOnly && len(a.t.Alignments) > 0 {
-		a.state, a.took = pleat.StateCompleted, a.t.SearchDuration
+		a.state = pleat.StateCompleted
 		return a.useSearchResults(ctx)
 	}
 	if f := a.readLibrary(ctx, proteins); f != nil {
@@ -106,10 +116,13 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	if len(search)+len(a.fromLibrary) == 0 || a.searchOnly && len(search) == 0 {
 		return nil
 	}
+	ctx, span := a.traced(ctx, len(search))
+	defer span.End()
 	if f := a.search(ctx, search); f != nil {
+		tracing.Fail(span, string(f.Kind))
 		return a.failed(ctx, f)
 	}
-	a.state, a.took = pleat.StateCompleted, time.Since(began)
+	a.state = pleat.StateCompleted
 	a.reportState(ctx)
 	return nil
 }
@@ -155,7 +168,7 @@ func (a *alignmentStage) prefix(s pleat.Sequence) string {
 func (a *alignmentStage) reportState(ctx context.Context) {
 	err := a.p.service.SetMSA(ctx, a.t.lease.Lease, a.state)
 	if err != nil && ctx.Err() == nil {
-		a.p.cfg.Log.Warn("the state of an alignment cannot be stored", "task", a.t.Task.ID, "error", err)
+		a.p.logOf(a.t).Warn("the state of an alignment cannot be stored", "error", err)
 	}
 }
 
@@ -175,7 +188,7 @@ func (a *alignmentStage) failed(ctx context.Context, f *pleat.Failure) *pleat.Fa
 // searchFailure returns the failure of a search. The fold does not continue without an alignment: its result would be
 // worse, with only a state to say so.
 func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
-	a.p.cfg.Log.Warn("no alignment was made", "task", a.t.Task.ID, "error", err)
+	a.p.logOf(a.t).Warn("no alignment was made", "error", err)
 	var e *msa.Error
 	if !errors.As(err, &e) {
 		why := "the search for related sequences failed"
@@ -188,7 +201,7 @@ func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
 // writeFiles writes the alignments for the engine, publishes them for the owner, and draws their coverage.
 func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Failure {
 	trouble := func(err error) *pleat.Failure {
-		a.p.cfg.Log.Error("an alignment could not be stored", "task", a.t.Task.ID, "error", err)
+		a.p.logOf(a.t).Error("an alignment could not be stored", "error", err)
 		return pleat.Failed(pleat.FailStorage, "the alignment could not be stored")
 	}
 	all, paired := maps.Clone(a.fromLibrary), map[string]*msa.Alignment{}
@@ -261,7 +274,7 @@ func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pl
 		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
 		return nil
 	case err != nil:
-		a.p.cfg.Log.Warn("a library item cannot be read", "item", id, "error", err)
+		a.p.logOf(a.t).Warn("a library item cannot be read", "item", id, "error", err)
 		return pleat.Failed(pleat.FailStorage, "the library item that the job was made from could not be read")
 	}
 	return a.readLibraryFiles(ctx, files, proteins)
@@ -300,7 +313,7 @@ func (a *alignmentStage) readLibraryFiles(
 func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile) (*msa.Alignment, *pleat.Failure) {
 	in, _, err := a.p.files.Open(ctx, f.Key)
 	if err != nil {
-		a.p.cfg.Log.Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
+		a.p.logOf(a.t).Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
 		return nil, pleat.Failed(pleat.FailStorage,
 			fmt.Sprintf("the alignment %s of the library could not be read", pleat.Clip(f.Name)))
 	}

@@ -49,7 +49,7 @@ func (b *inputFetcher) fetch(ctx context.Context, s flow.StructureSource) *pleat
 	raw, status, err := get(ctx, strings.ReplaceAll(from, "{id}", s.ID))
 	switch {
 	case err != nil:
-		b.p.cfg.Log.Warn("a structure cannot be fetched", "kind", s.Kind, "error", err)
+		b.log.Warn("a structure cannot be fetched", "kind", s.Kind, "error", err)
 		why := fmt.Sprintf("the source of %s structures did not answer", name)
 		return &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}
 	case status == http.StatusNotFound || status == http.StatusGone:

@@ -31,14 +31,16 @@ const inputDir = "input"
 const parallelStores = 8
 
 // storeFiles stores the files of an attempt, which must be inside dir, and returns their artifacts in the same order.
-func (p *Pool) storeFiles(t *runningTask, dir string, files []pleat.File) ([]pleat.Artifact, error) {
+func (p *Pool) storeFiles(
+	ctx context.Context, t *runningTask, dir string, files []pleat.File,
+) ([]pleat.Artifact, error) {
 	out := make([]pleat.Artifact, len(files))
 	var group errgroup.Group
 	group.SetLimit(parallelStores)
 	for i, f := range files {
 		group.Go(func() error {
 			var err error
-			if out[i], err = p.storeFile(t, dir, f); err != nil {
+			if out[i], err = p.storeFile(ctx, t, dir, f); err != nil {
 				return fmt.Errorf("%s: %w", f.Name, err)
 			}
 			return nil
@@ -49,7 +51,9 @@ func (p *Pool) storeFiles(t *runningTask, dir string, files []pleat.File) ([]ple
 
 // storeFile puts a file of the attempt into the blob store. While that fails, storeFile tries again for as long as the
 // task is held: what was computed waits, and spends no try.
-func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifact, error) {
+func (p *Pool) storeFile(
+	ctx context.Context, t *runningTask, dir string, f pleat.File,
+) (pleat.Artifact, error) {
 	if rel, err := filepath.Rel(dir, f.Path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return pleat.Artifact{}, fmt.Errorf("%s is outside the folder of the work", f.Name)
 	}
@@ -58,7 +62,7 @@ func (p *Pool) storeFile(t *runningTask, dir string, f pleat.File) (pleat.Artifa
 	var err error
 	quiet := slog.New(slog.DiscardHandler) // the monitor logs a fault once
 	stored := queue.Retry(t.lease.Context(), quiet, "", func() error {
-		if info, err = p.putFile(context.WithoutCancel(t.ctx), key, f.Path); blob.IsFault(err) {
+		if info, err = p.putFile(context.WithoutCancel(ctx), key, f.Path); blob.IsFault(err) {
 			p.waitsForArtifacts(t)
 			return err
 		}

@@ -297,7 +297,7 @@ func (f *fixture) awaitWorkflow(id pleat.WorkflowID, want pleat.State) (v store.
 	f.t.Helper()
 	v = storetest.AwaitWorkflow(f.t, f.s, id, want)
 	row = map[string]any{}
-	if v.Run != nil && v.Run.Result != nil {
+	if v.Run != nil && v.Run.State == pleat.StateCompleted {
 		if err := json.Unmarshal(v.Run.Result.Row, &row); err != nil {
 			f.t.Fatal(err)
 		}

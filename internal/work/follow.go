@@ -9,6 +9,7 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/store"
 	"pleat/internal/submit"
+	"pleat/internal/tracing"
 )
 
 // maxFollowUps is how many follow-ups are claimed at once.
@@ -41,16 +42,21 @@ func (u *Upkeep) startFollowUps(ctx context.Context) {
 // startFollowUp starts one workflow, or records why it cannot start. If the database is away, the follow-up's lease
 // expires and another worker claims it.
 func (u *Upkeep) startFollowUp(ctx context.Context, f store.FollowUp) {
+	ctx, span := u.Tracer.Process(ctx, tracedFollowUp(&f))
 	n, reason, err := u.followUp(ctx, f)
+	defer func() { tracing.EndWith(span, err) }()
 	if err == nil {
+		if n != nil {
+			n.Run.Trace = tracing.Text(ctx)
+		}
 		_, err = u.Store.StartFollowUp(ctx, f, n, reason)
 	}
+	log := tracing.LogWith(ctx, u.Log).With("delivery", f.Delivery.ID, "run", f.Delivery.Run)
 	switch {
 	case err == nil && reason != "":
-		u.Log.Info("a follow-up did not start", "delivery", f.Delivery.ID, "reason", reason)
+		log.Info("a follow-up did not start", "reason", reason)
 	case err != nil && !errors.Is(err, pleat.ErrLost) && ctx.Err() == nil:
-		u.Log.Warn("a follow-up could not be started; its lease will expire", "delivery", f.Delivery.ID, "error",
-			err)
+		log.Warn("a follow-up could not be started; its lease will expire", "error", err)
 	}
 }
 

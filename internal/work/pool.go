@@ -6,6 +6,7 @@
 //
 //	pool.go      Pool: the goroutines of a worker
 //	slots.go     how many tasks are claimed: slots, memory
+//	ahead.go     tasks that are claimed before an accelerator is free
 //	life.go      when a worker claims nothing more, and when it ends
 //	task.go      an attempt from claim to end, whatever its kind
 //	fold.go      a fold
@@ -14,6 +15,8 @@
 //	reuse.go     results reused from a run of the same input
 //	workflow.go  a question or a simulation, and the files it reads
 //	fetch.go     structures fetched by an id
+//	timings.go   the seconds of a run's stages
+//	trace.go     spans of an attempt
 //	yield.go     simulations that make room for another user's task
 //	follow.go    workflows started after a fold
 //	files.go     files to and from the blob store
@@ -39,6 +42,7 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // Config of a Pool. ID, Dir and Log must be set.
@@ -66,6 +70,9 @@ type Config struct {
 	Timeout time.Duration
 	// Turn is how long a simulation keeps its slot before it may have to yield to another user's task; 0: a minute.
 	Turn time.Duration
+	// Ahead is how long a task that was claimed ahead waits for its accelerator before it returns to its queue;
+	// 0: 20 s.
+	Ahead time.Duration
 	// ArchiveURLs are where structures come from that workflows name by an id.
 	ArchiveURLs ArchiveURLs
 	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
@@ -77,9 +84,11 @@ type Config struct {
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
 	// Disk tells when too little space is free to start follow-ups; nil: they always start.
-	Disk  *blob.Disk
-	Clock func() time.Time // nil: time.Now
-	Log   *slog.Logger
+	Disk *blob.Disk
+	// Tracer begins the spans of attempts; nil: there are none.
+	Tracer *tracing.Tracer
+	Clock  func() time.Time // nil: time.Now
+	Log    *slog.Logger
 }
 
 // Pool is one worker. Make it with New or NewRemote, then call Run.
@@ -105,6 +114,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	running map[*runningTask]bool
+	paces   map[string]float64 // seconds that the last computation of a queue took, by runningTask.size
 
 	ready chan struct{} // closed once the service knows the worker
 }
@@ -121,6 +131,7 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		MaxTime:        p.cfg.Timeout,
 		Disk:           cfg.Disk,
 		KeepAlignments: cfg.KeepAlignments,
+		Tracer:         cfg.Tracer,
 		Clock:          p.cfg.Clock,
 		Log:            cfg.Log,
 	}
@@ -140,6 +151,9 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 	if cfg.Turn == 0 {
 		cfg.Turn = time.Minute
 	}
+	if cfg.Ahead == 0 {
+		cfg.Ahead = aheadTime
+	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
@@ -151,6 +165,7 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 		models:  map[string]pleat.Model{},
 		leases:  queue.NewLeases(service, cfg.ID, cfg.Clock, cfg.Log),
 		running: map[*runningTask]bool{},
+		paces:   map[string]float64{},
 		life:    newLife(cfg.Life, cfg.Clock()),
 		ready:   make(chan struct{}),
 	}
@@ -193,6 +208,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer endClaims()
 	for _, g := range p.slotGroups() {
 		claims.Go(func() { p.claim(claiming, run, &tasks, g) })
+		if g.Pool != nil {
+			duties.Go(func() { p.turns(run, g) })
+		}
 	}
 	select {
 	case <-ctx.Done():

@@ -26,7 +26,7 @@ type reuse struct {
 
 // hashInput sets the hash of everything that a fold depends on, with the files in its folder, such as alignments. It
 // leaves the hash empty if a file cannot be read.
-func (p *Pool) hashInput(w *pleat.Work) {
+func (p *Pool) hashInput(t *runningTask, w *pleat.Work) {
 	w.Files = map[string]string{}
 	err := filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -43,7 +43,7 @@ func (p *Pool) hashInput(w *pleat.Work) {
 		w.Input, err = w.InputHash(p.engines.Fingerprint(w.Kind, w.Model.Name))
 	}
 	if err != nil {
-		p.cfg.Log.Warn("the input of a fold could not be hashed", "task", w.Task, "error", err)
+		p.logOf(t).Warn("the input of a fold could not be hashed", "error", err)
 	}
 }
 
@@ -61,10 +61,10 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	if _, given := w.Fold.Params.Seed(); !given || t.Fresh || w.Input == "" {
 		return pleat.Output{}, false
 	}
-	began := p.cfg.Clock()
+	began := time.Now()
 	a, err := p.service.CachedResult(t.ctx, &t.Task, w.Input)
 	if err != nil {
-		p.cfg.Log.Warn("cannot read cached results; the fold is computed", "task", t.Task.ID, "error", err)
+		p.logOf(t).Warn("cannot read cached results; the fold is computed", "error", err)
 	}
 	if err != nil || a == nil {
 		return pleat.Output{}, false
@@ -72,8 +72,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	out, err := p.shareResults(t.ctx, t, w, a, began)
 	if err != nil {
 		if t.ctx.Err() == nil {
-			p.cfg.Log.Warn("a cached result cannot be used; the fold is computed",
-				"task", t.Task.ID, "run", a.Run, "error", err)
+			p.logOf(t).Warn("a cached result cannot be used; the fold is computed", "source", a.Run, "error", err)
 		}
 		t.reuse.source, t.reuse.shared = "", nil
 		return pleat.Output{}, false
@@ -116,11 +115,12 @@ func (p *Pool) shareResults(
 		"nothing was computed", pleat.SourceRun, at) // files hold it too, so it does not name the run
 	result.Notes = append(slices.Clone(notes), note)
 	result.AnsweredFrom = a.Run
-	result.Timings = map[string]float64{"answer": p.cfg.Clock().Sub(began).Seconds()}
+	result.Timings = map[string]float64{"answer": time.Since(began).Seconds()}
 	files, err := report.Reissue(*w, from, &result)
 	if err != nil {
 		return pleat.Output{}, err
 	}
+	result.Timings[pleat.StageWrite] = time.Since(began).Seconds()
 	rewritten := map[string]bool{}
 	for _, f := range files {
 		rewritten[f.Name] = true

@@ -154,7 +154,8 @@ func TestSameInputSameAnswer(t *testing.T) {
 			p.Sequence == first.Job.Sequences[0].ID {
 			t.Errorf("the prediction is of the sequence %s", p.Sequence)
 		}
-		if got := slices.Sorted(maps.Keys(second.Run.Result.Timings)); !slices.Equal(got, []string{"answer", "queue"}) {
+		got := slices.Sorted(maps.Keys(second.Run.Result.Timings))
+		if !slices.Equal(got, []string{"answer", "queue", "write"}) {
 			t.Errorf("timings %v", got)
 		}
 		if n := second.Run.Result.Notes; len(n) == 0 ||

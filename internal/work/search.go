@@ -59,6 +59,6 @@ func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
 	case ctx.Err() != nil:
 		return engine.Interrupted(ctx)
 	}
-	a.p.cfg.Log.Error("an alignment that was searched for cannot be read", "task", a.t.Task.ID, "error", err)
+	a.p.logOf(a.t).Error("an alignment that was searched for cannot be read", "error", err)
 	return pleat.Failed(pleat.FailStorage, "the alignment that was searched for could not be read")
 }

@@ -41,7 +41,7 @@ func (s *sink) Log(line string) {
 
 // Publish stores a file and makes it readable at once, before the run has ended. It fails if the lease was lost.
 func (s *sink) Publish(f pleat.File) error {
-	a, err := s.p.storeFile(s.t, s.dir, f)
+	a, err := s.p.storeFile(s.t.ctx, s.t, s.dir, f)
 	if err != nil {
 		return err
 	}

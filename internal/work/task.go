@@ -11,11 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // runningTask is a task that this worker has claimed and not ended yet.
@@ -30,6 +33,13 @@ type runningTask struct {
 	// reuse is set while a fold looks for an earlier result of the same input. Other tasks leave it empty.
 	reuse reuse
 
+	// turn is closed when a task that was claimed ahead may use an accelerator; nil for any other task.
+	turn chan struct{}
+	// turned: turn is closed. outlived: the task runs for longer than was expected. computing is when the computation
+	// began. Guarded by Pool.mu.
+	turned, outlived bool
+	computing        time.Time
+
 	// began is when the engine got the work, unless it is a fold.
 	began time.Time
 
@@ -37,10 +47,14 @@ type runningTask struct {
 	yielded bool
 	// writing: the computation is done and the slot is free, while the result is written. Guarded by Pool.mu.
 	writing bool
+	// timings are the seconds of the stages that the worker measures itself. Only the goroutine of the attempt uses it.
+	timings map[string]float64
 	// waits: a file waits for the artifact store, or has waited.
 	waits atomic.Bool
 	// claimed is when this worker claimed the task.
 	claimed time.Time
+	// span is that of the attempt.
+	span trace.Span
 }
 
 // logOf returns the log for lines about an attempt, which carry what identifies it.
@@ -56,21 +70,18 @@ func (p *Pool) logOf(t *runningTask) *slog.Logger {
 	if t.Task.Request != "" {
 		log = log.With("request", t.Task.Request)
 	}
-	return log
+	return tracing.LogWith(t.ctx, log)
 }
 
 // logEnd logs how an attempt ended.
 func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 	log := p.logOf(t).With("outcome", outcome, "duration_ms", p.cfg.Clock().Sub(t.claimed))
+	t.span.SetAttributes(tracing.Outcome.String(outcome))
 	if why != nil {
+		tracing.Fail(t.span, string(why.Kind))
 		log = log.With("failure", string(why.Kind))
 	}
 	log.Info("task ended")
-}
-
-// waited is how long the task waited in queues until this attempt, by the database's clock.
-func (t *runningTask) waited() time.Duration {
-	return max(t.Claimed.Sub(t.Queued)-t.SearchDuration-t.Worked, 0)
 }
 
 // work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start
@@ -86,12 +97,23 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 	}
 }
 
-// startAttempt holds a claimed task and reserves what it needs of a group.
-func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup) *runningTask {
-	t := &runningTask{ClaimedTask: c, lease: p.leases.Add(run, &c.Task), group: g, claimed: p.cfg.Clock()}
+// startAttempt holds a task that was claimed since asked, and reserves what it needs of a group, unless it was claimed
+// ahead and waits for its turn.
+func (p *Pool) startAttempt(
+	run context.Context, c store.ClaimedTask, g *slotGroup, turn chan struct{}, asked time.Time,
+) *runningTask {
+	t := &runningTask{
+		ClaimedTask: c,
+		lease:       p.leases.Add(run, &c.Task),
+		group:       g,
+		turn:        turn,
+		timings:     timingsBefore(&c),
+		claimed:     p.cfg.Clock(),
+	}
+	t.ctx, t.span = p.cfg.Tracer.Process(t.lease.Context(), t.traced(asked))
 	p.logOf(t).Info("task claimed")
-	t.ctx, t.end = context.WithTimeout(t.lease.Context(), p.cfg.Timeout-c.Worked)
-	if g.Pool != nil {
+	t.ctx, t.end = context.WithTimeout(t.ctx, p.cfg.Timeout-c.Worked)
+	if g.Pool != nil && turn == nil {
 		g.Pool.Reserve(t.Task.ID)
 	}
 	p.mu.Lock()
@@ -103,6 +125,7 @@ func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGro
 // endAttempt releases what startAttempt held.
 func (p *Pool) endAttempt(t *runningTask) {
 	t.end()
+	t.span.End()
 	p.leases.Remove(t.lease)
 	if t.group.Pool != nil && !t.yielded {
 		t.group.Pool.Unreserve(t.Task.ID)
@@ -111,6 +134,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 	delete(p.running, t)
 	p.life.idleSince = p.cfg.Clock()
 	p.mu.Unlock()
+	p.giveTurns(t.group)
 	queue.Wake(t.group.freed)
 }
 
@@ -119,6 +143,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 func (p *Pool) releaseSlot(t *runningTask) {
 	p.mu.Lock()
 	t.writing = true
+	p.learn(t)
 	p.mu.Unlock()
 	queue.Wake(t.group.freed)
 }
@@ -134,7 +159,7 @@ func (p *Pool) execute(t *runningTask) {
 	switch {
 	case err != nil:
 		out.Failure = pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
-		p.cfg.Log.Error("no scratch folder", "error", err)
+		p.logOf(t).Error("no scratch folder", "error", err)
 	case t.Workflow != nil:
 		out = p.workflow(t, dir)
 	case t.Task.NeedsSearch():
@@ -182,16 +207,15 @@ const (
 	maxArtifactAttempts = 100
 )
 
-// interrupted reports whether another worker has the task, or this worker shuts down. No result of the attempt is
-// stored then; in a shutdown the task returns to its queue.
+// interrupted reports whether another worker has the task, this worker shuts down, or the task was claimed ahead in
+// vain. No result of the attempt is stored then; unless another worker has it, the task returns to its queue.
 func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
 		p.logEnd(t, "lost", nil)
-		p.cfg.Log.Warn("a task was lost: this worker does not hold its lease any more", "task", t.Task.ID,
-			"attempt", t.Task.Attempt)
+		p.logOf(t).Warn("a task was lost: this worker does not hold its lease any more")
 		return true
-	case errors.Is(cause, engine.ErrShutdown):
+	case errors.Is(cause, engine.ErrShutdown), errors.Is(cause, errReturned):
 		p.release(t, 0)
 		p.logEnd(t, "released", nil)
 		return true
@@ -217,15 +241,18 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
 	if out.Failure == nil {
 		var err error
-		if f.Artifacts, err = p.storeFiles(t, dir, out.Files); err != nil {
-			p.cfg.Log.Error("a result could not be stored", "task", t.Task.ID, "error", err)
+		began := time.Now()
+		if f.Artifacts, err = p.putFiles(t, dir, out.Files); err != nil {
+			p.logOf(t).Error("a result could not be stored", "error", err)
 			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
+		t.timings[pleat.StageWrite] = time.Since(began).Seconds()
 	}
+	f.Result = withTimings(out.Result, t.timings)
 	f.Progress = t.lease.DrainProgress(context.WithoutCancel(t.ctx))
 	switch {
 	case out.Failure == nil:
-		f.State, f.Result = pleat.StateCompleted, out.Result
+		f.State = pleat.StateCompleted
 		f.InputHash, f.RequestHash, f.Source = t.reuse.input, t.reuse.request, t.reuse.source
 		f.Artifacts = append(f.Artifacts, t.reuse.shared...)
 	case errors.Is(context.Cause(t.ctx), queue.ErrStopped):
@@ -242,10 +269,12 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunF
 // attempt has begun meanwhile, the store refuses it.
 func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 	ctx := context.WithoutCancel(t.ctx)
-	log := p.cfg.Log.With("task", t.Task.ID, "attempt", t.Task.Attempt)
+	log := p.logOf(t)
 	held, done := untilUnheld(t.lease)
 	defer done()
 	var err error
+	ctx, span := tracing.Finish(ctx, t.Task.Queue)
+	defer func() { tracing.EndWith(span, err) }()
 	answered := queue.Retry(held, log, "a task could not be ended", func() error {
 		if err = write(ctx); pleat.CodeOf(err) == pleat.CodeUnavailable {
 			return err
@@ -291,7 +320,6 @@ func (p *Pool) release(t *runningTask, delay time.Duration) {
 	progress := t.lease.DrainProgress(ctx)
 	err := p.service.Release(ctx, t.lease.Lease, delay, progress)
 	if err != nil && !errors.Is(err, pleat.ErrLost) {
-		p.cfg.Log.Warn("a task could not be returned to its queue; its lease will expire", "task", t.Task.ID, "error",
-			err)
+		p.logOf(t).Warn("a task could not be returned to its queue; its lease will expire", "error", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/store"
 	"pleat/internal/submit"
+	"pleat/internal/tracing"
 )
 
 // Upkeep is the work that a service needs besides its tasks, and that any process with the database and the artifact
@@ -29,8 +30,10 @@ type Upkeep struct {
 	Disk *blob.Disk
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
-	Clock          func() time.Time
-	Log            *slog.Logger
+	// Tracer begins the spans of follow-ups; nil: there are none.
+	Tracer *tracing.Tracer
+	Clock  func() time.Time
+	Log    *slog.Logger
 }
 
 const (

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"pleat"
 	"pleat/internal/blob"
@@ -33,23 +35,26 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	}
 	s := &sink{p: p, t: t, dir: dir}
 	s.Progress("fetch", 0, 1)
-	b := inputFetcher{p: p, flow: t.Workflow, work: &w}
-	if f := b.fetchSource(t.ctx, plan.Source); f != nil {
-		if t.ctx.Err() != nil {
-			f = engine.Interrupted(t.ctx)
-		}
+	b := inputFetcher{p: p, log: p.logOf(t), flow: t.Workflow, work: &w}
+	began := time.Now()
+	f := b.fetchSource(t.ctx, plan.Source)
+	if f != nil && t.ctx.Err() != nil {
+		f = engine.Interrupted(t.ctx)
+	}
+	if f == nil {
+		f = p.fetchCheckpoint(t, &w, s)
+	}
+	t.timings[pleat.StageFetch] = time.Since(began).Seconds()
+	if f != nil {
 		return pleat.Output{Failure: f}
 	}
-	if f := p.fetchCheckpoint(t, &w, s); f != nil {
+	if f := p.awaitTurn(t, s); f != nil {
 		return pleat.Output{Failure: f}
 	}
 	t.began = p.cfg.Clock()
-	out := p.engines.Run(t.ctx, w, s)
+	out := p.predict(t, w, s)
 	if out.Result != nil {
 		out.Result.Row = out.Row
-		if out.Result.Timings != nil {
-			out.Result.Timings["queue"] = t.waited().Seconds()
-		}
 	}
 	return out
 }
@@ -67,7 +72,7 @@ func (p *Pool) fetchCheckpoint(t *runningTask, w *pleat.Work, s *sink) *pleat.Fa
 		return pleat.Failed(pleat.FailStorage, "the last attempt's checkpoint could not be read")
 	}
 	if err != nil {
-		p.cfg.Log.Warn("a checkpoint cannot be read; the work starts at the beginning", "task", t.Task.ID, "error", err)
+		p.logOf(t).Warn("a checkpoint cannot be read; the work starts at the beginning", "error", err)
 		s.Log("the last attempt's checkpoint cannot be read; starting at the beginning")
 		return nil
 	}
@@ -79,6 +84,7 @@ func (p *Pool) fetchCheckpoint(t *runningTask, w *pleat.Work, s *sink) *pleat.Fa
 // known about the structure into the work for the engine.
 type inputFetcher struct {
 	p    *Pool
+	log  *slog.Logger // of the attempt
 	flow *pleat.Workflow
 	work *pleat.Work // has QnA or MD, which gets the names of the files
 }
@@ -163,6 +169,6 @@ func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	case errors.Is(err, errTooLarge):
 		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the file has more than %d MiB", maxSource>>20))
 	}
-	b.p.cfg.Log.Warn("a workflow's source cannot be read", "workflow", b.flow.ID, "error", err)
+	b.log.Warn("a workflow's source cannot be read", "error", err)
 	return pleat.Failed(pleat.FailStorage, "the source of the workflow could not be read")
 }

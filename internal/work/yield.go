@@ -42,7 +42,7 @@ func (p *Pool) yieldIfOthersWait(t *runningTask, step int64) {
 	wait, err := p.service.OthersWait(t.ctx, &t.Task, p.slotsOf(t))
 	switch {
 	case err != nil && t.ctx.Err() == nil:
-		p.cfg.Log.Warn("cannot see whether other tasks wait", "task", t.Task.ID, "error", err)
+		p.logOf(t).Warn("cannot see whether other tasks wait", "error", err)
 	case wait:
 		t.lease.Report(pleat.Progress{
 			At:   p.cfg.Clock().UTC(),

@@ -37,6 +37,7 @@ func (c *Client) about(ctx context.Context, l store.Lease, r request) error {
 		return pleat.ErrLost
 	}
 	r.token = a.token
+	r.route = "tasks/{id}/" + r.path
 	r.path = "tasks/" + string(l.Task) + "/" + r.path
 	return c.call(ctx, r)
 }

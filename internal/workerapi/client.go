@@ -20,6 +20,7 @@ import (
 	"pleat"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 	"pleat/internal/words"
 )
 
@@ -259,6 +260,7 @@ func (c *Client) Heartbeat(
 type request struct {
 	method string        // empty: POST
 	path   string        // below Path
+	route  string        // the path with placeholders, in the name of its span; empty: it has none
 	token  string        // empty: the session's
 	in     any           // sent as JSON; nil: no body
 	out    any           // read from JSON; nil: the body is dropped
@@ -310,10 +312,17 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	if r.method == "" {
 		r.method = http.MethodPost
 	}
+	status := 0
+	if r.route != "" {
+		traced, span := tracing.Call(ctx, r.method, Path+r.route, c.base)
+		ctx = traced
+		defer func() { tracing.EndCall(span, status) }()
+	}
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+Path+r.path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make the request %s: %w", r.path, err)
 	}
+	tracing.Carry(ctx, req.Header)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -329,7 +338,7 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	if err != nil {
 		return nil, unavailable(ctx, err)
 	}
-	if resp.StatusCode < 300 {
+	if status = resp.StatusCode; status < 300 {
 		return resp, nil
 	}
 	defer resp.Body.Close()

@@ -20,13 +20,16 @@ func TaskOf(c *store.ClaimedTask) Task {
 		Owner:      k.Owner,
 		Run:        k.Run,
 		Request:    k.Request,
+		Trace:      c.Trace,
 		Memory:     k.Memory,
 		Expected:   SecondsOf(k.Expected),
 		Seed:       c.Seed,
 		Fresh:      c.Fresh,
 		Waited:     SecondsOf(c.Claimed.Sub(c.Queued)),
+		Ready:      SecondsOf(max(c.Claimed.Sub(k.RunAt), 0)),
 		Searched:   SecondsOf(c.SearchDuration),
 		Worked:     SecondsOf(c.Worked),
+		Earlier:    SecondsOf(c.Earlier),
 		Alignments: FilesOf(c.Alignments),
 	}
 	if k.Checkpoint.Key != "" {
@@ -66,14 +69,17 @@ func (t *Task) claimed(worker pleat.WorkerID, now time.Time) store.ClaimedTask {
 			Expected: t.Expected.Duration(),
 			Worker:   worker,
 			Request:  t.Request,
+			RunAt:    now.Add(-t.Ready.Duration()),
 		},
 		Seed:           t.Seed,
 		Fresh:          t.Fresh,
 		Claimed:        now,
 		Queued:         now.Add(-t.Waited.Duration()),
+		Trace:          t.Trace,
 		Alignments:     artifacts(t.Alignments),
 		SearchDuration: t.Searched.Duration(),
 		Worked:         t.Worked.Duration(),
+		Earlier:        t.Earlier.Duration(),
 	}
 	if c := t.Checkpoint; c != nil {
 		out.Task.Checkpoint = pleat.Checkpoint{Key: c.Key, Step: c.Step}
@@ -146,12 +152,20 @@ func (a *Ask) Filter() store.ClaimFilter {
 		Memory: a.Memory,
 		Left:   a.Left.Duration(),
 		Owner:  a.Owner,
+		Waited: a.Waited.Duration(),
 	}
 }
 
 // askOf returns the ask of a filter.
 func askOf(f store.ClaimFilter) Ask {
-	return Ask{Queues: f.Queues, N: min(f.N, MaxTasks), Memory: f.Memory, Left: SecondsOf(f.Left), Owner: f.Owner}
+	return Ask{
+		Queues: f.Queues,
+		N:      min(f.N, MaxTasks),
+		Memory: f.Memory,
+		Left:   SecondsOf(f.Left),
+		Owner:  f.Owner,
+		Waited: SecondsOf(f.Waited),
+	}
 }
 
 // Finished returns the outcome that a Finish describes, without its progress, with the artifacts that the caller has

@@ -17,6 +17,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/msa"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 )
 
 // DigestHeader is the header of an upload with the SHA-256 of its body, as RFC 9530 says: sha-256=:BASE64:.
@@ -176,6 +177,7 @@ func (c *Client) transfer(
 			c.mu.Unlock()
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
+		tracing.Carry(ctx, req.Header)
 	}
 	resp, err := c.http.Do(req)
 	switch {

@@ -123,10 +123,11 @@ type Claim struct {
 // Ask is room for tasks of queues that share slots.
 type Ask struct {
 	Queues []string     `json:"queues"`
-	N      int          `json:"n"`                // tasks at most
-	Memory int64        `json:"memory,omitempty"` // bytes that each may expect to use; 0: unlimited
-	Left   Seconds      `json:"left_s,omitempty"` // how long they may be expected to run; 0: for ever
-	Owner  pleat.UserID `json:"owner,omitempty"`  // of the tasks; empty: any
+	N      int          `json:"n"`                  // tasks at most
+	Memory int64        `json:"memory,omitempty"`   // bytes that each may expect to use; 0: unlimited
+	Left   Seconds      `json:"left_s,omitempty"`   // how long they may be expected to run; 0: for ever
+	Owner  pleat.UserID `json:"owner,omitempty"`    // of the tasks; empty: any
+	Waited Seconds      `json:"waited_s,omitempty"` // how long they must have been in their queue; 0: any time
 }
 
 // Claimed is the answer of POST claim: tasks of one ask, or none after the wait.
@@ -144,13 +145,16 @@ type Task struct {
 	Owner      pleat.UserID    `json:"owner"`
 	Run        pleat.RunID     `json:"run"`
 	Request    string          `json:"request,omitempty"`
+	Trace      string          `json:"traceparent,omitempty"` // of the run, as in W3C Trace Context
 	Memory     int64           `json:"memory"`
 	Expected   Seconds         `json:"expected_s"`
 	Seed       string          `json:"seed"`
 	Fresh      bool            `json:"fresh"`
-	Waited     Seconds         `json:"waited_s"` // from the creation of the run to the claim
+	Waited     Seconds         `json:"waited_s"`          // from the creation of the run to the claim
+	Ready      Seconds         `json:"ready_s,omitempty"` // from when the task could be claimed to the claim
 	Searched   Seconds         `json:"searched_s,omitempty"`
 	Worked     Seconds         `json:"worked_s,omitempty"`
+	Earlier    Seconds         `json:"earlier_s,omitempty"` // that all earlier attempts ran
 	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`
 	Fold       *Fold           `json:"fold,omitempty"`
 	Workflow   *Workflow       `json:"workflow,omitempty"`

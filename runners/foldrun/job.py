@@ -93,6 +93,8 @@ class Job:
         self.seed: int = message.get("seed") or 0
         self.parallel: int = message.get("parallel") or 0  # samples at once at most; 0: the runner chooses
         self.resume: dict[str, Any] | None = message.get("resume")  # {path, step} of the last checkpoint
+        # The trace of the job, as in W3C Trace Context; empty: none. TRACEPARENT has it too while the job runs.
+        self.traceparent: str = message.get("traceparent") or ""
         self._send = send
         self._cancel = threading.Event()
         self._reported: dict[str, float] = {}  # stage → time of its last message

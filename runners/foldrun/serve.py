@@ -4,12 +4,14 @@ The main thread loads and predicts, because packages need signals and devices th
 service sends, so that a cancel arrives while the model runs. A third sends heartbeats.
 """
 
+import contextlib
 import gc
 import os
 import random
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -188,7 +190,8 @@ class Server:
             job.check()
             if job.kind not in self.runner.kinds:
                 raise Failure("unsupported", f"this runner accepts {', '.join(self.runner.kinds)}, not {job.kind}")
-            result = self.runner.predict(job)
+            with traced(job.traceparent):
+                result = self.runner.predict(job)
             job.check()
             if not isinstance(result, Result):
                 raise Failure("internal", "the runner's predict returned no Result")
@@ -203,6 +206,17 @@ class Server:
             self.send(answer)
         except Failure as e:
             self.send({**error(e, "output_invalid"), "id": job.id})
+
+
+@contextlib.contextmanager
+def traced(traceparent: str) -> Iterator[None]:
+    """Sets TRACEPARENT while a job runs, where OpenTelemetry's libraries look for the trace that caused a process."""
+    if traceparent:
+        os.environ["TRACEPARENT"] = traceparent
+    try:
+        yield
+    finally:
+        os.environ.pop("TRACEPARENT", None)
 
 
 def release() -> None:

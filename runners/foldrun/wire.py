@@ -59,6 +59,7 @@ TO_RUNNER: dict[str, Fields] = {
         "seed": (int, False),
         "parallel": (int, False),
         "resume": (dict, False),
+        "traceparent": (str, False),
     },
     "cancel": {"id": (str, True)},
     "ping": {"n": (int, False)},

@@ -129,9 +129,11 @@ func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 	if err := s.analyse(ctx); err != nil {
 		return pleat.Output{}, err
 	}
+	analysed := time.Now()
 	result := &pleat.Result{Notes: s.notes(), Timings: map[string]float64{
-		"simulate": simulated.Sub(began).Seconds(),
-		"analyse":  time.Since(simulated).Seconds(),
+		"simulate":       simulated.Sub(began).Seconds(),
+		"analyse":        analysed.Sub(simulated).Seconds(),
+		pleat.StageInfer: analysed.Sub(began).Seconds(),
 	}}
 	metrics := s.metrics(simulated.Sub(began))
 	s.sink.Progress("write", 0, 1)
@@ -139,6 +141,7 @@ func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 	if err != nil {
 		return pleat.Output{}, err
 	}
+	result.Timings[pleat.StageWrite] = time.Since(analysed).Seconds()
 	s.sink.Progress("write", 1, 1)
 	return pleat.Output{Files: files, Result: result, Row: row, Engine: calvadosEngine, MSA: pleat.StatePending}, nil
 }

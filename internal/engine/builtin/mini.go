@@ -109,7 +109,7 @@ func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 			s.Chains[0], len(s.Text), res.Decoys, mean(res.PLDDT)))
 		rep.Predictions = append(rep.Predictions, miniPrediction(s, res))
 	}
-	rep.Timings = map[string]float64{"infer": time.Since(began).Seconds()}
+	rep.Timings = map[string]float64{pleat.StageInfer: time.Since(began).Seconds()}
 	return rep.Write(ctx, sink)
 }
 

@@ -42,6 +42,7 @@ func (Null) Models() []pleat.Model {
 
 // Run waits for the time that the parameters ask for, writes the files, and returns a result without scores.
 func (Null) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
+	began := time.Now()
 	milliseconds, _ := w.Fold.Params.Values["samplingSteps"].(float64) // parameters come from the store as JSON
 	const step = 20
 	for left := int(milliseconds); left > 0; left -= step {
@@ -52,11 +53,18 @@ func (Null) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output
 		case <-time.After(time.Duration(min(left, step)) * time.Millisecond):
 		}
 	}
+	waited := time.Now()
 	files, err := nullFiles(w)
 	if err != nil {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, engine.PublicMessage(err))}
 	}
-	result := &pleat.Result{Timings: map[string]float64{}, Notes: []string{"the null engine predicts nothing"}}
+	result := &pleat.Result{
+		Timings: map[string]float64{
+			pleat.StageInfer: waited.Sub(began).Seconds(),
+			pleat.StageWrite: time.Since(waited).Seconds(),
+		},
+		Notes: []string{"the null engine predicts nothing"},
+	}
 	return pleat.Output{Engine: "null 1", MSA: pleat.StatePending, Files: files, Result: result}
 }
 

@@ -192,7 +192,7 @@ func (n NIM) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outpu
 		Work:        w,
 		Engine:      nimName,
 		Predictions: []report.Prediction{*p},
-		Timings:     map[string]float64{"infer": took},
+		Timings:     map[string]float64{pleat.StageInfer: took},
 		Notes:       append(q.notes, notes...),
 	}
 	return r.Write(ctx, sink)

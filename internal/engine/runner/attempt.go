@@ -43,13 +43,13 @@ func (a *runnerAttempt) name() string {
 func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictRequest) *pleat.Failure {
 	began := time.Now()
 	lease, f := a.Processes.acquire(ctx, a.work.Task, a.Manifest, a.work.Model.Name, a.memory())
+	if waited := time.Since(began); waited > time.Second {
+		a.timings[pleat.StageWait] = waited.Seconds()
+	}
 	if f != nil {
 		return f
 	}
 	a.device = lease.slot.device.Name
-	if waited := time.Since(began); waited > time.Second {
-		a.timings["wait"] = waited.Seconds()
-	}
 	var p *process
 	var stopped <-chan struct{}
 	defer func() { lease.release(p, stopped) }()
@@ -117,15 +117,15 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 		a.sink.Progress("load", 0, 1)
 	}
 	p, f := l.process(ctx, a.launchSpec(filepath.Dir(a.work.Dir)))
-	if f != nil {
-		return nil, outcome{failure: f}
+	var loaded time.Duration
+	if f == nil {
+		loaded, f = p.load(ctx, a.work.Model.Name)
 	}
-	loaded, f := p.load(ctx, a.work.Model.Name)
+	if loaded > 0 || f != nil { // a loaded process has no load time
+		a.timings[pleat.StageLoad] += time.Since(began).Seconds()
+	}
 	if f != nil {
 		return p, outcome{failure: f}
-	}
-	if loaded > 0 { // a loaded process has no load time
-		a.timings["load"] += time.Since(began).Seconds()
 	}
 	a.ready = p.ready
 	if !warm {
@@ -137,7 +137,7 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 	}
 	began = time.Now()
 	out := p.predict(ctx, q, m, a.sink)
-	a.timings["infer"] += time.Since(began).Seconds()
+	a.timings[pleat.StageInfer] += time.Since(began).Seconds()
 	if out.stop != nil {
 		_ = q.folder.Close() // the process still works in it, and nothing will be read
 		return p, out

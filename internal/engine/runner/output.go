@@ -38,16 +38,13 @@ func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest)
 			}
 			return a.invalid(err)
 		}
-		for stage, s := range q.result.Timings {
-			if len(a.timings) < 30 && s >= 0 && s < 1e9 {
-				a.timings[engine.OneLine(stage, 40)] += s
-			}
-		}
+		a.addParts(q.result.Timings)
 		for _, n := range q.result.Notes[:min(len(q.result.Notes), maxNotes)] {
 			a.notes = append(a.notes, engine.OneLine(n, maxWireText))
 		}
 	}
 	a.timings["check"] = time.Since(began).Seconds()
+	a.timings[pleat.StageWrite] = a.timings["check"]
 	switch a.work.Kind {
 	case pleat.TaskQnA:
 		return a.answer(ctx, requests[0])
@@ -69,6 +66,20 @@ func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest)
 		rep.Predictions = append(rep.Predictions, *p)
 	}
 	return rep.Write(ctx, a.sink)
+}
+
+// addParts adds what the runner says of its time, all of which is a part of infer. The names of the service's own
+// stages get a prefix.
+func (a *runnerAttempt) addParts(timings map[string]float64) {
+	for _, part := range slices.Sorted(maps.Keys(timings)) {
+		s := timings[part]
+		if part = engine.OneLine(part, 40); slices.Contains(pleat.Stages, part) {
+			part = "runner-" + part
+		}
+		if len(a.timings) < 30 && s >= 0 && s < 1e9 {
+			a.timings[part] += s
+		}
+	}
 }
 
 // invalid returns the output of a result that does not pass the checks.
@@ -105,7 +116,9 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 	ask := func(context.Context, *facts.Facts) (report.Reply, *pleat.Failure) { return reply, nil }
 	out := report.Answer(ctx, a.work, a.sink, ask)
 	if out.Result != nil {
-		maps.Copy(out.Result.Timings, a.timings)
+		for stage, s := range a.timings { // both compute: the runner the answer, the service the facts
+			out.Result.Timings[stage] += s
+		}
 		out.Result.Notes = append(out.Result.Notes, a.notes...)
 	}
 	return out

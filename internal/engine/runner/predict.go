@@ -10,6 +10,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/tracing"
 )
 
 const (
@@ -106,6 +107,7 @@ func (p *process) predict(ctx context.Context, q *predictRequest, m wirePredict,
 			p.unlisten()
 		}
 	}()
+	m.Trace = tracing.Text(ctx)
 	r := &runningRequest{process: p, request: q, message: m, sink: sink, progressed: time.Now()}
 	if f := p.send(m); f != nil {
 		return outcome{failure: f, unheard: p.jobs > 0 && f.Kind == pleat.FailCrashed}

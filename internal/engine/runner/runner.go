@@ -82,6 +82,15 @@ func (r *Runner) Close() { r.Processes.Close() }
 // sequence, checks what the process has written and makes the artifacts. It returns soon after ctx ends.
 func (r *Runner) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	a := &runnerAttempt{Runner: r, work: w, sink: sink, timings: map[string]float64{}}
+	out := a.run(ctx)
+	if out.Failure != nil {
+		out.Result = &pleat.Result{Timings: a.timings}
+	}
+	return out
+}
+
+// run executes the attempt.
+func (a *runnerAttempt) run(ctx context.Context) pleat.Output {
 	requests, f := a.requests()
 	if f == nil {
 		f = a.predictAll(ctx, requests)
@@ -89,8 +98,8 @@ func (r *Runner) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 	if f != nil {
 		return pleat.Output{Failure: f, Engine: a.name()}
 	}
-	if w.Computed != nil {
-		w.Computed()
+	if a.work.Computed != nil {
+		a.work.Computed()
 	}
 	return a.collect(ctx, requests)
 }

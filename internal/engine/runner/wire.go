@@ -63,8 +63,9 @@ type wirePredict struct {
 	Files    []wireInput     `json:"files,omitempty"`
 	Params   map[string]any  `json:"params,omitempty"` // effective values, without the seed
 	Seed     uint64          `json:"seed,omitempty"`
-	Parallel int             `json:"parallel,omitempty"` // samples at a time; 0: the runner's own choice
-	Resume   *wireResume     `json:"resume,omitempty"`   // nil: start from the beginning
+	Parallel int             `json:"parallel,omitempty"`    // samples at a time; 0: the runner's own choice
+	Resume   *wireResume     `json:"resume,omitempty"`      // nil: start from the beginning
+	Trace    string          `json:"traceparent,omitempty"` // of the job, as in W3C Trace Context
 }
 
 // wireInput is an input file.

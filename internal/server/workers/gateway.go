@@ -37,6 +37,7 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/submit"
+	"pleat/internal/tracing"
 	"pleat/internal/workerapi"
 )
 
@@ -46,6 +47,8 @@ type Config struct {
 	Blobs *blob.Monitor
 	Ring  *seal.Ring
 	Log   *slog.Logger
+	// Tracer begins the spans of calls about tasks; nil: there are none.
+	Tracer *tracing.Tracer
 	// Terms of the workers; zero: those of docs/worker-protocol.md.
 	Terms pleat.WorkerTerms
 	// Wait is how long calls that wait are held; 0: 25 s.
@@ -214,6 +217,13 @@ func answered[In, Out any](
 ) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, err := who(r)
+		ctx := r.Context()
+		status := http.StatusOK
+		if err == nil {
+			traced, span := g.cfg.Tracer.ServeWorker(ctx, r, routeOf(r))
+			ctx = traced
+			defer func() { tracing.Answered(span, status) }()
+		}
 		in := new(In)
 		if err == nil && limit > 0 {
 			var done func()
@@ -225,14 +235,15 @@ func answered[In, Out any](
 		}
 		var out Out
 		if err == nil {
-			out, err = fn(r.Context(), c, in)
+			out, err = fn(ctx, c, in)
 		}
 		if err != nil {
-			g.fail(w, r, err)
+			status = g.fail(w, r, err)
 			return
 		}
 		if _, nothing := any(out).(none); nothing {
-			w.WriteHeader(http.StatusNoContent)
+			status = http.StatusNoContent
+			w.WriteHeader(status)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -341,10 +352,19 @@ var statuses = map[pleat.Code]int{
 // retryAfter is how many seconds a worker that is refused for the moment waits at least.
 const retryAfter = 1
 
-// fail answers with an error. The cause of a fault of the service is logged, not sent.
-func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
+// routeOf returns the path of the pattern that a call matched.
+func routeOf(r *http.Request) string {
+	_, path, _ := strings.Cut(r.Pattern, " ")
+	return path
+}
+
+// statusGone stands for a worker that left before it was answered.
+const statusGone = 499
+
+// fail answers with an error, and returns the status. The cause of a fault of the service is logged, not sent.
+func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the worker is gone
+		return statusGone
 	}
 	code, message := pleat.CodeInternal, "internal error"
 	var e *pleat.Error
@@ -375,6 +395,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(workerapi.Error{Message: message})
+	return status
 }
 
 // until waits for ch until the wait that a worker asks for is over. It returns false if nothing came.

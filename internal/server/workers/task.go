@@ -13,6 +13,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/store"
+	"pleat/internal/tracing"
 	"pleat/internal/workerapi"
 )
 
@@ -46,8 +47,9 @@ func (g *Gateway) finish(ctx context.Context, c *caller, in *workerapi.Finish) (
 	var wrong *wrongFile
 	switch {
 	case errors.As(err, &wrong):
-		g.cfg.Log.Warn("a file of a worker is not as it says", "worker", c.Worker, "task", c.Task.ID, "error", err)
-		in.State, in.Result, in.Source = pleat.StateFailed, nil, ""
+		tracing.LogWith(ctx, g.cfg.Log).Warn("a file of a worker is not as it says", "worker", c.Worker,
+			"task", c.Task.ID, "run", c.Task.Run, "error", err)
+		in.State, in.Result, in.Source = pleat.StateFailed, in.Result.TimingsOnly(), ""
 		in.Failure = &pleat.Failure{Kind: pleat.FailOutputInvalid, Message: wrong.Error(), Retry: true}
 	case err != nil:
 		return none{}, err
@@ -77,7 +79,7 @@ func checkFinish(in *workerapi.Finish) error {
 		if in.Failure == nil {
 			return pleat.InvalidField("failure", " is missing in a run that did not complete")
 		}
-		in.Result, in.Artifacts, in.Shared, in.Source = nil, nil, nil, ""
+		in.Result, in.Artifacts, in.Shared, in.Source = in.Result.TimingsOnly(), nil, nil, ""
 	default:
 		return pleat.InvalidField("state", " is %q; it must be COMPLETED, FAILED or STOPPED",
 			pleat.Clip(string(in.State)))

@@ -34,6 +34,8 @@ class Mine(foldrun.Runner):
         print("a package prints")
         assert sys.stdin.read() == ""
         what = job.input.get("do")
+        if what == "trace":
+            job.log(job.traceparent + " " + os.environ.get("TRACEPARENT", "none"))
         if what == "sleep":
             while True:
                 try:
@@ -140,6 +142,26 @@ class Serve(unittest.TestCase):
         self.assertEqual(r.end(), 0)
         for said in ("library in C", "a package prints\n"):
             self.assertIn(said, r.err)
+
+    def test_trace(self):
+        r = self.start()
+        r.send(type="load", model="m", device="cpu")
+        r.receive("ready", "error")
+        trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        for given, line in ((trace, f"{trace} {trace}"), (None, " none")):
+            r.send(
+                type="predict",
+                id="t",
+                attempt=1,
+                workdir=str(self.dir),
+                kind="fold",
+                input={"do": "trace"},
+                traceparent=given,
+            )
+            self.assertEqual(r.receive("log", "error")["line"], line)
+            r.receive("result", "error")
+        r.send(type="shutdown")
+        self.assertEqual(r.end(), 0)
 
     def test_greased(self):
         r = self.start(grease=7)

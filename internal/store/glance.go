@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"pleat"
+)
+
+// The bounds of a Glance, so that it costs a busy service no more than a quiet one.
+const (
+	// GlanceCounted is how many rows a count of a Glance reads at most: a count of that is «at least».
+	GlanceCounted = 10_000
+	// GlanceRunning is how many running tasks a Glance lists at most.
+	GlanceRunning = 200
+	// glanceTimed is how many of the runs that ended last RecentTimings reads.
+	glanceTimed = 500
+)
+
+// Glance is what a service does at a moment. Its parts are read one after another, so that they may differ by what
+// happened between.
+type Glance struct {
+	At      time.Time
+	Queues  []QueueCount  // with tasks, in no order; all deliveries count as one queue
+	Running []RunningTask // of runs, the longest-waiting first; at most GlanceRunning
+	Rates   Rates
+}
+
+// RunningTask is a task of a run that a worker holds.
+type RunningTask struct {
+	Task    pleat.TaskID
+	Kind    pleat.TaskKind
+	Source  pleat.Source // the job or workflow
+	Owner   string       // name of its user
+	Worker  pleat.WorkerID
+	Model   string
+	Attempt int
+	Began   time.Time // the attempt
+	Stage   string
+	Done    int
+	Total   int // steps of the stage; 0: not known
+}
+
+// Rates are counts over the last minute, each at most GlanceCounted.
+type Rates struct {
+	Created   int // runs
+	Completed int
+	Failed    int
+	Stopped   int
+	Delivered int // deliveries that have ended
+	Exhausted int // deliveries that have failed for good
+}
+
+// Glance reads what the service does, in four statements. None scans a table, however many tasks wait.
+func (s *Store) Glance(ctx context.Context) (Glance, error) {
+	g := Glance{At: s.Now()}
+	var err error
+	if g.Queues, err = s.glanceQueues(ctx); err != nil {
+		return g, unavailable("count tasks", err)
+	}
+	if g.Running, err = s.glanceRunning(ctx); err != nil {
+		return g, unavailable("list running tasks", err)
+	}
+	g.Rates, err = s.glanceRates(ctx, g.At.Add(-time.Minute))
+	return g, unavailable("count what has ended", err)
+}
+
+// glanceQueued counts, in one statement, the queued tasks of each queue, at most $1 of each. The oldest is that of the
+// first hundred in the order of the queue; of the deliveries, it is that of those that were counted.
+const glanceQueued = filledQueues + `
+	SELECT q.queue,
+		CASE WHEN q.queue = 'deliver' THEN (
+			SELECT count(*)
+			FROM (SELECT 1 FROM task t WHERE t.state = 'queued' AND t.kind = 'deliver' LIMIT $1) AS page_counted
+		) ELSE (
+			SELECT count(*)
+			FROM (SELECT 1 FROM task t WHERE t.state = 'queued' AND t.queue = q.queue LIMIT $1) AS page_counted
+		) END,
+		CASE WHEN q.queue = 'deliver' THEN (
+			SELECT min(page_ahead.created_at)
+			FROM (SELECT created_at FROM task t WHERE t.state = 'queued' AND t.kind = 'deliver' LIMIT $1) AS page_ahead
+		) ELSE (
+			SELECT min(page_ahead.created_at)
+			FROM (
+				SELECT created_at FROM task t
+				WHERE t.state = 'queued' AND t.queue = q.queue
+				ORDER BY t.position, t.id
+				LIMIT 100
+			) AS page_ahead
+		) END
+	FROM (` + filledQueuesOnce + `) AS q`
+
+func (s *Store) glanceQueues(ctx context.Context) ([]QueueCount, error) {
+	var out []QueueCount
+	rows, err := s.read(ctx, glanceQueued, GlanceCounted)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		c := QueueCount{State: pleat.TaskQueued}
+		var at *int64
+		if err := scan(&c.Queue, &c.N, &at); err != nil || at == nil { // claimed meanwhile
+			return err
+		}
+		c.Oldest = fromMicros(*at)
+		out = append(out, c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rest, err := s.unqueuedCounts(ctx, GlanceCounted)
+	return append(out, rest...), err
+}
+
+// glanceRunningTasks lists running tasks of runs, at most $1, which were queued first.
+const glanceRunningTasks = `
+	SELECT k.id, k.kind, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), u.name, k.worker_id, r.model, k.attempt,
+		a.started_at, r.stage, r.done, r.total
+	FROM (
+		SELECT id, kind, worker_id, attempt, run_id, account_id FROM task
+		WHERE state = 'running' AND run_id IS NOT NULL AND kind <> 'deliver'
+		ORDER BY id
+		LIMIT $1
+	) AS k
+	JOIN run r ON r.id = k.run_id
+	JOIN account u ON u.id = k.account_id
+	JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt
+	ORDER BY k.id`
+
+func (s *Store) glanceRunning(ctx context.Context) ([]RunningTask, error) {
+	var out []RunningTask
+	rows, err := s.read(ctx, glanceRunningTasks, GlanceRunning)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var r RunningTask
+		var began int64
+		err := scan(&r.Task, &r.Kind, &r.Source.Job, &r.Source.Workflow, &r.Owner, &r.Worker, &r.Model, &r.Attempt,
+			&began, &r.Stage, &r.Done, &r.Total)
+		r.Began = fromMicros(began)
+		out = append(out, r)
+		return err
+	})
+	return out, err
+}
+
+// glanceEnded counts, since a time, the runs that were created and ended and the deliveries that ended, at most $1 of
+// each. Ids of version 7 are in the order in which their rows were made; $2 is the first that the time can have, $3 the
+// time.
+const glanceEnded = `
+	SELECT 'created', '', count(*)
+	FROM (SELECT 1 FROM run WHERE id >= $2 LIMIT $1) AS page_created
+	UNION ALL
+	SELECT 'ended', page_ended.status, count(*)
+	FROM (SELECT status FROM event WHERE id >= $2 AND run_id <> '' LIMIT $1) AS page_ended
+	GROUP BY page_ended.status
+	UNION ALL
+	SELECT 'delivered', page_delivered.status, count(*)
+	FROM (SELECT status FROM delivery WHERE status <> 'PENDING' AND updated_at >= $3 LIMIT $1) AS page_delivered
+	GROUP BY page_delivered.status`
+
+func (s *Store) glanceRates(ctx context.Context, since time.Time) (Rates, error) {
+	var out Rates
+	rows, err := s.read(ctx, glanceEnded, GlanceCounted, firstID(since), toMicros(since))
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var what, status string
+		var n int
+		if err := scan(&what, &status, &n); err != nil {
+			return err
+		}
+		switch what + " " + status {
+		case "created ":
+			out.Created = n
+		case "ended " + string(pleat.StateCompleted):
+			out.Completed = n
+		case "ended " + string(pleat.StateFailed):
+			out.Failed = n
+		case "ended " + string(pleat.StateStopped):
+			out.Stopped = n
+		case "delivered " + string(pleat.DeliverySucceeded):
+			out.Delivered = n
+		case "delivered " + string(pleat.DeliveryFailed):
+			out.Exhausted = n
+		}
+		return nil
+	})
+	return out, err
+}
+
+// firstID is the smallest id of version 7 that newID may make at a time or later.
+func firstID(at time.Time) string {
+	ms := uint64(max(at.UnixMilli(), 0))
+	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
+}
+
+// TimedRun is the time that a completed run took, by stage; see pleat.Stages.
+type TimedRun struct {
+	Model   string
+	Timings map[string]float64
+}
+
+// RecentTimings reads the timings of the runs that have completed among the last 500 that ended, the last one first.
+func (s *Store) RecentTimings(ctx context.Context) ([]TimedRun, error) {
+	var out []TimedRun
+	rows, err := s.read(ctx, glanceTimings(s.dialect), glanceTimed)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var r TimedRun
+		var timings string
+		if err := scan(&r.Model, &timings); err != nil {
+			return err
+		}
+		if json.Unmarshal([]byte(timings), &r.Timings) == nil {
+			out = append(out, r)
+		}
+		return nil
+	})
+	return out, unavailable("read timings", err)
+}
+
+// glanceTimings returns the statement of RecentTimings: the events of the runs that ended last, which are in the order
+// of their ids. The database takes the timings out of the results, which may be long.
+func glanceTimings(dialect string) string {
+	timings := "json_extract(r.result, '$.timings')"
+	if dialect == "postgres" {
+		timings = "CAST(r.result AS json) ->> 'timings'"
+	}
+	return `
+	SELECT r.model, COALESCE(` + timings + `, '')
+	FROM (SELECT id, run_id FROM event ORDER BY id DESC LIMIT $1) AS page_ended
+	JOIN run r ON r.id = page_ended.run_id
+	WHERE r.state = 'COMPLETED' AND r.result <> ''
+	ORDER BY page_ended.id DESC`
+}

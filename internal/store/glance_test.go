@@ -1,0 +1,120 @@
+package store_test
+
+import (
+	"database/sql"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+func TestGlance(t *testing.T) {
+	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
+		ctx := t.Context()
+		u := storetest.User(t, s, "ada")
+		made := create(t, s, u, "first")
+		ended := claim(t, s, "w", 1)[0]
+		if err := finish(s, ended, pleat.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			create(t, s, u, "fold")
+		}
+		running := claim(t, s, "w", 1)[0]
+		failed := claim(t, s, "w", 1)[0]
+		if err := finish(s, failed, pleat.StateFailed); err != nil {
+			t.Fatal(err)
+		}
+		before := s.Transactions()
+		timed, err := s.RecentTimings(ctx)
+		if d := cmp.Diff([]store.TimedRun{{Model: "null", Timings: map[string]float64{"infer": 1}}}, timed); d != "" {
+			t.Error(d, err)
+		}
+		if n := s.Transactions() - before; n != 1 {
+			t.Errorf("the timings take %d statements", n)
+		}
+		e := store.Endpoint{ID: "01800000-0000-7000-8000-00000000000a", Owner: u}
+		if err := storetest.FillDeliveries(ctx, address, e, made.Job, made.Run, 0, store.GlanceCounted+7); err != nil {
+			t.Fatal(err)
+		}
+		before = s.Transactions()
+		got, err := s.Glance(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.Transactions() - before; n > 4 {
+			t.Errorf("a glance takes %d statements", n)
+		}
+		for i := range got.Queues {
+			if got.Queues[i].Oldest.IsZero() {
+				t.Errorf("%+v has no age", got.Queues[i])
+			}
+			got.Queues[i].Oldest = time.Time{}
+		}
+		slices.SortFunc(got.Queues, func(a, b store.QueueCount) int {
+			return strings.Compare(a.Queue+string(a.State), b.Queue+string(b.State))
+		})
+		if len(got.Running) == 1 {
+			if got.Running[0].Began.IsZero() {
+				t.Error("an attempt has no beginning")
+			}
+			got.Running[0].Began = time.Time{}
+		}
+		got.At = time.Time{}
+		want := store.Glance{
+			Queues: []store.QueueCount{
+				{Queue: "deliver", State: pleat.TaskQueued, N: store.GlanceCounted},
+				{Queue: storetest.FoldQueue, State: pleat.TaskQueued, N: 1},
+				{Queue: storetest.FoldQueue, State: pleat.TaskRunning, N: 1},
+			},
+			Running: []store.RunningTask{{
+				Task:    running.Task.ID,
+				Kind:    pleat.TaskFold,
+				Source:  pleat.Source{Job: running.Fold.Job},
+				Owner:   "ada",
+				Worker:  "w",
+				Model:   "null",
+				Attempt: 1,
+			}},
+			Rates: store.Rates{Created: 4, Completed: 1, Failed: 1},
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+// A glance reads a busy PostgreSQL by indexes alone.
+func TestGlanceScansNoTable(t *testing.T) {
+	address := storetest.Postgres(t)
+	storetest.OpenAt(t, address, nil)
+	db, err := sql.Open("pgx", address+"&enable_seqscan=off")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for q, args := range store.GlanceStatements("postgres") {
+		rows, err := db.Query("EXPLAIN "+q, args...)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(line, "Seq Scan") {
+				t.Errorf("%s\n%s", q, line)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
