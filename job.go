@@ -196,7 +196,7 @@ const (
 	StageEarlier = "earlier" // attempts before the last, but for a search that succeeded; what they did is not known
 	StageMSA     = "msa"     // alignments: the search for them, wherever it took place, and the reading of stored ones
 	StageFetch   = "fetch"   // the files that a question or a simulation reads
-	StageWait    = "wait"    // for an accelerator, once a worker had the run; absent if less than a second
+	StageWait    = "wait"    // for an accelerator, once a worker had the run
 	StageLoad    = "load"    // the model was loaded; absent if it was loaded already
 	StageInfer   = "infer"   // the computation
 	StageWrite   = "write"   // results: checks, figures, archives, until every file is stored

@@ -195,7 +195,13 @@ func (f *fleetBench) allowFiles() error {
 // fill queues the jobs.
 func (f *fleetBench) fill(ctx context.Context) error {
 	began := time.Now()
-	if err := fillQueued(ctx, f.db, f.sizes.jobs); err != nil {
+	jobs := queuedJobs{n: f.sizes.jobs}
+	for i := range fleetUsers {
+		jobs.users = append(jobs.users, fmt.Sprintf("user-%d", i))
+	}
+	_, err := f.db.ExecContext(ctx, `
+		INSERT INTO account (id, name, quota, created_at) SELECT u, u, -1, 0 FROM unnest($1::text[]) u`, jobs.users)
+	if err := errors.Join(err, jobs.fill(ctx, f.db)); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
 	took := time.Since(began)

@@ -149,9 +149,17 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// load is a load that is measured for some seconds.
+type load func(ctx context.Context, seconds float64) (pace, error)
+
+// closedLoop returns the load of clients that call do; see run.
+func closedLoop(do func(client int) error) load {
+	return func(ctx context.Context, seconds float64) (pace, error) { return run(ctx, seconds, do) }
+}
+
 // inRounds measures several loads in alternation: in each round, each load once. It returns the pace of each load in
 // each round. A round of half the length comes first and does not count: it fills caches and connections.
-func (b *bench) inRounds(ctx context.Context, loads ...func(client int) error) ([][]pace, error) {
+func (b *bench) inRounds(ctx context.Context, loads ...load) ([][]pace, error) {
 	rates := make([][]pace, len(loads))
 	for round := range b.rounds + 1 {
 		for i, do := range loads {
@@ -159,7 +167,7 @@ func (b *bench) inRounds(ctx context.Context, loads ...func(client int) error) (
 			if round == 0 {
 				seconds /= 2
 			}
-			rate, err := run(ctx, seconds, do)
+			rate, err := do(ctx, seconds)
 			if err != nil {
 				return nil, err
 			}
@@ -169,6 +177,36 @@ func (b *bench) inRounds(ctx context.Context, loads ...func(client int) error) (
 		}
 	}
 	return rates, nil
+}
+
+// warmUp is the number of calls to each side of alternate that do not count.
+const warmUp = 10
+
+// alternate calls do for two sides in alternation and returns the times that it gives, by side. The side that begins
+// alternates too.
+func alternate(times int, do func(side int) (time.Duration, error)) (took [2][]time.Duration, err error) {
+	for n := range times + warmUp {
+		for k := range 2 {
+			side := (n + k) % 2
+			t, err := do(side)
+			if err != nil {
+				return took, err
+			}
+			if n >= warmUp {
+				took[side] = append(took[side], t)
+			}
+		}
+	}
+	return took, nil
+}
+
+// timed returns do with the time that each call takes, for alternate.
+func timed(do func(side int) error) func(side int) (time.Duration, error) {
+	return func(side int) (time.Duration, error) {
+		began := time.Now()
+		err := do(side)
+		return time.Since(began), err
+	}
 }
 
 // medianRatio returns the median of the ratios of a's rate to b's, round by round: what slows the machine for some

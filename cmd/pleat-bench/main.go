@@ -14,12 +14,20 @@
 //   - main.go: the command, its parts and the table of results.
 //   - service.go: a service over a fresh database.
 //   - load.go: clients, rates and quantiles.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go: the parts.
+//   - pgbench.go: the rows that PostgreSQL commits without the service.
+//   - proxy.go: a network with a delay.
+//   - queued.go: many jobs that wait.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go, idle.go: the
+//     parts. The folder runner has the runner of the last.
+//   - webhooks_speed.go, webhooks_kill.go: parts of deliveries, next to webhooks.go.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 //   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
+//   - network_trips.go: round trips of the store's verbs.
+//   - growth_steady.go, growth_tables.go: work on an old database, and what becomes of its tables.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +45,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/sandbox"
 )
 
 func main() {
+	sandbox.Main() // starts the processes of the part idle
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := benchCmd().ExecuteContext(ctx)
 	stop()
@@ -53,7 +63,7 @@ func main() {
 // a target was missed or a part could not be measured.
 func benchCmd() *cobra.Command {
 	b := &bench{}
-	var worker string
+	var worker, deliverer string
 	c := &cobra.Command{
 		Use:   "pleat-bench",
 		Short: "Measure the speed of the service on this machine",
@@ -64,17 +74,23 @@ PostgreSQL if PLEAT_TEST_POSTGRES is the address of a server on which it can cre
 scripts/with-postgres starts one.
 
 The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
-if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. So is fleet, workers
-that call a server, on PostgreSQL. Other work on the machine disturbs all of them.`,
+if --only names them: webhook-speed, webhook-delay, webhook-neighbour, webhook-kill and webhook-memory. So are
+fleet, workers that call a server; network, a network that adds 1 ms each way; and growth, a database with many ended
+and waiting jobs, which measure PostgreSQL alone; and idle, devices between two jobs. Other work on the machine
+disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only
-  scripts/with-postgres go run ./cmd/pleat-bench --only fleet`,
+  scripts/with-postgres go run ./cmd/pleat-bench --only fleet
+  scripts/with-postgres go run ./cmd/pleat-bench --only network,growth`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if worker != "" {
 				return runWorkerProcess(cmd, worker, os.Getenv("PLEAT_DATABASE"))
+			}
+			if deliverer != "" {
+				return runDelivererProcess(cmd, deliverer, os.Getenv("PLEAT_DATABASE"))
 			}
 			for _, name := range b.only {
 				if !slices.Contains(partNames(), name) {
@@ -85,7 +101,7 @@ that call a server, on PostgreSQL. Other work on the machine disturbs all of the
 			if b.seconds <= 0 || b.rounds < 1 || b.rows < 2000 {
 				return fmt.Errorf("--seconds must be above 0, --rounds at least 1 and --rows at least 2000")
 			}
-			if err := b.fleetSizes.check(); err != nil {
+			if err := errors.Join(b.fleetSizes.check(), b.growthSizes.check()); err != nil {
 				return err
 			}
 			b.progress = cmd.ErrOrStderr()
@@ -94,12 +110,13 @@ that call a server, on PostgreSQL. Other work on the machine disturbs all of the
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries and fleet)")
+		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth and idle)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")
 	c.Flags().IntVar(&b.rows, "rows", 1_000_000, "jobs in the large database of the part rows")
 	b.fleetSizes.flags(c.Flags())
+	b.growthSizes.flags(c.Flags())
 	c.Flags().StringVar(&b.dir, "dir", "",
 		"folder to work in, on the disk to be measured (default: the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
@@ -107,6 +124,8 @@ that call a server, on PostgreSQL. Other work on the machine disturbs all of the
 		"pleat program of the parts memory, crowded and fleet (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
+	c.Flags().StringVar(&deliverer, "deliverer", "", "run the delivery worker of a benchmark that works in this folder")
+	_ = c.Flags().MarkHidden("deliverer")
 	return c
 }
 
@@ -119,8 +138,9 @@ type bench struct {
 	rounds  int
 	// rows is the number of jobs in the large database.
 	rows int
-	// fleetSizes are those of the part fleet.
-	fleetSizes fleetSizes
+	// fleetSizes and growthSizes are those of the parts fleet and growth.
+	fleetSizes  fleetSizes
+	growthSizes growthSizes
 	// dir is the folder in which the program works: from the flag, then a new folder in it.
 	dir string
 	// profile is the folder for CPU profiles; empty: none are written.
@@ -132,8 +152,9 @@ type bench struct {
 
 	// progress gets one line per step.
 	progress io.Writer
-	// lines are the results, in the order of the parts.
+	// lines are the results, in the order of the parts, and notes are tables in Markdown that follow them.
 	lines []line
+	notes bytes.Buffer
 }
 
 // line is a row of the table.
@@ -155,8 +176,7 @@ var parts = []struct {
 	name string
 	// run adds lines to b. An error means that nothing could be measured; a missed target is not one.
 	run func(b *bench, ctx context.Context, d database) error
-	// optional parts take minutes each, and are only of interest after a change to deliveries or to the calls of
-	// workers.
+	// optional parts take minutes each, and are only of interest after a change to what they measure.
 	optional bool
 }{
 	{"create", (*bench).create, false},
@@ -168,8 +188,12 @@ var parts = []struct {
 	{"webhook-speed", (*bench).deliverySpeed, true},
 	{"webhook-delay", (*bench).deliveryDelay, true},
 	{"webhook-neighbour", (*bench).deliveryNeighbour, true},
+	{"webhook-kill", (*bench).deliveryKill, true},
 	{"webhook-memory", (*bench).deliveryMemory, true},
 	{"fleet", (*bench).fleet, true},
+	{"network", (*bench).network, true},
+	{"growth", (*bench).growth, true},
+	{"idle", (*bench).idle, true},
 }
 
 // partNames returns the names that --only accepts, in the order in which the parts run.
@@ -202,6 +226,7 @@ func (b *bench) run(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "%s, %d cores, %s, %s/%s; write of 4 KiB and fdatasync: %s (median)\n\n",
 		processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, short(sync))
 	missed := b.table(out)
+	_, _ = b.notes.WriteTo(out)
 	return errors.Join(failed, missed)
 }
 

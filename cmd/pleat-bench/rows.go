@@ -44,12 +44,13 @@ func (b *bench) manyRows(ctx context.Context, d database) (err error) {
 	}
 	r.random = rand.New(rand.NewPCG(3, 4)) //nolint:gosec // which jobs to read
 	r.orders = [2][]int{r.random.Perm(r.rows[0] / 2), r.random.Perm(r.rows[1] / 2)}
-	times := min(int(max(20, 400*b.seconds)), fewRows/2-rowsWarmUp)
+	times := min(int(max(20, 400*b.seconds)), fewRows/2-warmUp)
 	for _, m := range r.requests() {
-		few, many, err := r.alternate(m.request, times)
+		took, err := alternate(times, timed(func(side int) error { return r.conns[side].do(m.request(side), nil) }))
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.what, err)
 		}
+		few, many := quantileTime(0.5, took[0]), quantileTime(0.5, took[1])
 		b.atMost(line{
 			what:     fmt.Sprintf("%s among %d", m.what, b.rows),
 			database: d.name,
@@ -134,27 +135,4 @@ func (h *service) readIntoCache() error {
 	h.closers = slices.Insert(h.closers, 0, f.Close)
 	_, err = io.Copy(io.Discard, f)
 	return err
-}
-
-// rowsWarmUp is the number of requests to each side that do not count.
-const rowsWarmUp = 10
-
-// alternate sends requests to the two sides in alternation, and returns the median time of each side. The side that
-// begins alternates too.
-func (r *rowsBench) alternate(request func(side int) []byte, times int) (few, many time.Duration, err error) {
-	var took [2][]time.Duration
-	for n := range times + rowsWarmUp {
-		for k := range 2 {
-			side := (n + k) % 2
-			raw := request(side)
-			began := time.Now()
-			if err := r.conns[side].do(raw, nil); err != nil {
-				return 0, 0, err
-			}
-			if n >= rowsWarmUp {
-				took[side] = append(took[side], time.Since(began))
-			}
-		}
-	}
-	return quantileTime(0.5, took[0]), quantileTime(0.5, took[1]), nil
 }

@@ -32,11 +32,11 @@ func debugBundle() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bundle [FILE]",
 		Short: "Write an archive for a bug report: versions, settings, doctor, metrics, log",
-		Long: `Writes a tar.gz archive that others can look at to find a fault: the versions of pleat, its engines and the
-database; the settings without secrets; what pleat doctor says; queues, workers and running jobs without the
-names of users; the machine. From the running server or worker, if metrics-listen and metrics-token are set, come
-its metrics, its goroutines and the last 1000 lines of its log; run the command with the settings of that process.
-A part that cannot be had is missing, and errors.txt in the archive says why.
+		Long: `Writes a tar.gz archive that others can look at to find a fault: the versions of pleat, its engines and
+the database; the settings without secrets; what pleat doctor says; queues, workers and running jobs without
+the names of users; the machine. From the running server or worker, if metrics-listen and metrics-token are
+set, come its metrics, its goroutines and the last 1000 lines of its log; run the command with the settings of
+that process. A part that cannot be had is missing, and errors.txt in the archive says why.
 
 The archive has no sequences, no names of jobs, no keys, tokens or passwords. It does have the names of machines
 and folders, and identifiers of jobs. Look at it before you send it. FILE must not exist; the default is a name
@@ -93,7 +93,8 @@ var bundleParts = []bundlePart{
 	{"log.txt", "the last lines of its log", fromProcess("/debug/log")},
 }
 
-// writeBundle collects the parts and writes them into a new file, which only its user can read. It prints what is in it.
+// writeBundle collects the parts and writes them into a new file, which only its user can read. It prints what is in
+// it.
 func writeBundle(ctx context.Context, out io.Writer, c config.Config, name string, now time.Time) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -185,8 +186,8 @@ func (b *bundle) report(out io.Writer, name string, missing []string) error {
 	for _, m := range missing {
 		fmt.Fprintln(&text, "not complete: "+m)
 	}
-	fmt.Fprintf(&text, "\nwrote %s. It has no secrets, sequences or names of jobs that pleat knows of, but names of machines "+
-		"and folders.\nLook at it before you send it: tar -xzOf %s | less\n", name, name)
+	fmt.Fprintf(&text, "\nwrote %s. It has no secrets, sequences or names of jobs that pleat knows of, but names of "+
+		"machines and folders.\nLook at it before you send it: tar -xzOf %s | less\n", name, name)
 	_, err := text.WriteTo(out)
 	return err
 }
@@ -218,7 +219,7 @@ var secretName = regexp.MustCompile(`(?i)secret|token|password|passwd|passphrase
 
 // secretForms match keys and tokens of the service, secrets of webhooks, credentials of HTTP, and passwords in URLs.
 var secretForms = regexp.MustCompile(
-	`\bpleat[a-z]*_[A-Za-z0-9_-]{20,}\b[A-Za-z0-9_-]*|\bwhsec_[A-Za-z0-9+/=_-]+|(?i:\b(bearer|basic) )[A-Za-z0-9._~+/=-]{8,}`)
+	`\bpleat[a-z]*_[A-Za-z0-9_-]{20,}|\bwhsec_[A-Za-z0-9+/=_-]+|(?i:\b(bearer|basic) )[A-Za-z0-9._~+/=-]{8,}`)
 
 var userOfURL = regexp.MustCompile(`://[^/\s@"']+@`)
 

@@ -35,7 +35,12 @@ func bundleVersions(ctx context.Context, w io.Writer, c config.Config) error {
 		Schema   int64    `json:"schema"`
 		Needs    int64    `json:"needsSchema"`
 		Engines  []string `json:"engines"`
-	}{build: buildOf(info), Kernel: unix.ByteSliceToString(kernel.Release[:]), Needs: store.Latest(), Engines: []string{}}
+	}{
+		build:   buildOf(info),
+		Kernel:  unix.ByteSliceToString(kernel.Release[:]),
+		Needs:   store.Latest(),
+		Engines: []string{},
+	}
 	s, fault := openBundleStore(ctx, c)
 	if fault == nil {
 		defer s.Close()
@@ -87,7 +92,8 @@ func bundleDoctor(ctx context.Context, w io.Writer, c config.Config) error {
 // bundleMachine writes what the machine has.
 func bundleMachine(_ context.Context, w io.Writer, c config.Config) error {
 	fmt.Fprintf(w, "processors  %d of %s, GOMAXPROCS %d\n", runtime.NumCPU(), processor(), runtime.GOMAXPROCS(0))
-	fmt.Fprintf(w, "memory      %s, jobs may use %s\n", config.Bytes(config.MachineMemory()), config.Bytes(c.MemoryLimit()))
+	memory := config.Bytes(config.MachineMemory())
+	fmt.Fprintf(w, "memory      %s, jobs may use %s\n", memory, config.Bytes(c.MemoryLimit()))
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		fmt.Fprintf(w, "load        %s\n", strings.TrimSpace(string(load)))
 	}
@@ -145,7 +151,8 @@ func fromProcess(path string) func(ctx context.Context, w io.Writer, c config.Co
 	return func(ctx context.Context, w io.Writer, c config.Config) error {
 		if c.MetricsListen == "" || c.Metrics == "" {
 			return errors.New("metrics-listen and metrics-token are not both set, so that no process can be asked; " +
-				"set them for pleat serve or pleat worker, start it again, and make another bundle when the fault recurs")
+				"set them for pleat serve or pleat worker, start it again, and make another bundle when the fault " +
+				"recurs")
 		}
 		address := app.LocalURL(tcpAddress(c.MetricsListen))
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
@@ -154,7 +161,8 @@ func fromProcess(path string) func(ctx context.Context, w io.Writer, c config.Co
 		}
 		req.Header.Set("Authorization", "Bearer "+c.Metrics)
 		client := &http.Client{
-			Transport:     &http.Transport{DisableKeepAlives: true}, // without a proxy: the process is on this machine
+			// Without a proxy: the process is on this machine.
+			Transport:     &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 		answer, err := client.Do(req)
@@ -163,8 +171,8 @@ func fromProcess(path string) func(ctx context.Context, w io.Writer, c config.Co
 		}
 		defer answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("the process at %s answers %s; does it run this version, with this metrics-token?", address,
-				answer.Status)
+			return fmt.Errorf("the process at %s answers %s; does it run this version, with this metrics-token?",
+				address, answer.Status)
 		}
 		_, err = io.Copy(w, io.LimitReader(answer.Body, maxPart+1))
 		return err

@@ -93,7 +93,9 @@ func TestDebugBundle(t *testing.T) {
 			t.Fatalf("%s %s: %d %s", r.method, r.path, code, body)
 		}
 	}
-	storetest.Eventually(t, "a job has ended", func() bool { return strings.Contains(n.log.String(), "outcome=completed") })
+	storetest.Eventually(t, "a job has ended", func() bool {
+		return strings.Contains(n.log.String(), "outcome=completed")
+	})
 	address := listening.FindStringSubmatch(n.log.String())
 	if address == nil {
 		t.Fatal("the address of the metrics is not in the log")

@@ -376,36 +376,76 @@ func (s *Store) Usage(ctx context.Context, user pleat.UserID) (jobs, workflows U
 	return jobs, workflows, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
-// chargeQuota counts one call against today's quota, or refuses it. The row's lock makes it exact between concurrent
-// calls: on PostgreSQL the second waits for the first to commit. A call that fails later in its transaction costs
-// nothing.
-func (t *tx) chargeQuota(user pleat.UserID) (Usage, error) {
-	u := Usage{Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay)}
-	var own int
-	if err := t.row("SELECT quota FROM account WHERE id = $1", []any{user}, &own); err != nil {
-		return u, mapNoRows(err, pleat.ErrUnauthorized)
-	}
-	u.Limit = t.s.limits.jobsOf(own)
-	err := t.row(`
+// charge is what a user has spent with one more call.
+type charge struct {
+	known bool // the user exists
+	own   int  // the user's quota of jobs; negative: the service's default
+	used  int  // calls of today, this one included
+	bytes int64
+}
+
+// askCharge counts one call against today's quota of jobs, and reads what usage needs to refuse it. The row's lock
+// makes the count exact between concurrent calls: on PostgreSQL the second waits for the first to commit. A call that
+// fails later in its transaction costs nothing.
+func (t *tx) askCharge(user pleat.UserID, c *charge) {
+	t.askResults(user, &c.bytes)
+	t.ask("SELECT quota FROM account WHERE id = $1", []any{user}, func(scan func(...any) error) error {
+		c.known = true
+		return scan(&c.own)
+	})
+	t.ask(`
 		INSERT INTO quota_day (account_id, day, used) VALUES ($1, $2, 1)
 		ON CONFLICT (account_id, day) DO UPDATE SET used = quota_day.used + 1
 		RETURNING used`,
-		[]any{user, t.now / microsPerDay}, &u.Used)
-	if err == nil && u.Used > u.Limit {
-		return u, pleat.ErrQuota(u.Limit, u.Used-1)
-	}
-	return u, err
+		[]any{user, t.now / microsPerDay},
+		func(scan func(...any) error) error { return scan(&c.used) })
 }
 
-// chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing.
+// usage returns what a user has spent after askCharge. CodeConflict: the user's runs hold as much as they may;
+// CodeLimited: the quota is spent. ErrUnauthorized: there is no such user.
+func (t *tx) usage(c *charge) (Usage, error) {
+	if err := t.checkResults(c.bytes); err != nil {
+		return Usage{}, err
+	}
+	if !c.known {
+		return Usage{}, pleat.ErrUnauthorized
+	}
+	u := Usage{
+		Limit: t.s.limits.jobsOf(c.own),
+		Used:  c.used,
+		Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay),
+	}
+	if u.Used > u.Limit {
+		return u, pleat.ErrQuota(u.Limit, u.Used-1)
+	}
+	return u, nil
+}
+
+// chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing. It also refuses it if the
+// user's runs hold as much as they may.
 func (t *tx) chargeWorkflow(user pleat.UserID) error {
 	limit := t.s.limits.workflows()
-	var used int
-	err := t.row(`
+	var bytes int64
+	counted := false
+	t.askResults(user, &bytes)
+	t.ask(`
 		INSERT INTO quota_day (account_id, day, used, workflows) VALUES ($1, $2, 0, 1)
 		ON CONFLICT (account_id, day) DO UPDATE SET workflows = quota_day.workflows + 1
 		WHERE quota_day.workflows < $3
 		RETURNING workflows`,
-		[]any{user, t.now / microsPerDay, limit}, &used)
-	return mapNoRows(err, pleat.ErrWorkflowQuota(limit))
+		[]any{user, t.now / microsPerDay, limit},
+		func(scan func(...any) error) error {
+			counted = true
+			return scan(new(int))
+		})
+	if err := t.wait(); err != nil {
+		return err
+	}
+	if err := t.checkResults(bytes); err != nil {
+		return err
+	}
+	if !counted {
+		return pleat.ErrWorkflowQuota(limit)
+	}
+	return nil
 }

@@ -19,17 +19,20 @@ const artifactColumns = `a.id, a.run_id, a.sequence_id, a.name, a.kind, a.conten
 func scanArtifacts(rows rows, err error) ([]pleat.Artifact, error) {
 	out := []pleat.Artifact{}
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var a pleat.Artifact
-		var at int64
-		if err := scan(&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key,
-			&at); err != nil {
-			return err
-		}
-		a.CreatedAt = fromMicros(at)
+		a, err := scanArtifact(scan)
 		out = append(out, a)
-		return nil
+		return err
 	})
 	return out, err
+}
+
+// scanArtifact reads an artifact from artifactColumns.
+func scanArtifact(scan func(...any) error) (pleat.Artifact, error) {
+	var a pleat.Artifact
+	var at int64
+	err := scan(&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at)
+	a.CreatedAt = fromMicros(at)
+	return a, err
 }
 
 // SetMSA stores the state of the alignment of a run that has not ended, which readers see at once. pleat.ErrLost: the
@@ -48,7 +51,8 @@ func (s *Store) SetMSA(ctx context.Context, l Lease, msa pleat.State) error {
 			[]any{msa, t.now, h.run}, &source.Job, &source.Workflow, &state); err != nil {
 			return mapNoRows(err, pleat.ErrLost)
 		}
-		return t.setState(source, h.run, state) // readers see a new version
+		t.setState(source, h.run, state) // readers see a new version
+		return nil
 	})
 }
 
@@ -67,28 +71,22 @@ func (s *Store) AddArtifact(ctx context.Context, l Lease, a pleat.Artifact) erro
 			[]any{h.run}, &source.Job, &source.Workflow, &state); err != nil {
 			return mapNoRows(err, pleat.ErrLost)
 		}
-		if err := t.setState(source, h.run, state); err != nil { // readers see a new version
-			return err
-		}
-		if err := t.insertArtifact(h.run, l.Attempt, a); err != nil {
-			return err
-		}
-		return t.progress(h.run, []pleat.Progress{{Kind: pleat.ProgressArtifact, Line: a.Name}})
+		t.setState(source, h.run, state) // readers see a new version
+		t.insertArtifact(h.run, l.Attempt, a)
+		t.progress(h.run, []pleat.Progress{{Kind: pleat.ProgressArtifact, Line: a.Name}})
+		return nil
 	})
 }
 
 // insertArtifact stores a file of an attempt, in place of the run's file of the same name, whose blob becomes garbage.
 // The new row has a new id, so that no link shows other content than before.
-func (t *tx) insertArtifact(run pleat.RunID, attempt int, a pleat.Artifact) error {
-	if _, err := t.exec("DELETE FROM artifact WHERE run_id = $1 AND name = $2", run, a.Name); err != nil {
-		return err
-	}
-	_, err := t.exec(`
+func (t *tx) insertArtifact(run pleat.RunID, attempt int, a pleat.Artifact) {
+	t.send("DELETE FROM artifact WHERE run_id = $1 AND name = $2", run, a.Name)
+	t.send(`
 		INSERT INTO artifact (
 			id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		newID(), run, a.Sequence, a.Name, a.Kind, a.ContentType, a.Bytes, a.SHA256, a.Key, attempt, t.now)
-	return err
 }
 
 // artifactOf reads an artifact whose run belongs to a row of a table: job or workflow. Both have the columns of Head.

@@ -94,16 +94,20 @@ func (s *Store) EarlierRun(ctx context.Context, owner pleat.UserID, requestHash 
 	return &e, unavailable("read earlier run", err)
 }
 
-// lockSource keeps the source run referenced until the transaction ends, so that garbage collection cannot delete the
-// blobs that the new run is about to reference.
-func (t *tx) lockSource(source, run pleat.RunID) error {
+// askSource keeps the source run of a task's run referenced until the transaction ends, so that garbage collection
+// cannot delete the blobs that the new run is about to reference. Found is set if the owner may still read it.
+func (t *tx) askSource(source pleat.RunID, task pleat.TaskID, found *bool) {
+	owner := "(SELECT r.account_id FROM run r JOIN task k ON k.run_id = r.id WHERE k.id = $2)"
 	// The verbs that delete the job or make it private lock it first.
-	q := `
+	t.ask(`
 		SELECT s.id
 		FROM run s
 		JOIN job j ON j.id = s.job_id
-		WHERE s.id = $1 AND ` + fmt.Sprintf(mayShareResults, "(SELECT account_id FROM run WHERE id = $2)") + `
-		FOR SHARE OF j`
-	var id pleat.RunID
-	return mapNoRows(t.row(q, []any{source, run}, &id), ErrSourceGone)
+		WHERE s.id = $1 AND `+fmt.Sprintf(mayShareResults, owner)+`
+		FOR SHARE OF j`,
+		[]any{source, task},
+		func(scan func(...any) error) error {
+			*found = true
+			return scan(new(string))
+		})
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,8 +19,10 @@ type ClaimFilter struct {
 	// Left is how long the tasks may be expected to run, as measured on workers of the class; 0: for ever.
 	Left  time.Duration
 	Class string
-	Owner pleat.UserID  // of the tasks; empty: any
-	Lease time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
+	Owner pleat.UserID // of the tasks; empty: any
+	// Waited is how long the tasks must have been in their queue; 0: any time.
+	Waited time.Duration
+	Lease  time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
 }
 
 // Claim leases queued tasks to a worker: from the first queue as many as there are, then from the next, and in each in
@@ -41,100 +42,138 @@ func (s *Store) Claim(
 func (s *Store) ClaimFor(
 	ctx context.Context, workers []pleat.WorkerID, filter ClaimFilter,
 ) ([]ClaimedTask, error) {
-	var out []ClaimedTask
+	if len(workers) == 0 {
+		return nil, nil
+	}
+	var c *claim
 	err := s.writeAsync(ctx, "claim", func(t *tx) error {
-		out = nil
+		c = newClaim(t, filter.Lease)
 		for _, queue := range filter.Queues {
-			got, err := t.claim(workers[len(out):], queue, filter)
-			if err != nil {
-				return err
+			if slices.ContainsFunc(workers, func(w pleat.WorkerID) bool { return w != workers[0] }) {
+				for first := 0; first < len(workers); first += maxStatementRows {
+					c.forEach(workers[first:min(first+maxStatementRows, len(workers))], first, queue, filter)
+				}
+			} else {
+				c.forOne(workers[0], queue, len(workers), filter)
 			}
-			out = append(out, got...)
 		}
-		return t.start(out)
+		c.start()
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	s.figures.start(c.tasks, filter.Class)
+	return c.tasks, c.complete(filter.Queues)
 }
 
-// claim leases tasks of one queue in fair order: by position, then by age. The i-th goes to the i-th worker.
-func (t *tx) claim(workers []pleat.WorkerID, queue string, filter ClaimFilter) ([]ClaimedTask, error) {
-	if len(workers) == 0 {
-		return nil, nil
-	}
-	if !slices.ContainsFunc(workers, func(w pleat.WorkerID) bool { return w != workers[0] }) {
-		return t.claimForOne(workers[0], queue, len(workers), filter)
-	}
-	var out []ClaimedTask
-	for part := range slices.Chunk(workers, maxStatementRows) {
-		got, err := t.claimForEach(part, queue, filter)
-		if err != nil {
-			return nil, err
-		}
-		if out = append(out, got...); len(got) < len(part) {
-			break
-		}
-	}
-	return out, nil
+// claim is a transaction that leases tasks. Its statements find the tasks of those before them by the id of the claim,
+// so that all of them can be sent together.
+type claim struct {
+	*tx
+	id    string
+	lease time.Duration // 0: pleat.LeaseDuration
+	asked bool          // a statement that leases was sent
+	tasks []ClaimedTask
+	runs  map[pleat.RunID]int // where tasks has the task of a run
 }
 
-// claimForOne leases up to n tasks of one queue to one worker.
-func (t *tx) claimForOne(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) ([]ClaimedTask, error) {
-	limits, args := filter.limits(4, []any{queue, n})
-	out, err := t.claimWhere(`
-		SELECT id FROM task
-		WHERE state = 'queued' AND queue = $3`+limits+`
-		ORDER BY position, id
-		LIMIT $4
-		FOR UPDATE SKIP LOCKED`,
-		worker, filter.Lease, args...)
-	sortClaimed(out)
-	return out, err
+func newClaim(t *tx, lease time.Duration) *claim {
+	return &claim{tx: t, id: newID(), lease: lease, runs: map[pleat.RunID]int{}}
 }
 
-// claimForEach leases tasks of one queue to several workers, at most maxStatementRows.
-func (t *tx) claimForEach(workers []pleat.WorkerID, queue string, filter ClaimFilter) ([]ClaimedTask, error) {
-	args := []any{t.leaseEnd(filter.Lease), queue, len(workers)}
+// claimedTasks is the task k of a claim whose id is $1, for FROM.
+const claimedTasks = "(SELECT * FROM task WHERE state = 'running' AND claim = $1) AS k"
+
+// taken returns SQL for how many tasks the claim has leased, whose id is a parameter.
+func (c *claim) taken(id string) string {
+	if !c.asked {
+		c.asked = true
+		return "0"
+	}
+	return "(SELECT count(*) FROM task c WHERE c.state = 'running' AND c.claim = " + id + ")"
+}
+
+// forOne leases tasks of one queue to one worker, as long as the claim has fewer than n. It raises the attempt, which
+// fences off every lease on the task that was given before.
+func (c *claim) forOne(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) {
+	limits, args := filter.limits(c.now, 5, []any{worker, c.leaseEnd(c.lease), c.id, queue, n})
+	c.ask(`
+		UPDATE task
+		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2, claim = $3
+		WHERE id IN (
+			SELECT id FROM task
+			WHERE state = 'queued' AND queue = $4`+limits+`
+			ORDER BY position, id
+			LIMIT $5 - `+c.taken("$3")+`
+			FOR UPDATE SKIP LOCKED)
+		RETURNING `+claimedColumns,
+		args, c.scan)
+}
+
+// forEach leases tasks of one queue to workers, at most maxStatementRows: the i-th task of the claim goes to the i-th
+// worker of the claim, of whom so many come first that are not in the list. It leases none while one of those has none.
+func (c *claim) forEach(workers []pleat.WorkerID, first int, queue string, filter ClaimFilter) {
+	args := []any{c.leaseEnd(c.lease), c.id, queue, first, first + len(workers)}
 	var places []any
 	for i, w := range workers {
-		places = append(places, i+1, string(w))
+		places = append(places, first+i+1, string(w))
 	}
 	from := len(args) + 1
 	for part := range paddedRowParts(places, 2) { // there is one
 		args = append(args, part...)
 	}
 	rowsOf := values(from, padded(len(workers)), "bigint", "text")
-	limits, args := filter.limits(len(args), args)
-	rows, err := t.query(`
+	limits, args := filter.limits(c.now, len(args), args)
+	taken := c.taken("$2")
+	c.ask(`
 		WITH free (claimed, place) AS MATERIALIZED (
-			SELECT f.id, row_number() OVER (ORDER BY f.position, f.id)
+			SELECT f.id, `+taken+` + row_number() OVER (ORDER BY f.position, f.id)
 			FROM (
 				SELECT id, position FROM task
-				WHERE state = 'queued' AND queue = $2`+limits+`
+				WHERE state = 'queued' AND queue = $3`+limits+`
 				ORDER BY position, id
-				LIMIT $3
+				LIMIT CASE WHEN `+taken+` BETWEEN $4 AND $5 THEN $5 - `+taken+` ELSE 0 END
 				FOR UPDATE SKIP LOCKED
 			) AS f
 		)
 		UPDATE task
-		SET state = 'running', attempt = attempt + 1, worker_id = v.column2, lease_until = $1
+		SET state = 'running', attempt = attempt + 1, worker_id = v.column2, lease_until = $1, claim = $2
 		FROM free
 		JOIN (`+rowsOf+`) AS v ON v.column1 = free.place
 		WHERE task.id = free.claimed
 		RETURNING `+claimedColumns,
-		args...)
-	out, err := t.scanClaims(rows, err)
-	sortClaimed(out)
-	return out, err
+		args, c.scan)
 }
 
-// sortClaimed puts tasks of one queue into its fair order, since RETURNING has none.
-func sortClaimed(list []ClaimedTask) {
-	slices.SortFunc(list, func(a, b ClaimedTask) int {
-		return cmp.Or(cmp.Compare(a.Task.Position, b.Task.Position), cmp.Compare(a.Task.ID, b.Task.ID))
+// scan reads a task that the claim has leased.
+func (c *claim) scan(scan func(...any) error) error {
+	k := ClaimedTask{Claimed: fromMicros(c.now)}
+	err := scanClaimedTask(scan, &k.Task)
+	c.runs[k.Task.Run] = len(c.tasks)
+	c.tasks = append(c.tasks, k)
+	return err
+}
+
+// complete puts the tasks into the order of their queues and in each into the fair one, since RETURNING has none. It
+// returns an error if a task has no input, which cannot be: a job is deleted with its tasks.
+func (c *claim) complete(queues []string) error {
+	order := map[string]int{}
+	for i, q := range queues {
+		order[q] = i
+	}
+	slices.SortFunc(c.tasks, func(a, b ClaimedTask) int {
+		return cmp.Or(
+			cmp.Compare(order[a.Task.Queue], order[b.Task.Queue]),
+			cmp.Compare(a.Task.Position, b.Task.Position),
+			cmp.Compare(a.Task.ID, b.Task.ID))
 	})
+	for i := range c.tasks {
+		if k := &c.tasks[i]; k.Fold == nil && k.Workflow == nil {
+			return fmt.Errorf("no input of run %s", k.Task.Run)
+		}
+	}
+	return nil
 }
 
 // leaseEnd is when a lease that is given or renewed now ends, in microseconds; 0 stands for pleat.LeaseDuration.
@@ -143,8 +182,8 @@ func (t *tx) leaseEnd(d time.Duration) int64 {
 }
 
 // limits returns the conditions on a task of the queues of a filter, each after an AND, and args with their parameters.
-// The parameters up to $n are taken already.
-func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
+// The parameters up to $n are taken already. Now is the time in microseconds.
+func (f *ClaimFilter) limits(now int64, n int, args []any) (string, []any) {
 	sql := ""
 	param := func(v any) string {
 		n++
@@ -160,6 +199,9 @@ func (f *ClaimFilter) limits(n int, args []any) (string, []any) {
 	if f.Left > 0 {
 		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"
 	}
+	if f.Waited > 0 {
+		sql += " AND run_at <= " + param(now-f.Waited.Microseconds())
+	}
 	return sql, args
 }
 
@@ -173,8 +215,9 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	if len(queues) == 0 {
 		return false, nil
 	}
-	limits, args := fresh.limits(len(queues), queues)
-	refused, args := own.limits(len(args), args)
+	now := s.now()
+	limits, args := fresh.limits(now, len(queues), queues)
+	refused, args := own.limits(now, len(args), args)
 	var needed bool
 	err := s.readRow(ctx, `
 		SELECT EXISTS (
@@ -185,9 +228,8 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	return needed, unavailable("look for tasks", err)
 }
 
-// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It raises the
-// attempt, which fences off every lease on the task that was given before, and leaves the recording of the attempt to
-// the caller.
+// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It leaves the recording
+// of the attempt to the caller.
 func (t *tx) claimWhere(
 	ids string, worker pleat.WorkerID, lease time.Duration, args ...any,
 ) ([]ClaimedTask, error) {
@@ -219,37 +261,51 @@ func (t *tx) scanClaims(rows rows, err error) ([]ClaimedTask, error) {
 
 // scanClaimedTask reads a task that a worker holds.
 func scanClaimedTask(scan func(...any) error, k *pleat.Task) error {
-	var expected, cancel, created, until, ready int64
-	if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
-		&k.Tries, &k.MaxTries, &k.Memory, &expected, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
-		&k.Request, &k.Worker, &until, &ready); err != nil {
+	var r taskRow
+	if err := scan(r.into(k)...); err != nil {
 		return err
 	}
-	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(until), fromMicros(ready)
-	k.Expected = time.Duration(expected) * time.Microsecond
-	k.Cancel, k.Created = cancel == 1, fromMicros(created)
+	r.fill(k)
 	return nil
 }
 
-// start records the attempts at claimed tasks, moves their runs to RUNNING and reads their input.
-func (t *tx) start(list []ClaimedTask) error {
-	tasks := tasksOf(list)
-	if err := t.insertAttempts(tasks); err != nil {
-		return err
+// taskRow holds the columns of a claimed task whose types differ from those of Task; see jobRow.
+type taskRow struct{ expected, cancel, created, until, ready int64 }
+
+// into returns where to scan claimedColumns; fill then completes the task.
+func (r *taskRow) into(k *pleat.Task) []any {
+	return []any{
+		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
+		&k.MaxTries, &k.Memory, &r.expected, &r.cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &r.created, &k.Request,
+		&k.Worker, &r.until, &r.ready,
 	}
-	if err := t.setRunning(tasks); err != nil {
-		return err
-	}
-	return t.loadInputs(list)
 }
 
-// tasksOf returns the tasks of claims.
-func tasksOf(list []ClaimedTask) []*pleat.Task {
-	out := make([]*pleat.Task, len(list))
-	for i := range list {
-		out[i] = &list[i].Task
+func (r *taskRow) fill(k *pleat.Task) {
+	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(r.until), fromMicros(r.ready)
+	k.Expected = time.Duration(r.expected) * time.Microsecond
+	k.Cancel, k.Created = r.cancel == 1, fromMicros(r.created)
+}
+
+// start records the attempts at the tasks, moves their runs to RUNNING and reads their input.
+func (c *claim) start() {
+	if c.pg == nil && len(c.tasks) == 0 {
+		return // SQLite has run the statements already
 	}
-	return out
+	c.recordAttempts()
+	c.setRunning()
+	c.loadFolds()
+	c.loadWorkflows()
+	c.loadEarlierAttempts()
+}
+
+// recordAttempts records the attempts.
+func (c *claim) recordAttempts() {
+	c.send(`
+		INSERT INTO attempt (task_id, number, worker_id, started_at, run_id, delivery_id, ended_at, outcome, detail)
+		SELECT k.id, k.attempt, k.worker_id, $2, k.run_id, k.delivery_id, 0, '', ''
+		FROM `+claimedTasks,
+		c.id, c.now)
 }
 
 // insertAttempts records the attempts at tasks that were claimed.
@@ -272,126 +328,48 @@ func (t *tx) insertAttempts(tasks []*pleat.Task) error {
 	return nil
 }
 
-// setRunning moves the runs of claimed tasks, with their jobs and workflows, to RUNNING, the first time each is
-// claimed. A job or workflow that has a later run keeps its state.
-func (t *tx) setRunning(tasks []*pleat.Task) error {
-	body := encodeJSON(pleat.Progress{Kind: pleat.ProgressState, State: pleat.StateRunning, At: fromMicros(t.now)})
-	var ids []any
-	for _, k := range tasks {
-		ids = append(ids, string(k.Run))
+// setRunning moves the runs of the tasks, with their jobs and workflows, to RUNNING, the first time each is claimed. A
+// job or workflow that has a later run keeps its state.
+func (c *claim) setRunning() {
+	c.ask(`
+		UPDATE run SET state = $2, started_at = $3, changed_at = $3, event_seq = event_seq + 1
+		WHERE state <> $2 AND id IN (SELECT k.run_id FROM `+claimedTasks+`)
+		RETURNING id, account_id`,
+		[]any{c.id, pleat.StateRunning, c.now}, c.notifyRun)
+	for _, table := range []string{"job", "workflow"} {
+		c.send(`
+			UPDATE `+table+` SET state = $2, version = version + 1, updated_at = $3
+			WHERE state <> $2
+				AND id IN (SELECT r.`+table+`_id FROM `+claimedTasks+` JOIN run r ON r.id = k.run_id)
+				AND run_id IN (SELECT k.run_id FROM `+claimedTasks+`)`,
+			c.id, pleat.StateRunning, c.now)
 	}
-	for part := range slices.Chunk(ids, maxStatementRows) {
-		var runs, jobs, workflows, events []any
-		rows, err := t.query(`
-			UPDATE run SET state = $1, started_at = $2, changed_at = $2, event_seq = event_seq + 1
-			WHERE state <> $1 AND id IN (`+params(3, padded(len(part)))+`)
-			RETURNING id, COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, event_seq`,
-			append([]any{pleat.StateRunning, t.now}, pad(part)...)...)
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			var run pleat.RunID
-			var job, workflow string
-			var owner pleat.UserID
-			var seq int64
-			if err := scan(&run, &job, &workflow, &owner, &seq); err != nil {
-				return err
-			}
-			runs, events = append(runs, string(run)), append(events, string(run), seq, body)
-			if job != "" {
-				jobs = append(jobs, job)
-			} else {
-				workflows = append(workflows, workflow)
-			}
-			t.notify(RunTopic(run), OwnerTopic(owner))
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if err := t.setRunningOf("job", jobs, runs); err != nil {
-			return err
-		}
-		if err := t.setRunningOf("workflow", workflows, runs); err != nil {
-			return err
-		}
-		if err := t.insertEvents(events); err != nil {
-			return err
-		}
-	}
-	return nil
+	// A run that was RUNNING before has an event of this number already.
+	c.send(`
+		INSERT INTO run_event (run_id, seq, body)
+		SELECT r.id, r.event_seq, $2
+		FROM `+claimedTasks+`
+		JOIN run r ON r.id = k.run_id
+		WHERE r.started_at = $3
+		ON CONFLICT DO NOTHING`,
+		c.id, encodeJSON(pleat.Progress{
+			Kind: pleat.ProgressState, State: pleat.StateRunning, At: fromMicros(c.now),
+		}), c.now)
 }
 
-// setRunningOf moves the jobs or workflows, of the table with this name, that have one of the runs as their latest to
-// RUNNING; see setState.
-func (t *tx) setRunningOf(table string, ids, runs []any) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	ids, runs = pad(ids), pad(runs)
-	_, err := t.exec(`
-		UPDATE `+table+` SET state = $1, version = version + 1, updated_at = $2
-		WHERE id IN (`+params(3, len(ids))+`) AND run_id IN (`+params(3+len(ids), len(runs))+`)`,
-		slices.Concat([]any{pleat.StateRunning, t.now}, ids, runs)...)
-	return err
-}
-
-// insertEvents appends events to runs: rows of a run, the event's number and its body.
-func (t *tx) insertEvents(events []any) error {
-	for part := range t.idempotentRowParts(events, 3) {
-		if _, err := t.exec(`
-			INSERT INTO run_event (run_id, seq, body)
-			SELECT v.column1, v.column2, v.column3
-			FROM (`+values(1, len(part)/3, "text", "bigint", "text")+`) AS v
-			WHERE true
-			ON CONFLICT DO NOTHING`,
-			part...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// loadInputs reads the input of tasks that workers hold.
-func (t *tx) loadInputs(list []ClaimedTask) error {
-	folds := map[pleat.RunID]*ClaimedTask{}
-	var ids []any
-	for i := range list {
-		c := &list[i]
-		switch c.Task.Kind {
-		case pleat.TaskFold:
-			folds[c.Task.Run] = c
-			ids = append(ids, string(c.Task.Run))
-		case pleat.TaskQnA, pleat.TaskMD:
-			if err := t.loadWorkflow(c); err != nil {
-				return err
-			}
-		}
-	}
-	for part := range slices.Chunk(ids, maxStatementRows) {
-		rows, err := t.query(`
-			SELECT `+jobColumns+", "+runColumns+`, r.fresh, r.trace
-			FROM run r
-			JOIN job j ON j.id = r.job_id
-			WHERE r.id IN (`+params(1, padded(len(part)))+")",
-			pad(part)...)
-		if err := forEachRow(rows, err, func(scan func(...any) error) error {
-			return scanFold(scan, folds)
-		}); err != nil {
-			return err
-		}
-	}
-	for _, c := range folds {
-		if c.Fold == nil {
-			return fmt.Errorf("no row of run %s", c.Task.Run)
-		}
-		if err := t.loadAlignments(c); err != nil {
-			return err
-		}
-	}
-	return nil
+// loadFolds reads the input of the folds.
+func (c *claim) loadFolds() {
+	c.ask(`
+		SELECT `+jobColumns+", "+runColumns+`, r.fresh, r.trace
+		FROM `+claimedTasks+`
+		JOIN run r ON r.id = k.run_id
+		JOIN job j ON j.id = r.job_id
+		WHERE k.kind = 'fold'`,
+		[]any{c.id}, c.scanFold)
 }
 
 // scanFold reads the input of a fold into the claim of its run.
-func scanFold(scan func(...any) error, claimed map[pleat.RunID]*ClaimedTask) error {
+func (c *claim) scanFold(scan func(...any) error) error {
 	var j pleat.Job
 	var u pleat.Run
 	var jr jobRow
@@ -404,8 +382,8 @@ func scanFold(scan func(...any) error, claimed map[pleat.RunID]*ClaimedTask) err
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
 		return err
 	}
-	c := claimed[u.ID]
-	c.Fold = &pleat.FoldInput{
+	k := &c.tasks[c.runs[u.ID]]
+	k.Fold = &pleat.FoldInput{
 		Job:         j.ID,
 		Run:         u.ID,
 		Owner:       j.Owner,
@@ -417,37 +395,78 @@ func scanFold(scan func(...any) error, claimed map[pleat.RunID]*ClaimedTask) err
 		Constraints: j.Constraints,
 		Complex:     j.Complex,
 	}
-	c.Queued, c.Seed, c.Fresh, c.Trace = u.CreatedAt, u.Seed, fresh == 1, trace
+	k.Queued, k.Seed, k.Fresh, k.Trace = u.CreatedAt, u.Seed, fresh == 1, trace
 	return nil
 }
 
-// loadAlignments reads what the MSA search before a fold has published: the files of the last attempt that ended as
-// searched. A task in its first attempt has had none.
-func (t *tx) loadAlignments(c *ClaimedTask) error {
-	if c.Task.Attempt == 1 {
-		return nil
-	}
-	if err := t.loadEarlier(c); err != nil {
-		return err
-	}
-	var number int
-	var began, ended int64
-	err := t.row(`
-		SELECT number, started_at, ended_at FROM attempt
-		WHERE task_id = $1 AND outcome = '`+OutcomeSearched+`'
-		ORDER BY number DESC
-		LIMIT 1`,
-		[]any{c.Task.ID}, &number, &began, &ended)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	c.SearchDuration = time.Duration(ended-began) * time.Microsecond
-	rows, err := t.query(
-		"SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 AND a.attempt = $2 ORDER BY a.id",
-		c.Task.Run, number)
-	c.Alignments, err = scanArtifacts(rows, err)
-	return err
+// loadWorkflows reads the workflows that the tasks execute.
+func (c *claim) loadWorkflows() {
+	c.ask(`
+		SELECT `+workflowColumns+", "+runColumns+`, r.trace
+		FROM `+claimedTasks+`
+		JOIN run r ON r.id = k.run_id
+		JOIN workflow w ON w.id = r.workflow_id`,
+		[]any{c.id},
+		func(scan func(...any) error) error {
+			var w pleat.Workflow
+			var u pleat.Run
+			var fr workflowRow
+			var rr runRow
+			var trace string
+			if err := scan(append(append(fr.into(&w), rr.into(&u)...), &trace)...); err != nil {
+				return err
+			}
+			fr.fill(&w)
+			if err := rr.fill(&u); err != nil {
+				return err
+			}
+			k := &c.tasks[c.runs[u.ID]]
+			k.Workflow, k.Queued, k.Seed, k.Trace = &w, u.CreatedAt, u.Seed, trace
+			return nil
+		})
+}
+
+// loadEarlierAttempts reads how long earlier attempts at the tasks ran, and those of them that yielded, and what the MSA
+// search before a fold has published: the files of the last attempt that ended as searched.
+func (c *claim) loadEarlierAttempts() {
+	const searched = "'" + OutcomeSearched + "'"
+	c.ask(`
+		SELECT k.run_id, o.outcome, o.ended_at - o.started_at
+		FROM `+claimedTasks+`
+		JOIN attempt o ON o.task_id = k.id
+		WHERE k.attempt > 1 AND o.ended_at > 0
+		ORDER BY o.number`,
+		[]any{c.id},
+		func(scan func(...any) error) error {
+			var run pleat.RunID
+			var outcome string
+			var micros int64
+			if err := scan(&run, &outcome, &micros); err != nil {
+				return err
+			}
+			k, took := &c.tasks[c.runs[run]], time.Duration(micros)*time.Microsecond
+			k.Earlier += took
+			switch outcome {
+			case OutcomeSearched:
+				k.SearchDuration, k.Alignments = took, []pleat.Artifact{}
+			case OutcomeYielded:
+				k.Worked += took
+			}
+			return nil
+		})
+	c.ask(`
+		SELECT `+artifactColumns+`
+		FROM `+claimedTasks+`
+		JOIN attempt o ON o.task_id = k.id AND o.outcome = `+searched+`
+		JOIN artifact a ON a.run_id = k.run_id AND a.attempt = o.number
+		WHERE k.attempt > 1 AND k.kind = 'fold' AND NOT EXISTS (
+			SELECT 1 FROM attempt p WHERE p.task_id = o.task_id AND p.outcome = `+searched+` AND p.number > o.number)
+		ORDER BY a.id`,
+		[]any{c.id},
+		func(scan func(...any) error) error {
+			a, err := scanArtifact(scan)
+			k := &c.tasks[c.runs[a.Run]]
+			k.Alignments = append(k.Alignments, a)
+			return err
+		})
 }

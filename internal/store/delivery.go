@@ -62,40 +62,37 @@ type DeliveryAttempt struct {
 	Detail    string // the attempt as internal/deliver stored it
 }
 
-// insertDeliveries writes the deliveries that an event triggers and their tasks, once for each destination. It reads
-// the subscriptions of the event's run, and those of a draft, which have no run yet.
-func (t *tx) insertDeliveries(e pleat.Event) error {
-	var subs []pleat.Subscription
-	rows, err := t.query(`
+// askSubscriptions reads the subscriptions of the run of a source, and those of a draft, which have no run yet. Source
+// and run are SQL, with the parameters args.
+func (t *tx) askSubscriptions(source, run string, args []any, subs *[]pleat.Subscription) {
+	t.ask(`
 		SELECT id, destination, alias, target_type, settings, endpoint_id
 		FROM subscription
-		WHERE source_id = $1 AND (run_id = $2 OR run_id = '')
+		WHERE source_id = `+source+` AND (run_id = `+run+` OR run_id = '')
 		ORDER BY id`,
-		e.Source.ID(), e.Run)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var s pleat.Subscription
-		var settings string
-		if err := scan(&s.ID, &s.Destination, &s.Alias, &s.TargetType, &settings, &s.Endpoint); err != nil {
-			return err
-		}
-		subs = append(subs, s)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+		args,
+		func(scan func(...any) error) error {
+			var s pleat.Subscription
+			var settings string
+			if err := scan(&s.ID, &s.Destination, &s.Alias, &s.TargetType, &settings, &s.Endpoint); err != nil {
+				return err
+			}
+			*subs = append(*subs, s)
+			return nil
+		})
+}
+
+// insertDeliveries writes the deliveries that an event triggers and their tasks, once for each destination.
+func (t *tx) insertDeliveries(e pleat.Event, subs []pleat.Subscription) {
 	for _, sub := range pleat.SubscriptionsFor(e, subs) {
-		if err := t.insertDelivery(e, sub); err != nil {
-			return err
-		}
+		t.insertDelivery(e, sub)
 	}
-	return nil
 }
 
 // insertDelivery writes one delivery and its task, unless there is one already: the column once holds what makes it
 // unique. That is the event for a custom endpoint, but the run for a follow-up, since an ingested event about a run
 // must not start the run's workflows a second time.
-func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
+func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) {
 	id := pleat.DeliveryID(newID())
 	once := fmt.Sprintf("event:%s:%s", e.ID, sub.Destination)
 	task := deliveryTask(e.Owner, id, sub.Endpoint)
@@ -103,7 +100,7 @@ func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
 		once = fmt.Sprintf("run:%s:%s", e.Run, sub.Destination)
 		task.Kind, task.Queue, task.Tenant = pleat.TaskFollow, followUpQueue, string(e.Owner)
 	}
-	n, err := t.exec(`
+	t.send(`
 		INSERT INTO delivery (
 			id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id,
 			event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
@@ -111,11 +108,7 @@ func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) error {
 		ON CONFLICT (once) DO NOTHING`,
 		id, e.Owner, e.ID, sub.ID, sub.Endpoint, sub.Destination, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, once,
 		t.now)
-	if err != nil || n == 0 {
-		return err
-	}
-	t.notify(deliveryTopic)
-	return t.insertTask(task)
+	t.insertTask(task)
 }
 
 // deliveryTask is the task of a delivery to an endpoint.
@@ -358,7 +351,8 @@ func (t *tx) sendAgain(owner pleat.UserID, list []endedDelivery) (int, error) {
 		if k == 0 {
 			continue
 		}
-		if err := t.insertTask(deliveryTask(owner, d.id, d.endpoint)); err != nil {
+		t.insertTask(deliveryTask(owner, d.id, d.endpoint))
+		if err := t.wait(); err != nil {
 			return n, err
 		}
 		n++
@@ -453,12 +447,18 @@ func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (ple
 		if err := t.setSource(&ev); err != nil {
 			return err
 		}
-		var err error
-		if id, err = t.emit(ev, ingestID); err != nil || id != "" {
+		ev.ID = pleat.EventID(newID())
+		t.insertEvent(ev, ingestID)
+		var subs []pleat.Subscription
+		t.askSubscriptions("$1", "$2", []any{ev.Source.ID(), ev.Run}, &subs)
+		if err := t.row("SELECT id FROM event WHERE id = $1 OR ingest_id = $2 AND ingest_id <> ''",
+			[]any{ev.ID, ingestID}, &id); err != nil {
 			return err
 		}
-		repeated = true
-		return t.row("SELECT id FROM event WHERE ingest_id = $1", []any{ingestID}, &id)
+		if repeated = id != ev.ID; !repeated {
+			t.insertDeliveries(ev, subs)
+		}
+		return nil
 	})
 	return id, repeated, err
 }
@@ -492,13 +492,9 @@ func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.Del
 			return err
 		}
 		ev := pleat.Event{Owner: owner, Name: pleat.OnComplete, Status: pleat.StateCompleted}
-		var err error
-		if ev.ID, err = t.emit(ev, ""); err != nil {
-			return err
-		}
-		if err := t.insertDelivery(ev, pleat.Subscription{Destination: pleat.DestCustom, Endpoint: e.ID}); err != nil {
-			return err
-		}
+		ev.ID = pleat.EventID(newID())
+		t.insertEvent(ev, "")
+		t.insertDelivery(ev, pleat.Subscription{Destination: pleat.DestCustom, Endpoint: e.ID})
 		return t.row("SELECT id FROM delivery WHERE event_id = $1", []any{ev.ID}, &id)
 	})
 	return id, err

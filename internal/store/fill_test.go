@@ -30,10 +30,23 @@ func TestFill(t *testing.T) {
 		if err := storetest.Fill(ctx, address, u, 21); err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"job", "run", "attempt", "artifact"} {
-			if n := storetest.Count(t, s, table); n != 21 {
+		if err := storetest.FillEvents(ctx, address, u, 21); err != nil {
+			t.Fatal(err)
+		}
+		for table, each := range map[string]int{
+			"job": 1, "run": 1, "attempt": 2, "artifact": 1, "event": 1, "run_event": 2, "delivery": 1,
+		} {
+			if n := storetest.Count(t, s, table); n != 21*each {
 				t.Errorf("%s has %d rows", table, n)
 			}
+		}
+		sent, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 50})
+		if err != nil || len(sent) != 11 || sent[0].Status != pleat.DeliverySucceeded || sent[0].Attempts != 1 {
+			t.Errorf("%v: %+v", err, sent)
+		}
+		progress, err := s.Progress(ctx, pleat.RunID(storetest.FilledJob(20)), 0, 10)
+		if err != nil || len(progress) != 2 || progress[1].Seq != 2 || progress[1].State != pleat.StateCompleted {
+			t.Errorf("%v: %+v", err, progress)
 		}
 		made := create(t, s, u, "newest")
 		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 50})

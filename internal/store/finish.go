@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -18,13 +17,21 @@ import (
 // read any more, and the worker releases the task, so that the result is computed.
 func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 	return s.write(ctx, "finish run", func(t *tx) error {
-		h, err := t.renew(l)
-		if err != nil {
+		var h heldTask
+		var r endingRun
+		t.askRenew(l, &h)
+		t.askEnding("id = (SELECT run_id FROM task WHERE id = $1)", l.Task, &r)
+		shared := f.State != pleat.StateCompleted || f.Source == ""
+		if !shared {
+			t.askSource(f.Source, l.Task, &shared)
+		}
+		if err := t.wait(); err != nil {
 			return err
 		}
-		if err := t.progress(h.run, f.Progress); err != nil {
+		if err := h.lost(); err != nil {
 			return err
 		}
+		t.progress(h.run, f.Progress)
 		e := runEnd{
 			state:     f.State,
 			result:    f.Result,
@@ -34,6 +41,7 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			msa:       f.MSA,
 			artifacts: f.Artifacts,
 			attempt:   l.Attempt,
+			queue:     h.queue,
 		}
 		if h.cancel && e.state != pleat.StateStopped {
 			e.state, e.artifacts, e.failure = pleat.StateStopped, nil, stoppedByOwner()
@@ -48,18 +56,15 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			}
 		}
 		if e.state == pleat.StateCompleted {
-			if e.inputHash, e.requestHash = f.InputHash, f.RequestHash; f.Source != "" {
-				if err := t.lockSource(f.Source, h.run); err != nil {
-					return err
-				}
-			} else if err := t.measure(l, h.queue); err != nil {
-				return err
+			if !shared {
+				return ErrSourceGone
+			}
+			if e.inputHash, e.requestHash = f.InputHash, f.RequestHash; f.Source == "" {
+				t.measure(l, h.queue)
 			}
 		}
-		if err := t.endTask(l, e.state, e.failure); err != nil {
-			return err
-		}
-		return t.endRun(h.run, e)
+		t.endTask(l, e.state, e.failure)
+		return t.endRun(r, e)
 	})
 }
 
@@ -77,35 +82,28 @@ func (s *Store) FinishSearch(ctx context.Context, l Lease, f SearchCompleted) er
 		if err != nil {
 			return err
 		}
-		if err := t.progress(h.run, f.Progress); err != nil {
-			return err
-		}
+		t.progress(h.run, f.Progress)
 		if h.cancel {
 			return t.stopRun(l, h.run)
 		}
-		if err := t.measure(l, h.queue); err != nil {
-			return err
-		}
-		if _, err := t.exec(`
+		t.measure(l, h.queue)
+		t.send(`
 			UPDATE task
 			SET queue = $1, tries = 0, position = (
 				SELECT CASE WHEN own >= served THEN own + 1 ELSE served END
 				FROM `+fairOrderSQL("$1", "task.tenant")+`)
 			WHERE id = $2`,
-			f.FoldQueue, l.Task); err != nil {
-			return err
-		}
-		return t.requeue(l, OutcomeSearched, 0)
+			f.FoldQueue, l.Task)
+		t.requeue(l, OutcomeSearched, 0)
+		return nil
 	})
 }
 
 // stopRun ends a run that its owner has cancelled, and its task.
 func (t *tx) stopRun(l Lease, run pleat.RunID) error {
 	why := stoppedByOwner()
-	if err := t.endTask(l, pleat.StateStopped, why); err != nil {
-		return err
-	}
-	return t.endRun(run, runEnd{state: pleat.StateStopped, failure: why})
+	t.endTask(l, pleat.StateStopped, why)
+	return t.end(run, runEnd{state: pleat.StateStopped, failure: why})
 }
 
 // runEnd is how a run ends.
@@ -118,6 +116,7 @@ type runEnd struct {
 	msa         pleat.State // empty: not reported
 	artifacts   []pleat.Artifact
 	attempt     int
+	queue       string // of its task, for the metrics; empty: the run ended without a worker
 	inputHash   string
 	requestHash string
 }
@@ -140,99 +139,113 @@ var outcomes = map[pleat.State]string{
 
 // endTask ends an attempt and deletes its task, so that the table task holds the queues and nothing else: claims do not
 // slow down as the service grows old. The attempts stay, under the run or the delivery. The checkpoint becomes garbage.
-func (t *tx) endTask(l Lease, state pleat.State, failure *pleat.Failure) error {
-	if _, err := t.exec("DELETE FROM task WHERE id = $1", l.Task); err != nil {
+func (t *tx) endTask(l Lease, state pleat.State, failure *pleat.Failure) {
+	t.send("DELETE FROM task WHERE id = $1", l.Task)
+	t.endAttempt(l, outcomes[state], failure.String())
+}
+
+// endingRun is what the end of a run needs to know of it.
+type endingRun struct {
+	run    pleat.RunID // empty: it has ended already, or does not exist
+	source pleat.Source
+	name   string // of its workflow
+	owner  pleat.UserID
+	kind   pleat.TaskKind
+	subs   []pleat.Subscription
+}
+
+// askEnding reads and locks the run that a condition on one parameter selects, if it has not ended.
+func (t *tx) askEnding(where string, arg any, r *endingRun) {
+	t.ask(`
+		SELECT id, COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, kind,
+			COALESCE((SELECT w.name FROM workflow w WHERE w.id = run.workflow_id), '')
+		FROM run
+		WHERE `+where+` AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')
+		FOR UPDATE`,
+		[]any{arg},
+		func(scan func(...any) error) error {
+			return scan(&r.run, &r.source.Job, &r.source.Workflow, &r.owner, &r.kind, &r.name)
+		})
+	of := "(SELECT COALESCE(job_id, workflow_id) FROM run WHERE " + where + ")"
+	t.askSubscriptions(of, "(SELECT id FROM run WHERE "+where+")", []any{arg}, &r.subs)
+}
+
+// end ends a run for which the verb has nothing else to ask. pleat.ErrLost: it has ended already.
+func (t *tx) end(run pleat.RunID, e runEnd) error {
+	var r endingRun
+	t.askEnding("id = $1", run, &r)
+	if err := t.wait(); err != nil {
 		return err
 	}
-	return t.endAttempt(l, outcomes[state], failure.String())
+	return t.endRun(r, e)
 }
 
 // endRun moves a run and its job or workflow to a terminal state, stores its result and files, and writes the event
 // with its deliveries. It is the only place that ends a run. pleat.ErrLost: the run has ended already.
-func (t *tx) endRun(run pleat.RunID, e runEnd) error {
-	var source pleat.Source
-	var owner pleat.UserID
-	var kind pleat.TaskKind
+func (t *tx) endRun(r endingRun, e runEnd) error {
+	if r.run == "" {
+		return pleat.ErrLost
+	}
 	// An alignment whose end was not reported ended as the run did, unless it had ended before.
-	err := t.row(`
+	t.send(`
 		UPDATE run
 		SET state = $1, result = $2, failure = $3, engine = $4,
 			msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END,
 			finished_at = $6, changed_at = $6, input_hash = $8, request_hash = $11,
 			bytes = bytes + $9 + (SELECT COALESCE(sum(a.bytes), 0) FROM artifact a
 				WHERE a.run_id = $7 AND a.attempt <> $10)
-		WHERE id = $7 AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')
-		RETURNING COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, kind`,
-		[]any{e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, run, e.inputHash,
-			e.bytes(), e.attempt, e.requestHash},
-		&source.Job, &source.Workflow, &owner, &kind)
-	if err != nil {
-		return mapNoRows(err, pleat.ErrLost)
-	}
-	t.ends = append(t.ends, RunEnd{State: e.state, Engine: cmp.Or(e.served, "none")})
+		WHERE id = $7`,
+		e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, r.run, e.inputHash, e.bytes(),
+		e.attempt, e.requestHash)
+	t.ends = append(t.ends, e)
 	if e.state == pleat.StateCompleted {
-		if err := t.replaceArtifacts(run, e); err != nil {
-			return err
-		}
+		t.replaceArtifacts(r.run, e)
 	}
-	if err := t.setState(source, run, e.state); err != nil {
-		return err
-	}
-	if kind == pleat.TaskMD && e.state == pleat.StateCompleted {
-		if err := t.addToLibrary(source.Workflow, e.artifacts); err != nil {
-			return err
-		}
+	t.setState(r.source, r.run, e.state)
+	if r.kind == pleat.TaskMD && e.state == pleat.StateCompleted {
+		t.addToLibrary(r, e.artifacts)
 	}
 	end := pleat.Progress{Kind: pleat.ProgressState, State: e.state}
 	if e.failure != nil {
 		end.Line = e.failure.Message
 	}
-	if err := t.progress(run, []pleat.Progress{end}); err != nil {
-		return err
-	}
-	_, err = t.emit(pleat.Event{
-		Owner:  owner,
-		Source: source,
-		Run:    run,
+	t.progress(r.run, []pleat.Progress{end})
+	v := pleat.Event{
+		ID:     pleat.EventID(newID()),
+		Owner:  r.owner,
+		Source: r.source,
+		Run:    r.run,
 		Name:   pleat.EventFor(e.state),
 		Status: e.state,
-	}, "")
-	return err
+	}
+	t.insertEvent(v, "")
+	t.insertDeliveries(v, r.subs)
+	return nil
 }
 
 // replaceArtifacts stores the artifacts of the attempt that completed a run. Those of earlier attempts go, but for the
 // files of MSA searches.
-func (t *tx) replaceArtifacts(run pleat.RunID, e runEnd) error {
+func (t *tx) replaceArtifacts(run pleat.RunID, e runEnd) {
 	if e.attempt > 1 {
-		if _, err := t.exec(`
+		t.send(`
 			DELETE FROM artifact
 			WHERE run_id = $1 AND attempt <> $2 AND attempt NOT IN (
 				SELECT o.number FROM attempt o WHERE o.run_id = $1 AND o.outcome = '`+OutcomeSearched+`')`,
-			run, e.attempt); err != nil {
-			return err
-		}
+			run, e.attempt)
 	}
 	for _, a := range e.artifacts {
-		if err := t.insertArtifact(run, e.attempt, a); err != nil {
-			return err
-		}
+		t.insertArtifact(run, e.attempt, a)
 	}
-	return nil
 }
 
-// emit writes an event and what it triggers. An ingested event whose id came before writes nothing and returns no ID.
-func (t *tx) emit(e pleat.Event, ingestID string) (pleat.EventID, error) {
-	e.ID = pleat.EventID(newID())
-	n, err := t.exec(`
+// insertEvent writes an event, unless an ingested one came before with the same id.
+func (t *tx) insertEvent(e pleat.Event, ingestID string) {
+	t.send(`
 		INSERT INTO event (
 			id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (ingest_id) WHERE ingest_id <> '' DO NOTHING`,
 		e.ID, e.Owner, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, e.Status, string(e.Payload), t.now, ingestID)
-	if err != nil || n == 0 {
-		return "", err
-	}
-	return e.ID, t.insertDeliveries(e)
 }
 
 // spendTry counts one more try of a task and returns how many it has spent and may spend.
@@ -251,9 +264,7 @@ func (t *tx) retry(l Lease, run pleat.RunID, why *pleat.Failure) (bool, error) {
 	if tries >= limit {
 		return false, nil
 	}
-	if err := t.requeue(l, OutcomeFailed, time.Second<<min(tries-1, 8)); err != nil {
-		return false, err
-	}
-	line := "trying again: " + why.Message
-	return true, t.progress(run, []pleat.Progress{{Kind: pleat.ProgressLog, Line: line}})
+	t.requeue(l, OutcomeFailed, time.Second<<min(tries-1, 8))
+	t.progress(run, []pleat.Progress{{Kind: pleat.ProgressLog, Line: "trying again: " + why.Message}})
+	return true, nil
 }

@@ -26,29 +26,31 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 	var out []FollowUp
 	err := s.writeAsync(ctx, "claim follow-ups", func(t *tx) error {
 		out = nil
-		tasks, err := t.claimForOne(worker, followUpQueue, n, ClaimFilter{})
-		if err != nil {
-			return err
-		}
-		if err := t.insertAttempts(tasksOf(tasks)); err != nil {
-			return err
-		}
-		for _, c := range tasks {
-			f := FollowUp{Task: c.Task, Claimed: c.Claimed}
-			d := &f.Delivery
-			var settings string
-			if err := t.row(`
-				SELECT d.id, d.destination, d.run_id, u.alias, u.settings, COALESCE(r.trace, '')
-				FROM delivery d
-				JOIN subscription u ON u.id = d.subscription_id
-				LEFT JOIN run r ON r.id = d.run_id
-				WHERE d.id = $1`,
-				[]any{c.Task.Delivery}, &d.ID, &d.Destination, &d.Run, &f.Alias, &settings, &f.Trace); err != nil {
+		c := newClaim(t, 0)
+		c.forOne(worker, followUpQueue, n, ClaimFilter{})
+		c.recordAttempts()
+		t.ask(`
+			SELECT d.id, d.destination, d.run_id, u.alias, u.settings, COALESCE(r.trace, '')
+			FROM `+claimedTasks+`
+			JOIN delivery d ON d.id = k.delivery_id
+			JOIN subscription u ON u.id = d.subscription_id
+			LEFT JOIN run r ON r.id = d.run_id
+			ORDER BY k.position, k.id`,
+			[]any{c.id},
+			func(scan func(...any) error) error {
+				var f FollowUp
+				var settings string
+				d := &f.Delivery
+				err := scan(&d.ID, &d.Destination, &d.Run, &f.Alias, &settings, &f.Trace)
+				f.Settings = json.RawMessage(settings)
+				for i := range c.tasks {
+					if k := &c.tasks[i]; k.Task.Delivery == d.ID {
+						f.Task, f.Claimed = k.Task, k.Claimed
+					}
+				}
+				out = append(out, f)
 				return err
-			}
-			f.Settings = json.RawMessage(settings)
-			out = append(out, f)
-		}
+			})
 		return nil
 	})
 	return out, err
@@ -77,15 +79,13 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 				return err
 			}
 		}
-		if err := t.endTask(l, state, nil); err != nil {
-			return err
-		}
-		_, err := t.exec(`
+		t.endTask(l, state, nil)
+		t.send(`
 			UPDATE delivery
 			SET status = $1, triggered = $2, reason = $3, attempts = attempts + 1, next_at = 0, updated_at = $4
 			WHERE id = $5`,
 			status, w.ID, reason, t.now, f.Delivery.ID)
-		return err
+		return nil
 	})
 	return w, err
 }
@@ -103,5 +103,5 @@ func (t *tx) insertFollowUp(run pleat.RunID, n NewWorkflow) (pleat.Workflow, err
 	if err := t.countWorkflow(&n); err != nil {
 		return pleat.Workflow{}, err
 	}
-	return t.insertWorkflow(n)
+	return t.insertWorkflow(n), nil
 }

@@ -38,7 +38,7 @@ func (s *Store) Heartbeat(
 // Heartbeats is Heartbeat for many workers in one transaction. The leases last for a time from now. The replies are in
 // the order of the list. Progress is stored with the run of its task, whatever run the beat names.
 func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []WorkerHeartbeat) ([]WorkerReply, error) {
-	var out []WorkerReply
+	var reply func() []WorkerReply
 	err := s.writeAsync(ctx, "heartbeat", func(t *tx) error {
 		var leases []Lease
 		var workers []any
@@ -48,25 +48,40 @@ func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []Work
 				leases = append(leases, leaseOfBeat(h.Worker, &h.Beats[i]))
 			}
 		}
-		held, err := t.renewBeats(lease, leases)
-		if err != nil {
-			return err
-		}
-		seen, err := t.markSeen(workers)
-		if err != nil {
-			return err
-		}
-		out = make([]WorkerReply, len(list))
-		for i, h := range list {
-			r := &out[i]
-			r.Drain, r.Registered = seen[h.Worker]
-			if r.Replies, err = t.reply(h, held); err != nil {
-				return err
+		held := map[Lease]heldTask{}
+		t.renewBeats(lease, leases, held)
+		drains := map[pleat.WorkerID]bool{}
+		t.markSeen(workers, drains)
+		for _, h := range list {
+			for i := range h.Beats {
+				t.progressOf(leaseOfBeat(h.Worker, &h.Beats[i]), h.Beats[i].Progress)
 			}
 		}
+		reply = func() []WorkerReply { return replies(list, held, drains) }
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return reply(), nil
+}
+
+// replies answers heartbeats, by the leases that are held and by the registered workers, which of them are to drain.
+func replies(
+	list []WorkerHeartbeat, held map[Lease]heldTask, drains map[pleat.WorkerID]bool,
+) []WorkerReply {
+	out := make([]WorkerReply, len(list))
+	for i, h := range list {
+		r := &out[i]
+		r.Drain, r.Registered = drains[h.Worker]
+		for k := range h.Beats {
+			b := &h.Beats[k]
+			task := held[leaseOfBeat(h.Worker, b)]
+			r.Replies = append(r.Replies,
+				pleat.HeartbeatReply{Task: b.Task, Run: task.run, Cancel: task.cancel, Lost: !task.held})
+		}
+	}
+	return out
 }
 
 // ExtendLeases lets the leases of workers that call a server last at least for a time from now, unless a server has
@@ -93,35 +108,31 @@ func leaseOfBeat(worker pleat.WorkerID, b *pleat.Heartbeat) Lease {
 	return Lease{b.Task, b.Attempt, worker}
 }
 
-// renewBeats renews the leases of heartbeats, and returns those that are held.
-func (t *tx) renewBeats(d time.Duration, leases []Lease) (map[Lease]heldTask, error) {
-	held := map[Lease]heldTask{}
-	err := t.renewAll(d, leases, "id, attempt, worker_id, COALESCE(run_id, ''), queue, cancel",
+// renewBeats renews the leases of heartbeats, and adds those that are held to a map.
+func (t *tx) renewBeats(d time.Duration, leases []Lease, held map[Lease]heldTask) {
+	t.renewAll(d, leases, "id, attempt, worker_id, COALESCE(run_id, ''), queue, cancel",
 		func(scan func(...any) error) error {
 			var l Lease
-			var h heldTask
 			var cancel int64
+			h := heldTask{held: true}
 			err := scan(&l.Task, &l.Attempt, &l.Worker, &h.run, &h.queue, &cancel)
 			h.cancel = cancel == 1
 			held[l] = h
 			return err
 		})
-	return held, err
 }
 
 // renewAll is renew for many leases, in few statements, but ends them at a time from now even if they were to last
-// longer. It calls fn with the columns of each task whose lease is held. It locks the tasks in the order of their ids,
-// so that two transactions that renew the same leases cannot wait for each other.
-func (t *tx) renewAll(
-	d time.Duration, leases []Lease, columns string, fn func(scan func(...any) error) error,
-) error {
+// longer. It calls fn with the columns of each task whose lease is held, see ask. It locks the tasks in the order of
+// their ids, so that two transactions that renew the same leases cannot wait for each other.
+func (t *tx) renewAll(d time.Duration, leases []Lease, columns string, fn func(scan func(...any) error) error) {
 	leases = slices.SortedFunc(slices.Values(leases), func(a, b Lease) int { return cmp.Compare(a.Task, b.Task) })
 	var args []any
 	for _, l := range leases {
 		args = append(args, string(l.Task), l.Attempt, string(l.Worker))
 	}
 	for part := range t.idempotentRowParts(args, 3) {
-		rows, err := t.query(`
+		t.ask(`
 			UPDATE task SET lease_until = $1
 			FROM (
 				SELECT k.id AS held
@@ -134,56 +145,31 @@ func (t *tx) renewAll(
 			) AS locked
 			WHERE task.id = locked.held
 			RETURNING `+columns,
-			append([]any{t.leaseEnd(d)}, part...)...)
-		if err := forEachRow(rows, err, fn); err != nil {
-			return err
-		}
+			append([]any{t.leaseEnd(d)}, part...), fn)
 	}
-	return nil
 }
 
-// markSeen records that workers are alive. It returns those that are registered, and which of them are to drain. It
-// locks them in the order of their ids.
-func (t *tx) markSeen(workers []any) (map[pleat.WorkerID]bool, error) {
-	drain := map[pleat.WorkerID]bool{}
+// markSeen records that workers are alive. It adds those that are registered to a map, with whether they are to drain.
+// It locks them in the order of their ids.
+func (t *tx) markSeen(workers []any, drains map[pleat.WorkerID]bool) {
 	workers = slices.SortedFunc(slices.Values(workers), func(a, b any) int {
 		return cmp.Compare(a.(string), b.(string))
 	})
 	for part := range slices.Chunk(workers, maxStatementRows) {
-		rows, err := t.query(`
+		t.ask(`
 			UPDATE worker SET seen_at = $1
 			WHERE id IN (
 				SELECT id FROM worker WHERE id IN (`+params(2, padded(len(part)))+`)
 				ORDER BY id
 				FOR NO KEY UPDATE)
 			RETURNING id, draining_at > 0`,
-			append([]any{t.now}, pad(part)...)...)
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			var id pleat.WorkerID
-			var drains bool
-			err := scan(&id, &drains)
-			drain[id] = drains
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+			append([]any{t.now}, pad(part)...),
+			func(scan func(...any) error) error {
+				var id pleat.WorkerID
+				var drain bool
+				err := scan(&id, &drain)
+				drains[id] = drain
+				return err
+			})
 	}
-	return drain, nil
-}
-
-// reply stores the progress of the tasks that a worker holds, and answers its heartbeats.
-func (t *tx) reply(h WorkerHeartbeat, held map[Lease]heldTask) ([]pleat.HeartbeatReply, error) {
-	var out []pleat.HeartbeatReply
-	for i := range h.Beats {
-		b := &h.Beats[i]
-		task, ok := held[leaseOfBeat(h.Worker, b)]
-		if ok {
-			if err := t.progress(task.run, b.Progress); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, pleat.HeartbeatReply{Task: b.Task, Run: task.run, Cancel: task.cancel, Lost: !ok})
-	}
-	return out, nil
 }

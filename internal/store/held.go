@@ -47,12 +47,11 @@ func (t *tx) releaseTasks(where string, arg any, but []Lease) (int, error) {
 // release returns a task that was locked to its queue, or ends it if it was cancelled.
 func (t *tx) release(l expiredLease) error {
 	if !l.cancel {
-		return t.requeue(l.Lease, OutcomeReleased, 0)
+		t.requeue(l.Lease, OutcomeReleased, 0)
+		return nil
 	}
 	why := stoppedByOwner()
-	if err := t.endTask(l.Lease, pleat.StateStopped, why); err != nil {
-		return err
-	}
+	t.endTask(l.Lease, pleat.StateStopped, why)
 	return t.endSubject(l, pleat.StateStopped, why)
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"pleat"
 )
@@ -17,64 +18,80 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	var c Created
 	err := s.write(ctx, "create job", func(t *tx) error {
 		c = Created{}
-		if n.Key != "" {
-			replayed, err := t.replay(n, &c)
-			if err != nil || replayed {
-				return err
-			}
-		}
-		if err := t.checkResults(n.Job.Owner); err != nil {
+		var earlier earlierCall
+		t.askReplay(&n, &earlier)
+		var spent charge
+		t.askCharge(n.Job.Owner, &spent)
+		if err := t.wait(); err != nil {
 			return err
 		}
-		usage, err := t.chargeQuota(n.Job.Owner)
+		if n.Key != "" && !earlier.none {
+			return earlier.replay(&n, &c)
+		}
+		usage, err := t.usage(&spent)
 		if err != nil {
 			return err
 		}
-		if err := t.insertJob(&n, &c); err != nil {
-			return err
-		}
+		t.insertJob(&n, &c)
 		c.Usage = usage
 		if n.Key != "" {
-			_, err = t.exec("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
+			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
 				encodeJSON(c), n.Job.Owner, n.Key)
 		}
-		return err
+		return nil
 	})
+	if errors.Is(err, errReplayed) {
+		err = nil
+	}
 	return c, err
 }
 
-// replay claims an idempotency key for this call, or reads into c the result of the call that has it, which it reports.
-// A key older than a day is free again. The INSERT makes a concurrent call wait until this one has committed.
-func (t *tx) replay(n NewJob, c *Created) (bool, error) {
-	_, err := t.exec("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
-		n.Job.Owner, n.Key, t.now-microsPerDay)
-	if err != nil {
-		return false, err
+// errReplayed rolls a call back that repeats an earlier one, so that it costs no quota.
+var errReplayed = &pleat.Error{Code: pleat.CodeConflict, Message: "the request was answered before"}
+
+// earlierCall is the call that has an idempotency key.
+type earlierCall struct {
+	none           bool // this call has claimed the key
+	digest, answer string
+}
+
+// askReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
+// day is free again. The INSERT makes a concurrent call wait until this one has committed.
+func (t *tx) askReplay(n *NewJob, e *earlierCall) {
+	if n.Key == "" {
+		return
 	}
-	k, err := t.exec(`
+	t.send("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
+		n.Job.Owner, n.Key, t.now-microsPerDay)
+	t.ask(`
 		INSERT INTO idempotency (account_id, key, digest, answer, created_at)
 		VALUES ($1, $2, $3, '', $4)
-		ON CONFLICT (account_id, key) DO NOTHING`,
-		n.Job.Owner, n.Key, n.Digest, t.now)
-	if err != nil || k == 1 {
-		return false, err
-	}
-	var digest, answer string
-	if err := t.row("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2",
-		[]any{n.Job.Owner, n.Key}, &digest, &answer); err != nil {
-		return false, err
-	}
-	if digest != n.Digest {
-		return false, pleat.Errorf(pleat.CodeConflict,
+		ON CONFLICT (account_id, key) DO NOTHING
+		RETURNING key`,
+		[]any{n.Job.Owner, n.Key, n.Digest, t.now},
+		func(scan func(...any) error) error {
+			e.none = true
+			return scan(new(string))
+		})
+	t.ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{n.Job.Owner, n.Key},
+		func(scan func(...any) error) error { return scan(&e.digest, &e.answer) })
+}
+
+// replay reads into c the result of the earlier call, and returns errReplayed. CodeConflict: it was another request.
+func (e *earlierCall) replay(n *NewJob, c *Created) error {
+	if e.digest != n.Digest {
+		return pleat.Errorf(pleat.CodeConflict,
 			"the Idempotency-Key was used with another request; use a new key for a new job")
 	}
-	err = json.Unmarshal([]byte(answer), c)
+	if err := json.Unmarshal([]byte(e.answer), c); err != nil {
+		return err
+	}
 	c.Replayed = true
-	return true, err
+	return errReplayed
 }
 
 // insertJob stores the job, its run and its subscriptions, and fills in c.
-func (t *tx) insertJob(n *NewJob, c *Created) error {
+func (t *tx) insertJob(n *NewJob, c *Created) {
 	j := &n.Job
 	c.Job, c.Run = pleat.JobID(newID()), pleat.RunID(newID())
 	c.Name, c.State = j.Name, pleat.StateInitialized
@@ -83,26 +100,21 @@ func (t *tx) insertJob(n *NewJob, c *Created) error {
 		c.Sequences = append(c.Sequences, j.Sequences[i].ID)
 	}
 	sequences, constraints := encodeJSON(j.Sequences), encodeJSON(j.Constraints)
-	_, err := t.exec(`
+	t.send(`
 		INSERT INTO job (
 			id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
 			run_id, runs, created_at, updated_at, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0)`,
 		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, sequences,
 		constraints, boolToInt(j.Complex), c.State, c.Run, t.now)
-	if err != nil {
-		return err
-	}
 	ref := runRef{
 		source: pleat.Source{Job: c.Job},
 		run:    c.Run,
 		owner:  j.Owner,
 		bytes:  len(sequences) + len(constraints),
 	}
-	if err := t.insertRun(ref, 1, n.Run); err != nil {
-		return err
-	}
-	return t.subscribe(ref, n.Subs)
+	t.insertRun(ref, 1, n.Run)
+	t.subscribe(ref, n.Subs)
 }
 
 // runRef identifies a run with what it belongs to and who owns it. The run is empty while a workflow is a draft.
@@ -115,36 +127,31 @@ type runRef struct {
 
 // subscribe stores the destinations of a run's event. It also stores the endpoint that a subscription brings, which
 // serves this source alone. The execution of a draft gives its subscriptions their run.
-func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) error {
+func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 	for _, sub := range subs {
 		if sub.Custom != nil {
 			sub.Endpoint = pleat.EndpointID(newID())
-			if _, err := t.exec(`
+			t.send(`
 				INSERT INTO endpoint (
 					id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format,
 					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at,
 					created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
-				sub.Endpoint, ref.owner, ref.source.ID(), sub.Custom.URL, sub.Custom.Token, t.now); err != nil {
-				return err
-			}
+				sub.Endpoint, ref.owner, ref.source.ID(), sub.Custom.URL, sub.Custom.Token, t.now)
 		}
-		if _, err := t.exec(`
+		t.send(`
 			INSERT INTO subscription (
 				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
 				created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			newID(), ref.owner, ref.source.Kind(), ref.source.ID(), ref.run, sub.Destination, sub.Alias,
-			sub.TargetType, string(sub.Settings), sub.Endpoint, t.now); err != nil {
-			return err
-		}
+			sub.TargetType, string(sub.Settings), sub.Endpoint, t.now)
 	}
-	return nil
 }
 
 // insertRun stores a run and its task. The number counts the runs of a job from 1; a workflow has one run.
-func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
-	_, err := t.exec(`
+func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
+	t.send(`
 		INSERT INTO run (
 			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
 			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at,
@@ -154,11 +161,8 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) error {
 		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
 		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now,
 		ref.bytes, spec.Trace)
-	if err != nil {
-		return err
-	}
 	t.notify(OwnerTopic(ref.owner))
-	return t.insertTask(pleat.Task{
+	t.insertTask(pleat.Task{
 		Kind:     spec.kind(),
 		Queue:    spec.Queue,
 		Owner:    ref.owner,
@@ -185,10 +189,12 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 			return pleat.Errorf(pleat.CodeConflict, "the job is %s; it can be run again once it has ended", h.State)
 		}
 		c = Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
-		if err := t.checkResults(owner); err != nil {
+		var spent charge
+		t.askCharge(owner, &spent)
+		if err := t.wait(); err != nil {
 			return err
 		}
-		if c.Usage, err = t.chargeQuota(owner); err != nil {
+		if c.Usage, err = t.usage(&spent); err != nil {
 			return err
 		}
 		var runs int
@@ -208,10 +214,9 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 			c.Sequences = append(c.Sequences, q.ID)
 		}
 		// The new run has the destinations of the one before.
-		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job); err != nil {
-			return err
-		}
-		return t.insertRun(runRef{source: pleat.Source{Job: job}, run: c.Run, owner: owner}, runs, spec)
+		t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job)
+		t.insertRun(runRef{source: pleat.Source{Job: job}, run: c.Run, owner: owner}, runs, spec)
+		return nil
 	})
 	return c, err
 }
@@ -283,9 +288,7 @@ func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 		t.notify(WorkerTopic(worker))
 		return pleat.StateRunning, nil
 	}
-	if _, err := t.exec("DELETE FROM task WHERE id = $1", id); err != nil {
-		return "", err
-	}
+	t.send("DELETE FROM task WHERE id = $1", id)
 	why := pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")
-	return pleat.StateStopped, t.endRun(run, runEnd{state: pleat.StateStopped, failure: why})
+	return pleat.StateStopped, t.end(run, runEnd{state: pleat.StateStopped, failure: why})
 }

@@ -81,57 +81,53 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 			}
 		}
 		i.ID, i.Created, i.Updated = pleat.ItemID(newID()), fromMicros(t.now), fromMicros(t.now)
-		return t.insertItem(i, 1)
+		t.insertItem(i, 1)
+		return nil
 	})
 	return i, err
 }
 
 // insertItem stores an item, whose id the caller has made. Entries is 1 if it counts against Limits.LibraryItems, else
 // 0.
-func (t *tx) insertItem(i LibraryItem, entries int) error {
-	_, err := t.exec(`
+func (t *tx) insertItem(i LibraryItem, entries int) {
+	t.send(`
 		INSERT INTO library_item (
 			id, account_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at,
 			deleted_at, entries, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0, $11, $12)`,
 		i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now, entries,
 		len(i.Metadata))
-	return err
 }
 
 // insertFile stores a file of an item, which must not have one of that name. Counted is how many of its bytes count
 // against Limits.LibraryBytes.
-func (t *tx) insertFile(item pleat.ItemID, f LibraryFile, counted int64) error {
-	_, err := t.exec(`
+func (t *tx) insertFile(item pleat.ItemID, f LibraryFile, counted int64) {
+	t.send(`
 		INSERT INTO library_file (item_id, name, content_type, bytes, sha256, blob_key, created_at, counted)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		item, f.Name, f.ContentType, f.Bytes, f.SHA256, f.Key, t.now, counted)
-	return err
 }
 
 // addToLibrary adds the structure that a simulation ran on to its owner's library, where another workflow can start
 // from it. It shares the artifact's blob, so it counts for nothing in the library.
-func (t *tx) addToLibrary(id pleat.WorkflowID, artifacts []pleat.Artifact) error {
+func (t *tx) addToLibrary(r endingRun, artifacts []pleat.Artifact) {
 	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
 	if at < 0 {
-		return nil
+		return
 	}
 	a := artifacts[at]
 	i := LibraryItem{
 		ID:       pleat.ItemID(newID()),
+		Owner:    r.owner,
+		Name:     r.name,
 		Type:     "file",
 		FileType: "pdb",
 		Origin:   "workflow",
-		Workflow: id,
+		Workflow: r.source.Workflow,
 		Metadata: json.RawMessage("{}"),
 	}
-	if err := t.row("SELECT account_id, name FROM workflow WHERE id = $1", []any{id}, &i.Owner, &i.Name); err != nil {
-		return err
-	}
-	if err := t.insertItem(i, 0); err != nil {
-		return err
-	}
-	return t.insertFile(i.ID, LibraryFile{
+	t.insertItem(i, 0)
+	t.insertFile(i.ID, LibraryFile{
 		Name:        a.Name,
 		ContentType: a.ContentType,
 		Bytes:       a.Bytes,
@@ -177,7 +173,8 @@ func (s *Store) AddFile(
 		if _, err := t.exec("DELETE FROM library_file WHERE item_id = $1 AND name = $2", item, f.Name); err != nil {
 			return err
 		}
-		return t.insertFile(item, f, f.Bytes)
+		t.insertFile(item, f, f.Bytes)
+		return nil
 	})
 	return replaced, err
 }

@@ -118,19 +118,18 @@ func (l Limits) jobsOf(own int) int {
 // workflows returns the daily quota of workflows.
 func (l Limits) workflows() int { return cmp.Or(l.Workflows, math.MaxInt32) }
 
+// askResults reads how many bytes a user's runs hold, if that is bounded.
+func (t *tx) askResults(user pleat.UserID, used *int64) {
+	if t.s.limits.ResultsBytes > 0 {
+		t.ask("SELECT CAST(COALESCE(sum(bytes), 0) AS bigint) FROM run WHERE account_id = $1", []any{user},
+			func(scan func(...any) error) error { return scan(used) })
+	}
+}
+
 // checkResults refuses new work of a user whose runs hold as many bytes as Limits.ResultsBytes allows. Files that runs
 // share count for each of them. CodeConflict.
-func (t *tx) checkResults(user pleat.UserID) error {
-	most := t.s.limits.ResultsBytes
-	if most == 0 {
-		return nil
-	}
-	var used int64
-	if err := t.row("SELECT CAST(COALESCE(sum(bytes), 0) AS bigint) FROM run WHERE account_id = $1",
-		[]any{user}, &used); err != nil {
-		return err
-	}
-	if used >= most {
+func (t *tx) checkResults(used int64) error {
+	if most := t.s.limits.ResultsBytes; most > 0 && used >= most {
 		return pleat.Errorf(pleat.CodeConflict, "your jobs and workflows hold %d bytes and may hold %d; "+
 			"delete those that you no longer need", used, most)
 	}

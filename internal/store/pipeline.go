@@ -2,12 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // pipeline is a transaction of PostgreSQL whose statements are sent together: those that were queued go with the next
@@ -16,6 +18,7 @@ import (
 type pipeline struct {
 	s      *Store
 	conn   *pgx.Conn
+	begin  string // the statement that begins the transaction
 	begun  bool
 	queued []statement
 }
@@ -27,8 +30,41 @@ type statement struct {
 	each func(scan func(...any) error) error
 }
 
-// beginSQL states the isolation on which the verbs rely, since an operator may have set another one for the database.
-const beginSQL = "BEGIN ISOLATION LEVEL READ COMMITTED"
+// The statements that begin a transaction state its isolation, since an operator may have set another one for the
+// database.
+const (
+	beginVerb     = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+)
+
+// onPipeline runs fn with a transaction on a connection of a pool. Fn begins it by sending a statement; if fn returns
+// an error, it is rolled back.
+func (s *Store) onPipeline(ctx context.Context, db *sql.DB, begin string, fn func(p *pipeline) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Raw(func(c any) error {
+		p := &pipeline{s: s, conn: c.(*stdlib.Conn).Conn(), begin: begin}
+		err := fn(p)
+		if err != nil {
+			p.rollback(ctx)
+		}
+		return err
+	})
+}
+
+// readTogether runs queries of PostgreSQL in one snapshot and one round trip.
+func (s *Store) readTogether(ctx context.Context, list ...statement) error {
+	s.transactions.Add(1)
+	return s.onPipeline(ctx, s.db, beginSnapshot, func(p *pipeline) error {
+		p.queued = list
+		p.add("COMMIT", nil, nil)
+		_, err := p.flush(ctx)
+		return err
+	})
+}
 
 // add queues a statement.
 func (p *pipeline) add(q string, args []any, each func(scan func(...any) error) error) {
@@ -41,7 +77,7 @@ func (p *pipeline) send(ctx context.Context) (pgx.BatchResults, []statement, err
 	list := p.queued
 	p.queued = nil
 	if !p.begun {
-		list = slices.Insert(list, 0, statement{sql: beginSQL})
+		list = slices.Insert(list, 0, statement{sql: p.begin})
 		p.begun = true
 	}
 	var batch pgx.Batch

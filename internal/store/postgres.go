@@ -148,27 +148,17 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 	if d == async {
 		db = s.asyncDB
 	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return written{}, err
-	}
-	defer conn.Close()
 	var t tx
-	err = conn.Raw(func(c any) error {
-		p := &pipeline{s: s, conn: c.(*stdlib.Conn).Conn()}
+	err := s.onPipeline(ctx, db, beginVerb, func(p *pipeline) error {
 		t = tx{ctx: ctx, s: s, pg: p, now: s.now()}
 		if s.pooled {
 			t.setSession(d)
 		}
-		err := fn(&t)
-		if err == nil {
-			t.send("COMMIT")
-			err = t.wait()
+		if err := fn(&t); err != nil {
+			return err
 		}
-		if err != nil {
-			p.rollback(ctx)
-		}
-		return err
+		t.send("COMMIT")
+		return t.wait()
 	})
 	if err != nil {
 		return written{}, err

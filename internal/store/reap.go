@@ -143,9 +143,7 @@ const leaseExpired = "lease_until < $1"
 func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 	if l.cancel {
 		r.Stopped++
-		if err := t.endTask(l.Lease, pleat.StateStopped, nil); err != nil {
-			return err
-		}
+		t.endTask(l.Lease, pleat.StateStopped, nil)
 		return t.endSubject(l, pleat.StateStopped, stoppedByOwner())
 	}
 	tries, limit, err := t.spendTry(l.Task)
@@ -169,13 +167,12 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 			l.Task); err != nil {
 			return err
 		}
-		return t.requeue(l.Lease, OutcomeLost, 0)
+		t.requeue(l.Lease, OutcomeLost, 0)
+		return nil
 	}
 	r.Failed++
 	why := pleat.Failed(pleat.FailCrashed, "the worker process died during every attempt")
-	if err := t.endTask(l.Lease, pleat.StateFailed, why); err != nil {
-		return err
-	}
+	t.endTask(l.Lease, pleat.StateFailed, why)
 	return t.endSubject(l, pleat.StateFailed, why)
 }
 
@@ -183,7 +180,7 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) error {
 	switch l.kind {
 	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD:
-		return t.endRun(l.run, runEnd{state: state, failure: why})
+		return t.end(l.run, runEnd{state: state, failure: why})
 	case pleat.TaskFollow:
 		return t.failDelivery(l.delivery, why.String())
 	case pleat.TaskDeliver:

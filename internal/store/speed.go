@@ -107,45 +107,39 @@ func (s *Store) sampled(queue string) bool {
 
 // measure records how long an attempt took that has computed a task, or its search, in an average that gives recent
 // attempts a tenth of the weight. It must be called before the task leaves its worker. A simulation that was continued
-// from a checkpoint says nothing of its whole. Where another transaction records a measurement at this moment, this one
-// is dropped instead of waiting.
-func (t *tx) measure(l Lease, queue string) error {
+// from a checkpoint says nothing of its whole, and a worker that has not registered nothing of a class. Where another
+// transaction records a measurement at this moment, this one is dropped instead of waiting.
+func (t *tx) measure(l Lease, queue string) {
 	if !t.s.sampled(queue) {
-		return nil
+		return
 	}
-	var class string
-	var kind pleat.TaskKind
-	var expected, started int64
-	err := t.row(`
-		SELECT k.kind, k.expected, a.started_at, w.class
+	const measured = `
+		SELECT k.queue AS of_queue, w.class AS of_class, k.expected AS expected,
+			CASE WHEN a.started_at < $2 THEN $2 - a.started_at ELSE 1 END AS took
 		FROM task k
 		JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt
 		JOIN worker w ON w.id = k.worker_id
-		WHERE k.id = $1`,
-		[]any{l.Task}, &kind, &expected, &started, &class)
-	if err != nil || kind == pleat.TaskMD && l.Attempt > 1 {
-		return mapNoRows(err, nil) // a worker that has not registered says nothing of a class
-	}
-	took := max(t.now-started, 1)
-	factor := 1.0
-	if expected > 0 {
-		factor = float64(took) / float64(expected)
-	}
+		WHERE k.id = $1 AND NOT (k.kind = 'md' AND k.attempt > 1)`
+	const factor = `CASE WHEN m.expected > 0 THEN CAST(m.took AS double precision) / m.expected ELSE 1.0 END`
 	const weight = "(CASE WHEN runs < 9 THEN 1.0 / (runs + 1) ELSE 0.1 END)"
-	n, err := t.exec(`
+	t.send(`
 		UPDATE speed
-		SET factor = factor + (CAST($3 AS double precision) - factor) * `+weight+`,
-			typical = typical + CAST((CAST($4 AS bigint) - typical) * `+weight+` AS bigint),
+		SET factor = factor + (`+factor+` - factor) * `+weight+`,
+			typical = typical + CAST((m.took - typical) * `+weight+` AS bigint),
 			runs = runs + 1
-		WHERE (queue, class) IN (
-			SELECT queue, class FROM speed WHERE queue = $1 AND class = $2 FOR UPDATE SKIP LOCKED)`,
-		queue, class, factor, took)
-	if err != nil || n > 0 {
-		return err
-	}
-	_, err = t.exec(`
-		INSERT INTO speed (queue, class, factor, typical, runs) VALUES ($1, $2, $3, $4, 1)
+		FROM (`+measured+`) AS m
+		WHERE speed.queue = m.of_queue AND speed.class = m.of_class AND (speed.queue, speed.class) IN (
+			SELECT v.queue, v.class
+			FROM speed v
+			WHERE v.queue = (SELECT k.queue FROM task k WHERE k.id = $1) AND v.class = (
+				SELECT w.class FROM task k JOIN worker w ON w.id = k.worker_id WHERE k.id = $1)
+			FOR UPDATE SKIP LOCKED)`,
+		l.Task, t.now)
+	t.send(`
+		INSERT INTO speed (queue, class, factor, typical, runs)
+		SELECT m.of_queue, m.of_class, `+factor+`, m.took, 1
+		FROM (`+measured+`) AS m
+		WHERE NOT EXISTS (SELECT 1 FROM speed v WHERE v.queue = m.of_queue AND v.class = m.of_class)
 		ON CONFLICT (queue, class) DO NOTHING`,
-		queue, class, factor, took)
-	return err
+		l.Task, t.now)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"pleat"
@@ -23,18 +25,13 @@ func LeaseOf(t *pleat.Task) Lease { return Lease{t.ID, t.Attempt, t.Worker} }
 
 // setState copies a run's state to its job or workflow, unless that has a later run. The version rises, so that readers
 // fetch the job or workflow again.
-func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) error {
-	var err error
-	if source.Job != "" {
-		_, err = t.exec(`
-			UPDATE job SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
-			state, t.now, source.Job, run)
-	} else {
-		_, err = t.exec(`
-			UPDATE workflow SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
-			state, t.now, source.Workflow, run)
+func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) {
+	table := "job"
+	if source.Job == "" {
+		table = "workflow"
 	}
-	return err
+	t.send("UPDATE "+table+` SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
+		state, t.now, source.ID(), run)
 }
 
 // The outcomes of an attempt, under which it is stored when it has ended.
@@ -50,6 +47,7 @@ const (
 
 // heldTask is what the verbs need to know of a task that a worker holds.
 type heldTask struct {
+	held   bool        // else the lease is lost, and the rest is empty
 	run    pleat.RunID // empty for deliveries and follow-ups
 	queue  string
 	cancel bool // its owner wants it stopped
@@ -59,68 +57,120 @@ type heldTask struct {
 // ends; pleat.ErrLost if the lease is no longer held. Every fenced verb begins with it.
 func (t *tx) renew(l Lease) (heldTask, error) {
 	var h heldTask
-	var cancel int64
-	err := t.row(`
+	t.askRenew(l, &h)
+	if err := t.wait(); err != nil {
+		return h, err
+	}
+	return h, h.lost()
+}
+
+// askRenew is renew for a verb that has more to ask. After the wait, h.lost must be checked.
+func (t *tx) askRenew(l Lease, h *heldTask) {
+	t.ask(`
 		UPDATE task SET lease_until = CASE WHEN lease_until > $1 THEN lease_until ELSE $1 END
 		WHERE id = $2 AND attempt = $3 AND worker_id = $4 AND state = 'running'
 		RETURNING COALESCE(run_id, ''), queue, cancel`,
-		[]any{t.leaseEnd(0), l.Task, l.Attempt, l.Worker}, &h.run, &h.queue, &cancel)
-	h.cancel = cancel == 1
-	return h, mapNoRows(err, pleat.ErrLost)
+		[]any{t.leaseEnd(0), l.Task, l.Attempt, l.Worker},
+		func(scan func(...any) error) error {
+			var cancel int64
+			err := scan(&h.run, &h.queue, &cancel)
+			h.held, h.cancel = true, cancel == 1
+			return err
+		})
+}
+
+// lost returns pleat.ErrLost if the lease was not held.
+func (h *heldTask) lost() error {
+	if !h.held {
+		return pleat.ErrLost
+	}
+	return nil
 }
 
 // MaxLogLines bounds the log lines stored of one run, over all its attempts. The last of them is a note that there
 // were more.
 const MaxLogLines = 2000
 
-// progress appends to a run's events, numbers them, and stores its newest stage with the run. The counter in the run's
-// row gives the numbers, so that they follow the order of the commits.
-func (t *tx) progress(run pleat.RunID, list []pleat.Progress) error {
+// progress appends to the events of a run and stores its newest stage with it. It does nothing if the run is gone.
+func (t *tx) progress(run pleat.RunID, list []pleat.Progress) {
+	t.progressWhere("id = $1", []any{run}, list)
+}
+
+// progressOf is progress for the run of a task, if the lease on it is held.
+func (t *tx) progressOf(l Lease, list []pleat.Progress) {
+	t.progressWhere(`id = (
+		SELECT k.run_id FROM task k WHERE k.id = $1 AND k.attempt = $2 AND k.worker_id = $3 AND k.state = 'running')`,
+		[]any{l.Task, l.Attempt, l.Worker}, list)
+}
+
+// progressWhere is progress for the run that a condition on its columns selects. The counters in the run's row number
+// the events and the log lines, so that they follow the order of the commits. The update locks the row.
+func (t *tx) progressWhere(where string, args []any, list []pleat.Progress) {
 	if len(list) == 0 {
-		return nil
+		return
 	}
-	var seq, lines int64
-	var owner pleat.UserID
-	var stage string
-	var done, total int
-	err := t.row(`
-		UPDATE run SET event_seq = event_seq + $1, changed_at = $2
-		WHERE id = $3
-		RETURNING event_seq, log_lines, account_id, stage, done, total`,
-		[]any{len(list), t.now, run}, &seq, &lines, &owner, &stage, &done, &total)
-	if err != nil {
-		return err
-	}
-	seq -= int64(len(list))
-	oldStage, oldDone, oldTotal, oldLines := stage, done, total, lines
-	for _, p := range list {
-		seq++
+	var rows []any
+	var stage *pleat.Progress
+	lines := 0
+	for i := range list {
+		p := list[i]
 		if p.At.IsZero() {
 			p.At = fromMicros(t.now)
 		}
+		line := 0
 		switch p.Kind {
 		case pleat.ProgressLog:
-			if lines++; lines > MaxLogLines {
-				continue
-			} else if lines == MaxLogLines {
-				p.Line = "further lines are not stored"
-			}
+			lines++
+			line = lines
 		case pleat.ProgressStage:
-			stage, done, total = p.Stage, p.Done, p.Total
+			stage = &list[i]
 		}
 		p.Seq = 0
-		if _, err := t.exec("INSERT INTO run_event (run_id, seq, body) VALUES ($1, $2, $3)",
-			run, seq, encodeJSON(p)); err != nil {
-			return err
-		}
+		rows = append(rows, i+1, line, encodeJSON(p))
 	}
+	t.countEvents(where, args, len(list), lines, stage)
+	t.insertEvents(where, args, len(list), lines, rows)
+}
+
+// countEvents raises the counters of the run that a condition selects, and stores its newest stage; nil: it stays.
+func (t *tx) countEvents(where string, args []any, events, lines int, stage *pleat.Progress) {
+	n := len(args)
+	set := fmt.Sprintf("event_seq = event_seq + $%d, log_lines = log_lines + $%d, changed_at = $%d", n+1, n+2, n+3)
+	args = append(slices.Clone(args), events, lines, t.now)
+	if stage != nil {
+		set += fmt.Sprintf(", stage = $%d, done = $%d, total = $%d", n+4, n+5, n+6)
+		args = append(args, stage.Stage, stage.Done, stage.Total)
+	}
+	t.ask("UPDATE run SET "+set+" WHERE "+where+" RETURNING id, account_id", args, t.notifyRun)
+}
+
+// notifyRun wakes those who wait for news of a run, by its id and its owner's.
+func (t *tx) notifyRun(scan func(...any) error) error {
+	var run pleat.RunID
+	var owner pleat.UserID
+	err := scan(&run, &owner)
 	t.notify(RunTopic(run), OwnerTopic(owner))
-	if stage == oldStage && done == oldDone && total == oldTotal && lines == oldLines {
-		return nil
-	}
-	_, err = t.exec("UPDATE run SET stage = $1, done = $2, total = $3, log_lines = $4 WHERE id = $5",
-		stage, done, total, lines, run)
 	return err
+}
+
+// insertEvents stores events that countEvents has counted: rows of their number, that of their log line, and the body.
+// Those of log lines beyond MaxLogLines are dropped.
+func (t *tx) insertEvents(where string, args []any, events, lines int, list []any) {
+	last := pleat.Progress{Kind: pleat.ProgressLog, At: fromMicros(t.now), Line: "further lines are not stored"}
+	n := len(args)
+	args = append(slices.Clone(args), events, lines, encodeJSON(last))
+	line := fmt.Sprintf("(r.log_lines - $%d + v.column2)", n+2)
+	for part := range rowParts(list, 3) {
+		t.send(fmt.Sprintf(`
+			INSERT INTO run_event (run_id, seq, body)
+			SELECT r.id, r.event_seq - $%d + v.column1,
+				CASE WHEN v.column2 > 0 AND %s = %d THEN $%d ELSE v.column3 END
+			FROM run r
+			CROSS JOIN (%s) AS v
+			WHERE r.%s AND (v.column2 = 0 OR %[2]s <= %[3]d)`,
+			n+1, line, MaxLogLines, n+3, values(n+4, len(part)/3, "bigint", "bigint", "text"), where),
+			slices.Concat(args, part)...)
+	}
 }
 
 // CancelledTasks lists the tasks that a worker holds and whose owner wants them stopped. The worker calls it when
@@ -148,61 +198,61 @@ func (s *Store) Release(ctx context.Context, l Lease, delay time.Duration, progr
 		if err != nil {
 			return err
 		}
-		if err := t.progress(h.run, progress); err != nil {
-			return err
-		}
+		t.progress(h.run, progress)
 		if h.cancel {
 			return t.stopRun(l, h.run)
 		}
-		return t.requeue(l, OutcomeReleased, delay)
+		t.requeue(l, OutcomeReleased, delay)
+		return nil
 	})
 }
 
 // requeue ends the attempt with an outcome and puts its running task back into its queue, at its position: at once, or
 // after a delay, which Reap ends.
-func (t *tx) requeue(l Lease, outcome string, delay time.Duration) error {
+func (t *tx) requeue(l Lease, outcome string, delay time.Duration) {
 	state := pleat.TaskQueued
 	if delay > 0 {
 		state = pleat.TaskWaiting
 	}
-	var queue string
-	if err := t.row(`
-		UPDATE task SET state = $1, run_at = $2, lease_until = 0, worker_id = '' WHERE id = $3 RETURNING queue`,
-		[]any{state, t.now + delay.Microseconds(), l.Task}, &queue); err != nil {
-		return err
-	}
-	t.notify(QueueTopic(queue))
-	return t.endAttempt(l, outcome, "")
+	t.ask("UPDATE task SET state = $1, run_at = $2, lease_until = 0, worker_id = '' WHERE id = $3 RETURNING queue",
+		[]any{state, t.now + delay.Microseconds(), l.Task},
+		func(scan func(...any) error) error {
+			var queue string
+			err := scan(&queue)
+			t.notify(QueueTopic(queue))
+			return err
+		})
+	t.endAttempt(l, outcome, "")
 }
 
 // endAttempt writes the end of an attempt, once.
-func (t *tx) endAttempt(l Lease, outcome, detail string) error {
-	_, err := t.exec(`
+func (t *tx) endAttempt(l Lease, outcome, detail string) {
+	t.send(`
 		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3
 		WHERE task_id = $4 AND number = $5 AND ended_at = 0`,
 		t.now, outcome, detail, l.Task, l.Attempt)
-	return err
 }
 
 // insertTask queues work: the kind, queue, owner, tenant, subject and memory of k, with k.MaxTries tries (0:
 // DefaultTries). Its position keeps tenants even: behind the tenant's own tasks, but not behind those of others. A
-// tenant with nothing queued starts at the position that is being served now.
-func (t *tx) insertTask(k pleat.Task) error {
+// tenant with nothing queued starts at the position that is being served now. The task of a delivery needs its row: it
+// is not queued where insertDelivery has stored none.
+func (t *tx) insertTask(k pleat.Task) {
 	if k.MaxTries == 0 {
 		k.MaxTries = DefaultTries
 	}
-	_, err := t.exec(`
+	t.send(`
 		INSERT INTO task (
 			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
 			memory, expected, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, request)
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,
 			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, $11, 0, '', 0, '', 0, $11, $12
-		FROM `+fairOrderSQL("$3", "$5"),
+		FROM `+fairOrderSQL("$3", "$5")+`
+		WHERE $7 = '' OR EXISTS (SELECT 1 FROM delivery d WHERE d.id = $7)`,
 		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory,
 		k.Expected.Microseconds(), t.now, k.Request)
 	t.notify(QueueTopic(k.Queue))
-	return err
 }
 
 // fairOrderSQL returns a subquery with one row and two columns: own, the last position of a tenant in a queue (NULL: it

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,6 +50,11 @@ const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.mo
 // View reads a job with its latest run and that run's artifacts, in one snapshot: it never shows a completed run
 // without its files. It does not check who asks; see Head. ErrJobNotFound: the job does not exist or was deleted.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
+	if s.sqlite == nil {
+		v := View{Artifacts: []pleat.Artifact{}}
+		err := s.readTogether(ctx, v.statements(job)...)
+		return v.found(err)
+	}
 	ctx, err := s.withoutCancel(ctx)
 	if err != nil {
 		return View{}, unavailable("read job", err)
@@ -60,48 +64,74 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 		return View{}, unavailable("read job", err)
 	}
 	defer snapshot.end(ctx)
-	return s.view(job, func(q string, args ...any) (rows, error) { return snapshot.query(ctx, q, args...) })
+	return viewBy(job, func(q string, args ...any) (rows, error) { return snapshot.query(ctx, q, args...) })
 }
 
-// EndedView is View without a transaction if the latest run has ended, and View itself if it has not. An ended run
-// keeps its artifacts until its job is deleted, which deletes them all at once: two reads that find both agree. The
-// goroutines that database/sql starts for a transaction cost more than the reads.
+// EndedView is View without a transaction on SQLite if the latest run has ended, and View itself if it has not. An
+// ended run keeps its artifacts until its job is deleted, which deletes them all at once: two reads that find both
+// agree. The goroutines that database/sql starts for a transaction cost more than the reads.
 func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
+	if s.sqlite == nil {
+		return s.View(ctx, job)
+	}
 	reading, err := s.withoutCancel(ctx)
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
-	read := func(q string, args ...any) (rows, error) { return s.read(reading, q, args...) }
-	v, err := s.view(job, read)
+	v, err := viewBy(job, func(q string, args ...any) (rows, error) { return s.read(reading, q, args...) })
 	if err != nil || v.Run.State.Terminal() && len(v.Artifacts) > 0 {
 		return v, err
 	}
 	return s.View(ctx, job)
 }
 
-// view reads a View in two queries.
-func (s *Store) view(job pleat.JobID, read func(q string, args ...any) (rows, error)) (View, error) {
-	var v View
-	rows, err := read(`
-		SELECT `+jobColumns+", "+runColumns+`
-		FROM job j
-		JOIN run r ON r.id = j.run_id
-		WHERE j.id = $1 AND j.deleted_at = 0`,
-		job)
-	n := 0
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		n++
-		return scanView(scan, &v)
-	})
-	if err == nil && n == 0 {
-		return v, pleat.ErrJobNotFound
+// statements are the queries that read a View.
+func (v *View) statements(job pleat.JobID) []statement {
+	return []statement{
+		{
+			sql: "SELECT " + jobColumns + ", " + runColumns + `
+				FROM job j
+				JOIN run r ON r.id = j.run_id
+				WHERE j.id = $1 AND j.deleted_at = 0`,
+			args: []any{job},
+			each: func(scan func(...any) error) error { return scanView(scan, v) },
+		},
+		{
+			sql: "SELECT " + artifactColumns + `
+				FROM artifact a
+				WHERE a.run_id = (SELECT j.run_id FROM job j WHERE j.id = $1)
+				ORDER BY a.id`,
+			args: []any{job},
+			each: func(scan func(...any) error) error {
+				a, err := scanArtifact(scan)
+				v.Artifacts = append(v.Artifacts, a)
+				return err
+			},
+		},
+	}
+}
+
+// found returns the view that its statements have read, unless they failed; ErrJobNotFound: there is no such job.
+func (v *View) found(err error) (View, error) {
+	if err == nil && v.Job.ID == "" {
+		err = pleat.ErrJobNotFound
 	}
 	if err != nil {
-		return v, unavailable("read job", err)
+		return View{}, unavailable("read job", err)
 	}
-	rows, err = read("SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", v.Run.ID)
-	v.Artifacts, err = scanArtifacts(rows, err)
-	return v, unavailable("read job", err)
+	return *v, nil
+}
+
+// viewBy reads a View by its statements, one after the other.
+func viewBy(job pleat.JobID, read func(q string, args ...any) (rows, error)) (View, error) {
+	v := View{Artifacts: []pleat.Artifact{}}
+	for _, st := range v.statements(job) {
+		rows, err := read(st.sql, st.args...)
+		if err := forEachRow(rows, err, st.each); err != nil {
+			return v.found(err)
+		}
+	}
+	return v.found(nil)
 }
 
 // RunView is View for any run of a job. ErrRunNotFound: the job has no such run, or was deleted.
@@ -128,14 +158,6 @@ func scanView(scan func(...any) error, v *View) error {
 	}
 	v.Job.Params = v.Run.Params
 	return nil
-}
-
-// snapshot is the isolation under which several reads see one moment. SQLite's readers always have one.
-func (s *Store) snapshot() sql.IsolationLevel {
-	if s.dialect == "postgres" {
-		return sql.LevelRepeatableRead
-	}
-	return sql.LevelDefault
 }
 
 // jobRow holds the columns of a job whose types differ from those of pleat.Job. Into returns where to scan jobColumns,

@@ -66,12 +66,12 @@ func (r *workflowRow) fill(w *pleat.Workflow) {
 // CodeConflict or CodeTooLarge: a draft more, or its input, is more than Limits allows.
 func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workflow, error) {
 	var w pleat.Workflow
-	err := s.write(ctx, "create workflow", func(t *tx) (err error) {
+	err := s.write(ctx, "create workflow", func(t *tx) error {
 		if err := t.countWorkflow(&n); err != nil {
 			return err
 		}
-		w, err = t.insertWorkflow(n)
-		return err
+		w = t.insertWorkflow(n)
+		return nil
 	})
 	return w, err
 }
@@ -82,39 +82,31 @@ func (t *tx) countWorkflow(n *NewWorkflow) error {
 	if n.Draft {
 		return t.countDraft(n.Workflow.Owner, len(n.Workflow.Input))
 	}
-	if err := t.checkResults(n.Workflow.Owner); err != nil {
-		return err
-	}
 	return t.chargeWorkflow(n.Workflow.Owner)
 }
 
 // insertWorkflow is CreateWorkflow inside a transaction: a follow-up creates its workflow where it ends.
-func (t *tx) insertWorkflow(n NewWorkflow) (pleat.Workflow, error) {
+func (t *tx) insertWorkflow(n NewWorkflow) pleat.Workflow {
 	w := n.Workflow
 	w.ID, w.State, w.Version, w.Epoch = pleat.WorkflowID(newID()), pleat.StateDraft, 1, 1
 	w.Created, w.Updated = fromMicros(t.now), fromMicros(t.now)
 	if !n.Draft {
 		w.State, w.Run = pleat.StateQueued, pleat.RunID(newID())
 	}
-	_, err := t.exec(`
+	t.send(`
 		INSERT INTO workflow (
 			id, account_id, kind, alias, workflow_name, name, public, state, version, epoch, run_id, input, source_job,
 			source_run, source_sequence, created_at, updated_at, deleted_at, input_bytes, started_by)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15, $16)`,
 		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input),
 		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now, len(w.Input), n.Job)
-	if err != nil {
-		return w, err
-	}
 	ref := runRef{source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner, bytes: len(w.Input)}
-	if err := t.subscribe(ref, n.Subs); err != nil {
-		return w, err
+	t.subscribe(ref, n.Subs)
+	if !n.Draft {
+		n.Run.Kind = w.Kind
+		t.insertRun(ref, 1, n.Run)
 	}
-	if n.Draft {
-		return w, nil
-	}
-	n.Run.Kind = w.Kind
-	return w, t.insertRun(ref, 1, n.Run)
+	return w
 }
 
 // ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
@@ -132,23 +124,16 @@ func (s *Store) ExecuteWorkflow(
 		if w.State != pleat.StateDraft {
 			return pleat.ErrNotDraft(w.State, "executed")
 		}
-		if err := t.checkResults(owner); err != nil {
-			return err
-		}
 		if err := t.chargeWorkflow(owner); err != nil {
 			return err
 		}
 		w.Run, w.State, spec.Kind = pleat.RunID(newID()), pleat.StateQueued, w.Kind
-		if _, err := t.exec(`
-			UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4`,
-			w.Run, w.State, t.now, id); err != nil {
-			return err
-		}
-		if _, err := t.exec("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id); err != nil {
-			return err
-		}
+		t.send("UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4",
+			w.Run, w.State, t.now, id)
+		t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id)
 		ref := runRef{source: pleat.Source{Workflow: id}, run: w.Run, owner: owner, bytes: len(w.Input)}
-		return t.insertRun(ref, 1, spec)
+		t.insertRun(ref, 1, spec)
+		return nil
 	})
 	return w, err
 }
@@ -240,28 +225,6 @@ func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat
 		return err
 	})
 	return state, err
-}
-
-// loadWorkflow reads the workflow that a claimed task executes.
-func (t *tx) loadWorkflow(c *ClaimedTask) error {
-	var w pleat.Workflow
-	var u pleat.Run
-	var fr workflowRow
-	var rr runRow
-	if err := t.row(`
-		SELECT `+workflowColumns+", "+runColumns+`, r.trace
-		FROM run r
-		JOIN workflow w ON w.id = r.workflow_id
-		WHERE r.id = $1`,
-		[]any{c.Task.Run}, append(append(fr.into(&w), rr.into(&u)...), &c.Trace)...); err != nil {
-		return err
-	}
-	fr.fill(&w)
-	if err := rr.fill(&u); err != nil {
-		return err
-	}
-	c.Workflow, c.Queued, c.Seed = &w, u.CreatedAt, u.Seed
-	return t.loadEarlier(c)
 }
 
 // WorkflowView reads a workflow with its run and files, in several queries: the state may be older than the files. It

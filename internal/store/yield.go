@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"time"
 
 	"pleat"
 )
@@ -107,9 +106,7 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 		if err != nil {
 			return err
 		}
-		if err := t.progress(h.run, progress); err != nil {
-			return err
-		}
+		t.progress(h.run, progress)
 		if h.cancel {
 			return t.stopRun(l, h.run)
 		}
@@ -126,7 +123,8 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 				return err
 			}
 		}
-		return t.requeue(l, OutcomeYielded, 0)
+		t.requeue(l, OutcomeYielded, 0)
+		return nil
 	})
 	return queue, err
 }
@@ -168,22 +166,5 @@ func (t *tx) stepForward(w *waiter) error {
 		WHERE id = $2 AND id <> (
 			SELECT q.id FROM task q WHERE q.state = 'queued' AND q.queue = $1 ORDER BY q.position, q.id LIMIT 1)`,
 		w.queue, w.id)
-	return err
-}
-
-// loadEarlier reads how long earlier attempts at a task ran, and those of them that yielded. A task in its first
-// attempt has had none.
-func (t *tx) loadEarlier(c *ClaimedTask) error {
-	if c.Task.Attempt == 1 {
-		return nil
-	}
-	var all, yielded int64
-	err := t.row(`
-		SELECT COALESCE(sum(ended_at - started_at), 0),
-			COALESCE(sum(CASE WHEN outcome = '`+OutcomeYielded+`' THEN ended_at - started_at END), 0)
-		FROM attempt
-		WHERE task_id = $1 AND ended_at > 0`,
-		[]any{c.Task.ID}, &all, &yielded)
-	c.Earlier, c.Worked = time.Duration(all)*time.Microsecond, time.Duration(yielded)*time.Microsecond
 	return err
 }

@@ -61,7 +61,13 @@ func TestDebugPathsDemandTheToken(t *testing.T) {
 		"":                 {"": http.StatusForbidden, "guessed": http.StatusForbidden},
 		"0123456789abcdef": {"": 401, "guessed": 401, "0123456789abcdef": 200},
 	} {
-		e := &Endpoint{Health: &Health{}, Metrics: prometheus.NewRegistry(), Token: token, Log: slog.Default(), Recent: recent}
+		e := &Endpoint{
+			Health:  &Health{},
+			Metrics: prometheus.NewRegistry(),
+			Token:   token,
+			Log:     slog.Default(),
+			Recent:  recent,
+		}
 		for path, want := range map[string]string{"/debug/goroutines": "goroutine profile", "/debug/log": "a line\n"} {
 			for sent, code := range codes {
 				req := httptest.NewRequest(http.MethodGet, path, nil)
@@ -70,7 +76,8 @@ func TestDebugPathsDemandTheToken(t *testing.T) {
 				}
 				answer := httptest.NewRecorder()
 				e.Handler().ServeHTTP(answer, req)
-				if shown := strings.Contains(answer.Body.String(), want); answer.Code != code || shown != (code == 200) {
+				shown := strings.Contains(answer.Body.String(), want)
+				if answer.Code != code || shown != (code == http.StatusOK) {
 					t.Errorf("%s with the token %q of %q: %d %s", path, sent, token, answer.Code, answer.Body)
 				}
 			}

@@ -15,6 +15,9 @@ func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	p.hashInput(t, &w)
 	out, cached := p.useCachedResult(t, &w)
 	if !cached {
+		if f := p.awaitTurn(t, s); f != nil {
+			return pleat.Output{Failure: f, MSA: a.state}
+		}
 		out = p.predict(t, w, s)
 	}
 	out.MSA = a.state

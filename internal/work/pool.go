@@ -6,6 +6,7 @@
 //
 //	pool.go      Pool: the goroutines of a worker
 //	slots.go     how many tasks are claimed: slots, memory
+//	ahead.go     tasks that are claimed before an accelerator is free
 //	life.go      when a worker claims nothing more, and when it ends
 //	task.go      an attempt from claim to end, whatever its kind
 //	fold.go      a fold
@@ -69,6 +70,9 @@ type Config struct {
 	Timeout time.Duration
 	// Turn is how long a simulation keeps its slot before it may have to yield to another user's task; 0: a minute.
 	Turn time.Duration
+	// Ahead is how long a task that was claimed ahead waits for its accelerator before it returns to its queue;
+	// 0: 20 s.
+	Ahead time.Duration
 	// ArchiveURLs are where structures come from that workflows name by an id.
 	ArchiveURLs ArchiveURLs
 	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
@@ -110,6 +114,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	running map[*runningTask]bool
+	paces   map[string]float64 // seconds that the last computation of a queue took, by runningTask.size
 
 	ready chan struct{} // closed once the service knows the worker
 }
@@ -146,6 +151,9 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 	if cfg.Turn == 0 {
 		cfg.Turn = time.Minute
 	}
+	if cfg.Ahead == 0 {
+		cfg.Ahead = aheadTime
+	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
@@ -157,6 +165,7 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 		models:  map[string]pleat.Model{},
 		leases:  queue.NewLeases(service, cfg.ID, cfg.Clock, cfg.Log),
 		running: map[*runningTask]bool{},
+		paces:   map[string]float64{},
 		life:    newLife(cfg.Life, cfg.Clock()),
 		ready:   make(chan struct{}),
 	}
@@ -199,6 +208,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer endClaims()
 	for _, g := range p.slotGroups() {
 		claims.Go(func() { p.claim(claiming, run, &tasks, g) })
+		if g.Pool != nil {
+			duties.Go(func() { p.turns(run, g) })
+		}
 	}
 	select {
 	case <-ctx.Done():

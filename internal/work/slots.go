@@ -9,6 +9,7 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
+	"pleat/internal/report"
 	"pleat/internal/store"
 )
 
@@ -29,6 +30,7 @@ type slotGroup struct {
 	search bool          // MSA searches, which use no memory that counts
 	freed  chan struct{} // gets a token when a slot is free
 	next   string        // the queue to claim from first, for which a task yielded; Pool.mu guards it
+	soon   *time.Timer   // wakes the group when a task will end soon; nil: none has been set
 }
 
 // slotGroups returns a group for each kind of the engines' tasks, and one for MSA searches.
@@ -59,12 +61,12 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 	for _, q := range queues {
 		loop.Topics = append(loop.Topics, store.QueueTopic(q))
 	}
-	if g.Pool != nil {
-		loop.Freed = g.Pool.Freed()
-	}
 	loop.Claim = func(ctx context.Context) error {
 		p.prefer(g, queues)
 		got, err := p.claimSome(ctx, run, g, queues)
+		if err == nil && len(got) == 0 && g.Pool != nil {
+			got, err = p.claimAhead(ctx, run, g, queues)
+		}
 		if len(queues) > 1 { // else tasks of the first queue could keep the others waiting for ever
 			queues = append(queues[1:], queues[0])
 		}
@@ -74,6 +76,9 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 		return err
 	}
 	loop.Run(ctx)
+	if g.soon != nil {
+		g.soon.Stop()
+	}
 }
 
 // prefer moves the queue for which a task has yielded to the front.
@@ -107,7 +112,7 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		asked := time.Now()
 		got, err := p.claimTasks(ctx, filter)
 		for _, c := range got {
-			out = append(out, p.startAttempt(run, c, g, asked))
+			out = append(out, p.startAttempt(run, c, g, nil, asked))
 		}
 		if err != nil || len(got) == 0 || memory == 0 || g.Pool != nil {
 			return out, err
@@ -131,29 +136,25 @@ func (p *Pool) claimTasks(ctx context.Context, filter store.ClaimFilter) ([]stor
 }
 
 // freeSlots returns how many tasks of a group may be claimed, and how many bytes each may expect to use; 0 bytes:
-// unlimited. A task that only writes its result uses no slot and no memory, but a bounded number of results may be
-// written at once. While the artifact store fails, nothing may be claimed: its input could not be read and its result
-// not be stored.
+// unlimited. A task that only writes its result uses no slot, and only the memory for that, but a bounded number of
+// results may be written at once. While the artifact store fails, nothing may be claimed: its input could not be read
+// and its result not be stored.
 func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
 	if p.files.Failing() {
 		return 0, 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	computing, writing := 0, 0
-	for t := range p.running {
-		switch {
-		case t.group != g:
-		case t.writing:
-			writing++
-		default:
-			computing++
-		}
-	}
+	computing, writing := p.counts(g)
 	slots := g.slots
 	if g.Pool != nil {
 		slots = g.Pool.Accelerators()
 		free, memory = g.Pool.Free()
+		for t := range p.running {
+			if t.group == g && t.waitsForTurn() { // it gets the first that is free
+				free--
+			}
+		}
 	} else {
 		free, memory = slots-computing, p.freeMemory()
 	}
@@ -166,6 +167,21 @@ func (p *Pool) freeSlots(g *slotGroup) (free int, memory int64) {
 	return free, memory
 }
 
+// counts returns how many tasks of a group hold a slot or wait for one, and of how many the result is written. The
+// caller holds mu.
+func (p *Pool) counts(g *slotGroup) (computing, writing int) {
+	for t := range p.running {
+		switch {
+		case t.group != g:
+		case t.writing:
+			writing++
+		default:
+			computing++
+		}
+	}
+	return computing, writing
+}
+
 // freeMemory returns how many bytes the next task in the worker's own slots may expect to use; 0: unlimited. The caller
 // holds p.mu.
 func (p *Pool) freeMemory() int64 {
@@ -174,10 +190,23 @@ func (p *Pool) freeMemory() int64 {
 	}
 	left := p.cfg.Memory
 	for t := range p.running {
-		// tasks on an accelerator use the accelerator's memory
-		if t.group.Pool == nil && !t.writing && !t.group.search {
+		switch {
+		case t.writing:
+			left -= t.writingMemory()
+		case t.group.Pool == nil && !t.group.search: // tasks on an accelerator use the accelerator's memory
 			left -= t.Task.Memory
 		}
 	}
 	return max(left, 1)
+}
+
+// writingMemory returns how many bytes it takes to check, draw and store the result of a task, most of them for the PAE
+// of each pair of tokens: 10 bytes a pair were measured.
+func (t *runningTask) writingMemory() int64 {
+	if t.Fold == nil {
+		return 0
+	}
+	j := pleat.Job{Sequences: t.Fold.Sequences}
+	n := int64(min(j.Tokens(), report.MaxPAE))
+	return 16 * n * n
 }

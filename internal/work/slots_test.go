@@ -128,9 +128,9 @@ func TestWritingFreesTheSlot(t *testing.T) {
 		e := newComputing(t)
 		var jobs []store.Created
 		for range 6 {
-			jobs = append(jobs, f.create(memory(60)))
+			jobs = append(jobs, f.create(memory(60<<10)))
 		}
-		f.startWith("w", func(c *work.Config) { c.Slots, c.Memory = 1, 100 }, e)
+		f.startWith("w", func(c *work.Config) { c.Slots, c.Memory = 1, 100<<10 }, e)
 		first := <-e.computed
 		for range 3 {
 			<-e.computed // four are being written, none has ended

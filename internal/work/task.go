@@ -33,6 +33,13 @@ type runningTask struct {
 	// reuse is set while a fold looks for an earlier result of the same input. Other tasks leave it empty.
 	reuse reuse
 
+	// turn is closed when a task that was claimed ahead may use an accelerator; nil for any other task.
+	turn chan struct{}
+	// turned: turn is closed. outlived: the task runs for longer than was expected. computing is when the computation
+	// began. Guarded by Pool.mu.
+	turned, outlived bool
+	computing        time.Time
+
 	// began is when the engine got the work, unless it is a fold.
 	began time.Time
 
@@ -90,19 +97,23 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 	}
 }
 
-// startAttempt holds a task that was claimed since asked, and reserves what it needs of a group.
-func (p *Pool) startAttempt(run context.Context, c store.ClaimedTask, g *slotGroup, asked time.Time) *runningTask {
+// startAttempt holds a task that was claimed since asked, and reserves what it needs of a group, unless it was claimed
+// ahead and waits for its turn.
+func (p *Pool) startAttempt(
+	run context.Context, c store.ClaimedTask, g *slotGroup, turn chan struct{}, asked time.Time,
+) *runningTask {
 	t := &runningTask{
 		ClaimedTask: c,
 		lease:       p.leases.Add(run, &c.Task),
 		group:       g,
+		turn:        turn,
 		timings:     timingsBefore(&c),
 		claimed:     p.cfg.Clock(),
 	}
 	t.ctx, t.span = p.cfg.Tracer.Process(t.lease.Context(), t.traced(asked))
 	p.logOf(t).Info("task claimed")
 	t.ctx, t.end = context.WithTimeout(t.ctx, p.cfg.Timeout-c.Worked)
-	if g.Pool != nil {
+	if g.Pool != nil && turn == nil {
 		g.Pool.Reserve(t.Task.ID)
 	}
 	p.mu.Lock()
@@ -123,6 +134,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 	delete(p.running, t)
 	p.life.idleSince = p.cfg.Clock()
 	p.mu.Unlock()
+	p.giveTurns(t.group)
 	queue.Wake(t.group.freed)
 }
 
@@ -131,6 +143,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 func (p *Pool) releaseSlot(t *runningTask) {
 	p.mu.Lock()
 	t.writing = true
+	p.learn(t)
 	p.mu.Unlock()
 	queue.Wake(t.group.freed)
 }
@@ -194,15 +207,15 @@ const (
 	maxArtifactAttempts = 100
 )
 
-// interrupted reports whether another worker has the task, or this worker shuts down. No result of the attempt is
-// stored then; in a shutdown the task returns to its queue.
+// interrupted reports whether another worker has the task, this worker shuts down, or the task was claimed ahead in
+// vain. No result of the attempt is stored then; unless another worker has it, the task returns to its queue.
 func (p *Pool) interrupted(t *runningTask) bool {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, pleat.ErrLost):
 		p.logEnd(t, "lost", nil)
 		p.logOf(t).Warn("a task was lost: this worker does not hold its lease any more")
 		return true
-	case errors.Is(cause, engine.ErrShutdown):
+	case errors.Is(cause, engine.ErrShutdown), errors.Is(cause, errReturned):
 		p.release(t, 0)
 		p.logEnd(t, "released", nil)
 		return true

@@ -48,6 +48,9 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	if f != nil {
 		return pleat.Output{Failure: f}
 	}
+	if f := p.awaitTurn(t, s); f != nil {
+		return pleat.Output{Failure: f}
+	}
 	t.began = p.cfg.Clock()
 	out := p.predict(t, w, s)
 	if out.Result != nil {

@@ -233,10 +233,20 @@ func (c *Client) stillAsks(before []Ask) (still, any bool) {
 	now := c.currentAsks()
 	still = !c.claims.stray && len(now) == len(before) && !slices.ContainsFunc(before, func(b Ask) bool {
 		return !slices.ContainsFunc(now, func(a Ask) bool {
-			return keyOf(a.Queues) == keyOf(b.Queues) && a.N == b.N && a.Memory == b.Memory && a.Owner == b.Owner
+			return keyOf(a.Queues) == keyOf(b.Queues) && a.N == b.N && a.Memory == b.Memory && a.Owner == b.Owner &&
+				a.Waited == b.Waited
 		})
 	})
 	return still, len(now) > 0
+}
+
+// patience returns how long a claim may still be answered whose asks have changed. One for a task that is claimed ahead
+// ends at once: the device has become free, and waits for any task.
+func patience(asks []Ask) time.Duration {
+	if slices.ContainsFunc(asks, func(a Ask) bool { return a.Waited > 0 }) {
+		return 0
+	}
+	return answerTime
 }
 
 // claimOnce holds one claim at the server, until tasks come, the wait is over, or the asks change.
@@ -254,7 +264,7 @@ func (c *Client) claimOnce(asks []Ask) error {
 					cancel()
 					return
 				case !still:
-					time.AfterFunc(answerTime, cancel)
+					time.AfterFunc(patience(asks), cancel)
 					return
 				}
 			case <-ctx.Done():

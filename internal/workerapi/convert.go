@@ -152,12 +152,20 @@ func (a *Ask) Filter() store.ClaimFilter {
 		Memory: a.Memory,
 		Left:   a.Left.Duration(),
 		Owner:  a.Owner,
+		Waited: a.Waited.Duration(),
 	}
 }
 
 // askOf returns the ask of a filter.
 func askOf(f store.ClaimFilter) Ask {
-	return Ask{Queues: f.Queues, N: min(f.N, MaxTasks), Memory: f.Memory, Left: SecondsOf(f.Left), Owner: f.Owner}
+	return Ask{
+		Queues: f.Queues,
+		N:      min(f.N, MaxTasks),
+		Memory: f.Memory,
+		Left:   SecondsOf(f.Left),
+		Owner:  f.Owner,
+		Waited: SecondsOf(f.Waited),
+	}
 }
 
 // Finished returns the outcome that a Finish describes, without its progress, with the artifacts that the caller has

@@ -123,10 +123,11 @@ type Claim struct {
 // Ask is room for tasks of queues that share slots.
 type Ask struct {
 	Queues []string     `json:"queues"`
-	N      int          `json:"n"`                // tasks at most
-	Memory int64        `json:"memory,omitempty"` // bytes that each may expect to use; 0: unlimited
-	Left   Seconds      `json:"left_s,omitempty"` // how long they may be expected to run; 0: for ever
-	Owner  pleat.UserID `json:"owner,omitempty"`  // of the tasks; empty: any
+	N      int          `json:"n"`                  // tasks at most
+	Memory int64        `json:"memory,omitempty"`   // bytes that each may expect to use; 0: unlimited
+	Left   Seconds      `json:"left_s,omitempty"`   // how long they may be expected to run; 0: for ever
+	Owner  pleat.UserID `json:"owner,omitempty"`    // of the tasks; empty: any
+	Waited Seconds      `json:"waited_s,omitempty"` // how long they must have been in their queue; 0: any time
 }
 
 // Claimed is the answer of POST claim: tasks of one ask, or none after the wait.

@@ -70,18 +70,45 @@ test('the count of jobs left follows every creation', async ({ page, server, con
   await expect(left).toHaveText('997 of 1000 jobs left today')
 })
 
-test('older jobs are loaded on request', async ({ page, server }) => {
+test('older jobs come as the list is scrolled, and few rows are in the document', async ({ page, server }) => {
   const key = server.newKey('carl')
-  for (let i = 0; i < 53; i++) {
-    const j = await server.create({ name: `number ${i}`, sequences: [{ proteinChain: { sequence: ubiquitin } }] }, key)
-    await server.call('POST', `/v1/jobs/${j.jobId}/cancel`, undefined, key)
-  }
+  const count = 260
+  for (let i = 0; i < count; i += 20)
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, k) => {
+        const sequences = [{ proteinChain: { sequence: ubiquitin } }]
+        const { jobId } = await server.create({ name: `number ${i + k}`, sequences }, key)
+        await server.call('POST', `/v1/jobs/${jobId}/cancel`, undefined, key)
+      }),
+    )
   await signIn(page, server, key)
   await page.goto('/ui/jobs')
-  await expect(page.locator('tbody tr')).toHaveCount(50)
-  await page.getByRole('button', { name: 'Show older jobs' }).click()
-  await expect(page.locator('tbody tr')).toHaveCount(53)
-  await expect(page.getByRole('link', { name: 'number 0', exact: true })).toBeVisible()
+  const rows = page.locator('tr[data-job]')
+  await expect(rows).toHaveCount(50)
+  const oldest = page.getByRole('link', { name: /^number ([0-9]|1[0-9])$/ }) // the order within a group is not given
+  const seen = new Set<string>()
+  let most = 0
+  await expect(async () => {
+    await page.mouse.wheel(0, 500)
+    for (const name of await rows.locator('.name a').allTextContents()) seen.add(name)
+    most = Math.max(most, await rows.count())
+    expect(seen.size).toBe(count)
+  }).toPass({ intervals: [50] })
+  await expect(oldest.last()).toBeVisible()
+  expect(most).toBeLessThanOrEqual(60)
+  await expect(page.getByRole('table')).toHaveAttribute('aria-rowcount', String(count + 1))
+  await expect(rows.last()).toHaveAttribute('aria-rowindex', String(count + 1))
+  await accessible(page)
+
+  // A new job is added at the top; older rows stay where they are.
+  const top = await rows.last().boundingBox()
+  await server.create({ name: 'newest' }, key)
+  await expect(page.getByRole('table')).toHaveAttribute('aria-rowcount', String(count + 2))
+  await expect.poll(async () => Math.abs((await rows.last().boundingBox())!.y - top!.y)).toBeLessThan(100)
+  await page.evaluate(() => scrollTo(0, 0))
+  await expect(page.getByRole('link', { name: 'newest' })).toBeVisible()
+  await page.getByLabel('Select all').check()
+  await expect(page.getByRole('region', { name: 'Selected jobs' })).toContainText(`${count + 1} jobs selected`)
 })
 
 test('questions and simulations are listed', async ({ page, server }) => {

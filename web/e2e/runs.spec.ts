@@ -73,6 +73,33 @@ test('a stored result is announced before it costs, and a new seed is offered', 
   expect(view.run.seed).not.toBe('4')
 })
 
+test('the time of each stage is a bar and a table', async ({ page, server, visit }) => {
+  const params = { modelName: 'made-up', samplingSteps: 3, seed: '11' }
+  const first = await server.folded({ params })
+  await visit('/ui/jobs/' + first.jobId)
+  const time = page.getByRole('region', { name: /^Time/ })
+  await expect(time.locator('[data-stage=infer]')).toContainText(/Computing.*\d s.*%/)
+  await expect(time.getByRole('img')).toHaveAttribute(
+    'aria-label',
+    /In the queue: .*; Computing: .*; Writing the results: /,
+  )
+  const widths = await time
+    .locator('.times .stretch')
+    .evaluateAll((all) => all.map((e) => e.getBoundingClientRect().width))
+  expect(widths.length).toBe(await time.locator('[data-stage]').count())
+  expect(Math.min(...widths)).toBeGreaterThanOrEqual(4) // a short stage is still seen
+  await accessible(page)
+  await page.setViewportSize({ width: 360, height: 740 })
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
+
+  // A run that takes its results from a stored one computes nothing, and says so.
+  const again = await server.folded({ params })
+  await page.goto('/ui/jobs/' + again.jobId)
+  await expect(time).toContainText('The model did not run')
+  await expect(time.locator('[data-stage=infer]')).toHaveCount(0)
+  await expect(time.locator('[data-stage=write]')).toBeVisible()
+})
+
 test('a job that waits says why', async ({ page, server }) => {
   const key = server.newKey('quin')
   await signIn(page, server, key)

@@ -1,22 +1,43 @@
 import { accessible, expect, picture, signIn, test } from './server'
 
-const budget = 60 * 1024 // bytes of gzip before the viewer loads
+const budget = 48 * 1024 // bytes of gzip before the page of an address loads
+const brotliBudget = 42 * 1024
 
 test('the shell is small and its files are cached', async ({ request, server }) => {
   const html = await (await fetch(server.url + '/ui/', { headers: { 'Accept-Encoding': 'identity' } })).text()
   const first = [...html.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map((m) => m[1]!)
   expect(first.length).toBeGreaterThan(1)
   let total = 0
+  let brotli = 0
   for (const path of ['/ui/', ...first]) {
+    const small = await request.get(path, { headers: { 'Accept-Encoding': 'br, gzip' } })
+    expect(small.headers()['content-encoding']).toBe('br')
+    brotli += Number(small.headers()['content-length'])
     const r = await request.get(path, { headers: { 'Accept-Encoding': 'gzip' } })
     total += Number(r.headers()['content-length'])
     expect(r.headers()['content-encoding']).toBe('gzip')
     expect(r.headers()['cache-control']).toMatch(path === '/ui/' ? /no-cache/ : /immutable/)
     expect(r.headers()['content-security-policy']).toContain("require-trusted-types-for 'script'")
   }
-  console.log(`      shell: ${(total / 1024).toFixed(1)} KiB gzip`)
+  console.log(`      shell: ${(total / 1024).toFixed(1)} KiB gzip, ${(brotli / 1024).toFixed(1)} KiB brotli`)
   expect(total).toBeLessThan(budget)
+  expect(brotli).toBeLessThan(brotliBudget)
 })
+
+// What is requested before a page can be used, in the order of need: what waits for what decides on a slow line.
+for (const { name, path, usable, most } of [
+  { name: 'the form', path: '/ui/', usable: 'textarea', most: 9 },
+  { name: 'the list of jobs', path: '/ui/jobs', usable: '.state h2, tr[data-job]', most: 14 },
+])
+  test(`${name} needs few requests`, async ({ page, server, visit }) => {
+    const requested: string[] = []
+    page.on('request', (r) => requested.push(new URL(r.url()).pathname))
+    await visit(path, server.newKey('sparse'))
+    await page.locator(usable).first().waitFor()
+    expect(requested.length).toBeLessThanOrEqual(most)
+    expect(requested.filter((p) => p === '/v1/session')).toHaveLength(1) // begun by the document, used by the page
+    expect(requested.filter((p) => /molstar|viewer|uplot/i.test(p))).toEqual([])
+  })
 
 test('no page but a result loads the viewer', async ({ page, visit }) => {
   const loaded: string[] = []

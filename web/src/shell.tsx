@@ -63,6 +63,12 @@ const routes: Route[] = [
   },
 ]
 
+/** Begins to load the page of the address, while the service is asked who is signed in. */
+export function preload() {
+  const route = routes.find((r) => match(r.pattern, path.peek()))
+  route?.load?.().catch(() => undefined) // LazyPage reports it
+}
+
 // The links at the top.
 const navigation = [
   { href: '/ui/', name: 'Fold' },

@@ -1,7 +1,9 @@
 // The tables of the page, and what a list shows around its table.
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject, VNode } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Failure, Loading } from './components'
 import type { PagedList } from './list'
+import { nextRange, type Range, RowHeights, rowsBetween } from './rows'
 
 /** The head of a column: its title, and the CSS classes of its cell. */
 export interface Column {
@@ -15,6 +17,8 @@ interface TableProps {
   /** CSS classes in addition to "table". */
   class?: string
   columns: (Column | string)[]
+  /** The number of all rows, if only some of them are in the document; -1: unknown. */
+  rowCount?: number | undefined
   /** The rows, as <tr> elements. */
   children: ComponentChildren
 }
@@ -23,8 +27,8 @@ interface TableProps {
  * A table with a head. A column that is a string has that title and no classes. With the class "cards", a row is a card
  * on a narrow screen, and each cell shows its attribute data-label.
  */
-export const Table = ({ class: extra = '', columns, children }: TableProps) => (
-  <table class={`table ${extra}`} data-ready>
+export const Table = ({ class: extra = '', columns, rowCount, children }: TableProps) => (
+  <table class={`table ${extra}`} aria-rowcount={rowCount} data-ready>
     <thead>
       <tr>
         {columns.map((column, i) => {
@@ -41,6 +45,87 @@ export const Table = ({ class: extra = '', columns, children }: TableProps) => (
   </table>
 )
 
+// Lists up to this size are in the document as a whole.
+export const maxWholeList = 100
+
+// The space above and below the screen in which rows are in the document, and the rows that a frame has time to add.
+const around = 500 // px
+const step = 4
+
+interface VirtualRowsProps<T> {
+  rows: T[]
+  idOf(row: T): string
+  /** The number of columns. */
+  columns: number
+  /** Returns the <tr> element of a row with its id as key. It is called again when this function is another one. */
+  children(row: T, index: number): VNode
+}
+
+/** The rows of a table; of a long one those near the screen, with empty rows in place of the others. */
+export function VirtualRows<T>({ rows, idOf, columns, children }: VirtualRowsProps<T>) {
+  const top = useRef<HTMLTableRowElement>(null)
+  const made = useMemo(() => new Map<number, VNode>(), [rows, children])
+  const ids = useMemo(() => rows.map(idOf), [rows])
+  const isLong = rows.length > maxWholeList
+  const { first, end, tops } = useRange(top, ids, isLong)
+  const space = (height: number) => <td colSpan={columns} style={{ height: `${height}px` }} />
+  const row = (index: number) => {
+    const known = made.get(index) // what is the same element is not rendered again
+    if (known) return known
+    const element = children(rows[index]!, index)
+    made.set(index, element)
+    return element
+  }
+  return (
+    <>
+      {isLong && (
+        <tr class="space" aria-hidden="true" ref={top}>
+          {space(tops[first]!)}
+        </tr>
+      )}
+      {Array.from({ length: end - first }, (_, i) => row(first + i))}
+      {isLong && (
+        <tr class="space" aria-hidden="true">
+          {space(tops[rows.length]! - tops[end]!)}
+        </tr>
+      )}
+    </>
+  )
+}
+
+/** The range of rows to put into the document, which follows scrolling, and the offsets of all rows. */
+function useRange(top: RefObject<HTMLTableRowElement | null>, ids: string[], isLong: boolean) {
+  const heights = useRef(new RowHeights()).current
+  const [range, setRange] = useState<Range>({ first: 0, end: maxWholeList / 2 })
+  const end = isLong ? Math.min(range.end, ids.length) : ids.length
+  const first = isLong ? Math.min(range.first, end) : 0
+  const update = () => {
+    if (!top.current) return
+    const start = -top.current.getBoundingClientRect().top
+    const near = (px: number) => rowsBetween(heights.tops(ids), start - px, start + innerHeight + px)
+    const next = nextRange({ first, end }, near(0), near(around), step)
+    if (next.first !== first || next.end !== end) setRange(next)
+  }
+  useLayoutEffect(() => {
+    if (!isLong) return
+    const shown = [...top.current!.parentElement!.children].slice(1, -1)
+    heights.measure(shown.map((tr, i) => [ids[first + i]!, tr.getBoundingClientRect().height]))
+    const forget = () => {
+      heights.clear()
+      update()
+    }
+    const timer = setTimeout(update) // the next step, in a task of its own after this frame
+    addEventListener('scroll', update, { passive: true })
+    addEventListener('resize', forget)
+    return () => {
+      clearTimeout(timer)
+      removeEventListener('scroll', update)
+      removeEventListener('resize', forget)
+    }
+  }, [isLong, ids, first, end])
+  return { first, end, tops: heights.tops(ids) }
+}
+
 interface ListViewProps<T> {
   list: PagedList<T>
   /** What the rows are, in the plural, such as "jobs". */
@@ -53,10 +138,21 @@ interface ListViewProps<T> {
   children(rows: T[]): ComponentChildren
   /** Receives the message of a failed request for older rows. */
   onError(message: string): void
+  /** Whether older rows are read as soon as the end comes near the screen. The rows must then be VirtualRows. */
+  endless?: boolean
 }
 
 /** A list while it loads, after it failed to load, without rows, or as a table with a button for older rows. */
-export function ListView<T>({ list, what, rows, empty, children, onError }: ListViewProps<T>) {
+export function ListView<T>({ list, what, rows, empty, children, onError, endless = false }: ListViewProps<T>) {
+  const end = useRef<HTMLParagraphElement>(null)
+  const count = Array.isArray(list.rows) ? list.rows.length : 0
+  const loadOlder = () => void list.loadOlder().catch((e: Error) => onError(e.message))
+  useEffect(() => {
+    if (!endless || !end.current) return
+    const seen = new IntersectionObserver(([entry]) => entry!.isIntersecting && loadOlder(), { rootMargin: '1000px' })
+    seen.observe(end.current)
+    return () => seen.disconnect()
+  }, [endless, list.hasOlder, count])
   if (list.rows === undefined) return <Loading what={`Loading ${what}`} />
   if (list.rows instanceof Error)
     return <Failure title={`The ${what} could not be loaded`} error={list.rows} retry={() => list.reload()} />
@@ -65,13 +161,8 @@ export function ListView<T>({ list, what, rows, empty, children, onError }: List
     <>
       {shown.length > 0 ? children(shown) : empty}
       {list.hasOlder && (
-        <p class="row more-row">
-          <button
-            type="button"
-            class="quiet"
-            disabled={list.loadingOlder}
-            onClick={() => void list.loadOlder().catch((e: Error) => onError(e.message))}
-          >
+        <p class="row more-row" ref={end}>
+          <button type="button" class="quiet" disabled={list.loadingOlder} onClick={loadOlder}>
             {list.loadingOlder ? 'Loading…' : `Show older ${what}`}
           </button>
         </p>

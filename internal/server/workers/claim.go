@@ -187,7 +187,8 @@ func profileOf(f store.ClaimFilter) (string, store.ClaimFilter) {
 		}
 		f.Left = max(f.Left.Truncate(step), time.Second)
 	}
-	return fmt.Sprintf("%s %s %d %d\n%s", f.Class, f.Owner, f.Memory, f.Left, strings.Join(f.Queues, "\n")), f
+	name := fmt.Sprintf("%s %s %d %d %d", f.Class, f.Owner, f.Memory, f.Left, f.Waited)
+	return name + "\n" + strings.Join(f.Queues, "\n"), f
 }
 
 // join makes a worker wait, and ends its wait for an earlier claim, whose answer it does not wait for any more. One

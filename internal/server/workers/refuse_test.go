@@ -83,6 +83,7 @@ func TestRefusals(t *testing.T) {
 		{"claim: n is too large", session, "POST", "claim", `{"asks":[{"n":1},{"n":257}]}`},
 		{"claim: negative memory", session, "POST", "claim", `{"asks":[{"n":1,"memory":-5}]}`},
 		{"claim: negative time", session, "POST", "claim", `{"asks":[{"n":1,"left_s":-5}]}`},
+		{"claim: negative wait", session, "POST", "claim", `{"asks":[{"n":1,"waited_s":-1}]}`},
 		{"claim: time is text", session, "POST", "claim", `{"asks":[{"n":1,"left_s":"5s"}]}`},
 		{"claim: owner is a name", session, "POST", "claim", `{"asks":[{"n":1,"owner":"ada"}]}`},
 		{"claim: foreign queue", session, "POST", "claim", `{"asks":[{"queues":["deliver/x"],"n":1}]}`},

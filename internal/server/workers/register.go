@@ -146,7 +146,7 @@ func (g *Gateway) filter(
 	ctx context.Context, c *caller, field string, a *workerapi.Ask,
 ) (store.ClaimFilter, error) {
 	f := a.Filter()
-	f.Class, f.Left = c.Class, min(f.Left, maxLife)
+	f.Class, f.Left, f.Waited = c.Class, min(f.Left, maxLife), min(f.Waited, maxLife)
 	if a.N < 0 || a.N > workerapi.MaxTasks {
 		return f, pleat.InvalidField(field+".n", " is %d; it must be from 0 to %d", a.N, workerapi.MaxTasks)
 	}
@@ -155,6 +155,9 @@ func (g *Gateway) filter(
 	}
 	if a.Left < 0 {
 		return f, pleat.InvalidField(field+".left_s", " is negative; it must be how long the worker lives")
+	}
+	if a.Waited < 0 {
+		return f, pleat.InvalidField(field+".waited_s", " is negative; it must be how long a task has waited")
 	}
 	if a.Owner != "" {
 		if err := checkID(field+".owner", string(a.Owner)); err != nil {

@@ -20,10 +20,22 @@ const filledPrefix = "01800000-0000-7000-8000-"
 func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", filledPrefix, i)) }
 
 // Fill writes n completed jobs into the database at an address, as CreateJob, Claim and FinishRun leave them but
-// without progress and events. Every second job is the owner's; the others belong to 997 users without an account. Each
-// statement makes up to 20,000 rows, so that tests and benchmarks get a full database quickly. The files that the rows
-// name do not exist.
+// without progress and events, which FillEvents adds. Every second job is the owner's; the others belong to 997 users
+// without an account. Each statement makes up to 20,000 rows, so that tests and benchmarks get a full database quickly.
+// The files that the rows name do not exist.
 func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error {
+	return fillTables(ctx, address, owner, n, fills)
+}
+
+// FillEvents writes what Fill leaves out of its first n jobs: for each its progress, the event of its end and a
+// delivery of the event that succeeded at its first attempt, to an endpoint that does not exist. It may run while Fill
+// does.
+func FillEvents(ctx context.Context, address string, owner pleat.UserID, n int) error {
+	return fillTables(ctx, address, owner, n, eventFills)
+}
+
+// fillTables makes the rows of n jobs.
+func fillTables(ctx context.Context, address string, owner pleat.UserID, n int, fills []fill) error {
 	const most = 20_000 // per transaction
 	db, err := openRaw(address)
 	if err != nil {
@@ -35,11 +47,8 @@ func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error 
 		to := min(from+most, n) - 1
 		err := db.write(ctx, func(exec func(text string, args ...any) error) error {
 			for _, q := range fills {
-				args := []any{from, to, now}
-				if q.owned {
-					args = append(args, owner)
-				}
-				if err := exec(q.text, args...); err != nil {
+				args := []any{from, to, now, owner}
+				if err := exec(q.text, args[:q.params]...); err != nil {
 					return err
 				}
 			}
@@ -52,8 +61,12 @@ func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error 
 	if db.sqlite {
 		return nil
 	}
-	_, err = db.ExecContext(ctx, "VACUUM (ANALYZE)") // as autovacuum does later
-	return err
+	for _, q := range fills {
+		if _, err := db.ExecContext(ctx, "VACUUM (ANALYZE) "+q.table); err != nil { // as autovacuum does later
+			return err
+		}
+	}
+	return nil
 }
 
 // rawDB writes to the database of a store without the store's verbs, in the SQL that both databases understand.
@@ -92,67 +105,88 @@ func (db *rawDB) write(ctx context.Context, fn func(exec func(text string, args 
 	return t.Commit()
 }
 
-// fills are the statements that make one row per job in each table. $1 and $2 are the numbers of the first job and the
-// last, $3 is the present time in microseconds since 1970 UTC, $4 the owner. The recursive query makes the numbers,
-// since SQLite has no generate_series.
-var fills = func() (out []struct {
-	text  string
-	owned bool // it uses $4
-}) {
+// fill is a statement that makes a row for each job in a table. $1 and $2 are the numbers of the first job and the
+// last, $3 is the present time in microseconds since 1970 UTC, $4 the owner.
+type fill struct {
+	table, text string
+	params      int // that it has; PostgreSQL refuses further ones
+}
+
+// newFill returns the statement for the columns of a table and their values by the number i of a job. The recursive
+// query makes the numbers, since SQLite has no generate_series.
+func newFill(table, columns, values string) fill {
 	const (
 		id       = "'" + filledPrefix + "' || substr(CAST(1000000000000 + i AS text), 2)"
 		at       = "CAST($3 AS bigint) - 1000000000000 + i * 100000"
 		owner    = "CASE WHEN i % 2 = 0 THEN CAST($4 AS text) ELSE 'user-' || CAST(i % 997 AS text) END"
-		sequence = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+		sequence = "NLYIQWLKDGGPSSGRPPPS"
 		sha256   = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f"
 	)
-	numbered := strings.NewReplacer("{id}", id, "{at}", at, "{owner}", owner, "{sequence}", sequence, "{sha256}",
-		sha256)
-	add := func(owned bool, text string) {
-		out = append(out, struct {
-			text  string
-			owned bool
-		}{`
-			WITH RECURSIVE n (i) AS (
-				SELECT CAST($1 AS bigint)
-				UNION ALL
-				SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint)
-			)` + numbered.Replace(text) + `
-			FROM n`, owned})
+	values = strings.NewReplacer("{id}", id, "{at}", at, "{owner}", owner, "{sequence}", sequence, "{sha256}",
+		sha256).Replace(values)
+	params := 2
+	for params < 4 && strings.Contains(values, fmt.Sprintf("$%d", params+1)) {
+		params++
 	}
-	add(true, `
-		INSERT INTO job (
-			id, account_id, name, public, chat_id, library_item,
+	return fill{table, `
+		INSERT INTO ` + table + ` (` + columns + `)
+		WITH RECURSIVE n (i) AS (
+			SELECT CAST($1 AS bigint)
+			UNION ALL
+			SELECT i + 1 FROM n WHERE i < CAST($2 AS bigint)
+		)
+		SELECT ` + values + `
+		FROM n`, params}
+}
+
+// fills are the statements of Fill.
+var fills = []fill{
+	newFill("job", `id, account_id, name, public, chat_id, library_item,
 			sequences,
-			constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at)
-		SELECT
+			constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at`, `
 			{id}, {owner}, 'fold ' || CAST(i AS text), 0, '', '',
 			'[{"id":"' || {id} || '","kind":"protein","sequence":"{sequence}","chains":["A"],"count":1}]',
-			'{}', 0, 'COMPLETED', 3, 1, {id}, 1, {at}, {at}, 0`)
-	add(true, `
-		INSERT INTO run (
-			id, job_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed, params, fresh,
-			input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at,
-			changed_at)
-		SELECT
+			'{}', 0, 'COMPLETED', 3, 1, {id}, 1, {at}, {at}, 0`),
+	newFill("run", `id, job_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed, params,
+			fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at,
+			finished_at, changed_at`, `
 			{id}, {id}, {owner}, 1, 'fold', 'COMPLETED', 'PENDING', 'null', '', 'none', 'null 1', '2718281828',
 			'{"modelName":"null"}', 0, '',
 			'{"predictions":[{"sequence_id":"' || {id} || '","chains":["A"],"mean_plddt":71.53,' ||
 				'"ptm":0.5471,"iptm":null,' ||
 				'"max_pae":21.4}],"timings":{"infer":12.5,"queue":0.01,"write":0.2}}',
-			'', 'write', 1, 1, 6, 0, {at}, {at}, {at}, {at}`)
-	add(false, `
-		INSERT INTO attempt (task_id, number, worker_id, run_id, started_at, ended_at, outcome, detail)
-		SELECT {id}, 1, 'bench', {id}, {at}, {at}, 'done', ''`)
-	add(false, `
-		INSERT INTO artifact (
-			id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt, created_at)
-		SELECT
+			'', 'write', 1, 1, 2, 0, {at}, {at}, {at}, {at}`),
+	newFill("attempt", "task_id, number, worker_id, run_id, started_at, ended_at, outcome, detail",
+		"{id}, 1, 'bench', {id}, {at}, {at}, 'done', ''"),
+	newFill("artifact", `id, run_id, sequence_id, name, kind, content_type, bytes, sha256, blob_key, attempt,
+			created_at`, `
 			{id}, {id}, '', 'model.cif', 'cif', 'chemical/x-mmcif', 71012, '{sha256}',
 			'runs/' || {id} || '/1/model.cif',
-			1, {at}`)
-	return out
-}()
+			1, {at}`),
+}
+
+// eventFills are the statements of FillEvents.
+var eventFills = []fill{
+	newFill("event", `id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id`,
+		`{id}, {owner}, 'fold_job', {id}, {id}, 'on_complete', 'COMPLETED', '', {at}, ''`),
+	newFill("run_event", "run_id, seq, body", progressOf(1, `"kind":"state","state":"RUNNING"`)),
+	newFill("run_event", "run_id, seq, body", progressOf(2, `"kind":"state","state":"COMPLETED"`)),
+	newFill("delivery", `id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id,
+			run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at,
+			updated_at`,
+		deliveryID+`, {owner}, {id}, {id}, '01800000-0000-7000-8fff-ffffffffffff', 'custom_http', 'fold_job', {id},
+			{id}, 'on_complete', 'event:' || {id} || ':custom_http', 'SUCCEEDED', '', 1, 0, 200, '', {at}, {at}`),
+	newFill("attempt", "task_id, number, worker_id, delivery_id, started_at, ended_at, outcome, detail",
+		deliveryID+", 1, 'bench', "+deliveryID+", {at}, {at}, 'done', ''"),
+}
+
+// deliveryID is the id of the delivery of a job, and of its task, in SQL.
+const deliveryID = "'01800000-0000-7000-9000-' || substr(CAST(1000000000000 + i AS text), 2)"
+
+// progressOf returns the values of a row of run_event.
+func progressOf(seq int, body string) string {
+	return fmt.Sprintf(`{id}, %d, '{%s,"at":"2026-07-01T12:00:00.123456Z"}'`, seq, body)
+}
 
 // FillDeliveries queues n deliveries to an endpoint, each of an event of its own of one run, as the ends of runs leave
 // them. Their numbers start at from; no two calls for one endpoint may overlap. A worker that polls finds them: no

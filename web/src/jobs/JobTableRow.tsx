@@ -11,6 +11,8 @@ export const now = signal(Date.now())
 
 interface Props {
   job: JobRow
+  /** The number of the row if not all rows are in the document. */
+  index: number | undefined
   queued: Queued | undefined
   /** Of this model's folds in the list, in seconds. */
   medianDuration: number | undefined
@@ -20,9 +22,9 @@ interface Props {
 }
 
 /** The row of a job, with its progress and the one action that its status allows. */
-export function JobTableRow({ job, queued, medianDuration, selected, setSelected, cancel }: Props) {
+export function JobTableRow({ job, index, queued, medianDuration, selected, setSelected, cancel }: Props) {
   return (
-    <tr data-job={job.id} data-state={job.status}>
+    <tr data-job={job.id} data-state={job.status} aria-rowindex={index}>
       <td class="pick">
         <input
           type="checkbox"

@@ -1,14 +1,14 @@
 // The user's jobs, newest first, each with its current status.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { compareAddress, maxCompared } from '../compare/address'
 import { Empty, ErrorMessage } from '../components'
 import { Input, Segments } from '../controls'
-import { onChange } from '../events'
+import { onChange, streamState } from '../events'
 import { plural } from '../format'
 import { usePagedList } from '../list'
 import { navigate, query } from '../router'
-import { ListView, Table } from '../table'
+import { ListView, maxWholeList, Table, VirtualRows } from '../table'
 import { JobTableRow, now } from './JobTableRow'
 import { Tabs } from './Tabs'
 
@@ -72,8 +72,17 @@ export function Jobs() {
         what="jobs"
         empty={<NoJobs filtered={filter.q !== '' || filter.status !== ''} />}
         onError={setError}
+        endless
       >
-        {(jobs) => <JobTable jobs={jobs} selected={selected} setSelected={setSelected} cancel={cancel} />}
+        {(jobs) => (
+          <JobTable
+            jobs={jobs}
+            hasOlder={list.hasOlder}
+            selected={selected}
+            setSelected={setSelected}
+            cancel={cancel}
+          />
+        )}
       </ListView>
     </>
   )
@@ -89,7 +98,8 @@ function useJobList(filter: Filter) {
   useEffect(
     () =>
       onChange((change) => {
-        if (!change) return list.reload()
+        // While the stream is interrupted this comes every few seconds.
+        if (!change) return streamState.peek() === 'reconnecting' ? list.reload() : void list.load()
         if (!change.jobId) return
         const shown = list.patch(change.jobId, (job) => ({
           ...job,
@@ -220,6 +230,7 @@ function NoJobs({ filtered }: { filtered: boolean }) {
 
 interface JobTableProps {
   jobs: JobRow[]
+  hasOlder: boolean
   selected: ReadonlySet<string>
   setSelected(ids: ReadonlySet<string>): void
   cancel(jobs: JobRow[]): void
@@ -236,10 +247,13 @@ const columns = [
   { title: 'Actions', hidden: true },
 ]
 
+const maxForMedian = 500 // the newest jobs, of which the usual duration is taken
+
 /** The rows, with queue positions and the usual duration of each model. */
-function JobTable({ jobs, selected, setSelected, cancel }: JobTableProps) {
+function JobTable({ jobs, hasOlder, selected, setSelected, cancel }: JobTableProps) {
   const positions = useQueuePositions(jobs)
-  const medians = medianDurations(jobs)
+  const medians = useMemo(() => medianDurations(jobs.slice(0, maxForMedian)), [jobs])
+  const isLong = jobs.length > maxWholeList
   const allSelected = jobs.every((job) => selected.has(job.id))
   const selectAll = (
     <input
@@ -251,23 +265,30 @@ function JobTable({ jobs, selected, setSelected, cancel }: JobTableProps) {
   )
   return (
     <div class="card flush">
-      <Table class="jobs" columns={[{ title: selectAll, class: 'pick' }, ...columns]}>
-        {jobs.map((job) => (
-          <JobTableRow
-            key={job.id}
-            job={job}
-            queued={positions[job.id]}
-            medianDuration={medians[job.modelName]}
-            selected={selected.has(job.id)}
-            setSelected={(on) => {
-              const ids = new Set(selected)
-              if (on) ids.add(job.id)
-              else ids.delete(job.id)
-              setSelected(ids)
-            }}
-            cancel={() => cancel([job])}
-          />
-        ))}
+      <Table
+        class="jobs"
+        columns={[{ title: selectAll, class: 'pick' }, ...columns]}
+        rowCount={isLong ? (hasOlder ? -1 : jobs.length + 1) : undefined}
+      >
+        <VirtualRows rows={jobs} idOf={(job) => job.id} columns={columns.length + 1}>
+          {(job, index) => (
+            <JobTableRow
+              key={job.id}
+              job={job}
+              index={isLong ? index + 2 : undefined} // the head is the first row
+              queued={positions[job.id]}
+              medianDuration={medians[job.modelName]}
+              selected={selected.has(job.id)}
+              setSelected={(on) => {
+                const ids = new Set(selected)
+                if (on) ids.add(job.id)
+                else ids.delete(job.id)
+                setSelected(ids)
+              }}
+              cancel={() => cancel([job])}
+            />
+          )}
+        </VirtualRows>
       </Table>
     </div>
   )

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { type Artifact, api, download, type JobView, type Results, sameOrigin } from '../api'
 import { Copy, Foldable } from '../components'
-import { duration, moment, stageName } from '../format'
+import { moment } from '../format'
 import { Table } from '../table'
 
 // The descriptions of files, by the kind of the artifact.
@@ -104,17 +104,11 @@ export function Citation({ results }: { results: Results }) {
 
 type Pair = [name: string, value: string]
 
-// Shorter stages are left out of the timings.
-const minShownSeconds = 0.05
-
-/** The settings and timings of a run. */
+/** The settings of a run. */
 function runPairs(view: JobView): Pair[] {
   const { run } = view
   const parameters = Object.entries(view.params).filter(([name]) => name !== 'modelName' && name !== 'seed')
-  const stages = Object.entries(run.timings)
-    .filter(([name, seconds]) => name !== 'queue' && seconds >= minShownSeconds)
-    .sort(([, a], [, b]) => b - a)
-  const pairs: Pair[] = [
+  return [
     ['Model', run.modelName],
     ['Engine', run.engine || 'not known yet'],
     ['Weights', run.weightSet || 'none'],
@@ -124,13 +118,9 @@ function runPairs(view: JobView): Pair[] {
     ['Run', `${run.number} of ${view.runs.length}`],
     ['Created', moment(run.createdAt)],
   ]
-  const queueSeconds = run.timings.queue ?? 0
-  if (queueSeconds >= minShownSeconds) pairs.push(['Time in queue', duration(queueSeconds)])
-  if (run.executionSeconds > 0) pairs.push(['Duration', duration(run.executionSeconds)])
-  return [...pairs, ...stages.map(([name, s]): Pair => [`– ${stageName(name).toLowerCase()}`, duration(s)])]
 }
 
-/** Settings, timings and sequences of a run. */
+/** Settings and sequences of a run. */
 export function RunSettings({ view, results }: { view: JobView; results: Results }) {
   const config = results.artifacts.find((a) => a.kind === 'config_json')
   return (

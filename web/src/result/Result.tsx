@@ -19,6 +19,7 @@ import { Log, RunProgress, useRunEvents } from './RunProgress'
 import { RunNotices, Runs } from './Runs'
 import { Simulate } from './Simulate'
 import { Structure } from './Structure'
+import { Timings } from './Timings'
 import { verdict } from './verdict'
 import './result.css'
 
@@ -74,7 +75,12 @@ export function Result({ id }: { id: string }) {
           streamState={streamState}
         />
       )}
-      {(status === 'FAILED' || status === 'STOPPED') && <Failed view={view} />}
+      {(status === 'FAILED' || status === 'STOPPED') && (
+        <>
+          <Failed view={view} />
+          <Timings run={view.run} />
+        </>
+      )}
       {status === 'COMPLETED' && <Completed view={view} results={results} />}
       {running && <Unfinished view={view} results={results} />}
       <Runs view={view} />
@@ -242,6 +248,7 @@ function Completed({ view, results }: Loaded) {
       <div class="columns">
         <Files view={view} results={results} />
         <div>
+          <Timings run={view.run} />
           <RunSettings view={view} results={results} />
           <Citation results={results} />
         </div>

@@ -151,24 +151,36 @@ export class Viewer {
   load(source: Source): Promise<void> {
     return this.queue(async () => {
       delete this.host.dataset.ready
-      const { plugin } = this
-      await plugin.clear()
-      this.shapes = []
-      this.overpaints = []
-      this.sticks = undefined
-      this.requestedFrame = -1
-      this.maxRadius = 'topology' in source ? source.maxRadius : 0
-      const trajectory = 'text' in source ? await this.parseStructure(source) : await this.parseTrajectory(source)
-      this.frames = trajectory.obj?.data.frameCount ?? 1
-      this.model = await plugin.builders.structure.createModel(trajectory)
-      this.structure = await plugin.builders.structure.createStructure(this.model)
-      await this.represent('topology' in source)
-      await this.repaint()
+      const canvas = this.plugin.canvas3d
+      canvas?.pause(true) // half a structure is not worth a drawing, which in software takes long
+      try {
+        await this.build(source)
+      } finally {
+        canvas?.animate()
+      }
       performance.mark('pleat:structure') // from here on the graphics card works
-      this.fit(0)
       await this.drawn()
+      performance.mark('pleat:drawn')
       this.host.dataset.ready = 'true'
     })
+  }
+
+  /** Builds the shapes of a source in place of the previous ones, and points the camera at them. */
+  private async build(source: Source) {
+    const { plugin } = this
+    await plugin.clear()
+    this.shapes = []
+    this.overpaints = []
+    this.sticks = undefined
+    this.requestedFrame = -1
+    this.maxRadius = 'topology' in source ? source.maxRadius : 0
+    const trajectory = 'text' in source ? await this.parseStructure(source) : await this.parseTrajectory(source)
+    this.frames = trajectory.obj?.data.frameCount ?? 1
+    this.model = await plugin.builders.structure.createModel(trajectory)
+    this.structure = await plugin.builders.structure.createStructure(this.model)
+    await this.represent('topology' in source)
+    await this.repaint()
+    this.fit(0)
   }
 
   private async parseStructure(source: { format: 'mmcif' | 'pdb'; text: string }) {
@@ -202,6 +214,7 @@ export class Viewer {
     if (polymer) {
       this.polymer = await builders.structure.representation.addRepresentation(polymer, {
         type: kinds[beads ? 'cartoon' : this.kind],
+        typeParams: this.polymerQuality(),
         color,
       })
       this.shapes.push(this.polymer)
@@ -215,6 +228,12 @@ export class Viewer {
     }
   }
 
+  /** Parameters of a polymer's shape. In software, each vertex costs time: tubes then have fewer sides. */
+  private polymerQuality(): { quality?: 'low' } {
+    const residues = this.structure?.obj?.data.polymerResidueCount ?? 0
+    return this.software && residues > maxFineResidues ? { quality: 'low' } : {}
+  }
+
   /** Changes how polymers are drawn. */
   setShape(kind: Shape): Promise<void> {
     return this.queue(async () => {
@@ -225,7 +244,13 @@ export class Viewer {
       await this.plugin
         .build()
         .to(this.polymer)
-        .update((old) => ({ ...old, type: { name: kinds[kind], params: ParamDefinition.getDefaultValues(params) } }))
+        .update((old) => ({
+          ...old,
+          type: {
+            name: kinds[kind],
+            params: { ...ParamDefinition.getDefaultValues(params), ...this.polymerQuality() },
+          },
+        }))
         .commit()
     })
   }
@@ -481,13 +506,11 @@ export class Viewer {
     const canvas = this.plugin.canvas3d
     if (!canvas) return Promise.resolve()
     return new Promise((resolve) => {
-      let before: number | undefined // the time of the last drawing before everything was there
+      let before = canvas.didDraw.value // the time of the last drawing before everything was there
       const check = () => {
         if (this.disposed) return resolve()
-        if (before === undefined && canvas.commitQueueSize.value === 0 && canvas.reprCount.value > 0) {
-          before = canvas.didDraw.value
-          canvas.requestDraw()
-        } else if (before !== undefined && canvas.didDraw.value !== before) return resolve()
+        if (canvas.commitQueueSize.value > 0 || canvas.reprCount.value === 0) before = canvas.didDraw.value
+        else if (canvas.didDraw.value !== before) return resolve()
         requestAnimationFrame(check)
       }
       requestAnimationFrame(check)
@@ -532,6 +555,9 @@ export class Viewer {
 const kinds = { cartoon: 'cartoon', sticks: 'ball-and-stick', surface: 'molecular-surface' } as const
 
 let version = 0 // makes Mol* apply a theme again whose name stays the same
+
+// Larger structures have coarser shapes where the browser draws in software.
+const maxFineResidues = 400
 
 // The atoms of a selection are drawn up to this size.
 const maxResiduesWithAtoms = 80

@@ -1,0 +1,88 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// A verb waits for PostgreSQL as often as it has steps that depend on one another, not once for each statement: between
+// a server and its database may be a network.
+func TestRoundTrips(t *testing.T) {
+	address, ok := storetest.Databases()["postgres"]
+	if !ok {
+		t.Skip("no PostgreSQL; see scripts/with-postgres")
+	}
+	ctx := context.Background()
+	s := storetest.OpenAt(t, address(t), &storetest.Clock{})
+	u := storetest.User(t, s, "ada")
+	register(t, s, "w")
+	var key store.NewJob
+	var tasks []store.ClaimedTask
+	claim := store.ClaimFilter{Queues: []string{storetest.FoldQueue, "other"}, N: 8}
+	for _, c := range []struct {
+		name string
+		most int64
+		do   func() error
+	}{
+		{"create a job", 2, func() error {
+			n := storetest.NewFold(u, "one")
+			n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Custom: &pleat.CustomTarget{URL: "https://x"}}}
+			_, err := s.CreateJob(ctx, n)
+			return err
+		}},
+		{"create a job with an idempotency key", 2, func() error {
+			key = storetest.NewFold(u, "two")
+			key.Key, key.Digest = "key", "digest"
+			_, err := s.CreateJob(ctx, key)
+			return err
+		}},
+		{"repeat the creation of a job", 2, func() error {
+			c, err := s.CreateJob(ctx, key)
+			if !c.Replayed {
+				t.Error("a job was created twice")
+			}
+			return err
+		}},
+		{"claim a group", 1, func() (err error) {
+			tasks, err = s.Claim(ctx, "w", claim)
+			if len(tasks) != 2 {
+				t.Errorf("%d tasks", len(tasks))
+			}
+			return err
+		}},
+		{"renew all leases of a worker", 1, func() error {
+			var beats []pleat.Heartbeat
+			for i := range tasks {
+				beats = append(beats, pleat.Heartbeat{
+					Task:     tasks[i].Task.ID,
+					Attempt:  tasks[i].Task.Attempt,
+					Progress: []pleat.Progress{{Kind: pleat.ProgressStage, Stage: "infer", Done: 1, Total: 2}},
+				})
+			}
+			replies, err := s.Heartbeat(ctx, "w", beats)
+			for _, r := range replies {
+				if r.Lost {
+					t.Error("a lease is lost")
+				}
+			}
+			return err
+		}},
+		{"finish", 2, func() error {
+			f := storetest.Completed()
+			f.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "done"}}
+			return s.FinishRun(ctx, store.LeaseOf(&tasks[0].Task), f)
+		}},
+	} {
+		before := s.RoundTrips()
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if n := s.RoundTrips() - before; n > c.most || n < 1 {
+			t.Errorf("%s took %d round trips, at most %d are allowed", c.name, n, c.most)
+		}
+	}
+}
