@@ -38,8 +38,8 @@ const outcomeDelivered = "delivered"
 func newMetrics() *metrics {
 	delay := func(name, help string) *prometheus.HistogramVec {
 		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    name,
-			Help:    help,
+			Name: name,
+			Help: help,
 			Buckets: []float64{
 				.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 6 * 3600, 24 * 3600, 5 * 24 * 3600,
 			},

@@ -228,8 +228,8 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	return needed, unavailable("look for tasks", err)
 }
 
-// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It leaves the recording
-// of the attempt to the caller.
+// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It leaves the
+// recording of the attempt to the caller.
 func (t *tx) claimWhere(
 	ids string, worker pleat.WorkerID, lease time.Duration, args ...any,
 ) ([]ClaimedTask, error) {
@@ -426,8 +426,8 @@ func (c *claim) loadWorkflows() {
 		})
 }
 
-// loadEarlierAttempts reads how long earlier attempts at the tasks ran, and those of them that yielded, and what the MSA
-// search before a fold has published: the files of the last attempt that ended as searched.
+// loadEarlierAttempts reads how long earlier attempts at the tasks ran, and those of them that yielded, and what the
+// MSA search before a fold has published: the files of the last attempt that ended as searched.
 func (c *claim) loadEarlierAttempts() {
 	const searched = "'" + OutcomeSearched + "'"
 	c.ask(`

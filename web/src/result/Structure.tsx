@@ -79,7 +79,6 @@ function usePrediction(view: JobView, results: Results, sequence: string) {
   const files = results.artifacts.map((a) => a.sha256).join() // the URLs differ at each reading, the digests do not
   useEffect(() => {
     const abort = new AbortController()
-    void import('../viewer/viewer').catch(() => undefined) // loads while the files load; Stage reports an error
     reset()
     setError(undefined)
     load(view, results, sequence, abort.signal).then(

@@ -1,6 +1,7 @@
 // Loads everything that a result page shows of one structure from the files of its run.
 import { type Artifact, download, type JobView, type Kind, type Results, type ScoredChains } from '../api'
 import { type Matrix, parseMatrix } from '../plots/matrix'
+import { loadViewer } from '../viewer/graphics'
 import { type Model, readCif, withoutLigandAtoms } from './structure'
 
 /** One predicted structure: the whole complex, or one sequence of a job that folds each sequence separately. */
@@ -108,8 +109,11 @@ export async function load(
   const cif = findFile(files, 'cif', sequence)
   if (!cif) throw new Error('This run has no structure.')
   const optional = new OptionalFiles(files, sequence, signal)
+  const structure = download(cif.url, signal).then((r) => r.text())
+  // The viewer is larger than most files: on a slow line it would keep them, and the text that needs them, waiting.
+  structure.then(loadViewer).catch(() => undefined) // Stage reports an error
   const [text, pae, metrics, alignment] = await Promise.all([
-    download(cif.url, signal).then((r) => r.text()),
+    structure,
     optional.read('pae_json', parsePae),
     optional.read('metrics_json', async (r) => (await r.json()) as Metrics),
     optional.read('msa', (r) => r.text(), maxAlignmentBytes),

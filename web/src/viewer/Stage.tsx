@@ -7,6 +7,7 @@ import { useTheme } from '../plots/canvas'
 import { css, marks } from '../plots/colour'
 import type { Table } from '../plots/residues'
 import { type Colour, colour, frame, hover, type Marked, type Residue, select, selection } from '../store'
+import { loadViewer } from './graphics'
 import { Legend } from './Legend'
 import type { Shape, Source, Viewer } from './viewer'
 
@@ -117,7 +118,7 @@ function useViewer(host: RefObject<HTMLDivElement | null>, source: Source, shape
     setReady(false)
     setProblem(undefined)
     const open = async () => {
-      const { Viewer } = await import('./viewer')
+      const { Viewer } = await loadViewer()
       const element = host.current
       if (unmounted || !element) return
       const opened = await Viewer.open(element, {

@@ -26,6 +26,7 @@ import { Color } from 'molstar/lib/mol-util/color/index.js'
 import { ParamDefinition } from 'molstar/lib/mol-util/param-definition.js'
 import { chainColour, none, type RGB, smooth, toHex } from '../plots/colour'
 import type { Colour, Residue, Stretch } from '../store'
+import { graphics, NoWebGL } from './graphics'
 
 /** A colour for some residues, over the colour scheme. */
 export interface Paint {
@@ -50,22 +51,8 @@ export interface Options {
   onPick(residue: Residue | null, extend: boolean): void
 }
 
-/** This browser cannot draw in 3D. */
-export class NoWebGL extends Error {
-  override name = 'NoWebGL'
-}
-
 /** How polymers are drawn. */
 export type Shape = 'cartoon' | 'sticks' | 'surface'
-
-/** Finds out whether the browser has WebGL, and whether it draws in software instead of on a graphics card. */
-function detectGraphics(): { available: boolean; software: boolean } {
-  const gl = document.createElement('canvas').getContext('webgl2')
-  const unmaskedRenderer = 37446 // UNMASKED_RENDERER_WEBGL of the extension
-  const name = gl?.getExtension('WEBGL_debug_renderer_info') ? String(gl.getParameter(unmaskedRenderer)) : ''
-  gl?.getExtension('WEBGL_lose_context')?.loseContext()
-  return { available: gl !== null, software: /swiftshader|llvmpipe|softpipe|software/i.test(name) }
-}
 
 type Selector = StateObjectSelector<PluginStateObject.Molecule.Structure>
 // biome-ignore lint/complexity/noBannedTypes: Mol*'s type for themes without parameters
@@ -104,8 +91,7 @@ export class Viewer {
 
   /** Creates a viewer that fills the host, which must have a size and a position. Throws NoWebGL. */
   static async open(host: HTMLElement, options: Options): Promise<Viewer> {
-    const { available, software } = detectGraphics()
-    if (!available) throw new NoWebGL('This browser has no WebGL.')
+    const { software } = graphics()
     const plugin = new PluginContext({
       actions: [],
       animations: [],
