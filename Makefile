@@ -1,8 +1,8 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images \
-	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md bench-page \
-	lighthouse docs clean images
+.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images test-alerts \
+	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
+	bench-page lighthouse docs clean images
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -48,6 +48,9 @@ test-webhooks: ## signatures checked by the official libraries of Go, Python and
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies
 
+test-alerts: ## the alert rules and the dashboard by Prometheus' promtool, and the unit tests of the rules
+	promtool=$$(scripts/promtool-bin) && PLEAT_TEST_PROMTOOL=$$promtool go test -count=1 -v -run '^TestPromtool$$' ./cmd/pleat
+
 test-clusters: ## the fleet on a real Slurm with made-up nodes, and CHAOS (1) rounds of random kills; takes four minutes
 	PLEAT_TEST_CLUSTERS=1 PLEAT_TEST_CHAOS=$(CHAOS) PLEAT_PG_FSYNC=off scripts/with-slurm scripts/with-postgres \
 		go test -count=1 -timeout 60m -parallel 6 -v -run 'TestSlurm$$' ./cmd/pleat
@@ -72,9 +75,9 @@ soak: ## kill servers that work, watch for leaks and fuzz for SOAK (10m), and un
 bench: ## speed of the service, each figure as a ratio to a ceiling measured in the same run
 	scripts/with-postgres go run ./cmd/pleat-bench
 
-bench-webhooks: ## speed of deliveries: alone, with an endpoint that hangs, and with a long queue
+bench-webhooks: ## speed of deliveries: alone, to one endpoint, next to one that hangs, after a kill, with a long queue
 	scripts/with-postgres go run ./cmd/pleat-bench \
-		--only webhook-speed,webhook-delay,webhook-neighbour,webhook-memory
+		--only webhook-speed,webhook-delay,webhook-neighbour,webhook-kill,webhook-memory
 
 bench-engines: ## ten small jobs through the service compared with ten calls of boltz predict
 	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines \

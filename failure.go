@@ -21,6 +21,12 @@ const (
 	FailInternal       FailureKind = "internal"        // a fault of the service
 )
 
+// FailureKinds lists the kinds of failure.
+var FailureKinds = []FailureKind{
+	FailInvalidInput, FailUnsupported, FailTooLarge, FailMSAUnavailable, FailWeightsMissing, FailLoad, FailOOM,
+	FailDeviceLost, FailTimeout, FailCancelled, FailCrashed, FailOutputInvalid, FailStorage, FailInternal,
+}
+
 // Failure is why a run failed, in one sentence for the owner. Retry means the same work may succeed when tried again.
 // The message must not show paths, addresses or secrets of the service.
 type Failure struct {

@@ -19,6 +19,7 @@
 //   - queued.go: many jobs that wait.
 //   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go, idle.go: the
 //     parts. The folder runner has the runner of the last.
+//   - webhooks_speed.go, webhooks_kill.go: parts of deliveries, next to webhooks.go.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 //   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
 //   - network_trips.go: round trips of the store's verbs.
@@ -62,7 +63,7 @@ func main() {
 // a target was missed or a part could not be measured.
 func benchCmd() *cobra.Command {
 	b := &bench{}
-	var worker string
+	var worker, deliverer string
 	c := &cobra.Command{
 		Use:   "pleat-bench",
 		Short: "Measure the speed of the service on this machine",
@@ -73,9 +74,10 @@ PostgreSQL if PLEAT_TEST_POSTGRES is the address of a server on which it can cre
 scripts/with-postgres starts one.
 
 The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
-if --only names them: webhook-speed, webhook-delay, webhook-neighbour and webhook-memory. So are three that
-measure PostgreSQL alone: fleet, workers that call a server; network, a network that adds 1 ms each way;
-and growth, a database with many ended and waiting jobs. And so is idle, devices between two jobs. Other work on the machine disturbs all of them.`,
+if --only names them: webhook-speed, webhook-delay, webhook-neighbour, webhook-kill and webhook-memory. So are
+fleet, workers that call a server; network, a network that adds 1 ms each way; and growth, a database with many ended
+and waiting jobs, which measure PostgreSQL alone; and idle, devices between two jobs. Other work on the machine
+disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only
   scripts/with-postgres go run ./cmd/pleat-bench --only fleet
@@ -86,6 +88,9 @@ and growth, a database with many ended and waiting jobs. And so is idle, devices
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if worker != "" {
 				return runWorkerProcess(cmd, worker, os.Getenv("PLEAT_DATABASE"))
+			}
+			if deliverer != "" {
+				return runDelivererProcess(cmd, deliverer, os.Getenv("PLEAT_DATABASE"))
 			}
 			for _, name := range b.only {
 				if !slices.Contains(partNames(), name) {
@@ -119,6 +124,8 @@ and growth, a database with many ended and waiting jobs. And so is idle, devices
 		"pleat program of the parts memory, crowded and fleet (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
+	c.Flags().StringVar(&deliverer, "deliverer", "", "run the delivery worker of a benchmark that works in this folder")
+	_ = c.Flags().MarkHidden("deliverer")
 	return c
 }
 
@@ -181,6 +188,7 @@ var parts = []struct {
 	{"webhook-speed", (*bench).deliverySpeed, true},
 	{"webhook-delay", (*bench).deliveryDelay, true},
 	{"webhook-neighbour", (*bench).deliveryNeighbour, true},
+	{"webhook-kill", (*bench).deliveryKill, true},
 	{"webhook-memory", (*bench).deliveryMemory, true},
 	{"fleet", (*bench).fleet, true},
 	{"network", (*bench).network, true},

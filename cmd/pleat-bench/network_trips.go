@@ -226,11 +226,10 @@ func (c *tripCounter) ofDeliveries() []verb {
 			return c.h.store.FinishRun(c.ctx, store.LeaseOf(&k.Task), resultOf(k))
 		})
 	}
-	claim := func() (err error) {
-		c.deliveries, _, err = c.h.store.ClaimDeliveries(c.ctx, "bench", "", tripGroup,
-			func(e store.Endpoint, _ time.Time, _ store.InFlight) store.ClaimLimit {
-				return store.ClaimLimit{N: 1, Health: e.Health}
-			})
+	claim := func() error {
+		got, err := c.h.store.ClaimDeliveries(c.ctx, "bench", "", tripGroup,
+			store.DeliveryLimits{Window: tripGroup, Owner: tripGroup})
+		c.deliveries = got.List
 		if err == nil && len(c.deliveries) != tripGroup {
 			err = fmt.Errorf("%d of %d deliveries were claimed", len(c.deliveries), tripGroup)
 		}
@@ -242,7 +241,7 @@ func (c *tripCounter) ofDeliveries() []verb {
 			list = append(list, store.DeliveryOutcome{Claimed: k, OK: true, Status: 200})
 		}
 		return c.h.store.FinishDeliveries(c.ctx, "bench", list,
-			func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+			func(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
 				return store.EndpointUpdate{Health: e.Health, RetryAt: e.ResumeAt}
 			})
 	}

@@ -88,7 +88,9 @@ func (s *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	if _, rest, ok := bytes.Cut(body, []byte(`"job_run":{"id":"`)); ok && len(rest) > 36 {
 		s.mu.Lock()
-		s.at[string(rest[:36])] = now
+		if run := string(rest[:36]); s.at[run].IsZero() {
+			s.at[run] = now
+		}
 		s.mu.Unlock()
 	}
 	s.total.Add(1)
@@ -134,9 +136,7 @@ func (b *bench) newDeliveryService(
 	if h.ring, err = seal.Load("", filepath.Join(h.dir, "secret.key")); err != nil {
 		return nil, err
 	}
-	// The guard of a server refuses loopback addresses, so the receiver must be allowed.
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	h.sender = webhook.NewSender(webhook.Config{Guard: webhook.NewGuard(loopback, nil, nil)})
+	h.sender = loopbackSender()
 	h.closers = append(h.closers, func() error { h.sender.Close(); return nil })
 	for i, u := range h.users {
 		path := "/hook/" + strconv.Itoa(i)
@@ -158,15 +158,26 @@ func (b *bench) newDeliveryService(
 	return h, nil
 }
 
-// deliver starts a delivery worker with the default settings. stop ends it and returns its error.
-func (h *deliveryService) deliver(ctx context.Context) (stop func() error) {
+// loopbackSender returns a sender that may reach the receiver: the guard of a server refuses loopback addresses.
+func loopbackSender() *webhook.Sender {
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	return webhook.NewSender(webhook.Config{Guard: webhook.NewGuard(loopback, nil, nil)})
+}
+
+// pool returns a delivery worker with the default settings.
+func (h *deliveryService) pool() *deliver.Pool {
 	links := seal.Links{Ring: h.ring, Base: "http://" + h.addr, For: 24 * time.Hour}
-	c := deliver.New(deliver.Config{
+	return deliver.New(deliver.Config{
 		ID:   "bench/deliver",
 		Base: links.Base,
 		Link: links.URL,
 		Log:  h.log,
 	}, h.store, h.ring, h.sender)
+}
+
+// deliver starts a delivery worker. stop ends it and returns its error.
+func (h *deliveryService) deliver(ctx context.Context) (stop func() error) {
+	c := h.pool()
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -239,57 +250,6 @@ func inParallel(n int, fn func(i int) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// deliverySpeed measures deliveries per second from a full queue to 64 endpoints that respond at once, each delivery
-// of a run of its own. There is no ceiling that could be measured, so the target is a rate; the processor time of a
-// delivery and the duration of an fsync show what limits it.
-func (b *bench) deliverySpeed(ctx context.Context, d database) error {
-	bound := map[string]float64{"sqlite": 2000, "postgres": 1200}[d.name]
-	var rates, works []float64
-	for range deliveryRounds {
-		rate, work, err := b.emptyQueue(ctx, d)
-		if err != nil {
-			return err
-		}
-		rates, works = append(rates, rate), append(works, work)
-		fmt.Fprintf(b.progress, "  %.0f deliveries/s, %s of a core each in this process\n", rate,
-			short(time.Duration(work)))
-	}
-	rate := quantile(0.5, rates)
-	work := short(time.Duration(quantile(0.5, works)))
-	b.lines = append(b.lines, line{
-		what:     fmt.Sprintf("deliveries from a full queue, %d endpoints", clients),
-		database: d.name,
-		figure:   fmt.Sprintf("%.0f/s", rate),
-		ceiling:  fmt.Sprintf("%s of a core each, receiver included; fdatasync %s", work, short(d.sync)),
-		target:   fmt.Sprintf("≥ %.0f/s", bound),
-		met:      rate >= bound,
-	})
-	return nil
-}
-
-// emptyQueue fills a queue and delivers it. It returns deliveries per second, and the processor time of this process
-// for each in nanoseconds.
-func (b *bench) emptyQueue(ctx context.Context, d database) (rate, work float64, err error) {
-	h, err := b.newDeliveryService(ctx, d)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, h.close()) }()
-	n := clients * queuedPerEndpoint
-	runs, err := h.claimed(ctx, n, func(i int) int { return i % clients })
-	if err == nil {
-		err = inParallel(n, func(i int) error { return h.end(ctx, runs[i]) })
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	began, cpu := time.Now(), processorTime()
-	stop := h.deliver(ctx)
-	err = h.await(ctx, int64(n))
-	took, spent := time.Since(began), processorTime()-cpu
-	return float64(n) / took.Seconds(), float64(spent) / float64(n), errors.Join(err, stop())
 }
 
 // await waits until the receiver has answered n deliveries. It fails if none arrives for 30 s.

@@ -6,7 +6,8 @@
 //
 //	deliver.go  Pool: claim, post, store the outcome
 //	request.go  the request of an attempt: body, token, signing keys
-//	health.go   how many deliveries an endpoint may get: circuit breaker, rate, window
+//	health.go   how many deliveries an endpoint may get: circuit breaker, rate, bounds
+//	window.go   how many may be in flight to it, by its answers
 //	metrics.go  figures for Prometheus
 package deliver
 
@@ -32,9 +33,11 @@ type Config struct {
 	ID pleat.WorkerID
 	// Parallel is how many deliveries of this process may be in flight at once; 0: 256.
 	Parallel int
-	// Endpoint is how many deliveries to one endpoint may be in flight at once, on all nodes; 0: 16.
+	// Endpoint is how many deliveries to one endpoint may be in flight at once, on all nodes, while it answers fast and
+	// others wait; 0: 64.
 	Endpoint int
-	// Owner is how many deliveries to all endpoints of one user may be in flight at once, on all nodes; 0: 32.
+	// Owner is how many deliveries to all endpoints of one user may be in flight at once, on all nodes; 0: 32. For an
+	// endpoint whose window is larger, the bound is that window.
 	Owner int
 	// Rate bounds the deliveries to one endpoint, a second; 0: unlimited.
 	Rate float64
@@ -60,7 +63,7 @@ type Config struct {
 
 func (c *Config) setDefaults() {
 	c.Parallel = cmp.Or(c.Parallel, 256)
-	c.Endpoint = cmp.Or(c.Endpoint, 16)
+	c.Endpoint = cmp.Or(c.Endpoint, 64)
 	c.Owner = cmp.Or(c.Owner, 32)
 	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	c.StoreGrace = cmp.Or(c.StoreGrace, 5*time.Second)
@@ -83,7 +86,7 @@ type Pool struct {
 	sender  *webhook.Sender
 	metrics *metrics
 	leases  *queue.Leases
-	pace    pace
+	windows *windows
 
 	ended chan result   // outcomes, for the goroutine that stores them
 	wake  chan struct{} // wakes the claim loop
@@ -107,7 +110,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *P
 		sender:  sender,
 		metrics: newMetrics(),
 		leases:  queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
-		pace:    pace{took: map[pleat.EndpointID]time.Duration{}},
+		windows: newWindows(cfg.Endpoint),
 		ended:   make(chan result, cfg.Parallel),
 		wake:    make(chan struct{}, 1),
 	}
@@ -171,17 +174,19 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 					return nil
 				}
 				p.cfg.Step("claim")
-				got, next, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.claimLimit)
+				got, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.limits())
+				if len(got.List) > 0 {
+					p.cfg.Step("claimed")
+					p.start(posts, got.List, tasks)
+				}
 				if err != nil {
 					return err
 				}
-				if len(got) > 0 {
-					p.cfg.Step("claimed")
-					p.start(posts, got, tasks)
-				}
-				whole := cursor == "" && next == "" // a round that began and ended at the first endpoint
-				cursor = next
-				if whole && len(got) == 0 {
+				p.windows.full(p.store.Now(), got.Full...)
+				p.metrics.markBusy(p.store.Now(), got.Full...)
+				whole := cursor == "" && got.Next == "" // a round that began and ended at the first endpoint
+				cursor = got.Next
+				if whole && len(got.List) == 0 {
 					return nil
 				}
 			}
@@ -244,7 +249,8 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 		p.cfg.Step("posted")
 	}
 	p.metrics.observe(&r.attempt)
-	p.pace.observe(d.Endpoint.ID, r.attempt.Timings.Total)
+	p.metrics.observeDelay(&d, &r.attempt, p.store.Now())
+	p.windows.observe(d.Endpoint.ID, r.attempt.Timings.Total, r.attempt.OK())
 	r.decide(p.store.Now())
 	tracing.Delivered(span, r.Status, string(r.attempt.Error))
 	log.Debug("delivery attempt", "ok", r.OK, "status", r.Status, "class", string(r.attempt.Error),
@@ -304,14 +310,20 @@ func (p *Pool) finish(ctx context.Context) {
 // sent once more.
 func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
 	list := make([]store.DeliveryOutcome, len(batch))
-	attempts := make(map[pleat.TaskID]*webhook.Attempt, len(batch))
+	results := make(map[pleat.TaskID]*result, len(batch))
 	for i := range batch {
 		list[i] = batch[i].DeliveryOutcome
-		attempts[list[i].Claimed.Task.ID] = &batch[i].attempt
+		results[list[i].Claimed.Task.ID] = &batch[i]
 	}
-	update := func(e store.Endpoint, d store.DeliveryOutcome, now time.Time) store.EndpointUpdate {
+	told := map[pleat.EndpointID]func(){}
+	update := func(e store.Endpoint, list []store.DeliveryOutcome, now time.Time) (v store.EndpointUpdate) {
 		p.cfg.Step("finishing")
-		return p.endpointUpdate(e, d, attempts[d.Claimed.Task.ID], now)
+		var of []*result
+		for _, d := range list {
+			of = append(of, results[d.Claimed.Task.ID])
+		}
+		v, told[e.ID] = p.endpointUpdate(e, of, now)
+		return v
 	}
 	p.cfg.Step("finish")
 	stored := queue.Retry(ctx, p.cfg.Log, "the outcomes of deliveries cannot be stored", func() error {
@@ -319,6 +331,9 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
 	})
 	if stored {
 		p.cfg.Step("finished")
+		for _, tell := range told {
+			tell()
+		}
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
-	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
 )
@@ -45,57 +43,28 @@ func (h health) text(now time.Time) string {
 	return string(b)
 }
 
-const (
-	// quickWindow bounds the deliveries in flight to an endpoint that answers within quick. If the process dies, each
-	// of them is sent twice, and more would not be faster.
-	quickWindow = 4
-	quick       = 50 * time.Millisecond
-	maxPaced    = 10_000 // endpoints whose pace is remembered
-)
-
-// pace is how long endpoints take to answer lately.
-type pace struct {
-	mu   sync.Mutex
-	took map[pleat.EndpointID]time.Duration // moving average
-}
-
-// observe adds the duration of an attempt.
-func (p *pace) observe(id pleat.EndpointID, took time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	average, known := p.took[id]
-	if !known {
-		average = took
-		if len(p.took) >= maxPaced {
-			clear(p.took)
-		}
+// limits are the bounds of a claim. The bound of an owner gives way to the window of an endpoint that has proved to
+// answer fast: a user whose endpoints hang has no more than Config.Owner in flight. With a rate limit, claimLimit
+// decides about every endpoint.
+func (p *Pool) limits() store.DeliveryLimits {
+	l := store.DeliveryLimits{Owner: p.cfg.Owner, Decide: p.observeLimit}
+	if p.cfg.Rate <= 0 {
+		l.Window, l.Windows = p.windows.sizes(p.store.Now(), store.MaxWindows)
 	}
-	p.took[id] = average + (took-average)/4
+	return l
 }
 
-// quick reports whether an endpoint answers within the constant quick on average, or was never measured.
-func (p *pace) quick(id pleat.EndpointID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.took[id] < quick
-}
-
-// window is how many deliveries may be in flight to an endpoint after a number of failures in a row. Each failure
-// halves it, so that a hanging endpoint cannot exhaust the delivery concurrency.
-func (p *Pool) window(id pleat.EndpointID, failures int) int {
-	n := p.cfg.Endpoint
-	if p.pace.quick(id) {
-		n = min(n, quickWindow)
-	}
-	return max(1, n>>min(failures, 16))
-}
-
-// claimLimit decides how many deliveries to claim for an endpoint now, as its circuit breaker, its rate limit, and the
-// deliveries in flight to it and to its owner's other endpoints allow. The store calls it inside a transaction, and
-// stores the health that it returns.
-func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) store.ClaimLimit {
+// claimLimit decides how many deliveries to claim now for an endpoint that has a stored health, as its circuit breaker,
+// its rate limit and the deliveries in flight to it allow. Each failure in a row halves the window, on all nodes, since
+// failures are stored. The store writes the health that claimLimit returns.
+func (p *Pool) claimLimit(e store.WaitingEndpoint, now time.Time) store.ClaimLimit {
 	h := readHealth(e.Health)
-	n := min(p.window(e.ID, h.Failures)-out.Endpoint, p.cfg.Owner-out.Owner)
+	window := p.windows.size(e.ID, now)
+	if e.InFlight >= window {
+		p.windows.full(now, e.ID)
+	}
+	window = max(1, window>>min(h.Failures, 16))
+	n := window - e.InFlight
 	if n <= 0 {
 		return store.ClaimLimit{Health: e.Health}
 	}
@@ -107,10 +76,10 @@ func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) s
 		return store.ClaimLimit{RetryAt: may.Until, Health: e.Health}
 	}
 	if may.Probe {
-		return store.ClaimLimit{N: 1, Probe: true, Health: h.text(now)}
+		return store.ClaimLimit{N: 1, Window: window, Probe: true, Health: h.text(now)}
 	}
 	if p.cfg.Rate <= 0 {
-		return store.ClaimLimit{N: n, Health: e.Health}
+		return store.ClaimLimit{N: n, Window: window, Health: e.Health}
 	}
 	for i := range n {
 		var wait time.Duration
@@ -118,42 +87,54 @@ func (p *Pool) claimLimit(e store.Endpoint, now time.Time, out store.InFlight) s
 			if i == 0 {
 				return store.ClaimLimit{RetryAt: now.Add(wait), Health: e.Health}
 			}
-			return store.ClaimLimit{N: i, Health: h.text(now)}
+			return store.ClaimLimit{N: i, Window: window, Health: h.text(now)}
 		}
 	}
-	return store.ClaimLimit{N: n, Health: h.text(now)}
+	return store.ClaimLimit{N: n, Window: window, Health: h.text(now)}
 }
 
-// endpointUpdate passes the outcome of an attempt to the endpoint's circuit breaker. It returns what the store changes:
-// the health, a pause until RetryAt, or the reason to disable the endpoint. The store calls it inside a transaction.
-func (p *Pool) endpointUpdate(e store.Endpoint, d store.DeliveryOutcome, a *webhook.Attempt,
-	now time.Time) store.EndpointUpdate {
+// endpointUpdate passes the outcomes of attempts to the endpoint's circuit breaker. It returns what the store changes:
+// the health, a pause until RetryAt, or the reason to disable the endpoint. Told logs what has changed; it is called
+// once the change is stored.
+func (p *Pool) endpointUpdate(
+	e store.Endpoint, list []*result, now time.Time,
+) (v store.EndpointUpdate, told func()) {
 	h := readHealth(e.Health)
-	var change webhook.Transition
-	h.Breaker, change = h.Record(now, a.Outcome(d.Claimed.Probe))
-	v := store.EndpointUpdate{Health: h.text(now)}
-	if h.State == webhook.Open {
+	log := p.cfg.Log.With("endpoint", e.ID, "user", string(e.Owner))
+	var lines []func()
+	for _, r := range list {
+		a := &r.attempt
+		var change webhook.Transition
+		h.Breaker, change = h.Record(now, a.Outcome(r.Claimed.Probe))
+		switch {
+		case a.Disable && a.Status == http.StatusGone:
+			v.Disable = "the receiver answered 410: it is gone"
+		case a.Disable:
+			v.Disable = "the receiver answered webhook-delivery: disable"
+		case change.Disable:
+			v.Disable = fmt.Sprintf("every delivery failed for %d days", webhook.DisableAfter/(24*time.Hour))
+		case change.Opened:
+			until, failures, class := h.Until, h.Failures, string(a.Error)
+			lines = append(lines, func() {
+				log.Info("deliveries to an endpoint are paused", "until", until, "failures", failures, "class", class)
+			})
+		case change.Closed:
+			lines = append(lines, func() { log.Info("an endpoint works again") })
+		}
+	}
+	if v.Disable != "" {
+		lines = append(lines, func() {
+			log.Warn("an endpoint is disabled; its deliveries wait", "reason", v.Disable)
+		})
+	}
+	if v.Health = h.text(now); h.State == webhook.Open {
 		v.RetryAt = h.Until
 	}
-	switch {
-	case a.Disable && a.Status == http.StatusGone:
-		v.Disable = "the receiver answered 410: it is gone"
-	case a.Disable:
-		v.Disable = "the receiver answered webhook-delivery: disable"
-	case change.Disable:
-		v.Disable = fmt.Sprintf("every delivery failed for %d days", webhook.DisableAfter/(24*time.Hour))
+	return v, func() {
+		for _, line := range lines {
+			line()
+		}
 	}
-	log := p.cfg.Log.With("endpoint", e.ID, "user", string(e.Owner))
-	switch {
-	case v.Disable != "":
-		log.Warn("an endpoint is disabled; its deliveries wait", "reason", v.Disable)
-	case change.Opened:
-		log.Info("deliveries to an endpoint are paused", "until", h.Until, "failures", h.Failures, "class",
-			string(a.Error))
-	case change.Closed:
-		log.Info("an endpoint works again")
-	}
-	return v
 }
 
 // detail is the record of an attempt that is stored.

@@ -78,10 +78,7 @@ func visitWebhooks(h *fixture, visit func(route, schema string, r reply, want in
 func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
-	got, _, err := h.store.ClaimDeliveries(ctx, "deliverer", "", 100,
-		func(e store.Endpoint, _ time.Time, _ store.InFlight) store.ClaimLimit {
-			return store.ClaimLimit{N: 100, Health: e.Health}
-		})
+	got, err := h.store.ClaimDeliveries(ctx, "deliverer", "", 100, store.DeliveryLimits{Window: 100, Owner: 100})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -90,7 +87,7 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 		h.t.Fatal(err)
 	}
 	var list []store.DeliveryOutcome
-	for _, d := range got {
+	for _, d := range got.List {
 		list = append(list, store.DeliveryOutcome{
 			Claimed: d,
 			OK:      a.OK(),
@@ -101,7 +98,7 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 		})
 	}
 	err = h.store.FinishDeliveries(ctx, "deliverer", list,
-		func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+		func(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
 			return store.EndpointUpdate{Health: e.Health}
 		})
 	if err != nil {
@@ -217,12 +214,9 @@ func TestAttemptsAreShown(t *testing.T) {
 	if _, err := h.store.Reap(context.Background(), h.store.Now()); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1,
-		func(store.Endpoint, time.Time, store.InFlight) store.ClaimLimit {
-			return store.ClaimLimit{N: 1}
-		})
-	if err != nil || len(got) != 1 {
-		t.Fatal(len(got), err)
+	got, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1, store.DeliveryLimits{Window: 1, Owner: 1})
+	if err != nil || len(got.List) != 1 {
+		t.Fatal(len(got.List), err)
 	}
 	running := read[api.DeliveryDetail](t, h.as(h.key, "GET", "/v1/webhooks/deliveries/"+id, nil))
 	if running.Status != "RUNNING" || len(running.AttemptLog) != 2 || running.AttemptLog[1].Outcome != "running" ||

@@ -63,6 +63,7 @@ func (s *Store) ClaimFor(
 	if err != nil {
 		return nil, err
 	}
+	s.figures.start(c.tasks, filter.Class)
 	return c.tasks, c.complete(filter.Queues)
 }
 
@@ -227,8 +228,8 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	return needed, unavailable("look for tasks", err)
 }
 
-// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It leaves the recording
-// of the attempt to the caller.
+// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It leaves the
+// recording of the attempt to the caller.
 func (t *tx) claimWhere(
 	ids string, worker pleat.WorkerID, lease time.Duration, args ...any,
 ) ([]ClaimedTask, error) {
@@ -260,16 +261,30 @@ func (t *tx) scanClaims(rows rows, err error) ([]ClaimedTask, error) {
 
 // scanClaimedTask reads a task that a worker holds.
 func scanClaimedTask(scan func(...any) error, k *pleat.Task) error {
-	var expected, cancel, created, until, ready int64
-	if err := scan(&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt,
-		&k.Tries, &k.MaxTries, &k.Memory, &expected, &cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &created,
-		&k.Request, &k.Worker, &until, &ready); err != nil {
+	var r taskRow
+	if err := scan(r.into(k)...); err != nil {
 		return err
 	}
-	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(until), fromMicros(ready)
-	k.Expected = time.Duration(expected) * time.Microsecond
-	k.Cancel, k.Created = cancel == 1, fromMicros(created)
+	r.fill(k)
 	return nil
+}
+
+// taskRow holds the columns of a claimed task whose types differ from those of Task; see jobRow.
+type taskRow struct{ expected, cancel, created, until, ready int64 }
+
+// into returns where to scan claimedColumns; fill then completes the task.
+func (r *taskRow) into(k *pleat.Task) []any {
+	return []any{
+		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
+		&k.MaxTries, &k.Memory, &r.expected, &r.cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &r.created, &k.Request,
+		&k.Worker, &r.until, &r.ready,
+	}
+}
+
+func (r *taskRow) fill(k *pleat.Task) {
+	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(r.until), fromMicros(r.ready)
+	k.Expected = time.Duration(r.expected) * time.Microsecond
+	k.Cancel, k.Created = r.cancel == 1, fromMicros(r.created)
 }
 
 // start records the attempts at the tasks, moves their runs to RUNNING and reads their input.
@@ -411,8 +426,8 @@ func (c *claim) loadWorkflows() {
 		})
 }
 
-// loadEarlierAttempts reads how long earlier attempts at the tasks ran, and those of them that yielded, and what the MSA
-// search before a fold has published: the files of the last attempt that ended as searched.
+// loadEarlierAttempts reads how long earlier attempts at the tasks ran, and those of them that yielded, and what the
+// MSA search before a fold has published: the files of the last attempt that ended as searched.
 func (c *claim) loadEarlierAttempts() {
 	const searched = "'" + OutcomeSearched + "'"
 	c.ask(`

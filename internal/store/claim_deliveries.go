@@ -20,311 +20,367 @@ type ClaimedDelivery struct {
 	Probe    bool // the one delivery that tests whether an endpoint works again
 }
 
-// InFlight is how many deliveries are in flight on all nodes.
-type InFlight struct {
-	Endpoint int // to one endpoint
-	Owner    int // to all endpoints of its owner
+// DeliveryLimits bounds the deliveries in flight. All bounds hold over all nodes.
+type DeliveryLimits struct {
+	// Window is how many deliveries may be in flight to an endpoint without a Health that Windows does not name; 0:
+	// Decide decides about each.
+	Window int
+	// Windows has the other windows of endpoints without a Health, at most MaxWindows. A claim ignores further ones.
+	Windows map[pleat.EndpointID]int
+	// Owner is how many deliveries may be in flight to all endpoints of an owner. For an endpoint with a larger window
+	// that window is the bound.
+	Owner int
+	// Decide decides about an endpoint with a Health. It runs outside the transactions.
+	Decide func(e WaitingEndpoint, now time.Time) ClaimLimit
+}
+
+// WaitingEndpoint is an endpoint for which deliveries wait.
+type WaitingEndpoint struct {
+	ID       pleat.EndpointID
+	Health   string    // see Endpoint
+	ResumeAt time.Time // see Endpoint
+	InFlight int       // deliveries in flight to it
 }
 
 // ClaimLimit is a decision about how many deliveries to claim for an endpoint: the rate limit and the circuit breaker
 // of package webhook, as package deliver applies them.
 type ClaimLimit struct {
-	N       int
+	N       int       // to claim, at most
+	Window  int       // to be in flight then, at most
 	Probe   bool      // the endpoint is being tested: N is 1
 	RetryAt time.Time // when to ask again if N is 0; zero: at once
 	Health  string    // the circuit breaker's state to store
 }
 
-// LimitClaims decides how many deliveries to claim for an endpoint. It runs inside the claim's transaction, so it must
-// be quick and must not call the store. It may run several times for one claim.
-type LimitClaims func(e Endpoint, now time.Time, n InFlight) ClaimLimit
+// DeliveryClaims is what a claim of deliveries has found.
+type DeliveryClaims struct {
+	List []ClaimedDelivery
+	// Next is the cursor for the next claim; empty: all endpoints behind the cursor were visited.
+	Next string
+	// Full are endpoints for which deliveries wait while as many are in flight as DeliveryLimits allow.
+	Full []pleat.EndpointID
+}
 
-// maxEndpointsScanned bounds how many endpoints' queues one claim looks at, and so how long its transaction is.
-const maxEndpointsScanned = 256
+const (
+	// maxEndpointsScanned bounds how many endpoints' queues one claim looks at, and so how long its transaction is.
+	maxEndpointsScanned = 256
+	// MaxWindows bounds DeliveryLimits.Windows.
+	MaxWindows = 256
+)
 
 // ClaimDeliveries leases up to n deliveries to a worker. It visits the endpoints in turn, starting behind a cursor, so
-// that none waits for another's queue, and records each attempt before anything is sent. It returns the cursor for the
-// next call; empty means that all endpoints behind the cursor were visited. After an error the cursor is the one given.
+// that none waits for another's queue, and records each attempt before anything is sent. After an error the list has
+// what was claimed before it, and the cursor is the one given.
 //
-// A claim may be lost in a crash of the machine; the delivery is then made again, under the same webhook-id. The limits
-// are stored in the same transaction, so that all nodes see one breaker.
+// One transaction claims for the endpoints without a Health, which are nearly all. A second one follows if there are
+// others: it stores what Decide says about them and claims for those whose Health has not changed meanwhile, so that
+// all nodes see one breaker. Claims take turns, on PostgreSQL by a lock, so that no two fill the same window.
+//
+// A claim may be lost in a crash of the machine; the delivery is then made again, under the same webhook-id.
 func (s *Store) ClaimDeliveries(
-	ctx context.Context, worker pleat.WorkerID, cursor string, n int, limit LimitClaims,
-) ([]ClaimedDelivery, string, error) {
-	var out []ClaimedDelivery
-	next := ""
+	ctx context.Context, worker pleat.WorkerID, cursor string, n int, limits DeliveryLimits,
+) (DeliveryClaims, error) {
+	if n <= 0 {
+		return DeliveryClaims{Next: cursor}, nil
+	}
+	first := newDeliveryClaim(worker, cursor, n, &limits)
+	if err := s.claimDeliveries(ctx, first); err != nil {
+		return DeliveryClaims{Next: cursor}, err
+	}
+	second := first.decide()
+	if second == nil {
+		return first.DeliveryClaims, nil
+	}
+	out := first.DeliveryClaims
+	if err := s.claimDeliveries(ctx, second); err != nil {
+		out.Next = cursor
+		return out, err
+	}
+	out.List, out.Full = append(out.List, second.List...), append(out.Full, second.Full...)
+	return out, nil
+}
+
+// deliveryClaim is one transaction of a claim of deliveries: what it is to do, and then what it has done.
+type deliveryClaim struct {
+	worker pleat.WorkerID
+	n      int
+	limits *DeliveryLimits
+	after  string // the cursor
+	// decided says that the claim is only for endpoints in limit.
+	decided bool
+	limit   map[pleat.EndpointID]ClaimLimit // of the endpoints that differ from the usual
+	health  []any                           // rows of an endpoint, its health, and the health and pause to store
+
+	DeliveryClaims
+	at        time.Time
+	undecided []WaitingEndpoint
+	visited   int
+	stopped   bool // n does not suffice for the endpoints behind Next
+}
+
+// newDeliveryClaim returns the claim for the endpoints without a health.
+func newDeliveryClaim(worker pleat.WorkerID, cursor string, n int, limits *DeliveryLimits) *deliveryClaim {
+	c := &deliveryClaim{
+		worker: worker,
+		n:      n,
+		limits: limits,
+		after:  cursor,
+		limit:  map[pleat.EndpointID]ClaimLimit{},
+	}
+	for id, window := range limits.Windows {
+		if len(c.limit) < MaxWindows {
+			c.limit[id] = ClaimLimit{N: n, Window: window}
+		}
+	}
+	return c
+}
+
+// decide returns the claim for the endpoints about which this one could not decide; nil: there is nothing to do for
+// them.
+func (c *deliveryClaim) decide() *deliveryClaim {
+	d := &deliveryClaim{
+		worker:  c.worker,
+		n:       c.n - len(c.List),
+		limits:  c.limits,
+		decided: true,
+		limit:   map[pleat.EndpointID]ClaimLimit{},
+	}
+	for _, e := range c.undecided {
+		a := c.limits.Decide(e, c.at)
+		if a.Health != e.Health || !a.RetryAt.IsZero() {
+			d.health = append(d.health, string(e.ID), e.Health, a.Health, toMicros(a.RetryAt))
+		}
+		if a.N > 0 {
+			d.limit[e.ID] = a
+		}
+	}
+	if len(d.limit) == 0 && len(d.health) == 0 {
+		return nil
+	}
+	return d
+}
+
+// claimDeliveries runs the transaction of a claim.
+func (s *Store) claimDeliveries(ctx context.Context, c *deliveryClaim) error {
 	err := s.writeAsync(ctx, "claim deliveries", func(t *tx) error {
-		out, next = nil, ""
-		endpoints, last, err := t.endpointsWaiting(cursor)
-		if err != nil || len(endpoints) == 0 {
-			next = last
-			return err
+		c.at, c.DeliveryClaims = fromMicros(t.now), DeliveryClaims{}
+		c.undecided, c.visited, c.stopped = nil, 0, false
+		if t.pg != nil {
+			t.send("SELECT pg_advisory_xact_lock($1)", claimLock)
 		}
-		wanted, stopped, err := t.limitDeliveries(endpoints, n, limit)
-		if err != nil {
-			return err
+		for part := range t.idempotentRowParts(c.health, 4) {
+			t.send(`
+				UPDATE endpoint SET health = v.column3, resume_at = v.column4
+				FROM (`+values(1, len(part)/4, "text", "text", "text", "bigint")+`) AS v
+				WHERE endpoint.id = v.column1 AND endpoint.health = v.column2`,
+				part...)
 		}
-		if stopped != "" {
-			last = stopped
+		if c.decided && len(c.limit) == 0 {
+			return nil
 		}
-		next = last
-		if out, err = t.claimFrom(worker, wanted); err != nil {
-			return err
+		if t.pg != nil {
+			t.claimInOneStatement(c)
+			return nil
 		}
-		return t.startDeliveries(out)
+		return t.claimInSteps(c)
 	})
-	if err != nil {
-		return nil, cursor, err
+	if !c.stopped {
+		c.Next = ""
 	}
-	return out, next, nil
+	return err
 }
 
-// endpointClaim is how many deliveries to claim for an endpoint.
-type endpointClaim struct {
-	endpoint *Endpoint
-	n        int
-	probe    bool
-}
+// claimLock is the advisory lock of PostgreSQL under which claims of deliveries take turns. A statement after it sees
+// what the claims before have committed. It is held for no round trip, since the COMMIT is sent with the claim.
+const claimLock = 0x706c656174 // «pleat»
 
-// claimed returns the delivery of a task that was claimed for the endpoint.
-func (w endpointClaim) claimed(c *ClaimedTask) ClaimedDelivery {
-	return ClaimedDelivery{
-		Task:     c.Task,
-		Endpoint: *w.endpoint,
-		Probe:    w.probe,
-		Claimed:  c.Claimed,
-	}
-}
-
-// endpointsWaiting lists the endpoints behind a cursor that have deliveries queued and may receive some now. Last is
-// the next cursor, empty at the end. It steps from endpoint to endpoint through the index, so that a long queue costs
-// no more than a short one.
-func (t *tx) endpointsWaiting(after string) (endpoints []Endpoint, last string, err error) {
-	var ids []any
-	rows, err := t.query(`
-		WITH RECURSIVE waiting (id, n) AS (
-			SELECT (
-				SELECT min(tenant) FROM task WHERE state = 'queued' AND kind = 'deliver' AND tenant > $1
-			), 1
-			UNION ALL
-			SELECT (
-				SELECT min(k.tenant) FROM task k
-				WHERE k.state = 'queued' AND k.kind = 'deliver' AND k.tenant > waiting.id
-			), waiting.n + 1
-			FROM waiting
-			WHERE waiting.id IS NOT NULL AND waiting.n < $2
+// claimInOneStatement claims on PostgreSQL, where each statement whose result decides about the next one would cost a
+// round trip: it plans, claims, records the attempts and reads the deliveries. The rows are those of the plan, each as
+// often as deliveries were claimed for it, and once if none was.
+func (t *tx) claimInOneStatement(c *deliveryClaim) {
+	plan, args := c.planSQL(t.now)
+	worker := params(len(args)+1, 1)
+	until := params(len(args)+2, 1)
+	last := pleat.EndpointID("")
+	t.ask(`
+		WITH RECURSIVE `+plan+`,
+		picked AS MATERIALIZED (
+			SELECT k.id
+			FROM plan
+			CROSS JOIN LATERAL (
+				SELECT id FROM task
+				WHERE state = 'queued' AND queue = '`+deliveryQueue("")+`' || plan.id
+				ORDER BY position, id
+				LIMIT plan.take
+				FOR UPDATE SKIP LOCKED
+			) AS k
+			WHERE plan.take > 0
+		),
+		claimed AS (
+			UPDATE task
+			SET state = 'running', attempt = attempt + 1, worker_id = `+worker+`, lease_until = `+until+`
+			WHERE id = ANY (ARRAY(SELECT id FROM picked))
+			RETURNING task.*
+		),
+		started AS (
+			INSERT INTO attempt (task_id, number, worker_id, started_at, run_id, delivery_id, ended_at, outcome, detail)
+			SELECT id, attempt, worker_id, CAST($1 AS bigint), run_id, delivery_id, 0, '', '' FROM claimed
+			ON CONFLICT DO NOTHING
 		)
-		SELECT waiting.id, EXISTS (
-			SELECT 1 FROM endpoint e
-			WHERE e.id = waiting.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= $3
-		)
-		FROM waiting
-		WHERE waiting.id IS NOT NULL`,
-		after, maxEndpointsScanned, t.now)
-	n := 0
+		SELECT `+planColumns+`, delivery.event_id IS NOT NULL, task.*, delivery.*
+		FROM waiting w
+		LEFT JOIN plan p ON p.id = w.id
+		LEFT JOIN claimed c ON c.tenant = w.id
+		LEFT JOIN LATERAL (SELECT `+claimedColumns+` FROM (SELECT c.*) AS one) AS task ON true
+		LEFT JOIN LATERAL (
+			SELECT `+claimedDeliveryColumns+claimedDeliveryFrom+`
+			WHERE d.id = c.delivery_id
+			LIMIT 1 -- so that nothing but these rows is read
+		) AS delivery ON true
+		ORDER BY w.id, c.position, c.id`,
+		append(args, c.worker, t.leaseEnd(0)),
+		func(scan func(...any) error) error {
+			var e plannedEndpoint
+			var claimed bool
+			d := ClaimedDelivery{Claimed: fromMicros(t.now)}
+			var k taskRow
+			var r deliveryRow
+			own, more := append(e.into(), &claimed), append(k.into(&d.Task), r.into(&d)...)
+			if err := scan(append(own, make([]any, len(more))...)...); err != nil {
+				return err // nil skips a column, which is NULL if nothing was claimed
+			}
+			if e.ID != last {
+				last = e.ID
+				c.visit(&e)
+			}
+			if !claimed {
+				return nil
+			}
+			if err := scan(append(make([]any, len(own)), more...)...); err != nil {
+				return err
+			}
+			k.fill(&d.Task)
+			r.fill(&d)
+			c.add(d)
+			return nil
+		})
+}
+
+// claimInSteps claims on SQLite, which cannot bound a claim for each endpoint in one statement.
+func (t *tx) claimInSteps(c *deliveryClaim) error {
+	plan, args := c.planSQL(t.now)
+	var wanted []plannedEndpoint
+	rows, err := t.query("WITH RECURSIVE "+plan+" SELECT "+planColumns+`
+		FROM waiting w
+		LEFT JOIN plan p ON p.id = w.id
+		ORDER BY w.id`, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		n++
-		var may bool
-		if err := scan(&last, &may); err != nil {
+		var e plannedEndpoint
+		if err := scan(e.into()...); err != nil {
 			return err
 		}
-		if may {
-			ids = append(ids, last)
+		c.visit(&e)
+		if e.take > 0 {
+			wanted = append(wanted, e)
 		}
 		return nil
 	})
-	if n < maxEndpointsScanned {
-		last = ""
-	}
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	endpoints, err = t.endpoints(ids, "")
-	return endpoints, last, err
+	var claimed []ClaimedTask
+	for _, e := range wanted {
+		tasks, err := t.claimWhere(
+			"SELECT id FROM task WHERE state = 'queued' AND queue = $3 ORDER BY position, id LIMIT $4",
+			c.worker, 0, deliveryQueue(e.ID), e.take)
+		if err != nil {
+			return err
+		}
+		claimed = append(claimed, tasks...)
+	}
+	var recorded []*pleat.Task
+	for i := range claimed {
+		recorded = append(recorded, &claimed[i].Task)
+	}
+	if err := t.insertAttempts(recorded); err != nil {
+		return err
+	}
+	return t.loadDeliveries(c, claimed)
 }
 
-// endpoints reads endpoints by their ids, in the order of the ids. Lock is empty or a locking clause.
-func (t *tx) endpoints(ids []any, lock string) ([]Endpoint, error) {
-	var out []Endpoint
+// loadDeliveries reads the deliveries of tasks that were claimed, and adds them in the order of the tasks.
+func (t *tx) loadDeliveries(c *deliveryClaim, tasks []ClaimedTask) error {
+	read := map[pleat.DeliveryID]ClaimedDelivery{}
+	var ids []any
+	for _, k := range tasks {
+		ids = append(ids, string(k.Task.Delivery))
+	}
 	for part := range slices.Chunk(ids, maxStatementRows) {
-		in := params(1, padded(len(part)))
-		rows, err := t.query(
-			"SELECT "+endpointColumns+" FROM endpoint e WHERE e.id IN ("+in+") ORDER BY e.id"+lock, pad(part)...)
+		rows, err := t.query("SELECT "+claimedDeliveryColumns+claimedDeliveryFrom+
+			" WHERE d.id IN ("+params(1, padded(len(part)))+")", pad(part)...)
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			var e Endpoint
-			var r endpointRow
-			if err := scan(r.into(&e)...); err != nil {
+			var d ClaimedDelivery
+			var r deliveryRow
+			if err := scan(r.into(&d)...); err != nil {
 				return err
 			}
-			r.fill(&e)
-			out = append(out, e)
+			r.fill(&d)
+			read[d.Delivery.ID] = d
 			return nil
 		})
 		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// inFlight counts the deliveries in flight by endpoint and by owner.
-func (t *tx) inFlight() (endpoints map[pleat.EndpointID]int, owners map[pleat.UserID]int, err error) {
-	endpoints, owners = map[pleat.EndpointID]int{}, map[pleat.UserID]int{}
-	rows, err := t.query(`
-		SELECT tenant, account_id, count(*) FROM task
-		WHERE state = 'running' AND kind = 'deliver'
-		GROUP BY tenant, account_id`)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var endpoint pleat.EndpointID
-		var owner pleat.UserID
-		var n int
-		if err := scan(&endpoint, &owner, &n); err != nil {
 			return err
 		}
-		endpoints[endpoint] += n
-		owners[owner] += n
-		return nil
-	})
-	return endpoints, owners, err
-}
-
-// limitDeliveries decides how many deliveries to claim for each endpoint, at most n together. Stopped is the last
-// endpoint that was asked if n did not suffice for all.
-func (t *tx) limitDeliveries(
-	endpoints []Endpoint, n int, limit LimitClaims,
-) (wanted []endpointClaim, stopped string, err error) {
-	perEndpoint, perOwner, err := t.inFlight()
-	if err != nil {
-		return nil, "", err
 	}
-	for i := range endpoints {
-		if n <= 0 {
-			return wanted, string(endpoints[i-1].ID), nil
-		}
-		e := &endpoints[i]
-		a := limit(*e, fromMicros(t.now), InFlight{perEndpoint[e.ID], perOwner[e.Owner]})
-		stored, err := t.storeLimit(e, a)
-		if err != nil {
-			return nil, "", err
-		}
-		if claim := min(a.N, n); stored && claim > 0 {
-			perOwner[e.Owner] += claim
-			n -= claim
-			wanted = append(wanted, endpointClaim{e, claim, a.Probe})
-		}
-	}
-	return wanted, "", nil
-}
-
-// storeLimit stores an endpoint's breaker. It returns false if an attempt that ended meanwhile has changed the
-// breaker: the decision is then void.
-func (t *tx) storeLimit(e *Endpoint, a ClaimLimit) (bool, error) {
-	if a.Health == e.Health && a.RetryAt.IsZero() {
-		return true, nil
-	}
-	n, err := t.exec("UPDATE endpoint SET health = $1, resume_at = $2 WHERE id = $3 AND health = $4",
-		a.Health, toMicros(a.RetryAt), e.ID, e.Health)
-	e.Health = a.Health
-	return n > 0, err
-}
-
-// claimFrom claims what is wanted: on PostgreSQL in one statement, since each costs a round trip; on SQLite, which
-// cannot bound a claim per endpoint, in one for each.
-func (t *tx) claimFrom(worker pleat.WorkerID, wanted []endpointClaim) ([]ClaimedDelivery, error) {
-	var out []ClaimedDelivery
-	if t.pg == nil {
-		for _, w := range wanted {
-			tasks, err := t.claimWhere(
-				"SELECT id FROM task WHERE state = 'queued' AND queue = $3 ORDER BY position, id LIMIT $4",
-				worker, 0, deliveryQueue(w.endpoint.ID), w.n)
-			if err != nil {
-				return nil, err
-			}
-			for _, c := range tasks {
-				out = append(out, w.claimed(&c))
-			}
-		}
-		return out, nil
-	}
-	claims := map[string]endpointClaim{}
-	var args []any
-	for _, w := range wanted {
-		claims[string(w.endpoint.ID)] = w
-		args = append(args, deliveryQueue(w.endpoint.ID), w.n)
-	}
-	for part := range rowParts(args, 2) {
-		tasks, err := t.claimWhere(`
-			SELECT k.id
-			FROM (`+values(3, len(part)/2, "text", "bigint")+`) AS v
-			CROSS JOIN LATERAL (
-				SELECT id FROM task
-				WHERE state = 'queued' AND queue = v.column1
-				ORDER BY position, id
-				LIMIT v.column2
-				FOR UPDATE SKIP LOCKED
-			) AS k`,
-			worker, 0, part...)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range tasks {
-			w := claims[c.Task.Tenant]
-			out = append(out, w.claimed(&c))
-		}
-	}
-	return out, nil
-}
-
-// startDeliveries records the attempts and reads what is to be delivered.
-func (t *tx) startDeliveries(list []ClaimedDelivery) error {
-	claimed := map[pleat.DeliveryID]*ClaimedDelivery{}
-	var tasks []*pleat.Task
-	var ids []any
-	for i := range list {
-		k := &list[i].Task
-		claimed[k.Delivery] = &list[i]
-		tasks = append(tasks, k)
-		ids = append(ids, string(k.Delivery))
-	}
-	if err := t.insertAttempts(tasks); err != nil {
-		return err
-	}
-	for part := range slices.Chunk(ids, maxStatementRows) {
-		rows, err := t.query(`
-			SELECT d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
-				d.event_name, d.attempts, d.created_at,
-				v.account_id, v.status, v.payload, v.occurred_at, COALESCE(u.settings, ''),
-				COALESCE(r.trace, '')
-			FROM delivery d
-			JOIN event v ON v.id = d.event_id
-			LEFT JOIN subscription u ON u.id = d.subscription_id
-			LEFT JOIN run r ON r.id = d.run_id
-			WHERE d.id IN (`+params(1, padded(len(part)))+")",
-			pad(part)...)
-		if err := forEachRow(rows, err, func(scan func(...any) error) error {
-			return scanClaimed(scan, claimed)
-		}); err != nil {
-			return err
+	for _, k := range tasks {
+		if d, ok := read[k.Task.Delivery]; ok {
+			d.Task, d.Claimed = k.Task, k.Claimed
+			c.add(d)
 		}
 	}
 	return nil
 }
 
-// scanClaimed reads a delivery with its event and settings into the claim that it belongs to.
-func scanClaimed(scan func(...any) error, claimed map[pleat.DeliveryID]*ClaimedDelivery) error {
-	var d Delivery
-	var v pleat.Event
-	var source sourceRow
-	var occurred, created int64
-	var payload, settings, trace string
-	if err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &source.kind, &source.id, &d.Run, &d.EventName,
-		&d.Attempts, &created, &v.Owner, &v.Status, &payload, &occurred, &settings, &trace); err != nil {
-		return err
-	}
-	d.Source, d.CreatedAt, d.Status = source.value(), fromMicros(created), pleat.DeliveryRunning
+// add adds a delivery that was claimed.
+func (c *deliveryClaim) add(d ClaimedDelivery) {
+	d.Probe = c.limit[d.Endpoint.ID].Probe
+	c.List = append(c.List, d)
+}
+
+// claimedDeliveryColumns are the columns that deliveryRow.into scans, and claimedDeliveryFrom is where they come from.
+const (
+	claimedDeliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
+		d.event_name, d.attempts, d.created_at, v.account_id, v.status, v.payload, v.occurred_at,
+		COALESCE(u.settings, ''), COALESCE(r.trace, ''), ` + endpointColumns
+	claimedDeliveryFrom = `
+		FROM delivery d
+		JOIN event v ON v.id = d.event_id
+		JOIN endpoint e ON e.id = d.endpoint_id
+		LEFT JOIN subscription u ON u.id = d.subscription_id
+		LEFT JOIN run r ON r.id = d.run_id`
+)
+
+// deliveryRow holds the columns of claimedDeliveryColumns whose types differ from those of ClaimedDelivery; see jobRow.
+type deliveryRow struct {
+	source            sourceRow
+	endpoint          endpointRow
+	occurred, created int64
+	payload           string
+}
+
+// into returns where to scan claimedDeliveryColumns; fill then completes the delivery.
+func (r *deliveryRow) into(c *ClaimedDelivery) []any {
+	d := &c.Delivery
+	return append([]any{
+		&d.ID, &d.Event, &d.Subscription, &d.Destination, &r.source.kind, &r.source.id, &d.Run, &d.EventName,
+		&d.Attempts, &r.created, &c.Event.Owner, &c.Event.Status, &r.payload, &r.occurred, &c.Settings, &c.Trace,
+	}, r.endpoint.into(&c.Endpoint)...)
+}
+
+func (r *deliveryRow) fill(c *ClaimedDelivery) {
+	d, v := &c.Delivery, &c.Event
+	r.endpoint.fill(&c.Endpoint)
+	d.Source, d.CreatedAt, d.Status = r.source.value(), fromMicros(r.created), pleat.DeliveryRunning
 	v.ID, v.Source, v.Run, v.Name = d.Event, d.Source, d.Run, d.EventName
-	v.At, v.Payload = fromMicros(occurred), []byte(payload)
-	c := claimed[d.ID]
-	c.Delivery, c.Event, c.Settings, c.Trace = d, v, settings, trace
-	return nil
+	v.At, v.Payload = fromMicros(r.occurred), []byte(r.payload)
 }

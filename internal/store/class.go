@@ -142,6 +142,7 @@ func DemandOf(list []Demand, queue string, memory int64, expected time.Duration)
 type Demand struct {
 	Class   pleat.Class
 	Wanted  int           // workers; see pleat.Class.Wanted
+	Needed  int           // workers that would be wanted if MaxWorkers did not bound them
 	Queued  int           // tasks that wait; at most maxDemand of a queue are counted
 	Oldest  time.Time     // when the first of them was created; zero: none waits
 	Backlog time.Duration // in which one worker is expected to run those that fit it
@@ -209,7 +210,10 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 		d := &out[i]
 		running := left[d.Class.Name]
 		d.Busy = len(running)
-		d.Wanted = d.Class.Wanted(pleat.Load{Queued: d.Backlog, Tasks: fit[d.Class.Name], Running: running})
+		load := pleat.Load{Queued: d.Backlog, Tasks: fit[d.Class.Name], Running: running}
+		unbounded := d.Class
+		unbounded.MaxWorkers = 0
+		d.Wanted, d.Needed = d.Class.Wanted(load), unbounded.Wanted(load)
 	}
 	return out, nil
 }

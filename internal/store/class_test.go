@@ -87,6 +87,10 @@ func TestDemand(t *testing.T) {
 		if d.Busy != 1 || d.Queued != 29 || d.Live(s.Now()) != 1 || d.Wanted != 6 {
 			t.Errorf("with a worker: %+v", d)
 		}
+		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.MaxWorkers = 2 }))
+		if d := demand(t, s, "gpu"); d.Wanted != 2 || d.Needed != 6 {
+			t.Errorf("%d workers are wanted of %d needed, want 2 of 6", d.Wanted, d.Needed)
+		}
 		setClasses(t, s)
 		models, err = s.Models(t.Context())
 		if _, ok := pleat.FindModel(models, "null"); err != nil || ok {

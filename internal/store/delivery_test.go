@@ -63,22 +63,23 @@ func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, sub
 }
 
 // limitN lets n deliveries per endpoint go at once.
-func limitN(n int) store.LimitClaims {
-	return func(e store.Endpoint, _ time.Time, out store.InFlight) store.ClaimLimit {
-		return store.ClaimLimit{N: n - out.Endpoint, Health: e.Health}
+func limitN(n int) store.DeliveryLimits {
+	decide := func(e store.WaitingEndpoint, _ time.Time) store.ClaimLimit {
+		return store.ClaimLimit{N: n, Window: n, Health: e.Health}
 	}
+	return store.DeliveryLimits{Window: n, Owner: 1000, Decide: decide}
 }
 
 func claimDeliveries(t *testing.T, s *store.Store, w pleat.WorkerID, most int) []store.ClaimedDelivery {
 	t.Helper()
-	got, _, err := s.ClaimDeliveries(context.Background(), w, "", most, limitN(1000))
+	got, err := s.ClaimDeliveries(context.Background(), w, "", most, limitN(1000))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return got.List
 }
 
-func noUpdate(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+func noUpdate(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
 	return store.EndpointUpdate{Health: e.Health, RetryAt: e.ResumeAt}
 }
 
@@ -388,18 +389,18 @@ func TestEndpointsTakeTurns(t *testing.T) {
 			}
 		}
 		// The first endpoint's places are taken; claims of one find everybody else's.
-		if got, _, err := s.ClaimDeliveries(ctx, "c", "", 3, limitN(3)); err != nil || len(got) != 3 {
-			t.Fatal(len(got), err)
+		if got, err := s.ClaimDeliveries(ctx, "c", "", 3, limitN(3)); err != nil || len(got.List) != 3 {
+			t.Fatal(len(got.List), err)
 		}
 		seen := map[pleat.EndpointID]int{}
 		cursor := ""
 		for range 40 {
-			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(3))
+			got, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(3))
 			if err != nil {
 				t.Fatal(err)
 			}
-			cursor = next
-			for _, d := range got {
+			cursor = got.Next
+			for _, d := range got.List {
 				seen[d.Endpoint.ID]++
 			}
 		}
@@ -433,13 +434,13 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 		}
 		found, rounds := 0, 0
 		for cursor := ""; ; {
-			got, next, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(1))
+			got, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(1))
 			if err != nil {
 				t.Fatal(err)
 			}
-			found += len(got)
+			found += len(got.List)
 			rounds++
-			if cursor = next; cursor == "" {
+			if cursor = got.Next; cursor == "" {
 				break
 			}
 		}
@@ -558,17 +559,15 @@ func TestUpdateEndpoint(t *testing.T) {
 		}
 		got := claimDeliveries(t, s, "c", 2)
 		resume := s.Now().Add(30 * time.Second)
-		calls := 0
 		err := s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{
 			{Claimed: got[0], Status: 500, NextAt: s.Now().Add(time.Second)},
 			{Claimed: got[1], Status: 500, NextAt: s.Now().Add(time.Second)},
 		},
-			func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-				calls++
-				return store.EndpointUpdate{Health: e.Health + "x", RetryAt: resume}
+			func(e store.Endpoint, list []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+				return store.EndpointUpdate{Health: e.Health + strings.Repeat("x", len(list)), RetryAt: resume}
 			})
-		if err != nil || calls < 2 {
-			t.Fatal(calls, err)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if e, _ := s.GlobalEndpoint(ctx, u); e.Health != "xx" || e.ResumeAt.Sub(resume).Abs() > time.Millisecond {
 			t.Errorf("%+v", e)
@@ -578,15 +577,16 @@ func TestUpdateEndpoint(t *testing.T) {
 		}
 		clock.Advance(31 * time.Second)
 		_, _ = s.Reap(ctx, s.Now())
-		more, _, err := s.ClaimDeliveries(ctx, "c", "", 1,
-			func(e store.Endpoint, _ time.Time, _ store.InFlight) store.ClaimLimit {
-				return store.ClaimLimit{N: 1, Probe: true, Health: e.Health + "probe"}
-			})
+		probe, err := s.ClaimDeliveries(ctx, "c", "", 1, store.DeliveryLimits{Window: 4, Owner: 4,
+			Decide: func(e store.WaitingEndpoint, _ time.Time) store.ClaimLimit {
+				return store.ClaimLimit{N: 1, Window: 1, Probe: true, Health: e.Health + "probe"}
+			}})
+		more := probe.List
 		if err != nil || len(more) != 1 || !more[0].Probe || more[0].Endpoint.Health != "xxprobe" {
 			t.Fatalf("%+v %v", more, err)
 		}
 		err = s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{{Claimed: more[0], Status: 410, Reason: "gone"}},
-			func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+			func(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
 				return store.EndpointUpdate{Health: e.Health, Disable: "the receiver is gone"}
 			})
 		if err != nil {
@@ -640,7 +640,7 @@ func TestOwnEndpoint(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		err := s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{{Claimed: got[0], Status: 410, Reason: "gone"}},
-			func(e store.Endpoint, _ store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
+			func(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
 				return store.EndpointUpdate{Health: e.Health, Disable: "gone"}
 			})
 		if err != nil {

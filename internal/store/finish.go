@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -42,6 +41,7 @@ func (s *Store) FinishRun(ctx context.Context, l Lease, f RunFinished) error {
 			msa:       f.MSA,
 			artifacts: f.Artifacts,
 			attempt:   l.Attempt,
+			queue:     h.queue,
 		}
 		if h.cancel && e.state != pleat.StateStopped {
 			e.state, e.artifacts, e.failure = pleat.StateStopped, nil, stoppedByOwner()
@@ -116,6 +116,7 @@ type runEnd struct {
 	msa         pleat.State // empty: not reported
 	artifacts   []pleat.Artifact
 	attempt     int
+	queue       string // of its task, for the metrics; empty: the run ended without a worker
 	inputHash   string
 	requestHash string
 }
@@ -196,7 +197,7 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 		WHERE id = $7`,
 		e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, r.run, e.inputHash, e.bytes(),
 		e.attempt, e.requestHash)
-	t.ends = append(t.ends, RunEnd{State: e.state, Engine: cmp.Or(e.served, "none")})
+	t.ends = append(t.ends, e)
 	if e.state == pleat.StateCompleted {
 		t.replaceArtifacts(r.run, e)
 	}

@@ -46,189 +46,253 @@ func (d *DeliveryOutcome) outcome() string {
 	return OutcomeFailed
 }
 
-// EndpointUpdate is what the outcome of an attempt changes about its endpoint.
+// EndpointUpdate is what the outcomes of attempts change about their endpoint.
 type EndpointUpdate struct {
 	Health  string    // the circuit breaker's state to store
 	RetryAt time.Time // when the endpoint may receive again; zero: at once
 	Disable string    // why the endpoint is to be disabled; empty: it is not
 }
 
-// UpdateEndpoint passes the outcome of an attempt to the circuit breaker of its endpoint, whose state it returns. Like
-// LimitClaims it runs inside the transaction. It sees the outcomes of one endpoint one after the other, each with the
-// state that the one before has left.
-type UpdateEndpoint func(e Endpoint, d DeliveryOutcome, now time.Time) EndpointUpdate
+// UpdateEndpoint passes the outcomes of attempts, none of which was aborted, to the circuit breaker of their endpoint,
+// and returns its new state. It runs outside the transaction, and again if the state was no longer the one that it was
+// given; only what it returned last counts.
+type UpdateEndpoint func(e Endpoint, list []DeliveryOutcome, now time.Time) EndpointUpdate
 
-// FinishDeliveries ends attempts, all in one transaction: the tasks, the attempts, the deliveries and the breakers of
-// their endpoints. It skips those whose lease is no longer held, without an error: another worker sends them again,
-// under the same webhook-id.
-func (s *Store) FinishDeliveries(ctx context.Context, worker pleat.WorkerID, list []DeliveryOutcome,
-	update UpdateEndpoint) error {
-	return s.write(ctx, "finish deliveries", func(t *tx) error {
-		held, err := t.endDeliveryTasks(worker, list)
+// FinishDeliveries ends attempts: the tasks, the attempts and the deliveries, with the breakers of their endpoints. It
+// skips those whose lease is no longer held, without an error: another worker sends them again, under the same
+// webhook-id.
+//
+// The outcomes of one endpoint are stored in one transaction with its breaker, or not at all. The first transaction
+// takes the breakers to be as the claims have read them. Outcomes of endpoints whose breakers have changed since then
+// are left out and stored by another one, with the breaker as it is.
+func (s *Store) FinishDeliveries(
+	ctx context.Context, worker pleat.WorkerID, list []DeliveryOutcome, update UpdateEndpoint,
+) error {
+	read := map[pleat.EndpointID]Endpoint{}
+	for i := range list {
+		read[list[i].Claimed.Endpoint.ID] = list[i].Claimed.Endpoint
+	}
+	for len(list) > 0 {
+		f := &deliveryFinish{worker: worker, list: list, read: read}
+		f.update(update, s.Now())
+		err := s.write(ctx, "finish deliveries", func(t *tx) error {
+			t.finishDeliveries(f)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		list := slices.DeleteFunc(slices.Clone(list), func(d DeliveryOutcome) bool { return !held[d.Claimed.Task.ID] })
-		if err := t.endDeliveryAttempts(list); err != nil {
-			return err
-		}
-		list = slices.DeleteFunc(list, func(d DeliveryOutcome) bool { return d.Aborted })
-		if err := t.endDeliveries(list); err != nil {
-			return err
-		}
-		return t.updateBreakers(list, update)
-	})
+		list, read = f.left()
+	}
+	return nil
 }
 
-// endDeliveryTasks deletes the tasks of deliveries that have ended and requeues the others, where the worker still
-// holds the leases. It returns those tasks.
-func (t *tx) endDeliveryTasks(worker pleat.WorkerID, list []DeliveryOutcome) (map[pleat.TaskID]bool, error) {
-	var ended, again []any
-	for _, d := range list {
-		k := d.Claimed.Task
-		_, state := d.end()
-		if state == "" {
-			ended = append(ended, string(k.ID), k.Attempt)
-			continue
+// deliveryFinish is one transaction of FinishDeliveries.
+type deliveryFinish struct {
+	worker  pleat.WorkerID
+	list    []DeliveryOutcome
+	read    map[pleat.EndpointID]Endpoint       // as the updates take them to be
+	updates map[pleat.EndpointID]EndpointUpdate // of those that change
+
+	current map[pleat.EndpointID]Endpoint // as they were when the transaction had locked them
+	held    map[pleat.TaskID]bool         // the tasks whose leases the worker held
+}
+
+// left returns the outcomes that were left out, and their endpoints as they were.
+func (f *deliveryFinish) left() (list []DeliveryOutcome, read map[pleat.EndpointID]Endpoint) {
+	read = map[pleat.EndpointID]Endpoint{}
+	for _, d := range f.list {
+		id := d.Claimed.Endpoint.ID
+		e, exists := f.current[id] // the deliveries of one that is gone are gone too
+		if exists && f.held[d.Claimed.Task.ID] && e.Health != f.read[id].Health {
+			list, read[id] = append(list, d), e
 		}
-		spent := 1
-		if d.Aborted {
-			spent = 0
-			t.notify(deliveryTopic)
-		}
-		again = append(again, string(k.ID), k.Attempt, string(state), toMicros(d.NextAt), spent)
 	}
-	held := map[pleat.TaskID]bool{}
-	collect := func(query string, args ...any) error {
-		rows, err := t.query(query, append([]any{worker}, args...)...)
-		return forEachRow(rows, err, func(scan func(...any) error) error {
-			var id pleat.TaskID
-			defer func() { held[id] = true }()
-			return scan(&id)
+	return list, read
+}
+
+// update decides about the endpoints.
+func (f *deliveryFinish) update(update UpdateEndpoint, now time.Time) {
+	lists := map[pleat.EndpointID][]DeliveryOutcome{}
+	for _, d := range f.list {
+		if id := d.Claimed.Endpoint.ID; !d.Aborted {
+			lists[id] = append(lists[id], d)
+		}
+	}
+	f.updates = map[pleat.EndpointID]EndpointUpdate{}
+	for id, list := range lists {
+		e := f.read[id]
+		u := update(e, list, now)
+		if u.Health != e.Health || toMicros(u.RetryAt) != toMicros(e.ResumeAt) || u.Disable != "" {
+			f.updates[id] = u
+		}
+	}
+}
+
+// heldSQL is the condition on a row v that a worker, $1, still holds the lease on its task, column1 with the attempt
+// column2, and that the health of the endpoint is column3. Both are locked.
+const heldSQL = `EXISTS (
+	SELECT 1 FROM task k
+	JOIN endpoint e ON e.id = k.tenant
+	WHERE k.id = v.column1 AND k.attempt = v.column2 AND k.worker_id = $1 AND k.state = 'running'
+		AND e.health = v.column3)`
+
+// finishDeliveries stores outcomes. The tasks come after what depends on their leases, and the endpoints after what
+// depends on their health.
+func (t *tx) finishDeliveries(f *deliveryFinish) {
+	t.lockFinished(f)
+	t.endDeliveryAttempts(f)
+	t.endDeliveries(f)
+	t.endDeliveryTasks(f)
+	for id, u := range f.updates {
+		t.updateEndpoint(f.read[id], u)
+	}
+}
+
+// rows returns the values of a statement about outcomes: the task, the attempt and the health of the endpoint of each,
+// and then what more returns; nil leaves an outcome out.
+func (f *deliveryFinish) rows(more func(d *DeliveryOutcome) []any) (args []any) {
+	for i := range f.list {
+		d := &f.list[i]
+		if values := more(d); values != nil {
+			k := &d.Claimed.Task
+			args = append(args, string(k.ID), k.Attempt, f.read[d.Claimed.Endpoint.ID].Health)
+			args = append(args, values...)
+		}
+	}
+	return args
+}
+
+// lockFinished locks the endpoints and the tasks of outcomes, which it reads.
+func (t *tx) lockFinished(f *deliveryFinish) {
+	f.current, f.held = map[pleat.EndpointID]Endpoint{}, map[pleat.TaskID]bool{}
+	var ids []any
+	for id := range f.read {
+		ids = append(ids, string(id))
+	}
+	for part := range slices.Chunk(ids, maxStatementRows) {
+		t.ask("SELECT "+endpointColumns+" FROM endpoint e WHERE e.id IN ("+params(1, padded(len(part)))+
+			") ORDER BY e.id FOR UPDATE", pad(part), func(scan func(...any) error) error {
+			var e Endpoint
+			var r endpointRow
+			if err := scan(r.into(&e)...); err != nil {
+				return err
+			}
+			r.fill(&e)
+			f.current[e.ID] = e
+			return nil
 		})
 	}
-	for part := range t.idempotentRowParts(ended, 2) {
-		if err := collect(`
-			DELETE FROM task
-			WHERE worker_id = $1 AND state = 'running' AND (id, attempt) IN (
-				SELECT v.column1, v.column2 FROM (`+values(2, len(part)/2, "text", "bigint")+`) AS v)
-			RETURNING id`,
-			part...); err != nil {
-			return nil, err
-		}
+	tasks := f.rows(func(*DeliveryOutcome) []any { return []any{} })
+	for part := range t.idempotentRowParts(tasks, 3) {
+		t.ask(`
+			SELECT k.id FROM task k
+			JOIN (`+values(2, len(part)/3, "text", "bigint", "text")+`) AS v
+				ON k.id = v.column1 AND k.attempt = v.column2
+			WHERE k.worker_id = $1 AND k.state = 'running'
+			ORDER BY k.id
+			FOR NO KEY UPDATE OF k`,
+			append([]any{f.worker}, part...), func(scan func(...any) error) error {
+				var id pleat.TaskID
+				defer func() { f.held[id] = true }()
+				return scan(&id)
+			})
 	}
-	for part := range t.idempotentRowParts(again, 5) {
-		if err := collect(`
-			UPDATE task
-			SET state = v.column3, run_at = v.column4, tries = tries + v.column5, lease_until = 0, worker_id = ''
-			FROM (`+values(2, len(part)/5, "text", "bigint", "text", "bigint", "bigint")+`) AS v
-			WHERE task.id = v.column1 AND task.attempt = v.column2 AND task.worker_id = $1 AND task.state = 'running'
-			RETURNING id`,
-			part...); err != nil {
-			return nil, err
-		}
-	}
-	return held, nil
 }
 
 // endDeliveryAttempts writes the ends of attempts with their details.
-func (t *tx) endDeliveryAttempts(list []DeliveryOutcome) error {
-	var args []any
-	for _, d := range list {
-		args = append(args, string(d.Claimed.Task.ID), d.Claimed.Task.Attempt, d.outcome(), d.Detail)
-	}
-	for part := range t.idempotentRowParts(args, 4) {
-		if _, err := t.exec(`
+func (t *tx) endDeliveryAttempts(f *deliveryFinish) {
+	args := f.rows(func(d *DeliveryOutcome) []any { return []any{d.outcome(), d.Detail} })
+	for part := range t.idempotentRowParts(args, 5) {
+		t.send(`
 			UPDATE attempt
-			SET ended_at = $1, outcome = v.column3, detail = v.column4
-			FROM (`+values(2, len(part)/4, "text", "bigint", "text", "text")+`) AS v
-			WHERE attempt.task_id = v.column1 AND attempt.number = v.column2 AND attempt.ended_at = 0`,
-			append([]any{t.now}, part...)...); err != nil {
-			return err
-		}
+			SET ended_at = $2, outcome = v.column4, detail = v.column5
+			FROM (`+values(3, len(part)/5, "text", "bigint", "text", "text", "text")+`) AS v
+			WHERE attempt.task_id = v.column1 AND attempt.number = v.column2 AND attempt.ended_at = 0 AND `+heldSQL,
+			append([]any{f.worker, t.now}, part...)...)
 	}
-	return nil
 }
 
 // endDeliveries writes the new states of deliveries, and counts the attempts.
-func (t *tx) endDeliveries(list []DeliveryOutcome) error {
-	var args []any
-	for _, d := range list {
+func (t *tx) endDeliveries(f *deliveryFinish) {
+	args := f.rows(func(d *DeliveryOutcome) []any {
+		if d.Aborted {
+			return nil
+		}
 		status, _ := d.end()
-		args = append(args, string(d.Claimed.Delivery.ID), string(status), toMicros(d.NextAt), d.Status, d.Reason)
-	}
-	for part := range t.idempotentRowParts(args, 5) {
-		if _, err := t.exec(`
+		return []any{string(d.Claimed.Delivery.ID), string(status), toMicros(d.NextAt), d.Status, d.Reason}
+	})
+	for part := range t.idempotentRowParts(args, 8) {
+		t.send(`
 			UPDATE delivery
-			SET status = v.column2, attempts = attempts + 1, next_at = v.column3, response_status = v.column4,
-				reason = v.column5, updated_at = $1
-			FROM (`+values(2, len(part)/5, "text", "text", "bigint", "bigint", "text")+`) AS v
-			WHERE delivery.id = v.column1`,
-			append([]any{t.now}, part...)...); err != nil {
-			return err
-		}
+			SET status = v.column5, attempts = attempts + 1, next_at = v.column6, response_status = v.column7,
+				reason = v.column8, updated_at = $2
+			FROM (`+values(3, len(part)/8, "text", "bigint", "text", "text", "text", "bigint", "bigint", "text")+`) AS v
+			WHERE delivery.id = v.column4 AND `+heldSQL,
+			append([]any{f.worker, t.now}, part...)...)
 	}
-	return nil
 }
 
-// updateBreakers passes outcomes to the breakers of their endpoints. It reads the endpoints again, since other
-// deliveries may have ended after these began.
-func (t *tx) updateBreakers(list []DeliveryOutcome, update UpdateEndpoint) error {
-	var ids []any
-	for _, d := range list {
-		if id := any(string(d.Claimed.Endpoint.ID)); !slices.Contains(ids, id) {
-			ids = append(ids, id)
+// endDeliveryTasks deletes the tasks of deliveries that have ended and requeues the others.
+func (t *tx) endDeliveryTasks(f *deliveryFinish) {
+	ended := f.rows(func(d *DeliveryOutcome) []any {
+		if _, state := d.end(); state != "" {
+			return nil
 		}
+		return []any{}
+	})
+	again := f.rows(func(d *DeliveryOutcome) []any {
+		_, state := d.end()
+		switch {
+		case state == "":
+			return nil
+		case d.Aborted:
+			t.notify(deliveryTopic)
+			return []any{string(state), toMicros(d.NextAt), 0}
+		}
+		return []any{string(state), toMicros(d.NextAt), 1}
+	})
+	for part := range t.idempotentRowParts(ended, 3) {
+		t.send(`
+			DELETE FROM task
+			WHERE id IN (
+				SELECT v.column1 FROM (`+values(2, len(part)/3, "text", "bigint", "text")+`) AS v
+				WHERE `+heldSQL+`)`,
+			append([]any{f.worker}, part...)...)
 	}
-	endpoints, err := t.endpoints(ids, " FOR UPDATE")
-	if err != nil {
-		return err
+	for part := range t.idempotentRowParts(again, 6) {
+		t.send(`
+			UPDATE task
+			SET state = v.column4, run_at = v.column5, tries = tries + v.column6, lease_until = 0, worker_id = ''
+			FROM (`+values(2, len(part)/6, "text", "bigint", "text", "text", "bigint", "bigint")+`) AS v
+			WHERE task.id = v.column1 AND `+heldSQL,
+			append([]any{f.worker}, part...)...)
 	}
-	for _, e := range endpoints {
-		before, disabled := e, ""
-		for _, d := range list {
-			if d.Claimed.Endpoint.ID != e.ID {
-				continue
-			}
-			v := update(e, d, fromMicros(t.now))
-			if e.Health, e.ResumeAt = v.Health, v.RetryAt; v.Disable != "" {
-				disabled = v.Disable
-			}
-		}
-		if e.Health == before.Health && e.ResumeAt.Equal(before.ResumeAt) && disabled == "" {
-			continue
-		}
-		if _, err := t.exec("UPDATE endpoint SET health = $1, resume_at = $2 WHERE id = $3",
-			e.Health, toMicros(e.ResumeAt), e.ID); err != nil {
-			return err
-		}
-		if disabled != "" && e.Active {
-			if err := t.disable(e, disabled); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
-// disable takes an endpoint out of use. Deliveries to a global one wait until its owner activates it again. Deliveries
-// to the endpoint of a single run fail, and can be sent again.
-func (t *tx) disable(e Endpoint, why string) error {
-	if _, err := t.exec("UPDATE endpoint SET active = 0, disabled_reason = $1, updated_at = $2 WHERE id = $3",
-		why, t.now, e.ID); err != nil || !e.SingleRun {
-		return err
+// updateEndpoint stores what outcomes change about an endpoint whose health is the one that was read. One that is
+// disabled is taken out of use: deliveries to a global one wait until its owner activates it again, and deliveries to
+// the endpoint of a single run fail, and can be sent again.
+func (t *tx) updateEndpoint(e Endpoint, u EndpointUpdate) {
+	disabled := "CASE WHEN $4 <> '' AND active = 1 THEN "
+	t.send(`
+		UPDATE endpoint
+		SET health = $1, resume_at = $2, active = `+disabled+`0 ELSE active END,
+			disabled_reason = `+disabled+`$4 ELSE disabled_reason END,
+			updated_at = `+disabled+`CAST($3 AS bigint) ELSE updated_at END
+		WHERE id = $5 AND health = $6`,
+		u.Health, toMicros(u.RetryAt), t.now, u.Disable, e.ID, e.Health)
+	if u.Disable == "" || !e.SingleRun {
+		return
 	}
-	if _, err := t.exec(`
-		DELETE FROM task WHERE tenant = $1 AND queue = $2 AND state IN ('queued', 'waiting')`,
-		e.ID, deliveryQueue(e.ID)); err != nil {
-		return err
-	}
-	_, err := t.exec(`
-		UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2
-		WHERE endpoint_id = $3 AND status = 'PENDING' AND NOT EXISTS (
+	const disabledNow = "EXISTS (SELECT 1 FROM endpoint WHERE id = $1 AND active = 0)"
+	t.send("DELETE FROM task WHERE tenant = $1 AND queue = $2 AND state IN ('queued', 'waiting') AND "+disabledNow,
+		e.ID, deliveryQueue(e.ID))
+	t.send(`
+		UPDATE delivery SET status = 'FAILED', reason = $2, next_at = 0, updated_at = $3
+		WHERE endpoint_id = $1 AND status = 'PENDING' AND `+disabledNow+` AND NOT EXISTS (
 			SELECT 1 FROM task k WHERE k.delivery_id = delivery.id AND k.state = 'running')`,
-		why, t.now, e.ID)
-	return err
+		e.ID, u.Disable, t.now)
 }
 
 // ForgetDeliveries deletes up to n deliveries to custom endpoints that ended before a moment, with their attempts, and

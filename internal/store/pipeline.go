@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"slices"
 	"time"
 
@@ -102,7 +101,7 @@ func (p *pipeline) flush(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	changed, err := readResults(results, list)
-	return changed, errors.Join(err, closeResults(results, err))
+	return changed, firstError(err, closeResults(results, err))
 }
 
 // query sends what is queued and a query, whose rows it returns.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleat"
 	"pleat/internal/seal"
 	"pleat/internal/store"
@@ -229,7 +231,7 @@ func TestValidCredentials(t *testing.T) {
 	})
 }
 
-// Ended runs are counted by state and engine, in the process that ended them.
+// Ended runs are counted by state, engine and reason, in the process that ended them.
 func TestEndedRunsAreCounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		owner := storetest.User(t, s, "ada")
@@ -238,10 +240,9 @@ func TestEndedRunsAreCounted(t *testing.T) {
 		if _, err := s.Cancel(t.Context(), owner, c.Job); err != nil {
 			t.Fatal(err)
 		}
-		got := s.RunsEnded()
-		if got[store.RunEnd{State: pleat.StateStopped, Engine: "none"}] != 1 ||
-			got[store.RunEnd{State: pleat.StateCompleted, Engine: "null"}] != 1 || len(got) != 2 {
-			t.Errorf("%v", got)
+		want := map[string]float64{"stopped none cancelled": 1, "completed null ": 1}
+		if d := cmp.Diff(want, storetest.RunsEnded(t, s)); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
 		}
 	})
 }

@@ -3,39 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
-	"maps"
 	"time"
-
-	"pleat"
 )
-
-// RunEnd is what ended runs are counted by.
-type RunEnd struct {
-	State  pleat.State // COMPLETED, FAILED or STOPPED
-	Engine string      // its name; «none» for a run that ended without a worker
-}
-
-// countEnds counts the runs that a committed transaction has ended.
-func (s *Store) countEnds(ends []RunEnd) {
-	if len(ends) == 0 {
-		return
-	}
-	s.endsMu.Lock()
-	defer s.endsMu.Unlock()
-	if s.ends == nil {
-		s.ends = map[RunEnd]int64{}
-	}
-	for _, e := range ends {
-		s.ends[e]++
-	}
-}
-
-// RunsEnded is how many runs this process has ended since it began.
-func (s *Store) RunsEnded() map[RunEnd]int64 {
-	s.endsMu.Lock()
-	defer s.endsMu.Unlock()
-	return maps.Clone(s.ends)
-}
 
 // Transactions is how many transactions this process has begun since it opened the store. A read outside a transaction
 // counts as one.

@@ -9,6 +9,7 @@
 //	poll.go               what no wake-up told of
 //	glance.go             what the service does at a moment
 //	stats.go              figures of the database and of this process
+//	figures.go            metrics of the runs that this process starts and ends
 //	sqlite.go, postgres.go, migrate.go  the databases
 //	tx.go, pipeline.go, sqlbatch.go  transactions, reads, statements that are sent together or are about many rows
 //	types.go              what the verbs take and return
@@ -24,7 +25,7 @@
 //	yield.go              tasks that make room for another tenant's
 //	artifact.go, cached_result.go  files of runs, results that later runs reuse
 //	endpoint.go, delivery.go  endpoints, events and their deliveries
-//	claim_deliveries.go, finish_deliveries.go  attempts at deliveries
+//	claim_deliveries.go, claim_plan.go, finish_deliveries.go  attempts at deliveries
 //	library.go  library items
 //	worker.go, class.go, speed.go  workers, their classes, how fast they are
 //	fleet.go              tokens of programs that scale the workers
@@ -99,9 +100,8 @@ type Store struct {
 	readers   map[string]*sql.Stmt // SQLite's statements for reading, by their portable text
 
 	transactions atomic.Int64
+	figures      *figures
 	roundTrips   atomic.Int64
-	endsMu       sync.Mutex
-	ends         map[RunEnd]int64
 	measuredMu   sync.Mutex
 	measured     map[string]int // tasks that ended here, by queue
 
@@ -115,7 +115,13 @@ type Store struct {
 // database, but no schema: call Migrate. With PostgreSQL it also starts the goroutines that carry wake-ups between
 // processes and keep the clock in step with the database's; ctx bounds the opening, not their life. Close the store.
 func Open(ctx context.Context, url string, opt Options) (*Store, error) {
-	s := &Store{clock: opt.Clock, log: opt.Log, limits: opt.Limits, readers: map[string]*sql.Stmt{}}
+	s := &Store{
+		clock:   opt.Clock,
+		log:     opt.Log,
+		limits:  opt.Limits,
+		readers: map[string]*sql.Stmt{},
+		figures: newFigures(),
+	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

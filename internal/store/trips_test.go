@@ -30,7 +30,8 @@ func TestRoundTrips(t *testing.T) {
 	}{
 		{"create a job", 2, func() error {
 			n := storetest.NewFold(u, "one")
-			n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Custom: &pleat.CustomTarget{URL: "https://x"}}}
+			to := &pleat.CustomTarget{URL: "https://receiver.example.org"}
+			n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Custom: to}}
 			_, err := s.CreateJob(ctx, n)
 			return err
 		}},

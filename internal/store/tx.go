@@ -25,7 +25,7 @@ type tx struct {
 	err  error // of a statement of send or ask on SQLite, which the next call returns
 	now  int64
 	wake []string
-	ends []RunEnd
+	ends []runEnd
 }
 
 // rows is the result of a query: *sql.Rows, or those of a batch of PostgreSQL.
@@ -39,7 +39,7 @@ type rows interface {
 // written is what a committed transaction leaves to do in this process.
 type written struct {
 	wake []string // topics to publish
-	ends []RunEnd // to count
+	ends []runEnd // of runs, to count
 }
 
 // exec runs a statement and returns how many rows it changed. Parameters are $1, $2 … on both databases.
@@ -207,7 +207,9 @@ func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t
 	if err != nil {
 		return unavailable(verb, err)
 	}
-	s.countEnds(done.ends)
+	for i := range done.ends {
+		s.figures.end(&done.ends[i])
+	}
 	s.hub.publish(done.wake...)
 	if s.notify != nil && len(done.wake) > 0 {
 		s.notify.send(done.wake)

@@ -29,7 +29,7 @@ const stoppedLast = 60 * 1_000_000
 // CodeConflict, and nothing has changed.
 func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 	w.Class = cmp.Or(w.Class, pleat.DefaultClass)
-	return s.write(ctx, "register worker", func(t *tx) error {
+	err := s.write(ctx, "register worker", func(t *tx) error {
 		if err := t.mayRegister(&w); err != nil {
 			return err
 		}
@@ -53,6 +53,10 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 			toMicros(w.Ends), w.Token)
 		return err
 	})
+	if err == nil {
+		s.figures.expect(&w)
+	}
+	return err
 }
 
 // mayRegister refuses a worker with a token the identity of a worker that its token does not stand for.

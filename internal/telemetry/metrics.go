@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +19,8 @@ import (
 // Process returns the metrics of one process, server or worker: what it has ended, its errors, its clock, its
 // connections and its memory. Without a monitor, there are no figures of artifacts.
 func Process(s *store.Store, b *blob.Monitor) []prometheus.Collector {
-	return append(Program(), &processCollector{s, b},
+	out := append(Program(), s.Collectors()...)
+	return append(out, &processCollector{s, b},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pleat_build_schema_version",
 			Help: "Version of the database's schema that this program needs.",
@@ -47,8 +47,6 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	endedDesc = desc("pleat_runs_ended_total", "Runs that this process has ended, by state and engine.",
-		"state", "engine")
 	artifactErrorsDesc = desc("pleat_artifact_errors_total",
 		"Operations on the artifact store that failed through its fault.", "operation")
 	artifactsFailingDesc = desc("pleat_artifacts_failing",
@@ -66,8 +64,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*processCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{endedDesc, artifactErrorsDesc, artifactsFailingDesc, clockDesc,
-		transactionsDesc, connectionsDesc, maxConnectionsDesc, waitsDesc, waitSecondsDesc} {
+	for _, d := range []*prometheus.Desc{artifactErrorsDesc, artifactsFailingDesc, clockDesc, transactionsDesc,
+		connectionsDesc, maxConnectionsDesc, waitsDesc, waitSecondsDesc} {
 		ch <- d
 	}
 }
@@ -79,9 +77,6 @@ func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	for end, n := range c.store.RunsEnded() {
-		counter(endedDesc, float64(n), strings.ToLower(string(end.State)), end.Engine)
 	}
 	if c.blobs != nil {
 		for op, n := range c.blobs.Errors() {
@@ -136,7 +131,9 @@ var (
 	oldestDesc = desc("pleat_task_oldest_seconds", "Age of the oldest task, by queue and state.", "queue", "state")
 	workerDesc = desc("pleat_workers",
 		"Workers by class and state: live, draining, silent for 30 s or more, or stopped.", "class", "state")
-	wantedDesc      = desc("pleat_workers_wanted", "Workers that the tasks of a class need.", "class")
+	wantedDesc = desc("pleat_workers_wanted", "Workers that a class should have, at most its maximum.", "class")
+	neededDesc = desc("pleat_workers_needed",
+		"Workers that would begin every queued task of a class within its target wait, whatever its maximum.", "class")
 	oldSnapshotDesc = desc("pleat_database_oldest_snapshot_seconds",
 		"How long the oldest snapshot has been held that this role can see; 0 on SQLite.")
 	schemaDesc = desc("pleat_database_schema_version", "Version of the database's schema.")
@@ -146,7 +143,7 @@ var (
 // Describe implements prometheus.Collector.
 func (*Service) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		queueDesc, oldestDesc, workerDesc, wantedDesc, oldSnapshotDesc, schemaDesc, upDesc,
+		queueDesc, oldestDesc, workerDesc, wantedDesc, neededDesc, oldSnapshotDesc, schemaDesc, upDesc,
 	} {
 		ch <- d
 	}
@@ -182,6 +179,7 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 			gauge(workerDesc, float64(n), d.Class.Name, string(state))
 		}
 		gauge(wantedDesc, float64(d.Wanted), d.Class.Name)
+		gauge(neededDesc, float64(d.Needed), d.Class.Name)
 	}
 	gauge(schemaDesc, float64(c.schema))
 	gauge(oldSnapshotDesc, c.oldest.Seconds())

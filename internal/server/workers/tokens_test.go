@@ -285,11 +285,8 @@ func TestInventedEngines(t *testing.T) {
 			State: pleat.StateCompleted, Result: &pleat.Result{}, Served: engine,
 		}, nil)
 	}
-	want := map[store.RunEnd]int64{
-		{State: pleat.StateCompleted, Engine: "null"}: 1,
-		{State: pleat.StateCompleted, Engine: "none"}: 4,
-	}
-	if d := cmp.Diff(want, f.s.RunsEnded()); d != "" {
+	want := map[string]float64{"completed null ": 1, "completed none ": 4}
+	if d := cmp.Diff(want, storetest.RunsEnded(t, f.s)); d != "" {
 		t.Errorf("engines (-want +got):\n%s", d)
 	}
 }
