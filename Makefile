@@ -1,7 +1,8 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
 .PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images test-alerts \
-	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md docs clean images
+	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
+	bench-page lighthouse docs clean images
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
@@ -87,6 +88,14 @@ bench-mini: ## accuracy and time of the engine mini on its tuning structures
 
 bench-md: ## speed of the dynamics engine compared with OpenMM's CPU platform; PLEAT_PYTHON (python3) needs openmm
 	go run ./tools/calvados/bench
+
+bench-page: ## speed of the page on a slow line and processor; with large results and long lists; needs Chromium
+	scripts/bench-page
+
+lighthouse: ## Lighthouse's figures and reports of the page, in bin/lighthouse; needs Chromium
+	@scripts/page
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/pleat ./cmd/pleat
+	scripts/lighthouse
 
 images: ## container images of the server and of a worker with ENGINE (example), as OCI archives in bin/images
 	VERSION=$(VERSION) scripts/images

@@ -1,7 +1,7 @@
 // Runs Lighthouse on the sign-in page, the list of jobs and a result of a real server, on its usual slow phone. It
 // writes its reports to bin/lighthouse and prints the three figures of each page. It fails if accessibility or best
 // practices, which do not depend on the machine, are below 95; performance does, so it is only reported.
-import { spawn, execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -96,7 +96,10 @@ mkdirSync(reports, { recursive: true })
 const data = mkdtempSync(join(tmpdir(), 'pleat-lighthouse-'))
 const { child, url } = await serve(data)
 try {
-  const key = execFileSync(program, ['keys', 'create', '--user', 'alice', '--data', data], { env, encoding: 'utf8' }).trim()
+  const key = execFileSync(program, ['keys', 'create', '--user', 'alice', '--data', data], {
+    env,
+    encoding: 'utf8',
+  }).trim()
   const job = await folded(url, key)
   const cookie = await session(url, key)
   const passed = [
