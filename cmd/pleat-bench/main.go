@@ -90,7 +90,7 @@ disturbs all of them.`,
 				return runWorkerProcess(cmd, worker, os.Getenv("PLEAT_DATABASE"))
 			}
 			if deliverer != "" {
-				return runDelivererProcess(cmd, deliverer, os.Getenv("PLEAT_DATABASE"))
+				return b.runDelivererProcess(cmd, deliverer, os.Getenv("PLEAT_DATABASE"))
 			}
 			for _, name := range b.only {
 				if !slices.Contains(partNames(), name) {
@@ -124,7 +124,7 @@ disturbs all of them.`,
 		"pleat program of the parts memory, crowded and fleet (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
-	c.Flags().StringVar(&deliverer, "deliverer", "", "run the delivery worker of a benchmark that works in this folder")
+	c.Flags().StringVar(&deliverer, "deliverer", "", "run the process of webhook-kill that is killed; this is the folder of its service")
 	_ = c.Flags().MarkHidden("deliverer")
 	return c
 }

@@ -117,7 +117,7 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 		return h, err
 	}
 	for i := range clients {
-		name := fmt.Sprintf("bench-%02d", i)
+		name := userName(i)
 		key, err := app.CreateKey(ctx, h.store, name, store.NewKey{})
 		if err != nil {
 			return h, err
@@ -130,6 +130,9 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 	}
 	return h, h.serve(ctx)
 }
+
+// userName is the name of a user of the service.
+func userName(i int) string { return fmt.Sprintf("bench-%02d", i) }
 
 // serve starts the server. No worker runs, but one is registered: jobs are refused for a model that no worker has.
 func (h *service) serve(ctx context.Context) error {

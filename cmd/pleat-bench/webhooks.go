@@ -104,6 +104,13 @@ func (s *receiver) arrival(run pleat.RunID) (time.Time, bool) {
 	return at, ok
 }
 
+// arrivals returns the number of runs whose events have arrived.
+func (s *receiver) arrivals() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.at)
+}
+
 // newDeliveryService returns a service in which each user has an endpoint at the same receiver. The endpoints of the
 // hanging users never respond. The caller closes it.
 func (b *bench) newDeliveryService(
@@ -277,9 +284,10 @@ type endedRun struct {
 	commit time.Duration
 }
 
-// endRuns ends the runs at a steady rate per second, without waiting for earlier ones.
+// endRuns ends the runs at a steady rate per second, without waiting for earlier ones. It calls told for each that has
+// ended; nil: nobody is told.
 func (h *deliveryService) endRuns(
-	ctx context.Context, runs []store.ClaimedTask, rate float64,
+	ctx context.Context, runs []store.ClaimedTask, rate float64, told func(pleat.RunID),
 ) ([]endedRun, error) {
 	out := make([]endedRun, len(runs))
 	errs := make([]error, len(runs))
@@ -291,6 +299,9 @@ func (h *deliveryService) endRuns(
 			began := time.Now()
 			errs[i] = h.end(ctx, runs[i])
 			out[i] = endedRun{runs[i].Fold.Run, began, time.Since(began)}
+			if errs[i] == nil && told != nil {
+				told(out[i].id)
+			}
 		})
 	}
 	wg.Wait()
@@ -360,7 +371,7 @@ func (b *bench) openLoopDelays(ctx context.Context, d database) (commits, delays
 		return nil, nil, err
 	}
 	stop := h.deliver(ctx)
-	ended, err := h.endRuns(ctx, runs, eventRate)
+	ended, err := h.endRuns(ctx, runs, eventRate, nil)
 	if err == nil {
 		delays, err = h.delays(ended)
 	}
@@ -442,11 +453,11 @@ func (b *bench) healthyDelay(
 	stop := h.deliver(ctx)
 	other := make(chan error, 1)
 	go func() {
-		_, err := h.endRuns(ctx, others, hangingRate)
+		_, err := h.endRuns(ctx, others, hangingRate, nil)
 		other <- err
 	}()
 	began := time.Now()
-	ended, err := h.endRuns(ctx, runs, eventRate)
+	ended, err := h.endRuns(ctx, runs, eventRate, nil)
 	var delays []time.Duration
 	if err == nil {
 		delays, err = h.delays(ended)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,25 +29,24 @@ const (
 	maxRepeats = 5
 )
 
-// deliveryKill measures how many deliveries arrive twice because a delivery worker was killed: a worker in another
-// process is killed ten times with SIGKILL while events are published to one endpoint at 100 a second. Each delivery
-// that is in flight may arrive twice. The most repeats of one kill count, since each is a moment chosen at random.
-// Every event must arrive.
+// deliveryKill measures how many deliveries arrive twice because a service was killed: a process that ends 100 runs a
+// second, whose events go to one endpoint, and delivers them is killed ten times with SIGKILL. Each delivery that is in
+// flight may arrive twice. The most repeats of one kill count, since each is a moment chosen at random. Every event of
+// a run whose end was acknowledged must arrive.
 func (b *bench) deliveryKill(ctx context.Context, d database) (err error) {
 	h, err := b.newDeliveryService(ctx, d)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	n := b.openLoopEvents() / 2
-	worst, total := int64(0), int64(0)
+	worst, total := 0, 0
 	for i := range kills {
-		repeats, err := h.repeats(ctx, n)
+		acknowledged, repeats, err := b.repeats(ctx, h)
 		if err != nil {
 			return err
 		}
 		worst, total = max(worst, repeats), total+repeats
-		fmt.Fprintf(b.progress, "  kill %d: %d of %d deliveries arrived twice\n", i+1, repeats, n)
+		fmt.Fprintf(b.progress, "  kill %d: %d runs had ended, %d deliveries arrived twice\n", i+1, acknowledged, repeats)
 	}
 	b.lines = append(b.lines, line{
 		what:     fmt.Sprintf("deliveries that arrive twice after a kill, %d/s to one endpoint", eventRate),
@@ -58,36 +59,31 @@ func (b *bench) deliveryKill(ctx context.Context, d database) (err error) {
 	return nil
 }
 
-// repeats publishes n events at eventRate, kills the delivery worker at a random moment meanwhile, starts another, and
-// returns how many of the deliveries arrived twice.
-func (h *deliveryService) repeats(ctx context.Context, n int) (int64, error) {
-	runs, err := h.claimed(ctx, n, func(int) int { return 0 })
+// repeats kills a process that ends runs and delivers their events, at a random moment, and delivers what is left. It
+// returns how many runs had ended and how many of the deliveries arrived twice.
+func (b *bench) repeats(ctx context.Context, h *deliveryService) (acknowledged, repeats int, err error) {
+	before, posts := h.receiver.arrivals(), h.receiver.total.Load()
+	kill, err := b.endInOtherProcess(ctx, h)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	before := h.receiver.total.Load()
-	kill, err := h.deliverInOtherProcess(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var ended []endedRun
-	published := make(chan error, 1)
-	go func() {
-		var err error
-		ended, err = h.endRuns(ctx, runs, eventRate)
-		published <- err
-	}()
-	err = h.await(ctx, before+int64(n/4+rand.N(n/4)))
-	time.Sleep(rand.N(time.Second / eventRate)) // arrivals would otherwise all be as long ago
-	kill()
+	err = h.await(ctx, posts+int64(b.killedEvents()/4+rand.N(b.killedEvents()/4)))
+	time.Sleep(rand.N(time.Second / eventRate)) // the last arrival would otherwise always be as long ago
+	ended := kill()
 	stop := h.deliver(ctx)
-	if err = errors.Join(err, <-published); err == nil {
-		_, err = h.delays(ended)
-	}
 	if err == nil {
 		err = h.awaitOutcomes(ctx)
 	}
-	return h.receiver.total.Load() - before - int64(n), errors.Join(err, stop())
+	if err = errors.Join(err, stop()); err != nil {
+		return 0, 0, err
+	}
+	for _, run := range ended {
+		if _, ok := h.receiver.arrival(run); !ok {
+			return 0, 0, fmt.Errorf("the event of run %s did not arrive", run)
+		}
+	}
+	arrived := h.receiver.arrivals() - before
+	return len(ended), int(h.receiver.total.Load()-posts) - arrived, nil
 }
 
 // awaitOutcomes waits until no delivery of user 0 waits or is in flight.
@@ -112,31 +108,50 @@ func (h *deliveryService) awaitOutcomes(ctx context.Context) error {
 	}
 }
 
-// deliverInOtherProcess starts a delivery worker in another process. kill ends it with SIGKILL.
-func (h *deliveryService) deliverInOtherProcess(ctx context.Context) (kill func(), err error) {
+// killedEvents is how many events the process that is killed would publish.
+func (b *bench) killedEvents() int { return b.openLoopEvents() / 2 }
+
+// endInOtherProcess starts a process that ends runs and delivers their events. kill ends it with SIGKILL and returns
+// the runs whose end it had acknowledged.
+func (b *bench) endInOtherProcess(ctx context.Context, h *deliveryService) (kill func() []pleat.RunID, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, self, "--deliverer", h.dir)
+	c := exec.CommandContext(ctx, self, "--deliverer", h.dir, "--seconds", fmt.Sprint(b.seconds))
 	c.Env = append(os.Environ(), "PLEAT_DATABASE="+h.database)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
 	if err := c.Start(); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
-	return func() {
+	ended := make(chan []pleat.RunID, 1)
+	go func() {
+		var list []pleat.RunID
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			list = append(list, pleat.RunID(lines.Text()))
+		}
+		ended <- list
+	}()
+	return func() []pleat.RunID {
 		_ = c.Process.Kill()
+		list := <-ended
 		_ = c.Wait() // it was killed
 		_ = in.Close()
+		return list
 	}, nil
 }
 
-// runDelivererProcess is the other process of deliverInOtherProcess. It delivers until its standard input ends.
-func runDelivererProcess(cmd *cobra.Command, dir, database string) error {
+// runDelivererProcess is the other process of endInOtherProcess: it prints each run that it has ended. It delivers until
+// its standard input ends.
+func (b *bench) runDelivererProcess(cmd *cobra.Command, dir, database string) (err error) {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	go func() { _, _ = io.Copy(io.Discard, cmd.InOrStdin()); stop() }() // ends with the parent, however that ends
@@ -152,8 +167,35 @@ func runDelivererProcess(cmd *cobra.Command, dir, database string) error {
 	if err != nil {
 		return err
 	}
+	user, err := s.EnsureUser(ctx, userName(0))
+	if err != nil {
+		return err
+	}
+	endpoint, err := s.GlobalEndpoint(ctx, user.ID)
+	if err != nil {
+		return err
+	}
 	sender := loopbackSender()
 	defer sender.Close()
-	h := deliveryService{service: &service{store: s, log: log}, ring: ring, sender: sender}
-	return h.pool().Run(ctx)
+	h := deliveryService{
+		service:   &service{store: s, log: log, users: []pleat.UserID{user.ID}},
+		endpoints: []store.Endpoint{endpoint},
+		ring:      ring,
+		sender:    sender,
+	}
+	runs, err := h.claimed(ctx, b.killedEvents(), func(int) int { return 0 })
+	if err != nil {
+		return err
+	}
+	end := h.deliver(ctx)
+	var mu sync.Mutex // one line at a time
+	_, err = h.endRuns(ctx, runs, eventRate, func(run pleat.RunID) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(cmd.OutOrStdout(), run)
+	})
+	if err == nil {
+		<-ctx.Done()
+	}
+	return errors.Join(err, end())
 }
