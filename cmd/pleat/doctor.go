@@ -43,23 +43,28 @@ else. The exit code is 1 if a check failed.`,
 			if err != nil {
 				return err
 			}
-			d := &doctor{out: cmd.OutOrStdout(), cfg: c}
-			d.configuration()
-			d.server()
-			d.machine()
-			d.alignments()
-			d.folder()
-			d.database(cmd.Context())
-			d.artifacts(cmd.Context())
-			if d.failed > 0 {
-				return fmt.Errorf("%d of the checks failed", d.failed)
-			}
-			return nil
+			return runDoctor(cmd.Context(), cmd.OutOrStdout(), c)
 		},
 	}
 	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine,
 		config.Log)
 	return c
+}
+
+// runDoctor makes all checks and prints them. It is an error if one failed.
+func runDoctor(ctx context.Context, out io.Writer, c config.Config) error {
+	d := &doctor{out: out, cfg: c}
+	d.configuration()
+	d.server()
+	d.machine()
+	d.alignments()
+	d.folder()
+	d.database(ctx)
+	d.artifacts(ctx)
+	if d.failed > 0 {
+		return fmt.Errorf("%d of the checks failed", d.failed)
+	}
+	return nil
 }
 
 // doctor prints one line per check: "ok"; "note" for what may be intended; "FAILED" with the remedy.

@@ -45,7 +45,8 @@ they register, and starts up to four of a class each time.`,
 				return err
 			}
 			once, _ := cmd.Flags().GetBool("once")
-			return app.Fleet(cmd.Context(), c, processLog(cmd, c), once)
+			log, _ := processLog(cmd, c)
+			return app.Fleet(cmd.Context(), c, log, once)
 		},
 	}
 	config.AddFlags(c.Flags(), config.Store, config.Fleet, config.Log)

@@ -18,7 +18,8 @@
 //   - fold.go, rank.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go, webhooks.go: clients of a
 //     server.
 //   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
-//     server.
+//     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
+//     archive for a report of a fault.
 //   - version.go: this program.
 //   - engines.go, check.go, install.go, environment.go, weights.go: engines that run in processes of their own.
 package main
@@ -149,7 +150,8 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
 		foldCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
-		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(), doctorCmd(),
+		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
+		topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")

@@ -34,7 +34,9 @@ listening on http://HOST:PORT.`,
 			if err != nil {
 				return err
 			}
-			return app.Serve(cmd.Context(), c, processLog(cmd, c), app.Options{
+			log, recent := processLog(cmd, c)
+			return app.Serve(cmd.Context(), c, log, app.Options{
+				Recent:       recent,
 				Ready:        func(_ *app.App, url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on "+url) },
 				DeliveryStep: deliveryStep,
 			})

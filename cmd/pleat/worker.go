@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,14 +14,16 @@ import (
 	"pleat"
 	"pleat/internal/app"
 	"pleat/internal/config"
+	"pleat/internal/telemetry"
 	"pleat/internal/work"
 )
 
-// processLog returns the log of a process of the service, which gets what libraries log too.
-func processLog(cmd *cobra.Command, c config.Config) *slog.Logger {
-	log := app.NewLog(cmd.ErrOrStderr(), c)
+// processLog returns the log of a process of the service, which gets what libraries log too, and its last lines.
+func processLog(cmd *cobra.Command, c config.Config) (*slog.Logger, *telemetry.RecentLog) {
+	recent := &telemetry.RecentLog{}
+	log := app.NewLog(io.MultiWriter(recent, cmd.ErrOrStderr()), c)
 	slog.SetDefault(log)
-	return log
+	return log, recent
 }
 
 // workerCmd returns the command worker: a worker apart from servers. It claims tasks from the database of the service,
@@ -73,7 +76,8 @@ func runWorker(cmd *cobra.Command, _ []string) error {
 	if c.Class == "" && strings.Contains(c.TokenFile, "{class}") {
 		return &exit{exitUsage, c.Errorf("class", "is empty, but {class} in token-file stands for it; set --class")}
 	}
-	return app.Work(cmd.Context(), c, processLog(cmd, c), life, drain)
+	log, recent := processLog(cmd, c)
+	return app.Work(cmd.Context(), c, log, life, drain, recent)
 }
 
 // lifeOf reads the flags that bound a worker's life.

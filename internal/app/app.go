@@ -53,6 +53,7 @@ type App struct {
 
 	cfg     config.Config
 	log     *slog.Logger
+	recent  *telemetry.RecentLog // the last lines of the log; nil: none are kept
 	blobs   *blob.Monitor
 	ring    *seal.Ring
 	disk    *blob.Disk

@@ -76,5 +76,6 @@ func (a *App) workerEndpoint() *telemetry.Endpoint {
 		Metrics: registry,
 		Token:   a.cfg.Metrics,
 		Log:     a.log,
+		Recent:  a.recent,
 	}
 }

@@ -62,6 +62,7 @@ func workRemotely(ctx context.Context, a *App, metrics metricsListener, drain <-
 		Metrics: registry,
 		Token:   a.cfg.Metrics,
 		Log:     a.log,
+		Recent:  a.recent,
 	}
 	a.log.Info("working", "version", pleat.Version, "server", hostOf(a.cfg.WorkerServer), "class", a.class.Name,
 		"slots", a.cfg.Slots)

@@ -30,6 +30,8 @@ type Options struct {
 	Ready func(a *App, url string)
 	// DeliveryStep, if set, is called with the name of each step of a delivery. Crash tests end the process there.
 	DeliveryStep func(name string)
+	// Recent, if set, has the last lines of the log, for who reads the address of the metrics with their token.
+	Recent *telemetry.RecentLog
 }
 
 // Serve runs a server until ctx ends, and then lets it and the work in progress end in order. It works on jobs and
@@ -100,7 +102,9 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		group.Go(func() error { return deliverer.Run(ctx) })
 	}
 	group.Go(func() error { return s.Serve(ctx, l) })
-	group.Go(func() error { return metrics.serve(ctx, s.Endpoint()) })
+	endpoint := s.Endpoint()
+	endpoint.Recent = opt.Recent
+	group.Go(func() error { return metrics.serve(ctx, endpoint) })
 	log.Info("serving", "version", pleat.Version, "address", l.Addr().String(), "public", public,
 		"database", a.Store.Dialect(), "work", c.Work)
 	if opt.Ready != nil {
@@ -188,7 +192,11 @@ func (a *App) newServer(
 // Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. At a bound of its life, or
 // after a value on drain, it ends when its tasks have ended. The worker checks and migrates the database as a server
 // does, and needs no server to run, only the same database and artifacts; or it calls a server and needs nothing else.
-func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life, drain <-chan os.Signal) error {
+// Recent has the last lines of the log, see Options.
+func Work(
+	ctx context.Context, c config.Config, log *slog.Logger, life work.Life, drain <-chan os.Signal,
+	recent *telemetry.RecentLog,
+) error {
 	metrics, err := listenMetrics(ctx, c, log)
 	if err != nil {
 		return err
@@ -199,7 +207,7 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life
 		return err
 	}
 	if c.WorkerServer != "" {
-		return workRemotely(ctx, &App{cfg: c, log: log, cluster: cluster, life: life}, metrics, drain)
+		return workRemotely(ctx, &App{cfg: c, log: log, recent: recent, cluster: cluster, life: life}, metrics, drain)
 	}
 	a, err := open(ctx, c, log, true)
 	if err != nil {
@@ -207,7 +215,7 @@ func Work(ctx context.Context, c config.Config, log *slog.Logger, life work.Life
 		return err
 	}
 	defer a.close()
-	a.cluster, a.life = cluster, life
+	a.cluster, a.life, a.recent = cluster, life, recent
 	a.boundLife()
 	pool, err := a.pool()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -46,6 +47,41 @@ func (c *Config) SecretVariables() []string {
 		if s.secrecy != public {
 			out = append(out, s.Variable())
 		}
+	}
+	return out
+}
+
+// Secrets returns the secrets that the settings hold: secret values, and of URLs their passwords and the values of
+// their parameters. What is shown to others must have none of them.
+func (c *Config) Secrets() []string {
+	var out []string
+	for _, s := range c.Settings() {
+		text := s.String()
+		switch {
+		case text == "" || s.secrecy == public:
+		case s.secrecy == secretInURL:
+			out = append(out, secretsOfURL(text)...)
+		default:
+			out = append(append(out, text), strings.Split(text, ",")...)
+		}
+	}
+	return out
+}
+
+// secretsOfURL returns the password of a URL, as it is written and decoded, and the values of its parameters; the whole
+// text if it cannot be read.
+func secretsOfURL(text string) []string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return []string{text}
+	}
+	var out []string
+	if password, ok := u.User.Password(); ok {
+		_, written, _ := strings.Cut(u.User.String(), ":")
+		out = append(out, password, written)
+	}
+	for _, values := range u.Query() {
+		out = append(out, values...)
 	}
 	return out
 }

@@ -330,8 +330,9 @@ func (c *Config) nodeSettings() []Setting {
 func (c *Config) logSettings() []Setting {
 	return []Setting{
 		setting("metrics-listen", &c.MetricsListen,
-			"further address to listen on, with /healthz, /readyz and /metrics alone, such as 127.0.0.1:9090; "+
-				"/metrics there requires metrics-token if that is set, and nothing otherwise; empty: none"),
+			"further address to listen on, with /healthz, /readyz and /metrics, such as 127.0.0.1:9090; "+
+				"/metrics there requires metrics-token if that is set, and nothing otherwise; with metrics-token, "+
+				"pleat debug bundle reads the process there; empty: none"),
 		setting("log-level", &c.LogLevel, "debug, info, warn or error"),
 		setting("log-format", &c.LogFormat, "text or json"),
 	}

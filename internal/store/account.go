@@ -442,6 +442,10 @@ func (t *tx) chargeWorkflow(user pleat.UserID) error {
 		return err
 	}
 	if err := t.checkResults(bytes); err != nil {
+		if counted { // a follow-up that is refused commits
+			t.send("UPDATE quota_day SET workflows = workflows - 1 WHERE account_id = $1 AND day = $2",
+				user, t.now/microsPerDay)
+		}
 		return err
 	}
 	if !counted {

@@ -63,8 +63,9 @@ func (s *Store) ClaimFor(
 	if err != nil {
 		return nil, err
 	}
+	c.complete(filter.Queues)
 	s.figures.start(c.tasks, filter.Class)
-	return c.tasks, c.complete(filter.Queues)
+	return c.tasks, nil
 }
 
 // claim is a transaction that leases tasks. Its statements find the tasks of those before them by the id of the claim,
@@ -76,10 +77,18 @@ type claim struct {
 	asked bool          // a statement that leases was sent
 	tasks []ClaimedTask
 	runs  map[pleat.RunID]int // where tasks has the task of a run
+	// faults has why the input of a run cannot be read. A callback must not return it: it would strand the other tasks.
+	faults map[pleat.RunID]error
 }
 
 func newClaim(t *tx, lease time.Duration) *claim {
-	return &claim{tx: t, id: newID(), lease: lease, runs: map[pleat.RunID]int{}}
+	return &claim{
+		tx:     t,
+		id:     newID(),
+		lease:  lease,
+		runs:   map[pleat.RunID]int{},
+		faults: map[pleat.RunID]error{},
+	}
 }
 
 // claimedTasks is the task k of a claim whose id is $1, for FROM.
@@ -156,8 +165,8 @@ func (c *claim) scan(scan func(...any) error) error {
 }
 
 // complete puts the tasks into the order of their queues and in each into the fair one, since RETURNING has none. It
-// returns an error if a task has no input, which cannot be: a job is deleted with its tasks.
-func (c *claim) complete(queues []string) error {
+// drops those whose input cannot be read, such as that of a later version: their leases expire.
+func (c *claim) complete(queues []string) {
 	order := map[string]int{}
 	for i, q := range queues {
 		order[q] = i
@@ -168,12 +177,14 @@ func (c *claim) complete(queues []string) error {
 			cmp.Compare(a.Task.Position, b.Task.Position),
 			cmp.Compare(a.Task.ID, b.Task.ID))
 	})
-	for i := range c.tasks {
-		if k := &c.tasks[i]; k.Fold == nil && k.Workflow == nil {
-			return fmt.Errorf("no input of run %s", k.Task.Run)
+	c.tasks = slices.DeleteFunc(c.tasks, func(k ClaimedTask) bool {
+		lacks := k.Fold == nil && k.Workflow == nil
+		if lacks {
+			c.s.log.Error("store: the input of a task cannot be read", "task", k.Task.ID, "run", k.Task.Run,
+				"error", c.faults[k.Task.Run])
 		}
-	}
-	return nil
+		return lacks
+	})
 }
 
 // leaseEnd is when a lease that is given or renewed now ends, in microseconds; 0 stands for pleat.LeaseDuration.
@@ -380,7 +391,8 @@ func (c *claim) scanFold(scan func(...any) error) error {
 		return err
 	}
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
-		return err
+		c.faults[u.ID] = err
+		return nil
 	}
 	k := &c.tasks[c.runs[u.ID]]
 	k.Fold = &pleat.FoldInput{
@@ -418,7 +430,8 @@ func (c *claim) loadWorkflows() {
 			}
 			fr.fill(&w)
 			if err := rr.fill(&u); err != nil {
-				return err
+				c.faults[u.ID] = err
+				return nil
 			}
 			k := &c.tasks[c.runs[u.ID]]
 			k.Workflow, k.Queued, k.Seed, k.Trace = &w, u.CreatedAt, u.Seed, trace

@@ -198,7 +198,7 @@ const claimLock = 0x706c656174 // «pleat»
 // round trip: it plans, claims, records the attempts and reads the deliveries. The rows are those of the plan, each as
 // often as deliveries were claimed for it, and once if none was.
 func (t *tx) claimInOneStatement(c *deliveryClaim) {
-	plan, args := c.planSQL(t.now)
+	plan, args := t.planSQL(c)
 	worker := params(len(args)+1, 1)
 	until := params(len(args)+2, 1)
 	last := pleat.EndpointID("")
@@ -268,7 +268,7 @@ func (t *tx) claimInOneStatement(c *deliveryClaim) {
 
 // claimInSteps claims on SQLite, which cannot bound a claim for each endpoint in one statement.
 func (t *tx) claimInSteps(c *deliveryClaim) error {
-	plan, args := c.planSQL(t.now)
+	plan, args := t.planSQL(c)
 	var wanted []plannedEndpoint
 	rows, err := t.query("WITH RECURSIVE "+plan+" SELECT "+planColumns+`
 		FROM waiting w

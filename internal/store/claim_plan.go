@@ -5,8 +5,8 @@ import "slices"
 // planSQL returns the common table expressions of the plan of a claim. Of these, waiting are the endpoints for which
 // deliveries wait, and plan says how many to claim for those of them that may receive some. An endpoint about which is
 // to be decided keeps one place, which the next transaction of the claim may use.
-func (c *deliveryClaim) planSQL(now int64) (sql string, args []any) {
-	args = []any{now, c.limits.Window, c.limits.Owner, c.n}
+func (t *tx) planSQL(c *deliveryClaim) (sql string, args []any) {
+	args = []any{t.now, c.limits.Window, c.limits.Owner, c.n}
 	from := len(args) + 1
 	for id, a := range c.limit {
 		args = append(args, string(id), a.Health, a.Window, a.N)
@@ -17,6 +17,11 @@ func (c *deliveryClaim) planSQL(now int64) (sql string, args []any) {
 	if !c.decided {
 		waiting = waitingSQL(len(args) + 1)
 		args = append(args, c.after, maxEndpointsScanned)
+	}
+	const may = "e.id = w.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= CAST($1 AS bigint)"
+	endpoint := "JOIN endpoint e ON " + may
+	if t.pg != nil { // which may keep a plan that reads all endpoints, see decision 020
+		endpoint = "CROSS JOIN LATERAL (SELECT * FROM endpoint e WHERE " + may + " LIMIT 1) AS e"
 	}
 	return `
 		asked (id, health, size, most) AS (` + values(from, rows, "text", "text", "bigint", "bigint") + `),
@@ -32,7 +37,7 @@ func (c *deliveryClaim) planSQL(now int64) (sql string, args []any) {
 				COALESCE(a.size, CAST($2 AS bigint)) AS size, COALESCE(a.most, CAST($4 AS bigint)) AS most,
 				e.health = COALESCE(a.health, '') AND COALESCE(a.size, CAST($2 AS bigint)) > 0 AS known
 			FROM waiting w
-			JOIN endpoint e ON e.id = w.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= CAST($1 AS bigint)
+			` + endpoint + `
 			LEFT JOIN asked a ON a.id = e.id
 			LEFT JOIN running k ON k.id = e.id
 			LEFT JOIN (SELECT owner, CAST(sum(n) AS bigint) AS n FROM running GROUP BY owner) AS o

@@ -30,10 +30,10 @@ func PurgeStatements() (out []string) {
 // GlanceStatements are the statements of Glance and RecentTimings on a database, with their parameters.
 func GlanceStatements(dialect string) map[string][]any {
 	return map[string][]any{
-		glanceQueued:           {10},
-		unqueuedTasks():        {10},
-		glanceRunningTasks:     {10},
-		glanceEnded:            {10, firstID(time.Now()), time.Now().UnixMicro()},
-		glanceTimings(dialect): {10},
+		glanceQueued:                 nil,
+		unqueuedTasks(GlanceCounted): nil,
+		glanceRunningTasks:           nil,
+		glanceEnded:                  {firstID(time.Now()), time.Now().UnixMicro()},
+		glanceTimings(dialect):       nil,
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -145,7 +146,7 @@ func (t *tx) finishDeliveries(f *deliveryFinish) {
 	t.endDeliveries(f)
 	t.endDeliveryTasks(f)
 	for id, u := range f.updates {
-		t.updateEndpoint(f.read[id], u)
+		t.updateEndpoint(f, id, u)
 	}
 }
 
@@ -167,7 +168,7 @@ func (f *deliveryFinish) rows(more func(d *DeliveryOutcome) []any) (args []any) 
 func (t *tx) lockFinished(f *deliveryFinish) {
 	f.current, f.held = map[pleat.EndpointID]Endpoint{}, map[pleat.TaskID]bool{}
 	var ids []any
-	for id := range f.read {
+	for _, id := range slices.Sorted(maps.Keys(f.read)) { // parts are locked in one order too
 		ids = append(ids, string(id))
 	}
 	for part := range slices.Chunk(ids, maxStatementRows) {
@@ -270,24 +271,41 @@ func (t *tx) endDeliveryTasks(f *deliveryFinish) {
 	}
 }
 
-// updateEndpoint stores what outcomes change about an endpoint whose health is the one that was read. One that is
+// updateEndpoint stores what outcomes change about an endpoint whose health is the one that was read, if all of them
+// were stored: an outcome whose lease was lost is another worker's to report. One that is
 // disabled is taken out of use: deliveries to a global one wait until its owner activates it again, and deliveries to
 // the endpoint of a single run fail, and can be sent again.
-func (t *tx) updateEndpoint(e Endpoint, u EndpointUpdate) {
+func (t *tx) updateEndpoint(f *deliveryFinish, id pleat.EndpointID, u EndpointUpdate) {
+	e := f.read[id]
+	args := []any{u.Health, toMicros(u.RetryAt), t.now, u.Disable, e.ID, e.Health, f.worker}
+	var attempts []any
+	for i := range f.list {
+		if d := &f.list[i]; d.Claimed.Endpoint.ID == id && !d.Aborted {
+			attempts = append(attempts, string(d.Claimed.Task.ID), d.Claimed.Task.Attempt)
+		}
+	}
+	n := padded(len(attempts) / 2)
+	for len(attempts) < 2*n {
+		attempts = append(attempts, attempts[:2]...)
+	}
 	disabled := "CASE WHEN $4 <> '' AND active = 1 THEN "
 	t.send(`
 		UPDATE endpoint
 		SET health = $1, resume_at = $2, active = `+disabled+`0 ELSE active END,
 			disabled_reason = `+disabled+`$4 ELSE disabled_reason END,
 			updated_at = `+disabled+`CAST($3 AS bigint) ELSE updated_at END
-		WHERE id = $5 AND health = $6`,
-		u.Health, toMicros(u.RetryAt), t.now, u.Disable, e.ID, e.Health)
+		WHERE id = $5 AND health = $6 AND NOT EXISTS (
+			SELECT 1 FROM (`+values(len(args)+1, n, "text", "bigint")+`) AS v
+			WHERE NOT EXISTS (
+				SELECT 1 FROM attempt a
+				WHERE a.task_id = v.column1 AND a.number = v.column2 AND a.worker_id = $7 AND a.ended_at = $3))`,
+		append(args, attempts...)...)
 	if u.Disable == "" || !e.SingleRun {
 		return
 	}
-	const disabledNow = "EXISTS (SELECT 1 FROM endpoint WHERE id = $1 AND active = 0)"
+	const disabledNow = "EXISTS (SELECT 1 FROM endpoint WHERE id = $1 AND active = 0 AND updated_at = $3)"
 	t.send("DELETE FROM task WHERE tenant = $1 AND queue = $2 AND state IN ('queued', 'waiting') AND "+disabledNow,
-		e.ID, deliveryQueue(e.ID))
+		e.ID, deliveryQueue(e.ID), t.now)
 	t.send(`
 		UPDATE delivery SET status = 'FAILED', reason = $2, next_at = 0, updated_at = $3
 		WHERE endpoint_id = $1 AND status = 'PENDING' AND `+disabledNow+` AND NOT EXISTS (

@@ -67,20 +67,37 @@ func (s *Store) Glance(ctx context.Context) (Glance, error) {
 	return g, unavailable("count what has ended", err)
 }
 
-// glanceQueued counts, in one statement, the queued tasks of each queue, at most $1 of each. The oldest is that of the
-// first hundred in the order of the queue; of the deliveries, it is that of those that were counted.
-const glanceQueued = filledQueues + `
+// glanceQueued counts, in one statement, the queued tasks of each queue, at most GlanceCounted of each. The oldest is
+// that of the first hundred in the order of the queue, and of the first thousand deliveries. The bounds are part of the
+// statement, and the rows have the order of an index: a plan for any bound, or for rows in any order, may first collect
+// all tasks of a queue from an index.
+var glanceQueued = filledQueues + fmt.Sprintf(`
 	SELECT q.queue,
 		CASE WHEN q.queue = 'deliver' THEN (
 			SELECT count(*)
-			FROM (SELECT 1 FROM task t WHERE t.state = 'queued' AND t.kind = 'deliver' LIMIT $1) AS page_counted
+			FROM (
+				SELECT 1 FROM task t
+				WHERE t.state = 'queued' AND t.kind = 'deliver'
+				ORDER BY t.tenant
+				LIMIT %[1]d
+			) AS page_counted
 		) ELSE (
 			SELECT count(*)
-			FROM (SELECT 1 FROM task t WHERE t.state = 'queued' AND t.queue = q.queue LIMIT $1) AS page_counted
+			FROM (
+				SELECT 1 FROM task t
+				WHERE t.state = 'queued' AND t.queue = q.queue
+				ORDER BY t.position, t.id
+				LIMIT %[1]d
+			) AS page_counted
 		) END,
 		CASE WHEN q.queue = 'deliver' THEN (
 			SELECT min(page_ahead.created_at)
-			FROM (SELECT created_at FROM task t WHERE t.state = 'queued' AND t.kind = 'deliver' LIMIT $1) AS page_ahead
+			FROM (
+				SELECT created_at FROM task t
+				WHERE t.state = 'queued' AND t.kind = 'deliver'
+				ORDER BY t.tenant
+				LIMIT 1000
+			) AS page_ahead
 		) ELSE (
 			SELECT min(page_ahead.created_at)
 			FROM (
@@ -90,11 +107,11 @@ const glanceQueued = filledQueues + `
 				LIMIT 100
 			) AS page_ahead
 		) END
-	FROM (` + filledQueuesOnce + `) AS q`
+	FROM (%[2]s) AS q`, GlanceCounted, filledQueuesOnce)
 
 func (s *Store) glanceQueues(ctx context.Context) ([]QueueCount, error) {
 	var out []QueueCount
-	rows, err := s.read(ctx, glanceQueued, GlanceCounted)
+	rows, err := s.read(ctx, glanceQueued)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		c := QueueCount{State: pleat.TaskQueued}
 		var at *int64
@@ -112,24 +129,24 @@ func (s *Store) glanceQueues(ctx context.Context) ([]QueueCount, error) {
 	return append(out, rest...), err
 }
 
-// glanceRunningTasks lists running tasks of runs, at most $1, which were queued first.
-const glanceRunningTasks = `
+// glanceRunningTasks lists running tasks of runs, at most GlanceRunning, which were queued first.
+var glanceRunningTasks = fmt.Sprintf(`
 	SELECT k.id, k.kind, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), u.name, k.worker_id, r.model, k.attempt,
 		a.started_at, r.stage, r.done, r.total
 	FROM (
 		SELECT id, kind, worker_id, attempt, run_id, account_id FROM task
 		WHERE state = 'running' AND run_id IS NOT NULL AND kind <> 'deliver'
 		ORDER BY id
-		LIMIT $1
+		LIMIT %d
 	) AS k
 	JOIN run r ON r.id = k.run_id
 	JOIN account u ON u.id = k.account_id
 	JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt
-	ORDER BY k.id`
+	ORDER BY k.id`, GlanceRunning)
 
 func (s *Store) glanceRunning(ctx context.Context) ([]RunningTask, error) {
 	var out []RunningTask
-	rows, err := s.read(ctx, glanceRunningTasks, GlanceRunning)
+	rows, err := s.read(ctx, glanceRunningTasks)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r RunningTask
 		var began int64
@@ -142,24 +159,29 @@ func (s *Store) glanceRunning(ctx context.Context) ([]RunningTask, error) {
 	return out, err
 }
 
-// glanceEnded counts, since a time, the runs that were created and ended and the deliveries that ended, at most $1 of
-// each. Ids of version 7 are in the order in which their rows were made; $2 is the first that the time can have, $3 the
-// time.
-const glanceEnded = `
+// glanceEnded counts, since a time, the runs that were created and ended and the deliveries that ended, at most
+// GlanceCounted of each. Ids of version 7 are in the order in which their rows were made; $1 is the first that the time
+// can have, $2 the time.
+var glanceEnded = fmt.Sprintf(`
 	SELECT 'created', '', count(*)
-	FROM (SELECT 1 FROM run WHERE id >= $2 LIMIT $1) AS page_created
+	FROM (SELECT 1 FROM run WHERE id >= $1 ORDER BY id LIMIT %[1]d) AS page_created
 	UNION ALL
 	SELECT 'ended', page_ended.status, count(*)
-	FROM (SELECT status FROM event WHERE id >= $2 AND run_id <> '' LIMIT $1) AS page_ended
+	FROM (SELECT status FROM event WHERE id >= $1 AND run_id <> '' ORDER BY id LIMIT %[1]d) AS page_ended
 	GROUP BY page_ended.status
 	UNION ALL
 	SELECT 'delivered', page_delivered.status, count(*)
-	FROM (SELECT status FROM delivery WHERE status <> 'PENDING' AND updated_at >= $3 LIMIT $1) AS page_delivered
-	GROUP BY page_delivered.status`
+	FROM (
+		SELECT status FROM delivery
+		WHERE status <> 'PENDING' AND updated_at >= $2
+		ORDER BY updated_at
+		LIMIT %[1]d
+	) AS page_delivered
+	GROUP BY page_delivered.status`, GlanceCounted)
 
 func (s *Store) glanceRates(ctx context.Context, since time.Time) (Rates, error) {
 	var out Rates
-	rows, err := s.read(ctx, glanceEnded, GlanceCounted, firstID(since), toMicros(since))
+	rows, err := s.read(ctx, glanceEnded, firstID(since), toMicros(since))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var what, status string
 		var n int
@@ -200,7 +222,7 @@ type TimedRun struct {
 // RecentTimings reads the timings of the runs that have completed among the last 500 that ended, the last one first.
 func (s *Store) RecentTimings(ctx context.Context) ([]TimedRun, error) {
 	var out []TimedRun
-	rows, err := s.read(ctx, glanceTimings(s.dialect), glanceTimed)
+	rows, err := s.read(ctx, glanceTimings(s.dialect))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r TimedRun
 		var timings string
@@ -222,10 +244,10 @@ func glanceTimings(dialect string) string {
 	if dialect == "postgres" {
 		timings = "CAST(r.result AS json) ->> 'timings'"
 	}
-	return `
-	SELECT r.model, COALESCE(` + timings + `, '')
-	FROM (SELECT id, run_id FROM event ORDER BY id DESC LIMIT $1) AS page_ended
+	return fmt.Sprintf(`
+	SELECT r.model, COALESCE(%s, '')
+	FROM (SELECT id, run_id FROM event ORDER BY id DESC LIMIT %d) AS page_ended
 	JOIN run r ON r.id = page_ended.run_id
 	WHERE r.state = 'COMPLETED' AND r.result <> ''
-	ORDER BY page_ended.id DESC`
+	ORDER BY page_ended.id DESC`, timings, glanceTimed)
 }

@@ -31,24 +31,24 @@ func TestGlance(t *testing.T) {
 		if err := finish(s, failed, pleat.StateFailed); err != nil {
 			t.Fatal(err)
 		}
-		before := s.Transactions()
+		before := s.RoundTrips()
 		timed, err := s.RecentTimings(ctx)
 		if d := cmp.Diff([]store.TimedRun{{Model: "null", Timings: map[string]float64{"infer": 1}}}, timed); d != "" {
 			t.Error(d, err)
 		}
-		if n := s.Transactions() - before; n != 1 {
+		if n := s.RoundTrips() - before; n != 1 {
 			t.Errorf("the timings take %d statements", n)
 		}
 		e := store.Endpoint{ID: "01800000-0000-7000-8000-00000000000a", Owner: u}
 		if err := storetest.FillDeliveries(ctx, address, e, made.Job, made.Run, 0, store.GlanceCounted+7); err != nil {
 			t.Fatal(err)
 		}
-		before = s.Transactions()
+		before = s.RoundTrips()
 		got, err := s.Glance(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := s.Transactions() - before; n > 4 {
+		if n := s.RoundTrips() - before; n > 4 {
 			t.Errorf("a glance takes %d statements", n)
 		}
 		for i := range got.Queues {

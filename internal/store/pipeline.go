@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -59,9 +61,7 @@ func (s *Store) readTogether(ctx context.Context, list ...statement) error {
 	s.transactions.Add(1)
 	return s.onPipeline(ctx, s.db, beginSnapshot, func(p *pipeline) error {
 		p.queued = list
-		p.add("COMMIT", nil, nil)
-		_, err := p.flush(ctx)
-		return err
+		return p.commit(ctx)
 	})
 }
 
@@ -91,17 +91,37 @@ func (p *pipeline) send(ctx context.Context) (pgx.BatchResults, []statement, err
 	return p.conn.SendBatch(ctx, &batch), list, nil
 }
 
-// flush sends what is queued and reads the results. It returns how many rows the last statement has changed.
-func (p *pipeline) flush(ctx context.Context) (int64, error) {
+// flush sends what is queued and reads the results. It returns the tag of the last statement.
+func (p *pipeline) flush(ctx context.Context) (pgconn.CommandTag, error) {
 	if len(p.queued) == 0 {
-		return 0, nil
+		return pgconn.CommandTag{}, nil
 	}
 	results, list, err := p.send(ctx)
 	if err != nil {
-		return 0, err
+		return pgconn.CommandTag{}, err
 	}
-	changed, err := readResults(results, list)
-	return changed, firstError(err, closeResults(results, err))
+	tag, err := readResults(results, list)
+	return tag, firstError(err, closeResults(results, err))
+}
+
+// commitGrace is how long a transaction may take to commit once its caller has gone. Its last statements are sent with
+// the COMMIT: if the connection were closed at once, nobody would know whether they took effect.
+const commitGrace = 5 * time.Second
+
+// commit sends what is queued, and the COMMIT.
+func (p *pipeline) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.add("COMMIT", nil, nil)
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(commitGrace, cancel) })()
+	tag, err := p.flush(sending)
+	if err == nil && tag.String() != "COMMIT" { // the server rolls back where a statement failed
+		err = fmt.Errorf("the transaction was not committed: %s", tag)
+	}
+	return err
 }
 
 // query sends what is queued and a query, whose rows it returns.
@@ -124,22 +144,22 @@ func (p *pipeline) query(ctx context.Context, q string, args []any) (rows, error
 }
 
 // readResults reads the results of statements, the first of those that are left.
-func readResults(results pgx.BatchResults, list []statement) (changed int64, err error) {
+func readResults(results pgx.BatchResults, list []statement) (tag pgconn.CommandTag, err error) {
 	for _, st := range list {
 		r, err := results.Query()
 		if err != nil {
-			return 0, err
+			return tag, err
 		}
 		for err == nil && st.each != nil && r.Next() {
 			err = st.each(r.Scan)
 		}
 		r.Close()
 		if err = firstError(err, r.Err()); err != nil {
-			return 0, err
+			return tag, err
 		}
-		changed = r.CommandTag().RowsAffected()
+		tag = r.CommandTag()
 	}
-	return changed, nil
+	return tag, nil
 }
 
 // firstError returns the first error that is not nil.

@@ -157,8 +157,7 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 		if err := fn(&t); err != nil {
 			return err
 		}
-		t.send("COMMIT")
-		return t.wait()
+		return p.commit(ctx)
 	})
 	if err != nil {
 		return written{}, err

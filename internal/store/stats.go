@@ -29,6 +29,17 @@ func (s *Store) Pools() map[string]sql.DBStats {
 	return out
 }
 
+// ServerVersion returns the version of the database program, such as «16.4» of PostgreSQL.
+func (s *Store) ServerVersion(ctx context.Context) (string, error) {
+	q := "SELECT sqlite_version()"
+	if s.dialect == "postgres" {
+		q = "SELECT current_setting('server_version')"
+	}
+	var out string
+	err := s.readRow(ctx, q, nil, &out)
+	return out, unavailable("read the version", err)
+}
+
 // OldestSnapshot returns how long the oldest snapshot of the database has been held; 0 where none is, and on SQLite.
 // While a session of PostgreSQL holds one, such as a dump or a report, no dead row can be removed, and every claim
 // reads past those of its queue. Sessions of other users are seen only by a role with pg_read_all_stats.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"pleat"
@@ -379,7 +380,7 @@ func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
 // each state.
 func (s *Store) unqueuedCounts(ctx context.Context, most int) ([]QueueCount, error) {
 	var out []QueueCount
-	rows, err := s.read(ctx, unqueuedTasks(), most)
+	rows, err := s.read(ctx, unqueuedTasks(most))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c QueueCount
 		var at int64
@@ -394,7 +395,7 @@ func (s *Store) unqueuedCounts(ctx context.Context, most int) ([]QueueCount, err
 }
 
 // unqueuedTasks is the query of unqueuedCounts.
-func unqueuedTasks() string {
+func unqueuedTasks(most int) string {
 	const queue = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE queue END"
 	count := func(state, order string) string {
 		return `
@@ -403,7 +404,7 @@ func unqueuedTasks() string {
 			SELECT queue, kind, state, created_at FROM task
 			WHERE state = '` + state + `'
 			ORDER BY ` + order + `
-			LIMIT $1
+			LIMIT ` + strconv.Itoa(most) + `
 		) AS page_counted
 		GROUP BY ` + queue + `, state`
 	}

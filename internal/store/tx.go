@@ -46,7 +46,8 @@ type written struct {
 func (t *tx) exec(q string, args ...any) (int64, error) {
 	if t.pg != nil {
 		t.pg.add(q, args, nil)
-		return t.pg.flush(t.ctx)
+		tag, err := t.pg.flush(t.ctx)
+		return tag.RowsAffected(), err
 	}
 	if t.err != nil {
 		return 0, t.err

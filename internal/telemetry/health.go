@@ -7,6 +7,7 @@
 //	health.go   Health: whether the process can serve
 //	metrics.go  collectors of a process and of the whole service
 //	listen.go   the address for health and metrics
+//	recent.go   RecentLog: the last lines of a log
 //	traces.go   Traces: what is traced and where it is sent
 //	otlp.go     the client of a receiver
 package telemetry
