@@ -3,6 +3,7 @@ import { Fragment } from 'preact'
 import type { JobView } from '../api'
 import { Table } from '../table'
 import { describeTimes, share, span, type Times, timesOf } from './timings'
+import './timings.css'
 
 /** The times of a run that has ended; nothing if none is known. */
 export function Timings({ run }: { run: JobView['run'] }) {
