@@ -13,7 +13,9 @@ export function Timings({ run }: { run: JobView['run'] }) {
       <h2 id="timings-title">
         Time {times.total !== null && <span class="dim num">{span(times.total)} from creation to end</span>}
       </h2>
-      {run.cached && <p class="dim">The model did not run: these are the times of reading and writing its stored results.</p>}
+      {run.cached && (
+        <p class="dim">The model did not run: these are the times of reading and writing its stored results.</p>
+      )}
       <Bar times={times} />
       <TimesTable times={times} />
     </section>
