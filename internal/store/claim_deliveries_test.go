@@ -262,3 +262,34 @@ func TestBreakerOfTwoNodes(t *testing.T) {
 		}
 	})
 }
+
+// An outcome that comes after its lease was lost decides nothing about the endpoint: another worker has made the
+// delivery meanwhile.
+func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, true)))
+		late := claimDeliveries(t, s, "a", 1)
+		clock.Advance(2 * pleat.LeaseDuration)
+		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for _, d := range claimDeliveries(t, s, "b", 1) {
+			finishDelivery(t, s, "b", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+		}
+		gone := func(store.Endpoint, []store.DeliveryOutcome, time.Time) store.EndpointUpdate {
+			return store.EndpointUpdate{Disable: "the receiver answered 410: it is gone"}
+		}
+		outcome := store.DeliveryOutcome{Claimed: late[0], Status: 410, Reason: "gone"}
+		if err := s.FinishDeliveries(ctx, "a", []store.DeliveryOutcome{outcome}, gone); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := s.GlobalEndpoint(ctx, u); err != nil || !e.Active {
+			t.Errorf("a late outcome has disabled the endpoint: %+v, %v", e, err)
+		}
+		if d := deliveries(t, s, u, store.DeliveryFilter{})[0]; d.Status != pleat.DeliverySucceeded {
+			t.Errorf("%+v", d)
+		}
+	})
+}

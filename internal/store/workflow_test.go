@@ -120,6 +120,43 @@ func TestFollowUpStartsOnce(t *testing.T) {
 	})
 }
 
+// A follow-up that is refused, since its owner's results are full, costs none of today's workflows.
+func TestRefusedFollowUpCostsNothing(t *testing.T) {
+	limits := store.Limits{ResultsBytes: 1}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		n := newJob(u, "fold")
+		n.Subs = []pleat.Subscription{{
+			Destination: pleat.DestQnA,
+			Alias:       "evolla",
+			TargetType:  "evolla_v1",
+			Settings:    json.RawMessage(`{"enabled":true}`),
+		}}
+		if _, err := s.CreateJob(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.ClaimFollowUps(ctx, "w", 5)
+		if err != nil || len(f) != 1 {
+			t.Fatalf("%+v %v", f, err)
+		}
+		flow := newFlow(u, false)
+		if w, err := s.StartFollowUp(ctx, f[0], &flow, ""); err != nil || w.ID != "" {
+			t.Fatalf("%+v %v", w, err)
+		}
+		if _, used, err := s.Usage(ctx, u); err != nil || used.Used != 0 {
+			t.Errorf("%+v %v", used, err)
+		}
+		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
+		if err != nil || len(d) != 1 || d[0].Status != "FAILED" || !strings.Contains(d[0].Reason, "may hold 1") {
+			t.Errorf("%+v %v", d, err)
+		}
+	})
+}
+
 func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()

@@ -3,6 +3,7 @@ import { Fragment } from 'preact'
 import type { JobView } from '../api'
 import { Table } from '../table'
 import { describeTimes, share, span, type Times, timesOf } from './timings'
+import './timings.css'
 
 /** The times of a run that has ended; nothing if none is known. */
 export function Timings({ run }: { run: JobView['run'] }) {
@@ -13,7 +14,9 @@ export function Timings({ run }: { run: JobView['run'] }) {
       <h2 id="timings-title">
         Time {times.total !== null && <span class="dim num">{span(times.total)} from creation to end</span>}
       </h2>
-      {run.cached && <p class="dim">The model did not run: the results are those of a stored run.</p>}
+      {run.cached && (
+        <p class="dim">The model did not run: these are the times of reading and writing its stored results.</p>
+      )}
       <Bar times={times} />
       <TimesTable times={times} />
     </section>

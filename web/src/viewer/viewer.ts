@@ -1,12 +1,11 @@
-// Draws a structure or a trajectory with Mol*. Only this file knows Mol*: its interface uses chain names and residue
-// numbers. It is loaded on demand, because Mol* is far larger than the rest of the page.
+// Draws a structure or a trajectory with Mol*. Only this file and residues.ts know Mol*: their interface uses chain
+// names and residue numbers. It is loaded on demand, because Mol* is far larger than the rest of the page.
 
 import { PLDDTConfidenceColorThemeProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/color/plddt.js'
 import { QualityAssessmentProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/prop.js'
-import { type OrderedSet, SortedArray } from 'molstar/lib/mol-data/int.js'
 import { Vec2 } from 'molstar/lib/mol-math/linear-algebra.js'
 import type { Location } from 'molstar/lib/mol-model/location.js'
-import { Bond, type Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure.js'
+import { Bond, type Structure, StructureElement } from 'molstar/lib/mol-model/structure.js'
 import { HighlightLoci } from 'molstar/lib/mol-plugin/behavior/dynamic/representation.js'
 import { PluginConfig } from 'molstar/lib/mol-plugin/config.js'
 import { PluginContext } from 'molstar/lib/mol-plugin/context.js'
@@ -27,6 +26,7 @@ import { ParamDefinition } from 'molstar/lib/mol-util/param-definition.js'
 import { chainColour, none, type RGB, smooth, toHex } from '../plots/colour'
 import type { Colour, Residue, Stretch } from '../store'
 import { graphics, NoWebGL } from './graphics'
+import { key, lociOf, plddt, residueAt, residueOf } from './residues'
 
 /** A colour for some residues, over the colour scheme. */
 export interface Paint {
@@ -547,62 +547,3 @@ const maxFineResidues = 400
 
 // The atoms of a selection are drawn up to this size.
 const maxResiduesWithAtoms = 80
-
-/** A key for maps of residues. */
-const key = (r: Residue) => `${r.chain}|${r.residue}`
-
-/** The residue of a Mol* location. */
-function residueAt(location: StructureElement.Location): Residue {
-  return {
-    chain: StructureProperties.chain.auth_asym_id(location),
-    residue: StructureProperties.residue.auth_seq_id(location),
-  }
-}
-
-/** The first residue of a Mol* selection; null: it has none. */
-function residueOf(loci: unknown): Residue | null {
-  const l = loci as { kind?: string }
-  const element = l.kind === 'bond-loci' ? Bond.toFirstStructureElementLoci(loci as Bond.Loci) : loci
-  if (!StructureElement.Loci.is(element)) return null
-  const first = StructureElement.Loci.getFirstLocation(element)
-  return first ? residueAt(first) : null
-}
-
-/** The pLDDT at a location: the quality metric of the file, else the B-factor. */
-function plddt(at: StructureElement.Location): number | undefined {
-  if (!Unit.isAtomic(at.unit)) return undefined
-  const residue = at.unit.model.atomicHierarchy.residueAtomSegments.index[at.element]!
-  const v =
-    QualityAssessmentProvider.get(at.unit.model).value?.pLDDT?.get(residue) ??
-    at.unit.model.atomicConformation.B_iso_or_equiv.value(at.element)
-  return v < 0 ? undefined : v
-}
-
-/** The Mol* selection of some stretches. */
-function lociOf(structure: Structure, stretches: Stretch[]): StructureElement.Loci {
-  const elements: { unit: Unit; indices: OrderedSet<StructureElement.UnitIndex> }[] = []
-  const at = StructureElement.Location.create(structure)
-  for (const unit of structure.units) {
-    if (!Unit.isAtomic(unit)) continue
-    at.unit = unit
-    const found: number[] = []
-    let residue = -1
-    let inside = false
-    for (let i = 0; i < unit.elements.length; i++) {
-      at.element = unit.elements[i]!
-      const r = unit.residueIndex[at.element]!
-      if (r !== residue) {
-        residue = r
-        const p = residueAt(at)
-        inside = stretches.some((s) => s.chain === p.chain && p.residue >= s.from && p.residue <= s.to)
-      }
-      if (inside) found.push(i)
-    }
-    if (found.length > 0)
-      elements.push({
-        unit,
-        indices: SortedArray.ofSortedArray(found) as unknown as OrderedSet<StructureElement.UnitIndex>,
-      })
-  }
-  return StructureElement.Loci(structure, elements)
-}
