@@ -124,7 +124,8 @@ disturbs all of them.`,
 		"pleat program of the parts memory, crowded and fleet (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
-	c.Flags().StringVar(&deliverer, "deliverer", "", "run the process of webhook-kill that is killed; this is the folder of its service")
+	c.Flags().StringVar(&deliverer, "deliverer", "",
+		"run the process that webhook-kill kills, for the service in this folder")
 	_ = c.Flags().MarkHidden("deliverer")
 	return c
 }

@@ -46,7 +46,8 @@ func (b *bench) deliveryKill(ctx context.Context, d database) (err error) {
 			return err
 		}
 		worst, total = max(worst, repeats), total+repeats
-		fmt.Fprintf(b.progress, "  kill %d: %d runs had ended, %d deliveries arrived twice\n", i+1, acknowledged, repeats)
+		fmt.Fprintf(b.progress, "  kill %d: %d runs had ended, %d deliveries arrived twice\n",
+			i+1, acknowledged, repeats)
 	}
 	b.lines = append(b.lines, line{
 		what:     fmt.Sprintf("deliveries that arrive twice after a kill, %d/s to one endpoint", eventRate),
@@ -149,8 +150,8 @@ func (b *bench) endInOtherProcess(ctx context.Context, h *deliveryService) (kill
 	}, nil
 }
 
-// runDelivererProcess is the other process of endInOtherProcess: it prints each run that it has ended. It delivers until
-// its standard input ends.
+// runDelivererProcess is the other process of endInOtherProcess: it prints each run that it has ended, and delivers
+// until its standard input ends.
 func (b *bench) runDelivererProcess(cmd *cobra.Command, dir, database string) (err error) {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
