@@ -63,7 +63,8 @@ func (s *Store) ClaimFor(
 	if err != nil {
 		return nil, err
 	}
-	c.complete(filter.Queues)
+	c.complete()
+	c.sort(filter.Queues)
 	s.figures.start(c.tasks, filter.Class)
 	return c.tasks, nil
 }
@@ -103,9 +104,14 @@ func (c *claim) taken(id string) string {
 	return "(SELECT count(*) FROM task c WHERE c.state = 'running' AND c.claim = " + id + ")"
 }
 
-// forOne leases tasks of one queue to one worker, as long as the claim has fewer than n. It raises the attempt, which
-// fences off every lease on the task that was given before.
+// forOne leases tasks of one queue to one worker, as long as the claim has fewer than n.
 func (c *claim) forOne(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) {
+	c.fromQueue(worker, queue, n, c.taken("$3"), filter)
+}
+
+// fromQueue leases up to n tasks of one queue, less a number in SQL, to one worker. It raises the attempt, which fences
+// off every lease on the task that was given before.
+func (c *claim) fromQueue(worker pleat.WorkerID, queue string, n int, less string, filter ClaimFilter) {
 	limits, args := filter.limits(c.now, 5, []any{worker, c.leaseEnd(c.lease), c.id, queue, n})
 	c.ask(`
 		UPDATE task
@@ -114,7 +120,7 @@ func (c *claim) forOne(worker pleat.WorkerID, queue string, n int, filter ClaimF
 			SELECT id FROM task
 			WHERE state = 'queued' AND queue = $4`+limits+`
 			ORDER BY position, id
-			LIMIT $5 - `+c.taken("$3")+`
+			LIMIT $5 - `+less+`
 			FOR UPDATE SKIP LOCKED)
 		RETURNING `+claimedColumns,
 		args, c.scan)
@@ -158,15 +164,18 @@ func (c *claim) forEach(workers []pleat.WorkerID, first int, queue string, filte
 // scan reads a task that the claim has leased.
 func (c *claim) scan(scan func(...any) error) error {
 	k := ClaimedTask{Claimed: fromMicros(c.now)}
-	err := scanClaimedTask(scan, &k.Task)
+	var r taskRow
+	if err := scan(r.into(&k.Task)...); err != nil {
+		return err
+	}
+	r.fill(&k.Task)
 	c.runs[k.Task.Run] = len(c.tasks)
 	c.tasks = append(c.tasks, k)
-	return err
+	return nil
 }
 
-// complete puts the tasks into the order of their queues and in each into the fair one, since RETURNING has none. It
-// drops those whose input cannot be read, such as that of a later version: their leases expire.
-func (c *claim) complete(queues []string) {
+// sort puts the tasks into the order of their queues and in each into the fair one, since RETURNING has none.
+func (c *claim) sort(queues []string) {
 	order := map[string]int{}
 	for i, q := range queues {
 		order[q] = i
@@ -177,6 +186,10 @@ func (c *claim) complete(queues []string) {
 			cmp.Compare(a.Task.Position, b.Task.Position),
 			cmp.Compare(a.Task.ID, b.Task.ID))
 	})
+}
+
+// complete drops the tasks whose input cannot be read, such as that of a later version: their leases expire.
+func (c *claim) complete() {
 	c.tasks = slices.DeleteFunc(c.tasks, func(k ClaimedTask) bool {
 		lacks := k.Fold == nil && k.Workflow == nil
 		if lacks {
@@ -239,46 +252,10 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	return needed, unavailable("look for tasks", err)
 }
 
-// claimWhere claims the tasks whose ids a query returns. The parameters of the query begin at $3. It leaves the
-// recording of the attempt to the caller.
-func (t *tx) claimWhere(
-	ids string, worker pleat.WorkerID, lease time.Duration, args ...any,
-) ([]ClaimedTask, error) {
-	rows, err := t.query(`
-		UPDATE task
-		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2
-		WHERE id IN (`+ids+`)
-		RETURNING `+claimedColumns,
-		append([]any{worker, t.leaseEnd(lease)}, args...)...)
-	return t.scanClaims(rows, err)
-}
-
-// claimedColumns are the columns of a claimed task that scanClaimedTask reads.
+// claimedColumns are the columns of a claimed task that taskRow scans.
 const claimedColumns = `id, kind, queue, account_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
 	attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request, worker_id,
 	lease_until, run_at`
-
-// scanClaims reads the tasks that a claim returns.
-func (t *tx) scanClaims(rows rows, err error) ([]ClaimedTask, error) {
-	var out []ClaimedTask
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		c := ClaimedTask{Claimed: fromMicros(t.now)}
-		err := scanClaimedTask(scan, &c.Task)
-		out = append(out, c)
-		return err
-	})
-	return out, err
-}
-
-// scanClaimedTask reads a task that a worker holds.
-func scanClaimedTask(scan func(...any) error, k *pleat.Task) error {
-	var r taskRow
-	if err := scan(r.into(k)...); err != nil {
-		return err
-	}
-	r.fill(k)
-	return nil
-}
 
 // taskRow holds the columns of a claimed task whose types differ from those of Task; see jobRow.
 type taskRow struct{ expected, cancel, created, until, ready int64 }
@@ -317,26 +294,6 @@ func (c *claim) recordAttempts() {
 		SELECT k.id, k.attempt, k.worker_id, $2, k.run_id, k.delivery_id, 0, '', ''
 		FROM `+claimedTasks,
 		c.id, c.now)
-}
-
-// insertAttempts records the attempts at tasks that were claimed.
-func (t *tx) insertAttempts(tasks []*pleat.Task) error {
-	var args []any
-	for _, k := range tasks {
-		args = append(args, string(k.ID), k.Attempt, string(k.Worker), t.now, string(k.Run), string(k.Delivery))
-	}
-	for part := range t.idempotentRowParts(args, 6) {
-		if _, err := t.exec(`
-			INSERT INTO attempt (task_id, number, worker_id, started_at, run_id, delivery_id, ended_at, outcome, detail)
-			SELECT v.column1, v.column2, v.column3, v.column4, NULLIF(v.column5, ''), NULLIF(v.column6, ''), 0, '', ''
-			FROM (`+values(1, len(part)/6, "text", "bigint", "text", "bigint", "text", "text")+`) AS v
-			WHERE true
-			ON CONFLICT DO NOTHING`,
-			part...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // setRunning moves the runs of the tasks, with their jobs and workflows, to RUNNING, the first time each is claimed. A

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"pleat"
@@ -288,37 +287,22 @@ func (t *tx) claimInSteps(c *deliveryClaim) error {
 	if err != nil {
 		return err
 	}
-	var claimed []ClaimedTask
+	if len(wanted) == 0 {
+		return nil
+	}
+	k := newClaim(t, 0)
+	var queues []string
 	for _, e := range wanted {
-		tasks, err := t.claimWhere(
-			"SELECT id FROM task WHERE state = 'queued' AND queue = $3 ORDER BY position, id LIMIT $4",
-			c.worker, 0, deliveryQueue(e.ID), e.take)
-		if err != nil {
-			return err
-		}
-		claimed = append(claimed, tasks...)
+		queue := deliveryQueue(e.ID)
+		queues = append(queues, queue)
+		k.fromQueue(c.worker, queue, e.take, "0", ClaimFilter{})
 	}
-	var recorded []*pleat.Task
-	for i := range claimed {
-		recorded = append(recorded, &claimed[i].Task)
-	}
-	if err := t.insertAttempts(recorded); err != nil {
-		return err
-	}
-	return t.loadDeliveries(c, claimed)
-}
-
-// loadDeliveries reads the deliveries of tasks that were claimed, and adds them in the order of the tasks.
-func (t *tx) loadDeliveries(c *deliveryClaim, tasks []ClaimedTask) error {
+	k.recordAttempts()
 	read := map[pleat.DeliveryID]ClaimedDelivery{}
-	var ids []any
-	for _, k := range tasks {
-		ids = append(ids, string(k.Task.Delivery))
-	}
-	for part := range slices.Chunk(ids, maxStatementRows) {
-		rows, err := t.query("SELECT "+claimedDeliveryColumns+claimedDeliveryFrom+
-			" WHERE d.id IN ("+params(1, padded(len(part)))+")", pad(part)...)
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
+	t.ask("SELECT "+claimedDeliveryColumns+claimedDeliveryFrom+`
+		WHERE d.id IN (SELECT k.delivery_id FROM `+claimedTasks+")",
+		[]any{k.id},
+		func(scan func(...any) error) error {
 			var d ClaimedDelivery
 			var r deliveryRow
 			if err := scan(r.into(&d)...); err != nil {
@@ -328,13 +312,13 @@ func (t *tx) loadDeliveries(c *deliveryClaim, tasks []ClaimedTask) error {
 			read[d.Delivery.ID] = d
 			return nil
 		})
-		if err != nil {
-			return err
-		}
+	if err := t.wait(); err != nil {
+		return err
 	}
-	for _, k := range tasks {
-		if d, ok := read[k.Task.Delivery]; ok {
-			d.Task, d.Claimed = k.Task, k.Claimed
+	k.sort(queues)
+	for _, task := range k.tasks {
+		if d, ok := read[task.Task.Delivery]; ok {
+			d.Task, d.Claimed = task.Task, task.Claimed
 			c.add(d)
 		}
 	}

@@ -293,3 +293,22 @@ func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
 		}
 	})
 }
+
+// The deliveries to an endpoint are claimed in the order of their queue, in which one that was lost is the last.
+func TestDeliveriesToAnEndpointKeepTheirOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		queueDeliveries(t, s, 1, 3)
+		lost := claimDeliveries(t, s, "a", 1)[0].Delivery.ID
+		clock.Advance(2 * pleat.LeaseDuration)
+		if r, err := s.Reap(context.Background(), s.Now()); err != nil || r.Requeued != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		var got []pleat.DeliveryID
+		for _, d := range claimDeliveries(t, s, "b", 3) {
+			got = append(got, d.Delivery.ID)
+		}
+		if len(got) != 3 || got[0] == lost || got[0] >= got[1] || got[2] != lost {
+			t.Errorf("%v are claimed; %s was lost", got, lost)
+		}
+	})
+}
