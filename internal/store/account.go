@@ -424,32 +424,23 @@ func (t *tx) usage(c *charge) (Usage, error) {
 // chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing. It also refuses it if the
 // user's runs hold as much as they may.
 func (t *tx) chargeWorkflow(user pleat.UserID) error {
+	if t.s.limits.ResultsBytes > 0 {
+		var bytes int64
+		t.askResults(user, &bytes)
+		if err := t.wait(); err != nil {
+			return err
+		}
+		if err := t.checkResults(bytes); err != nil {
+			return err
+		}
+	}
 	limit := t.s.limits.workflows()
-	var bytes int64
-	counted := false
-	t.askResults(user, &bytes)
-	t.ask(`
+	var used int
+	err := t.row(`
 		INSERT INTO quota_day (account_id, day, used, workflows) VALUES ($1, $2, 0, 1)
 		ON CONFLICT (account_id, day) DO UPDATE SET workflows = quota_day.workflows + 1
 		WHERE quota_day.workflows < $3
 		RETURNING workflows`,
-		[]any{user, t.now / microsPerDay, limit},
-		func(scan func(...any) error) error {
-			counted = true
-			return scan(new(int))
-		})
-	if err := t.wait(); err != nil {
-		return err
-	}
-	if err := t.checkResults(bytes); err != nil {
-		if counted { // a follow-up that is refused commits
-			t.send("UPDATE quota_day SET workflows = workflows - 1 WHERE account_id = $1 AND day = $2",
-				user, t.now/microsPerDay)
-		}
-		return err
-	}
-	if !counted {
-		return pleat.ErrWorkflowQuota(limit)
-	}
-	return nil
+		[]any{user, t.now / microsPerDay, limit}, &used)
+	return mapNoRows(err, pleat.ErrWorkflowQuota(limit))
 }

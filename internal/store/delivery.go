@@ -66,19 +66,16 @@ type DeliveryAttempt struct {
 // and run are SQL, with the parameters args.
 func (t *tx) askSubscriptions(source, run string, args []any, subs *[]pleat.Subscription) {
 	t.ask(`
-		SELECT id, destination, alias, target_type, settings, endpoint_id
+		SELECT id, destination, alias, target_type, endpoint_id
 		FROM subscription
 		WHERE source_id = `+source+` AND (run_id = `+run+` OR run_id = '')
 		ORDER BY id`,
 		args,
 		func(scan func(...any) error) error {
 			var s pleat.Subscription
-			var settings string
-			if err := scan(&s.ID, &s.Destination, &s.Alias, &s.TargetType, &settings, &s.Endpoint); err != nil {
-				return err
-			}
+			err := scan(&s.ID, &s.Destination, &s.Alias, &s.TargetType, &s.Endpoint)
 			*subs = append(*subs, s)
-			return nil
+			return err
 		})
 }
 
@@ -352,9 +349,6 @@ func (t *tx) sendAgain(owner pleat.UserID, list []endedDelivery) (int, error) {
 			continue
 		}
 		t.insertTask(deliveryTask(owner, d.id, d.endpoint))
-		if err := t.wait(); err != nil {
-			return n, err
-		}
 		n++
 		queued = append(queued, string(d.id))
 	}

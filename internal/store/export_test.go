@@ -33,7 +33,7 @@ func GlanceStatements(dialect string) map[string][]any {
 		glanceQueued:                 nil,
 		unqueuedTasks(GlanceCounted): nil,
 		glanceRunningTasks:           nil,
-		glanceEnded:                  {firstID(time.Now()), time.Now().UnixMicro()},
+		glanceEnded:                  {idAt(time.Now().UnixMicro()), time.Now().UnixMicro()},
 		glanceTimings(dialect):       nil,
 	}
 }

@@ -181,7 +181,7 @@ var glanceEnded = fmt.Sprintf(`
 
 func (s *Store) glanceRates(ctx context.Context, since time.Time) (Rates, error) {
 	var out Rates
-	rows, err := s.read(ctx, glanceEnded, firstID(since), toMicros(since))
+	rows, err := s.read(ctx, glanceEnded, idAt(toMicros(since)), toMicros(since))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var what, status string
 		var n int
@@ -205,12 +205,6 @@ func (s *Store) glanceRates(ctx context.Context, since time.Time) (Rates, error)
 		return nil
 	})
 	return out, err
-}
-
-// firstID is the smallest id of version 7 that newID may make at a time or later.
-func firstID(at time.Time) string {
-	ms := uint64(max(at.UnixMilli(), 0))
-	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
 }
 
 // TimedRun is the time that a completed run took, by stage; see pleat.Stages.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -70,9 +71,9 @@ func (p *pipeline) add(q string, args []any, each func(scan func(...any) error) 
 	p.queued = append(p.queued, statement{q, args, each})
 }
 
-// send sends what is queued, after the BEGIN if that was not sent. The results are to be read in the order of the
+// transmit sends what is queued, after the BEGIN if that was not sent. The results are to be read in the order of the
 // statements that are returned.
-func (p *pipeline) send(ctx context.Context) (pgx.BatchResults, []statement, error) {
+func (p *pipeline) transmit(ctx context.Context) (pgx.BatchResults, []statement, error) {
 	list := p.queued
 	p.queued = nil
 	if !p.begun {
@@ -96,12 +97,12 @@ func (p *pipeline) flush(ctx context.Context) (pgconn.CommandTag, error) {
 	if len(p.queued) == 0 {
 		return pgconn.CommandTag{}, nil
 	}
-	results, list, err := p.send(ctx)
+	results, list, err := p.transmit(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
 	tag, err := readResults(results, list)
-	return tag, firstError(err, closeResults(results, err))
+	return tag, cmp.Or(err, closeResults(results, err))
 }
 
 // commitGrace is how long a transaction may take to commit once its caller has gone. Its last statements are sent with
@@ -127,7 +128,7 @@ func (p *pipeline) commit(ctx context.Context) error {
 // query sends what is queued and a query, whose rows it returns.
 func (p *pipeline) query(ctx context.Context, q string, args []any) (rows, error) {
 	p.add(q, args, nil)
-	results, list, err := p.send(ctx)
+	results, list, err := p.transmit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,22 +155,12 @@ func readResults(results pgx.BatchResults, list []statement) (tag pgconn.Command
 			err = st.each(r.Scan)
 		}
 		r.Close()
-		if err = firstError(err, r.Err()); err != nil {
+		if err = cmp.Or(err, r.Err()); err != nil {
 			return tag, err
 		}
 		tag = r.CommandTag()
 	}
 	return tag, nil
-}
-
-// firstError returns the first error that is not nil.
-func firstError(list ...error) error {
-	for _, err := range list {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // closeResults closes results. After an error it returns nil, since closing would report the same one.
@@ -217,5 +208,5 @@ type batchRows struct {
 func (r *batchRows) Close() error {
 	r.Rows.Close()
 	err := r.Rows.Err()
-	return firstError(err, closeResults(r.results, err))
+	return cmp.Or(err, closeResults(r.results, err))
 }

@@ -62,7 +62,7 @@ func paddedRowParts(args []any, columns int) func(yield func([]any) bool) {
 }
 
 // idempotentRowParts cuts rows for a statement to which a repeated row makes no difference: on PostgreSQL into few
-// parts, since each costs a round trip.
+// parts, since each statement costs more there.
 func (t *tx) idempotentRowParts(args []any, columns int) func(yield func([]any) bool) {
 	if t.pg != nil {
 		return paddedRowParts(args, columns)
