@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"slices"
 	"strings"
 	"testing"
@@ -92,29 +91,8 @@ func TestGlance(t *testing.T) {
 
 // A glance reads a busy PostgreSQL by indexes alone.
 func TestGlanceScansNoTable(t *testing.T) {
-	address := storetest.Postgres(t)
-	storetest.OpenAt(t, address, nil)
-	db, err := sql.Open("pgx", address+"&enable_seqscan=off")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openForPlans(t)
 	for q, args := range store.GlanceStatements("postgres") {
-		rows, err := db.Query("EXPLAIN "+q, args...)
-		if err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(line, "Seq Scan") {
-				t.Errorf("%s\n%s", q, line)
-			}
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		checkScansNoTable(t, db, q, args...)
 	}
 }

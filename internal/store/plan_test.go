@@ -11,15 +11,7 @@ import (
 // What looks for jobs and workflows to delete, every few seconds, reads only rows that are old or deleted, and a page
 // of files only its rows: neither scans a whole table.
 func TestNoTableIsScanned(t *testing.T) {
-	ctx := context.Background()
-	s, err := Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "pleat.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if _, _, err := s.Migrate(ctx); err != nil {
-		t.Fatal(err)
-	}
+	s := openMigrated(t)
 	for _, c := range []struct {
 		name, query string
 		args        []any
@@ -32,54 +24,58 @@ func TestNoTableIsScanned(t *testing.T) {
 		{"the next lease to expire", nextLease, nil},
 		{"files", blobRefs, []any{"runs/x", 100}},
 	} {
-		rows, err := s.read(ctx, "EXPLAIN QUERY PLAN "+c.query, c.args...)
-		steps := 0
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			var id, parent, unused int
-			var step string
-			err := scan(&id, &parent, &unused, &step)
+		for _, step := range s.planOf(t, c.query, c.args) {
 			// What an inner query has returned, and a part of a table, may be scanned.
 			page := strings.HasPrefix(step, "SCAN page_")
 			part := strings.HasSuffix(step, "_deleted") || strings.HasSuffix(step, "task_running")
 			if strings.HasPrefix(step, "SCAN") && !page && !part && step != "SCAN CONSTANT ROW" {
 				t.Errorf("%s: %s", c.name, step)
 			}
-			steps++
-			return err
-		})
-		if err != nil || steps == 0 {
-			t.Errorf("%s: %d steps, %v", c.name, steps, err)
 		}
 	}
 }
 
 // A glance at the service reads rows by an index, or those that an inner query has limited.
 func TestGlanceReadsIndexes(t *testing.T) {
+	s := openMigrated(t)
+	inner := regexp.MustCompile(`^SCAN (page_\w+|filled|q|k|CONSTANT ROW)$`)
+	for q, args := range GlanceStatements("sqlite") {
+		for _, step := range s.planOf(t, q, args) {
+			if strings.HasPrefix(step, "SCAN") && !strings.Contains(step, " INDEX ") && !inner.MatchString(step) {
+				t.Errorf("%s\n%s", q, step)
+			}
+		}
+	}
+}
+
+// openMigrated opens a new database of SQLite.
+func openMigrated(t *testing.T) *Store {
+	t.Helper()
 	ctx := context.Background()
 	s, err := Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "pleat.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { _ = s.Close() })
 	if _, _, err := s.Migrate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	inner := regexp.MustCompile(`^SCAN (page_\w+|filled|q|k|CONSTANT ROW)$`)
-	for q, args := range GlanceStatements("sqlite") {
-		rows, err := s.read(ctx, "EXPLAIN QUERY PLAN "+q, args...)
-		steps := 0
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			var id, parent, unused int
-			var step string
-			err := scan(&id, &parent, &unused, &step)
-			if strings.HasPrefix(step, "SCAN") && !strings.Contains(step, " INDEX ") && !inner.MatchString(step) {
-				t.Errorf("%s\n%s", q, step)
-			}
-			steps++
-			return err
-		})
-		if err != nil || steps == 0 {
-			t.Errorf("%d steps, %v\n%s", steps, err, q)
-		}
+	return s
+}
+
+// planOf returns the steps of SQLite's plan of a query, of which there is at least one.
+func (s *Store) planOf(t *testing.T, query string, args []any) (steps []string) {
+	t.Helper()
+	rows, err := s.read(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id, parent, unused int
+		var step string
+		err := scan(&id, &parent, &unused, &step)
+		steps = append(steps, step)
+		return err
+	})
+	if err != nil || len(steps) == 0 {
+		t.Errorf("%s: %d steps, %v", query, len(steps), err)
 	}
+	return steps
 }

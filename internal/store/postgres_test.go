@@ -131,30 +131,44 @@ func TestPlansOfAnEmptyQueue(t *testing.T) {
 
 // A purge finds its rows by indexes, so that it takes no longer as the service grows old.
 func TestPurgeScansNoTable(t *testing.T) {
+	db := openForPlans(t)
+	for _, q := range store.PurgeStatements() {
+		checkScansNoTable(t, db, q, "01900000-0000-7000-8000-000000000000")
+	}
+}
+
+// openForPlans opens a new database of PostgreSQL as the store does, which plans with indexes alone.
+func openForPlans(t *testing.T) *sql.DB {
+	t.Helper()
 	address := storetest.Postgres(t)
 	storetest.OpenAt(t, address, nil)
 	db, err := sql.Open("pgx", address+"&enable_seqscan=off")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	for _, q := range store.PurgeStatements() {
-		rows, err := db.Query("EXPLAIN "+q, "01900000-0000-7000-8000-000000000000")
-		if err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(line, "Seq Scan") {
-				t.Errorf("%s\n%s", q, line)
-			}
-		}
-		if err := rows.Err(); err != nil {
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// checkScansNoTable checks that PostgreSQL's plan of a statement scans no table.
+func checkScansNoTable(t *testing.T, db *sql.DB, q string, args ...any) {
+	t.Helper()
+	rows, err := db.Query("EXPLAIN "+q, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", q, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(line, "Seq Scan") {
+			t.Errorf("%s\n%s", q, line)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 }
 

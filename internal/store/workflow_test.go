@@ -84,23 +84,24 @@ func TestFlowLife(t *testing.T) {
 	})
 }
 
+// foldWithFollowUp completes a fold that starts a workflow.
+func foldWithFollowUp(
+	t *testing.T, s *store.Store, owner pleat.UserID, to pleat.Destination, alias, targetType string,
+) {
+	t.Helper()
+	fold(t, s, owner, pleat.StateCompleted, pleat.Subscription{
+		Destination: to,
+		Alias:       alias,
+		TargetType:  targetType,
+		Settings:    json.RawMessage(`{"enabled":true}`),
+	})
+}
+
 func TestFollowUpStartsOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		n := newJob(u, "fold")
-		n.Subs = []pleat.Subscription{{
-			Destination: pleat.DestQnA,
-			Alias:       "evolla",
-			TargetType:  "evolla_v1",
-			Settings:    json.RawMessage(`{"enabled":true}`),
-		}}
-		if _, err := s.CreateJob(ctx, n); err != nil {
-			t.Fatal(err)
-		}
-		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
-			t.Fatal(err)
-		}
+		foldWithFollowUp(t, s, u, pleat.DestQnA, "evolla", "evolla_v1")
 		f, err := s.ClaimFollowUps(ctx, "w", 5)
 		if err != nil || len(f) != 1 || f[0].Alias != "evolla" {
 			t.Fatalf("%+v %v", f, err)
@@ -126,19 +127,7 @@ func TestRefusedFollowUpCostsNothing(t *testing.T) {
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		n := newJob(u, "fold")
-		n.Subs = []pleat.Subscription{{
-			Destination: pleat.DestQnA,
-			Alias:       "evolla",
-			TargetType:  "evolla_v1",
-			Settings:    json.RawMessage(`{"enabled":true}`),
-		}}
-		if _, err := s.CreateJob(ctx, n); err != nil {
-			t.Fatal(err)
-		}
-		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
-			t.Fatal(err)
-		}
+		foldWithFollowUp(t, s, u, pleat.DestQnA, "evolla", "evolla_v1")
 		f, err := s.ClaimFollowUps(ctx, "w", 5)
 		if err != nil || len(f) != 1 {
 			t.Fatalf("%+v %v", f, err)
@@ -161,19 +150,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		n := newJob(u, "fold")
-		n.Subs = []pleat.Subscription{{
-			Destination: pleat.DestMD,
-			Alias:       "md",
-			TargetType:  "md",
-			Settings:    json.RawMessage(`{"enabled":true}`),
-		}}
-		if _, err := s.CreateJob(ctx, n); err != nil {
-			t.Fatal(err)
-		}
-		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
-			t.Fatal(err)
-		}
+		foldWithFollowUp(t, s, u, pleat.DestMD, "md", "md")
 		for range store.DefaultTries {
 			if f, err := s.ClaimFollowUps(ctx, "w", 5); err != nil || len(f) != 1 {
 				t.Fatalf("%+v %v", f, err)
