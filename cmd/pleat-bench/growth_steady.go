@@ -182,15 +182,7 @@ type heldFold struct {
 
 // take creates the n-th job and claims a task.
 func (w *steadyWorker) take(ctx context.Context, n int) error {
-	u := n % len(w.h.users)
-	j := newJob(w.h.users[u])
-	j.Subs = []pleat.Subscription{{
-		Destination: pleat.DestCustom,
-		Alias:       "custom_http",
-		TargetType:  "custom_http",
-		Endpoint:    w.h.endpoints[u].ID,
-	}}
-	if _, err := w.h.store.CreateJob(ctx, j); err != nil {
+	if err := w.h.createJob(ctx, n%len(w.h.users)); err != nil {
 		return err
 	}
 	list, err := w.h.store.Claim(ctx, w.id, store.ClaimFilter{Queues: []string{nullQueue}, N: 1})

@@ -173,16 +173,7 @@ func (c *tripCounter) queueOf(n int) func() error {
 			return err
 		}
 		return inParallel(n, func(i int) error {
-			u := i % len(c.h.users)
-			j := newJob(c.h.users[u])
-			j.Subs = []pleat.Subscription{{
-				Destination: pleat.DestCustom,
-				Alias:       "custom_http",
-				TargetType:  "custom_http",
-				Endpoint:    c.h.endpoints[u].ID,
-			}}
-			_, err := c.h.store.CreateJob(c.ctx, j)
-			return err
+			return c.h.createJob(c.ctx, i%len(c.h.users))
 		})
 	}
 }

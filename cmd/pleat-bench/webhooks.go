@@ -191,20 +191,24 @@ func (h *deliveryService) deliver(ctx context.Context) (stop func() error) {
 	return func() error { cancel(); return <-ended }
 }
 
+// createJob creates a job of a user, whose endpoint is notified when it ends.
+func (h *deliveryService) createJob(ctx context.Context, user int) error {
+	j := newJob(h.users[user])
+	j.Subs = []pleat.Subscription{{
+		Destination: pleat.DestCustom,
+		Alias:       "custom_http",
+		TargetType:  "custom_http",
+		Endpoint:    h.endpoints[user].ID,
+	}}
+	_, err := h.store.CreateJob(ctx, j)
+	return err
+}
+
 // claimed creates n jobs, the i-th of user(i), and claims them, so that only the ends of their runs remain to be
 // measured.
 func (h *deliveryService) claimed(ctx context.Context, n int, user func(i int) int) ([]store.ClaimedTask, error) {
 	err := inParallel(n, func(i int) error {
-		u := user(i)
-		j := newJob(h.users[u])
-		j.Subs = []pleat.Subscription{{
-			Destination: pleat.DestCustom,
-			Alias:       "custom_http",
-			TargetType:  "custom_http",
-			Endpoint:    h.endpoints[u].ID,
-		}}
-		_, err := h.store.CreateJob(ctx, j)
-		return err
+		return h.createJob(ctx, user(i))
 	})
 	var out []store.ClaimedTask
 	for err == nil && len(out) < n {
