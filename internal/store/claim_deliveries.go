@@ -114,7 +114,8 @@ type deliveryClaim struct {
 	at        time.Time
 	undecided []WaitingEndpoint
 	visited   int
-	stopped   bool // n does not suffice for the endpoints behind Next
+	stopped   bool             // n does not suffice for the endpoints behind Next
+	last      pleat.EndpointID // that was visited, of rows that name each endpoint several times
 }
 
 // newDeliveryClaim returns the claim for the endpoints without a health.
@@ -163,7 +164,7 @@ func (c *deliveryClaim) decide() *deliveryClaim {
 func (s *Store) claimDeliveries(ctx context.Context, c *deliveryClaim) error {
 	err := s.writeAsync(ctx, "claim deliveries", func(t *tx) error {
 		c.at, c.DeliveryClaims = fromMicros(t.now), DeliveryClaims{}
-		c.undecided, c.visited, c.stopped = nil, 0, false
+		c.undecided, c.visited, c.stopped, c.last = nil, 0, false, ""
 		if t.pg != nil {
 			t.send("SELECT pg_advisory_xact_lock($1)", claimLock)
 		}
@@ -200,7 +201,6 @@ func (t *tx) claimInOneStatement(c *deliveryClaim) {
 	plan, args := t.planSQL(c)
 	worker := params(len(args)+1, 1)
 	until := params(len(args)+2, 1)
-	last := pleat.EndpointID("")
 	t.ask(`
 		WITH RECURSIVE `+plan+`,
 		picked AS MATERIALIZED (
@@ -237,32 +237,34 @@ func (t *tx) claimInOneStatement(c *deliveryClaim) {
 			LIMIT 1 -- so that nothing but these rows is read
 		) AS delivery ON true
 		ORDER BY w.id, c.position, c.id`,
-		append(args, c.worker, t.leaseEnd(0)),
-		func(scan func(...any) error) error {
-			var e plannedEndpoint
-			var claimed bool
-			d := ClaimedDelivery{Claimed: fromMicros(t.now)}
-			var k taskRow
-			var r deliveryRow
-			own, more := append(e.into(), &claimed), append(k.into(&d.Task), r.into(&d)...)
-			if err := scan(append(own, make([]any, len(more))...)...); err != nil {
-				return err // nil skips a column, which is NULL if nothing was claimed
-			}
-			if e.ID != last {
-				last = e.ID
-				c.visit(&e)
-			}
-			if !claimed {
-				return nil
-			}
-			if err := scan(append(make([]any, len(own)), more...)...); err != nil {
-				return err
-			}
-			k.fill(&d.Task)
-			r.fill(&d)
-			c.add(d)
-			return nil
-		})
+		append(args, c.worker, t.leaseEnd(0)), c.scanPlanned)
+}
+
+// scanPlanned reads a row of claimInOneStatement: an endpoint of the plan, and a delivery that was claimed for it.
+func (c *deliveryClaim) scanPlanned(scan func(...any) error) error {
+	var e plannedEndpoint
+	var claimed bool
+	d := ClaimedDelivery{Claimed: c.at}
+	var k taskRow
+	var r deliveryRow
+	own, more := append(e.into(), &claimed), append(k.into(&d.Task), r.into(&d)...)
+	if err := scan(append(own, make([]any, len(more))...)...); err != nil {
+		return err // nil skips a column, which is NULL if nothing was claimed
+	}
+	if e.ID != c.last {
+		c.last = e.ID
+		c.visit(&e)
+	}
+	if !claimed {
+		return nil
+	}
+	if err := scan(append(make([]any, len(own)), more...)...); err != nil {
+		return err
+	}
+	k.fill(&d.Task)
+	r.fill(&d)
+	c.add(d)
+	return nil
 }
 
 // claimInSteps claims on SQLite, which cannot bound a claim for each endpoint in one statement.
