@@ -65,7 +65,7 @@ func (s *Store) ClaimFor(
 	}
 	c.complete()
 	c.sort(filter.Queues)
-	s.figures.start(c.tasks, filter.Class)
+	s.metrics.start(c.tasks, filter.Class)
 	return c.tasks, nil
 }
 

@@ -11,10 +11,10 @@ import (
 	"pleat"
 )
 
-// figures are the metrics of the runs that this process has started and ended. They are counted after the commit, from
+// metrics are those of the runs that this process has started and ended. They are counted after the commit, from
 // what the transaction had at hand. Their labels are names of engines, models, queues and classes, which only operators
 // and workers choose, and values of the lists below.
-type figures struct {
+type metrics struct {
 	ended  *prometheus.CounterVec   // by state, engine and reason
 	delay  *prometheus.HistogramVec // seconds until the first claim, by queue and class
 	stages *prometheus.HistogramVec // seconds, by model and stage
@@ -31,8 +31,8 @@ const (
 	otherReason = "other" // of a failure of a kind that this version does not know
 )
 
-func newFigures() *figures {
-	f := &figures{
+func newMetrics() *metrics {
+	m := &metrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pleat_runs_ended_total",
 			Help: "Runs that this process has ended, by state, engine and the reason of a failure.",
@@ -50,60 +50,60 @@ func newFigures() *figures {
 			},
 		}, []string{"model", "stage"}),
 	}
-	f.ended.WithLabelValues("stopped", noEngine, string(pleat.FailCancelled))
-	f.ended.WithLabelValues("failed", noEngine, string(pleat.FailCrashed))
-	return f
+	m.ended.WithLabelValues("stopped", noEngine, string(pleat.FailCancelled))
+	m.ended.WithLabelValues("failed", noEngine, string(pleat.FailCrashed))
+	return m
 }
 
 // Collectors are the metrics of the runs that this process has started and ended, for its registry.
 func (s *Store) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.figures.ended, s.figures.delay, s.figures.stages}
+	return []prometheus.Collector{s.metrics.ended, s.metrics.delay, s.metrics.stages}
 }
 
 // expect makes the series of a worker's engines and queues appear with the value 0: Prometheus cannot see the increase
 // of a counter that appears with its first event.
-func (f *figures) expect(w *pleat.Worker) {
+func (m *metrics) expect(w *pleat.Worker) {
 	for _, q := range w.Queues {
-		f.delay.WithLabelValues(q, w.Class)
+		m.delay.WithLabelValues(q, w.Class)
 	}
 	for i := range w.Models {
 		engine := cmp.Or(w.Models[i].Engine, noEngine)
-		f.ended.WithLabelValues("completed", engine, "")
-		f.ended.WithLabelValues("stopped", engine, string(pleat.FailCancelled))
+		m.ended.WithLabelValues("completed", engine, "")
+		m.ended.WithLabelValues("stopped", engine, string(pleat.FailCancelled))
 		for _, kind := range pleat.FailureKinds {
 			if kind != pleat.FailCancelled {
-				f.ended.WithLabelValues("failed", engine, string(kind))
+				m.ended.WithLabelValues("failed", engine, string(kind))
 			}
 		}
 	}
 }
 
 // start measures how long claimed tasks waited, those of them that no worker had before.
-func (f *figures) start(list []ClaimedTask, class string) {
+func (m *metrics) start(list []ClaimedTask, class string) {
 	class = cmp.Or(class, pleat.DefaultClass)
 	for i := range list {
 		if c := &list[i]; c.Task.Attempt == 1 {
-			f.delay.WithLabelValues(c.Task.Queue, class).Observe(seconds(c.Claimed.Sub(c.Queued)))
+			m.delay.WithLabelValues(c.Task.Queue, class).Observe(seconds(c.Claimed.Sub(c.Queued)))
 		}
 	}
 }
 
 // end counts a run that has ended, and measures its stages if its result was computed.
-func (f *figures) end(e *runEnd) {
+func (m *metrics) end(e *runEnd) {
 	reason := ""
 	if e.failure != nil {
 		if reason = string(e.failure.Kind); !slices.Contains(pleat.FailureKinds, e.failure.Kind) {
 			reason = otherReason
 		}
 	}
-	f.ended.WithLabelValues(strings.ToLower(string(e.state)), cmp.Or(e.served, noEngine), reason).Inc()
+	m.ended.WithLabelValues(strings.ToLower(string(e.state)), cmp.Or(e.served, noEngine), reason).Inc()
 	if e.state != pleat.StateCompleted || e.result == nil || e.result.AnsweredFrom != "" {
 		return
 	}
 	_, model, _ := strings.Cut(e.queue, "/")
 	for _, stage := range measuredStages {
 		if took, ok := e.result.Timings[stage]; ok && took >= 0 {
-			f.stages.WithLabelValues(model, stage).Observe(took)
+			m.stages.WithLabelValues(model, stage).Observe(took)
 		}
 	}
 }

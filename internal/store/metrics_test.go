@@ -12,8 +12,8 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// figuresOf returns the series of a store that are not 0 and whose names begin so.
-func figuresOf(t *testing.T, s *store.Store, prefix string) map[string]float64 {
+// seriesOf returns the series of a store that are not 0 and whose names begin so.
+func seriesOf(t *testing.T, s *store.Store, prefix string) map[string]float64 {
 	t.Helper()
 	out := storetest.Metrics(t, s.Collectors()...)
 	for series := range out {
@@ -44,7 +44,7 @@ func TestStartDelay(t *testing.T) {
 			`pleat_run_start_delay_seconds_count{class="gpu",queue="fold/null"}`: 1,
 			`pleat_run_start_delay_seconds_sum{class="gpu",queue="fold/null"}`:   90,
 		}
-		if d := cmp.Diff(want, figuresOf(t, s, "pleat_run_start")); d != "" {
+		if d := cmp.Diff(want, seriesOf(t, s, "pleat_run_start")); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 	})
@@ -81,7 +81,7 @@ func TestStages(t *testing.T) {
 			want["pleat_run_stage_seconds_count"+labels] = 1
 			want["pleat_run_stage_seconds_sum"+labels] = float64(i + 1)
 		}
-		if d := cmp.Diff(want, figuresOf(t, s, "pleat_run_stage")); d != "" {
+		if d := cmp.Diff(want, seriesOf(t, s, "pleat_run_stage")); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 		ended := map[string]float64{"completed null ": 3, "failed null oom": 1, "failed null other": 1}

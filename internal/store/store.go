@@ -9,7 +9,7 @@
 //	poll.go               what no wake-up told of
 //	glance.go             what the service does at a moment
 //	stats.go              figures of the database and of this process
-//	figures.go            metrics of the runs that this process starts and ends
+//	metrics.go            metrics of the runs that this process starts and ends
 //	sqlite.go, postgres.go, migrate.go  the databases
 //	tx.go, pipeline.go, sqlbatch.go  transactions, reads, statements that are sent together or are about many rows
 //	types.go              what the verbs take and return
@@ -100,7 +100,7 @@ type Store struct {
 	readers   map[string]*sql.Stmt // SQLite's statements for reading, by their portable text
 
 	transactions atomic.Int64
-	figures      *figures
+	metrics      *metrics
 	roundTrips   atomic.Int64
 	measuredMu   sync.Mutex
 	measured     map[string]int // tasks that ended here, by queue
@@ -120,7 +120,7 @@ func Open(ctx context.Context, url string, opt Options) (*Store, error) {
 		log:     opt.Log,
 		limits:  opt.Limits,
 		readers: map[string]*sql.Stmt{},
-		figures: newFigures(),
+		metrics: newMetrics(),
 	}
 	if s.clock == nil {
 		s.clock = time.Now

@@ -209,7 +209,7 @@ func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t
 		return unavailable(verb, err)
 	}
 	for i := range done.ends {
-		s.figures.end(&done.ends[i])
+		s.metrics.end(&done.ends[i])
 	}
 	s.hub.publish(done.wake...)
 	if s.notify != nil && len(done.wake) > 0 {

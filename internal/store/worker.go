@@ -54,7 +54,7 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 		return err
 	})
 	if err == nil {
-		s.figures.expect(&w)
+		s.metrics.expect(&w)
 	}
 	return err
 }
