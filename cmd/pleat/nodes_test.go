@@ -190,7 +190,7 @@ func TestServersAwayForLongerThanALease(t *testing.T) {
 }
 
 // storeFailure matches the log line of a worker that cannot store a result and will try again.
-var storeFailure = regexp.MustCompile(`msg="[^"]*(ended|finished|stored)[^"]*again" task=`)
+var storeFailure = regexp.MustCompile(`msg="[^"]*(ended|finished|stored)[^"]*again" worker=\S+ task=`)
 
 // The result of a run that ends while the database is unavailable is not lost.
 func TestDatabaseGoneAndBack(t *testing.T) {
