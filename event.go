@@ -108,8 +108,14 @@ type Subscription struct {
 	Alias       string          // as the caller spelled the destination: qna, evolla, md, openmm, custom_http
 	TargetType  string          // qna_v1, evolla_v1, md, calvados_openmm_v1, custom_http
 	Settings    json.RawMessage // the destination's object, without secrets
-	Endpoint    EndpointID      // of a custom_http destination
-	Custom      *CustomTarget   // the endpoint to create for this run alone; nil: Endpoint exists
+	Endpoint    EndpointID      // of a custom_http destination; empty: see Custom and OfDefault
+	Custom      *CustomTarget   // the endpoint to create for this run alone; nil: none
+}
+
+// OfDefault reports whether a subscription that is to be stored is of the endpoint that its owner has enabled by
+// default, if there is one.
+func (s *Subscription) OfDefault() bool {
+	return s.Destination == DestCustom && s.Endpoint == "" && s.Custom == nil
 }
 
 // CustomTarget is an endpoint that a run brings for its own events.

@@ -58,10 +58,10 @@ func (s *Server) listClasses(ctx context.Context, _ *call) (api.List[api.Class],
 func (s *Server) classDemand(ctx context.Context, c *call) (api.ClassDemand, error) {
 	err := s.checkGuess(c, func() (bool, error) {
 		cred := keyCredential(c.bearer())
-		if cred.hash == "" {
+		if cred.Hash == "" {
 			return false, nil
 		}
-		return s.store.HasFleetToken(ctx, store.TokenDemand, cred.hash)
+		return s.store.HasFleetToken(ctx, store.TokenDemand, cred.Hash)
 	})
 	if err != nil {
 		return api.ClassDemand{}, err
@@ -230,7 +230,7 @@ func (s *Server) cookie(value string, age int) *http.Cookie {
 // readSession is GET /v1/session. The page cannot read its cookie, so it asks here first; a request without a cookie
 // is no error.
 func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, error) {
-	if !c.cred.session {
+	if !c.cred.Session {
 		return api.SessionUser{}, nil
 	}
 	who, err := s.identify(ctx, c.cred)

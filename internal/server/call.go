@@ -36,6 +36,7 @@ type call struct {
 	status  int          // of a success; 0: 200
 	began   time.Time
 	span    trace.Span      // nil: the call is not traced
+	assumed bool            // who was the caller recently; the store will check it
 	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
 }
 

@@ -56,7 +56,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	spec := submit.JobRun(&p.job, p.model)
 	spec.Fresh, spec.Request, spec.Trace = bypassesCache(c.r), c.id, tracing.Text(ctx)
 	made, err := s.store.CreateJob(ctx, store.NewJob{
-		Job: p.job, Run: spec, Key: key, Digest: digest, Subs: p.subs,
+		By: c.cred.Credential, Job: p.job, Run: spec, Key: key, Digest: digest, Subs: p.subs,
 	})
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)

@@ -114,23 +114,23 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	owner := storetest.User(t, st, "ann")
 	var open []credential
 	for i := range 100 {
-		c := credential{given: true, hash: fmt.Sprint("key ", i)}
-		_, err := st.CreateKey(t.Context(), store.Actor{User: owner}, store.NewKey{Prefix: "p", Hash: c.hash})
+		c := credential{true, store.Credential{Hash: fmt.Sprint("key ", i)}}
+		_, err := st.CreateKey(t.Context(), store.Actor{User: owner}, store.NewKey{Prefix: "p", Hash: c.Hash})
 		if err != nil {
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Fatal(err)
 			}
-			c.hash = open[0].hash // a user has a limited number of keys; streams may share one
+			c.Hash = open[0].Hash // a user has a limited number of keys; streams may share one
 		}
 		s.open.add(c)
 		open = append(open, c)
 	}
-	gone := credential{given: true, hash: "never created"}
+	gone := credential{true, store.Credential{Hash: "never created"}}
 	s.open.add(gone)
 	before := st.Transactions()
 	for _, c := range open {
 		if s.open.ended(t.Context(), s, c) {
-			t.Errorf("the credential %q counts as ended", c.hash)
+			t.Errorf("the credential %q counts as ended", c.Hash)
 		}
 	}
 	if !s.open.ended(t.Context(), s, gone) {

@@ -92,12 +92,12 @@ func (s *Server) admit(ctx context.Context, c *call, rt route) error {
 // knownUser returns the user of the call's credential; empty if it has none, or none that is valid. A credential that
 // was valid within knownFor still counts for its user; whether it is valid now, authorize checks.
 func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
-	if c.cred.hash == "" {
+	if c.cred.Hash == "" {
 		return "", nil
 	}
-	k, known := s.known.get(c.cred.hash)
+	k, known := s.known.get(c.cred.Hash)
 	if known && s.clock().Sub(k.at) < knownFor {
-		return k.user, nil
+		return k.who.User, nil
 	}
 	var who store.Principal
 	var err error
@@ -107,7 +107,7 @@ func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
 		who, err = s.lookUp(ctx, c, c.cred, s.limits.unknown)
 	}
 	if errors.Is(err, pleat.ErrUnauthorized) {
-		c.cred.hash = "" // it is not looked up again; the route decides whether it needs one
+		c.cred.Hash = "" // it is not looked up again; the route decides whether it needs one
 		return "", nil
 	}
 	c.who = who
@@ -150,11 +150,10 @@ func (c *call) allow(l *fair.Limiter, who string, now time.Time) error {
 }
 
 // knownKey is what a credential that was valid recently stood for. It grants no access: it says whom a request counts
-// for, and whose use is recorded.
+// for, whose use is recorded, and as whom to call a verb of the store that checks the credential itself.
 type knownKey struct {
-	user pleat.UserID
-	key  pleat.KeyID
-	at   time.Time // when it was valid
+	who store.Principal
+	at  time.Time // when it was valid
 }
 
 // knownFor is how long a credential counts for its user without another look at the database: not every route looks

@@ -18,6 +18,33 @@ import (
 	"pleat/internal/store/storetest"
 )
 
+// A server that has just seen a key does not ask again before it creates a job. A key that was revoked through another
+// server creates none all the same, and is told nothing about the request.
+func TestRevokedKeyCreatesNothing(t *testing.T) {
+	h := newFixture(t)
+	other := storetest.OpenAt(t, h.db, h.clock)
+	send := func(body string, want int) {
+		t.Helper()
+		if got := h.as(h.key, "POST", "/v1/jobs", body, "Idempotency-Key", "first"); got.status != want {
+			t.Errorf("%d instead of %d: %s", got.status, want, got.body)
+		}
+	}
+	send(trp, 200)
+	send("{}", 400)
+	keys, err := other.Keys(t.Context(), h.user)
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	if err := other.RevokeKey(t.Context(), store.Actor{User: h.user}, keys[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	send(trp, 401)
+	send("{}", 401)
+	if list, err := other.ListJobs(t.Context(), h.user, store.Filter{Limit: 10}); err != nil || len(list) != 1 {
+		t.Errorf("%d jobs: %v", len(list), err)
+	}
+}
+
 // openStream opens an event stream and returns a channel that is closed when the server ends it.
 func openStream(t *testing.T, url, key string) <-chan struct{} {
 	t.Helper()

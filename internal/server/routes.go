@@ -28,12 +28,14 @@ type route struct {
 	grows   bool        // it makes new work or stores files, which an almost full disk refuses
 	scope   pleat.Scope // that the key needs; empty: none
 	keyOnly bool        // the key itself is needed: a session of it is not enough
-	counted counting    // against which limit of its caller it counts
-	summary string      // one sentence without a full stop
-	handler endpoint    // reads the request, writes the response, and carries the schema of both
-	errors  []int       // statuses that it may answer besides those that follow from access, path and body
-	query   []openapi.Param
-	headers []openapi.Param
+	// verified says that a success of the handler needs a verb of the store that checks the credential itself.
+	verified bool
+	counted  counting // against which limit of its caller it counts
+	summary  string   // one sentence without a full stop
+	handler  endpoint // reads the request, writes the response, and carries the schema of both
+	errors   []int    // statuses that it may answer besides those that follow from access, path and body
+	query    []openapi.Param
+	headers  []openapi.Param
 }
 
 // method returns the HTTP method of the route.
@@ -187,10 +189,24 @@ func (s *Server) serve(rt route) http.Handler {
 			ctx, cancel = context.WithTimeout(ctx, responseTimeout)
 			defer cancel()
 		}
-		if err := s.serveCall(ctx, c, rt); err != nil {
+		if err := s.serveVerified(ctx, c, rt); err != nil {
 			s.fail(c, err)
 		}
 	})
+}
+
+// serveVerified is serveCall. Where the credential was taken for valid because it was so recently, a success has shown
+// that it is, and a refusal is told only to a caller who still has one.
+func (s *Server) serveVerified(ctx context.Context, c *call, rt route) error {
+	err := s.serveCall(ctx, c, rt)
+	switch {
+	case !c.assumed:
+		return err
+	case err != nil:
+		return s.preferUnauthorized(ctx, c, err)
+	}
+	s.keyUsage.record(c.who.Key, s.clock())
+	return nil
 }
 
 // serveCall makes the checks that all routes share, in the order of their cost, and calls the endpoint:

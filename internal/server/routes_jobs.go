@@ -16,14 +16,15 @@ var runQuery = []openapi.Param{{
 // job that the caller may not read, and for one that does not exist.
 var jobRoutes = inSection("Fold jobs", []route{
 	{
-		id:      "createJob",
-		pattern: "POST /v1/jobs",
-		access:  user,
-		scope:   pleat.ScopeSubmit,
-		grows:   true,
-		summary: "Create a job",
-		handler: jsonBody(large, (*Server).createJob),
-		errors:  []int{409},
+		id:       "createJob",
+		pattern:  "POST /v1/jobs",
+		access:   user,
+		verified: true,
+		scope:    pleat.ScopeSubmit,
+		grows:    true,
+		summary:  "Create a job",
+		handler:  jsonBody(large, (*Server).createJob),
+		errors:   []int{409},
 		query: []openapi.Param{{
 			Name: "from", Kind: "uuid",
 			Doc: "Library item to associate with the job. If it has alignments (.a3m), a model that uses alignments " +

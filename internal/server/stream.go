@@ -41,7 +41,7 @@ type sse struct {
 // not nil, the caller calls it when the stream ends, whatever err is. 429: the caller, or all callers without a valid
 // credential together, have too many open streams.
 func (s *Server) openStream(c *call) (stream *sse, closed func(), err error) {
-	who, stranger := c.caller, c.cred.hash == ""
+	who, stranger := c.caller, c.cred.Hash == ""
 	if err := s.streams.Acquire(who, stranger); err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +103,7 @@ type openCredentials struct {
 
 // add counts a stream of a credential.
 func (o *openCredentials) add(cred credential) {
-	if cred.hash == "" {
+	if cred.Hash == "" {
 		return
 	}
 	o.mu.Lock()
@@ -116,7 +116,7 @@ func (o *openCredentials) add(cred credential) {
 
 // remove ends what add began.
 func (o *openCredentials) remove(cred credential) {
-	if cred.hash == "" {
+	if cred.Hash == "" {
 		return
 	}
 	o.mu.Lock()
@@ -140,7 +140,7 @@ func (o *openCredentials) ended(ctx context.Context, s *Server, cred credential)
 		o.mu.Lock()
 		o.checking, o.checked = false, time.Now()
 		for _, c := range all {
-			if err == nil && !valid[c.hash] && o.streams[c] > 0 {
+			if err == nil && !valid[c.Hash] && o.streams[c] > 0 {
 				o.invalid[c] = true
 			}
 		}
@@ -154,10 +154,10 @@ func (s *Server) validCredentials(ctx context.Context, all []credential) (map[st
 	defer cancel()
 	var keys, sessions []string
 	for _, c := range all {
-		if c.session {
-			sessions = append(sessions, c.hash)
+		if c.Session {
+			sessions = append(sessions, c.Hash)
 		} else {
-			keys = append(keys, c.hash)
+			keys = append(keys, c.Hash)
 		}
 	}
 	return s.store.ValidCredentials(ctx, keys, sessions)
@@ -276,11 +276,11 @@ func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
 // credentialEnds returns a channel that gets news when the credential of a call may have ended, and a function that
 // ends the subscription. Without a credential there is never news.
 func (s *Server) credentialEnds(c *call) (news <-chan struct{}, forget func()) {
-	k, ok := s.known.get(c.cred.hash)
+	k, ok := s.known.get(c.cred.Hash)
 	if !ok {
 		return nil, func() {}
 	}
-	return s.store.Subscribe(store.KeyTopic(k.key))
+	return s.store.Subscribe(store.KeyTopic(k.who.Key))
 }
 
 // quiet drops an error if the response has begun: the client has gone away.

@@ -63,7 +63,7 @@ func (s *Server) showPublicFold(ctx context.Context, v *visibleWorkflow) error {
 	if v.to == wire.ForOwner || v.Workflow.Source.Job == "" {
 		return nil
 	}
-	switch head, err := s.store.Head(ctx, v.Workflow.Source.Job, ""); {
+	switch head, err := s.store.Head(ctx, v.Workflow.Source.Job, store.Credential{}); {
 	case pleat.CodeOf(err) == pleat.CodeNotFound:
 	case err != nil:
 		return err

@@ -224,23 +224,41 @@ func (s *Store) RevokeKey(ctx context.Context, by Actor, key pleat.KeyID) error 
 	})
 }
 
-// KeyByHash returns the user that a key authenticates; ErrUnauthorized if the key is unknown, expired or revoked. The
-// hash is that of seal.HashKey. One query answers it from a unique index.
-func (s *Store) KeyByHash(ctx context.Context, hash string) (Principal, error) {
-	return s.principal(ctx, "find key", `
-		SELECT a.id, a.name, k.id, k.scopes, a.quota
-		FROM api_key k
-		JOIN account a ON a.id = k.account_id
-		WHERE `+validKey+" AND k.hash = $2", hash)
+// keys returns the rows k of valid keys that a credential with a hash stands for, one or none, as SQL with the moment
+// as $1. A session stands for the key with which it began.
+func (c Credential) keys(hash string) string {
+	if c.Session {
+		return "session e JOIN api_key k ON k.id = e.key_id WHERE " + validKey +
+			" AND e.expires_at > $1 AND e.hash = " + hash
+	}
+	return "api_key k WHERE " + validKey + " AND k.hash = " + hash
 }
 
-// principal reads the user of a credential by a query of the present moment and of the credential's hash.
-func (s *Store) principal(ctx context.Context, verb, query, hash string) (Principal, error) {
+// Identify returns the user that a credential authenticates. ErrUnauthorized: it is unknown, expired or revoked, or its
+// key is. One query answers it from unique indexes.
+func (s *Store) Identify(ctx context.Context, by Credential) (Principal, error) {
 	var p Principal
 	var scopes string
-	err := s.readRow(ctx, query, []any{s.now(), hash}, &p.User, &p.Name, &p.Key, &scopes, &p.Quota)
+	err := s.readRow(ctx, `
+		SELECT a.id, a.name, c.id, c.scopes, a.quota
+		FROM (SELECT k.id, k.account_id, k.scopes FROM `+by.keys("$2")+`) c
+		JOIN account a ON a.id = c.account_id`,
+		[]any{s.now(), by.Hash}, &p.User, &p.Name, &p.Key, &scopes, &p.Quota)
 	p.Scopes = scopesOf(scopes)
-	return p, unavailable(verb, mapNoRows(err, pleat.ErrUnauthorized))
+	return p, unavailable("identify", mapNoRows(err, pleat.ErrUnauthorized))
+}
+
+// askValid reads whether a credential is valid and its user is the one given. The zero credential is not checked.
+func (t *tx) askValid(by Credential, user pleat.UserID, valid *bool) {
+	if by == (Credential{}) {
+		*valid = true
+		return
+	}
+	t.ask("SELECT k.id FROM "+by.keys("$2")+" AND k.account_id = $3", []any{t.now, by.Hash, user},
+		func(scan func(...any) error) error {
+			*valid = true
+			return scan(new(string))
+		})
 }
 
 // TouchKeys stores when keys were last used. The server collects the uses and stores them together from time to time,
@@ -298,17 +316,6 @@ func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until 
 		return t.audit(by, AuditSessionOpened, prefix, "")
 	})
 	return until, err
-}
-
-// SessionByHash returns the user that a session authenticates, under the key with which the session began;
-// ErrUnauthorized if it has ended.
-func (s *Store) SessionByHash(ctx context.Context, hash string) (Principal, error) {
-	return s.principal(ctx, "find session", `
-		SELECT a.id, a.name, k.id, k.scopes, a.quota
-		FROM session s
-		JOIN api_key k ON k.id = s.key_id
-		JOIN account a ON a.id = k.account_id
-		WHERE `+validKey+" AND s.hash = $2 AND s.expires_at > $1", hash)
 }
 
 // ValidCredentials returns which of the credentials, named by their hashes, are valid now. One query answers for up to

@@ -22,6 +22,10 @@ func newKey(t *testing.T, s *store.Store, u pleat.UserID, hash string) store.Act
 	return store.Actor{User: u, Key: k.ID, Address: "192.0.2.1"}
 }
 
+// key and session are credentials with a hash.
+func key(hash string) store.Credential     { return store.Credential{Hash: hash} }
+func session(hash string) store.Credential { return store.Credential{Hash: hash, Session: true} }
+
 // A key has a bounded number of sessions: the oldest end, and expired ones go.
 func TestSessionsAreBounded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
@@ -38,14 +42,14 @@ func TestSessionsAreBounded(t *testing.T) {
 		live := func() int {
 			n := 0
 			for i := range 200 {
-				if _, err := s.SessionByHash(ctx, fmt.Sprint(i)); err == nil {
+				if _, err := s.Identify(ctx, session(fmt.Sprint(i))); err == nil {
 					n++
 				}
 			}
 			return n
 		}
 		open(0, 60)
-		if _, err := s.SessionByHash(ctx, "9"); live() != 50 || !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.Identify(ctx, session("9")); live() != 50 || !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("%d sessions live, and the tenth of sixty: %v", live(), err)
 		}
 		clock.Advance(2 * time.Hour)
@@ -72,21 +76,18 @@ func TestKeyExpires(t *testing.T) {
 			t.Errorf("a session until %v, want %v: %v", until, end, err)
 		}
 		c := create(t, s, u, "one")
-		if h, err := s.Head(ctx, c.Job, "k"); err != nil || h.Caller != u || len(h.Scopes) != 3 {
+		if h, err := s.Head(ctx, c.Job, key("k")); err != nil || h.Caller != u || len(h.Scopes) != 3 {
 			t.Errorf("%+v %v", h, err)
 		}
 		clock.Advance(time.Hour)
-		if _, err := s.KeyByHash(ctx, "k"); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.Identify(ctx, key("k")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("an expired key: %v", err)
 		}
-		if _, err := s.SessionByHash(ctx, "s"); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.Identify(ctx, session("s")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("its session: %v", err)
 		}
-		for _, head := range []func() (store.Head, error){
-			func() (store.Head, error) { return s.Head(ctx, c.Job, "k") },
-			func() (store.Head, error) { return s.HeadBySession(ctx, c.Job, "s") },
-		} {
-			if h, err := head(); err != nil || h.Caller != "" || len(h.Scopes) != 0 {
+		for _, by := range []store.Credential{key("k"), session("s")} {
+			if h, err := s.Head(ctx, c.Job, by); err != nil || h.Caller != "" || len(h.Scopes) != 0 {
 				t.Errorf("%+v %v", h, err)
 			}
 		}

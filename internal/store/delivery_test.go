@@ -43,6 +43,26 @@ func toEndpoint(e store.Endpoint) pleat.Subscription {
 	}
 }
 
+// A subscription of the default endpoint is for the one that its owner has enabled by default when the run is stored,
+// if there is one.
+func TestDefaultEndpointOfARun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ada, ben, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "ben"), storetest.User(t, s, "eve")
+		byDefault := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http"}
+		on := global(t, s, ada, true)
+		global(t, s, ben, false)
+		for _, u := range []pleat.UserID{ada, ben, eve} {
+			fold(t, s, u, pleat.StateCompleted, byDefault)
+		}
+		global(t, s, ada, false)
+		fold(t, s, ada, pleat.StateCompleted, byDefault)
+		got := claimDeliveries(t, s, "c", 10)
+		if len(got) != 1 || got[0].Event.Owner != ada || got[0].Endpoint.ID != on.ID {
+			t.Errorf("%d deliveries; one run has a default endpoint: %+v", len(got), got)
+		}
+	})
+}
+
 // fold makes a job with subscriptions and ends its run.
 func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, subs ...pleat.Subscription) store.Created {
 	t.Helper()

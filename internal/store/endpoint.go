@@ -84,16 +84,9 @@ func (s *Store) GlobalEndpoint(ctx context.Context, user pleat.UserID) (Endpoint
 	return e, unavailable("read endpoint", mapNoRows(err, ErrNoEndpoint))
 }
 
-// DefaultEndpoint returns the endpoint that gets the events of a user's runs unless their settings say otherwise;
-// empty: none. It may be one that the service has disabled: its deliveries wait. Package submit calls it when a run is
-// created, so a later change does not concern runs that exist.
-func (s *Store) DefaultEndpoint(ctx context.Context, user pleat.UserID) (pleat.EndpointID, error) {
-	var id pleat.EndpointID
-	err := s.readRow(ctx,
-		"SELECT id FROM endpoint WHERE account_id = $1 AND run_source = '' AND enabled_by_default = 1", []any{user},
-		&id)
-	return id, unavailable("read endpoint", mapNoRows(err, nil))
-}
+// defaultEndpoint is the row e of the endpoint that gets the events of the runs of the account $2 unless their settings
+// say otherwise; none, if there is none. It may be one that the service has disabled: its deliveries wait.
+const defaultEndpoint = "endpoint e WHERE e.account_id = $2 AND e.run_source = '' AND e.enabled_by_default = 1"
 
 // EndpointConfig is what a user configures of the global endpoint. Token and Secret are sealed already.
 type EndpointConfig struct {

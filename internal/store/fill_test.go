@@ -79,11 +79,11 @@ func TestReadOfAGoneCaller(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		made := create(t, s, storetest.User(t, s, "ada"), "one")
 		ctx, gone := context.WithCancel(context.Background())
-		if _, err := s.Head(ctx, made.Job, ""); err != nil {
+		if _, err := s.Head(ctx, made.Job, store.Credential{}); err != nil {
 			t.Fatal(err)
 		}
 		gone()
-		if _, err := s.Head(ctx, made.Job, ""); !errors.Is(err, context.Canceled) {
+		if _, err := s.Head(ctx, made.Job, store.Credential{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("read for a caller that has gone: %v", err)
 		}
 	})

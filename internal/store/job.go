@@ -12,18 +12,23 @@ import (
 // events, and counts it against the owner's quota, all in one transaction. It gives n.Job and its sequences their ids.
 //
 // With an idempotency key it answers a repeated request as the first one for a day: two calls at the same time create
-// one job, and the second waits for the first. A repetition is not charged. CodeConflict: the key came with another
-// request. CodeLimited: the quota is spent.
+// one job, and the second waits for the first. A repetition is not charged. ErrUnauthorized: the credential is not the
+// owner's or not valid. CodeConflict: the key came with another request. CodeLimited: the quota is spent.
 func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	var c Created
 	err := s.write(ctx, "create job", func(t *tx) error {
 		c = Created{}
+		var valid bool
+		t.askValid(n.By, n.Job.Owner, &valid)
 		var earlier earlierCall
 		t.askReplay(&n, &earlier)
 		var spent charge
 		t.askCharge(n.Job.Owner, &spent)
 		if err := t.wait(); err != nil {
 			return err
+		}
+		if !valid {
+			return pleat.ErrUnauthorized
 		}
 		if n.Key != "" && !earlier.none {
 			return earlier.replay(&n, &c)
@@ -126,7 +131,8 @@ type runRef struct {
 }
 
 // subscribe stores the destinations of a run's event. It also stores the endpoint that a subscription brings, which
-// serves this source alone. The execution of a draft gives its subscriptions their run.
+// serves this source alone. A subscription of the owner's default endpoint is left out where there is none; a later
+// change of the default does not concern runs that exist. The execution of a draft gives its subscriptions their run.
 func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 	for _, sub := range subs {
 		if sub.Custom != nil {
@@ -139,13 +145,19 @@ func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
 				sub.Endpoint, ref.owner, ref.source.ID(), sub.Custom.URL, sub.Custom.Token, t.now)
 		}
+		q, args := "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS bigint), $11)", []any{
+			newID(), ref.owner, ref.source.Kind(), ref.source.ID(), ref.run, sub.Destination, sub.Alias,
+			sub.TargetType, string(sub.Settings), t.now}
+		if sub.OfDefault() {
+			q = "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS bigint), e.id FROM " + defaultEndpoint
+		} else {
+			args = append(args, sub.Endpoint)
+		}
 		t.send(`
 			INSERT INTO subscription (
-				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
-				created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			newID(), ref.owner, ref.source.Kind(), ref.source.ID(), ref.run, sub.Destination, sub.Alias,
-			sub.TargetType, string(sub.Settings), sub.Endpoint, t.now)
+				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, created_at,
+				endpoint_id)
+			`+q, args...)
 	}
 }
 

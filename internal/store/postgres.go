@@ -71,6 +71,7 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 		_ = s.db.Close()
 		return err
 	}
+	s.heads = &heads{s: s}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.notify = &notifier{
 		s:        s,

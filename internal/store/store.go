@@ -16,7 +16,7 @@
 //	account.go            users, keys, sessions, quotas
 //	audit.go              who changed keys and endpoints
 //	limits.go             what one user may have
-//	job.go, view.go       jobs and their runs
+//	job.go, view.go, head.go  jobs and their runs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
 //	heartbeat.go          the renewal of leases, for many workers at once
@@ -106,6 +106,7 @@ type Store struct {
 	measured     map[string]int // tasks that ended here, by queue
 
 	sqlite  *writer   // SQLite's one writer
+	heads   *heads    // PostgreSQL's
 	notify  *notifier // PostgreSQL's bridge between processes
 	asyncDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
 	pooled  bool      // a pooler lends PostgreSQL's connections for one transaction each

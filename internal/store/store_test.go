@@ -516,11 +516,11 @@ func TestVisibility(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := s.Head(ctx, c.Job, "hash")
+		h, err := s.Head(ctx, c.Job, key("hash"))
 		if err != nil || h.Caller != u || h.Owner != u || h.Public {
 			t.Fatalf("%+v %v", h, err)
 		}
-		if h, _ := s.Head(ctx, c.Job, "wrong"); h.Caller != "" {
+		if h, _ := s.Head(ctx, c.Job, key("wrong")); h.Caller != "" {
 			t.Error("a wrong key has a caller")
 		}
 		before := h
@@ -529,23 +529,23 @@ func TestVisibility(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h, _ = s.Head(ctx, c.Job, "hash")
+		h, _ = s.Head(ctx, c.Job, key("hash"))
 		if h.Version != before.Version+2 || h.Epoch != before.Epoch+1 {
 			t.Errorf("version %d → %d, epoch %d → %d", before.Version, h.Version, before.Epoch, h.Epoch)
 		}
 		if err := s.RevokeKey(ctx, store.Actor{User: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
-		if h, _ = s.Head(ctx, c.Job, "hash"); h.Caller != "" {
+		if h, _ = s.Head(ctx, c.Job, key("hash")); h.Caller != "" {
 			t.Error("a revoked key has a caller")
 		}
-		if _, err := s.KeyByHash(ctx, "hash"); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.Identify(ctx, key("hash")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("revoked key: %v", err)
 		}
 		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Head(ctx, c.Job, ""); !errors.Is(err, pleat.ErrJobNotFound) {
+		if _, err := s.Head(ctx, c.Job, store.Credential{}); !errors.Is(err, pleat.ErrJobNotFound) {
 			t.Errorf("deleted job: %v", err)
 		}
 	})
@@ -565,13 +565,13 @@ func TestSessionDiesWithItsKey(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if p, err := s.SessionByHash(ctx, "s1"); err != nil || p.User != u {
+		if p, err := s.Identify(ctx, session("s1")); err != nil || p.User != u {
 			t.Fatalf("%+v %v", p, err)
 		}
 		if err := s.RevokeKey(ctx, store.Actor{User: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SessionByHash(ctx, "s2"); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.Identify(ctx, session("s2")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("%v", err)
 		}
 	})

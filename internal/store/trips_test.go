@@ -19,8 +19,9 @@ func TestRoundTrips(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.OpenAt(t, address(t), &storetest.Clock{})
 	u := storetest.User(t, s, "ada")
+	newKey(t, s, u, "k")
 	register(t, s, "w")
-	var key store.NewJob
+	var keyed store.NewJob
 	var tasks []store.ClaimedTask
 	claim := store.ClaimFilter{Queues: []string{storetest.FoldQueue, "other"}, N: 8}
 	for _, c := range []struct {
@@ -30,19 +31,20 @@ func TestRoundTrips(t *testing.T) {
 	}{
 		{"create a job", 2, func() error {
 			n := storetest.NewFold(u, "one")
+			n.By = key("k")
 			to := &pleat.CustomTarget{URL: "https://receiver.example.org"}
 			n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Custom: to}}
 			_, err := s.CreateJob(ctx, n)
 			return err
 		}},
 		{"create a job with an idempotency key", 2, func() error {
-			key = storetest.NewFold(u, "two")
-			key.Key, key.Digest = "key", "digest"
-			_, err := s.CreateJob(ctx, key)
+			keyed = storetest.NewFold(u, "two")
+			keyed.Key, keyed.Digest = "key", "digest"
+			_, err := s.CreateJob(ctx, keyed)
 			return err
 		}},
 		{"repeat the creation of a job", 2, func() error {
-			c, err := s.CreateJob(ctx, key)
+			c, err := s.CreateJob(ctx, keyed)
 			if !c.Replayed {
 				t.Error("a job was created twice")
 			}

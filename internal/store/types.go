@@ -37,6 +37,12 @@ type NewKey struct {
 	ExpiresAt time.Time    // zero: when the key that makes it does, or never
 }
 
+// Credential is what a request has to show who calls: an API key, or a session of the page.
+type Credential struct {
+	Hash    string // that seal.HashKey makes of the key or of the session's id; empty: none
+	Session bool
+}
+
 // Principal is the user that a credential authenticates.
 type Principal struct {
 	User pleat.UserID
@@ -56,7 +62,8 @@ type Usage struct {
 
 // NewJob is a validated job to create, as package submit makes it. The store does not check it again.
 type NewJob struct {
-	Job    pleat.Job // the store sets its IDs and times
+	By     Credential // of the owner, which must be valid when the job is stored; zero: it is not checked
+	Job    pleat.Job  // the store sets its IDs and times
 	Run    RunSpec
 	Key    string // Idempotency-Key; empty: none
 	Digest string // of the request, which distinguishes a repetition from another request with the key

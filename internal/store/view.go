@@ -10,35 +10,6 @@ import (
 	"pleat"
 )
 
-// headColumns are the columns of a Head, of the row j of job.
-const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state"
-
-// Head reads what every request on a job checks first, and which user the key with this hash authenticates, in one
-// query, so that ownership and credential are those of one moment. An empty, unknown, expired or revoked hash leaves
-// Caller empty: the job may be public. ErrJobNotFound: the job does not exist or was deleted.
-func (s *Store) Head(ctx context.Context, job pleat.JobID, keyHash string) (Head, error) {
-	return s.head(ctx, "api_key k", "k.hash = $2", job, keyHash)
-}
-
-// HeadBySession is Head for the hash of a session of the page instead of a key.
-func (s *Store) HeadBySession(ctx context.Context, job pleat.JobID, hash string) (Head, error) {
-	return s.head(ctx, "session e JOIN api_key k ON k.id = e.key_id", "e.hash = $2 AND e.expires_at > $1", job, hash)
-}
-
-// head reads a Head. From and where select the row k of the key that the credential with a hash stands for.
-func (s *Store) head(ctx context.Context, from, where string, job pleat.JobID, hash string) (Head, error) {
-	h := Head{Source: pleat.Source{Job: job}}
-	var public int64
-	var scopes string
-	err := s.readRow(ctx, "SELECT "+headColumns+`, COALESCE(c.account_id, ''), COALESCE(c.scopes, '')
-		FROM job j
-		LEFT JOIN (SELECT k.account_id, k.scopes FROM `+from+" WHERE "+validKey+" AND "+where+`) c ON 1 = 1
-		WHERE j.id = $3 AND j.deleted_at = 0`,
-		[]any{s.now(), hash, job}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller, &scopes)
-	h.Public, h.Scopes = public == 1, scopesOf(scopes)
-	return h, unavailable("read job", mapNoRows(err, pleat.ErrJobNotFound))
-}
-
 // jobColumns are the columns that jobRow scans, of the row j of job.
 const jobColumns = `j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints,
 	j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`

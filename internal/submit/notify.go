@@ -101,8 +101,9 @@ type customSettings struct {
 	Token   *string `json:"token_value"`
 }
 
-// subscriber returns the endpoint to notify when a run ends: the one in the run's own custom_http, else the owner's if
-// the owner has enabled it by default; nil: none. An error with CodeInvalid names what is wrong with the setting.
+// subscriber returns the endpoint to notify when a run ends: the one in the run's own custom_http, else the owner's
+// default, which the store looks up when it stores the run; nil: none. An error with CodeInvalid names what is wrong
+// with the setting.
 func (r *Resolver) subscriber(
 	ctx context.Context, owner pleat.UserID, set pleat.DestinationSetting, path string,
 ) (*pleat.Subscription, error) {
@@ -119,11 +120,6 @@ func (r *Resolver) subscriber(
 		sub.Custom = target
 		return sub, err
 	case own.Enabled == nil:
-		id, err := r.Store.DefaultEndpoint(ctx, owner)
-		if id == "" || err != nil {
-			return nil, err
-		}
-		sub.Endpoint = id
 		return sub, nil
 	}
 	e, err := r.Store.GlobalEndpoint(ctx, owner)

@@ -202,38 +202,37 @@ func TestJobWebhooks(t *testing.T) {
 		}
 		w.Ring = ring
 		w.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, nil)
-		byDefault := true
 		e, err := s.PutEndpoint(ctx, store.Actor{User: w.ann}, store.EndpointConfig{
-			URL:              "https://hooks.example.org",
-			Token:            "token",
-			Secret:           "secret",
-			EnabledByDefault: &byDefault,
+			URL: "https://hooks.example.org", Token: "token", Secret: "secret",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		type result struct {
 			Settings, Endpoint, URL, Fail string
+			OfDefault                     bool
 		}
 		for _, c := range []struct {
 			owner pleat.UserID
 			raw   string
 			want  result
 		}{
-			{w.ann, ``, result{Endpoint: string(e.ID)}},
-			{w.ann, `{"custom_http":{}}`, result{Settings: `{"custom_http":{}}`, Endpoint: string(e.ID)}},
+			{w.ann, ``, result{OfDefault: true}},
+			{w.ann, `{"custom_http":{}}`, result{Settings: `{"custom_http":{}}`, OfDefault: true}},
+			{w.ann, `{"custom_http":{"enabled":true}}`, result{Settings: `{"custom_http":{"enabled":true}}`,
+				Endpoint: string(e.ID)}},
 			{w.ann, `{"custom_http":{"enabled":false}}`, result{Settings: `{"custom_http":{"enabled":false}}`}},
 			{w.ann, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x","token_value":"long-enough"}}`,
 				result{Settings: `{"custom_http":{"enabled":true}}`, URL: "http://127.0.0.1/x"}},
 			{w.ann, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x"}}`,
 				result{Fail: "target_url is given without token_value"}},
-			{w.ben, ``, result{}},
+			{w.ben, ``, result{OfDefault: true}},
 			{w.ben, `{"custom_http":{"enabled":true}}`, result{Fail: "is enabled but no endpoint is set up"}},
 		} {
 			hooks, err := w.JobWebhooks(ctx, c.owner, json.RawMessage(c.raw))
 			got := result{Settings: string(hooks.Settings)}
 			for _, sub := range hooks.Subscriptions {
-				got.Endpoint = string(sub.Endpoint)
+				got.Endpoint, got.OfDefault = string(sub.Endpoint), sub.OfDefault()
 				if sub.Custom != nil {
 					got.URL = sub.Custom.URL
 				}

@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// Calls that read Heads at the same time share queries on PostgreSQL, and each gets its own.
+func TestHeadsOfManyCalls(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		type request struct {
+			job    pleat.JobID
+			by     store.Credential
+			owner  pleat.UserID // empty: there is no such job
+			caller pleat.UserID
+		}
+		var list []request
+		for i := range 20 {
+			u := storetest.User(t, s, fmt.Sprint("user ", i))
+			by := newKey(t, s, u, fmt.Sprint("k", i))
+			if _, err := s.CreateSession(t.Context(), by, fmt.Sprint("s", i), s.Now().Add(1e9)); err != nil {
+				t.Fatal(err)
+			}
+			job := create(t, s, u, "one").Job
+			list = append(list,
+				request{job, key(fmt.Sprint("k", i)), u, u},
+				request{job, session(fmt.Sprint("s", i)), u, u},
+				request{job, session(fmt.Sprint("k", i)), u, ""},
+				request{job, store.Credential{}, u, ""},
+				request{pleat.JobID(by.Key), key(fmt.Sprint("k", i)), "", ""})
+		}
+		var wg sync.WaitGroup
+		begin := make(chan struct{})
+		before := s.Transactions()
+		for i := range list {
+			r := &list[i]
+			wg.Go(func() {
+				<-begin
+				h, err := s.Head(t.Context(), r.job, r.by)
+				if r.owner == "" {
+					if !errors.Is(err, pleat.ErrJobNotFound) {
+						t.Errorf("%+v: %+v %v", r, h, err)
+					}
+				} else if err != nil || h.Owner != r.owner || h.Caller != r.caller || h.Source.Job != r.job {
+					t.Errorf("%+v: %+v %v", r, h, err)
+				}
+			})
+		}
+		close(begin)
+		wg.Wait()
+		if n := s.Transactions() - before; s.Dialect() == "postgres" && n > int64(len(list))/2 {
+			t.Errorf("%d queries for %d calls at the same time", n, len(list))
+		}
+	})
+}
