@@ -24,9 +24,9 @@ func oneRow(ctx context.Context, conn *pgx.Conn) (string, error) {
 	return "INSERT INTO pgbench_row (client, body) VALUES (:client_id, 'a row of pgbench');\n", err
 }
 
-// rowsOfCreation returns a transaction of the rows that a creation writes, sent at once: a job, its run and its task, as
-// the last creation has left them, with new ids, into tables with the same columns and indexes, and the day's count of
-// its user. Each client is a user.
+// rowsOfCreation returns a transaction of the rows that a creation writes, sent at once: a job, its run and its task,
+// as the last creation has left them, with new ids, into tables with the same columns and indexes, and the day's count
+// of its user. Each client is a user.
 func rowsOfCreation(ctx context.Context, conn *pgx.Conn) (string, error) {
 	script := "\\startpipeline\nBEGIN;\n"
 	for _, table := range []string{"job", "run", "task"} {
@@ -45,7 +45,8 @@ func rowsOfCreation(ctx context.Context, conn *pgx.Conn) (string, error) {
 			CREATE TABLE pgbench_one_%[1]s AS SELECT * FROM %[1]s ORDER BY id DESC LIMIT 1`, table)); err != nil {
 			return "", err
 		}
-		script += fmt.Sprintf("INSERT INTO pgbench_%[1]s (%s) SELECT %s FROM pgbench_one_%[1]s;\n", table, columns, values)
+		script += fmt.Sprintf("INSERT INTO pgbench_%[1]s (%[2]s) SELECT %[3]s FROM pgbench_one_%[1]s;\n", table, columns,
+			values)
 	}
 	_, err := conn.Exec(ctx, "CREATE TABLE pgbench_quota_day (LIKE quota_day INCLUDING ALL)")
 	return script + `INSERT INTO pgbench_quota_day (account_id, day, used) VALUES (:client_id, 1, 1)
@@ -59,8 +60,8 @@ COMMIT;
 var pgbenchRate = regexp.MustCompile(`tps = ([0-9.]+)`)
 
 // pgbench returns the load of pgbench, of the installed PostgreSQL, on the database of the service: clients that each
-// commit one transaction after the other, with the same settings of the server. The processor time is that of pgbench. It returns nil if pgbench is not installed; scripts/with-postgres
-// adds its folder to PATH.
+// commit one transaction after the other, with the same settings of the server. The processor time is that of pgbench.
+// It returns nil if pgbench is not installed; scripts/with-postgres adds its folder to PATH.
 func (h *service) pgbench(ctx context.Context, prepare pgbenchScript) (load, error) {
 	program, err := exec.LookPath("pgbench")
 	if errors.Is(err, exec.ErrNotFound) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -254,6 +255,7 @@ type expressions struct {
 func newExpressions(t *testing.T) *expressions {
 	t.Helper()
 	c := &expressions{t: t, shown: scrape(t), recorded: map[string]bool{}}
+	maps.Copy(c.shown, metricsOfFleet(t))
 	for _, name := range ruleFiles {
 		var file ruleFile
 		readYAML(t, name, &file)
@@ -320,6 +322,28 @@ func (c *expressions) selectors(where, name, text string) {
 			}
 		}
 	}
+}
+
+// metricsOfFleet returns the labels of the metrics of a fleet, which submits workers to a cluster, as
+// docs/operations.md lists them; a test of internal/app holds the list against the fleet.
+func metricsOfFleet(t *testing.T) map[string]map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]map[string][]string{}
+	rows := regexp.MustCompile("(?m)^\\| `(pleat_fleet_\\w+)` (.*)$").FindAllStringSubmatch(string(text), -1)
+	for _, row := range rows {
+		out[row[1]] = map[string][]string{}
+		for _, l := range regexp.MustCompile("`(\\w+)`:").FindAllStringSubmatch(row[2], -1) {
+			out[row[1]][l[1]] = nil
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("docs/operations.md has no metrics of a fleet")
+	}
+	return out
 }
 
 // scrape returns the metrics of a server that has run a job and delivered an event, with the values of their labels.
