@@ -45,8 +45,8 @@ func rowsOfCreation(ctx context.Context, conn *pgx.Conn) (string, error) {
 			CREATE TABLE pgbench_one_%[1]s AS SELECT * FROM %[1]s ORDER BY id DESC LIMIT 1`, table)); err != nil {
 			return "", err
 		}
-		script += fmt.Sprintf("INSERT INTO pgbench_%[1]s (%[2]s) SELECT %[3]s FROM pgbench_one_%[1]s;\n", table, columns,
-			values)
+		script += fmt.Sprintf("INSERT INTO pgbench_%[1]s (%[2]s) SELECT %[3]s FROM pgbench_one_%[1]s;\n",
+			table, columns, values)
 	}
 	_, err := conn.Exec(ctx, "CREATE TABLE pgbench_quota_day (LIKE quota_day INCLUDING ALL)")
 	return script + `INSERT INTO pgbench_quota_day (account_id, day, used) VALUES (:client_id, 1, 1)
