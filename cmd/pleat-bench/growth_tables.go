@@ -21,7 +21,7 @@ const (
 )
 
 // queueTables are the tables whose rows do not grow with the history.
-var queueTables = []string{"task", "endpoint", "quota_day", "worker", "speed"}
+var queueTables = []string{"task", "endpoint", "quota_day", "result_use", "worker", "speed"}
 
 // report prints the sizes of the tables and their indexes after the filling.
 func (g *growthBench) report(ctx context.Context) error {

@@ -192,11 +192,11 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 		SET state = $1, result = $2, failure = $3, engine = $4,
 			msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END,
 			finished_at = $6, changed_at = $6, input_hash = $8, request_hash = $11,
-			bytes = bytes + $9 + (SELECT COALESCE(sum(a.bytes), 0) FROM artifact a
-				WHERE a.run_id = $7 AND a.attempt <> $10)
+			bytes = bytes + `+filesSQL("$7", "$9", "$10")+`
 		WHERE id = $7`,
 		e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, r.run, e.inputHash, e.bytes(),
 		e.attempt, e.requestHash)
+	t.useResults(filesSQL("$1", "$2", "$3"), "run WHERE id = $1", r.run, e.bytes(), e.attempt)
 	t.ends = append(t.ends, e)
 	if e.state == pleat.StateCompleted {
 		t.replaceArtifacts(r.run, e)
@@ -221,6 +221,13 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 	t.insertEvent(v, "")
 	t.insertDeliveries(v, r.subs)
 	return nil
+}
+
+// filesSQL returns the size of the files of a run that ends: what its last attempt publishes, and the files of searches
+// by earlier ones.
+func filesSQL(run, bytes, attempt string) string {
+	return "CAST(" + bytes + ` AS bigint) + (
+		SELECT COALESCE(sum(a.bytes), 0) FROM artifact a WHERE a.run_id = ` + run + " AND a.attempt <> " + attempt + ")"
 }
 
 // replaceArtifacts stores the artifacts of the attempt that completed a run. Those of earlier attempts go, but for the

@@ -173,6 +173,7 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
 		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now,
 		ref.bytes, spec.Trace)
+	t.useResults("sum(bytes)", "run WHERE id = $1", ref.run)
 	t.notify(OwnerTopic(ref.owner))
 	t.insertTask(pleat.Task{
 		Kind:     spec.kind(),

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"pleat"
@@ -121,9 +123,31 @@ func (l Limits) workflows() int { return cmp.Or(l.Workflows, math.MaxInt32) }
 // askResults reads how many bytes a user's runs hold, if that is bounded.
 func (t *tx) askResults(user pleat.UserID, used *int64) {
 	if t.s.limits.ResultsBytes > 0 {
-		t.ask("SELECT CAST(COALESCE(sum(bytes), 0) AS bigint) FROM run WHERE account_id = $1", []any{user},
+		t.ask("SELECT CAST(COALESCE(sum(bytes), 0) AS bigint) FROM result_use WHERE account_id = $1", []any{user},
 			func(scan func(...any) error) error { return scan(used) })
 	}
+}
+
+// resultParts is the number of rows that count the bytes of an account's runs.
+const resultParts = 8
+
+// useResults adds what a query selects, an account and bytes of its runs, to what the runs of the account hold. Rows
+// selects the rows whose bytes are added. Every statement that changes run.bytes comes with one.
+func (t *tx) useResults(bytes, from string, args ...any) {
+	part := 0
+	if t.pg != nil { // SQLite has one writer
+		part = rand.IntN(resultParts)
+	}
+	t.send(useResultsSQL(bytes, from, part), args...)
+}
+
+// useResultsSQL is the statement of useResults for one part.
+func useResultsSQL(bytes, from string, part int) string {
+	return `
+		INSERT INTO result_use (account_id, part, bytes)
+		SELECT account_id, ` + strconv.Itoa(part) + `, CAST(` + bytes + ` AS bigint) FROM ` + from + `
+		GROUP BY account_id
+		ON CONFLICT (account_id, part) DO UPDATE SET bytes = result_use.bytes + excluded.bytes`
 }
 
 // checkResults refuses new work of a user whose runs hold as many bytes as Limits.ResultsBytes allows. Files that runs

@@ -165,9 +165,13 @@ var purgeSteps = []struct {
 		SELECT id FROM library_item WHERE workflow_id = $1 AND workflow_id <> '' AND deleted_at = 0 LIMIT ROWS)`},
 	{text: `DELETE FROM idempotency WHERE account_id = (SELECT account_id FROM SOURCE WHERE id = $1)
 		AND answer LIKE '%' || $1 || '%'`},
-	{text: `DELETE FROM run WHERE id IN (SELECT id FROM run WHERE id IN (RUNS) LIMIT ROWS)`},
+	{text: useResultsSQL("-sum(bytes)", "run WHERE "+purgedRuns, 0)},
+	{text: `DELETE FROM run WHERE ` + purgedRuns},
 	{text: `DELETE FROM SOURCE WHERE id = $1`},
 }
+
+// purgedRuns are the runs that a call deletes.
+const purgedRuns = "id IN (SELECT id FROM run WHERE id IN (RUNS) ORDER BY id LIMIT ROWS)"
 
 // statement returns the SQL of one of purgeSteps for the table.
 func (k tombstone) statement(text string) string {

@@ -38,6 +38,7 @@ var ofSources = map[string]bool{
 	"api_key":      false,
 	"session":      false,
 	"quota_day":    false, // how many, not which
+	"result_use":   false, // how many bytes
 	"audit":        false, // of keys, sessions and settings
 	"worker":       false,
 	"service":      false, // its artifact store and secret keys

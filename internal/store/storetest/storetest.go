@@ -134,12 +134,40 @@ func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits
 	addresses.Store(s, address)
 	t.Cleanup(func() {
 		addresses.Delete(s)
+		checkResultUse(t, address)
 		_ = s.Close()
 	})
 	if _, _, err := s.Migrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// checkResultUse fails a test after which the bytes that are counted for a user are not those of the user's runs. A
+// database that the test has removed is not checked.
+func checkResultUse(t testing.TB, address string) {
+	t.Helper()
+	db, err := openRaw(address)
+	if err != nil {
+		return
+	}
+	defer db.Close()
+	rows, err := db.Query(`
+		SELECT account_id, sum(bytes)
+		FROM (SELECT account_id, bytes FROM run UNION ALL SELECT account_id, -bytes FROM result_use) AS u
+		GROUP BY account_id
+		HAVING sum(bytes) <> 0`)
+	if err != nil {
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var user string
+		var bytes int64
+		if err := rows.Scan(&user, &bytes); err == nil {
+			t.Errorf("the runs of the user %s have %d bytes more than are counted", user, bytes)
+		}
+	}
 }
 
 // migrated is the file of an SQLite database with the schema and no rows. Migrating takes a third of a second under the
