@@ -33,34 +33,99 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	if _, err = p.Up(ctx); err != nil {
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
-	if to, err = p.GetDBVersion(ctx); err == nil {
-		err = s.tune(ctx)
+	if to, err = p.GetDBVersion(ctx); err != nil || s.dialect != "postgres" {
+		return from, to, err
 	}
-	return from, to, err
+	if err := s.tune(ctx); err != nil {
+		return from, to, err
+	}
+	if err := s.indexNames(ctx); err != nil {
+		s.log.Warn("store: searches by name read all jobs of their user, since PostgreSQL has no index for them; "+
+			"it needs the extension pg_trgm", "error", err)
+	}
+	return from, to, nil
 }
 
-// tune sets how PostgreSQL stores the tables whose rows change often, which SQLite has no settings for. Each page of
-// the table task keeps room, so that heartbeats replace rows within it, and is vacuumed when one row in a hundred is
-// dead: a claim reads past every dead row of its queue. A page of the table attempt keeps room for the ends.
+// tuned are settings of PostgreSQL's tables. Where rows are replaced often, each page keeps room for that, in percent of
+// the page that is filled. A table is vacuumed when that share of its rows is dead, and its statistics are made anew
+// when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows takes days to
+// come together and then long to clean. A claim reads past every dead row of its queue.
+var tuned = []struct {
+	table string
+	fill  int // 0: 100
+	dead  float64
+}{
+	{"task", 70, 0.01},
+	{"attempt", 80, 0.02},
+	{"job", 90, 0.02},
+	{"run", 80, 0.02},
+	{"delivery", 80, 0.02},
+	{"run_event", 0, 0.02},
+	{"artifact", 0, 0.02},
+	{"event", 0, 0.02},
+	{"subscription", 0, 0.02},
+	{"endpoint", 80, 0.02},
+	{"quota_day", 70, 0.02},
+	{"result_use", 50, 0.02},
+	{"worker", 70, 0.02},
+}
+
+// tune applies the settings of tuned that are missing.
 func (s *Store) tune(ctx context.Context) error {
-	if s.dialect != "postgres" {
-		return nil
-	}
-	for _, set := range []struct{ table, fillFactor, more string }{
-		{"task", "70", ", autovacuum_vacuum_scale_factor = 0.01"},
-		{"attempt", "80", ""},
-	} {
-		var tuned int
-		const q = "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1) AND 'fillfactor=' || $2 = ANY (reloptions)"
-		err := s.db.QueryRowContext(ctx, q, set.table, set.fillFactor).Scan(&tuned)
-		if err == nil && tuned == 0 {
-			_, err = s.db.ExecContext(ctx, "ALTER TABLE "+set.table+" SET (fillfactor = "+set.fillFactor+set.more+")")
+	for _, set := range tuned {
+		var options []string
+		if set.fill > 0 {
+			options = append(options, fmt.Sprint("fillfactor=", set.fill))
+		}
+		for _, name := range []string{"autovacuum_vacuum_scale_factor", "autovacuum_analyze_scale_factor"} {
+			options = append(options, fmt.Sprint(name, "=", set.dead))
+		}
+		var missing bool
+		err := s.db.QueryRowContext(ctx, `
+			SELECT NOT COALESCE(reloptions, '{}') @> CAST($2 AS text[]) FROM pg_class WHERE oid = to_regclass($1)`,
+			set.table, options).Scan(&missing)
+		if err == nil && missing {
+			_, err = s.db.ExecContext(ctx, "ALTER TABLE "+set.table+" SET ("+strings.Join(options, ", ")+")")
 		}
 		if err != nil {
 			return unavailable("tune the tables", err)
 		}
 	}
 	return nil
+}
+
+// indexNames makes the index by which ListJobs searches names, of the trigrams in them, unless it is there. The extension
+// pg_trgm belongs to PostgreSQL, but an operator may not have installed it or may not let this user create it. The jobs
+// are not locked meanwhile, however many there are. If another node is making the index, it does nothing.
+func (s *Store) indexNames(ctx context.Context) error {
+	db := stdlib.OpenDB(*s.notify.cfg) // the lock is one of a session, which a pooler does not keep
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var there, valid, locked bool
+	err = conn.QueryRowContext(ctx, `
+		SELECT count(*) > 0, COALESCE(bool_and(indisvalid), false), pg_try_advisory_lock(hashtext('pleat job_name'))
+		FROM pg_index WHERE indexrelid = to_regclass('job_name')`).Scan(&there, &valid, &locked)
+	if err != nil || valid || !locked {
+		return err
+	}
+	if there { // a node that made it was stopped
+		if _, err := conn.ExecContext(ctx, "DROP INDEX CONCURRENTLY job_name"); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.ExecContext(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm"); err != nil {
+		return err
+	}
+	// The short list of what is not indexed yet bounds how long one creation and each search take for it. Deleted jobs
+	// are in the index, since PostgreSQL estimates how many jobs have a name by the statistics of a whole index alone.
+	_, err = conn.ExecContext(ctx, `
+		CREATE INDEX CONCURRENTLY job_name ON job USING gin (lower(name) gin_trgm_ops)
+		WITH (gin_pending_list_limit = 256)`)
+	return err
 }
 
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program

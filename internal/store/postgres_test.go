@@ -202,3 +202,97 @@ func TestOldestSnapshot(t *testing.T) {
 	}
 	storetest.Eventually(t, "the snapshot is gone", func() bool { return oldest() < time.Second })
 }
+
+// openRaw opens a database of PostgreSQL beside a store.
+func openRaw(t *testing.T, address string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// A search by name reads the index of names where few jobs have the name, also on a connection that keeps plans, and
+// the newest jobs where many do.
+func TestSearchReadsTheIndexOfNames(t *testing.T) {
+	address := storetest.Postgres(t)
+	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
+	u := storetest.User(t, s, "ada")
+	if err := storetest.Fill(t.Context(), address, u, 20_000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("ANALYZE job"); err != nil {
+		t.Fatal(err)
+	}
+	search := func(name string, want int) {
+		t.Helper()
+		for range 8 { // PostgreSQL keeps a plan from the sixth time on
+			rows, err := s.ListJobs(t.Context(), u, store.Filter{Query: name, Limit: 50})
+			if err != nil || len(rows) != want {
+				t.Fatalf("%q: %d jobs, %v", name, len(rows), err)
+			}
+		}
+	}
+	scans := func() (n int) {
+		t.Helper()
+		err := db.QueryRow("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'job_name'").Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	search("FOLD", 50)
+	search("nothing", 0)
+	search("fold 1234", 6) // 1234 itself and 12340, 12342 … 12348
+	_ = s.Close() // connections report what they have read when they end
+	storetest.Eventually(t, "the index was read for each of the rare names", func() bool { return scans() == 16 })
+}
+
+// A start makes settings and the index of names as they should be, after those of an earlier version, and after a node
+// that was stopped while it made the index. Without the extension for the index the store works.
+func TestTune(t *testing.T) {
+	address := storetest.Postgres(t)
+	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
+	exec := func(q string) {
+		t.Helper()
+		if _, err := db.Exec(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := func() (out string) {
+		t.Helper()
+		if err := db.QueryRow("SELECT reloptions FROM pg_class WHERE relname = 'run'").Scan(&out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	indexes := func() (valid int) {
+		t.Helper()
+		err := db.QueryRow(`
+			SELECT count(*) FROM pg_index WHERE indexrelid = to_regclass('job_name') AND indisvalid`).Scan(&valid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return valid
+	}
+	want := "{fillfactor=80,autovacuum_vacuum_scale_factor=0.02,autovacuum_analyze_scale_factor=0.02}"
+	if got := options(); got != want || indexes() != 1 {
+		t.Errorf("%s, and %d indexes", got, indexes())
+	}
+	exec("ALTER TABLE run RESET (autovacuum_vacuum_scale_factor, autovacuum_analyze_scale_factor)")
+	exec("UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass('job_name')")
+	storetest.OpenAt(t, address, nil)
+	if got := options(); got != want || indexes() != 1 {
+		t.Errorf("%s, and %d indexes", got, indexes())
+	}
+	exec("DROP INDEX job_name; CREATE SCHEMA elsewhere; ALTER EXTENSION pg_trgm SET SCHEMA elsewhere")
+	storetest.OpenAt(t, address, nil)
+	u := storetest.User(t, s, "ada")
+	create(t, s, u, "Trp-cage")
+	rows, err := s.ListJobs(t.Context(), u, store.Filter{Query: "trp", Limit: 50})
+	if err != nil || len(rows) != 1 || indexes() != 0 {
+		t.Errorf("%d jobs, %v, and %d indexes", len(rows), err, indexes())
+	}
+}

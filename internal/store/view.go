@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"pleat"
 )
 
@@ -227,6 +229,10 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 	}
 	add(" ORDER BY j.id DESC LIMIT $%d", f.Limit)
 	out := []JobRow{}
+	if f.Query != "" && s.dialect == "postgres" {
+		// A plan that is kept does not know the name, and reads all jobs rather than the index of names.
+		args = slices.Insert(args, 0, any(pgx.QueryExecModeExec))
+	}
 	rows, err := s.read(ctx, q, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r JobRow
