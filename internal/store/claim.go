@@ -116,14 +116,23 @@ func (c *claim) fromQueue(worker pleat.WorkerID, queue string, n int, less strin
 	c.ask(`
 		UPDATE task
 		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2, claim = $3
-		WHERE id IN (
+		WHERE id `+c.few(`
 			SELECT id FROM task
 			WHERE state = 'queued' AND queue = $4`+limits+`
 			ORDER BY position, id
 			LIMIT $5 - `+less+`
-			FOR UPDATE SKIP LOCKED)
+			FOR UPDATE SKIP LOCKED`)+`
 		RETURNING `+claimedColumns,
 		args, c.scan)
+}
+
+// few returns SQL for one of the rows of a query that has a limit, which is computed. PostgreSQL cannot estimate such a
+// limit: for a list it takes a tenth of the table, and reads the table to find them. For an array it takes ten rows.
+func (t *tx) few(query string) string {
+	if t.pg == nil {
+		return "IN (" + query + ")"
+	}
+	return "= ANY (ARRAY(" + query + "))"
 }
 
 // forEach leases tasks of one queue to workers, at most maxStatementRows: the i-th task of the claim goes to the i-th
@@ -156,7 +165,7 @@ func (c *claim) forEach(workers []pleat.WorkerID, first int, queue string, filte
 		SET state = 'running', attempt = attempt + 1, worker_id = v.column2, lease_until = $1, claim = $2
 		FROM free
 		JOIN (`+rowsOf+`) AS v ON v.column1 = free.place
-		WHERE task.id = free.claimed
+		WHERE task.id = free.claimed AND task.id `+c.few("SELECT claimed FROM free")+`
 		RETURNING `+claimedColumns,
 		args, c.scan)
 }

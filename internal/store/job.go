@@ -235,7 +235,8 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 }
 
 // lockJob locks a job of the owner's until the transaction ends, and reads its head. The verbs that change a job begin
-// with it, so that they take their locks in one order: the job, then its run and task.
+// with it, so that they take their locks in one order: the job, then its run and task. Claims and ends begin with the
+// task; where the two meet, PostgreSQL rolls one of them back and pgCommit repeats it.
 func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	h := Head{Source: pleat.Source{Job: job}, Caller: owner}
 	var public int64

@@ -129,6 +129,55 @@ func TestPlansOfAnEmptyQueue(t *testing.T) {
 	}
 }
 
+// A claim over several queues reads few tasks of each, however many wait, also with plans that connections keep.
+func TestClaimReadsFewTasks(t *testing.T) {
+	const waiting, claims = 20_000, 40
+	address := storetest.Postgres(t)
+	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
+	if err := storetest.Fill(t.Context(), address, storetest.User(t, s, "ada"), waiting); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`
+		INSERT INTO task (
+			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, run_at,
+			lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at)
+		SELECT id, 'fold', 'fold/second', account_id, account_id, row_number() OVER (), id, 'queued', 1, 0, 3, 0, 0,
+			0, '', 0, '', 0, 0
+		FROM run`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+	register(t, s, "w1")
+	register(t, s, "w2")
+	queues := []string{storetest.FoldQueue, "fold/second", "fold/third"}
+	for range claims {
+		got, err := s.Claim(t.Context(), "w1", store.ClaimFilter{Queues: queues, N: 2})
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%d tasks, %v", len(got), err)
+		}
+		got, err = s.ClaimFor(t.Context(), []pleat.WorkerID{"w1", "w2"}, store.ClaimFilter{Queues: queues})
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%d tasks, %v", len(got), err)
+		}
+	}
+	_ = s.Close() // connections report what they have read when they end
+	var read, updated int
+	storetest.Eventually(t, "the connections have reported", func() bool {
+		err := db.QueryRow(`
+			SELECT n_tup_upd, seq_tup_read + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'task')
+			FROM pg_stat_user_tables WHERE relname = 'task'`).Scan(&updated, &read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return updated >= 4*claims
+	})
+	if most := 2 * claims * 300; read > most { // dead entries too; a plan that reads a queue reads 100 times as many
+		t.Errorf("%d claims read %d entries of tasks and indexes, at most %d are allowed", 2*claims, read, most)
+	}
+}
+
 // A purge finds its rows by indexes, so that it takes no longer as the service grows old.
 func TestPurgeScansNoTable(t *testing.T) {
 	db := openForPlans(t)
