@@ -46,8 +46,8 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// tuned are settings of PostgreSQL's tables. Where rows are replaced often, each page keeps room for that, in percent of
-// the page that is filled. A table is vacuumed when that share of its rows is dead, and its statistics are made anew
+// tuned are settings of PostgreSQL's tables. Where rows are replaced often, each page is filled to a share, in percent,
+// and keeps the rest for that. A table is vacuumed when a share of its rows is dead, and its statistics are made anew
 // when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows takes days to
 // come together and then long to clean. A claim reads past every dead row of its queue.
 var tuned = []struct {
@@ -94,9 +94,9 @@ func (s *Store) tune(ctx context.Context) error {
 	return nil
 }
 
-// indexNames makes the index by which ListJobs searches names, of the trigrams in them, unless it is there. The extension
-// pg_trgm belongs to PostgreSQL, but an operator may not have installed it or may not let this user create it. The jobs
-// are not locked meanwhile, however many there are. If another node is making the index, it does nothing.
+// indexNames makes the index by which ListJobs searches names, of the trigrams in them, unless it is there. The
+// extension pg_trgm belongs to PostgreSQL, but an operator may not have installed it or may not let this user create
+// it. The jobs are not locked meanwhile, however many there are. If another node is making the index, it does nothing.
 func (s *Store) indexNames(ctx context.Context) error {
 	db := stdlib.OpenDB(*s.notify.cfg) // the lock is one of a session, which a pooler does not keep
 	defer db.Close()

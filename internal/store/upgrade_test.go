@@ -18,7 +18,7 @@ import (
 )
 
 // version1 loads the database that testdata/v1/make.go filled with version 1 of the schema, and returns its address.
-func version1(t *testing.T, database string, fresh func(testing.TB) string) string {
+func version1(t *testing.T, database string) string {
 	t.Helper()
 	if database == "sqlite" {
 		raw, err := os.ReadFile("testdata/v1/pleat.db")
@@ -35,7 +35,7 @@ func version1(t *testing.T, database string, fresh func(testing.TB) string) stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := fresh(t)
+	address := storetest.EmptyPostgres(t)
 	db, err := sql.Open("pgx", address)
 	if err != nil {
 		t.Fatal(err)
@@ -50,10 +50,10 @@ func version1(t *testing.T, database string, fresh func(testing.TB) string) stri
 // A database of version 1 migrates and serves its jobs: results, lists, deliveries, usage, and the tasks that were
 // queued or running.
 func TestDatabaseOfVersion1(t *testing.T) {
-	for name, fresh := range storetest.Databases() {
+	for name := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			clock := &storetest.Clock{}
-			v := upgraded{t: t, s: storetest.OpenAt(t, version1(t, name, fresh), clock), clock: clock}
+			v := upgraded{t: t, s: storetest.OpenAt(t, version1(t, name), clock), clock: clock}
 			v.owner = v.user("ada")
 			t.Run("results", v.results)
 			t.Run("lists", v.lists)

@@ -91,8 +91,8 @@ func EachLimited(t *testing.T, limits store.Limits, fn func(t *testing.T, s *sto
 	}
 }
 
-// Databases are the databases at hand, by name: each function makes an empty one, which goes with the test, and gives
-// its address for store.Open. SQLite's are files, as in production, since its behaviour in memory differs.
+// Databases are the databases at hand, by name: each function makes one without rows, which goes with the test, and
+// gives its address for store.Open. SQLite's are files, as in production, since its behaviour in memory differs.
 func Databases() map[string]func(t testing.TB) string {
 	all := map[string]func(t testing.TB) string{"sqlite": func(t testing.TB) string {
 		return "sqlite:" + filepath.Join(t.TempDir(), "pleat.db")
@@ -168,6 +168,9 @@ func checkResultUse(t testing.TB, address string) {
 			t.Errorf("the runs of the user %s have %d bytes more than are counted", user, bytes)
 		}
 	}
+	if err := rows.Err(); err != nil {
+		t.Error(err)
+	}
 }
 
 // migrated is the file of an SQLite database with the schema and no rows. Migrating takes a third of a second under the
@@ -212,9 +215,101 @@ func copyMigrated(t testing.TB, address string) {
 // made numbers the databases that this process has made, for their names.
 var made atomic.Int64
 
-// Postgres makes an empty database on the server named by PLEAT_TEST_POSTGRES; it is dropped with the test, even if a
-// connection is open. Without a server the test is skipped.
+// Postgres makes a database with the schema and without rows on the server named by PLEAT_TEST_POSTGRES; it is dropped
+// with the test, even if a connection is open. Without a server the test is skipped.
 func Postgres(t testing.TB) string {
+	t.Helper()
+	return createPostgres(t, func(server string) (string, error) {
+		of, err := templateOf(server)
+		return " TEMPLATE " + of, err
+	})
+}
+
+// EmptyPostgres is Postgres for a database without the schema.
+func EmptyPostgres(t testing.TB) string {
+	t.Helper()
+	return createPostgres(t, func(string) (string, error) { return "", nil })
+}
+
+var (
+	templateMu sync.Mutex
+	// templates holds the name of the template of each server.
+	templates = map[string]string{}
+)
+
+// templateOf returns the name of a database with the schema and without rows that others are copied from, which is
+// faster than a migration. The first of the processes that test on a server makes it. A server that outlives a change
+// of the newest migration keeps the old one; scripts/with-postgres starts a new server each time.
+func templateOf(server string) (string, error) {
+	templateMu.Lock()
+	defer templateMu.Unlock()
+	if name := templates[server]; name != "" {
+		return name, nil
+	}
+	ctx := context.Background()
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx) // that holds the lock
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(hashtext('pleat template'))"); err != nil {
+		return "", err
+	}
+	name := fmt.Sprint("pleat_template_", store.Latest())
+	var there bool
+	const q = "SELECT count(*) > 0 FROM pg_database WHERE datname = $1 AND datistemplate"
+	if err := conn.QueryRowContext(ctx, q, name).Scan(&there); err != nil {
+		return "", err
+	}
+	if !there {
+		if err := makeTemplate(ctx, conn, server, name); err != nil {
+			return "", err
+		}
+	}
+	templates[server] = name
+	return name, nil
+}
+
+// makeTemplate makes and migrates a database, and marks it as a template once it is whole.
+func makeTemplate(ctx context.Context, conn *sql.Conn, server, name string) error {
+	for _, q := range []string{"DROP DATABASE IF EXISTS " + name, "CREATE DATABASE " + name} {
+		if _, err := conn.ExecContext(ctx, q); err != nil {
+			return err
+		}
+	}
+	address, err := databaseAt(server, name)
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, address, store.Options{})
+	if err != nil {
+		return err
+	}
+	_, _, err = s.Migrate(ctx)
+	if err := errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "ALTER DATABASE "+name+" IS_TEMPLATE true")
+	return err
+}
+
+// databaseAt returns the address of a database of a server.
+func databaseAt(server, name string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// createPostgres makes a database with the options that a function returns for CREATE DATABASE.
+func createPostgres(t testing.TB, options func(server string) (string, error)) string {
 	t.Helper()
 	server := os.Getenv("PLEAT_TEST_POSTGRES")
 	if server == "" {
@@ -225,7 +320,11 @@ func Postgres(t testing.TB) string {
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("pleat_%d_%d", os.Getpid(), made.Add(1))
-	if _, err := db.Exec("CREATE DATABASE " + name); err != nil {
+	more, err := options(server)
+	if err == nil {
+		_, err = db.Exec("CREATE DATABASE " + name + more)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -237,12 +336,11 @@ func Postgres(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	u, err := url.Parse(server)
+	address, err := databaseAt(server, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Path = "/" + name
-	return u.String()
+	return address
 }
 
 // Pooled returns the address of a PostgreSQL database behind the PgBouncer that PLEAT_TEST_PGBOUNCER names; empty if
@@ -253,16 +351,15 @@ func Pooled(t testing.TB, address string) string {
 	if pooler == "" || strings.HasPrefix(address, "sqlite:") {
 		return ""
 	}
-	u, err := url.Parse(pooler)
-	if err != nil {
-		t.Fatal(err)
-	}
 	database, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Path = database.Path
-	return u.String()
+	pooled, err := databaseAt(pooler, strings.TrimPrefix(database.Path, "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pooled
 }
 
 // Tables returns the rows of every table of a store, by name, as one text for each row. The tables are those of the
