@@ -146,6 +146,7 @@ type Server struct {
 	document   []byte // OpenAPI
 	docs       []byte // the page of it
 	cache      *cache
+	compressor *compressor
 	resolver   *submit.Resolver // decisions that workers share
 	demand     demandCache
 	limits     limits
@@ -238,6 +239,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.hosts = hostNames(u.Hostname(), cfg.Hosts)
 	s.cookieName = cookieNameOf(s.cfg.PublicURL)
 	s.cache = newCache(cfg.CacheBytes)
+	s.compressor = newCompressor()
 	s.limits = newLimits(cfg.Rate, cfg.Burst)
 	s.proxies = cfg.TrustedProxies
 	if s.guard = d.Guard; s.guard == nil {
