@@ -22,7 +22,8 @@ func withLargeFiles(h *fixture) api.Results {
 	j := h.create(trp)
 	c := h.claim()
 	h.finish(c,
-		h.put(c.Fold.Run, pleat.Artifact{Kind: "pae_json", Name: "pae.json", ContentType: "application/json"}, largeText),
+		h.put(c.Fold.Run, pleat.Artifact{Kind: "pae_json", Name: "pae.json", ContentType: "application/json"},
+			largeText),
 		h.put(c.Fold.Run, pleat.Artifact{Kind: "log", Name: "frames.dcd", ContentType: "application/octet-stream"},
 			largeText))
 	return h.results(h.key, j.JobID)
