@@ -34,6 +34,7 @@
 //	job.go               lists, one job, cancel, visibility, deletion
 //	result.go            results and their cache
 //	artifact.go          signed links and files
+//	compress.go          gzip of large files
 //	workflow.go          workflows: create, execute, change
 //	workflow_view.go     workflows: read, list, linked rows
 //	frame.go             a frame of a simulation as a structure
