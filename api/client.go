@@ -218,7 +218,7 @@ func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 	if n != a.Bytes {
 		return fmt.Errorf("download %s: the file does not have the %d bytes that its artifact states", a.Name, a.Bytes)
 	}
-	want := cmp.Or(a.SHA256, strings.Trim(res.Header.Get("ETag"), `"`))
+	want := cmp.Or(a.SHA256, strings.TrimSuffix(strings.Trim(res.Header.Get("ETag"), `"`), "-gzip"))
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		return fmt.Errorf("download %s: its SHA-256 is %s; its artifact states %s", a.Name, got, want)
 	}

@@ -99,9 +99,10 @@ func (s *Server) archive(ctx context.Context, c *call) error {
 	return pleat.Errorf(pleat.CodeConflict, "the job is %s; it has an archive once it is COMPLETED", v.Run.State)
 }
 
-// file sends a blob, or the range of it that the request names. Its content comes from models and users, so a browser
-// must neither guess its type nor run it as a page of this service: it is an attachment in a sandbox without any
-// origin. A file whose length differs from its row is damaged and is answered with 503, like one that cannot be read.
+// file sends a blob, or the range of it that the request names; large text with gzip if the client accepts it. Its
+// content comes from models and users, so a browser must neither guess its type nor run it as a page of this service:
+// it is an attachment in a sandbox without any origin. A file whose length differs from its row is damaged and is
+// answered with 503, like one that cannot be read.
 func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name string) error {
 	f, info, err := s.blobs.Open(ctx, a.Key)
 	if err == nil && info.Bytes != a.Bytes {
@@ -120,7 +121,18 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	const slowest = 64 << 10 // bytes per second that a client must read
 	c.deadline(time.Minute + time.Duration(a.Bytes/slowest)*time.Second)
-	http.ServeContent(&jsonErrors{answer: c.w}, c.r, "", a.CreatedAt, f)
+	serve := func(w http.ResponseWriter) { http.ServeContent(w, c.r, "", a.CreatedAt, f) }
+	if compressible(a) {
+		h.Set("Vary", "Accept-Encoding")
+		if s.compressor.acquire(c.r) {
+			defer s.compressor.release()
+			h.Set("Content-Encoding", "gzip")
+			h.Set("ETag", `"`+a.SHA256+gzipSuffix+`"`)
+			s.compressor.send(c, a.Bytes, serve)
+			return nil
+		}
+	}
+	serve(&jsonErrors{answer: c.w})
 	return nil
 }
 

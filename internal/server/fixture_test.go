@@ -274,11 +274,10 @@ func (h *fixture) put(run pleat.RunID, a pleat.Artifact, content string) pleat.A
 
 const cif = "data_fold\n# a structure\n"
 
-// finish completes a claimed run with scores and files, as a worker would.
-func (h *fixture) finish(c store.ClaimedTask) {
+// finish completes a claimed run with scores and files, as a worker would. The files given come first.
+func (h *fixture) finish(c store.ClaimedTask, files ...pleat.Artifact) {
 	h.t.Helper()
 	seq := c.Fold.Sequences[0].ID
-	var files []pleat.Artifact
 	for _, f := range []struct {
 		kind                       pleat.ArtifactKind
 		name, contentType, content string

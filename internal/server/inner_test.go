@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -184,5 +185,40 @@ func TestFleetReason(t *testing.T) {
 		if got := fleetReason(d, now); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
+	}
+}
+
+// A compressed file that could not be read to its end breaks the connection; at most a few answers are compressed at
+// once.
+func TestCompressionIsBoundedAndBreaks(t *testing.T) {
+	z := newCompressor()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("Accept-Encoding", "gzip")
+	for range maxCompressed {
+		if !z.acquire(r) {
+			t.Fatal("no free slot")
+		}
+	}
+	if z.acquire(r) {
+		t.Error("more answers are compressed than may be")
+	}
+	z.release()
+	if !z.acquire(r) {
+		t.Error("a slot was not returned")
+	}
+	for wrote, want := range map[string]any{"": http.ErrAbortHandler, "half": http.ErrAbortHandler, "complete": nil} {
+		c := &call{r: r}
+		c.w = &answer{ResponseWriter: httptest.NewRecorder(), c: c}
+		func() {
+			defer func() {
+				if p := recover(); p != want {
+					t.Errorf("%q: panic %v, want %v", wrote, p, want)
+				}
+			}()
+			z.send(c, int64(len("complete")), func(w http.ResponseWriter) {
+				w.WriteHeader(http.StatusOK)
+				_, _ = io.WriteString(w, wrote)
+			})
+		}()
 	}
 }

@@ -34,6 +34,7 @@
 //	job.go               lists, one job, cancel, visibility, deletion
 //	result.go            results and their cache
 //	artifact.go          signed links and files
+//	compress.go          gzip of large files
 //	workflow.go          workflows: create, execute, change
 //	workflow_view.go     workflows: read, list, linked rows
 //	frame.go             a frame of a simulation as a structure
@@ -146,6 +147,7 @@ type Server struct {
 	document   []byte // OpenAPI
 	docs       []byte // the page of it
 	cache      *cache
+	compressor *compressor
 	resolver   *submit.Resolver // decisions that workers share
 	demand     demandCache
 	limits     limits
@@ -238,6 +240,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.hosts = hostNames(u.Hostname(), cfg.Hosts)
 	s.cookieName = cookieNameOf(s.cfg.PublicURL)
 	s.cache = newCache(cfg.CacheBytes)
+	s.compressor = newCompressor()
 	s.limits = newLimits(cfg.Rate, cfg.Burst)
 	s.proxies = cfg.TrustedProxies
 	if s.guard = d.Guard; s.guard == nil {

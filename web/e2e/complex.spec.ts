@@ -1,5 +1,5 @@
 // The Submit page with a model that supports every feature.
-import { driver, test } from './made'
+import { complex, driver, test } from './made'
 import { drawn } from './pixels'
 import { accessible, expect, signIn, trpCage } from './server'
 
@@ -144,4 +144,23 @@ test('a result without any score has no empty panel', async ({ page, server, vis
   await expect(page.getByLabel('Colour by')).toHaveValue('contact')
   await expect(page.getByRole('button', { name: /^\d+ between chains A and B/ })).toBeVisible()
   await expect(page.locator('main')).not.toContainText(/NaN|undefined|null/)
+})
+
+test('the structure does not wait for its errors', async ({ page, server, visit, console }) => {
+  console.allow(driver)
+  const { jobId } = await server.folded(complex)
+  let send = () => {}
+  const held = new Promise<void>((resolve) => (send = resolve))
+  await page.route('**/pae.json?*', async (route) => {
+    await held
+    await route.continue()
+  })
+  await visit('/ui/jobs/' + jobId)
+  await drawn(page)
+  await expect(page.getByRole('tabpanel')).toContainText('Loading the predicted aligned errors')
+  await page.getByRole('tab', { name: 'Chains' }).click()
+  send()
+  await page.getByRole('tab', { name: 'PAE' }).click()
+  await expect(page.locator('[data-plot=pae] canvas').first()).toHaveAttribute('aria-label', /Matrix of/)
+  await drawn(page) // the same drawing
 })

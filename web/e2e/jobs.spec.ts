@@ -111,6 +111,42 @@ test('older jobs come as the list is scrolled, and few rows are in the document'
   await expect(page.getByRole('region', { name: 'Selected jobs' })).toContainText(`${count + 1} jobs selected`)
 })
 
+test('scrolling a long list makes each row once and does not ask for its place', async ({ page, server }) => {
+  const key = server.newKey('nora')
+  for (let i = 0; i < 200; i += 20)
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, k) => {
+        const { jobId } = await server.create({ name: `number ${i + k}` }, key)
+        await server.call('POST', `/v1/jobs/${jobId}/cancel`, undefined, key)
+      }),
+    )
+  await signIn(page, server, key)
+  await page.goto('/ui/jobs')
+  const rows = page.locator('tr[data-job]')
+  await expect(rows).toHaveCount(50)
+  const { measured, created } = await page.evaluate(async () => {
+    let measured = 0 // each of which makes the browser lay out the list at once
+    const { getBoundingClientRect } = Element.prototype
+    Element.prototype.getBoundingClientRect = function () {
+      if ((this as HTMLElement).dataset?.job) measured++
+      return getBoundingClientRect.call(this)
+    }
+    let created = 0
+    new MutationObserver((changes) => {
+      for (const change of changes)
+        for (const node of change.addedNodes) if (node instanceof HTMLElement && node.dataset.job) created++
+    }).observe(document.querySelector('tbody')!, { childList: true })
+    while (scrollY + innerHeight < document.documentElement.scrollHeight || document.querySelector('.more-row')) {
+      scrollBy(0, 200)
+      await new Promise((next) => requestAnimationFrame(next))
+    }
+    return { measured, created }
+  })
+  expect(created).toBeLessThanOrEqual(200) // no row twice
+  expect(created).toBeGreaterThan(100)
+  expect(measured).toBe(0)
+})
+
 test('questions and simulations are listed', async ({ page, server }) => {
   const key = server.newKey('kim')
   await signIn(page, server, key)

@@ -57,23 +57,26 @@ interface VirtualRowsProps<T> {
   idOf(row: T): string
   /** The number of columns. */
   columns: number
-  /** Returns the <tr> element of a row with its id as key. It is called again when this function is another one. */
+  /**
+   * Returns the <tr> element of a row with its id as key. It is called again for a row that is another object or has
+   * another index, and for all rows when this function is another one: keep it with useCallback.
+   */
   children(row: T, index: number): VNode
 }
 
 /** The rows of a table; of a long one those near the screen, with empty rows in place of the others. */
 export function VirtualRows<T>({ rows, idOf, columns, children }: VirtualRowsProps<T>) {
   const top = useRef<HTMLTableRowElement>(null)
-  const made = useMemo(() => new Map<number, VNode>(), [rows, children])
+  const made = useMemo(() => new Map<T, { index: number; element: VNode }>(), [children])
   const ids = useMemo(() => rows.map(idOf), [rows])
   const isLong = rows.length > maxWholeList
   const { first, end, tops } = useRange(top, ids, isLong)
   const space = (height: number) => <td colSpan={columns} style={{ height: `${height}px` }} />
   const row = (index: number) => {
-    const known = made.get(index) // what is the same element is not rendered again
-    if (known) return known
+    const known = made.get(rows[index]!) // what is the same element is not rendered again
+    if (known?.index === index) return known.element
     const element = children(rows[index]!, index)
-    made.set(index, element)
+    made.set(rows[index]!, { index, element })
     return element
   }
   return (
@@ -106,10 +109,9 @@ function useRange(top: RefObject<HTMLTableRowElement | null>, ids: string[], isL
     const next = nextRange({ first, end }, near(0), near(around), step)
     if (next.first !== first || next.end !== end) setRange(next)
   }
+  useObservedHeights(top, isLong, ids, first, heights)
   useLayoutEffect(() => {
     if (!isLong) return
-    const shown = [...top.current!.parentElement!.children].slice(1, -1)
-    heights.measure(shown.map((tr, i) => [ids[first + i]!, tr.getBoundingClientRect().height]))
     const forget = () => {
       heights.clear()
       update()
@@ -124,6 +126,40 @@ function useRange(top: RefObject<HTMLTableRowElement | null>, ids: string[], isL
     }
   }, [isLong, ids, first, end])
   return { first, end, tops: heights.tops(ids) }
+}
+
+/**
+ * Notes the heights of the rows in the document as the browser lays them out. To ask for them would make it lay out the
+ * table at once, which takes most of the time of a frame with new rows.
+ */
+function useObservedHeights(
+  top: RefObject<HTMLTableRowElement | null>,
+  isLong: boolean,
+  ids: string[],
+  first: number,
+  heights: RowHeights,
+) {
+  const observed = useRef(new Map<Element, string>()).current
+  const observer = useRef<ResizeObserver>(undefined)
+  observer.current ??= new ResizeObserver((entries) =>
+    heights.measure(
+      entries.filter((e) => e.target.isConnected).map((e) => [observed.get(e.target)!, e.borderBoxSize[0]!.blockSize]),
+    ),
+  )
+  useEffect(() => () => observer.current!.disconnect(), [])
+  useLayoutEffect(() => {
+    for (const tr of observed.keys()) {
+      if (tr.isConnected) continue
+      observer.current!.unobserve(tr)
+      observed.delete(tr)
+    }
+    if (!isLong) return
+    let index = first
+    for (let tr = top.current!.nextElementSibling; tr?.nextElementSibling; tr = tr.nextElementSibling) {
+      if (!observed.has(tr)) observer.current!.observe(tr)
+      observed.set(tr, ids[index++]!)
+    }
+  })
 }
 
 interface ListViewProps<T> {

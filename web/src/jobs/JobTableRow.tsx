@@ -51,7 +51,7 @@ export function JobTableRow({ job, index, queued, medianDuration, selected, setS
         <Plddt value={job.meanPLLDT} />
       </td>
       <td class="right num dim wide-only">
-        {job.startedAt ? elapsed(job.startedAt, job.finishedAt) : '–'}
+        {job.startedAt ? <Elapsed from={job.startedAt} to={job.finishedAt} /> : '–'}
         {job.status === 'RUNNING' && medianDuration && (
           <div class="small-text" title={`Median of your ${job.modelName} folds in this list`}>
             usually {duration(medianDuration)}
@@ -59,7 +59,7 @@ export function JobTableRow({ job, index, queued, medianDuration, selected, setS
         )}
       </td>
       <td class="dim num wide-only" title={moment(job.date)}>
-        {when(job.date, now.value)}
+        <When time={job.date} />
       </td>
       <td class="right actions">
         <Actions job={job} cancel={cancel} />
@@ -129,8 +129,13 @@ function ordinal(n: number): string {
   return n + (isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th'))
 }
 
+// What changes with the time are components of their own, so that a second renders only them and not whole rows.
+
 /** The time from one moment to another, or until now. */
-function elapsed(from: string, to: string | null): string {
+function Elapsed({ from, to }: { from: string; to: string | null }) {
   const end = to ? parseTime(to).getTime() : now.value
-  return duration(Math.max(0, (end - parseTime(from).getTime()) / 1000))
+  return <>{duration(Math.max(0, (end - parseTime(from).getTime()) / 1000))}</>
 }
+
+/** When something was. */
+const When = ({ time }: { time: string }) => <>{when(time, now.value)}</>

@@ -1,5 +1,5 @@
 // The user's jobs, newest first, each with its current status.
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { compareAddress, maxCompared } from '../compare/address'
 import { Empty, ErrorMessage } from '../components'
@@ -252,8 +252,9 @@ const maxForMedian = 500 // the newest jobs, of which the usual duration is take
 /** The rows, with queue positions and the usual duration of each model. */
 function JobTable({ jobs, hasOlder, selected, setSelected, cancel }: JobTableProps) {
   const positions = useQueuePositions(jobs)
-  const medians = useMemo(() => medianDurations(jobs.slice(0, maxForMedian)), [jobs])
+  const medians = useUnchanged(medianDurations(jobs.slice(0, maxForMedian)))
   const isLong = jobs.length > maxWholeList
+  const row = useJobRow({ positions, medians, isLong, selected, setSelected, cancel })
   const allSelected = jobs.every((job) => selected.has(job.id))
   const selectAll = (
     <input
@@ -271,27 +272,50 @@ function JobTable({ jobs, hasOlder, selected, setSelected, cancel }: JobTablePro
         rowCount={isLong ? (hasOlder ? -1 : jobs.length + 1) : undefined}
       >
         <VirtualRows rows={jobs} idOf={(job) => job.id} columns={columns.length + 1}>
-          {(job, index) => (
-            <JobTableRow
-              key={job.id}
-              job={job}
-              index={isLong ? index + 2 : undefined} // the head is the first row
-              queued={positions[job.id]}
-              medianDuration={medians[job.modelName]}
-              selected={selected.has(job.id)}
-              setSelected={(on) => {
-                const ids = new Set(selected)
-                if (on) ids.add(job.id)
-                else ids.delete(job.id)
-                setSelected(ids)
-              }}
-              cancel={() => cancel([job])}
-            />
-          )}
+          {row}
         </VirtualRows>
       </Table>
     </div>
   )
+}
+
+interface JobRowProps extends Pick<JobTableProps, 'selected' | 'setSelected' | 'cancel'> {
+  positions: Record<string, Queued>
+  medians: Record<string, number>
+  isLong: boolean
+}
+
+/** The function that makes a row. It is another one only if what all rows show has changed: older rows do not count. */
+function useJobRow({ positions, medians, isLong, selected, setSelected, cancel }: JobRowProps) {
+  const actions = useRef({ setSelected, cancel })
+  actions.current = { setSelected, cancel }
+  return useCallback(
+    (job: JobRow, index: number) => (
+      <JobTableRow
+        key={job.id}
+        job={job}
+        index={isLong ? index + 2 : undefined} // the head is the first row
+        queued={positions[job.id]}
+        medianDuration={medians[job.modelName]}
+        selected={selected.has(job.id)}
+        setSelected={(on) => {
+          const ids = new Set(selected)
+          if (on) ids.add(job.id)
+          else ids.delete(job.id)
+          actions.current.setSelected(ids)
+        }}
+        cancel={() => actions.current.cancel([job])}
+      />
+    ),
+    [positions, medians, isLong, selected],
+  )
+}
+
+/** Returns the earlier object as long as a value is equal to it. */
+function useUnchanged<T>(value: T): T {
+  const last = useRef(value)
+  if (JSON.stringify(last.current) !== JSON.stringify(value)) last.current = value
+  return last.current
 }
 
 /** Where a queued job stands, and why it waits. */
@@ -326,7 +350,7 @@ function useQueuePositions(jobs: JobRow[]): Record<string, Queued> {
       cancelled = true
     }
   }, [queued.join(), ended])
-  return positions
+  return useUnchanged(positions)
 }
 
 /** The median duration in seconds of the completed jobs of each model that has at least three. */

@@ -81,13 +81,13 @@ function usePrediction(view: JobView, results: Results, sequence: string) {
     const abort = new AbortController()
     reset()
     setError(undefined)
-    load(view, results, sequence, abort.signal).then(
-      (p) => {
-        if (abort.signal.aborted) return
-        const colours = coloursOf(p)
-        if (!colours.includes(colour.peek())) colour.value = colours[0]!
-        setPrediction(p)
-      },
+    const show = (p: Prediction) => {
+      const colours = coloursOf(p)
+      if (!colours.includes(colour.peek())) colour.value = colours[0]!
+      setPrediction(p)
+    }
+    load(view, results, sequence, abort.signal, show).then(
+      (p) => abort.signal.aborted || show(p),
       (e: Error) => abort.signal.aborted || setError(e),
     )
     return () => abort.abort()
@@ -114,9 +114,9 @@ function Verdict({ p }: { p: Prediction }) {
 
 /** The tabs next to the structure for which there is data. */
 const panelsOf = (p: Prediction) => [
-  ...(p.matrix ? [{ name: 'pae', title: 'PAE' }] : []),
+  ...(p.matrix !== null ? [{ name: 'pae', title: 'PAE' }] : []),
   ...(p.model.table.chains.length > 1 ? [{ name: 'chains', title: 'Chains' }] : []),
-  ...(p.alignment || p.coverage ? [{ name: 'coverage', title: 'Alignment' }] : []),
+  ...(p.alignment !== null || p.coverage ? [{ name: 'coverage', title: 'Alignment' }] : []),
 ]
 
 /** The number of residues of ranges. */
@@ -126,7 +126,8 @@ const residueCount = (list: Stretch[]) => list.reduce((n, s) => n + s.to - s.fro
 function Panels({ p }: { p: Prediction }) {
   const { table } = p.model
   const panels = panelsOf(p)
-  const [name, setName] = useState(panels[0]?.name ?? '')
+  const [chosen, setName] = useState('')
+  const name = (panels.find((panel) => panel.name === chosen) ?? panels[0])?.name ?? ''
   const interfaces = useInterfaces(p)
   return (
     <section class="card panels" aria-label="Plots">
@@ -142,9 +143,10 @@ function Panels({ p }: { p: Prediction }) {
             aria-labelledby={isShown ? `panel-${panel.name}` : undefined}
           >
             <h3 class="print-heading">{panel.title}</h3>
-            {panel.name === 'pae' && p.matrix && <Pae matrix={p.matrix} table={table} />}
+            {panel.name === 'pae' &&
+              (p.matrix ? <Pae matrix={p.matrix} table={table} /> : <Loading what={loadingPae} />)}
             {panel.name === 'chains' && (
-              <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix} {...interfaces} />
+              <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix ?? null} {...interfaces} />
             )}
             {panel.name === 'coverage' && <AlignmentPanel p={p} isShown={isShown} />}
           </div>
@@ -154,12 +156,15 @@ function Panels({ p }: { p: Prediction }) {
   )
 }
 
+const loadingPae = 'Loading the predicted aligned errors'
+
 // A larger alignment is not drawn before its tab is opened.
 const maxPrintedAlignment = 4 << 20 // bytes
 
 /** The coverage of the alignment, drawn here or by the service. */
 function AlignmentPanel({ p, isShown }: { p: Prediction; isShown: boolean }) {
   if (p.alignment && (isShown || p.alignment.length <= maxPrintedAlignment)) return <Coverage text={p.alignment} />
+  if (p.alignment === undefined) return <Loading what="Loading the alignment" />
   return p.coverage && <FileImage file={p.coverage} alt="Alignment coverage by residue" />
 }
 

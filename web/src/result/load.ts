@@ -12,8 +12,8 @@ export interface Prediction {
   /** The file that the viewer draws. It must stay the same object while it is shown. */
   source: { format: 'mmcif'; text: string }
   model: Model
-  /** Predicted aligned errors. */
-  matrix: Matrix | null
+  /** Predicted aligned errors; undefined while they are loaded. */
+  matrix: Matrix | null | undefined
   /** Messages about files that could not be read. */
   problems: string[]
   /** DSSP letters by chain. */
@@ -23,8 +23,8 @@ export interface Prediction {
   /** The engine's statement on how to read its results. */
   notice: string
   notes: string[]
-  /** The alignment as A3M. */
-  alignment: string | null
+  /** The alignment as A3M; undefined while it is loaded. */
+  alignment: string | null | undefined
   /** An image of the alignment's coverage, for runs without the alignment itself. */
   coverage: Artifact | null
 }
@@ -96,14 +96,16 @@ async function parsePae(r: Response): Promise<Matrix> {
 }
 
 /**
- * Loads a structure with everything that is drawn with it. Throws if the structure itself cannot be read; other files
- * that cannot be read are reported in problems.
+ * Loads a structure with everything that is drawn with it. Before it reads the matrix and the alignment, which may be
+ * many times as large, it shows the structure without them. Throws if the structure itself cannot be read; other files that
+ * cannot be read are reported in problems.
  */
 export async function load(
   view: JobView,
   results: Results,
   sequence: string,
   signal: AbortSignal,
+  showFirst: (p: Prediction) => void = () => {},
 ): Promise<Prediction> {
   const files = results.artifacts
   const cif = findFile(files, 'cif', sequence)
@@ -112,30 +114,37 @@ export async function load(
   const structure = download(cif.url, signal).then((r) => r.text())
   // The viewer is larger than most files: on a slow line it would keep them, and the text that needs them, waiting.
   structure.then(loadViewer).catch(() => undefined) // Stage reports an error
-  const [text, pae, metrics, alignment] = await Promise.all([
-    structure,
+  const large = Promise.all([
     optional.read('pae_json', parsePae),
-    optional.read('metrics_json', async (r) => (await r.json()) as Metrics),
     optional.read('msa', (r) => r.text(), maxAlignmentBytes),
   ])
-  const { problems } = optional
+  large.catch(() => undefined) // it is awaited below, unless the structure fails
+  const [text, metrics] = await Promise.all([
+    structure,
+    optional.read('metrics_json', async (r) => (await r.json()) as Metrics),
+  ])
   const measured = entryOf(metrics?.predictions ?? [], sequence, (p) => p.sequence_id)
   const kinds = new Map<string, Kind>(view.sequences.flatMap((s) => s.chains.map((c) => [c, s.type] as const)))
-  const model = readCif(text, kinds, measured?.plddt ?? {})
-  return {
+  const first: Prediction = {
     sequence,
     scores: entryOf(view.predictions, sequence, (p) => p.sequenceId) ?? null,
     source: { format: 'mmcif', text },
-    model,
-    matrix: pae && fitMatrix(pae, model, problems),
-    problems,
+    model: readCif(text, kinds, measured?.plddt ?? {}),
+    matrix: findFile(files, 'pae_json', sequence) ? undefined : null,
+    problems: [...optional.problems],
     secondaryStructure: measured?.secondary_structure ?? {},
     radius: measured?.radius_of_gyration_angstrom ?? null,
     notice: metrics?.notice ?? '',
     notes: metrics?.notes ?? view.run.notes,
-    alignment,
+    alignment: findFile(files, 'msa', sequence) ? undefined : null,
     coverage: findFile(files, 'msa_coverage_plot', sequence) ?? null,
   }
+  if (!signal.aborted) showFirst(first)
+  const [pae, alignment] = await large
+  const model = { ...first.model }
+  const { problems } = optional
+  const matrix = pae && fitMatrix(pae, model, problems)
+  return { ...first, model, matrix, alignment, problems }
 }
 
 /** Returns the matrix if it has one row per residue of the model, counting ligands by atom or as a whole; else null. */

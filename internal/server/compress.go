@@ -1,0 +1,101 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/net/http/httpguts"
+
+	"pleat"
+)
+
+// Files of models are text of digits: gzip makes a third to a sixth of them, at some 200 MB a second. Only files are
+// compressed. They never change, so no request can mix its own text with theirs to guess what they hold from the size
+// of an answer; a response that holds links or keys next to the text of a user must not be compressed.
+const (
+	minCompressed = 64 << 10 // bytes; a smaller file costs more than it saves
+	maxCompressed = 8        // answers at once; others are sent as they are
+	gzipSuffix    = "-gzip"  // of the entity tag of a compressed file
+)
+
+// compressible reports whether a file is large text, which caches may then hold in both forms.
+func compressible(a *pleat.Artifact) bool {
+	media, _, _ := strings.Cut(a.ContentType, ";")
+	return a.Bytes >= minCompressed && (strings.HasPrefix(media, "text/") || strings.HasPrefix(media, "chemical/") ||
+		media == "application/json" || media == "image/svg+xml")
+}
+
+// compressor sends files with gzip, a bounded number at once. Its zero value is not usable.
+type compressor struct {
+	slots   chan struct{}
+	writers sync.Pool // of *gzip.Writer
+}
+
+func newCompressor() *compressor {
+	return &compressor{
+		slots: make(chan struct{}, maxCompressed),
+		writers: sync.Pool{New: func() any {
+			z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+			if err != nil {
+				panic(err) // the level is a constant
+			}
+			return z
+		}},
+	}
+}
+
+// acquire reports whether an answer may be compressed: its client accepts that and asks for no range, whose offsets are
+// those of the plain file, and there is a free slot. release returns the slot.
+func (z *compressor) acquire(r *http.Request) bool {
+	if r.Header.Get("Range") != "" || !httpguts.HeaderValuesContainsToken(r.Header.Values("Accept-Encoding"), "gzip") {
+		return false
+	}
+	select {
+	case z.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (z *compressor) release() { <-z.slots }
+
+// send calls serve with a writer that compresses the body of a success. If serve wrote only a part of the file, the
+// connection is broken: the client could take a complete gzip stream for the whole file.
+func (z *compressor) send(c *call, size int64, serve func(http.ResponseWriter)) {
+	w := z.writers.Get().(*gzip.Writer)
+	defer z.writers.Put(w)
+	out := &gzipWriter{ResponseWriter: &jsonErrors{answer: c.w}, gzip: w}
+	w.Reset(out.ResponseWriter)
+	serve(out)
+	if out.status != http.StatusOK || c.r.Method == http.MethodHead {
+		return // the response has no body, or the plain one of an error
+	}
+	if out.written != size || w.Close() != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// gzipWriter compresses the body of a success.
+type gzipWriter struct {
+	http.ResponseWriter
+	gzip    *gzip.Writer
+	status  int
+	written int64 // bytes before compression
+}
+
+func (w *gzipWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *gzipWriter) Write(b []byte) (int, error) {
+	if w.status != http.StatusOK {
+		return w.ResponseWriter.Write(b)
+	}
+	n, err := w.gzip.Write(b)
+	w.written += int64(n)
+	return n, err
+}
