@@ -15,9 +15,9 @@ import (
 // compressed. They never change, so no request can mix its own text with theirs to guess what they hold from the size
 // of an answer; a response that holds links or keys next to the text of a user must not be compressed.
 const (
-	minCompressed = 64 << 10 // bytes; a smaller file costs more than it saves
-	maxCompressed = 8        // answers at once; others are sent as they are
-	gzipSuffix    = "-gzip"  // of the entity tag of a compressed file
+	minCompressed = 256 << 10 // bytes; a smaller file costs more than it saves
+	maxCompressed = 8         // answers at once; others are sent as they are
+	gzipSuffix    = "-gzip"   // of the entity tag of a compressed file
 )
 
 // compressible reports whether a file is large text, which caches may then hold in both forms.

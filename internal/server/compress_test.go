@@ -14,7 +14,7 @@ import (
 )
 
 // largeText is a file above the size from which files are compressed.
-var largeText = `{"predicted_aligned_error":[[` + strings.Repeat("12.34,5.6,0,", 10_000) + `0]]}`
+var largeText = `{"predicted_aligned_error":[[` + strings.Repeat("12.34,5.6,0,", 25_000) + `0]]}`
 
 // withLargeFiles is the result of a job that has large files, too: a text and one that is none.
 func withLargeFiles(h *fixture) api.Results {

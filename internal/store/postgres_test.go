@@ -264,7 +264,7 @@ func openRaw(t *testing.T, address string) *sql.DB {
 }
 
 // A search by name reads the index of names where few jobs have the name, also on a connection that keeps plans, and
-// the newest jobs where many do.
+// the newest jobs of its user where many do, however many newer ones others have.
 func TestSearchReadsTheIndexOfNames(t *testing.T) {
 	address := storetest.Postgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)

@@ -206,11 +206,39 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 }
 
 // ListJobs reads a page of a user's jobs, newest first. The next page begins before the last job of this one.
+//
+// On PostgreSQL a search reads the newest jobs first. If they do not fill the page, it reads all, by the index of names
+// where few jobs have the name: a plan for that does not know that another user's jobs may all be newer.
 func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
+	if f.Query == "" || s.dialect != "postgres" {
+		return s.listJobs(ctx, owner, f, "job")
+	}
+	older := ""
+	if f.Before != "" {
+		older = " AND id < $2"
+	}
+	// Only the index of the user's jobs has this order.
+	newest := `(
+		SELECT * FROM job
+		WHERE deleted_at = 0 AND account_id BETWEEN $1 AND $1` + older + `
+		ORDER BY account_id DESC, id DESC
+		LIMIT 1000)`
+	list, err := s.listJobs(ctx, owner, f, newest)
+	if err != nil || len(list) == f.Limit {
+		return list, err
+	}
+	// A plan that is kept does not know the name, and reads all jobs rather than the index of names.
+	return s.listJobs(ctx, owner, f, "job", pgx.QueryExecModeExec)
+}
+
+// listJobs is ListJobs for the jobs that SQL selects, with f.Before as $2. Options are those of pgx.
+func (s *Store) listJobs(
+	ctx context.Context, owner pleat.UserID, f Filter, from string, options ...any,
+) ([]JobRow, error) {
 	q := `
 		SELECT j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result, r.failure,
 			j.created_at, j.updated_at, r.started_at, r.finished_at
-		FROM job j
+		FROM ` + from + ` AS j
 		JOIN run r ON r.id = j.run_id
 		WHERE j.deleted_at = 0 AND j.account_id = $1`
 	args := []any{owner}
@@ -229,33 +257,35 @@ func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]J
 	}
 	add(" ORDER BY j.id DESC LIMIT $%d", f.Limit)
 	out := []JobRow{}
-	if f.Query != "" && s.dialect == "postgres" {
-		// A plan that is kept does not know the name, and reads all jobs rather than the index of names.
-		args = slices.Insert(args, 0, any(pgx.QueryExecModeExec))
-	}
-	rows, err := s.read(ctx, q, args...)
+	rows, err := s.read(ctx, q, append(options, args...)...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r JobRow
-		var public, created, updated, started, finished int64
-		var result, failure string
-		if err := scan(&r.ID, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage, &r.Done, &r.Total, &result,
-			&failure, &created, &updated, &started, &finished); err != nil {
-			return err
-		}
-		r.Public = public == 1
-		r.CreatedAt, r.UpdatedAt = fromMicros(created), fromMicros(updated)
-		r.Started, r.Finished = fromMicros(started), fromMicros(finished)
-		var res *pleat.Result
-		if err := decodeJSON(result, &res); err != nil {
-			return err
-		}
-		if res != nil && len(res.Predictions) > 0 {
-			r.MeanPLDDT = res.Predictions[0].MeanPLDDT
-		}
+		err := scanJobRow(scan, &r)
 		out = append(out, r)
-		return decodeJSON(failure, &out[len(out)-1].Failure)
+		return err
 	})
 	return out, unavailable("list jobs", err)
+}
+
+// scanJobRow reads a row of listJobs.
+func scanJobRow(scan func(...any) error, r *JobRow) error {
+	var public, created, updated, started, finished int64
+	var result, failure string
+	if err := scan(&r.ID, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage, &r.Done, &r.Total, &result, &failure,
+		&created, &updated, &started, &finished); err != nil {
+		return err
+	}
+	r.Public = public == 1
+	r.CreatedAt, r.UpdatedAt = fromMicros(created), fromMicros(updated)
+	r.Started, r.Finished = fromMicros(started), fromMicros(finished)
+	var res *pleat.Result
+	if err := decodeJSON(result, &res); err != nil {
+		return err
+	}
+	if res != nil && len(res.Predictions) > 0 {
+		r.MeanPLDDT = res.Predictions[0].MeanPLDDT
+	}
+	return decodeJSON(failure, &r.Failure)
 }
 
 // likeEscape makes a caller's text literal inside a LIKE pattern whose escape character is a backslash.
