@@ -112,20 +112,22 @@ func (s *Store) indexNames(ctx context.Context) error {
 	if err != nil || valid || !locked {
 		return err
 	}
+	// An operator may bound the time of statements, and with millions of jobs this takes minutes.
+	steps := []string{"SET statement_timeout = 0", "SET lock_timeout = 0", "CREATE EXTENSION IF NOT EXISTS pg_trgm"}
 	if there { // a node that made it was stopped
-		if _, err := conn.ExecContext(ctx, "DROP INDEX CONCURRENTLY job_name"); err != nil {
-			return err
-		}
-	}
-	if _, err := conn.ExecContext(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm"); err != nil {
-		return err
+		steps = append(steps, "DROP INDEX CONCURRENTLY job_name")
 	}
 	// The short list of what is not indexed yet bounds how long one creation and each search take for it. Deleted jobs
 	// are in the index, since PostgreSQL estimates how many jobs have a name by the statistics of a whole index alone.
-	_, err = conn.ExecContext(ctx, `
+	steps = append(steps, `
 		CREATE INDEX CONCURRENTLY job_name ON job USING gin (lower(name) gin_trgm_ops)
 		WITH (gin_pending_list_limit = 256)`)
-	return err
+	for _, step := range steps {
+		if _, err := conn.ExecContext(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program
