@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"pleat"
@@ -158,43 +157,36 @@ func scanDelivery(scan func(...any) error) (Delivery, error) {
 	return d, err
 }
 
-// where returns the filter's conditions, with that on the owner, and their parameters.
-func (f DeliveryFilter) where(owner pleat.UserID) (string, []any) {
-	args := []any{owner}
-	var b strings.Builder
-	b.WriteString("d.account_id = $1")
-	add := func(clause string, v any) {
-		args = append(args, v)
-		fmt.Fprintf(&b, clause, len(args))
-	}
-	if f.Before != "" {
-		add(" AND d.id < $%d", f.Before)
-	}
+// page returns the page of the user's deliveries d that the filter selects.
+func (f DeliveryFilter) page(owner pleat.UserID) *page {
+	var by []column
 	switch f.Status {
 	case "":
 	case pleat.DeliveryRunning:
-		b.WriteString(" AND d.status = 'PENDING' AND " + inFlightSQL)
-	case pleat.DeliveryPending:
-		b.WriteString(" AND d.status = 'PENDING' AND NOT " + inFlightSQL)
+		by = append(by, column{"status", pleat.DeliveryPending})
 	default:
-		add(" AND d.status = $%d", f.Status)
+		by = append(by, column{"status", f.Status})
 	}
-	if f.SourceID != "" {
-		add(" AND d.source_id = $%d", f.SourceID)
+	p := pageOf("d", owner, f.Before, by...)
+	switch f.Status {
+	case pleat.DeliveryRunning:
+		p.and(inFlightSQL)
+	case pleat.DeliveryPending:
+		p.and("NOT " + inFlightSQL)
 	}
+	p.equal("d.source_id", f.SourceID)
 	if !f.Since.IsZero() {
-		add(" AND d.created_at >= $%d", toMicros(f.Since))
+		p.and("d.created_at >= " + p.param(toMicros(f.Since)))
 	}
-	return b.String(), args
+	return p
 }
 
 // Deliveries reads a page of a user's deliveries, newest first. The next page begins before the last delivery of this
 // one.
 func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFilter) ([]Delivery, error) {
-	where, args := f.where(owner)
+	p := f.page(owner)
 	out := []Delivery{}
-	rows, err := s.read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE "+where+
-		fmt.Sprintf(" ORDER BY d.id DESC LIMIT %d", f.Limit), args...)
+	rows, err := s.read(ctx, p.sql(deliveryColumns, "delivery d", f.Limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		d, err := scanDelivery(scan)
 		out = append(out, d)
@@ -277,15 +269,15 @@ func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id pleat.Deli
 func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f DeliveryFilter) (int, error) {
 	n := 0
 	err := s.write(ctx, "redeliver", func(t *tx) error {
-		where, args := f.where(owner)
-		where += " AND d.destination = 'custom_http'"
+		p := f.page(owner)
+		p.and("d.destination = 'custom_http'")
 		if f.Status == pleat.DeliveryPending {
 			var err error
-			n, err = t.sendNow(where, args, f.Limit)
+			n, err = t.sendNow(p.where, p.args, f.Limit)
 			return err
 		}
-		where += " AND d.status <> 'PENDING'"
-		list, err := t.selectDeliveries(where+fmt.Sprintf(" ORDER BY d.id LIMIT %d", max(f.Limit, 1)), args)
+		p.and("d.status <> 'PENDING'")
+		list, err := t.selectDeliveries(p.where+fmt.Sprintf(" ORDER BY d.id LIMIT %d", max(f.Limit, 1)), p.args)
 		if err != nil {
 			return err
 		}
@@ -406,13 +398,10 @@ func (s *Store) Subscriptions(
 	ctx context.Context, owner pleat.UserID, before string, limit int,
 ) ([]SubscriptionRow, error) {
 	out := []SubscriptionRow{}
-	rows, err := s.read(ctx, `
-		SELECT id, source_kind, source_id, run_id, destination, alias, target_type, created_at
-		FROM subscription
-		WHERE account_id = $1 AND ($2 = '' OR id < $2)
-		ORDER BY id DESC
-		LIMIT $3`,
-		owner, before, limit)
+	p := pageOf("u", owner, before)
+	rows, err := s.read(ctx, p.sql(`
+		u.id, u.source_kind, u.source_id, u.run_id, u.destination, u.alias, u.target_type, u.created_at`,
+		"subscription u", limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r SubscriptionRow
 		var source sourceRow

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"pleat"
@@ -232,13 +231,9 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (
 
 // Items reads a page of a user's library, newest first, without files and children. Items in folders are listed too.
 func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, limit int) ([]LibraryItem, error) {
-	rows, err := s.read(ctx, `
-		SELECT `+itemColumns+`
-		FROM library_item i
-		WHERE i.account_id = $1 AND i.deleted_at = 0 AND ($2 = '' OR i.id < $2)
-		ORDER BY i.id DESC
-		LIMIT `+strconv.Itoa(limit),
-		owner, before)
+	p := pageOf("i", owner, before)
+	p.and("i.deleted_at = 0")
+	rows, err := s.read(ctx, p.sql(itemColumns, "library_item i", limit), p.args...)
 	out, err := scanItems(rows, err)
 	return out, unavailable("list library", err)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -134,11 +133,7 @@ const resultParts = 8
 // useResults adds what a query selects, an account and bytes of its runs, to what the runs of the account hold. Rows
 // selects the rows whose bytes are added. Every statement that changes run.bytes comes with one.
 func (t *tx) useResults(bytes, from string, args ...any) {
-	part := 0
-	if t.pg != nil { // SQLite has one writer
-		part = rand.IntN(resultParts)
-	}
-	t.send(useResultsSQL(bytes, from, part), args...)
+	t.send(useResultsSQL(bytes, from, t.part), args...)
 }
 
 // useResultsSQL is the statement of useResults for one part.

@@ -33,17 +33,27 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	if _, err = p.Up(ctx); err != nil {
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
-	if to, err = p.GetDBVersion(ctx); err != nil || s.dialect != "postgres" {
-		return from, to, err
+	if to, err = p.GetDBVersion(ctx); err == nil {
+		err = s.Tune(ctx)
 	}
-	if err := s.tune(ctx); err != nil {
-		return from, to, err
+	return from, to, err
+}
+
+// Tune brings what PostgreSQL has besides the schema to this version: settings of tables, and the index by which
+// ListJobs searches names. Migrate calls it; a node that finds its version calls it itself. Without the extensions of
+// that index, which an operator may not have installed or may not let this user create, a line of the log says so.
+func (s *Store) Tune(ctx context.Context) error {
+	if s.dialect != "postgres" {
+		return nil
+	}
+	if err := s.tuneTables(ctx); err != nil {
+		return unavailable("tune the tables", err)
 	}
 	if err := s.indexNames(ctx); err != nil {
 		s.log.Warn("store: searches by name read all jobs of their user, since PostgreSQL has no index for them; "+
-			"it needs the extension pg_trgm", "error", err)
+			"it needs the extensions pg_trgm and btree_gin", "error", err)
 	}
-	return from, to, nil
+	return nil
 }
 
 // tuned are settings of PostgreSQL's tables. Where rows are replaced often, each page is filled to a share, in percent,
@@ -70,64 +80,40 @@ var tuned = []struct {
 	{"worker", 70, 0.02},
 }
 
-// tune applies the settings of tuned that are missing.
-func (s *Store) tune(ctx context.Context) error {
+// tuneTables applies the settings of tuned that are missing.
+func (s *Store) tuneTables(ctx context.Context) error {
+	var rows []string
+	var args []any
 	for _, set := range tuned {
-		var options []string
+		options := []string{
+			fmt.Sprint("autovacuum_vacuum_scale_factor=", set.dead),
+			fmt.Sprint("autovacuum_analyze_scale_factor=", set.dead),
+		}
 		if set.fill > 0 {
 			options = append(options, fmt.Sprint("fillfactor=", set.fill))
 		}
-		for _, name := range []string{"autovacuum_vacuum_scale_factor", "autovacuum_analyze_scale_factor"} {
-			options = append(options, fmt.Sprint(name, "=", set.dead))
-		}
-		var missing bool
-		err := s.db.QueryRowContext(ctx, `
-			SELECT NOT COALESCE(reloptions, '{}') @> CAST($2 AS text[]) FROM pg_class WHERE oid = to_regclass($1)`,
-			set.table, options).Scan(&missing)
-		if err == nil && missing {
-			_, err = s.db.ExecContext(ctx, "ALTER TABLE "+set.table+" SET ("+strings.Join(options, ", ")+")")
-		}
-		if err != nil {
-			return unavailable("tune the tables", err)
-		}
+		args = append(args, set.table, options)
+		rows = append(rows, fmt.Sprintf("($%d, CAST($%d AS text[]))", len(args)-1, len(args)))
 	}
-	return nil
-}
-
-// indexNames makes the index by which ListJobs searches names, of the trigrams in them, unless it is there. The
-// extension pg_trgm belongs to PostgreSQL, but an operator may not have installed it or may not let this user create
-// it. The jobs are not locked meanwhile, however many there are. If another node is making the index, it does nothing.
-func (s *Store) indexNames(ctx context.Context) error {
-	db := stdlib.OpenDB(*s.notify.cfg) // the lock is one of a session, which a pooler does not keep
-	defer db.Close()
-	conn, err := db.Conn(ctx)
-	if err != nil {
+	var steps []string
+	missing, err := s.read(ctx, `
+		SELECT 'ALTER TABLE ' || v.name || ' SET (' || array_to_string(v.options, ', ') || ')'
+		FROM (VALUES `+strings.Join(rows, ", ")+`) AS v (name, options)
+		JOIN pg_class c ON c.oid = to_regclass(v.name)
+		WHERE NOT COALESCE(c.reloptions, '{}') @> v.options`,
+		args...)
+	err = forEachRow(missing, err, func(scan func(...any) error) error {
+		var step string
+		err := scan(&step)
+		steps = append(steps, step)
 		return err
-	}
-	defer conn.Close()
-	var there, valid, locked bool
-	err = conn.QueryRowContext(ctx, `
-		SELECT count(*) > 0, COALESCE(bool_and(indisvalid), false), pg_try_advisory_lock(hashtext('pleat job_name'))
-		FROM pg_index WHERE indexrelid = to_regclass('job_name')`).Scan(&there, &valid, &locked)
-	if err != nil || valid || !locked {
-		return err
-	}
-	// An operator may bound the time of statements, and with millions of jobs this takes minutes.
-	steps := []string{"SET statement_timeout = 0", "SET lock_timeout = 0", "CREATE EXTENSION IF NOT EXISTS pg_trgm"}
-	if there { // a node that made it was stopped
-		steps = append(steps, "DROP INDEX CONCURRENTLY job_name")
-	}
-	// The short list of what is not indexed yet bounds how long one creation and each search take for it. Deleted jobs
-	// are in the index, since PostgreSQL estimates how many jobs have a name by the statistics of a whole index alone.
-	steps = append(steps, `
-		CREATE INDEX CONCURRENTLY job_name ON job USING gin (lower(name) gin_trgm_ops)
-		WITH (gin_pending_list_limit = 256)`)
+	})
 	for _, step := range steps {
-		if _, err := conn.ExecContext(ctx, step); err != nil {
-			return err
+		if err == nil {
+			_, err = s.db.ExecContext(ctx, step)
 		}
 	}
-	return nil
+	return err
 }
 
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
@@ -151,7 +152,7 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 	}
 	var t tx
 	err := s.onPipeline(ctx, db, beginVerb, func(p *pipeline) error {
-		t = tx{ctx: ctx, s: s, pg: p, now: s.now()}
+		t = tx{ctx: ctx, s: s, pg: p, now: s.now(), part: rand.IntN(resultParts)}
 		if s.pooled {
 			t.setSession(d)
 		}

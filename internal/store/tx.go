@@ -24,6 +24,7 @@ type tx struct {
 	pg   *pipeline
 	err  error // of a statement of send or ask on SQLite, which the next call returns
 	now  int64
+	part int // of what an account's runs hold, which this transaction changes
 	wake []string
 	ends []runEnd
 }

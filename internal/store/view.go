@@ -3,11 +3,7 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"pleat"
 )
@@ -205,59 +201,33 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 	return out, unavailable("list runs", err)
 }
 
+// jobRowColumns are the columns that scanJobRow scans, of the row j of job and its latest run r.
+const jobRowColumns = `j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result,
+	r.failure, j.created_at, j.updated_at, r.started_at, r.finished_at`
+
 // ListJobs reads a page of a user's jobs, newest first. The next page begins before the last job of this one.
-//
-// On PostgreSQL a search reads the newest jobs first. If they do not fill the page, it reads all, by the index of names
-// where few jobs have the name: a plan for that does not know that another user's jobs may all be newer.
 func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
-	if f.Query == "" || s.dialect != "postgres" {
-		return s.listJobs(ctx, owner, f, "job")
+	if f.Query != "" {
+		return s.searchJobs(ctx, owner, f)
 	}
-	older := ""
-	if f.Before != "" {
-		older = " AND id < $2"
-	}
-	// Only the index of the user's jobs has this order.
-	newest := `(
-		SELECT * FROM job
-		WHERE deleted_at = 0 AND account_id BETWEEN $1 AND $1` + older + `
-		ORDER BY account_id DESC, id DESC
-		LIMIT 1000)`
-	list, err := s.listJobs(ctx, owner, f, newest)
-	if err != nil || len(list) == f.Limit {
-		return list, err
-	}
-	// A plan that is kept does not know the name, and reads all jobs rather than the index of names.
-	return s.listJobs(ctx, owner, f, "job", pgx.QueryExecModeExec)
+	return s.listJobs(ctx, f.page(owner), "job", f.Limit)
 }
 
-// listJobs is ListJobs for the jobs that SQL selects, with f.Before as $2. Options are those of pgx.
-func (s *Store) listJobs(
-	ctx context.Context, owner pleat.UserID, f Filter, from string, options ...any,
-) ([]JobRow, error) {
-	q := `
-		SELECT j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result, r.failure,
-			j.created_at, j.updated_at, r.started_at, r.finished_at
-		FROM ` + from + ` AS j
-		JOIN run r ON r.id = j.run_id
-		WHERE j.deleted_at = 0 AND j.account_id = $1`
-	args := []any{owner}
-	add := func(clause string, v any) {
-		args = append(args, v)
-		q += fmt.Sprintf(clause, len(args))
-	}
-	if f.Before != "" {
-		add(" AND j.id < $%d", f.Before)
-	}
+// page returns the page of the user's jobs j that the filter selects but for the name.
+func (f *Filter) page(owner pleat.UserID) *page {
+	var by []column
 	if f.State != "" {
-		add(" AND j.state = $%d", f.State)
+		by = append(by, column{"state", f.State})
 	}
-	if f.Query != "" {
-		add(` AND lower(j.name) LIKE $%d ESCAPE '\'`, "%"+likeEscape.Replace(strings.ToLower(f.Query))+"%")
-	}
-	add(" ORDER BY j.id DESC LIMIT $%d", f.Limit)
+	p := pageOf("j", owner, f.Before, by...)
+	p.and("j.deleted_at = 0")
+	return p
+}
+
+// listJobs reads a page of the jobs j that SQL selects.
+func (s *Store) listJobs(ctx context.Context, p *page, jobs string, limit int) ([]JobRow, error) {
 	out := []JobRow{}
-	rows, err := s.read(ctx, q, append(options, args...)...)
+	rows, err := s.read(ctx, p.sql(jobRowColumns, jobs+" AS j JOIN run r ON r.id = j.run_id", limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r JobRow
 		err := scanJobRow(scan, &r)
@@ -267,7 +237,7 @@ func (s *Store) listJobs(
 	return out, unavailable("list jobs", err)
 }
 
-// scanJobRow reads a row of listJobs.
+// scanJobRow reads jobRowColumns.
 func scanJobRow(scan func(...any) error, r *JobRow) error {
 	var public, created, updated, started, finished int64
 	var result, failure string
@@ -287,9 +257,6 @@ func scanJobRow(scan func(...any) error, r *JobRow) error {
 	}
 	return decodeJSON(failure, &r.Failure)
 }
-
-// likeEscape makes a caller's text literal inside a LIKE pattern whose escape character is a backslash.
-var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // Progress reads a run's progress after a sequence number, oldest first, at most limit events. Numbers begin at 1 and
 // have gaps where log lines were dropped. The event stream reads on from the last number that its client has seen.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"pleat"
 )
@@ -275,28 +274,17 @@ type WorkflowFilter struct {
 
 // Workflows reads a page of a user's workflows, newest first.
 func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFilter) ([]WorkflowRow, error) {
-	q := `
-		SELECT ` + workflowColumns + `,
-			COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0),
-			COALESCE(r.total, 0)
-		FROM workflow w
-		LEFT JOIN run r ON r.id = w.run_id
-		WHERE w.deleted_at = 0 AND w.account_id = $1`
-	args := []any{owner}
-	add := func(clause, v string) {
-		if v != "" {
-			args = append(args, v)
-			q += fmt.Sprintf(clause, len(args))
-		}
-	}
-	add(" AND w.id < $%d", f.Before)
-	add(" AND w.state = $%d", string(f.State))
-	add(" AND w.kind = $%d", string(f.Kind))
-	add(" AND w.source_job = $%d", string(f.Source.Job))
-	add(" AND w.source_run = $%d", string(f.Source.Run))
-	add(" AND w.source_sequence = $%d", string(f.Source.Sequence))
+	p := pageOf("w", owner, f.Before)
+	p.and("w.deleted_at = 0")
+	p.equal("w.state", string(f.State))
+	p.equal("w.kind", string(f.Kind))
+	p.equal("w.source_job", string(f.Source.Job))
+	p.equal("w.source_run", string(f.Source.Run))
+	p.equal("w.source_sequence", string(f.Source.Sequence))
 	out := []WorkflowRow{}
-	rows, err := s.read(ctx, q+fmt.Sprintf(" ORDER BY w.id DESC LIMIT %d", f.Limit), args...)
+	rows, err := s.read(ctx, p.sql(workflowColumns+`,
+		COALESCE(r.result, ''), COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0),
+		COALESCE(r.total, 0)`, "workflow w LEFT JOIN run r ON r.id = w.run_id", f.Limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var row WorkflowRow
 		var r workflowRow
