@@ -78,8 +78,8 @@ func makeDataDir(c config.Config) error {
 	return nil
 }
 
-// Migrate brings the database to this program's version and returns the versions before and after. It refuses one with a
-// newer schema than this program knows: an older program would write rows that the newer one does not expect.
+// Migrate brings the database to this program's version and returns the versions before and after. It refuses a newer
+// schema than this program knows: an older program would write rows that the newer one does not expect.
 func Migrate(ctx context.Context, s *store.Store) (from, to int64, err error) {
 	if from, err = s.Version(ctx); err != nil {
 		return 0, 0, err
