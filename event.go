@@ -108,14 +108,10 @@ type Subscription struct {
 	Alias       string          // as the caller spelled the destination: qna, evolla, md, openmm, custom_http
 	TargetType  string          // qna_v1, evolla_v1, md, calvados_openmm_v1, custom_http
 	Settings    json.RawMessage // the destination's object, without secrets
-	Endpoint    EndpointID      // of a custom_http destination; empty: see Custom and OfDefault
-	Custom      *CustomTarget   // the endpoint to create for this run alone; nil: none
-}
-
-// OfDefault reports whether a subscription that is to be stored is of the endpoint that its owner has enabled by
-// default, if there is one.
-func (s *Subscription) OfDefault() bool {
-	return s.Destination == DestCustom && s.Endpoint == "" && s.Custom == nil
+	// Of a custom_http destination one of these is set until it is stored, then Endpoint.
+	Endpoint EndpointID
+	Custom   *CustomTarget // the endpoint to create for this run alone
+	Default  bool          // the endpoint that the owner has enabled by default, if there is one
 }
 
 // CustomTarget is an endpoint that a run brings for its own events.

@@ -195,6 +195,9 @@ func (c *Client) RevokeKey(ctx context.Context, key string) (RevokedKey, error) 
 	return do[RevokedKey](ctx, c, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(key)})
 }
 
+// GzipSuffix ends the entity tag of a file that is sent with gzip. What comes before it is the SHA-256 of the file.
+const GzipSuffix = "-gzip"
+
 // Download writes an artifact to w and checks its length and its SHA-256, which the response states if the artifact
 // does not. After an error w may hold a part of the file.
 func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
@@ -218,7 +221,7 @@ func (c *Client) Download(ctx context.Context, a Artifact, w io.Writer) error {
 	if n != a.Bytes {
 		return fmt.Errorf("download %s: the file does not have the %d bytes that its artifact states", a.Name, a.Bytes)
 	}
-	want := cmp.Or(a.SHA256, strings.TrimSuffix(strings.Trim(res.Header.Get("ETag"), `"`), "-gzip"))
+	want := cmp.Or(a.SHA256, strings.TrimSuffix(strings.Trim(res.Header.Get("ETag"), `"`), GzipSuffix))
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		return fmt.Errorf("download %s: its SHA-256 is %s; its artifact states %s", a.Name, got, want)
 	}

@@ -7,8 +7,10 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -79,17 +81,14 @@ func (h *service) pgbench(ctx context.Context, prepare pgbenchScript) (load, err
 	if err := errors.Join(err, conn.Close(ctx)); err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(h.dir, "pgbench-*.sql")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := file.WriteString(text); errors.Join(err, file.Close()) != nil {
+	script := filepath.Join(h.dir, fmt.Sprintf("pgbench-%d.sql", time.Now().UnixNano()))
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	env := append(os.Environ(), "PGHOST="+c.Host, fmt.Sprintf("PGPORT=%d", c.Port), "PGUSER="+c.User,
 		"PGPASSWORD="+c.Password, "PGDATABASE="+c.Database)
 	return func(ctx context.Context, seconds float64) (pace, error) {
-		run := exec.CommandContext(ctx, program, "--no-vacuum", "--protocol=prepared", "--file="+file.Name(),
+		run := exec.CommandContext(ctx, program, "--no-vacuum", "--protocol=prepared", "--file="+script,
 			"--client="+strconv.Itoa(clients), "--jobs=2",
 			fmt.Sprintf("--time=%d", int(math.Ceil(seconds)))) // it takes whole seconds
 		run.Env = env

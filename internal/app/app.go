@@ -295,6 +295,7 @@ func (a *App) workConfig() (work.Config, error) {
 		ArchiveURLs:    work.ArchiveURLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
 		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),
 		KeepAlignments: days(a.cfg.MSAKeep),
+		Tune:           a.cfg.Migrate,
 		Alignments:     a.class.Alignments,
 		SearchedElsewhere: a.class.Alignments == pleat.AlignmentsNever &&
 			slices.ContainsFunc(a.class.Models, func(m pleat.Model) bool { return m.AlignmentsSearched() }),

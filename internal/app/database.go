@@ -78,17 +78,14 @@ func makeDataDir(c config.Config) error {
 	return nil
 }
 
-// Migrate brings the database to this program's version and returns the versions before and after. It refuses a newer
-// schema than this program knows: an older program would write rows that the newer one does not expect.
+// Migrate brings the schema to this program's version and returns the versions before and after. It refuses a database
+// with a newer schema than this program knows: an older program would write rows that the newer one does not expect.
 func Migrate(ctx context.Context, s *store.Store) (from, to int64, err error) {
 	if from, err = s.Version(ctx); err != nil {
 		return 0, 0, err
 	}
-	if err := refuseNewer(from); err != nil {
-		return from, from, err
-	}
-	if from == store.Latest() { // without the lock for which nodes that start at once would wait in turn
-		return from, from, s.Tune(ctx)
+	if err := refuseNewer(from); err != nil || from == store.Latest() {
+		return from, from, err // without the lock for which nodes that start at once would wait in turn
 	}
 	return s.Migrate(ctx)
 }

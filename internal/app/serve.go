@@ -127,6 +127,7 @@ func (a *App) keepUp(ctx context.Context, group *errgroup.Group) error {
 		MaxTime:        seconds(a.cfg.MaxSeconds),
 		Disk:           a.disk,
 		KeepAlignments: days(a.cfg.MSAKeep),
+		Tune:           a.cfg.Migrate,
 		Clock:          time.Now,
 		Tracer:         a.traces.Tracer(),
 		Log:            a.log,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/store"
 	"pleat/internal/words"
 )
@@ -127,7 +128,7 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 		if s.compressor.acquire(c.r) {
 			defer s.compressor.release()
 			h.Set("Content-Encoding", "gzip")
-			h.Set("ETag", `"`+a.SHA256+gzipSuffix+`"`)
+			h.Set("ETag", `"`+a.SHA256+api.GzipSuffix+`"`)
 			s.compressor.send(c, a.Bytes, serve)
 			return nil
 		}

@@ -46,7 +46,7 @@ func TestLargeTextIsCompressed(t *testing.T) {
 	h := newFixture(t)
 	a := artifact(t, withLargeFiles(h), "pae.json")
 	plainTag, gzipTag := `"`+a.SHA256+`"`, `"`+a.SHA256+`-gzip"`
-	for _, accept := range []string{"gzip", "br, GZIP", "gzip, deflate, br, zstd"} {
+	for _, accept := range []string{"gzip", "br, GZIP", "gzip, deflate, br, zstd", "br;q=1.0, gzip;q=0.5"} {
 		r := h.ask("GET", a.URL, nil, "Accept-Encoding", accept)
 		if r.status != 200 || r.header.Get("Content-Encoding") != "gzip" || r.header.Get("ETag") != gzipTag ||
 			r.header.Get("Vary") != "Accept-Encoding" || r.header.Get("Content-Type") != "application/json" {
@@ -95,6 +95,7 @@ func TestOtherFilesAreNotCompressed(t *testing.T) {
 	for _, c := range []struct{ name, accept, want, vary string }{
 		{"pae.json", "identity", largeText, "Accept-Encoding"},
 		{"pae.json", "gzip;q=0", largeText, "Accept-Encoding"},
+		{"pae.json", "gzip; q=0.0, br", largeText, "Accept-Encoding"},
 		{"pae.json", "br", largeText, "Accept-Encoding"},
 		{"frames.dcd", "gzip", largeText, ""},
 		{"structure.cif", "gzip", cif, ""},

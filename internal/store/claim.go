@@ -116,7 +116,7 @@ func (c *claim) fromQueue(worker pleat.WorkerID, queue string, n int, less strin
 	c.ask(`
 		UPDATE task
 		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2, claim = $3
-		WHERE id `+c.few(`
+		WHERE id `+c.inLimited(`
 			SELECT id FROM task
 			WHERE state = 'queued' AND queue = $4`+limits+`
 			ORDER BY position, id
@@ -126,9 +126,9 @@ func (c *claim) fromQueue(worker pleat.WorkerID, queue string, n int, less strin
 		args, c.scan)
 }
 
-// few returns SQL for one of the rows of a query that has a limit, which is computed. PostgreSQL cannot estimate such a
-// limit: for a list it takes a tenth of the table, and reads the table to find them. For an array it takes ten rows.
-func (t *tx) few(query string) string {
+// inLimited returns the condition that a column is among the rows of a query whose LIMIT is computed. PostgreSQL takes
+// such a limit for a tenth of the table, for which it would read all of the table; an array it takes for ten rows.
+func (t *tx) inLimited(query string) string {
 	if t.pg == nil {
 		return "IN (" + query + ")"
 	}
@@ -165,7 +165,7 @@ func (c *claim) forEach(workers []pleat.WorkerID, first int, queue string, filte
 		SET state = 'running', attempt = attempt + 1, worker_id = v.column2, lease_until = $1, claim = $2
 		FROM free
 		JOIN (`+rowsOf+`) AS v ON v.column1 = free.place
-		WHERE task.id = free.claimed AND task.id `+c.few("SELECT claimed FROM free")+`
+		WHERE task.id = free.claimed AND task.id `+c.inLimited("SELECT claimed FROM free")+`
 		RETURNING `+claimedColumns,
 		args, c.scan)
 }

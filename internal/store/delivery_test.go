@@ -48,7 +48,7 @@ func toEndpoint(e store.Endpoint) pleat.Subscription {
 func TestDefaultEndpointOfARun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, ben, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "ben"), storetest.User(t, s, "eve")
-		byDefault := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http"}
+		byDefault := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", Default: true}
 		on := global(t, s, ada, true)
 		global(t, s, ben, false)
 		for _, u := range []pleat.UserID{ada, ben, eve} {

@@ -186,6 +186,9 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 	if r.run == "" {
 		return pleat.ErrLost
 	}
+	if e.state == pleat.StateCompleted {
+		t.replaceArtifacts(r.run, e)
+	}
 	// An alignment whose end was not reported ended as the run did, unless it had ended before.
 	t.send(`
 		UPDATE run
@@ -198,9 +201,6 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 		e.attempt, e.requestHash)
 	t.useResults(filesSQL("$1", "$2", "$3"), "run WHERE id = $1", r.run, e.bytes(), e.attempt)
 	t.ends = append(t.ends, e)
-	if e.state == pleat.StateCompleted {
-		t.replaceArtifacts(r.run, e)
-	}
 	t.setState(r.source, r.run, e.state)
 	if r.kind == pleat.TaskMD && e.state == pleat.StateCompleted {
 		t.addToLibrary(r, e.artifacts)

@@ -8,8 +8,9 @@ import (
 	"pleat"
 )
 
-// headColumns are the columns of a Head, of the row j of job.
-const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state"
+// headColumns are the columns of a Head, of the row j of job and the row c of the caller's key, if there is one.
+const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state, " +
+	"COALESCE(c.account_id, ''), COALESCE(c.scopes, '')"
 
 // Head reads what every request on a job checks first, and which user a credential authenticates, in one query, so that
 // ownership and credential are those of one moment. One that is not valid leaves Caller empty: the job may be public.
@@ -19,44 +20,37 @@ func (s *Store) Head(ctx context.Context, job pleat.JobID, by Credential) (Head,
 	if err != nil {
 		return Head{}, unavailable("read job", err)
 	}
-	r := headRead{job: job, by: by}
+	var h *Head
 	if s.heads != nil {
-		err = s.heads.wait(ctx, &r)
+		h, err = s.heads.wait(ctx, job, by)
 	} else {
 		var rows rows
-		rows, err = s.read(ctx, headQueries[by.Session], s.now(), by.Hash, job)
-		err = forEachRow(rows, err, func(scan func(...any) error) error { return r.scan(scan) })
+		rows, err = s.read(ctx, headQuery(by), s.now(), by.Hash, job)
+		err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
+			h, err = scanHead(job, scan)
+			return err
+		})
 	}
-	if err == nil && !r.found {
-		err = pleat.ErrJobNotFound
+	switch {
+	case err != nil:
+		return Head{}, unavailable("read job", err)
+	case h == nil:
+		return Head{}, pleat.ErrJobNotFound
 	}
-	return r.head, unavailable("read job", err)
+	return *h, nil
 }
 
-// headRead is a call of Head.
-type headRead struct {
-	job   pleat.JobID
-	by    Credential
-	head  Head
-	found bool
-	err   error
-	done  chan struct{} // closed when a group has read it
-}
-
-// scan reads a row of headColumns and the caller. More are the columns before them.
-func (r *headRead) scan(scan func(...any) error, more ...any) error {
-	h, public, scopes := Head{Source: pleat.Source{Job: r.job}}, int64(0), ""
-	err := scan(append(more, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller, &scopes)...)
+// scanHead reads headColumns of a job after some other columns.
+func scanHead(job pleat.JobID, scan func(...any) error, before ...any) (*Head, error) {
+	h, public, scopes := &Head{Source: pleat.Source{Job: job}}, int64(0), ""
+	err := scan(append(before, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller, &scopes)...)
 	h.Public, h.Scopes = public == 1, scopesOf(scopes)
-	r.head, r.found = h, true
-	return err
+	return h, err
 }
 
-// headQueries read the Head of the job $3 at the moment $1, by whether the hash $2 is that of a session.
-var headQueries = map[bool]string{false: headQuery(Credential{}), true: headQuery(Credential{Session: true})}
-
+// headQuery reads the Head of the job $3 at the moment $1 for the hash $2 of a credential.
 func headQuery(by Credential) string {
-	return "SELECT " + headColumns + `, COALESCE(c.account_id, ''), COALESCE(c.scopes, '')
+	return "SELECT " + headColumns + `
 		FROM job j
 		LEFT JOIN (SELECT k.account_id, k.scopes FROM ` + by.keys("$2") + `) c ON 1 = 1
 		WHERE j.id = $3 AND j.deleted_at = 0`
@@ -65,8 +59,8 @@ func headQuery(by Credential) string {
 const (
 	// headGroups is how many queries of Heads may be under way at once.
 	headGroups = 4
-	// headSlow is how long calls wait for the query before them. One that takes longer may be on a connection that
-	// hangs.
+	// headSlow is how long a call waits for the query before it. One that takes longer may be on a connection that
+	// hangs, so another query begins if headGroups allow it.
 	headSlow = 20 * time.Millisecond
 	// headTimeout is how long a query may take. Its callers may give up earlier.
 	headTimeout = 10 * time.Second
@@ -74,46 +68,80 @@ const (
 
 // heads reads the Heads of many calls together, on PostgreSQL, where a query costs the processor more than its row: the
 // calls that come while a query is under way share the next one. A query begins after its calls, so that each sees what
-// was committed before it.
+// was committed before it. Close it before the database.
 type heads struct {
-	s       *Store
+	s      *Store
+	ctx    context.Context // of the queries
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
 	mu      sync.Mutex
-	running int       // goroutines that run
+	running int       // groups
 	began   time.Time // the query that began last
 	waiting []*headRead
 }
 
-// wait reads a Head with the calls that wait at the same time.
-func (g *heads) wait(ctx context.Context, r *headRead) error {
-	r.done = make(chan struct{})
+// headRead is a call of Head that waits for its group.
+type headRead struct {
+	ctx  context.Context // of the call
+	job  pleat.JobID
+	by   Credential
+	done chan struct{} // closed when head and err are set
+	head *Head         // nil: there is no such job
+	err  error
+}
+
+func newHeads(s *Store) *heads {
+	g := &heads{s: s}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g
+}
+
+// close ends the queries that are under way.
+func (g *heads) close() {
+	g.cancel()
+	g.wg.Wait()
+}
+
+// wait reads a Head with the calls that wait at the same time; nil: there is no such job.
+func (g *heads) wait(ctx context.Context, job pleat.JobID, by Credential) (*Head, error) {
+	r := &headRead{ctx: ctx, job: job, by: by, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, r)
-	if g.running == 0 || g.running < headGroups && time.Since(g.began) > headSlow {
+	g.begin()
+	g.mu.Unlock()
+	slow := time.NewTimer(headSlow)
+	defer slow.Stop()
+	for {
+		select {
+		case <-r.done:
+			return r.head, r.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-slow.C:
+			g.mu.Lock()
+			g.begin()
+			g.mu.Unlock()
+		}
+	}
+}
+
+// begin starts a group if none runs, or if the last query is slow. The caller holds mu.
+func (g *heads) begin() {
+	if len(g.waiting) > 0 && (g.running == 0 || g.running < headGroups && time.Since(g.began) >= headSlow) {
 		g.running++
 		g.began = time.Now()
-		go g.run()
-	}
-	g.mu.Unlock()
-	select {
-	case <-r.done:
-		return r.err
-	case <-ctx.Done():
-		return ctx.Err()
+		g.wg.Go(g.run)
 	}
 }
 
 // run reads groups until nobody waits.
 func (g *heads) run() {
 	for {
-		g.mu.Lock()
-		group := g.waiting[:min(len(g.waiting), maxStatementRows)]
-		if g.waiting = g.waiting[len(group):]; len(group) == 0 {
-			g.running--
-			g.mu.Unlock()
+		group := g.next()
+		if len(group) == 0 {
 			return
 		}
-		g.began = time.Now()
-		g.mu.Unlock()
 		err := g.query(group)
 		for _, r := range group {
 			r.err = err
@@ -122,9 +150,25 @@ func (g *heads) run() {
 	}
 }
 
+// next takes the calls of the next query; none: nobody waits. Calls whose callers have given up are left out.
+func (g *heads) next() (group []*headRead) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.waiting) > 0 && len(group) < maxStatementRows {
+		if r := g.waiting[0]; r.ctx.Err() == nil {
+			group = append(group, r)
+		}
+		g.waiting = g.waiting[1:]
+	}
+	if g.began = time.Now(); len(group) == 0 {
+		g.running--
+	}
+	return group
+}
+
 // query reads the Heads of a group.
 func (g *heads) query(group []*headRead) error {
-	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
+	ctx, cancel := context.WithTimeout(g.ctx, headTimeout)
 	defer cancel()
 	jobs, hashes, sessions := make([]string, len(group)), make([]string, len(group)), make([]bool, len(group))
 	for i, r := range group {
@@ -133,21 +177,20 @@ func (g *heads) query(group []*headRead) error {
 	rows, err := g.s.read(ctx, headsQuery, g.s.now(), jobs, hashes, sessions)
 	return forEachRow(rows, err, func(scan func(...any) error) error {
 		var n int
-		var r headRead
-		if err := r.scan(scan, &n); err != nil {
-			return err
+		h, err := scanHead("", scan, &n)
+		if err == nil {
+			r := group[n-1]
+			h.Source.Job = r.job
+			r.head = h
 		}
-		at := group[n-1]
-		r.head.Source.Job = at.job
-		at.head, at.found = r.head, true
-		return nil
+		return err
 	})
 }
 
-// headsQuery is headQueries for arrays of jobs, hashes and whether those are of sessions. The first column counts them
+// headsQuery is headQuery for arrays of jobs, hashes and whether those are of sessions. The first column counts them
 // from 1. The limits keep PostgreSQL from a plan that reads a whole table, see decision 020.
 var headsQuery = `
-	SELECT q.n, ` + headColumns + `, COALESCE(c.account_id, ''), COALESCE(c.scopes, '')
+	SELECT q.n, ` + headColumns + `
 	FROM unnest(CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS boolean[]))
 		WITH ORDINALITY AS q (job, hash, session, n)
 	CROSS JOIN LATERAL (SELECT * FROM job WHERE id = q.job AND deleted_at = 0 LIMIT 1) AS j

@@ -148,7 +148,7 @@ func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 		q, args := "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS bigint), $11)", []any{
 			newID(), ref.owner, ref.source.Kind(), ref.source.ID(), ref.run, sub.Destination, sub.Alias,
 			sub.TargetType, string(sub.Settings), t.now}
-		if sub.OfDefault() {
+		if sub.Default {
 			q = "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS bigint), e.id FROM " + defaultEndpoint
 		} else {
 			args = append(args, sub.Endpoint)

@@ -127,22 +127,48 @@ func (t *tx) askResults(user pleat.UserID, used *int64) {
 	}
 }
 
-// resultParts is the number of rows that count the bytes of an account's runs.
+// resultParts is the number of rows of result_use for an account on PostgreSQL. SQLite has one writer and uses one.
 const resultParts = 8
 
-// useResults adds what a query selects, an account and bytes of its runs, to what the runs of the account hold. Rows
-// selects the rows whose bytes are added. Every statement that changes run.bytes comes with one.
+// useResults counts bytes for the accounts of runs. Bytes is an SQL expression, from is what follows FROM, and args are
+// the parameters of both. The sum over the rows of result_use is what an account's runs hold, so every statement that
+// changes run.bytes needs a call, before it or after it. PostgreSQL runs it last in a transaction: runs of one account
+// that end at the same time wait for one another only if they have drawn the same part, and then for a commit.
 func (t *tx) useResults(bytes, from string, args ...any) {
-	t.send(useResultsSQL(bytes, from, t.part), args...)
+	q := countSQL("CAST($"+strconv.Itoa(len(args)+1)+" AS bigint)", bytes, from)
+	if args = append(args, t.part); t.pg != nil {
+		t.pg.last = append(t.pg.last, statement{sql: q, args: args})
+	} else {
+		t.send(q, args...)
+	}
 }
 
-// useResultsSQL is the statement of useResults for one part.
-func useResultsSQL(bytes, from string, part int) string {
+// countSQL adds to a part of result_use.
+func countSQL(part, bytes, from string) string {
 	return `
 		INSERT INTO result_use (account_id, part, bytes)
-		SELECT account_id, ` + strconv.Itoa(part) + `, CAST(` + bytes + ` AS bigint) FROM ` + from + `
+		SELECT account_id, ` + part + `, CAST(` + bytes + ` AS bigint) FROM ` + from + `
 		GROUP BY account_id
+		HAVING ` + bytes + ` <> 0
 		ON CONFLICT (account_id, part) DO UPDATE SET bytes = result_use.bytes + excluded.bytes`
+}
+
+// RecountResults corrects the counts of result_use, which are wrong after an older program has changed runs, as during
+// an upgrade. It reads all runs. One statement sees the runs and the counts of one moment, and adds the differences,
+// so that nothing else has to wait.
+func (s *Store) RecountResults(ctx context.Context) error {
+	return s.write(ctx, "recount results", func(t *tx) error {
+		if t.pg != nil {
+			t.send("SET LOCAL enable_seqscan = on")
+			t.send("SELECT pg_advisory_xact_lock(hashtext('pleat result_use'))") // of two nodes the second sees the sum
+			if err := t.wait(); err != nil {
+				return err
+			}
+		}
+		t.send(countSQL("0", "sum(bytes)",
+			"(SELECT account_id, bytes FROM run UNION ALL SELECT account_id, -bytes FROM result_use) AS held"))
+		return nil
+	})
 }
 
 // checkResults refuses new work of a user whose runs hold as many bytes as Limits.ResultsBytes allows. Files that runs

@@ -38,3 +38,22 @@ func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 		}
 	})
 }
+
+// What an older program has not counted is counted again. The end of every test compares the counts with the runs.
+func TestRecountResults(t *testing.T) {
+	for name, fresh := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			address := fresh(t)
+			s := storetest.OpenAt(t, address, nil)
+			u := storetest.User(t, s, "ada")
+			create(t, s, u, "counted")
+			storetest.Exec(t, address, "DELETE FROM result_use")
+			create(t, s, u, "counted too")
+			for range 2 {
+				if err := s.RecountResults(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -33,36 +33,34 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	if _, err = p.Up(ctx); err != nil {
 		return from, from, fmt.Errorf("migrate: %w", err)
 	}
-	if to, err = p.GetDBVersion(ctx); err == nil {
-		err = s.Tune(ctx)
-	}
+	to, err = p.GetDBVersion(ctx)
 	return from, to, err
 }
 
-// Tune brings what PostgreSQL has besides the schema to this version: settings of tables, and the index by which
-// ListJobs searches names. Migrate calls it; a node that finds its version calls it itself. Without the extensions of
-// that index, which an operator may not have installed or may not let this user create, a line of the log says so.
+// Tune gives the tables of PostgreSQL the settings and the index that they need besides the schema: see tuned and
+// nameIndexSteps. It may take minutes, during which everything else works. The service works without them, only slower,
+// for instance where Pleat's role does not own the tables. On SQLite there is nothing to do.
 func (s *Store) Tune(ctx context.Context) error {
 	if s.dialect != "postgres" {
 		return nil
 	}
 	if err := s.tuneTables(ctx); err != nil {
-		return unavailable("tune the tables", err)
+		return fmt.Errorf("set the storage parameters of tables: %w", err)
 	}
 	if err := s.indexNames(ctx); err != nil {
-		s.log.Warn("store: searches by name read all jobs of their user, since PostgreSQL has no index for them; "+
-			"it needs the extensions pg_trgm and btree_gin", "error", err)
+		const text = "make the index for searches by name, which needs the extensions pg_trgm and btree_gin: %w"
+		return fmt.Errorf(text, err)
 	}
 	return nil
 }
 
-// tuned are settings of PostgreSQL's tables. Where rows are replaced often, each page is filled to a share, in percent,
-// and keeps the rest for that. A table is vacuumed when a share of its rows is dead, and its statistics are made anew
-// when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows takes days to
-// come together and then long to clean. A claim reads past every dead row of its queue.
+// tuned are storage parameters of PostgreSQL's tables. Where rows are replaced often, each page is filled to fill
+// percent and keeps the rest for that. A table is vacuumed when the share dead of its rows is dead, and its statistics
+// are made anew when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows
+// takes days to come together and then long to clean. A claim reads past every dead row of its queue.
 var tuned = []struct {
 	table string
-	fill  int // 0: 100
+	fill  int // 0: PostgreSQL's default
 	dead  float64
 }{
 	{"task", 70, 0.01},
@@ -80,29 +78,24 @@ var tuned = []struct {
 	{"worker", 70, 0.02},
 }
 
-// tuneTables applies the settings of tuned that are missing.
+// tuneTables sets the parameters of tuned that nobody has set: an operator may have chosen others.
 func (s *Store) tuneTables(ctx context.Context) error {
-	var rows []string
 	var args []any
-	for _, set := range tuned {
-		options := []string{
-			fmt.Sprint("autovacuum_vacuum_scale_factor=", set.dead),
-			fmt.Sprint("autovacuum_analyze_scale_factor=", set.dead),
+	for _, t := range tuned {
+		args = append(args, t.table, "autovacuum_vacuum_scale_factor", fmt.Sprint(t.dead),
+			t.table, "autovacuum_analyze_scale_factor", fmt.Sprint(t.dead))
+		if t.fill > 0 {
+			args = append(args, t.table, "fillfactor", fmt.Sprint(t.fill))
 		}
-		if set.fill > 0 {
-			options = append(options, fmt.Sprint("fillfactor=", set.fill))
-		}
-		args = append(args, set.table, options)
-		rows = append(rows, fmt.Sprintf("($%d, CAST($%d AS text[]))", len(args)-1, len(args)))
 	}
 	var steps []string
-	missing, err := s.read(ctx, `
-		SELECT 'ALTER TABLE ' || v.name || ' SET (' || array_to_string(v.options, ', ') || ')'
-		FROM (VALUES `+strings.Join(rows, ", ")+`) AS v (name, options)
-		JOIN pg_class c ON c.oid = to_regclass(v.name)
-		WHERE NOT COALESCE(c.reloptions, '{}') @> v.options`,
+	rows, err := s.read(ctx, `
+		SELECT 'ALTER TABLE ' || v.column1 || ' SET (' || v.column2 || ' = ' || v.column3 || ')'
+		FROM (`+values(1, len(args)/3, "text", "text", "text")+`) AS v
+		JOIN pg_class c ON c.oid = to_regclass(v.column1)
+		WHERE NOT EXISTS (SELECT 1 FROM unnest(c.reloptions) AS o WHERE split_part(o, '=', 1) = v.column2)`,
 		args...)
-	err = forEachRow(missing, err, func(scan func(...any) error) error {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var step string
 		err := scan(&step)
 		steps = append(steps, step)

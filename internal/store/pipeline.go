@@ -23,6 +23,7 @@ type pipeline struct {
 	begin  string // the statement that begins the transaction
 	begun  bool
 	queued []statement
+	last   []statement // right before the COMMIT, as they lock rows that others want
 }
 
 // statement is one that waits to be sent. Each is called for every row of its result; nil: the rows are not read.
@@ -114,6 +115,7 @@ func (p *pipeline) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	p.queued = append(p.queued, p.last...)
 	p.add("COMMIT", nil, nil)
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

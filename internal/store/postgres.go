@@ -72,7 +72,7 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 		_ = s.db.Close()
 		return err
 	}
-	s.heads = &heads{s: s}
+	s.heads = newHeads(s)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.notify = &notifier{
 		s:        s,

@@ -263,112 +263,8 @@ func openRaw(t *testing.T, address string) *sql.DB {
 	return db
 }
 
-// A search by name reads the index of names where few jobs have the name, also on a connection that keeps plans, and
-// the newest jobs of its user where many do, however many newer ones others have.
-func TestSearchReadsTheIndexOfNames(t *testing.T) {
-	address := storetest.Postgres(t)
-	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
-	u := storetest.User(t, s, "ada")
-	if err := storetest.Fill(t.Context(), address, u, 20_000); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec("ANALYZE job"); err != nil {
-		t.Fatal(err)
-	}
-	search := func(name string, want int) {
-		t.Helper()
-		for range 8 { // PostgreSQL keeps a plan from the sixth time on
-			rows, err := s.ListJobs(t.Context(), u, store.Filter{Query: name, Limit: 50})
-			if err != nil || len(rows) != want {
-				t.Fatalf("%q: %d jobs, %v", name, len(rows), err)
-			}
-		}
-	}
-	scans := func() (n int) {
-		t.Helper()
-		err := db.QueryRow("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'job_name'").Scan(&n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	search("FOLD", 50)
-	search("nothing", 0)
-	search("fold 1234", 6) // 1234 itself and 12340, 12342 … 12348
-	_ = s.Close()          // connections report what they have read when they end
-	storetest.Eventually(t, "the index was read for each of the rare names", func() bool { return scans() == 16 })
-}
-
-// A list reads the rows of its page and no rows of others, however many of those are newer: whatever PostgreSQL
-// estimates, it walks the index of the user's rows.
-func TestListsReadTheirPage(t *testing.T) {
-	address := storetest.Postgres(t)
-	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
-	u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
-	const all, limit = 20_000, 20
-	err := storetest.Fill(t.Context(), address, u, all)
-	if err == nil {
-		err = storetest.FillEvents(t.Context(), address, u, all)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range []string{"job", "delivery"} {
-		if _, err := db.Exec("UPDATE "+table+` SET account_id = $1
-			WHERE id > (SELECT id FROM `+table+" ORDER BY id OFFSET $2 LIMIT 1)", other, all/2); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := db.Exec("VACUUM ANALYZE"); err != nil {
-		t.Fatal(err)
-	}
-	read := func() (jobs, deliveries int) {
-		t.Helper()
-		err := db.QueryRow(`
-			SELECT sum(CASE relname WHEN 'job' THEN n END), sum(CASE relname WHEN 'delivery' THEN n END)
-			FROM (
-				SELECT relname, seq_tup_read AS n FROM pg_stat_user_tables
-				UNION ALL
-				SELECT relname, idx_tup_read FROM pg_stat_user_indexes) AS reads`).Scan(&jobs, &deliveries)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return jobs, deliveries
-	}
-	before, deliveriesBefore := read()
-	lists, last := 0, ""
-	for range 8 { // PostgreSQL keeps a plan from the sixth time on
-		for _, f := range []store.Filter{{}, {State: pleat.StateCompleted}} {
-			f.Limit, f.Before = limit, last
-			rows, err := s.ListJobs(t.Context(), u, f)
-			if err != nil || len(rows) != limit {
-				t.Fatalf("%d jobs, %v", len(rows), err)
-			}
-			last = string(rows[limit-1].ID)
-			lists++
-		}
-		for _, f := range []store.DeliveryFilter{{}, {Status: pleat.DeliverySucceeded}} {
-			f.Limit = limit
-			rows, err := s.Deliveries(t.Context(), u, f)
-			if err != nil || len(rows) != limit {
-				t.Fatalf("%d deliveries, %v", len(rows), err)
-			}
-		}
-	}
-	_ = s.Close() // connections report what they have read when they end
-	var jobs, deliveries int
-	storetest.Eventually(t, "the lists are counted", func() bool {
-		jobs, deliveries = read()
-		return jobs-before >= lists*limit && deliveries-deliveriesBefore >= lists*limit
-	})
-	if most := lists * limit * 3; jobs-before > most || deliveries-deliveriesBefore > most {
-		t.Errorf("%d lists of %d read %d entries of jobs and %d of deliveries", lists, limit, jobs-before,
-			deliveries-deliveriesBefore)
-	}
-}
-
-// A start makes settings and the index of names as they should be, after those of an earlier version, and after a node
-// that was stopped while it made the index. Without the extension for the index the store works.
+// Tuning sets what is missing and keeps what an operator has set. It makes the index of names again after a node was
+// stopped while it made the index. Without the extension for the index the store works.
 func TestTune(t *testing.T) {
 	address := storetest.Postgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
@@ -401,17 +297,21 @@ func TestTune(t *testing.T) {
 		return valid
 	}
 	want := "{autovacuum_vacuum_scale_factor=0.02,autovacuum_analyze_scale_factor=0.02,fillfactor=80}"
+	own := "{autovacuum_analyze_scale_factor=0.02,autovacuum_vacuum_scale_factor=0.005,fillfactor=80}"
 	if got := options(); got != want || indexes() != 1 {
 		t.Errorf("%s, and %d indexes", got, indexes())
 	}
 	exec("ALTER TABLE run RESET (fillfactor)")
+	exec("ALTER TABLE run SET (autovacuum_vacuum_scale_factor = 0.005)")
 	exec("UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass('job_name')")
 	tune()
-	if got := options(); got != want || indexes() != 1 {
+	if got := options(); got != own || indexes() != 1 {
 		t.Errorf("%s, and %d indexes", got, indexes())
 	}
 	exec("DROP INDEX job_name; CREATE SCHEMA elsewhere; ALTER EXTENSION pg_trgm SET SCHEMA elsewhere")
-	tune()
+	if err := s.Tune(t.Context()); err == nil {
+		t.Error("no error without the extension")
+	}
 	u := storetest.User(t, s, "ada")
 	create(t, s, u, "Trp-cage")
 	rows, err := s.ListJobs(t.Context(), u, store.Filter{Query: "trp", Limit: 50})

@@ -165,7 +165,7 @@ var purgeSteps = []struct {
 		SELECT id FROM library_item WHERE workflow_id = $1 AND workflow_id <> '' AND deleted_at = 0 LIMIT ROWS)`},
 	{text: `DELETE FROM idempotency WHERE account_id = (SELECT account_id FROM SOURCE WHERE id = $1)
 		AND answer LIKE '%' || $1 || '%'`},
-	{text: useResultsSQL("-sum(bytes)", "run WHERE "+purgedRuns, 0)},
+	{text: countSQL("0", "-sum(bytes)", "run WHERE "+purgedRuns)},
 	{text: `DELETE FROM run WHERE ` + purgedRuns},
 	{text: `DELETE FROM SOURCE WHERE id = $1`},
 }

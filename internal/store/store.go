@@ -17,7 +17,7 @@
 //	audit.go              who changed keys and endpoints
 //	limits.go             what one user may have
 //	job.go, view.go, head.go  jobs and their runs
-//	page.go, search.go    lists of a user's rows, searches by name
+//	page.go, names.go     lists of a user's rows, searches by name
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
 //	heartbeat.go          the renewal of leases, for many workers at once
@@ -159,6 +159,7 @@ func (s *Store) Dialect() string { return s.dialect }
 func (s *Store) Close() error {
 	if s.notify != nil {
 		s.notify.close()
+		s.heads.close()
 	}
 	if s.sqlite != nil {
 		s.sqlite.close()

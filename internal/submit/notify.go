@@ -120,6 +120,7 @@ func (r *Resolver) subscriber(
 		sub.Custom = target
 		return sub, err
 	case own.Enabled == nil:
+		sub.Default = true
 		return sub, nil
 	}
 	e, err := r.Store.GlobalEndpoint(ctx, owner)

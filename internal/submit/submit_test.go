@@ -210,15 +210,15 @@ func TestJobWebhooks(t *testing.T) {
 		}
 		type result struct {
 			Settings, Endpoint, URL, Fail string
-			OfDefault                     bool
+			Default                       bool
 		}
 		for _, c := range []struct {
 			owner pleat.UserID
 			raw   string
 			want  result
 		}{
-			{w.ann, ``, result{OfDefault: true}},
-			{w.ann, `{"custom_http":{}}`, result{Settings: `{"custom_http":{}}`, OfDefault: true}},
+			{w.ann, ``, result{Default: true}},
+			{w.ann, `{"custom_http":{}}`, result{Settings: `{"custom_http":{}}`, Default: true}},
 			{w.ann, `{"custom_http":{"enabled":true}}`, result{Settings: `{"custom_http":{"enabled":true}}`,
 				Endpoint: string(e.ID)}},
 			{w.ann, `{"custom_http":{"enabled":false}}`, result{Settings: `{"custom_http":{"enabled":false}}`}},
@@ -226,13 +226,13 @@ func TestJobWebhooks(t *testing.T) {
 				result{Settings: `{"custom_http":{"enabled":true}}`, URL: "http://127.0.0.1/x"}},
 			{w.ann, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x"}}`,
 				result{Fail: "target_url is given without token_value"}},
-			{w.ben, ``, result{OfDefault: true}},
+			{w.ben, ``, result{Default: true}},
 			{w.ben, `{"custom_http":{"enabled":true}}`, result{Fail: "is enabled but no endpoint is set up"}},
 		} {
 			hooks, err := w.JobWebhooks(ctx, c.owner, json.RawMessage(c.raw))
 			got := result{Settings: string(hooks.Settings)}
 			for _, sub := range hooks.Subscriptions {
-				got.Endpoint, got.OfDefault = string(sub.Endpoint), sub.OfDefault()
+				got.Endpoint, got.Default = string(sub.Endpoint), sub.Default
 				if sub.Custom != nil {
 					got.URL = sub.Custom.URL
 				}

@@ -83,6 +83,8 @@ type Config struct {
 	SearchedElsewhere bool
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
+	// Tune says that this process tunes the database, if it reaches one; see store.Tune.
+	Tune bool
 	// Disk tells when too little space is free to start follow-ups; nil: they always start.
 	Disk *blob.Disk
 	// Tracer begins the spans of attempts; nil: there are none.
@@ -131,6 +133,7 @@ func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 		MaxTime:        p.cfg.Timeout,
 		Disk:           cfg.Disk,
 		KeepAlignments: cfg.KeepAlignments,
+		Tune:           cfg.Tune,
 		Tracer:         cfg.Tracer,
 		Clock:          p.cfg.Clock,
 		Log:            cfg.Log,

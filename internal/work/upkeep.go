@@ -30,6 +30,8 @@ type Upkeep struct {
 	Disk *blob.Disk
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
+	// Tune says that this process tunes the database; see store.Tune.
+	Tune bool
 	// Tracer begins the spans of follow-ups; nil: there are none.
 	Tracer *tracing.Tracer
 	Clock  func() time.Time
@@ -43,6 +45,8 @@ const (
 	deletedInterval = 10 * time.Second
 	// forgetInterval is the time between looks for old alignments.
 	forgetInterval = 6 * time.Hour
+	// recountInterval is the time between two counts of what the users' runs hold.
+	recountInterval = 24 * time.Hour
 )
 
 // Run does the work until ctx ends.
@@ -52,7 +56,22 @@ func (u *Upkeep) Run(ctx context.Context) {
 	duties.Go(func() { u.removeDeleted(ctx) })
 	duties.Go(func() { u.startFollowUps(ctx) })
 	duties.Go(func() { u.forgetAlignments(ctx) })
+	duties.Go(func() { u.keepDatabase(ctx) })
 	duties.Wait()
+}
+
+// keepDatabase tunes the database, and counts once a day what the users' runs hold.
+func (u *Upkeep) keepDatabase(ctx context.Context) {
+	if u.Tune {
+		if err := u.Store.Tune(ctx); err != nil && ctx.Err() == nil {
+			u.Log.Warn("the database could not be tuned and will be slower with many jobs", "error", err)
+		}
+	}
+	for queue.Sleep(ctx, recountInterval) {
+		if err := u.Store.RecountResults(ctx); err != nil && ctx.Err() == nil {
+			u.Log.Warn("the size of the users' results could not be counted", "error", err)
+		}
+	}
 }
 
 // resolver makes the decisions about follow-ups that the HTTP API makes about workflows.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	"pleat"
@@ -84,6 +85,19 @@ func openRaw(address string) (*rawDB, error) {
 	}
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
 	return &rawDB{db, true}, err
+}
+
+// Exec runs a statement in the database at an address, behind the back of its stores.
+func Exec(t testing.TB, address, text string) {
+	t.Helper()
+	db, err := openRaw(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(text); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // write runs fn in a transaction. Parameters are written as $1 in the text. An error of fn rolls back all statements.

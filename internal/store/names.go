@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -40,24 +41,37 @@ func (s *Store) searchJobs(ctx context.Context, owner pleat.UserID, f Filter) ([
 	p, jobs := f.page(owner), "job"
 	match := named(p, "j")
 	if trigram.MatchString(name) {
-		there, err := s.hasNameIndex(ctx)
+		indexed, err := s.hasNameIndex(ctx)
 		if err != nil {
 			return nil, unavailable("list jobs", err)
 		}
-		if there { // only the index of names has this expression
-			jobs = `(
-				WITH found AS MATERIALIZED (
-					SELECT * FROM job j WHERE j.deleted_at = 0 AND j.account_id || '' = $1 AND ` + match + `)
-				SELECT * FROM found)`
+		if indexed {
+			jobs = f.jobsByName(match)
 		}
 	}
 	p.and(match)
 	return s.listJobs(ctx, p, jobs, f.Limit)
 }
 
-// nameIndexSteps make the index of names, of the trigrams in them. It is no migration, since its extensions cannot be
-// had everywhere. Its first column is an expression, so that no query but a search uses it instead of an index that has
-// an order. Its list of new entries is short, because every search reads that too.
+// jobsByName returns SQL for the jobs of the page that the index of names finds: with an expression that no other index
+// has. Match is the condition on the name; the other parameters are those of Filter.page.
+func (f *Filter) jobsByName(match string) string {
+	if f.State != "" {
+		match += " AND j.state = $3"
+	}
+	return `(
+		WITH found AS MATERIALIZED (
+			SELECT j.id FROM job j
+			WHERE j.deleted_at = 0 AND j.account_id || '' = $1 AND j.id < $2 AND ` + match + `)
+		SELECT job.*
+		FROM (SELECT id FROM found ORDER BY id DESC LIMIT ` + strconv.Itoa(f.Limit) + `) AS newest
+		JOIN job ON job.id = newest.id)`
+}
+
+// nameIndexSteps make the index of the trigrams of names. It is not part of a migration, because its extensions may be
+// missing, and an index that is made without locking the table cannot be made in a transaction. Its first column is an
+// expression, so that PostgreSQL uses it for searches alone and not instead of an index that has an order. Its list of
+// new entries is short, because every search reads that list too.
 var nameIndexSteps = []string{
 	"SET statement_timeout = 0", // an operator may bound statements, and with millions of jobs this takes minutes
 	"SET lock_timeout = 0",
@@ -69,7 +83,7 @@ var nameIndexSteps = []string{
 		WHERE deleted_at = 0`,
 }
 
-// hasNameIndex reports whether the database has the index of names, whole.
+// hasNameIndex reports whether the database has a valid index of names.
 func (s *Store) hasNameIndex(ctx context.Context) (bool, error) {
 	if s.dialect != "postgres" {
 		return false, nil
@@ -82,10 +96,10 @@ func (s *Store) hasNameIndex(ctx context.Context) (bool, error) {
 	return valid, err
 }
 
-// indexNames makes the index of names unless it is there. The jobs are not locked meanwhile. If another node is making
-// it, indexNames does nothing.
+// indexNames makes the index of names unless the database has it. The table is not locked meanwhile. While another node
+// makes it, indexNames does nothing.
 func (s *Store) indexNames(ctx context.Context) error {
-	if there, err := s.hasNameIndex(ctx); there || err != nil {
+	if indexed, err := s.hasNameIndex(ctx); indexed || err != nil {
 		return err
 	}
 	db := stdlib.OpenDB(*s.notify.cfg) // the lock is one of a session, which a pooler does not keep
@@ -100,7 +114,7 @@ func (s *Store) indexNames(ctx context.Context) error {
 	if err != nil || !locked {
 		return err
 	}
-	if there, err := s.hasNameIndex(ctx); there || err != nil {
+	if indexed, err := s.hasNameIndex(ctx); indexed || err != nil { // another node has just made it
 		return err
 	}
 	for _, step := range nameIndexSteps {
