@@ -133,7 +133,11 @@ func (f *fleetBench) open(ctx context.Context) error {
 		return err
 	}
 	f.ends = append(f.ends, f.store.Close)
-	if _, _, err := f.store.Migrate(ctx); err != nil {
+	_, _, err = f.store.Migrate(ctx)
+	if err == nil {
+		err = f.store.Tune(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if f.db, err = sql.Open("pgx", own); err != nil {

@@ -110,7 +110,11 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 		return h, err
 	}
 	h.closers = append(h.closers, h.store.Close)
-	if _, _, err := h.store.Migrate(ctx); err != nil {
+	_, _, err = h.store.Migrate(ctx)
+	if err == nil {
+		err = h.store.Tune(ctx)
+	}
+	if err != nil {
 		return h, err
 	}
 	if h.blobs, err = blob.Open(ctx, "dir:"+filepath.Join(h.dir, "blobs")); err != nil {

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +16,13 @@ import (
 	"pleat"
 )
 
-// searchedFirst is how many of a user's newest jobs a search on PostgreSQL reads before it asks the index of names. A
-// name that many jobs have is found among them, for which the index would return them all.
-const searchedFirst = 1000
+const (
+	// searchedFirst is how many of a user's newest jobs a search on PostgreSQL reads before it uses the index of names.
+	searchedFirst = 1000
+	// mostNamed is how many jobs a search takes from the index of names, which does not know which are the newest. Of a
+	// name that more jobs have, the newest are found sooner among all jobs of the user.
+	mostNamed = 2000
+)
 
 // trigram is the least that a part of a name must have for the index to find it. PostgreSQL counts more letters as such
 // in some locales, but these in all.
@@ -24,48 +31,72 @@ var trigram = regexp.MustCompile(`[0-9a-z]{3}`)
 // likeEscape makes a caller's text literal inside a LIKE pattern whose escape character is a backslash.
 var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// searchJobs is ListJobs for the jobs whose names have a part.
+// named adds the condition that the name of the job j has a part, in lower case.
+func (p *page) named(part string) {
+	p.and("lower(j.name) LIKE " + p.param("%"+likeEscape.Replace(part)+"%") + ` ESCAPE '\'`)
+}
+
+// searchJobs is ListJobs on PostgreSQL for the jobs whose names have a part. Its steps do not depend on estimates, since
+// PostgreSQL does not know which of the user's jobs have the name.
 func (s *Store) searchJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
-	name := strings.ToLower(f.Query)
-	named := func(p *page, table string) string {
-		return "lower(" + table + ".name) LIKE " + p.param("%"+likeEscape.Replace(name)+"%") + ` ESCAPE '\'`
-	}
-	if s.dialect == "postgres" {
+	part := strings.ToLower(f.Query)
+	newest := func(n int) ([]JobRow, error) {
 		p := f.page(owner)
-		newest := p.sql("*", "job j", searchedFirst)
-		p.and(named(p, "j"))
-		if list, err := s.listJobs(ctx, p, "("+newest+")", f.Limit); err != nil || len(list) == f.Limit {
+		jobs := "(" + p.sql("*", "job j", n) + ")"
+		p.named(part)
+		return s.listJobs(ctx, p, jobs, f.Limit)
+	}
+	if list, err := newest(searchedFirst); err != nil || len(list) == f.Limit {
+		return list, err
+	}
+	indexed := false
+	if trigram.MatchString(part) {
+		var err error
+		if indexed, err = s.hasNameIndex(ctx); err != nil {
+			return nil, unavailable("list jobs", err)
+		}
+	}
+	if indexed {
+		if list, few, err := s.indexedJobs(ctx, owner, f, part); err != nil || few {
 			return list, err
 		}
 	}
-	p, jobs := f.page(owner), "job"
-	match := named(p, "j")
-	if trigram.MatchString(name) {
-		indexed, err := s.hasNameIndex(ctx)
-		if err != nil {
-			return nil, unavailable("list jobs", err)
-		}
-		if indexed {
-			jobs = f.jobsByName(match)
-		}
-	}
-	p.and(match)
-	return s.listJobs(ctx, p, jobs, f.Limit)
+	return newest(math.MaxInt32)
 }
 
-// jobsByName returns SQL for the jobs of the page that the index of names finds: with an expression that no other index
-// has. Match is the condition on the name; the other parameters are those of Filter.page.
-func (f *Filter) jobsByName(match string) string {
-	if f.State != "" {
-		match += " AND j.state = $3"
+// indexedJobs reads the page of the jobs whose names have a part by the index of names, if no more than mostNamed have
+// it: few.
+func (s *Store) indexedJobs(
+	ctx context.Context, owner pleat.UserID, f Filter, part string,
+) (list []JobRow, few bool, err error) {
+	found := &page{args: []any{owner, cmp.Or(f.Before, afterAllIDs)}}
+	found.where = "j.deleted_at = 0 AND j.account_id || '' = $1 AND j.id < $2" // no other index has the expression
+	found.equal("j.state", string(f.State))
+	found.named(part)
+	var ids []any
+	rows, err := s.read(ctx, "SELECT j.id FROM job j WHERE "+found.where+" LIMIT "+strconv.Itoa(mostNamed+1),
+		found.args...)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil || len(ids) > mostNamed {
+		return nil, false, unavailable("list jobs", err)
 	}
-	return `(
-		WITH found AS MATERIALIZED (
-			SELECT j.id FROM job j
-			WHERE j.deleted_at = 0 AND j.account_id || '' = $1 AND j.id < $2 AND ` + match + `)
-		SELECT job.*
-		FROM (SELECT id FROM found ORDER BY id DESC LIMIT ` + strconv.Itoa(f.Limit) + `) AS newest
-		JOIN job ON job.id = newest.id)`
+	slices.SortFunc(ids, func(a, b any) int { return cmp.Compare(b.(string), a.(string)) })
+	if ids = ids[:min(len(ids), f.Limit)]; len(ids) == 0 {
+		return []JobRow{}, true, nil
+	}
+	p := f.page(owner)
+	marks := make([]string, 0, len(ids))
+	for _, id := range pad(ids) {
+		marks = append(marks, p.param(id))
+	}
+	p.and("j.id IN (" + strings.Join(marks, ", ") + ")")
+	list, err = s.listJobs(ctx, p, "job", f.Limit)
+	return list, true, err
 }
 
 // nameIndexSteps make the index of the trigrams of names. It is not part of a migration, because its extensions may be
@@ -85,9 +116,6 @@ var nameIndexSteps = []string{
 
 // hasNameIndex reports whether the database has a valid index of names.
 func (s *Store) hasNameIndex(ctx context.Context) (bool, error) {
-	if s.dialect != "postgres" {
-		return false, nil
-	}
 	var valid bool
 	err := s.readRow(ctx, "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('job_name')", nil, &valid)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -431,7 +431,7 @@ func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask,
 			SELECT count(*) FROM (
 				SELECT 1 FROM task o
 				WHERE o.state = 'queued' AND o.queue = t.queue
-					AND (o.position < t.position OR o.position = t.position AND o.id < t.id)` + and + `
+					AND (o.position, o.id) < (t.position, t.id)` + and + `
 				LIMIT 1000
 			) AS ahead)`
 	}

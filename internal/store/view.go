@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"pleat"
 )
@@ -207,10 +208,14 @@ const jobRowColumns = `j.id, j.run_id, j.name, j.public, r.model, j.state, r.sta
 
 // ListJobs reads a page of a user's jobs, newest first. The next page begins before the last job of this one.
 func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
-	if f.Query != "" {
+	if f.Query != "" && s.dialect == "postgres" {
 		return s.searchJobs(ctx, owner, f)
 	}
-	return s.listJobs(ctx, f.page(owner), "job", f.Limit)
+	p := f.page(owner)
+	if f.Query != "" {
+		p.named(strings.ToLower(f.Query))
+	}
+	return s.listJobs(ctx, p, "job", f.Limit)
 }
 
 // page returns the page of the user's jobs j that the filter selects but for the name.
