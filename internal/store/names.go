@@ -36,7 +36,7 @@ func (p *page) named(part string) {
 	p.and("lower(j.name) LIKE " + p.param("%"+likeEscape.Replace(part)+"%") + ` ESCAPE '\'`)
 }
 
-// searchJobs is ListJobs on PostgreSQL for the jobs whose names have a part. Its steps do not depend on estimates, since
+// searchJobs is ListJobs on PostgreSQL for the jobs whose names have a part. Its steps do not depend on estimates:
 // PostgreSQL does not know which of the user's jobs have the name.
 func (s *Store) searchJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
 	part := strings.ToLower(f.Query)

@@ -97,8 +97,8 @@ async function parsePae(r: Response): Promise<Matrix> {
 
 /**
  * Loads a structure with everything that is drawn with it. Before it reads the matrix and the alignment, which may be
- * many times as large, it shows the structure without them. Throws if the structure itself cannot be read; other files that
- * cannot be read are reported in problems.
+ * many times as large, it shows the structure without them. Throws if the structure itself cannot be read; other files
+ * that cannot be read are reported in problems.
  */
 export async function load(
   view: JobView,
