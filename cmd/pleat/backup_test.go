@@ -28,7 +28,7 @@ func TestBackupOfThePage(t *testing.T) {
 		lookFor(t, "pg_dump")
 		lookFor(t, "pg_restore")
 		n, copied := newBackupNode(t), newBackupNode(t)
-		n.database, copied.database = storetest.Postgres(t), storetest.EmptyPostgres(t)
+		n.database, copied.database = storetest.Postgres(t), storetest.Postgres(t)
 		backUpAndRestore(t, "postgres", n, copied)
 	})
 }

@@ -35,7 +35,7 @@ func version1(t *testing.T, database string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := storetest.EmptyPostgres(t)
+	address := storetest.Postgres(t)
 	db, err := sql.Open("pgx", address)
 	if err != nil {
 		t.Fatal(err)

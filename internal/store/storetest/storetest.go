@@ -86,6 +86,9 @@ func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 func EachLimited(t *testing.T, limits store.Limits, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
 	for name, fresh := range Databases() {
+		if name == "postgres" {
+			fresh = migratedPostgres
+		}
 		t.Run(name, func(t *testing.T) {
 			clock := &Clock{}
 			fn(t, OpenLimited(t, fresh(t), clock, limits), clock)
@@ -93,8 +96,8 @@ func EachLimited(t *testing.T, limits store.Limits, fn func(t *testing.T, s *sto
 	}
 }
 
-// Databases are the databases at hand, by name: each function makes one without rows, which goes with the test, and
-// gives its address for store.Open. SQLite's are files, as in production, since its behaviour in memory differs.
+// Databases are the databases at hand, by name: each function makes an empty one, which goes with the test, and gives
+// its address for store.Open. SQLite's are files, as in production, since its behaviour in memory differs.
 func Databases() map[string]func(t testing.TB) string {
 	all := map[string]func(t testing.TB) string{"sqlite": func(t testing.TB) string {
 		return "sqlite:" + filepath.Join(t.TempDir(), "pleat.db")
@@ -230,20 +233,20 @@ func copyMigrated(t testing.TB, address string) {
 // made numbers the databases that this process has made, for their names.
 var made atomic.Int64
 
-// Postgres makes a database with the schema and without rows on the server named by PLEAT_TEST_POSTGRES; it is dropped
-// with the test, even if a connection is open. Without a server the test is skipped.
+// Postgres makes an empty database on the server named by PLEAT_TEST_POSTGRES; it is dropped with the test, even if a
+// connection is open. Without a server the test is skipped.
 func Postgres(t testing.TB) string {
+	t.Helper()
+	return createPostgres(t, func(string) (string, error) { return "", nil })
+}
+
+// migratedPostgres is Postgres for a database that has the schema.
+func migratedPostgres(t testing.TB) string {
 	t.Helper()
 	return createPostgres(t, func(server string) (string, error) {
 		of, err := templateOf(server)
 		return " TEMPLATE " + of, err
 	})
-}
-
-// EmptyPostgres is Postgres for a database without the schema.
-func EmptyPostgres(t testing.TB) string {
-	t.Helper()
-	return createPostgres(t, func(string) (string, error) { return "", nil })
 }
 
 var (
