@@ -15,6 +15,7 @@ import (
 	"pleat"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/storetest"
 )
 
 // fleetSizes are the sizes of the part fleet.
@@ -133,11 +134,7 @@ func (f *fleetBench) open(ctx context.Context) error {
 		return err
 	}
 	f.ends = append(f.ends, f.store.Close)
-	_, _, err = f.store.Migrate(ctx)
-	if err == nil {
-		err = f.store.Tune(ctx)
-	}
-	if err != nil {
+	if err := storetest.Migrate(ctx, f.store); err != nil {
 		return err
 	}
 	if f.db, err = sql.Open("pgx", own); err != nil {

@@ -22,6 +22,7 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server"
 	"pleat/internal/store"
+	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
 
@@ -110,11 +111,7 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 		return h, err
 	}
 	h.closers = append(h.closers, h.store.Close)
-	_, _, err = h.store.Migrate(ctx)
-	if err == nil {
-		err = h.store.Tune(ctx)
-	}
-	if err != nil {
+	if err := storetest.Migrate(ctx, h.store); err != nil {
 		return h, err
 	}
 	if h.blobs, err = blob.Open(ctx, "dir:"+filepath.Join(h.dir, "blobs")); err != nil {

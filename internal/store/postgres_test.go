@@ -18,11 +18,7 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := storetest.OpenAt(t, address, nil)
 	ctx := context.Background()
-	db, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openRaw(t, address)
 	const tasks, rounds = 200, 20
 	u := storetest.User(t, s, "ada")
 	var beats []pleat.Heartbeat
@@ -72,11 +68,7 @@ func TestPlansOfAnEmptyQueue(t *testing.T) {
 		t.Skip("through a pooler, plans are made for each execution")
 	}
 	s := storetest.OpenAt(t, address, nil)
-	db, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openRaw(t, address)
 	for _, table := range []string{"task", "attempt"} {
 		if _, err := db.Exec("ALTER TABLE " + table + " SET (autovacuum_enabled = off)"); err != nil {
 			t.Fatal(err)
@@ -191,12 +183,7 @@ func openForPlans(t *testing.T) *sql.DB {
 	t.Helper()
 	address := storetest.Postgres(t)
 	storetest.OpenAt(t, address, nil)
-	db, err := sql.Open("pgx", address+"&enable_seqscan=off")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
+	return openRaw(t, address+"&enable_seqscan=off")
 }
 
 // checkScansNoTable checks that PostgreSQL's plan of a statement scans no table.
@@ -225,11 +212,7 @@ func checkScansNoTable(t *testing.T, db *sql.DB, q string, args ...any) {
 func TestOldestSnapshot(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := storetest.OpenAt(t, address, nil)
-	db, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openRaw(t, address)
 	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	if err != nil {
 		t.Fatal(err)

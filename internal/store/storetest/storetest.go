@@ -142,14 +142,18 @@ func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits
 		checkResultUse(t, address)
 		_ = s.Close()
 	})
-	_, _, err = s.Migrate(context.Background())
-	if err == nil {
-		err = s.Tune(context.Background())
-	}
-	if err != nil {
+	if err := Migrate(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Migrate migrates and tunes a database, as a start of the program does.
+func Migrate(ctx context.Context, s *store.Store) error {
+	if _, _, err := s.Migrate(ctx); err != nil {
+		return err
+	}
+	return s.Tune(ctx)
 }
 
 // checkResultUse fails a test after which the bytes that are counted for a user are not those of the user's runs. A
@@ -237,34 +241,24 @@ var made atomic.Int64
 // connection is open. Without a server the test is skipped.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	return createPostgres(t, func(string) (string, error) { return "", nil })
+	return createPostgres(t, "")
 }
 
 // migratedPostgres is Postgres for a database that has the schema.
 func migratedPostgres(t testing.TB) string {
 	t.Helper()
-	return createPostgres(t, func(server string) (string, error) {
-		of, err := templateOf(server)
-		return " TEMPLATE " + of, err
-	})
+	name, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return createPostgres(t, " TEMPLATE "+name)
 }
 
-var (
-	templateMu sync.Mutex
-	// templates holds the name of the template of each server.
-	templates = map[string]string{}
-)
-
-// templateOf returns the name of a database with the schema and without rows that others are copied from, which is
-// faster than a migration. The first of the processes that test on a server makes it. A server that outlives a change
-// of the newest migration keeps the old one; scripts/with-postgres starts a new server each time.
-func templateOf(server string) (string, error) {
-	templateMu.Lock()
-	defer templateMu.Unlock()
-	if name := templates[server]; name != "" {
-		return name, nil
-	}
-	ctx := context.Background()
+// template is the name of a database with the schema and without rows that others are copied from, which is faster than
+// a migration. The first of the processes that test on a server makes it. A server that outlives a change of the newest
+// migration keeps the old one; scripts/with-postgres starts a new server each time.
+var template = sync.OnceValues(func() (string, error) {
+	ctx, server := context.Background(), os.Getenv("PLEAT_TEST_POSTGRES")
 	db, err := sql.Open("pgx", server)
 	if err != nil {
 		return "", err
@@ -281,17 +275,12 @@ func templateOf(server string) (string, error) {
 	name := fmt.Sprint("pleat_template_", store.Latest())
 	var there bool
 	const q = "SELECT count(*) > 0 FROM pg_database WHERE datname = $1 AND datistemplate"
-	if err := conn.QueryRowContext(ctx, q, name).Scan(&there); err != nil {
-		return "", err
+	err = conn.QueryRowContext(ctx, q, name).Scan(&there)
+	if err == nil && !there {
+		err = makeTemplate(ctx, conn, server, name)
 	}
-	if !there {
-		if err := makeTemplate(ctx, conn, server, name); err != nil {
-			return "", err
-		}
-	}
-	templates[server] = name
-	return name, nil
-}
+	return name, err
+})
 
 // makeTemplate makes and migrates a database, and marks it as a template once it is whole.
 func makeTemplate(ctx context.Context, conn *sql.Conn, server, name string) error {
@@ -308,10 +297,7 @@ func makeTemplate(ctx context.Context, conn *sql.Conn, server, name string) erro
 	if err != nil {
 		return err
 	}
-	if _, _, err = s.Migrate(ctx); err == nil {
-		err = s.Tune(ctx)
-	}
-	if err := errors.Join(err, s.Close()); err != nil {
+	if err := errors.Join(Migrate(ctx, s), s.Close()); err != nil {
 		return err
 	}
 	_, err = conn.ExecContext(ctx, "ALTER DATABASE "+name+" IS_TEMPLATE true")
@@ -328,8 +314,8 @@ func databaseAt(server, name string) (string, error) {
 	return u.String(), nil
 }
 
-// createPostgres makes a database with the options that a function returns for CREATE DATABASE.
-func createPostgres(t testing.TB, options func(server string) (string, error)) string {
+// createPostgres makes a database with options of CREATE DATABASE.
+func createPostgres(t testing.TB, options string) string {
 	t.Helper()
 	server := os.Getenv("PLEAT_TEST_POSTGRES")
 	if server == "" {
@@ -340,11 +326,7 @@ func createPostgres(t testing.TB, options func(server string) (string, error)) s
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("pleat_%d_%d", os.Getpid(), made.Add(1))
-	more, err := options(server)
-	if err == nil {
-		_, err = db.Exec("CREATE DATABASE " + name + more)
-	}
-	if err != nil {
+	if _, err := db.Exec("CREATE DATABASE " + name + options); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
