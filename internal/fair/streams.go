@@ -6,7 +6,7 @@ import (
 	"pleat"
 )
 
-// Streams bounds the event streams that callers have open. Strangers, who have no valid credential and can come from
+// Streams bounds the event streams, or other long answers, that callers have open. Strangers, who have no valid credential and can come from
 // any number of addresses, share what they may have; users are not counted there, so that strangers cannot take their
 // place. The zero value has no room; Each and Strangers are set before its first use.
 type Streams struct {

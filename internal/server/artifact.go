@@ -125,8 +125,8 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 	serve := func(w http.ResponseWriter) { http.ServeContent(w, c.r, "", a.CreatedAt, f) }
 	if compressible(a) {
 		h.Set("Vary", "Accept-Encoding")
-		if s.compressor.acquire(c.r) {
-			defer s.compressor.release()
+		if s.compressor.acquire(c) {
+			defer s.compressor.release(c)
 			h.Set("Content-Encoding", "gzip")
 			h.Set("ETag", `"`+a.SHA256+api.GzipSuffix+`"`)
 			s.compressor.send(c, a.Bytes, serve)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"pleat"
+	"pleat/internal/fair"
 )
 
 // Large text files are sent with gzip: digits in JSON and mmCIF become a half to a fifth of their size. Only files are
@@ -14,7 +15,9 @@ import (
 // of an answer; a response that holds links or keys next to the text of a user must not be compressed.
 const (
 	minCompressed = 256 << 10 // bytes; a smaller file costs more than it saves
-	maxCompressed = 8         // answers at once; others are sent as they are
+	maxCompressed = 12        // answers at once; others are sent as they are
+	// maxCompressedEach is how many of those one address may have, so that clients that read slowly do not keep all.
+	maxCompressedEach = 3
 )
 
 // compressible reports whether a file is large text, which caches may then hold in both forms.
@@ -27,12 +30,14 @@ func compressible(a *pleat.Artifact) bool {
 // compressor sends files with gzip, a bounded number at once. Its zero value is not usable.
 type compressor struct {
 	slots   chan struct{}
-	writers sync.Pool // of *gzip.Writer
+	each    fair.Streams // by address
+	writers sync.Pool    // of *gzip.Writer
 }
 
 func newCompressor() *compressor {
 	return &compressor{
 		slots: make(chan struct{}, maxCompressed),
+		each:  fair.Streams{Each: maxCompressedEach},
 		writers: sync.Pool{New: func() any {
 			z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 			if err != nil {
@@ -44,17 +49,27 @@ func newCompressor() *compressor {
 }
 
 // acquire reports whether an answer may be compressed: its client accepts that and asks for no range, whose offsets are
-// those of the plain file, and there is a free slot. release returns the slot.
-func (z *compressor) acquire(r *http.Request) bool {
-	if r.Header.Get("Range") != "" || !acceptsGzip(r.Header.Values("Accept-Encoding")) {
+// those of the plain file, and there is a free slot for its address. release returns the slot.
+func (z *compressor) acquire(c *call) bool {
+	if c.r.Header.Get("Range") != "" || !acceptsGzip(c.r.Header.Values("Accept-Encoding")) {
+		return false
+	}
+	if z.each.Acquire(peer(c.from), false) != nil {
 		return false
 	}
 	select {
 	case z.slots <- struct{}{}:
 		return true
 	default:
+		z.each.Release(peer(c.from), false)
 		return false
 	}
+}
+
+// release returns the slot of an answer.
+func (z *compressor) release(c *call) {
+	<-z.slots
+	z.each.Release(peer(c.from), false)
 }
 
 // acceptsGzip reports whether the values of Accept-Encoding have gzip with a weight that is not 0.
@@ -68,8 +83,6 @@ func acceptsGzip(values []string) bool {
 	}
 	return false
 }
-
-func (z *compressor) release() { <-z.slots }
 
 // send calls serve with a writer that compresses the body of a success. If serve wrote only a part of the file, the
 // connection is broken: the client could take a complete gzip stream for the whole file.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -188,24 +189,46 @@ func TestFleetReason(t *testing.T) {
 	}
 }
 
-// A compressed file that could not be read to its end breaks the connection; at most a few answers are compressed at
-// once.
+// A compressed file that could not be read to its end breaks the connection. A few answers are compressed at once, of
+// one address even fewer.
 func TestCompressionIsBoundedAndBreaks(t *testing.T) {
 	z := newCompressor()
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.Header.Set("Accept-Encoding", "gzip")
-	for range maxCompressed {
-		if !z.acquire(r) {
-			t.Fatal("no free slot")
+	from := func(n int) *call {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		return &call{r: r, from: netip.AddrFrom4([4]byte{10, 0, 0, byte(n)})}
+	}
+	plain := from(0)
+	plain.r.Header.Set("Accept-Encoding", "identity")
+	for range maxCompressed + 1 {
+		if z.acquire(plain) {
+			t.Fatal("an answer that must not be compressed has a slot")
 		}
 	}
-	if z.acquire(r) {
-		t.Error("more answers are compressed than may be")
+	slow := from(0)
+	for i := range maxCompressedEach + 1 {
+		if got, want := z.acquire(slow), i < maxCompressedEach; got != want {
+			t.Fatalf("slot %d of one address: %v", i, got)
+		}
 	}
-	z.release()
-	if !z.acquire(r) {
+	for i := maxCompressedEach; i <= maxCompressed; i++ {
+		if got, want := z.acquire(from(i)), i < maxCompressed; got != want {
+			t.Fatalf("slot %d of all: %v", i, got)
+		}
+	}
+	z.release(slow)
+	last := from(maxCompressed)
+	if !z.acquire(last) {
 		t.Error("a slot was not returned")
 	}
+	if z.acquire(slow) {
+		t.Error("more answers are compressed than may be")
+	}
+	z.release(last)
+	if !z.acquire(slow) {
+		t.Error("a refused answer counts for its address")
+	}
+	r := slow.r
 	for wrote, want := range map[string]any{"": http.ErrAbortHandler, "half": http.ErrAbortHandler, "complete": nil} {
 		c := &call{r: r}
 		c.w = &answer{ResponseWriter: httptest.NewRecorder(), c: c}

@@ -37,3 +37,6 @@ func GlanceStatements(dialect string) map[string][]any {
 		glanceTimings(dialect):       nil,
 	}
 }
+
+// HeadGroups is how many queries of Heads may be under way at once.
+const HeadGroups = headGroups

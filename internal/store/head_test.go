@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -58,4 +59,64 @@ func TestHeadsOfManyCalls(t *testing.T) {
 			t.Errorf("%d queries for %d calls at the same time", n, len(list))
 		}
 	})
+}
+
+// Queries of Heads that hang are bounded and hold up no caller: one that gives up leaves at once, the others get their
+// answers when the database goes on.
+func TestHeadsBehindHangingQueries(t *testing.T) {
+	address := storetest.Postgres(t)
+	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
+	job := create(t, s, storetest.User(t, s, "ada"), "one").Job
+	lock, err := db.Begin()
+	if err == nil {
+		_, err = lock.Exec("LOCK TABLE job IN ACCESS EXCLUSIVE MODE")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback() //nolint:errcheck // it is done already unless the test has failed
+	const calls = 20
+	results := make(chan error, calls)
+	left, leave := context.WithCancel(t.Context())
+	read := func(ctx context.Context) {
+		go func() {
+			_, err := s.Head(ctx, job, store.Credential{})
+			results <- err
+		}()
+	}
+	hanging := func() (n int) {
+		t.Helper()
+		err := db.QueryRow("SELECT count(*) FROM pg_locks WHERE relation = 'job'::regclass AND NOT granted").Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	read(left)
+	for n := 1; n < calls; n++ {
+		want := min(n, store.HeadGroups)
+		storetest.Eventually(t, fmt.Sprint(want, " queries hang"), func() bool { return hanging() >= want })
+		if n%2 == 0 {
+			read(left)
+		} else {
+			read(t.Context())
+		}
+	}
+	leave()
+	for range calls / 2 {
+		if err := <-results; !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that has left: %v", err)
+		}
+	}
+	if n := hanging(); n > store.HeadGroups {
+		t.Errorf("%d queries hang", n)
+	}
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	for range calls - calls/2 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -90,7 +90,10 @@ func TestDrain(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began, end := make(chan pleat.RunID, 9), make(chan struct{})
 		drains := signal{slog.DiscardHandler, "the worker drains", make(chan struct{}, 9)}
-		ended := f.startLife("w", func(c *work.Config) { c.Log = slog.New(drains) }, blocking(began, end))
+		ended := f.startLife("w", func(c *work.Config) {
+			c.Log = slog.New(drains)
+			c.Slots = 1 // no claim is under way when it begins to drain
+		}, blocking(began, end))
 		first := f.create()
 		<-began
 		if n, err := f.s.DrainClass(t.Context(), pleat.DefaultClass); err != nil || n != 1 {
