@@ -74,7 +74,7 @@ func TestHeadsBehindHangingQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Rollback() //nolint:errcheck // it is done already unless the test has failed
+	defer lock.Rollback()
 	const calls = 20
 	results := make(chan error, calls)
 	left, leave := context.WithCancel(t.Context())
