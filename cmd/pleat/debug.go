@@ -39,7 +39,7 @@ set, come its metrics, its goroutines and the last 1000 lines of its log; run th
 that process. A part that cannot be had is missing, and errors.txt in the archive says why.
 
 The archive has no sequences, no names of jobs, no keys, tokens or passwords. It does have the names of machines
-and folders, and identifiers of jobs. Look at it before you send it. FILE must not exist; the default is a name
+and folders, and identifiers of jobs and users. Look at it before you send it. FILE must not exist; the default is a name
 with the time in the current folder. It takes at most two minutes.`,
 		Example: `  pleat debug bundle
   pleat debug bundle --config /etc/pleat/pleat.yaml /tmp/bundle.tar.gz`,
@@ -90,7 +90,7 @@ var bundleParts = []bundlePart{
 	{"top.json", "queues, workers, running jobs and timings, without users", bundleTop},
 	{"metrics.txt", "metrics of the running process", fromProcess("/metrics")},
 	{"goroutines.txt", "what the running process does", fromProcess("/debug/goroutines")},
-	{"log.txt", "the last lines of its log", fromProcess("/debug/log")},
+	{"log.txt", "the last lines of its log, without the addresses of callers", bundleLog},
 }
 
 // writeBundle collects the parts and writes them into a new file, which only its user can read. It prints what is in
@@ -187,7 +187,7 @@ func (b *bundle) report(out io.Writer, name string, missing []string) error {
 		fmt.Fprintln(&text, "not complete: "+m)
 	}
 	fmt.Fprintf(&text, "\nwrote %s. It has no secrets, sequences or names of jobs that pleat knows of, but names of "+
-		"machines and folders.\nLook at it before you send it: tar -xzOf %s | less\n", name, name)
+		"machines and folders, and identifiers of jobs and users.\nLook at it before you send it: tar -xzOf %s | less\n", name, name)
 	_, err := text.WriteTo(out)
 	return err
 }

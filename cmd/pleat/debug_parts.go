@@ -10,12 +10,15 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"pleat"
 	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/blob"
@@ -144,6 +147,40 @@ func bundleTop(ctx context.Context, w io.Writer, c config.Config) error {
 		snapshot.Running[i].User = "(hidden)"
 	}
 	return printJSON(w, snapshot)
+}
+
+// The fields of a request in a line of the log, which is text or JSON.
+var (
+	loggedAddress = regexp.MustCompile(`(\bfrom=|"from":)(?:"(?:[^"\\]|\\.)*"|[^\s"]+)`)
+	loggedPath    = regexp.MustCompile(`(\bpath=|"path":)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))`)
+)
+
+// bundleLog is the log of the running process without what it tells of callers: their addresses, and the parts of paths
+// that they may have chosen.
+func bundleLog(ctx context.Context, w io.Writer, c config.Config) error {
+	var text strings.Builder
+	err := fromProcess("/debug/log")(ctx, &text, c)
+	out := loggedAddress.ReplaceAllString(text.String(), `${1}"(hidden)"`)
+	out = loggedPath.ReplaceAllStringFunc(out, func(field string) string {
+		part := loggedPath.FindStringSubmatch(field)
+		return part[1] + `"` + plainPath(part[2]+part[3]) + `"`
+	})
+	_, werr := io.WriteString(w, out)
+	return errors.Join(err, werr)
+}
+
+// plainPath returns the path of a request with "…" for each part that is neither an id nor a collection of the
+// interface.
+func plainPath(path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		known := i == 1 && slices.Contains([]string{"v1", "worker", "fleet", "ui", "healthz", "readyz", "metrics"}, p) ||
+			i == 2 && slices.Contains([]string{"jobs", "workflows", "library", "webhooks", "artifacts", "keys", "v1"}, p)
+		if p != "" && !known && !pleat.IsUUID(p) {
+			parts[i] = "…"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // fromProcess returns what reads a path of the address for health and metrics of the running process.

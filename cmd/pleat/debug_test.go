@@ -93,6 +93,11 @@ func TestDebugBundle(t *testing.T) {
 			t.Fatalf("%s %s: %d %s", r.method, r.path, code, body)
 		}
 	}
+	for _, path := range []string{"/planted-path", "/v1/jobs/planted-job"} {
+		if code, body := n.request(http.MethodGet, path, ""); code != http.StatusNotFound {
+			t.Fatalf("%s: %d %s", path, code, body)
+		}
+	}
 	storetest.Eventually(t, "a job has ended", func() bool {
 		return strings.Contains(n.log.String(), "outcome=completed")
 	})
@@ -120,6 +125,9 @@ func TestDebugBundle(t *testing.T) {
 	} {
 		if !strings.Contains(parts[name], want) {
 			t.Errorf("%s lacks %q:\n%s", name, want, lastLines(parts[name], 20))
+		}
+		if strings.Contains(parts[name], "from=127") || strings.Contains(parts[name], `"from":"127`) {
+			t.Errorf("%s has the address of a caller", name)
 		}
 		delete(parts, name)
 	}

@@ -253,8 +253,13 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) re
 	p.windows.observe(d.Endpoint.ID, r.attempt.Timings.Total, r.attempt.OK())
 	r.decide(p.store.Now())
 	tracing.Delivered(span, r.Status, string(r.attempt.Error))
-	log.Debug("delivery attempt", "ok", r.OK, "status", r.Status, "class", string(r.attempt.Error),
-		"duration_ms", r.attempt.Timings.Total)
+	log = log.With("ok", r.OK, "status", r.Status, "class", string(r.attempt.Error),
+		"duration_ms", r.attempt.Timings.Total, "user", d.Endpoint.Owner)
+	if r.OK {
+		log.Debug("delivery attempt")
+	} else {
+		log.Info("delivery attempt") // the operator must be able to see whose endpoint fails
+	}
 	return r
 }
 
