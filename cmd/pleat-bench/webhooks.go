@@ -176,6 +176,7 @@ func (h *deliveryService) pool() *deliver.Pool {
 	links := seal.Links{Ring: h.ring, Base: "http://" + h.addr, For: 24 * time.Hour}
 	return deliver.New(deliver.Config{
 		ID:   "bench/deliver",
+		Poll: true, // a claim that commits after its process was killed is found by its lease
 		Base: links.Base,
 		Link: links.URL,
 		Log:  h.log,

@@ -92,18 +92,20 @@ func (h *deliveryService) awaitOutcomes(ctx context.Context) error {
 	limit := time.Now().Add(30 * time.Second)
 	for {
 		left := 0
+		var waiting []store.Delivery
 		for _, status := range []pleat.DeliveryStatus{pleat.DeliveryPending, pleat.DeliveryRunning} {
 			list, err := h.store.Deliveries(ctx, h.users[0], store.DeliveryFilter{Status: status, Limit: 1})
 			if err != nil {
 				return err
 			}
 			left += len(list)
+			waiting = append(waiting, list...)
 		}
 		if left == 0 {
 			return nil
 		}
 		if time.Now().After(limit) {
-			return errors.New("deliveries still wait after 30 s")
+			return fmt.Errorf("deliveries still wait after 30 s: %v", waiting)
 		}
 		time.Sleep(time.Millisecond)
 	}
