@@ -146,9 +146,10 @@ func ErrorsOf(err error) Errors {
 
 // Errors whose messages the interface fixes; see docs/interface.md, section «Errors».
 var (
-	ErrUnauthorized = &Error{Code: CodeUnauthorized, Message: "Unauthorized"}
-	ErrJobNotFound  = &Error{Code: CodeNotFound, Message: "Job not found"}
-	ErrRunNotFound  = &Error{Code: CodeNotFound, Message: "Run not found"}
+	ErrUnauthorized  = &Error{Code: CodeUnauthorized, Message: "Unauthorized"}
+	ErrJobNotFound   = &Error{Code: CodeNotFound, Message: "Job not found"}
+	ErrRunNotFound   = &Error{Code: CodeNotFound, Message: "Run not found"}
+	ErrBatchNotFound = &Error{Code: CodeNotFound, Message: "Batch not found"}
 )
 
 // ErrQuota refuses a call of a user who has made used of limit calls today.
@@ -160,6 +161,12 @@ func ErrQuota(limit, used int) *Error {
 func ErrWorkflowQuota(limit int) *Error {
 	return Errorf(CodeLimited, "Daily workflow quota exceeded. Limit: %d workflows per day. Current: %d workflows.",
 		limit, limit)
+}
+
+// ErrBatchQuota refuses a batch of rows of a user who has created used of limit rows today.
+func ErrBatchQuota(limit, used, rows int) *Error {
+	return Errorf(CodeLimited, "Daily batch quota exceeded. Limit: %d rows per day. Current: %d rows. This batch: %d rows.",
+		limit, used, rows)
 }
 
 // ErrNotDraft refuses a change of a workflow that has left the state DRAFT. Change is what was asked for, as a

@@ -14,24 +14,28 @@ type SourceKind string
 const (
 	SourceFold     SourceKind = "fold_job"
 	SourceWorkflow SourceKind = "workflow"
+	SourceBatch    SourceKind = "batch"
 	SourceTest     SourceKind = "test" // of the zero Source
 )
 
-// Source is what a run belongs to and what the run's event is about: a fold job or a workflow. Exactly one of the two
-// is set. The zero value is the source of a test delivery, which belongs to no run.
+// Source is what a run belongs to and what the run's event is about: a fold job, a workflow or a batch. Exactly one
+// of them is set. The zero value is the source of a test delivery, which belongs to no run.
 type Source struct {
 	Job      JobID
 	Workflow WorkflowID
+	Batch    BatchID
 }
 
 // SourceOf returns the source with a kind and an id, as the wire and the database hold it. It is zero for any other
-// kind than a fold job and a workflow.
+// kind than a fold job, a workflow and a batch.
 func SourceOf(kind SourceKind, id string) Source {
 	switch kind {
 	case SourceFold:
 		return Source{Job: JobID(id)}
 	case SourceWorkflow:
 		return Source{Workflow: WorkflowID(id)}
+	case SourceBatch:
+		return Source{Batch: BatchID(id)}
 	}
 	return Source{}
 }
@@ -43,12 +47,14 @@ func (s Source) Kind() SourceKind {
 		return SourceFold
 	case s.Workflow != "":
 		return SourceWorkflow
+	case s.Batch != "":
+		return SourceBatch
 	}
 	return SourceTest
 }
 
-// ID returns the id of the job or the workflow, and "" for the zero value.
-func (s Source) ID() string { return string(s.Job) + string(s.Workflow) }
+// ID returns the id of the job, the workflow or the batch, and "" for the zero value.
+func (s Source) ID() string { return string(s.Job) + string(s.Workflow) + string(s.Batch) }
 
 // EventName is one of the two names of docs/interface.md, section 6.
 type EventName string

@@ -15,6 +15,7 @@
 //	model.go       Model: the manifest of a model; the built-in engines
 //	input.go       InputHash and RequestHash: the identity of a fold in the result cache
 //	state.go       State: the life of a run
+//	batch.go        Batch: many jobs that are created together; Score: what ranks them
 //	task.go        Task, Heartbeat, Worker: queued work and who does it
 //	class.go       Class: a kind of worker, and how many of them a load needs
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes
@@ -41,6 +42,7 @@ type (
 	SubscriptionID string
 	DeliveryID     string
 	EndpointID     string
+	BatchID        string
 	ItemID         string // library item
 )
 

@@ -1,0 +1,149 @@
+package pleat
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// BatchKind is how the rows of a batch are given. The values are those of kind on the wire.
+type BatchKind string
+
+// The kinds of batch.
+const (
+	BatchList     BatchKind = "list"     // jobs, each with its own sequences
+	BatchMatrix   BatchKind = "matrix"   // every binder with every target
+	BatchLigands  BatchKind = "ligands"  // one complex with each of many ligands
+	BatchVariants BatchKind = "variants" // one complex with mutations in a chain
+	BatchSeeds    BatchKind = "seeds"    // one complex with many seeds
+)
+
+// BatchKinds lists the kinds of batch.
+func BatchKinds() []BatchKind {
+	return []BatchKind{BatchList, BatchMatrix, BatchLigands, BatchVariants, BatchSeeds}
+}
+
+// MaxBatchRows is the largest number of rows of a batch.
+const MaxBatchRows = 100_000
+
+// Batch is many fold jobs of one model that are created, watched and ended together. Each row is a job; equal rows
+// share one.
+type Batch struct {
+	ID        BatchID
+	Owner     UserID
+	Name      string
+	Kind      BatchKind
+	Model     string
+	Public    bool
+	Cancelled bool    // by its owner: rows that had not ended are STOPPED
+	Source    BatchID // of which this is a repetition with other parameters; empty: none
+	Rows      int     // as given
+	Jobs      int     // different rows
+	Counts    map[State]int
+	CreatedAt time.Time
+	EndedAt   time.Time // zero until all rows have ended
+}
+
+// State returns the state of the batch by the states of its rows: COMPLETED where all have ended and one completed,
+// STOPPED where the owner cancelled it before one did, FAILED otherwise. Counts says how many of its rows failed.
+func (b *Batch) State() State {
+	ended := b.Counts[StateCompleted] + b.Counts[StateFailed] + b.Counts[StateStopped]
+	switch {
+	case b.EndedAt.IsZero() && ended == 0 && b.Counts[StateRunning] == 0:
+		return StateInitialized
+	case b.EndedAt.IsZero():
+		return StateRunning
+	case b.Counts[StateCompleted] > 0:
+		return StateCompleted
+	case b.Cancelled || b.Counts[StateFailed] == 0:
+		return StateStopped
+	}
+	return StateFailed
+}
+
+// Score is a number that ranks a result.
+type Score struct {
+	Name  string
+	Value float64
+}
+
+// Scores returns the scores of the first prediction under the names of ScoreColumn, and those of the predictions of
+// further sequences under the same names with a dot and the chain. Scores that the engine does not give are left out.
+func (r *Result) Scores() []Score {
+	if r == nil {
+		return nil
+	}
+	var out []Score
+	for i := range r.Predictions {
+		p, of := &r.Predictions[i], ""
+		if i > 0 {
+			of = "." + strings.Join(p.Chains, "-")
+		}
+		add := func(name string, v *float64) {
+			if v != nil {
+				out = append(out, Score{name + of, *v})
+			}
+		}
+		add("meanPLDDT", p.MeanPLDDT)
+		add("ptm_score", p.PTM)
+		add("iptm_score", p.IPTM)
+		add("max_pae_score", p.MaxPAE)
+		if p.Affinity != nil {
+			add("affinity_pred_value", &p.Affinity.Value)
+			add("affinity_probability_binary", &p.Affinity.Probability)
+		}
+		for _, pair := range p.Pairs {
+			of = "." + pair.A + "-" + pair.B
+			add("iptm", pair.IPTM)
+			add("ipsae", pair.IPSAE)
+			add("pdockq2", pair.PDockQ2)
+		}
+	}
+	return out
+}
+
+// ScoreColumn describes a column of scores.
+type ScoreColumn struct {
+	Name         string
+	Unit         string // empty: a number without one
+	HigherBetter bool
+}
+
+// scoreColumns are the columns by the part of their names before a dot, in the order of a table.
+var scoreColumns = []ScoreColumn{
+	{"meanPLDDT", "0 to 100", true},
+	{"ptm_score", "0 to 1", true},
+	{"iptm_score", "0 to 1", true},
+	{"max_pae_score", "Å", false},
+	{"affinity_pred_value", "log10(IC50 in µM)", false},
+	{"affinity_probability_binary", "0 to 1", true},
+	{"iptm", "0 to 1", true},
+	{"ipsae", "0 to 1", true},
+	{"pdockq2", "0 to 1", true},
+}
+
+// ColumnOf describes the column of a score by its name; false if no score has such a name.
+func ColumnOf(name string) (ScoreColumn, bool) {
+	i := columnIndex(name)
+	if i < 0 {
+		return ScoreColumn{}, false
+	}
+	c := scoreColumns[i]
+	c.Name = name
+	return c, true
+}
+
+func columnIndex(name string) int {
+	base, _, _ := strings.Cut(name, ".")
+	return slices.IndexFunc(scoreColumns, func(c ScoreColumn) bool { return c.Name == base })
+}
+
+// SortColumns puts names of scores into the order of a table: that of the kinds of score, then by chain.
+func SortColumns(names []string) {
+	slices.SortFunc(names, func(a, b string) int {
+		if d := columnIndex(a) - columnIndex(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+}
