@@ -367,20 +367,24 @@ func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 // microsPerDay is a day of UTC, which has no leap seconds here. Quotas and idempotency keys last one.
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// Usage returns how much of today's quotas of jobs and of workflows a user has spent, without spending any.
-func (s *Store) Usage(ctx context.Context, user pleat.UserID) (jobs, workflows Usage, err error) {
+// Usages are what a user has spent of each of today's quotas.
+type Usages struct{ Jobs, Workflows, BatchRows Usage }
+
+// Usage returns how much of today's quotas a user has spent, without spending any.
+func (s *Store) Usage(ctx context.Context, user pleat.UserID) (Usages, error) {
+	var u Usages
 	now := s.now()
 	var own int
-	err = s.readRow(ctx, `
-		SELECT a.quota, COALESCE(q.used, 0), COALESCE(q.workflows, 0)
+	err := s.readRow(ctx, `
+		SELECT a.quota, COALESCE(q.used, 0), COALESCE(q.workflows, 0), COALESCE(q.batch_rows, 0)
 		FROM account a
 		LEFT JOIN quota_day q ON q.account_id = a.id AND q.day = $2
 		WHERE a.id = $1`,
-		[]any{user, now / microsPerDay}, &own, &jobs.Used, &workflows.Used)
-	jobs.Limit, workflows.Limit = s.limits.jobsOf(own), s.limits.workflows()
-	jobs.Reset = fromMicros((now/microsPerDay + 1) * microsPerDay)
-	workflows.Reset = jobs.Reset
-	return jobs, workflows, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
+		[]any{user, now / microsPerDay}, &own, &u.Jobs.Used, &u.Workflows.Used, &u.BatchRows.Used)
+	u.Jobs.Limit, u.Workflows.Limit, u.BatchRows.Limit = s.limits.jobsOf(own), s.limits.workflows(), s.limits.batchRows()
+	u.Jobs.Reset = fromMicros((now/microsPerDay + 1) * microsPerDay)
+	u.Workflows.Reset, u.BatchRows.Reset = u.Jobs.Reset, u.Jobs.Reset
+	return u, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // charge is what a user has spent with one more call.
@@ -420,13 +424,39 @@ func (t *tx) usage(c *charge) (Usage, error) {
 	u := Usage{
 		Limit: t.s.limits.jobsOf(c.own),
 		Used:  c.used,
-		Reset: fromMicros((t.now/microsPerDay + 1) * microsPerDay),
+		Reset: t.nextDay(),
 	}
 	if u.Used > u.Limit {
 		return u, pleat.ErrQuota(u.Limit, u.Used-1)
 	}
 	return u, nil
 }
+
+// askChargeRows counts rows of a batch against today's quota, and reads what rowUsage needs to refuse them.
+func (t *tx) askChargeRows(user pleat.UserID, rows int, c *charge) {
+	t.askResults(user, &c.bytes)
+	t.ask(`
+		INSERT INTO quota_day (account_id, day, used, batch_rows) VALUES ($1, $2, 0, $3)
+		ON CONFLICT (account_id, day) DO UPDATE SET batch_rows = quota_day.batch_rows + excluded.batch_rows
+		RETURNING batch_rows`,
+		[]any{user, t.now / microsPerDay, rows},
+		func(scan func(...any) error) error { return scan(&c.used) })
+}
+
+// rowUsage is usage after askChargeRows.
+func (t *tx) rowUsage(c *charge, rows int) (Usage, error) {
+	if err := t.checkResults(c.bytes); err != nil {
+		return Usage{}, err
+	}
+	u := Usage{Limit: t.s.limits.batchRows(), Used: c.used, Reset: t.nextDay()}
+	if u.Used > u.Limit {
+		return u, pleat.ErrBatchQuota(u.Limit, u.Used-rows, rows)
+	}
+	return u, nil
+}
+
+// nextDay is the next UTC midnight.
+func (t *tx) nextDay() time.Time { return fromMicros((t.now/microsPerDay + 1) * microsPerDay) }
 
 // chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing. It also refuses it if the
 // user's runs hold as much as they may.

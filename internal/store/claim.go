@@ -227,7 +227,7 @@ func (f *ClaimFilter) limits(now int64, n int, args []any) (string, []any) {
 		sql += " AND memory <= " + param(f.Memory)
 	}
 	if f.Owner != "" {
-		sql += " AND tenant = " + param(string(f.Owner))
+		sql += " AND account_id = " + param(string(f.Owner))
 	}
 	if f.Left > 0 {
 		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"

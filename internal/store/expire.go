@@ -34,6 +34,7 @@ const (
 var (
 	expiredWorkflows = expired("workflow", "")
 	expiredJobs      = expired("job", `
+		AND h.batch_id = ''
 		AND NOT EXISTS (SELECT 1 FROM workflow w WHERE `+startedBy+` AND w.deleted_at = 0 AND w.run_id <> '')
 		AND NOT EXISTS (
 			SELECT 1
@@ -41,10 +42,15 @@ var (
 			JOIN run q ON q.id = w.run_id
 			WHERE `+isAbout+` AND w.account_id = h.account_id AND w.deleted_at = 0 AND q.finished_at = 0
 		)`)
+	expiredBatches = fmt.Sprintf(`
+		SELECT h.id, h.account_id FROM batch h
+		WHERE h.id < $2 AND h.deleted_at = 0 AND h.ended_at > 0 AND h.ended_at < $1
+		ORDER BY h.id
+		LIMIT %d`, expireAtOnce)
 )
 
-// ExpireResults deletes jobs and workflows whose latest run ended longer ago than Limits.KeepResults, as DeleteJob and
-// DeleteWorkflow do, and returns how many. It deletes at most 100 of each, each in a transaction of its own, so that no
+// ExpireResults deletes jobs, workflows and batches that ended longer ago than Limits.KeepResults, as DeleteJob,
+// DeleteWorkflow and DeleteBatch do, and returns how many. The jobs of a batch go with it. It deletes at most 100 of each, each in a transaction of its own, so that no
 // transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept, unless a job
 // that goes has started them. Any node may call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
@@ -70,6 +76,13 @@ func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 				return false, err
 			}
 			return true, t.deleteJob(h)
+		}},
+		{expiredBatches, func(t *tx, owner pleat.UserID, id string) (bool, error) {
+			b, err := t.lockBatch(owner, pleat.BatchID(id))
+			if err != nil || b.EndedAt.IsZero() { // it is being retried
+				return false, err
+			}
+			return true, t.deleteBatch(owner, b.ID)
 		}},
 	} {
 		type found struct {

@@ -151,6 +151,7 @@ type endingRun struct {
 	name   string // of its workflow
 	owner  pleat.UserID
 	kind   pleat.TaskKind
+	batch  pleat.BatchID // to which its job belongs; empty: to none
 	subs   []pleat.Subscription
 }
 
@@ -158,13 +159,14 @@ type endingRun struct {
 func (t *tx) askEnding(where string, arg any, r *endingRun) {
 	t.ask(`
 		SELECT id, COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, kind,
-			COALESCE((SELECT w.name FROM workflow w WHERE w.id = run.workflow_id), '')
+			COALESCE((SELECT w.name FROM workflow w WHERE w.id = run.workflow_id), ''),
+			COALESCE((SELECT j.batch_id FROM job j WHERE j.id = run.job_id), '')
 		FROM run
 		WHERE `+where+` AND state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')
 		FOR UPDATE`,
 		[]any{arg},
 		func(scan func(...any) error) error {
-			return scan(&r.run, &r.source.Job, &r.source.Workflow, &r.owner, &r.kind, &r.name)
+			return scan(&r.run, &r.source.Job, &r.source.Workflow, &r.owner, &r.kind, &r.name, &r.batch)
 		})
 	of := "(SELECT COALESCE(job_id, workflow_id) FROM run WHERE " + where + ")"
 	t.askSubscriptions(of, "(SELECT id FROM run WHERE "+where+")", []any{arg}, &r.subs)
@@ -220,6 +222,10 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 	}
 	t.insertEvent(v, "")
 	t.insertDeliveries(v, r.subs)
+	if r.batch != "" {
+		t.scoreRows(r, e.result)
+		t.notify(BatchesTopic, BatchTopic(r.batch))
+	}
 	return nil
 }
 

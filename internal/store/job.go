@@ -21,7 +21,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		var valid bool
 		t.askValid(n.By, n.Job.Owner, &valid)
 		var earlier earlierCall
-		t.askReplay(&n, &earlier)
+		t.askReplay(n.Job.Owner, n.Key, n.Digest, &earlier)
 		var spent charge
 		t.askCharge(n.Job.Owner, &spent)
 		if err := t.wait(); err != nil {
@@ -31,7 +31,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 			return pleat.ErrUnauthorized
 		}
 		if n.Key != "" && !earlier.none {
-			return earlier.replay(&n, &c)
+			return earlier.replay(n.Digest, &c)
 		}
 		usage, err := t.usage(&spent)
 		if err != nil {
@@ -46,7 +46,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		return nil
 	})
 	if errors.Is(err, errReplayed) {
-		err = nil
+		c.Replayed, err = true, nil
 	}
 	return c, err
 }
@@ -62,36 +62,40 @@ type earlierCall struct {
 
 // askReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
 // day is free again. The INSERT makes a concurrent call wait until this one has committed.
-func (t *tx) askReplay(n *NewJob, e *earlierCall) {
-	if n.Key == "" {
+func (t *tx) askReplay(owner pleat.UserID, key, digest string, e *earlierCall) {
+	if key == "" {
 		return
 	}
 	t.send("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
-		n.Job.Owner, n.Key, t.now-microsPerDay)
+		owner, key, t.now-microsPerDay)
 	t.ask(`
 		INSERT INTO idempotency (account_id, key, digest, answer, created_at)
 		VALUES ($1, $2, $3, '', $4)
 		ON CONFLICT (account_id, key) DO NOTHING
 		RETURNING key`,
-		[]any{n.Job.Owner, n.Key, n.Digest, t.now},
+		[]any{owner, key, digest, t.now},
 		func(scan func(...any) error) error {
 			e.none = true
 			return scan(new(string))
 		})
-	t.ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{n.Job.Owner, n.Key},
-		func(scan func(...any) error) error { return scan(&e.digest, &e.answer) })
+	t.ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{owner, key}, e.scan)
 }
 
-// replay reads into c the result of the earlier call, and returns errReplayed. CodeConflict: it was another request.
-func (e *earlierCall) replay(n *NewJob, c *Created) error {
-	if e.digest != n.Digest {
+// scan reads the call that has the key.
+func (e *earlierCall) scan(scan func(...any) error) error {
+	return scan(&e.digest, &e.answer)
+}
+
+// replay reads the result of the earlier call into c, and returns errReplayed. CodeConflict: it was another request
+// than the one with the digest.
+func (e *earlierCall) replay(digest string, c any) error {
+	if e.digest != digest {
 		return pleat.Errorf(pleat.CodeConflict,
 			"the Idempotency-Key was used with another request; use a new key for a new job")
 	}
 	if err := json.Unmarshal([]byte(e.answer), c); err != nil {
 		return err
 	}
-	c.Replayed = true
 	return errReplayed
 }
 
@@ -108,14 +112,15 @@ func (t *tx) insertJob(n *NewJob, c *Created) {
 	t.send(`
 		INSERT INTO job (
 			id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
-			run_id, runs, created_at, updated_at, deleted_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0)`,
+			run_id, runs, created_at, updated_at, deleted_at, batch_id, batch_row, batch_rows)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0, $13, $14, $15)`,
 		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, sequences,
-		constraints, boolToInt(j.Complex), c.State, c.Run, t.now)
+		constraints, boolToInt(j.Complex), c.State, c.Run, t.now, n.row.batch, n.row.number, n.row.shared)
 	ref := runRef{
 		source: pleat.Source{Job: c.Job},
 		run:    c.Run,
 		owner:  j.Owner,
+		batch:  n.row.batch,
 		bytes:  len(sequences) + len(constraints),
 	}
 	t.insertRun(ref, 1, n.Run)
@@ -127,7 +132,17 @@ type runRef struct {
 	source pleat.Source
 	run    pleat.RunID
 	owner  pleat.UserID
-	bytes  int // of the input, which counts with the run's files against Limits.ResultsBytes
+	batch  pleat.BatchID // of whose jobs it is a run; empty: of none
+	bytes  int           // of the input, which counts with the run's files against Limits.ResultsBytes
+}
+
+// tenant is whose turn the run's task takes. A batch has turns of its own: its owner's other jobs need not wait for all
+// of it.
+func (r *runRef) tenant() string {
+	if r.batch != "" {
+		return string(r.owner) + "/" + string(r.batch)
+	}
+	return string(r.owner)
 }
 
 // subscribe stores the destinations of a run's event. It also stores the endpoint that a subscription brings, which
@@ -179,7 +194,7 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 		Kind:     spec.kind(),
 		Queue:    spec.Queue,
 		Owner:    ref.owner,
-		Tenant:   string(ref.owner),
+		Tenant:   ref.tenant(),
 		Run:      ref.run,
 		Memory:   spec.Memory,
 		Expected: spec.Expected,
@@ -201,7 +216,7 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 		if !h.State.Terminal() {
 			return pleat.Errorf(pleat.CodeConflict, "the job is %s; it can be run again once it has ended", h.State)
 		}
-		c = Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
+		c = Created{}
 		var spent charge
 		t.askCharge(owner, &spent)
 		if err := t.wait(); err != nil {
@@ -210,28 +225,43 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 		if c.Usage, err = t.usage(&spent); err != nil {
 			return err
 		}
-		var runs int
-		var seqs string
-		if err := t.row(`
-			UPDATE job SET run_id = $1, runs = runs + 1, state = $2, version = version + 1, updated_at = $3
-			WHERE id = $4
-			RETURNING name, runs, sequences`,
-			[]any{c.Run, c.State, t.now, job}, &c.Name, &runs, &seqs); err != nil {
-			return err
-		}
-		var list []pleat.Sequence
-		if err := decodeJSON(seqs, &list); err != nil {
-			return err
-		}
-		for _, q := range list {
-			c.Sequences = append(c.Sequences, q.ID)
-		}
-		// The new run has the destinations of the one before.
-		t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job)
-		t.insertRun(runRef{source: pleat.Source{Job: job}, run: c.Run, owner: owner}, runs, spec)
-		return nil
+		usage := c.Usage
+		c, err = t.rerun(owner, job, spec)
+		c.Usage = usage
+		return err
 	})
 	return c, err
+}
+
+// rerun is Rerun for a locked job whose latest run has ended, without a charge. The batch that the job belongs to ends
+// once more.
+func (t *tx) rerun(owner pleat.UserID, job pleat.JobID, spec RunSpec) (Created, error) {
+	c := Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
+	ref := runRef{source: pleat.Source{Job: job}, run: c.Run, owner: owner}
+	var runs int
+	var seqs string
+	if err := t.row(`
+		UPDATE job SET run_id = $1, runs = runs + 1, state = $2, version = version + 1, updated_at = $3
+		WHERE id = $4
+		RETURNING name, runs, sequences, batch_id`,
+		[]any{c.Run, c.State, t.now, job}, &c.Name, &runs, &seqs, &ref.batch); err != nil {
+		return c, err
+	}
+	var list []pleat.Sequence
+	if err := decodeJSON(seqs, &list); err != nil {
+		return c, err
+	}
+	for _, q := range list {
+		c.Sequences = append(c.Sequences, q.ID)
+	}
+	// The new run has the destinations of the one before.
+	t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job)
+	t.insertRun(ref, runs, spec)
+	if ref.batch != "" {
+		t.forgetScores(job)
+		t.reopenBatch(ref.batch)
+	}
+	return c, nil
 }
 
 // lockJob locks a job of the owner's until the transaction ends, and reads its head. The verbs that change a job begin
@@ -241,10 +271,10 @@ func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 	h := Head{Source: pleat.Source{Job: job}, Caller: owner}
 	var public int64
 	err := t.row(`
-		SELECT account_id, public, version, epoch, run_id, state FROM job
+		SELECT account_id, public, version, epoch, run_id, state, batch_id FROM job
 		WHERE id = $1 AND account_id = $2 AND deleted_at = 0
 		FOR UPDATE`,
-		[]any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State)
+		[]any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.batch)
 	h.Public = public == 1
 	return h, mapNoRows(err, pleat.ErrJobNotFound)
 }

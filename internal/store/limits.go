@@ -15,6 +15,7 @@ import (
 type Limits struct {
 	Jobs         int   // jobs and runs created per UTC day, for users without a quota of their own
 	Workflows    int   // workflows started per UTC day
+	BatchRows    int   // rows of batches created per UTC day
 	Drafts       int   // workflows that have no run: drafts, and those that were cancelled
 	LibraryItems int   // items of the library and the files in them
 	LibraryBytes int64 // of the files and metadata of the library and the input of drafts
@@ -118,6 +119,9 @@ func (l Limits) jobsOf(own int) int {
 
 // workflows returns the daily quota of workflows.
 func (l Limits) workflows() int { return cmp.Or(l.Workflows, math.MaxInt32) }
+
+// batchRows returns the daily quota of rows of batches.
+func (l Limits) batchRows() int { return cmp.Or(l.BatchRows, math.MaxInt32) }
 
 // askResults reads how many bytes a user's runs hold, if that is bounded.
 func (t *tx) askResults(user pleat.UserID, used *int64) {

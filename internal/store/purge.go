@@ -31,12 +31,15 @@ type Purged struct {
 // DeleteJob removes a job and the workflows that its runs have started from every reader's sight at once, and stops
 // those that run. Everything that was stored for them is then deleted by PurgeDeleted; until it is, a tombstone without
 // name and sequences stays, so that the last events and deliveries have a source. ErrJobNotFound: the job does not
-// exist, is another user's, or was deleted before.
+// exist, is another user's, or was deleted before. CodeConflict: it belongs to a batch.
 func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
 	return s.write(ctx, "delete job", func(t *tx) error {
 		h, err := t.lockJob(owner, job)
 		if err != nil {
 			return err
+		}
+		if h.batch != "" {
+			return pleat.Errorf(pleat.CodeConflict, "the job belongs to the batch %s; delete the batch", h.batch)
 		}
 		return t.deleteJob(h)
 	})
@@ -108,18 +111,21 @@ func (t *tx) deleteWorkflow(w *pleat.Workflow) error {
 	return err
 }
 
-// tombstone is a table of jobs or workflows with the SQL that finds deleted ones whose rows can be deleted.
+// tombstone is a table of jobs, workflows or batches with the SQL that finds deleted ones whose rows can be deleted.
 type tombstone struct {
 	table string
 	runs  string // the runs of the row $1
 	due   string // the oldest row that is not under way, or was deleted before $1
 }
 
-// tombstones are the workflows before the jobs, since a job goes after its follow-ups.
+// tombstones are the workflows before the jobs, since a job goes after its follow-ups, and the batches, which have no
+// runs, after their jobs.
 var tombstones = []tombstone{
 	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", ""),
 	newTombstone("job", "SELECT id FROM run WHERE job_id = $1", "SELECT r.id FROM run r WHERE r.job_id = h.id",
 		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at <> 0)"),
+	newTombstone("batch", "SELECT id FROM run WHERE job_id = '' AND id = $1", "SELECT r.id FROM run r WHERE r.id = ''",
+		"AND NOT EXISTS (SELECT 1 FROM job j WHERE j.batch_id = h.id AND j.batch_id <> '')"),
 }
 
 // newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, and further is one more condition.
@@ -134,7 +140,7 @@ func newTombstone(table, runs, runsOf, further string) tombstone {
 		LIMIT 1`}
 }
 
-// purgeSteps delete the rows of a deleted job or workflow $1, each at most purgeRows of them, in an order in which no
+// purgeSteps delete the rows of a deleted job, workflow or batch $1, each at most purgeRows of them, in an order in which no
 // row loses what it is found by; statement replaces the capital names. A step with blobs returns their keys.
 var purgeSteps = []struct {
 	text  string
@@ -165,6 +171,10 @@ var purgeSteps = []struct {
 		SELECT id FROM library_item WHERE workflow_id = $1 AND workflow_id <> '' AND deleted_at = 0 LIMIT ROWS)`},
 	{text: `DELETE FROM idempotency WHERE account_id = (SELECT account_id FROM SOURCE WHERE id = $1)
 		AND answer LIKE '%' || $1 || '%'`},
+	{text: `DELETE FROM batch_score WHERE (batch_id, number, name) IN (
+		SELECT batch_id, number, name FROM batch_score WHERE batch_id = $1 LIMIT ROWS)`},
+	{text: `DELETE FROM batch_row WHERE (batch_id, number) IN (
+		SELECT batch_id, number FROM batch_row WHERE batch_id = $1 LIMIT ROWS)`},
 	{text: countSQL("0", "-sum(bytes)", "run WHERE "+purgedRuns)},
 	{text: `DELETE FROM run WHERE ` + purgedRuns},
 	{text: `DELETE FROM SOURCE WHERE id = $1`},
@@ -179,7 +189,7 @@ func (k tombstone) statement(text string) string {
 		"SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
 }
 
-// PurgeDeleted deletes rows of one deleted job or workflow: the oldest for which nothing is under way. No call deletes
+// PurgeDeleted deletes rows of one deleted job, workflow or batch: the oldest for which nothing is under way. No call deletes
 // more than purgeRows of a table, so that no transaction is long; a caller repeats it until it deletes nothing, and
 // then deletes the blobs that nothing else refers to. It writes nothing if nothing is due. Any node may call it,
 // several at once too. What is under way after an hour, such as a delivery to an endpoint that is paused, is deleted
@@ -206,7 +216,7 @@ func (s *Store) PurgeDeleted(ctx context.Context) (Purged, error) {
 	return Purged{}, nil
 }
 
-// purge takes the next steps at the deletion of one job or workflow. Of several nodes one does it at a time.
+// purge takes the next steps at the deletion of one job, workflow or batch. Of several nodes one does it at a time.
 func (t *tx) purge(kind tombstone, id string) (Purged, error) {
 	var p Purged
 	var is string

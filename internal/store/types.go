@@ -68,6 +68,14 @@ type NewJob struct {
 	Key    string // Idempotency-Key; empty: none
 	Digest string // of the request, which distinguishes a repetition from another request with the key
 	Subs   []pleat.Subscription
+	row    rowRef // of which it is the job; zero: of none
+}
+
+// rowRef is a row of a batch.
+type rowRef struct {
+	batch  pleat.BatchID
+	number int64
+	shared int64 // rows that share the job, itself included
 }
 
 // RunSpec is the part of a run that its job or workflow does not have: what was decided about its execution when it was
@@ -136,6 +144,7 @@ type Head struct {
 	Caller pleat.UserID
 	// Scopes are what the caller's key may be used for.
 	Scopes pleat.Scopes
+	batch  pleat.BatchID // to which the job belongs; only lockJob reads it
 }
 
 // View is a job with one of its runs and that run's artifacts, read in one snapshot. The artifacts are in the order in

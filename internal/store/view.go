@@ -225,7 +225,7 @@ func (f *Filter) page(owner pleat.UserID) *page {
 		by = append(by, column{"state", f.State})
 	}
 	p := pageOf("j", owner, f.Before, by...)
-	p.and("j.deleted_at = 0")
+	p.and("j.deleted_at = 0 AND j.batch_id = ''")
 	return p
 }
 
@@ -298,6 +298,7 @@ func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, li
 		LEFT JOIN job j ON j.id = r.job_id
 		LEFT JOIN workflow w ON w.id = r.workflow_id
 		WHERE r.account_id = $1 AND r.changed_at >= $2 AND COALESCE(j.deleted_at, w.deleted_at) = 0
+			AND COALESCE(j.batch_id, '') = ''
 		ORDER BY r.changed_at
 		LIMIT $3`,
 		owner, since, limit)

@@ -1,0 +1,336 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"pleat"
+)
+
+// NewBatch is a validated batch to create. The store does not check it again.
+type NewBatch struct {
+	By      Credential  // of the owner, which must be valid when the batch is opened; zero: it is not checked
+	Batch   pleat.Batch // the store sets its ID and times
+	Rows    iter.Seq[NewRow]
+	EachRow bool   // Subs are for the event of each row, too
+	Key     string // Idempotency-Key; empty: none
+	Digest  string // of the request, which distinguishes a repetition from another request with the key
+	Subs    []pleat.Subscription
+	Request string // id of the request; empty: none
+	Trace   string // in which it is created; empty: none
+}
+
+// NewRow is one row of a batch to create. Rows with the same Digest share one job, that of the first.
+type NewRow struct {
+	CustomID string
+	Digest   [32]byte // of what is computed
+	Input    RowInput
+}
+
+// RowInput is the job of a row, as it is stored until the job is made.
+type RowInput struct {
+	Name        string
+	Sequences   []pleat.Sequence
+	Constraints pleat.Constraints
+	Complex     bool
+	Run         RunSpec
+}
+
+// CreatedBatch is the result of CreateBatch.
+type CreatedBatch struct {
+	Batch    pleat.BatchID
+	Rows     int
+	Jobs     int // different rows
+	Usage    Usage
+	Replayed bool // an earlier call with the same Idempotency-Key made it
+}
+
+const (
+	// rowsAtOnce is how many rows of a batch are stored in one transaction.
+	rowsAtOnce = 2000
+	// abandonedAfter is how long a batch whose rows are being stored may take until it is deleted.
+	abandonedAfter = time.Hour
+)
+
+// CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the owner's
+// quota. It stores the rows in several transactions, so that no other verb waits long; the last of them, which is
+// durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and PurgeDeleted delete its rows. The jobs of
+// the rows are made by AdvanceBatches.
+//
+// An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the owner's or not valid.
+// CodeConflict: the key came with another request, or the owner's results hold as much as they may. CodeLimited: the
+// quota is spent.
+func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, error) {
+	n.Batch.ID = pleat.BatchID(newID())
+	c, err := s.beginBatch(ctx, &n)
+	if err != nil || c.Replayed {
+		return c, err
+	}
+	if err := s.storeRows(ctx, &n); err != nil {
+		return c, errors.Join(err, s.abandonBatch(ctx, n.Batch.ID))
+	}
+	c, err = s.openBatch(ctx, &n)
+	if err != nil || c.Replayed {
+		err = errors.Join(err, s.abandonBatch(ctx, n.Batch.ID))
+	}
+	return c, err
+}
+
+// beginBatch stores the batch, which nobody sees yet, unless an earlier call has its idempotency key.
+func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error) {
+	var c CreatedBatch
+	err := s.writeAsync(ctx, "create batch", func(t *tx) error {
+		c = CreatedBatch{}
+		var valid bool
+		t.askValid(n.By, n.Batch.Owner, &valid)
+		var earlier earlierCall
+		if n.Key != "" {
+			t.ask(`
+				SELECT digest, answer FROM idempotency
+				WHERE account_id = $1 AND key = $2 AND created_at >= $3 AND answer <> ''`,
+				[]any{n.Batch.Owner, n.Key, t.now - microsPerDay}, earlier.scan)
+		}
+		if err := t.wait(); err != nil {
+			return err
+		}
+		if !valid {
+			return pleat.ErrUnauthorized
+		}
+		if earlier.answer != "" {
+			return earlier.replay(n.Digest, &c)
+		}
+		b := &n.Batch
+		t.send(`
+			INSERT INTO batch (
+				id, account_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
+				cancelled, retry_before, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '')`,
+			b.ID, b.Owner, b.Name, b.Kind, b.Model, boolToInt(b.Public), b.Source, boolToInt(n.EachRow), n.Request,
+			n.Trace, t.now)
+		return nil
+	})
+	if errors.Is(err, errReplayed) {
+		c.Replayed, err = true, nil
+	}
+	return c, err
+}
+
+// storeRows stores the rows and counts them in n.
+func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
+	first := map[[32]byte]int{} // row by digest
+	var args []any
+	flush := func() error {
+		list := args
+		args = nil
+		return s.writeAsync(ctx, "store rows", func(t *tx) error {
+			for part := range rowParts(list, 5) {
+				t.send(`INSERT INTO batch_row (batch_id, number, custom_id, same_as, input) `+
+					values(1, len(part)/5, "text", "bigint", "text", "bigint", "text"), part...)
+			}
+			return nil
+		})
+	}
+	for row := range n.Rows {
+		n.Batch.Rows++
+		number, input := n.Batch.Rows, ""
+		same, shared := first[row.Digest]
+		if !shared {
+			n.Batch.Jobs++
+			first[row.Digest], same = number, number
+			input = encodeJSON(row.Input)
+		}
+		if args = append(args, n.Batch.ID, number, row.CustomID, same, input); len(args) >= rowsAtOnce*5 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// openBatch shows the batch, whose rows are stored, and charges them.
+func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error) {
+	var c CreatedBatch
+	b := &n.Batch
+	err := s.write(ctx, "create batch", func(t *tx) error {
+		c = CreatedBatch{}
+		var valid bool
+		t.askValid(n.By, b.Owner, &valid)
+		var earlier earlierCall
+		t.askReplay(b.Owner, n.Key, n.Digest, &earlier)
+		var spent charge
+		t.askChargeRows(b.Owner, b.Rows, &spent)
+		if err := t.wait(); err != nil {
+			return err
+		}
+		if !valid {
+			return pleat.ErrUnauthorized
+		}
+		if n.Key != "" && !earlier.none {
+			return earlier.replay(n.Digest, &c)
+		}
+		usage, err := t.rowUsage(&spent, b.Rows)
+		if err != nil {
+			return err
+		}
+		c = CreatedBatch{Batch: b.ID, Rows: b.Rows, Jobs: b.Jobs, Usage: usage}
+		t.send("UPDATE batch SET row_count = $1, job_count = $2, opened_at = $3, created_at = $3 WHERE id = $4",
+			b.Rows, b.Jobs, t.now, b.ID)
+		t.subscribe(runRef{source: pleat.Source{Batch: b.ID}, owner: b.Owner}, n.Subs)
+		if n.Key != "" {
+			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(c), b.Owner, n.Key)
+		}
+		t.notify(BatchesTopic, OwnerTopic(b.Owner))
+		return nil
+	})
+	if errors.Is(err, errReplayed) {
+		c.Replayed, err = true, nil
+	}
+	return c, err
+}
+
+// abandonBatch marks a batch that was never opened for deletion. If that fails, it is deleted after abandonedAfter.
+func (s *Store) abandonBatch(ctx context.Context, id pleat.BatchID) error {
+	return s.writeAsync(context.WithoutCancel(ctx), "abandon batch", func(t *tx) error {
+		_, err := t.exec("UPDATE batch SET deleted_at = $1 WHERE id = $2 AND opened_at = 0 AND deleted_at = 0", t.now, id)
+		return err
+	})
+}
+
+// batchColumns are the columns that batchRow scans, of the row b of batch.
+const batchColumns = `b.id, b.account_id, b.name, b.kind, b.model, b.public, b.cancelled, b.source, b.row_count,
+	b.job_count, b.opened_at, b.ended_at, b.counts`
+
+// batchRow holds the columns of a batch whose types differ from those of pleat.Batch; see jobRow.
+type batchRow struct {
+	public, cancelled, opened, ended int64
+	counts                           string
+}
+
+func (r *batchRow) into(b *pleat.Batch) []any {
+	return []any{&b.ID, &b.Owner, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled, &b.Source, &b.Rows, &b.Jobs,
+		&r.opened, &r.ended, &r.counts}
+}
+
+func (r *batchRow) fill(b *pleat.Batch) error {
+	b.Public, b.Cancelled = r.public == 1, r.cancelled == 1
+	b.CreatedAt, b.EndedAt = fromMicros(r.opened), fromMicros(r.ended)
+	return decodeJSON(r.counts, &b.Counts)
+}
+
+// Batch reads a batch with the states of its rows. It does not check who asks. ErrBatchNotFound: there is none, or it
+// was deleted.
+func (s *Store) Batch(ctx context.Context, id pleat.BatchID) (pleat.Batch, error) {
+	var b pleat.Batch
+	var r batchRow
+	err := s.readRow(ctx, "SELECT "+batchColumns+" FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0",
+		[]any{id}, r.into(&b)...)
+	if err != nil {
+		return b, unavailable("read batch", mapNoRows(err, pleat.ErrBatchNotFound))
+	}
+	err = r.fill(&b)
+	if err == nil && b.Counts == nil {
+		b.Counts, err = countRows(&b, s.reading(ctx))
+	}
+	return b, unavailable("read batch", err)
+}
+
+// reading returns read with a context.
+func (s *Store) reading(ctx context.Context) func(string, ...any) (rows, error) {
+	return func(q string, args ...any) (rows, error) { return s.read(ctx, q, args...) }
+}
+
+// countRows counts the rows of a batch by the states of their jobs, in an index. Rows whose job has not been made are
+// INITIALIZED, or STOPPED once the batch was cancelled.
+func countRows(b *pleat.Batch, read func(string, ...any) (rows, error)) (map[pleat.State]int, error) {
+	counts := map[pleat.State]int{}
+	left := b.Rows
+	rows, err := read(`
+		SELECT state, CAST(sum(batch_rows) AS bigint) FROM job WHERE batch_id = $1 AND batch_id <> '' GROUP BY state`,
+		b.ID)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var state pleat.State
+		var n int
+		err := scan(&state, &n)
+		counts[state] = n
+		left -= n
+		return err
+	})
+	if left > 0 {
+		counts[unmadeState(b)] += left
+	}
+	return counts, err
+}
+
+// unmadeState is the state of the rows of a batch that have no job.
+func unmadeState(b *pleat.Batch) pleat.State {
+	if b.Cancelled {
+		return pleat.StateStopped
+	}
+	return pleat.StateInitialized
+}
+
+// ListBatches reads a page of a user's batches, newest first. The next page begins before the last batch of this one.
+func (s *Store) ListBatches(
+	ctx context.Context, owner pleat.UserID, before string, limit int,
+) ([]pleat.Batch, error) {
+	p := pageOf("b", owner, before)
+	p.and("b.deleted_at = 0 AND b.opened_at <> 0")
+	out := []pleat.Batch{}
+	rows, err := s.read(ctx, p.sql(batchColumns, "batch b", limit), p.args...)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var b pleat.Batch
+		var r batchRow
+		if err := scan(r.into(&b)...); err != nil {
+			return err
+		}
+		err := r.fill(&b)
+		out = append(out, b)
+		return err
+	})
+	for i := 0; i < len(out) && err == nil; i++ {
+		if b := &out[i]; b.Counts == nil {
+			b.Counts, err = countRows(b, s.reading(ctx))
+		}
+	}
+	return out, unavailable("list batches", err)
+}
+
+// BatchInputs reads the inputs of the rows of a batch in their order, those of rows that share a job as often as they
+// were given, and calls fn for each until it fails. It reads them in parts, so that it holds no connection meanwhile.
+func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(customID string, in RowInput) error) error {
+	for after := 0; ; {
+		type inputRow struct {
+			customID, input string
+		}
+		var part []inputRow
+		rows, err := s.read(ctx, `
+			SELECT r.number, r.custom_id, CASE WHEN r.input <> '' THEN r.input ELSE (
+				SELECT f.input FROM batch_row f WHERE f.batch_id = r.batch_id AND f.number = r.same_as) END
+			FROM batch_row r
+			WHERE r.batch_id = $1 AND r.number > $2
+			ORDER BY r.number
+			LIMIT 500`,
+			id, after)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var in inputRow
+			err := scan(&after, &in.customID, &in.input)
+			part = append(part, in)
+			return err
+		})
+		if err != nil || len(part) == 0 {
+			return unavailable("read rows", err)
+		}
+		for _, p := range part {
+			var in RowInput
+			if err := decodeJSON(p.input, &in); err != nil {
+				return err
+			}
+			if err := fn(p.customID, in); err != nil {
+				return err
+			}
+		}
+	}
+}

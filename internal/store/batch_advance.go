@@ -1,0 +1,378 @@
+package store
+
+import (
+	"context"
+
+	"pleat"
+)
+
+const (
+	// batchesAtOnce is how many open batches one call of AdvanceBatches looks at.
+	batchesAtOnce = 100
+	// jobsAtOnce is how many jobs of a batch are made, stopped or run again in one transaction.
+	jobsAtOnce = 100
+)
+
+// BatchesTopic has news when a batch is opened or changed, or one of its jobs ends: AdvanceBatches has work.
+const BatchesTopic = "batches"
+
+// BatchTopic has news when a row of the batch changes its state.
+func BatchTopic(id pleat.BatchID) string { return "batch:" + string(id) }
+
+// hasLiveJobs is the condition that a job of the batch b has not ended.
+const hasLiveJobs = `EXISTS (
+	SELECT 1 FROM job j WHERE j.batch_id = b.id AND j.batch_id <> '' AND j.state IN ('INITIALIZED', 'RUNNING'))`
+
+// openedBatch is what AdvanceBatches needs to know of a batch.
+type openedBatch struct {
+	pleat.Batch
+	batchRow
+	made, next, eachRow, retryBefore, deleted, live int64
+	request, trace                                  string
+}
+
+// AdvanceBatches takes the next step of each open batch: it makes jobs of rows, stops those of a cancelled batch, runs
+// failed ones again, and ends a batch whose jobs have all ended. Each step is a transaction, and is bounded, so that no
+// batch holds up another or the verbs of others. It returns whether there is more to do at once. Any node may call it,
+// several at once too: it begins with a lock of the batch.
+func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
+	var ids []pleat.BatchID
+	rows, err := s.read(ctx, `
+		SELECT b.id FROM batch b
+		WHERE b.deleted_at <> 0 AND `+hasLiveJobs+`
+		UNION ALL
+		SELECT b.id FROM batch b
+		WHERE b.ended_at = 0 AND b.deleted_at = 0 AND (b.opened_at <> 0 OR b.created_at < $1) AND (
+			b.opened_at = 0 OR b.jobs_made < b.job_count OR b.cancelled = 1 OR b.retry_before > 0
+			OR NOT `+hasLiveJobs+`)
+		LIMIT $2`,
+		s.now()-abandonedAfter.Microseconds(), batchesAtOnce)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id pleat.BatchID
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return false, unavailable("list open batches", err)
+	}
+	for _, id := range ids {
+		again := false
+		err := s.write(ctx, "advance batch", func(t *tx) (err error) {
+			again, err = t.advance(id)
+			return err
+		})
+		if err != nil {
+			return more, err
+		}
+		more = more || again
+	}
+	return more || len(ids) == batchesAtOnce, nil
+}
+
+// advance is the next step of a batch. It reports whether there is a further one at once.
+func (t *tx) advance(id pleat.BatchID) (bool, error) {
+	var b openedBatch
+	err := t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_before, b.deleted_at,
+			CASE WHEN `+hasLiveJobs+` THEN 1 ELSE 0 END, b.request, b.trace
+		FROM batch b WHERE b.id = $1 AND b.ended_at = 0 FOR UPDATE SKIP LOCKED`,
+		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryBefore, &b.deleted, &b.live,
+			&b.request, &b.trace)...)
+	if err != nil {
+		return false, mapNoRows(err, nil)
+	}
+	if err := b.fill(&b.Batch); err != nil {
+		return false, err
+	}
+	switch {
+	case b.opened == 0:
+		t.send("UPDATE batch SET deleted_at = $1 WHERE id = $2", t.now, id) // abandoned
+		return false, nil
+	case b.live == 1 && (b.Cancelled || b.deleted != 0):
+		n, err := t.stopJobs(id)
+		return n == jobsAtOnce, err
+	case b.Cancelled || b.deleted != 0:
+	case b.made < int64(b.Jobs):
+		return true, t.makeJobs(&b)
+	case b.retryBefore > 0:
+		return true, t.retryJobs(&b)
+	}
+	if b.live == 1 || b.deleted != 0 {
+		return false, nil
+	}
+	return false, t.endBatch(&b)
+}
+
+// makeJobs makes the jobs of the next rows. A job of a batch has a tenant of its own, so that its owner's other jobs
+// need not wait for all of them.
+func (t *tx) makeJobs(b *openedBatch) error {
+	type job struct {
+		row    int64
+		shared int64 // rows with this job
+		input  string
+	}
+	var list []job
+	rows, err := t.query(`
+		SELECT r.number, r.input, (
+			SELECT count(*) FROM batch_row o WHERE o.batch_id = r.batch_id AND o.same_as = r.number)
+		FROM batch_row r
+		WHERE r.batch_id = $1 AND r.number >= $2 AND r.same_as = r.number
+		ORDER BY r.number
+		LIMIT $3`,
+		b.ID, b.next, jobsAtOnce)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var j job
+		err := scan(&j.row, &j.input, &j.shared)
+		list = append(list, j)
+		return err
+	})
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	var subs []pleat.Subscription
+	if b.eachRow == 1 {
+		t.askSubscriptions("$1", "''", []any{b.ID}, &subs)
+		if err := t.wait(); err != nil {
+			return err
+		}
+	}
+	for _, j := range list {
+		var in RowInput
+		if err := decodeJSON(j.input, &in); err != nil {
+			return err
+		}
+		in.Run.Request, in.Run.Trace = b.request, b.trace
+		n := NewJob{
+			Job: pleat.Job{
+				Owner:       b.Owner,
+				Name:        in.Name,
+				Public:      b.Public,
+				Sequences:   in.Sequences,
+				Constraints: in.Constraints,
+				Complex:     in.Complex,
+			},
+			Run:  in.Run,
+			Subs: subs,
+			row:  rowRef{b.ID, j.row, j.shared},
+		}
+		t.insertJob(&n, &Created{})
+	}
+	t.send("UPDATE batch SET jobs_made = jobs_made + $1, next_row = $2 WHERE id = $3", len(list),
+		list[len(list)-1].row+1, b.ID)
+	t.notify(BatchTopic(b.ID))
+	return nil
+}
+
+// stopJobs stops the next jobs of a cancelled batch and returns how many. It does not count those whose worker is
+// stopping them already.
+func (t *tx) stopJobs(id pleat.BatchID) (int, error) {
+	runs, err := t.jobsIn(id, `j.state = 'INITIALIZED' OR j.state = 'RUNNING' AND EXISTS (
+		SELECT 1 FROM task k WHERE k.run_id = j.run_id AND k.cancel = 0)`)
+	for i := 0; i < len(runs) && err == nil; i++ {
+		if _, err = t.cancel(runs[i].run); pleat.CodeOf(err) == pleat.CodeConflict {
+			err = nil // it has just ended
+		}
+	}
+	return len(runs), err
+}
+
+// jobRun is a job with its latest run.
+type jobRun struct {
+	job pleat.JobID
+	run pleat.RunID
+	row int64
+}
+
+// jobsIn lists jobs of a batch that a condition selects, at most jobsAtOnce.
+func (t *tx) jobsIn(id pleat.BatchID, condition string, args ...any) ([]jobRun, error) {
+	var out []jobRun
+	rows, err := t.query(`
+		SELECT j.id, j.run_id, j.batch_row FROM job j
+		WHERE j.batch_id = $1 AND j.batch_id <> '' AND (`+condition+`)
+		ORDER BY j.id
+		LIMIT $2`,
+		append([]any{id, jobsAtOnce}, args...)...)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var j jobRun
+		err := scan(&j.job, &j.run, &j.row)
+		out = append(out, j)
+		return err
+	})
+	return out, err
+}
+
+// failedBefore is the condition of a job j that is to be run again.
+const failedBefore = "j.state IN ('FAILED', 'STOPPED') AND j.updated_at < $3"
+
+// retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had.
+func (t *tx) retryJobs(b *openedBatch) error {
+	list, err := t.jobsIn(b.ID, failedBefore, b.retryBefore)
+	if err != nil {
+		return err
+	}
+	for _, j := range list {
+		var input string
+		if err := t.row("SELECT input FROM batch_row WHERE batch_id = $1 AND number = $2", []any{b.ID, j.row},
+			&input); err != nil {
+			return err
+		}
+		var in RowInput
+		if err := decodeJSON(input, &in); err != nil {
+			return err
+		}
+		in.Run.Request, in.Run.Trace = b.request, b.trace
+		if _, err := t.rerun(b.Owner, j.job, in.Run); err != nil {
+			return err
+		}
+	}
+	if len(list) < jobsAtOnce {
+		t.send("UPDATE batch SET retry_before = 0 WHERE id = $1", b.ID)
+	}
+	return nil
+}
+
+// endBatch ends a batch all of whose jobs have ended, with its event and the deliveries of the event.
+func (t *tx) endBatch(b *openedBatch) error {
+	var err error
+	if b.Counts, err = countRows(&b.Batch, t.query); err != nil {
+		return err
+	}
+	b.EndedAt = fromMicros(t.now)
+	t.send("UPDATE batch SET ended_at = $1, counts = $2 WHERE id = $3", t.now, encodeJSON(b.Counts), b.ID)
+	var subs []pleat.Subscription
+	t.askSubscriptions("$1", "''", []any{b.ID}, &subs)
+	if err := t.wait(); err != nil {
+		return err
+	}
+	state := b.State()
+	e := pleat.Event{
+		ID:     pleat.EventID(newID()),
+		Owner:  b.Owner,
+		Source: pleat.Source{Batch: b.ID},
+		Name:   pleat.EventFor(state),
+		Status: state,
+	}
+	t.insertEvent(e, "")
+	t.insertDeliveries(e, subs)
+	t.notify(BatchTopic(b.ID), OwnerTopic(b.Owner))
+	return nil
+}
+
+// lockBatch locks a batch of the owner's until the transaction ends, and reads it without counts.
+func (t *tx) lockBatch(owner pleat.UserID, id pleat.BatchID) (pleat.Batch, error) {
+	var b pleat.Batch
+	var r batchRow
+	err := t.row("SELECT "+batchColumns+` FROM batch b
+		WHERE b.id = $1 AND b.account_id = $2 AND b.opened_at <> 0 AND b.deleted_at = 0 FOR UPDATE`,
+		[]any{id, owner}, r.into(&b)...)
+	if err != nil {
+		return b, mapNoRows(err, pleat.ErrBatchNotFound)
+	}
+	return b, r.fill(&b)
+}
+
+// CancelBatch stops the rows of a batch that have not ended: those that no worker has, at the next AdvanceBatches; the
+// others within two seconds of it. ErrBatchNotFound: it does not exist or is another user's. CodeConflict: it has
+// ended.
+func (s *Store) CancelBatch(ctx context.Context, owner pleat.UserID, id pleat.BatchID) error {
+	return s.write(ctx, "cancel batch", func(t *tx) error {
+		b, err := t.lockBatch(owner, id)
+		if err != nil {
+			return err
+		}
+		if !b.EndedAt.IsZero() {
+			return pleat.Errorf(pleat.CodeConflict, "the batch has already ended: it is %s", b.State())
+		}
+		t.send("UPDATE batch SET cancelled = 1, retry_before = 0 WHERE id = $1", id)
+		t.notify(BatchesTopic, BatchTopic(id))
+		return nil
+	})
+}
+
+// RetryBatch runs the rows of an ended batch again that failed or were stopped, and makes the jobs that a cancelled
+// batch lacks. It counts these rows against today's quota and returns how many they are. The batch ends once more, with
+// another event. ErrBatchNotFound: it does not exist or is another user's. CodeConflict: it has not ended, or no row is
+// to be run again. CodeLimited: the quota is spent.
+func (s *Store) RetryBatch(ctx context.Context, owner pleat.UserID, id pleat.BatchID) (int, error) {
+	n := 0
+	err := s.write(ctx, "retry batch", func(t *tx) error {
+		b, err := t.lockBatch(owner, id)
+		if err != nil {
+			return err
+		}
+		if b.EndedAt.IsZero() {
+			return pleat.Errorf(pleat.CodeConflict, "the batch has not ended; its failed rows can be retried then")
+		}
+		if n = b.Counts[pleat.StateFailed] + b.Counts[pleat.StateStopped]; n == 0 {
+			return pleat.Errorf(pleat.CodeConflict, "no row of the batch has failed or was stopped")
+		}
+		var spent charge
+		t.askChargeRows(owner, n, &spent)
+		if err := t.wait(); err != nil {
+			return err
+		}
+		if _, err := t.rowUsage(&spent, n); err != nil {
+			return err
+		}
+		t.reopenBatch(id)
+		t.send("UPDATE batch SET cancelled = 0, retry_before = $1 WHERE id = $2", t.now, id)
+		return nil
+	})
+	return n, err
+}
+
+// reopenBatch lets a batch end once more, when its jobs have ended.
+func (t *tx) reopenBatch(id pleat.BatchID) {
+	t.send("UPDATE batch SET ended_at = 0, counts = '' WHERE id = $1", id)
+	t.notify(BatchesTopic, BatchTopic(id))
+}
+
+// SetBatchPublic makes a batch and its jobs public or private, as SetPublic does for a job. ErrBatchNotFound: it does
+// not exist or is another user's.
+func (s *Store) SetBatchPublic(ctx context.Context, owner pleat.UserID, id pleat.BatchID, public bool) error {
+	return s.write(ctx, "set batch public", func(t *tx) error {
+		b, err := t.lockBatch(owner, id)
+		if err != nil || b.Public == public {
+			return err
+		}
+		t.send("UPDATE batch SET public = $1 WHERE id = $2", boolToInt(public), id)
+		t.send(`
+			UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3
+			WHERE batch_id = $4 AND batch_id <> '' AND public <> $1`,
+			boolToInt(public), boolToInt(!public), t.now, id)
+		t.notify(BatchTopic(id), OwnerTopic(owner))
+		return nil
+	})
+}
+
+// DeleteBatch removes a batch and its jobs from every reader's sight at once, and stops those that run. Everything that
+// was stored for them is then deleted by PurgeDeleted. ErrBatchNotFound: it does not exist, is another user's, or was
+// deleted before.
+func (s *Store) DeleteBatch(ctx context.Context, owner pleat.UserID, id pleat.BatchID) error {
+	return s.write(ctx, "delete batch", func(t *tx) error {
+		if _, err := t.lockBatch(owner, id); err != nil {
+			return err
+		}
+		return t.deleteBatch(owner, id)
+	})
+}
+
+// deleteBatch is DeleteBatch for a locked batch. AdvanceBatches stops the jobs that have not ended, whose tasks need
+// their input until then.
+func (t *tx) deleteBatch(owner pleat.UserID, id pleat.BatchID) error {
+	t.send("UPDATE batch SET deleted_at = $1, name = '' WHERE id = $2", t.now, id)
+	t.send(`
+		UPDATE job
+		SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '',
+			sequences = CASE WHEN state IN ('INITIALIZED', 'RUNNING') THEN sequences ELSE '[]' END,
+			constraints = CASE WHEN state IN ('INITIALIZED', 'RUNNING') THEN constraints ELSE '' END
+		WHERE batch_id = $2 AND batch_id <> '' AND deleted_at = 0`,
+		t.now, id)
+	t.notify(BatchTopic(id), OwnerTopic(owner), BatchesTopic)
+	return nil
+}
+
+// errNotAlone refuses to delete one job of a batch.
+func errNotAlone(id pleat.BatchID) error {
+	return pleat.Errorf(pleat.CodeConflict, "the job belongs to the batch %s; delete the batch", id)
+}

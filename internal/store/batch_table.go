@@ -1,0 +1,369 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pleat"
+)
+
+// TableQuery selects and orders rows of a batch. The zero value selects all, in the order in which they were given;
+// Limit must be set.
+type TableQuery struct {
+	Sort       string // name of a score; empty: the order as given. Rows that lack the score come last
+	Descending bool
+	State      pleat.State // empty: any
+	Conditions []ScoreCondition
+	After      *RowPosition // the last row of the page before; nil: the first page
+	Limit      int
+}
+
+// ScoreCondition is a condition that a row must meet by one of its scores. A row that lacks the score does not.
+type ScoreCondition struct {
+	Name  string
+	Op    string // one of >= <= > < = <>
+	Value float64
+}
+
+// RowPosition is the place of a row in a table that is sorted.
+type RowPosition struct {
+	Value  *float64 // of the score by which the table is sorted; nil: none
+	Number int
+}
+
+// TableRow is a row of a batch with what is known of its job.
+type TableRow struct {
+	Number   int
+	CustomID string
+	Job      pleat.JobID // empty: it was not made yet
+	Name     string
+	State    pleat.State
+	Failure  *pleat.Failure
+	Scores   []pleat.Score
+}
+
+// value is the row's score of a name; nil if it lacks it.
+func (r *TableRow) value(name string) *float64 {
+	for i := range r.Scores {
+		if r.Scores[i].Name == name {
+			return &r.Scores[i].Value
+		}
+	}
+	return nil
+}
+
+// maxDriving is the largest number of rows that a condition may select for its index to drive a query. Of more rows, a
+// page is found sooner in the order of the table.
+const maxDriving = 2000
+
+// maxRowScores is how many scores of a row its table has. A complex of many chains has more, three for each pair.
+const maxRowScores = 64
+
+// rowScores are the scores of a result that a table has.
+func rowScores(r *pleat.Result) []pleat.Score {
+	all := r.Scores()
+	return all[:min(len(all), maxRowScores)]
+}
+
+// scoreRows stores the scores of a run that ends under the rows that share its job.
+func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
+	var args []any
+	for _, s := range rowScores(result) {
+		args = append(args, s.Name, s.Value)
+	}
+	for part := range rowParts(args, 2) {
+		t.send(`
+			INSERT INTO batch_score (batch_id, number, name, value)
+			SELECT r.batch_id, r.number, v.column1, v.column2
+			FROM job j
+			JOIN batch_row r ON r.batch_id = j.batch_id AND r.same_as = j.batch_row
+			CROSS JOIN (`+values(3, len(part)/2, "text", "double precision")+`) AS v
+			WHERE j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0
+			ON CONFLICT DO NOTHING`,
+			append([]any{r.source.Job, r.run}, part...)...)
+	}
+}
+
+// forgetScores deletes the scores of the rows that share a job, which is run again.
+func (t *tx) forgetScores(job pleat.JobID) {
+	t.send(`
+		DELETE FROM batch_score
+		WHERE (batch_id, number) IN (
+			SELECT r.batch_id, r.number FROM job j
+			JOIN batch_row r ON r.batch_id = j.batch_id AND r.same_as = j.batch_row
+			WHERE j.id = $1)`,
+		job)
+}
+
+// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. It steps from
+// name to name in an index.
+func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, error) {
+	out := []string{}
+	rows, err := s.read(ctx, `
+		WITH RECURSIVE named (name) AS (
+			SELECT min(name) FROM batch_score WHERE batch_id = $1
+			UNION ALL
+			SELECT (SELECT min(s.name) FROM batch_score s WHERE s.batch_id = $1 AND s.name > named.name)
+			FROM named WHERE named.name IS NOT NULL
+		)
+		SELECT name FROM named WHERE name IS NOT NULL`,
+		id)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		out = append(out, "")
+		return scan(&out[len(out)-1])
+	})
+	pleat.SortColumns(out)
+	return out, unavailable("read columns", err)
+}
+
+// BatchTable reads a page of the rows of a batch. The next page begins after the position that it returns; nil: there
+// is none. It does not check who asks. Its time does not grow with the batch: a condition that few rows meet is answered
+// from its index, any other in the order of the table.
+func (s *Store) BatchTable(
+	ctx context.Context, b *pleat.Batch, q TableQuery,
+) ([]TableRow, *RowPosition, error) {
+	list, err := s.drivenRows(ctx, b, &q)
+	if err == nil && list == nil {
+		list, err = s.walkedRows(ctx, b, &q)
+	}
+	if err != nil {
+		return nil, nil, unavailable("read table", err)
+	}
+	if len(list) <= q.Limit {
+		return list, nil, nil
+	}
+	list = list[:q.Limit]
+	last := &list[q.Limit-1]
+	return list, &RowPosition{q.valueOf(last), last.Number}, nil
+}
+
+// valueOf is the score of a row by which the table is sorted.
+func (q *TableQuery) valueOf(r *TableRow) *float64 {
+	if q.Sort == "" {
+		return nil
+	}
+	return r.value(q.Sort)
+}
+
+// compare orders two rows of the table as the indexes do: rows with equal scores by number, upwards or downwards.
+func (q *TableQuery) compare(a, b RowPosition) int {
+	switch {
+	case a.Value == nil && b.Value == nil:
+		return cmp.Compare(a.Number, b.Number)
+	case a.Value == nil:
+		return 1
+	case b.Value == nil:
+		return -1
+	}
+	order := cmp.Or(cmp.Compare(*a.Value, *b.Value), cmp.Compare(a.Number, b.Number))
+	if q.Descending {
+		return -order
+	}
+	return order
+}
+
+// meets reports whether a row meets the conditions of the query.
+func (q *TableQuery) meets(r *TableRow) bool {
+	if q.State != "" && r.State != q.State {
+		return false
+	}
+	for _, c := range q.Conditions {
+		if v := r.value(c.Name); v == nil || !c.holds(*v) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether a value meets the condition.
+func (c *ScoreCondition) holds(v float64) bool {
+	switch c.Op {
+	case ">=":
+		return v >= c.Value
+	case "<=":
+		return v <= c.Value
+	case ">":
+		return v > c.Value
+	case "<":
+		return v < c.Value
+	case "<>":
+		return v != c.Value
+	}
+	return v == c.Value
+}
+
+// drivenRows reads one row more than the page by the condition of the query that selects fewest rows, if it selects at
+// most maxDriving; nil if none does.
+func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]TableRow, error) {
+	var driving []int
+	found := false
+	try := func(query string, args ...any) error {
+		numbers, err := s.numbers(ctx, query+fmt.Sprint(" LIMIT ", maxDriving+1), args...)
+		if err == nil && len(numbers) <= maxDriving && (!found || len(numbers) < len(driving)) {
+			driving, found = numbers, true
+		}
+		return err
+	}
+	if q.State != "" && q.State != unmadeState(b) {
+		if err := try(`
+			SELECT r.number FROM job j
+			JOIN batch_row r ON r.batch_id = j.batch_id AND r.same_as = j.batch_row
+			WHERE j.batch_id = $1 AND j.batch_id <> '' AND j.state = $2`, b.ID, q.State); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range q.Conditions {
+		if err := try("SELECT number FROM batch_score WHERE batch_id = $1 AND name = $2 AND value "+c.Op+" $3",
+			b.ID, c.Name, c.Value); err != nil {
+			return nil, err
+		}
+	}
+	if !found {
+		return nil, nil
+	}
+	list, err := s.tableRows(ctx, b, driving)
+	if err != nil {
+		return nil, err
+	}
+	at := func(r *TableRow) RowPosition { return RowPosition{q.valueOf(r), r.Number} }
+	list = slices.DeleteFunc(list, func(r TableRow) bool {
+		return !q.meets(&r) || q.After != nil && q.compare(at(&r), *q.After) <= 0
+	})
+	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(at(&x), at(&y)) })
+	return list[:min(len(list), q.Limit+1)], nil
+}
+
+// numbers reads the numbers of rows.
+func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int, error) {
+	var out []int
+	rows, err := s.read(ctx, query, args...)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		out = append(out, 0)
+		return scan(&out[len(out)-1])
+	})
+	return out, err
+}
+
+// walkedRows reads one row more than the page in the order of the table: first the rows that have the score by which it
+// is sorted, then those that lack it.
+func (s *Store) walkedRows(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]TableRow, error) {
+	var numbers []int
+	if q.Sort != "" && (q.After == nil || q.After.Value != nil) {
+		var err error
+		if numbers, err = s.scoredNumbers(ctx, b, q); err != nil {
+			return nil, err
+		}
+	}
+	if len(numbers) <= q.Limit && !slices.ContainsFunc(q.Conditions, func(c ScoreCondition) bool {
+		return c.Name == q.Sort
+	}) {
+		rest, err := s.unscoredNumbers(ctx, b, q, q.Limit+1-len(numbers))
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, rest...)
+	}
+	return s.tableRows(ctx, b, numbers)
+}
+
+// scoredNumbers reads the numbers of rows in the order of their scores, from their index.
+func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]int, error) {
+	p := &page{args: []any{b.ID, q.Sort}, where: "s.batch_id = $1 AND s.name = $2"}
+	direction, beyond := "", ">"
+	if q.Descending {
+		direction, beyond = " DESC", "<"
+	}
+	if q.After != nil {
+		p.and("(s.value, s.number) " + beyond + " (" + p.param(*q.After.Value) + ", " + p.param(q.After.Number) + ")")
+	}
+	p.order = strings.Join([]string{"s.batch_id", "s.name", "s.value", "s.number"}, direction+", ") + direction
+	p.meet(b, q, "s")
+	return s.numbers(ctx, p.sql("s.number", "batch_score s", q.Limit+1), p.args...)
+}
+
+// unscoredNumbers reads the numbers of rows that lack the score by which the table is sorted, of all rows if it is not.
+func (s *Store) unscoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery, limit int) ([]int, error) {
+	after := 0
+	if q.After != nil && q.After.Value == nil {
+		after = q.After.Number
+	}
+	p := &page{args: []any{b.ID, after}, where: "r.batch_id = $1 AND r.number > $2", order: "r.batch_id, r.number"}
+	if q.Sort != "" {
+		p.and(`NOT EXISTS (
+			SELECT 1 FROM batch_score s
+			WHERE s.batch_id = r.batch_id AND s.number = r.number AND s.name = ` + p.param(q.Sort) + ")")
+	}
+	p.meet(b, q, "r")
+	return s.numbers(ctx, p.sql("r.number", "batch_row r", limit), p.args...)
+}
+
+// meet adds the conditions of a query on the row of a batch whose number the table has.
+func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
+	for _, c := range q.Conditions {
+		if table == "s" && c.Name == q.Sort {
+			p.and("s.value " + c.Op + " " + p.param(c.Value))
+			continue
+		}
+		p.and(`EXISTS (
+			SELECT 1 FROM batch_score c
+			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + table + ".number AND c.name = " +
+			p.param(c.Name) + " AND c.value " + c.Op + " " + p.param(c.Value) + ")")
+	}
+	if q.State != "" {
+		p.and(`EXISTS (
+			SELECT 1 FROM batch_row x
+			LEFT JOIN job j ON j.batch_id = x.batch_id AND j.batch_id <> '' AND j.batch_row = x.same_as
+			WHERE x.batch_id = ` + table + ".batch_id AND x.number = " + table + ".number AND COALESCE(j.state, " +
+			p.param(unmadeState(b)) + ") = " + p.param(q.State) + ")")
+	}
+}
+
+// tableRows reads rows of a batch by their numbers, in the same order.
+func (s *Store) tableRows(ctx context.Context, b *pleat.Batch, numbers []int) ([]TableRow, error) {
+	out := make([]TableRow, 0, len(numbers))
+	place := make(map[int]int, len(numbers))
+	var ids []any
+	for i, n := range numbers {
+		out = append(out, TableRow{Number: n, State: unmadeState(b)})
+		place[n] = i
+		ids = append(ids, n)
+	}
+	for part := range slices.Chunk(ids, maxStatementRows) {
+		rows, err := s.read(ctx, `
+			SELECT r.number, r.custom_id, COALESCE(j.id, ''), COALESCE(j.name, ''), COALESCE(j.state, ''),
+				COALESCE(u.result, ''), COALESCE(u.failure, '')
+			FROM batch_row r
+			LEFT JOIN job j ON j.batch_id = r.batch_id AND j.batch_id <> '' AND j.batch_row = r.same_as
+			LEFT JOIN run u ON u.id = j.run_id
+			WHERE r.batch_id = $1 AND r.number IN (`+params(2, padded(len(part)))+")",
+			append([]any{b.ID}, pad(part)...)...)
+		err = forEachRow(rows, err, func(scan func(...any) error) error { return scanTableRow(scan, out, place) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// scanTableRow reads a row into its place in a list.
+func scanTableRow(scan func(...any) error, list []TableRow, place map[int]int) error {
+	var number int
+	var r TableRow
+	var result, failure string
+	if err := scan(&number, &r.CustomID, &r.Job, &r.Name, &r.State, &result, &failure); err != nil {
+		return err
+	}
+	to := &list[place[number]]
+	r.Number = number
+	r.State = cmp.Or(r.State, to.State)
+	var res *pleat.Result
+	if err := decodeJSON(result, &res); err != nil {
+		return err
+	}
+	r.Scores = rowScores(res)
+	*to = r
+	return decodeJSON(failure, &to.Failure)
+}
