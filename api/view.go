@@ -276,6 +276,7 @@ type Usage struct {
 	Remaining int   `json:"remaining"`
 	ResetAt   Time  `json:"reset_at"`
 	Workflows Quota `json:"workflows" doc:"Workflows that were started today; a draft counts when it is executed."`
+	BatchRows Quota `json:"batch_rows" doc:"Rows of batches that were created or run again today."`
 }
 
 // Quota is today's use of one quota. The day is UTC.

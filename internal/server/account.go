@@ -14,17 +14,18 @@ import (
 	"pleat/internal/store"
 )
 
-// usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC) and how many
-// workflows were started, the quotas, and when the next day starts.
+// usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), how many
+// workflows were started, how many rows of batches were created, the quotas, and when the next day starts.
 func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
-	jobs, workflows, err := s.store.Usage(ctx, c.who.User)
-	q := wire.Quota(jobs)
+	u, err := s.store.Usage(ctx, c.who.User)
+	q := wire.Quota(u.Jobs)
 	return api.Usage{
 		Limit:     q.Limit,
 		Used:      q.Used,
 		Remaining: q.Remaining,
 		ResetAt:   q.ResetAt,
-		Workflows: wire.Quota(workflows),
+		Workflows: wire.Quota(u.Workflows),
+		BatchRows: wire.Quota(u.BatchRows),
 	}, err
 }
 

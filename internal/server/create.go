@@ -63,9 +63,11 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	c.made = logged{job: made.Job, run: made.Run}
 	if made.Replayed {
-		if made.Usage, _, err = s.store.Usage(ctx, c.who.User); err != nil {
+		u, err := s.store.Usage(ctx, c.who.User)
+		if err != nil {
 			return api.CreatedJob{}, err
 		}
+		made.Usage = u.Jobs
 	} else {
 		s.meters.created.WithLabelValues(p.model.Name).Inc()
 	}
@@ -79,12 +81,12 @@ func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, _, uerr := s.store.Usage(ctx, c.who.User)
+	u, uerr := s.store.Usage(ctx, c.who.User)
 	if uerr != nil {
 		return uerr
 	}
-	quotaHeaders(c.w.Header(), u)
-	retryAfter(c.w.Header(), u.Reset.Sub(s.clock()))
+	quotaHeaders(c.w.Header(), u.Jobs)
+	retryAfter(c.w.Header(), u.Jobs.Reset.Sub(s.clock()))
 	return err
 }
 

@@ -15,7 +15,8 @@ func (s *Server) validate(
 	ctx context.Context, c *call, in *api.CreateJob, faults []api.FieldError,
 ) (api.Validation, error) {
 	out := api.Validation{Errors: []api.FieldError{}, Params: map[string]any{}, Chains: []api.ValidatedItem{}}
-	usage, _, err := s.store.Usage(ctx, c.who.User)
+	usages, err := s.store.Usage(ctx, c.who.User)
+	usage := usages.Jobs
 	if err != nil {
 		return out, err
 	}

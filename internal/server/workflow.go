@@ -81,11 +81,11 @@ func (s *Server) withReset(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	_, workflows, uerr := s.store.Usage(ctx, c.who.User)
+	u, uerr := s.store.Usage(ctx, c.who.User)
 	if uerr != nil {
 		return uerr
 	}
-	retryAfter(c.w.Header(), workflows.Reset.Sub(s.clock()))
+	retryAfter(c.w.Header(), u.Workflows.Reset.Sub(s.clock()))
 	return err
 }
 

@@ -132,12 +132,27 @@ func (s *Store) BatchTable(
 	if err != nil {
 		return nil, nil, unavailable("read table", err)
 	}
+	list, next := q.cut(list)
+	return list, next, nil
+}
+
+// cut returns a page of which one row more may have been read, and the position of its last row if there was one more.
+func (q *TableQuery) cut(list []TableRow) ([]TableRow, *RowPosition) {
 	if len(list) <= q.Limit {
-		return list, nil, nil
+		return list, nil
 	}
-	list = list[:q.Limit]
 	last := &list[q.Limit-1]
-	return list, &RowPosition{q.valueOf(last), last.Number}, nil
+	return list[:q.Limit], &RowPosition{q.valueOf(last), last.Number}
+}
+
+// rows returns the rows of a list that meet the conditions of the query and come after its position, in its order.
+func (q *TableQuery) rows(list []TableRow) []TableRow {
+	at := func(r *TableRow) RowPosition { return RowPosition{q.valueOf(r), r.Number} }
+	list = slices.DeleteFunc(slices.Clone(list), func(r TableRow) bool {
+		return !q.meets(&r) || q.After != nil && q.compare(at(&r), *q.After) <= 0
+	})
+	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(at(&x), at(&y)) })
+	return list
 }
 
 // valueOf is the score of a row by which the table is sorted.
@@ -228,11 +243,7 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 	if err != nil {
 		return nil, err
 	}
-	at := func(r *TableRow) RowPosition { return RowPosition{q.valueOf(r), r.Number} }
-	list = slices.DeleteFunc(list, func(r TableRow) bool {
-		return !q.meets(&r) || q.After != nil && q.compare(at(&r), *q.After) <= 0
-	})
-	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(at(&x), at(&y)) })
+	list = q.rows(list)
 	return list[:min(len(list), q.Limit+1)], nil
 }
 

@@ -37,7 +37,7 @@ func TestResultsQuota(t *testing.T) {
 				t.Errorf("a new %s: %v", what, err)
 			}
 		}
-		if usage, _, err := s.Usage(ctx, u); err != nil || usage.Used != 2 {
+		if usage, err := s.Usage(ctx, u); err != nil || usage.Jobs.Used != 2 {
 			t.Errorf("refused work is charged: %+v %v", usage, err)
 		}
 		create(t, s, eve, "another user's")

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"pleat"
 )
 
 // Settings returns a setting of PostgreSQL in the transactions that wait for the disk and in those that do not.
@@ -40,3 +42,28 @@ func GlanceStatements(dialect string) map[string][]any {
 
 // HeadGroups is how many queries of Heads may be under way at once.
 const HeadGroups = headGroups
+
+// WalkedTable is BatchTable in the order of the table, however few rows a condition selects.
+func (s *Store) WalkedTable(ctx context.Context, b *pleat.Batch, q TableQuery) ([]TableRow, *RowPosition, error) {
+	list, err := s.walkedRows(ctx, b, &q)
+	list, next := q.cut(list)
+	return list, next, err
+}
+
+// Rows returns the numbers of the rows of a whole table that a query selects, in its order.
+func (q *TableQuery) Rows(all []TableRow) []int {
+	var out []int
+	for _, r := range q.rows(all) {
+		out = append(out, r.Number)
+	}
+	return out
+}
+
+// BeginBatch stores a batch with its rows, and does not open it.
+func (s *Store) BeginBatch(ctx context.Context, n *NewBatch) error {
+	n.Batch.ID = pleat.BatchID(newID())
+	if _, err := s.beginBatch(ctx, n); err != nil {
+		return err
+	}
+	return s.storeRows(ctx, n)
+}

@@ -344,7 +344,8 @@ func TestQuotaIsExact(t *testing.T) {
 		if n := storetest.Count(t, s, "job"); n != 30 {
 			t.Errorf("%d rows", n)
 		}
-		usage, _, err := s.Usage(ctx, u)
+		used, err := s.Usage(ctx, u)
+		usage := used.Jobs
 		if err != nil || usage.Used != 30 || usage.Reset.Before(s.Now()) || usage.Reset.Hour() != 0 {
 			t.Errorf("%+v %v", usage, err)
 		}

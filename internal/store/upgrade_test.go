@@ -122,7 +122,7 @@ func (v *upgraded) results(t *testing.T) {
 	}
 	then := time.Until(time.Unix(20779*24*60*60, 0)) // the day of the database's quota_day
 	v.clock.Advance(then)
-	if u, _, err := v.s.Usage(ctx, v.owner); err != nil || u.Used == 0 {
+	if u, err := v.s.Usage(ctx, v.owner); err != nil || u.Jobs.Used == 0 {
 		t.Errorf("%+v %v", u, err)
 	}
 	v.clock.Advance(-then)

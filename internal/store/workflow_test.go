@@ -136,7 +136,7 @@ func TestRefusedFollowUpCostsNothing(t *testing.T) {
 		if w, err := s.StartFollowUp(ctx, f[0], &flow, ""); err != nil || w.ID != "" {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if _, used, err := s.Usage(ctx, u); err != nil || used.Used != 0 {
+		if used, err := s.Usage(ctx, u); err != nil || used.Workflows.Used != 0 {
 			t.Errorf("%+v %v", used, err)
 		}
 		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
@@ -264,7 +264,7 @@ func TestFollowUpAboveTheQuota(t *testing.T) {
 		if n := storetest.Count(t, s, "workflow"); n != 2 {
 			t.Errorf("%d workflows, want one and a draft", n)
 		}
-		if _, used, err := s.Usage(ctx, u); err != nil || used.Used != 1 || used.Limit != 1 {
+		if used, err := s.Usage(ctx, u); err != nil || used.Workflows.Used != 1 || used.Workflows.Limit != 1 {
 			t.Errorf("%+v %v", used, err)
 		}
 	})

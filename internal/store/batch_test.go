@@ -1,0 +1,421 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// newBatch describes a batch whose rows have custom ids r1, r2 …; rows of one text are equal.
+func newBatch(owner pleat.UserID, name string, texts ...string) store.NewBatch {
+	rows := func(yield func(store.NewRow) bool) {
+		for i, text := range texts {
+			job := storetest.NewFold(owner, "")
+			in := store.RowInput{
+				Name:      fmt.Sprint(name, " r", i+1),
+				Sequences: []pleat.Sequence{storetest.Protein(text, "A")},
+				Run:       job.Run,
+			}
+			if !yield(store.NewRow{CustomID: fmt.Sprint("r", i+1), Digest: sha256.Sum256([]byte(text)), Input: in}) {
+				return
+			}
+		}
+	}
+	b := pleat.Batch{Owner: owner, Name: name, Kind: pleat.BatchList, Model: "null"}
+	return store.NewBatch{Batch: b, Rows: rows}
+}
+
+// texts returns n different sequences.
+func texts(n int) []string {
+	var out []string
+	for i := range n {
+		text := "G"
+		for k := i; k > 0; k /= 20 {
+			text += string("ACDEFGHIKLMNPQRSTVWY"[k%20])
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func createBatch(t *testing.T, s *store.Store, n store.NewBatch) store.CreatedBatch {
+	t.Helper()
+	c, err := s.CreateBatch(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// advance takes the steps of all batches that can be taken now.
+func advance(t *testing.T, s *store.Store) {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = s.AdvanceBatches(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readBatch reads a batch with its table.
+func readBatch(t *testing.T, s *store.Store, id pleat.BatchID) (pleat.Batch, []store.TableRow) {
+	t.Helper()
+	b, err := s.Batch(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, next, err := s.BatchTable(context.Background(), &b, store.TableQuery{Limit: pleat.MaxBatchRows})
+	if err != nil || next != nil {
+		t.Fatal(next, err)
+	}
+	return b, rows
+}
+
+// finishScored completes a run with a pLDDT.
+func finishScored(t *testing.T, s *store.Store, c store.ClaimedTask, plddt float64) {
+	t.Helper()
+	end := storetest.Completed()
+	end.Result.Predictions[0].MeanPLDDT = &plddt
+	if err := s.FinishRun(context.Background(), store.LeaseOf(&c.Task), end); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A batch becomes jobs, ends with its last row, and says by counts what became of each; its event is delivered once.
+func TestBatch(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		e := global(t, s, u, false)
+		n := newBatch(u, "screen", "GSGS", "GAGA", "GSGS")
+		n.Subs = []pleat.Subscription{toEndpoint(e)}
+		made := createBatch(t, s, n)
+		if made.Rows != 3 || made.Jobs != 2 || made.Usage.Used != 3 {
+			t.Fatalf("%+v", made)
+		}
+		b, rows := readBatch(t, s, made.Batch)
+		if b.State() != pleat.StateInitialized || b.Counts[pleat.StateInitialized] != 3 || rows[2].CustomID != "r3" {
+			t.Errorf("%s %v %+v", b.State(), b.Counts, rows)
+		}
+		advance(t, s)
+		tasks := claim(t, s, "w", 9)
+		if len(tasks) != 2 || tasks[0].Fold.Sequences[0].Text != "GSGS" {
+			t.Fatalf("%d tasks", len(tasks))
+		}
+		finishScored(t, s, tasks[0], 71)
+		advance(t, s)
+		if b, _ = readBatch(t, s, made.Batch); b.State() != pleat.StateRunning || b.Counts[pleat.StateCompleted] != 2 {
+			t.Errorf("%s %v", b.State(), b.Counts)
+		}
+		if err := finish(s, tasks[1], pleat.StateFailed); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s)
+		advance(t, s)
+		b, rows = readBatch(t, s, made.Batch)
+		want := map[pleat.State]int{pleat.StateCompleted: 2, pleat.StateFailed: 1}
+		if diff := cmp.Diff(want, b.Counts); diff != "" || b.State() != pleat.StateCompleted || b.EndedAt.IsZero() {
+			t.Error(b.State(), diff)
+		}
+		if rows[0].Job != rows[2].Job || rows[0].Scores[0] != (pleat.Score{Name: "meanPLDDT", Value: 71}) ||
+			rows[1].Failure == nil || rows[1].Scores != nil {
+			t.Errorf("%+v", rows)
+		}
+		list := claimDeliveries(t, s, "d", 9)
+		if len(list) != 1 || list[0].Delivery.Source.Batch != made.Batch ||
+			list[0].Delivery.EventName != pleat.OnComplete {
+			t.Errorf("%+v", list)
+		}
+		jobs, err := s.ListJobs(ctx, u, store.Filter{Limit: 9})
+		if err != nil || len(jobs) != 0 {
+			t.Errorf("the list of jobs has rows of a batch: %v %v", jobs, err)
+		}
+		if err := s.DeleteJob(ctx, u, rows[0].Job); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("one job of a batch deleted: %v", err)
+		}
+	})
+}
+
+// Every state of rows gives the batch the state that the interface says.
+func TestBatchStates(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		end := func(name string, ends ...pleat.State) pleat.Batch {
+			t.Helper()
+			made := createBatch(t, s, newBatch(u, name, texts(len(ends))...))
+			advance(t, s)
+			for i, c := range claim(t, s, "w", len(ends)) {
+				if err := finish(s, c, ends[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			advance(t, s)
+			b, _ := readBatch(t, s, made.Batch)
+			return b
+		}
+		if b := end("all fail", pleat.StateFailed, pleat.StateFailed); b.State() != pleat.StateFailed {
+			t.Errorf("all failed: %s", b.State())
+		}
+		b := end("one", pleat.StateFailed, pleat.StateCompleted)
+		if b.State() != pleat.StateCompleted {
+			t.Errorf("one completed: %s", b.State())
+		}
+		n, err := s.RetryBatch(ctx, u, b.ID)
+		if err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		if _, err := s.RetryBatch(ctx, u, b.ID); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("retried while it runs: %v", err)
+		}
+		advance(t, s)
+		again := claim(t, s, "w", 9)
+		if len(again) != 1 {
+			t.Fatalf("%d tasks", len(again))
+		}
+		finishScored(t, s, again[0], 50)
+		advance(t, s)
+		if b, _ = readBatch(t, s, b.ID); b.Counts[pleat.StateCompleted] != 2 || b.EndedAt.IsZero() {
+			t.Errorf("after the retry: %v", b.Counts)
+		}
+		if _, err := s.RetryBatch(ctx, u, b.ID); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("retried without a failed row: %v", err)
+		}
+	})
+}
+
+// A batch that is cancelled while some of its jobs are not made yet ends STOPPED, and a retry makes and runs them.
+func TestBatchCancel(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		const rows = 250
+		made := createBatch(t, s, newBatch(u, "large", texts(rows)...))
+		if _, err := s.AdvanceBatches(ctx); err != nil {
+			t.Fatal(err)
+		}
+		running := claim(t, s, "w", 1)
+		if err := s.CancelBatch(ctx, u, made.Batch); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s)
+		b, _ := readBatch(t, s, made.Batch)
+		if b.State() != pleat.StateRunning || b.Counts[pleat.StateStopped] != rows-1 {
+			t.Errorf("%s %v", b.State(), b.Counts)
+		}
+		if err := finish(s, running[0], pleat.StateStopped); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s)
+		if b, _ = readBatch(t, s, made.Batch); b.State() != pleat.StateStopped || b.Counts[pleat.StateStopped] != rows {
+			t.Errorf("%s %v", b.State(), b.Counts)
+		}
+		if err := s.CancelBatch(ctx, u, made.Batch); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("cancelled twice: %v", err)
+		}
+		if n, err := s.RetryBatch(ctx, u, made.Batch); n != rows || err != nil {
+			t.Fatal(n, err)
+		}
+		advance(t, s)
+		if n := len(claim(t, s, "w", 1000)); n != rows {
+			t.Errorf("%d rows run again", n)
+		}
+	})
+}
+
+// Another user's job, and another job of the batch's owner, start as the next; so do those of another batch.
+func TestBatchIsFair(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
+		createBatch(t, s, newBatch(u, "large", texts(300)...))
+		advance(t, s)
+		claim(t, s, "w", 5)
+		own, other := create(t, s, u, "own"), create(t, s, eve, "other")
+		var next []pleat.JobID
+		for _, c := range claim(t, s, "w", 3) {
+			next = append(next, c.Fold.Job)
+		}
+		if !slices.Contains(next, own.Job) || !slices.Contains(next, other.Job) {
+			t.Errorf("the next three tasks are %v; want %s and %s among them", next, own.Job, other.Job)
+		}
+	})
+}
+
+// The rows of a batch count against a quota of their own, once for a repeated request.
+func TestBatchQuota(t *testing.T) {
+	limits := store.Limits{BatchRows: 5}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		n := newBatch(u, "first", texts(3)...)
+		n.Key, n.Digest = "key", "digest"
+		first := createBatch(t, s, n)
+		again := createBatch(t, s, n)
+		if !again.Replayed || again.Batch != first.Batch || again.Rows != 3 {
+			t.Errorf("%+v", again)
+		}
+		n.Digest = "other"
+		if _, err := s.CreateBatch(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("another request with the key: %v", err)
+		}
+		_, err := s.CreateBatch(ctx, newBatch(u, "second", texts(3)...))
+		const want = "Daily batch quota exceeded. Limit: 5 rows per day. Current: 3 rows. This batch: 3 rows."
+		if pleat.CodeOf(err) != pleat.CodeLimited || err.Error() != want {
+			t.Errorf("over the quota: %v", err)
+		}
+		if used, err := s.Usage(ctx, u); err != nil || used.BatchRows.Used != 3 || used.Jobs.Used != 0 {
+			t.Errorf("%+v %v", used, err)
+		}
+		list, err := s.ListBatches(ctx, u, "", 9)
+		if err != nil || len(list) != 1 || list[0].ID != first.Batch {
+			t.Errorf("%+v %v", list, err)
+		}
+		purge(t, s)
+		if n := storetest.Count(t, s, "batch_row"); n != 3 {
+			t.Errorf("%d rows are left of a refused batch", n-3)
+		}
+	})
+}
+
+// The table is sorted and filtered in the same way whether an index of a condition drives the query or the order of the
+// table, and its pages are disjoint and complete.
+func TestBatchTable(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		const rows = 60
+		made := createBatch(t, s, newBatch(u, "screen", texts(rows)...))
+		advance(t, s)
+		for i, c := range claim(t, s, "w", rows) {
+			switch {
+			case i%10 == 3:
+				if err := finish(s, c, pleat.StateFailed); err != nil {
+					t.Fatal(err)
+				}
+			case i < 50:
+				finishScored(t, s, c, float64(i%7*10)) // with equal scores
+			}
+		}
+		b, all := readBatch(t, s, made.Batch)
+		if got, err := s.BatchColumns(ctx, b.ID); err != nil || !slices.Equal(got, []string{"meanPLDDT"}) {
+			t.Errorf("%v %v", got, err)
+		}
+		type table func(context.Context, *pleat.Batch, store.TableQuery) ([]store.TableRow, *store.RowPosition, error)
+		read := func(table table, q store.TableQuery) []int {
+			t.Helper()
+			var out []int
+			for q.Limit = 7; ; {
+				part, next, err := table(ctx, &b, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range part {
+					out = append(out, r.Number)
+				}
+				if q.After = next; next == nil {
+					return out
+				}
+			}
+		}
+		for _, sort := range []string{"", "meanPLDDT", "ptm_score"} {
+			for _, descending := range []bool{false, true} {
+				for _, state := range []pleat.State{"", pleat.StateCompleted, pleat.StateFailed, pleat.StateRunning} {
+					for _, conditions := range [][]store.ScoreCondition{nil, {{"meanPLDDT", ">=", 40}},
+						{{"meanPLDDT", "<", 40}, {"meanPLDDT", "<>", 10}}, {{"ptm_score", ">", 0}}} {
+						q := store.TableQuery{Sort: sort, Descending: descending, State: state, Conditions: conditions}
+						want := q.Rows(all)
+						for way, table := range map[string]table{"driven": s.BatchTable, "walked": s.WalkedTable} {
+							if diff := cmp.Diff(want, read(table, q)); diff != "" {
+								t.Errorf("%s %+v: %s", way, q, diff)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// A deleted batch is seen by nobody, and nothing of it stays.
+func TestBatchDeletion(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		before := storetest.Tables(t, s)
+		n := newBatch(u, "deleted", texts(120)...)
+		n.Key, n.Digest = "key", "digest"
+		n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http",
+			Custom: &pleat.CustomTarget{URL: "https://secret.example/x", Token: "s1.sealed"}}}
+		n.EachRow = true
+		made := createBatch(t, s, n)
+		advance(t, s)
+		tasks := claim(t, s, "w", 2)
+		finishScored(t, s, tasks[0], 50)
+		if err := s.DeleteBatch(ctx, u, made.Batch); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Batch(ctx, made.Batch); err != pleat.ErrBatchNotFound {
+			t.Errorf("read a deleted batch: %v", err)
+		}
+		if _, err := s.View(ctx, tasks[0].Fold.Job); err != pleat.ErrJobNotFound {
+			t.Errorf("read a job of a deleted batch: %v", err)
+		}
+		if err := s.DeleteBatch(ctx, u, made.Batch); err != pleat.ErrBatchNotFound {
+			t.Errorf("deleted twice: %v", err)
+		}
+		advance(t, s)
+		if err := finish(s, tasks[1], pleat.StateStopped); err != nil {
+			t.Fatal(err)
+		}
+		for list := claimDeliveries(t, s, "d", 500); len(list) > 0; list = claimDeliveries(t, s, "d", 500) {
+			for _, d := range list {
+				finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+			}
+		}
+		purge(t, s)
+		for table, rows := range storetest.Tables(t, s) {
+			if table != "quota_day" && table != "result_use" && len(rows) != len(before[table]) {
+				t.Errorf("%s has %d rows more: %q", table, len(rows)-len(before[table]), rows[0])
+			}
+		}
+	})
+}
+
+// A batch whose process ended while it stored the rows is never seen, and goes.
+func TestAbandonedBatch(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		n := newBatch(u, "abandoned", texts(5)...)
+		if err := s.BeginBatch(ctx, &n); err != nil {
+			t.Fatal(err)
+		}
+		if storetest.Count(t, s, "batch_row") != 5 {
+			t.Fatal("no rows")
+		}
+		advance(t, s)
+		purge(t, s)
+		if list, err := s.ListBatches(ctx, u, "", 9); err != nil || len(list) != 0 || storetest.Count(t, s, "job") != 0 {
+			t.Errorf("%v %v", list, err)
+		}
+		if storetest.Count(t, s, "batch_row") != 5 {
+			t.Error("a batch that is being stored was deleted")
+		}
+		clock.Advance(61 * time.Minute)
+		advance(t, s)
+		purge(t, s)
+		if storetest.Count(t, s, "batch_row") != 0 || storetest.Count(t, s, "batch") != 0 {
+			t.Error("rows are left")
+		}
+	})
+}
