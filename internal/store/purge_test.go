@@ -34,6 +34,9 @@ var ofSources = map[string]bool{
 	"library_item": true,
 	"library_file": true,
 	"idempotency":  true,
+	"batch":        false, // see TestBatchDeletion
+	"batch_row":    false,
+	"batch_score":  false,
 	"account":      false,
 	"api_key":      false,
 	"session":      false,
