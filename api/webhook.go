@@ -114,6 +114,7 @@ type SubscriptionMapping struct {
 	SourceJobID      string `json:"sourceJobId,omitempty"`
 	SourceJobRunID   string `json:"sourceJobRunId,omitempty"`
 	SourceWorkflowID string `json:"sourceWorkflowId,omitempty"`
+	SourceBatchID    string `json:"sourceBatchId,omitempty"`
 }
 
 // Delivery is the delivery of an event to one destination.

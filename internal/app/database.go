@@ -60,6 +60,7 @@ func openStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 		Limits: store.Limits{
 			Jobs:         c.Quota,
 			Workflows:    c.WorkflowQuota,
+			BatchRows:    c.BatchQuota,
 			Drafts:       c.Drafts,
 			LibraryItems: c.LibraryItems,
 			ResultsBytes: int64(c.ResultsQuota),

@@ -43,6 +43,7 @@ type Config struct {
 	Hosts         []string
 	Quota         int // jobs per user and UTC day
 	WorkflowQuota int // workflows per user and UTC day
+	BatchQuota    int // rows of batches per user and UTC day
 	MaxBody       Bytes
 	Library       Bytes // of one user, as are LibraryItems and Drafts
 	LibraryItems  int
@@ -163,6 +164,7 @@ func Default() Config {
 		Addr:          "127.0.0.1:8080",
 		Quota:         30,
 		WorkflowQuota: 300,
+		BatchQuota:    10_000,
 		MaxBody:       api.MaxBody,
 		Library:       1 << 30,
 		LibraryItems:  10_000,

@@ -79,6 +79,8 @@ func (c *Config) serverSettings() []Setting {
 			"jobs that a user may create per UTC day, for users without a quota of their own").between(1, 0, ""),
 		setting("workflow-quota", &c.WorkflowQuota,
 			"workflows that a user may start per UTC day, those that folds start included").between(1, 0, ""),
+		setting("batch-quota", &c.BatchQuota,
+			"rows of batches that a user may create or run again per UTC day").between(1, 0, ""),
 		setting("max-body", &c.MaxBody,
 			"maximum size of the body of a job request").between(1<<10, 1<<30, ""),
 		setting("library-quota", &c.Library,

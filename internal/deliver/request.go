@@ -28,6 +28,11 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 		if what.Workflow, err = p.workflow(ctx, d.Event, now); err != nil {
 			what.Problem = "the workflow was deleted, or could not be read now"
 		}
+	case d.Event.Source.Batch != "":
+		b, err := p.store.Batch(ctx, d.Event.Source.Batch)
+		if what.Batch = &b; err != nil {
+			what.Batch, what.Problem = nil, "the batch was deleted, or could not be read now"
+		}
 	case v == nil && d.Event.Source.Job != "":
 		what.Problem = "the job was deleted, or could not be read now"
 	case v != nil:

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"pleat"
+	"pleat/internal/fair"
 )
 
 // freeBody is the size up to which bodies are not counted, in bytes.
@@ -22,16 +23,21 @@ const (
 // readBody reads the JSON of a request, at most limit bytes, and returns a function that the caller must call when it
 // no longer holds them; it is never nil. 429 and 503: too much is held for this user, or in all.
 func (s *Server) readBody(c *call, limit int64) (b []byte, done func(), err error) {
+	return readBodyOf(c, limit, &s.bodies)
+}
+
+// readBodyOf is readBody with the bytes that such bodies may hold together.
+func readBodyOf(c *call, limit int64, held *fair.Bytes) (b []byte, done func(), err error) {
 	done = func() {}
 	if err := c.checkBody(limit); err != nil {
 		return nil, done, err
 	}
 	hold := func(n int64) error {
-		if err := s.bodies.Reserve(c.who.User, n); err != nil {
+		if err := held.Reserve(c.who.User, n); err != nil {
 			c.drain(c.r.Body)
 			return err
 		}
-		done = func() { s.bodies.Release(c.who.User, n) }
+		done = func() { held.Release(c.who.User, n) }
 		return nil
 	}
 	body := http.MaxBytesReader(c.w, c.r.Body, limit)

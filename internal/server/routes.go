@@ -141,12 +141,12 @@ func inSection(name string, routes []route) []route {
 const operationSection = "Operation"
 
 // sections are the tags of the document, in its order.
-var sections = []string{"Fold jobs", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection}
+var sections = []string{"Fold jobs", "Batches", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection}
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
-		jobRoutes, workflowRoutes, libraryRoutes, webhookRoutes, accountRoutes, operationRoutes)
+		jobRoutes, batchRoutes, workflowRoutes, libraryRoutes, webhookRoutes, accountRoutes, operationRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if

@@ -16,6 +16,7 @@
 //	server.go            Config, New, Serve
 //	routes.go            what a route is; the mux
 //	routes_jobs.go       routes of fold jobs and models
+//	routes_batches.go    routes of batches
 //	routes_workflows.go  routes of workflows and the library
 //	routes_webhooks.go   routes of webhooks
 //	routes_service.go    routes of keys, sessions and operation
@@ -29,6 +30,8 @@
 //	auth.go              keys, sessions, who may see a job
 //	create.go            POST /v1/jobs and runs
 //	validate.go          POST /v1/jobs/validate
+//	batch.go             batches: create, check, read, change
+//	batch_table.go       their tables, files and events
 //	waiting.go           why a run waits
 //	exchange.go          import and export of other programs' files
 //	job.go               lists, one job, cancel, visibility, deletion
@@ -141,29 +144,32 @@ type Server struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	hosts      map[string]bool
-	cookieName string // of the cookie that holds a browser's session
-	handler    http.Handler
-	document   []byte // OpenAPI
-	docs       []byte // the page of it
-	cache      *cache
-	compressor *compressor
-	resolver   *submit.Resolver // decisions that workers share
-	demand     demandCache
-	limits     limits
-	proxies    proxies
-	streams    fair.Streams
-	open       openCredentials // of the streams
-	checks     *fair.Turns     // of uploaded files
-	bodies     fair.Bytes
-	disk       *blob.Disk // nil: no limit
-	uploads    uploadCount
-	meters     *meters
-	keyUsage   keyUsage
-	known      *knownKeys // credentials that were valid recently
-	tracer     *tracing.Tracer
-	workers    *workers.Gateway
-	healthy    *telemetry.Health
+	hosts       map[string]bool
+	cookieName  string // of the cookie that holds a browser's session
+	handler     http.Handler
+	document    []byte // OpenAPI
+	docs        []byte // the page of it
+	cache       *cache
+	compressor  *compressor
+	resolver    *submit.Resolver // decisions that workers share
+	demand      demandCache
+	limits      limits
+	proxies     proxies
+	streams     fair.Streams
+	open        openCredentials // of the streams
+	checks      *fair.Turns     // of uploaded files
+	batches     *fair.Turns     // of batches that are checked and stored
+	exports     fair.Streams    // files of batches
+	batchBodies fair.Bytes
+	bodies      fair.Bytes
+	disk        *blob.Disk // nil: no limit
+	uploads     uploadCount
+	meters      *meters
+	keyUsage    keyUsage
+	known       *knownKeys // credentials that were valid recently
+	tracer      *tracing.Tracer
+	workers     *workers.Gateway
+	healthy     *telemetry.Health
 
 	stop     chan struct{} // closed when event streams must end
 	stopOnce sync.Once
@@ -201,14 +207,17 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	defaults(&cfg)
 	s := &Server{
-		cfg:    cfg,
-		public: u,
-		store:  d.Store,
-		ring:   d.Ring,
-		clock:  d.Clock,
-		log:    d.Log,
-		stop:   make(chan struct{}),
-		checks: fair.NewTurns(uploadChecks),
+		cfg:         cfg,
+		public:      u,
+		store:       d.Store,
+		ring:        d.Ring,
+		clock:       d.Clock,
+		log:         d.Log,
+		stop:        make(chan struct{}),
+		checks:      fair.NewTurns(uploadChecks),
+		batches:     fair.NewTurns(1),
+		exports:     fair.Streams{Each: maxExports, Strangers: strangerExports},
+		batchBodies: fair.Bytes{Share: maxBatchBody, Most: 2 * maxBatchBody, First: maxBatchBody},
 		bodies: fair.Bytes{
 			Share: bodyShare * cfg.MaxBody,
 			Most:  bodyTotal * cfg.MaxBody,

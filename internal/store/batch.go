@@ -13,7 +13,7 @@ import (
 type NewBatch struct {
 	By      Credential  // of the owner, which must be valid when the batch is opened; zero: it is not checked
 	Batch   pleat.Batch // the store sets its ID and times
-	Rows    iter.Seq[NewRow]
+	Rows    iter.Seq2[NewRow, error] // an error ends the creation
 	EachRow bool   // Subs are for the event of each row, too
 	Key     string // Idempotency-Key; empty: none
 	Digest  string // of the request, which distinguishes a repetition from another request with the key
@@ -132,7 +132,10 @@ func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 			return nil
 		})
 	}
-	for row := range n.Rows {
+	for row, err := range n.Rows {
+		if err != nil {
+			return err
+		}
 		n.Batch.Rows++
 		number, input := n.Batch.Rows, ""
 		same, shared := first[row.Digest]

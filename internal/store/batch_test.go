@@ -17,7 +17,7 @@ import (
 
 // newBatch describes a batch whose rows have custom ids r1, r2 …; rows of one text are equal.
 func newBatch(owner pleat.UserID, name string, texts ...string) store.NewBatch {
-	rows := func(yield func(store.NewRow) bool) {
+	rows := func(yield func(store.NewRow, error) bool) {
 		for i, text := range texts {
 			job := storetest.NewFold(owner, "")
 			in := store.RowInput{
@@ -25,7 +25,8 @@ func newBatch(owner pleat.UserID, name string, texts ...string) store.NewBatch {
 				Sequences: []pleat.Sequence{storetest.Protein(text, "A")},
 				Run:       job.Run,
 			}
-			if !yield(store.NewRow{CustomID: fmt.Sprint("r", i+1), Digest: sha256.Sum256([]byte(text)), Input: in}) {
+			row := store.NewRow{CustomID: fmt.Sprint("r", i+1), Digest: sha256.Sum256([]byte(text)), Input: in}
+			if !yield(row, nil) {
 				return
 			}
 		}

@@ -42,6 +42,46 @@ func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.UserID, p *
 	return r.webhooks(ctx, owner, webhookInput{p.Webhooks, p.Destinations, path})
 }
 
+// BatchWebhooks is what the webhook settings of a batch lead to.
+type BatchWebhooks struct {
+	Subscriptions []pleat.Subscription // to the event of the batch
+	EachRow       bool                 // and to that of each row
+}
+
+// BatchWebhooks reads the webhooks of a batch. An error is like that of JobWebhooks.
+func (r *Resolver) BatchWebhooks(
+	ctx context.Context, owner pleat.UserID, raw json.RawMessage,
+) (BatchWebhooks, error) {
+	const path = "webhooks"
+	var out BatchWebhooks
+	if err := checkLength(raw, path); err != nil {
+		return out, err
+	}
+	if len(raw) > 0 {
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return out, pleat.InvalidField(path, " must be an object")
+		}
+		if rows, given := all["rows"]; given {
+			if err := json.Unmarshal(rows, &out.EachRow); err != nil {
+				return out, pleat.InvalidField(path+".rows", " must be true or false")
+			}
+			delete(all, "rows")
+		}
+		var err error
+		if raw, err = json.Marshal(all); err != nil {
+			return out, err
+		}
+	}
+	settings, err := pleat.ParseWorkflowWebhooks(raw, path)
+	if err != nil {
+		return out, err
+	}
+	hooks, err := r.webhooks(ctx, owner, webhookInput{raw, settings, path})
+	out.Subscriptions = hooks.Subscriptions
+	return out, err
+}
+
 // checkLength refuses settings of more than maxWebhooks bytes.
 func checkLength(raw json.RawMessage, path string) error {
 	if len(raw) > maxWebhooks {

@@ -33,7 +33,7 @@ type Body struct {
 	SchemaVersion int            `json:"schema_version"`
 	Event         BodyEvent      `json:"event"`
 	Mapping       map[string]any `json:"mapping"` // always empty
-	Source        any            `json:"source"`  // *BodyFold, *BodyWorkflow, or {} if it could not be read
+	Source        any            `json:"source"`  // *BodyFold, *BodyWorkflow, *BodyBatch, or {} if it could not be read
 	// Problem is why the source could not be read; empty: it was.
 	Problem string `json:"source_enrichment_error,omitempty"`
 	// Truncated lists the parts that were cut to keep the body under MaxBody. It is omitted if nothing was cut.
@@ -120,6 +120,19 @@ type BodyWorkflowHead struct {
 	TasksCompleted int    `json:"tasks_completed"`
 }
 
+// BodyBatch is the source of an event of a batch.
+type BodyBatch struct {
+	Batch BodyBatchHead `json:"batch"`
+}
+
+// BodyBatchHead is the batch itself, with the number of its rows by status.
+type BodyBatchHead struct {
+	ID     string         `json:"id"`
+	Name   string         `json:"name"`
+	Status string         `json:"status"`
+	Counts map[string]int `json:"counts"`
+}
+
 // BodyTask is a task of a workflow.
 type BodyTask struct {
 	ID     string `json:"task_id"`
@@ -133,12 +146,13 @@ type BodyPlot struct {
 	URL  string `json:"url"`
 }
 
-// Delivery is the input of Build. At most one of Fold and Workflow is set. If neither could be read, Problem is the
+// Delivery is the input of Build. At most one of Fold, Workflow and Batch is set. If none could be read, Problem is the
 // reason and the body contains the event only. An event without a source is that of a test delivery, see testEvent.
 type Delivery struct {
 	Event    pleat.Event
 	Fold     *FoldSource
 	Workflow *WorkflowSource
+	Batch    *pleat.Batch
 	Problem  string
 	Format   Format
 	Base     string // public base URL, for the CloudEvents source
@@ -191,6 +205,8 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 		b.Source = foldBody(d.Fold, c)
 	} else if d.Workflow != nil {
 		b.Source = workflowBody(d.Workflow, c)
+	} else if d.Batch != nil {
+		b.Source = batchBody(d.Batch)
 	}
 	b.Event = BodyEvent{
 		ID:         string(d.Event.ID),
@@ -319,6 +335,19 @@ func workflowBody(w *WorkflowSource, c cleaner) *BodyWorkflow {
 	}
 }
 
+// batchBody returns the source of a batch's event. The counts have no state without rows.
+func batchBody(b *pleat.Batch) *BodyBatch {
+	counts := map[string]int{}
+	for state, n := range b.Counts {
+		if n > 0 {
+			counts[string(state)] = n
+		}
+	}
+	return &BodyBatch{Batch: BodyBatchHead{
+		ID: string(b.ID), Name: b.Name, Status: string(b.State()), Counts: counts,
+	}}
+}
+
 // finite returns nil for a number that JSON cannot hold.
 func finite(f *float64) *float64 {
 	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
@@ -415,8 +444,11 @@ func (d *Delivery) encode(b *Body) ([]byte, string, error) {
 
 // collection is the path segment under which the API lists sources of a kind.
 func collection(k pleat.SourceKind) string {
-	if k == pleat.SourceWorkflow {
+	switch k {
+	case pleat.SourceWorkflow:
 		return "workflows"
+	case pleat.SourceBatch:
+		return "batches"
 	}
 	return "jobs"
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Upkeep is the work that a service needs besides its tasks, and that any process with the database and the artifact
-// store may do: it starts follow-ups, and deletes what is kept no longer. Every server does it; workers that call a
+// store may do: it starts follow-ups, makes and ends the jobs of batches, and deletes what is kept no longer. Every server does it; workers that call a
 // server do not.
 type Upkeep struct {
 	Store *store.Store
@@ -43,6 +43,9 @@ const (
 	// deletedInterval is the time between looks for deleted jobs and workflows of which something is left: the server
 	// removes what it can when they are deleted.
 	deletedInterval = 10 * time.Second
+	// batchPause is the time between looks for batches that can be advanced: the least while they have news, the most
+	// without.
+	batchPause, batchInterval = 100 * time.Millisecond, 3 * time.Second
 	// forgetInterval is the time between looks for old alignments.
 	forgetInterval = 6 * time.Hour
 	// recountInterval is the time between two counts of what the users' runs hold.
@@ -55,9 +58,34 @@ func (u *Upkeep) Run(ctx context.Context) {
 	duties.Go(func() { u.collectGarbage(ctx) })
 	duties.Go(func() { u.removeDeleted(ctx) })
 	duties.Go(func() { u.startFollowUps(ctx) })
+	duties.Go(func() { u.advanceBatches(ctx) })
 	duties.Go(func() { u.forgetAlignments(ctx) })
 	duties.Go(func() { u.keepDatabase(ctx) })
 	duties.Wait()
+}
+
+// advanceBatches makes the jobs of batches and ends them.
+func (u *Upkeep) advanceBatches(ctx context.Context) {
+	news, stop := u.Store.Subscribe(store.BatchesTopic)
+	defer stop()
+	for {
+		more, err := u.Store.AdvanceBatches(ctx)
+		if err != nil && ctx.Err() == nil {
+			u.Log.Warn("a batch could not be advanced", "error", err)
+		}
+		if more && err == nil {
+			continue
+		}
+		if !queue.Sleep(ctx, batchPause) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		case <-time.After(batchInterval):
+		}
+	}
 }
 
 // keepDatabase tunes the database, and counts once a day what the users' runs hold.

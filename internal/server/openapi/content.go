@@ -87,6 +87,9 @@ var (
 	// RunEvents is the event stream of one run.
 	RunEvents = Text("text/event-stream", "Server-sent events named state, stage, log and artifact; their data "+
 		"is an Event. The stream ends after the event of a terminal state; 204 means that there are no more events.")
+	// BatchEvents is the event stream of a batch.
+	BatchEvents = Text("text/event-stream", "Server-sent events named batch, at most one a second; their data is a "+
+		"Batch. The stream ends after the event in which finishedAt is not null.")
 	// ChangeEvents is the event stream of all jobs and workflows of a caller.
 	ChangeEvents = Text("text/event-stream",
 		"Server-sent events named job or workflow; their data is a Change.")

@@ -49,10 +49,14 @@ func Subscription(r *store.SubscriptionRow) api.Subscription {
 		TargetType: r.TargetType,
 		CreatedAt:  api.Moment{Time: r.CreatedAt},
 	}
-	if r.Source.Workflow != "" {
+	switch r.Source.Kind() {
+	case pleat.SourceWorkflow:
 		out.Name = "workflow:" + r.Source.ID() + ":" + r.Alias
 		out.InputMapping.SourceWorkflowID = r.Source.ID()
-	} else {
+	case pleat.SourceBatch:
+		out.Name = "batch:" + r.Source.ID() + ":" + r.Alias
+		out.InputMapping.SourceBatchID = r.Source.ID()
+	default:
 		out.InputMapping.SourceJobID, out.InputMapping.SourceJobRunID = r.Source.ID(), string(r.Run)
 	}
 	return out

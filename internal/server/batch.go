@@ -1,0 +1,520 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/batch"
+	"pleat/internal/server/openapi"
+	"pleat/internal/server/wire"
+	"pleat/internal/store"
+	"pleat/internal/submit"
+	"pleat/internal/tracing"
+)
+
+const (
+	// maxBatchBody bounds the body of a batch, in bytes.
+	maxBatchBody = 64 << 20
+	// maxBatchTokens bounds the residues and ligand atoms of all rows of a batch: each row is stored whole, and a short
+	// request can describe many long ones.
+	maxBatchTokens = 200_000_000
+	// batchTime bounds the creation and the check of a batch.
+	batchTime = 5 * time.Minute
+)
+
+// batchBody is jsonBody for a batch, whose body may be larger and whose work may take longer than those of other
+// requests. Unfit is why the body is not one; only a body that is not JSON is refused before. A node checks one batch at
+// a time, since a large one needs much memory, and users take turns.
+func batchBody[Out any](
+	fn func(s *Server, ctx context.Context, c *call, in *api.CreateBatch, unfit error) (Out, error),
+) endpoint {
+	return endpoint{
+		request:     openapi.JSONRequest[api.CreateBatch](),
+		response:    openapi.JSON[Out](),
+		ownDeadline: true,
+		serve: func(s *Server, ctx context.Context, c *call) error {
+			if c.r.ContentLength == 0 {
+				return pleat.Invalidf("the request body is empty; it must be a JSON object")
+			}
+			body, done, err := readBodyOf(c, maxBatchBody, &s.batchBodies)
+			defer done()
+			if err != nil {
+				return err
+			}
+			c.deadline(batchTime + time.Minute)
+			ctx, cancel := context.WithTimeout(ctx, batchTime)
+			defer cancel()
+			if err := s.batches.Acquire(ctx, c.who.User); err != nil {
+				return err
+			}
+			defer s.batches.Release(c.who.User)
+			in := new(api.CreateBatch)
+			unfit := api.Decode(body, in)
+			var all api.DecodeErrors
+			if errors.As(unfit, &all) && all[0].Unreadable {
+				return unfit
+			}
+			out, err := fn(s, ctx, c, in, unfit)
+			if err != nil {
+				return err
+			}
+			return c.json(out)
+		},
+	}
+}
+
+// createBatch is POST /v1/batches, for any user: it validates all rows of a batch and stores it, whole or not at all.
+// Its jobs are queued after that, in their order. The rows count against a quota of their own. An Idempotency-Key works
+// as in createJob. 400: a field is wrong, whose name says in which row; 409: the key came with another body; 429: the
+// quota of the day is used up.
+func (s *Server) createBatch(
+	ctx context.Context, c *call, in *api.CreateBatch, unfit error,
+) (api.CreatedBatch, error) {
+	if unfit != nil {
+		return api.CreatedBatch{}, unfit
+	}
+	key, err := idempotencyKey(c.r)
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	digest, err := batchDigest(in)
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	p, err := s.prepareBatch(ctx, c.who.User, in)
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	if err := p.check(ctx); err != nil {
+		return api.CreatedBatch{}, err
+	}
+	made, err := s.store.CreateBatch(ctx, store.NewBatch{
+		By: c.cred.Credential,
+		Batch: pleat.Batch{
+			Owner: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name, Public: in.IsPublic,
+		},
+		Rows:    p.rows(ctx, bypassesCache(c.r)),
+		EachRow: p.hooks.EachRow,
+		Key:     key,
+		Digest:  digest,
+		Subs:    p.hooks.Subscriptions,
+		Request: c.id,
+		Trace:   tracing.Text(ctx),
+	})
+	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
+}
+
+// batchDigest is digestOf for a batch.
+func batchDigest(in any) (string, error) {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// withRowQuota sets Retry-After if err says that the quota of rows is used up, and returns err.
+func (s *Server) withRowQuota(ctx context.Context, c *call, err error) error {
+	if pleat.CodeOf(err) != pleat.CodeLimited {
+		return err
+	}
+	u, uerr := s.store.Usage(ctx, c.who.User)
+	if uerr != nil {
+		return uerr
+	}
+	retryAfter(c.w.Header(), u.BatchRows.Reset.Sub(s.clock()))
+	return err
+}
+
+// preparedBatch is a batch whose kind has been checked, but not its rows.
+type preparedBatch struct {
+	spec  batch.Spec
+	model pleat.Model
+	hooks submit.BatchWebhooks
+	sum   batchSum
+}
+
+// batchSum is what the rows of a batch come to.
+type batchSum struct {
+	rows, jobs, largest int
+	tokens              int64
+	seconds             float64
+	proteins            map[[32]byte]struct{} // that need an alignment
+}
+
+// prepareBatch converts a request to a batch and checks it but for its rows. An error of the request is pleat.Errors.
+func (s *Server) prepareBatch(
+	ctx context.Context, owner pleat.UserID, in *api.CreateBatch,
+) (*preparedBatch, error) {
+	var faults pleat.Errors
+	var p preparedBatch
+	var err error
+	p.spec, err = wire.ToBatch(in)
+	if err := faults.Add(err); err != nil {
+		return nil, err
+	}
+	if len(faults) == 0 {
+		if err := faults.Add(p.spec.Check()); err != nil {
+			return nil, err
+		}
+	}
+	p.hooks, err = s.resolver.BatchWebhooks(ctx, owner, in.Webhooks)
+	if err := faults.Add(err); err != nil {
+		return nil, err
+	}
+	p.model, err = s.model(ctx, in.Params)
+	if err := faults.Add(err); err != nil {
+		return nil, err
+	}
+	return &p, faults.Err()
+}
+
+// check validates all rows and adds them up. Of the faults, the first are in the error, a pleat.Errors.
+func (p *preparedBatch) check(ctx context.Context) error {
+	var faults pleat.Errors
+	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
+	seen := map[[32]byte]struct{}{}
+	for row := range p.spec.Rows() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := row.Relocate(p.validate(&row)); err != nil {
+			if err := faults.Add(err); err != nil {
+				return err
+			}
+			if len(faults) == pleat.MaxErrors {
+				return faults
+			}
+			continue
+		}
+		p.sum.rows++
+		p.sum.tokens += int64(row.Job.Tokens())
+		if p.sum.tokens > maxBatchTokens {
+			_ = faults.Add(pleat.InvalidField(row.Path, ": the rows up to this one have more than %d residues and ligand "+
+				"atoms; split the batch", maxBatchTokens))
+			return faults
+		}
+		d := rowDigest(&row.Job)
+		if _, twice := seen[d]; twice {
+			continue
+		}
+		seen[d] = struct{}{}
+		p.sum.jobs++
+		p.sum.largest = max(p.sum.largest, row.Job.Largest(p.model))
+		p.sum.seconds += row.Job.Seconds(p.model)
+		if p.model.AlignmentUse(row.Job.Params, row.Job.Sequences) == pleat.SearchedAlignments {
+			for _, text := range pleat.Proteins(row.Job.Sequences) {
+				p.sum.proteins[sha256.Sum256([]byte(text))] = struct{}{}
+			}
+		}
+	}
+	return faults.Err()
+}
+
+// validate checks a row and completes its job.
+func (p *preparedBatch) validate(row *batch.Row) error {
+	if name := row.Job.Params.Model; name != "" && name != p.model.Name {
+		return pleat.InvalidField("params.modelName", " is %q; all rows of a batch have the model of params.modelName, %q",
+			pleat.Clip(name), p.model.Name)
+	}
+	row.Job.Params.Model = p.model.Name
+	if len(row.Job.Constraints.Webhooks) > 0 {
+		return pleat.InvalidField("constraints.webhooks", " is not for the rows of a batch; webhooks with rows: true "+
+			"gives each row an event")
+	}
+	return row.Job.Validate(p.model)
+}
+
+// rowDigest identifies what a row computes, without its name.
+func rowDigest(j *pleat.Job) [32]byte {
+	b, err := json.Marshal(struct {
+		Sequences   []pleat.Sequence
+		Params      pleat.Params
+		Constraints pleat.Constraints
+	}{j.Sequences, j.Params, j.Constraints})
+	if err != nil {
+		panic("server: digest of a row: " + err.Error()) // our own types: cannot fail but by a bug
+	}
+	return sha256.Sum256(b)
+}
+
+// rows yields the rows for the store, after check has accepted them. Fresh rows are computed even if there is a cached
+// result.
+func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[store.NewRow, error] {
+	return func(yield func(store.NewRow, error) bool) {
+		for row := range p.spec.Rows() {
+			err := cmp.Or(ctx.Err(), p.validate(&row))
+			if !yield(newRow(row.CustomID, &row.Job, p.model, fresh), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// newRow returns a validated job as a row of a batch.
+func newRow(customID string, job *pleat.Job, m pleat.Model, fresh bool) store.NewRow {
+	spec := submit.JobRun(job, m)
+	spec.Fresh = fresh
+	return store.NewRow{
+		CustomID: customID,
+		Digest:   rowDigest(job),
+		Input: store.RowInput{
+			Name:        job.Name,
+			Sequences:   job.Sequences,
+			Constraints: job.Constraints,
+			Complex:     job.Complex,
+			Run:         spec,
+		},
+	}
+}
+
+// validateBatch is POST /v1/batches/validate, for any user: it makes all checks of createBatch, creates nothing, and
+// says what the batch comes to. A batch with faults is a success here, whose response lists the first 100; an exhausted
+// quota is one of them.
+func (s *Server) validateBatch(
+	ctx context.Context, c *call, in *api.CreateBatch, unfit error,
+) (api.BatchValidation, error) {
+	out := api.BatchValidation{Errors: []api.FieldError{}}
+	usage, err := s.store.Usage(ctx, c.who.User)
+	if err != nil {
+		return out, err
+	}
+	used := usage.BatchRows
+	out.QuotaRemaining = max(0, used.Limit-used.Used)
+	if err = unfit; err == nil {
+		var p *preparedBatch
+		if p, err = s.prepareBatch(ctx, c.who.User, in); err == nil {
+			err = p.check(ctx)
+			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs
+			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds
+			out.Alignments = len(p.sum.proteins)
+		}
+		if err != nil && pleat.CodeOf(err) != pleat.CodeInvalid {
+			return out, err
+		}
+	}
+	out.Errors = append(out.Errors, fieldErrors(err)...)
+	if out.Rows > out.QuotaRemaining {
+		out.Errors = append(out.Errors, fieldErrors(pleat.ErrBatchQuota(used.Limit, used.Used, out.Rows))...)
+	}
+	out.Valid = len(out.Errors) == 0
+	return out, nil
+}
+
+// listBatches is GET /v1/batches, for any user: the caller's own batches, newest first, in pages.
+func (s *Server) listBatches(ctx context.Context, c *call) (api.List[api.Batch], error) {
+	p, err := pageQuery(c.r, 50)
+	if err != nil {
+		return api.List[api.Batch]{}, err
+	}
+	list, err := s.store.ListBatches(ctx, c.who.User, p.before, p.limit+1)
+	if err != nil {
+		return api.List[api.Batch]{}, err
+	}
+	return listOf(p, list, func(b *pleat.Batch) string { return string(b.ID) }, func(b *pleat.Batch) api.Batch {
+		return s.batchFor(b, wire.ForOwner)
+	}), nil
+}
+
+// batchFor is a batch as its readers see it.
+func (s *Server) batchFor(b *pleat.Batch, to wire.Audience) api.Batch {
+	out := wire.Batch(b, to)
+	out.ExpiresAt = wire.OptionalTime(s.store.Expires(b.EndedAt))
+	return out
+}
+
+// viewBatch is GET /v1/batches/{id}, for readers of the batch.
+func (s *Server) viewBatch(ctx context.Context, c *call) (api.Batch, error) {
+	b, to, err := s.readableBatch(ctx, c)
+	return s.batchFor(&b, to), err
+}
+
+// readableBatch reads the batch in the path and checks that the caller may read it, as readableJob does.
+func (s *Server) readableBatch(ctx context.Context, c *call) (pleat.Batch, wire.Audience, error) {
+	id, err := c.uuid("id", pleat.ErrBatchNotFound)
+	if err != nil {
+		return pleat.Batch{}, 0, s.preferUnauthorized(ctx, c, err)
+	}
+	b, err := s.store.Batch(ctx, pleat.BatchID(id))
+	if pleat.CodeOf(err) == pleat.CodeNotFound {
+		err = s.preferUnauthorized(ctx, c, err)
+	}
+	if err != nil {
+		return pleat.Batch{}, 0, err
+	}
+	var caller store.Principal
+	if c.cred.given {
+		caller, err = s.identify(ctx, c.cred)
+		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
+			return pleat.Batch{}, 0, err
+		}
+	}
+	owner := caller.User != "" && caller.User == b.Owner
+	switch {
+	case owner && caller.Scopes.Has(pleat.ScopeRead):
+		return b, wire.ForOwner, nil
+	case b.Public:
+		return b, wire.ForOthers, nil
+	case owner:
+		return pleat.Batch{}, 0, missingScope(c.served)
+	case caller.User == "":
+		return pleat.Batch{}, 0, pleat.ErrUnauthorized
+	}
+	return pleat.Batch{}, 0, pleat.ErrBatchNotFound
+}
+
+// ownedBatch returns the batch id of a path on which only the owner may act; the store checks the owner.
+func ownedBatch(c *call) (pleat.BatchID, error) {
+	id, err := c.uuid("id", pleat.ErrBatchNotFound)
+	return pleat.BatchID(id), err
+}
+
+// cancelBatch is POST /v1/batches/{id}/cancel, for the owner: rows that have not ended are stopped. 409: it has ended.
+func (s *Server) cancelBatch(ctx context.Context, c *call) (api.Batch, error) {
+	id, err := ownedBatch(c)
+	if err != nil {
+		return api.Batch{}, err
+	}
+	if err := s.store.CancelBatch(ctx, c.who.User, id); err != nil {
+		return api.Batch{}, err
+	}
+	b, err := s.store.Batch(ctx, id)
+	return s.batchFor(&b, wire.ForOwner), err
+}
+
+// retryBatch is POST /v1/batches/{id}/retry-failed, for the owner: rows that failed or were stopped run again, with the
+// same parameters and seeds, and count against the quota. 409: it has not ended, or no row is to be run again.
+func (s *Server) retryBatch(ctx context.Context, c *call) (api.RetriedBatch, error) {
+	id, err := ownedBatch(c)
+	if err != nil {
+		return api.RetriedBatch{}, err
+	}
+	n, err := s.store.RetryBatch(ctx, c.who.User, id)
+	return api.RetriedBatch{BatchID: string(id), Rows: n}, s.withRowQuota(ctx, c, err)
+}
+
+// rerunBatch is POST /v1/batches/{id}/rerun, for the owner: a new batch of the same rows with other parameters.
+func (s *Server) rerunBatch(ctx context.Context, c *call, in *api.RerunBatch) (api.CreatedBatch, error) {
+	id, err := ownedBatch(c)
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	b, err := s.store.Batch(ctx, id)
+	if err == nil && b.Owner != c.who.User {
+		err = pleat.ErrBatchNotFound
+	}
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	if in.Params == nil {
+		return api.CreatedBatch{}, pleat.InvalidField("params", " is required; it holds what is to differ")
+	}
+	params := wire.ToParams(in.Params)
+	if params.Model == "" {
+		params.Model = b.Model
+	}
+	m, err := s.model(ctx, &api.Params{ModelName: params.Model})
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	again := &repeatedBatch{s: s, of: id, params: params, model: m}
+	if err := again.check(ctx); err != nil {
+		return api.CreatedBatch{}, err
+	}
+	n := b
+	n.ID, n.Source, n.Model, n.Counts, n.Cancelled, n.Rows, n.Jobs = "", id, m.Name, nil, false, 0, 0
+	n.EndedAt = time.Time{}
+	if in.Name != "" {
+		n.Name = in.Name
+	}
+	made, err := s.store.CreateBatch(ctx, store.NewBatch{
+		By: c.cred.Credential, Batch: n, Rows: again.rows(ctx), Request: c.id, Trace: tracing.Text(ctx),
+	})
+	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
+}
+
+// repeatedBatch are the rows of a batch with other parameters.
+type repeatedBatch struct {
+	s      *Server
+	of     pleat.BatchID
+	params pleat.Params
+	model  pleat.Model
+}
+
+// each calls fn for every row with its new job until one fails.
+func (r *repeatedBatch) each(ctx context.Context, fn func(customID string, job *pleat.Job) error) error {
+	return r.s.store.BatchInputs(ctx, r.of, func(customID string, in store.RowInput) error {
+		job := pleat.Job{
+			Name:        in.Name,
+			Sequences:   in.Sequences,
+			Params:      pleat.Params{Model: r.params.Model, Values: maps.Clone(r.params.Values)},
+			Constraints: in.Constraints,
+		}
+		if seed, given := in.Run.Params.Seed(); given {
+			if _, other := r.params.Seed(); !other { // the seeds of the rows are not parameters of the batch
+				job.Params.Values["seed"] = seed
+			}
+		}
+		if err := job.Validate(r.model); err != nil {
+			return batch.UnderRow(customID, err)
+		}
+		return fn(customID, &job)
+	})
+}
+
+// check validates the rows with the new parameters.
+func (r *repeatedBatch) check(ctx context.Context) error {
+	return r.each(ctx, func(string, *pleat.Job) error { return nil })
+}
+
+// rows yields the rows for the store, after check has accepted them.
+func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[store.NewRow, error] {
+	return func(yield func(store.NewRow, error) bool) {
+		stopped := false
+		err := r.each(ctx, func(customID string, job *pleat.Job) error {
+			if stopped = !yield(newRow(customID, job, r.model, false), nil); stopped {
+				return context.Canceled
+			}
+			return nil
+		})
+		if err != nil && !stopped {
+			yield(store.NewRow{}, err)
+		}
+	}
+}
+
+// setBatchPublic is PATCH /v1/batches/{id}/public, for the owner, as setPublic is for a job.
+func (s *Server) setBatchPublic(ctx context.Context, c *call, in *api.SetPublic) (api.BatchVisibility, error) {
+	id, err := ownedBatch(c)
+	if err != nil {
+		return api.BatchVisibility{}, err
+	}
+	if in.IsPublic == nil {
+		return api.BatchVisibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
+	}
+	err = s.store.SetBatchPublic(ctx, c.who.User, id, *in.IsPublic)
+	return api.BatchVisibility{BatchID: string(id), IsPublic: *in.IsPublic}, err
+}
+
+// deleteBatch is DELETE /v1/batches/{id}, for the owner, in any state of the batch; rows in progress are stopped.
+func (s *Server) deleteBatch(ctx context.Context, c *call) (api.DeletedBatch, error) {
+	id, err := ownedBatch(c)
+	if err != nil {
+		return api.DeletedBatch{}, err
+	}
+	if err := s.store.DeleteBatch(ctx, c.who.User, id); err != nil {
+		return api.DeletedBatch{}, err
+	}
+	s.removeDeleted(ctx)
+	return api.DeletedBatch{BatchID: string(id), Deleted: true}, nil
+}

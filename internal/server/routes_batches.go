@@ -1,0 +1,161 @@
+package server
+
+import (
+	"pleat"
+	"pleat/api"
+	"pleat/internal/batch"
+	"pleat/internal/server/openapi"
+)
+
+// tableParams are the parameters of the table of a batch.
+var tableParams = []openapi.Param{
+	{Name: "sort", Kind: "string", Doc: "Name of a score, with :asc or :desc; without them the better values come " +
+		"first. Rows that lack the score come last. Absent: the order in which the rows were given."},
+	{Name: "filter", Kind: "string", Doc: "Conditions that are joined by commas, such as " +
+		"meanPLDDT>=80,status=COMPLETED. The operators are >=, <=, >, <, = and !=."},
+}
+
+// batchRoutes are the routes of batches. Every path under /v1/batches/{id} answers 404 for a batch that the caller may
+// not read, and for one that does not exist.
+var batchRoutes = inSection("Batches", []route{
+	{
+		id:       "createBatch",
+		pattern:  "POST /v1/batches",
+		access:   user,
+		verified: true,
+		scope:    pleat.ScopeSubmit,
+		grows:    true,
+		summary:  "Create a batch of jobs",
+		handler:  batchBody((*Server).createBatch),
+		errors:   []int{409},
+		headers:  []openapi.Param{idempotencyHeader, cacheControlHeader},
+	},
+	{
+		id:      "validateBatch",
+		pattern: "POST /v1/batches/validate",
+		access:  user,
+		scope:   pleat.ScopeSubmit,
+		summary: "Check a batch without creating it",
+		handler: batchBody((*Server).validateBatch),
+	},
+	{
+		id:      "listBatches",
+		pattern: "GET /v1/batches",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "List your batches, newest first",
+		handler: noBody((*Server).listBatches),
+		query:   pageOf(50),
+	},
+	{
+		id:      "getBatch",
+		pattern: "GET /v1/batches/{id}",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		counted: asPoll,
+		summary: "Read a batch with the states of its rows",
+		handler: noBody((*Server).viewBatch),
+	},
+	{
+		id:      "listBatchRows",
+		pattern: "GET /v1/batches/{id}/rows",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Read a page of a batch's table",
+		handler: noBody((*Server).batchRows),
+		query: append(tableParams[:2:2],
+			openapi.Param{Name: "limit", Kind: "integer", Doc: "1 to 1000; 100 by default."},
+			openapi.Param{Name: "cursor", Kind: "string", Doc: "next_cursor of the previous page."}),
+	},
+	{
+		id:      "downloadBatchCSV",
+		pattern: "GET /v1/batches/{id}/table.csv",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download a batch's table as CSV",
+		handler: streams(openapi.Text("text/csv", "The table. A text that a spreadsheet would take for a formula begins "+
+			"with an apostrophe."), tableFile(".csv", "text/csv; charset=utf-8", batch.NewCSV)),
+		query: tableParams,
+	},
+	{
+		id:      "downloadBatchJSONL",
+		pattern: "GET /v1/batches/{id}/table.jsonl",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download a batch's table as JSON Lines",
+		handler: streams(openapi.Text("application/jsonl", "One row in each line, like those of GET /v1/batches/{id}/rows."),
+			tableFile(".jsonl", "application/jsonl", batch.NewJSONL)),
+		query: tableParams,
+	},
+	{
+		id:      "downloadBatchParquet",
+		pattern: "GET /v1/batches/{id}/table.parquet",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download a batch's table as Parquet",
+		handler: streams(openapi.Binary("application/vnd.apache.parquet"),
+			tableFile(".parquet", "application/vnd.apache.parquet", batch.NewParquet)),
+		query: tableParams,
+	},
+	{
+		id:      "downloadBatchArchive",
+		pattern: "GET /v1/batches/{id}/archive.zip",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download the structures of a batch's completed rows",
+		handler: streams(openapi.Binary("application/zip"), (*Server).batchArchive),
+		query:   tableParams,
+	},
+	{
+		id:      "streamBatchEvents",
+		pattern: "GET /v1/batches/{id}/events",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Stream the counts of a batch",
+		handler: eventStream(openapi.BatchEvents, (*Server).batchEventStream),
+	},
+	{
+		id:      "cancelBatch",
+		pattern: "POST /v1/batches/{id}/cancel",
+		access:  user,
+		scope:   pleat.ScopeSubmit,
+		summary: "Stop the rows of a batch that have not ended",
+		handler: noBody((*Server).cancelBatch),
+		errors:  []int{409},
+	},
+	{
+		id:      "retryBatch",
+		pattern: "POST /v1/batches/{id}/retry-failed",
+		access:  user,
+		scope:   pleat.ScopeSubmit,
+		grows:   true,
+		summary: "Run the failed rows of a batch again",
+		handler: noBody((*Server).retryBatch),
+		errors:  []int{409},
+	},
+	{
+		id:      "rerunBatch",
+		pattern: "POST /v1/batches/{id}/rerun",
+		access:  user,
+		scope:   pleat.ScopeSubmit,
+		grows:   true,
+		summary: "Create a batch of the same rows with other parameters",
+		handler: jsonBody(small, (*Server).rerunBatch),
+	},
+	{
+		id:      "setBatchPublic",
+		pattern: "PATCH /v1/batches/{id}/public",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		summary: "Make a batch public or private",
+		handler: jsonBody(small, (*Server).setBatchPublic),
+	},
+	{
+		id:      "deleteBatch",
+		pattern: "DELETE /v1/batches/{id}",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		summary: "Delete a batch with its jobs and files",
+		handler: noBody((*Server).deleteBatch),
+	},
+})
