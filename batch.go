@@ -122,6 +122,15 @@ var scoreColumns = []ScoreColumn{
 	{"pdockq2", "0 to 1", true},
 }
 
+// ScoreNames lists the names of scores without chains.
+func ScoreNames() []string {
+	var out []string
+	for _, c := range scoreColumns {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
 // ColumnOf describes the column of a score by its name; false if no score has such a name.
 func ColumnOf(name string) (ScoreColumn, bool) {
 	i := columnIndex(name)

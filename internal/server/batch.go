@@ -9,6 +9,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"strings"
 	"time"
 
 	"pleat"
@@ -466,10 +467,19 @@ func (r *repeatedBatch) each(ctx context.Context, fn func(customID string, job *
 			}
 		}
 		if err := job.Validate(r.model); err != nil {
-			return batch.UnderRow(customID, err)
+			return unfitRow(customID, err)
 		}
 		return fn(customID, &job)
 	})
+}
+
+// unfitRow returns why a row cannot be run again with other parameters.
+func unfitRow(customID string, err error) error {
+	fault := pleat.ErrorsOf(err)[0]
+	if strings.HasPrefix(fault.Field, "params") {
+		return err
+	}
+	return pleat.InvalidField("params", ": the row %q cannot be folded with them: %s", customID, fault.Message)
 }
 
 // check validates the rows with the new parameters.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"pleat"
-	"pleat/api"
 	"pleat/internal/batch"
 	"pleat/internal/server/openapi"
 )

@@ -11,12 +11,12 @@ import (
 
 // NewBatch is a validated batch to create. The store does not check it again.
 type NewBatch struct {
-	By      Credential  // of the owner, which must be valid when the batch is opened; zero: it is not checked
-	Batch   pleat.Batch // the store sets its ID and times
+	By      Credential               // of the owner, which must be valid when the batch is opened; zero: it is not checked
+	Batch   pleat.Batch              // the store sets its ID and times
 	Rows    iter.Seq2[NewRow, error] // an error ends the creation
-	EachRow bool   // Subs are for the event of each row, too
-	Key     string // Idempotency-Key; empty: none
-	Digest  string // of the request, which distinguishes a repetition from another request with the key
+	EachRow bool                     // Subs are for the event of each row, too
+	Key     string                   // Idempotency-Key; empty: none
+	Digest  string                   // of the request, which distinguishes a repetition from another request with the key
 	Subs    []pleat.Subscription
 	Request string // id of the request; empty: none
 	Trace   string // in which it is created; empty: none

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
 	"pleat/internal/webhook"

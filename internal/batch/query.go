@@ -1,0 +1,162 @@
+package batch
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pleat"
+)
+
+// Bounds of a filter.
+const (
+	maxFilter     = 1000 // bytes
+	maxConditions = 10
+)
+
+// Sort is the order of a table.
+type Sort struct {
+	Column     string // name of a score; empty: the order in which the rows were given
+	Descending bool
+}
+
+// Filter selects rows of a table. The zero value selects all.
+type Filter struct {
+	State      pleat.State // empty: any
+	Conditions []Condition
+}
+
+// Condition is one that a score must meet.
+type Condition struct {
+	Column string
+	Op     string // one of operators
+	Value  float64
+}
+
+// operators of conditions, those first whose text has another as its beginning.
+var operators = []string{">=", "<=", "!=", ">", "<", "="}
+
+// ParseSort reads the order of a table: the name of a score, with :asc or :desc. Without them the better values come
+// first. The empty text is the order in which the rows were given.
+func ParseSort(text string) (Sort, error) {
+	name, direction, directed := strings.Cut(text, ":")
+	if text == "" {
+		return Sort{}, nil
+	}
+	c, err := columnNamed("sort", name)
+	if err != nil {
+		return Sort{}, err
+	}
+	switch {
+	case !directed:
+		return Sort{name, c.HigherBetter}, nil
+	case direction != "asc" && direction != "desc":
+		return Sort{}, pleat.InvalidField("sort", " has the direction %q; it may be asc or desc", pleat.Clip(direction))
+	}
+	return Sort{name, direction == "desc"}, nil
+}
+
+// columnNamed describes the column of a name that a field of the query has.
+func columnNamed(field, name string) (pleat.ScoreColumn, error) {
+	c, ok := pleat.ColumnOf(name)
+	if ok && len(name) <= 100 {
+		return c, nil
+	}
+	known := pleat.ScoreNames()
+	hint := "scores are " + strings.Join(known, ", ") + ", some with a dot and chains, as in ipsae.A-B"
+	if near := pleat.Nearest(name, known); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return c, pleat.InvalidField(field, " names %q, which is no score; %s", pleat.Clip(name), hint)
+}
+
+// ParseFilter reads conditions that are joined by commas, such as meanPLDDT>=80,status=COMPLETED. The empty text has
+// none.
+func ParseFilter(text string) (Filter, error) {
+	var f Filter
+	if text == "" {
+		return f, nil
+	}
+	if len(text) > maxFilter {
+		return f, pleat.InvalidField("filter", " has %d bytes; at most %d are allowed", len(text), maxFilter)
+	}
+	parts := strings.Split(text, ",")
+	if len(parts) > maxConditions {
+		return f, pleat.InvalidField("filter", " has %d conditions; at most %d are allowed", len(parts), maxConditions)
+	}
+	for i, part := range parts {
+		if err := f.parse(i+1, strings.TrimSpace(part)); err != nil {
+			return Filter{}, err
+		}
+	}
+	return f, nil
+}
+
+// parse adds condition n of a filter.
+func (f *Filter) parse(n int, text string) error {
+	at := strings.IndexAny(text, "><=!")
+	i := -1
+	if at > 0 {
+		i = slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(text[at:], op) })
+	}
+	if i < 0 {
+		return pleat.InvalidField("filter", ", condition %d: %q must be a name, one of >=, <=, >, <, = and !=, and a value",
+			n, pleat.Clip(text))
+	}
+	name, op := strings.TrimSpace(text[:at]), operators[i]
+	value := strings.TrimSpace(text[at+len(op):])
+	if name == "status" {
+		return f.parseStatus(n, op, value)
+	}
+	if _, err := columnNamed("filter, condition "+strconv.Itoa(n)+",", name); err != nil {
+		return pleat.ErrorsOf(err)[0].At("filter")
+	}
+	number, err := strconv.ParseFloat(value, 64)
+	if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+		return pleat.InvalidField("filter", ", condition %d: %q is not a number", n, pleat.Clip(value))
+	}
+	f.Conditions = append(f.Conditions, Condition{name, op, number})
+	return nil
+}
+
+// parseStatus reads the condition on the status of a row.
+func (f *Filter) parseStatus(n int, op, value string) error {
+	state := pleat.State(strings.ToUpper(value))
+	switch {
+	case op != "=":
+		return pleat.InvalidField("filter", ", condition %d: status takes = alone", n)
+	case f.State != "":
+		return pleat.InvalidField("filter", ", condition %d: there is a condition on status already", n)
+	case !slices.Contains(pleat.JobStates(), state):
+		return pleat.InvalidField("filter", ", condition %d: %q is no status; it may be INITIALIZED, RUNNING, COMPLETED, "+
+			"FAILED or STOPPED", n, pleat.Clip(value))
+	}
+	f.State = state
+	return nil
+}
+
+// String writes the filter as ParseFilter reads it.
+func (f Filter) String() string {
+	var parts []string
+	if f.State != "" {
+		parts = append(parts, "status="+string(f.State))
+	}
+	for _, c := range f.Conditions {
+		parts = append(parts, c.Column+c.Op+strconv.FormatFloat(c.Value, 'g', -1, 64))
+	}
+	return strings.Join(parts, ",")
+}
+
+// Columns describes the columns of scores by their names, in the same order.
+func Columns(names []string) []pleat.ScoreColumn {
+	var out []pleat.ScoreColumn
+	for _, name := range names {
+		c, ok := pleat.ColumnOf(name)
+		if !ok { // of a later version of this program
+			c = pleat.ScoreColumn{Name: name}
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+package batch
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"pleat"
+)
+
+// TableRow is a row of a batch in a file.
+type TableRow struct {
+	Number   int // from 1
+	CustomID string
+	Job      pleat.JobID // empty: the job is not made yet
+	Name     string
+	State    pleat.State
+	Failure  string // empty: it did not fail
+	Scores   []pleat.Score
+}
+
+// score is the row's score of a name; nil: it lacks it.
+func (r *TableRow) score(name string) *float64 {
+	for i := range r.Scores {
+		if r.Scores[i].Name == name {
+			return &r.Scores[i].Value
+		}
+	}
+	return nil
+}
+
+// TableWriter writes a table. Close completes the file, and does not close what it is written to.
+type TableWriter interface {
+	Write(r TableRow) error
+	Close() error
+}
+
+// csvTable writes CSV (RFC 4180 with line feeds).
+type csvTable struct {
+	w       *csv.Writer
+	columns []pleat.ScoreColumn
+	cells   []string
+}
+
+// NewCSV returns a writer of CSV with a header. A score that a row lacks is an empty cell. A text that a spreadsheet
+// would take for a formula begins with an apostrophe (OWASP, «CSV Injection»).
+func NewCSV(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
+	t := &csvTable{w: csv.NewWriter(w), columns: columns}
+	t.cells = []string{"row", "customId", "jobId", "name", "status"}
+	for _, c := range columns {
+		t.cells = append(t.cells, c.Name)
+	}
+	_ = t.w.Write(append(t.cells, "error")) // Close returns what the writer could not write
+	return t
+}
+
+// Write adds a row.
+func (t *csvTable) Write(r TableRow) error {
+	t.cells = append(t.cells[:0], strconv.Itoa(r.Number), plainText(r.CustomID), string(r.Job), plainText(r.Name),
+		string(r.State))
+	for _, c := range t.columns {
+		text := ""
+		if v := r.score(c.Name); v != nil {
+			text = strconv.FormatFloat(*v, 'g', -1, 64)
+		}
+		t.cells = append(t.cells, text)
+	}
+	t.cells = append(t.cells, plainText(r.Failure))
+	return t.w.Write(t.cells)
+}
+
+// Close writes what is buffered.
+func (t *csvTable) Close() error {
+	t.w.Flush()
+	return t.w.Error()
+}
+
+// plainText returns a text as a cell that no spreadsheet takes for a formula.
+func plainText(text string) string {
+	if text == "" {
+		return ""
+	}
+	switch text[0] {
+	case '=', '+', '-', '@', '\t', '\r', '\n':
+		return "'" + text
+	}
+	return text
+}
+
+// jsonlTable writes one JSON object in each line.
+type jsonlTable struct {
+	w       io.Writer
+	columns []pleat.ScoreColumn
+	line    []byte
+}
+
+// NewJSONL returns a writer of JSON Lines. Each row has all fields; a score that it lacks is null.
+func NewJSONL(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
+	return &jsonlTable{w: w, columns: columns}
+}
+
+// Write adds a row.
+func (t *jsonlTable) Write(r TableRow) error {
+	t.line = t.line[:0]
+	field := func(name string, value any) error {
+		key, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		b, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		separator := byte(',')
+		if len(t.line) == 0 {
+			separator = '{'
+		}
+		t.line = append(append(append(append(t.line, separator), key...), ':'), b...)
+		return nil
+	}
+	fields := []any{"row", r.Number, "customId", r.CustomID, "jobId", optional(string(r.Job)), "name", r.Name,
+		"status", string(r.State)}
+	for _, c := range t.columns {
+		fields = append(fields, c.Name, r.score(c.Name))
+	}
+	fields = append(fields, "error", optional(r.Failure))
+	for i := 0; i < len(fields); i += 2 {
+		if err := field(fields[i].(string), fields[i+1]); err != nil {
+			return err
+		}
+	}
+	_, err := t.w.Write(append(t.line, '}', '\n'))
+	return err
+}
+
+// Close has nothing to do.
+func (t *jsonlTable) Close() error { return nil }
+
+// optional returns nil for an absent text.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
