@@ -107,28 +107,21 @@ type BatchRows struct {
 // BatchRow is one row of a batch. On the wire its scores stand beside the other fields under their names; a score that
 // it does not have is null.
 type BatchRow struct {
-	Row      int
-	CustomID string
-	JobID    *string // nil: the job is not made yet
-	Name     string
-	Status   string
-	Error    *string // nil unless it failed or was stopped
-	Scores   map[string]*float64
+	Row      int                 `json:"row" doc:"Number of the row, from 1."`
+	CustomID string              `json:"customId"`
+	JobID    *string             `json:"jobId" doc:"null: the job is not made yet." format:"uuid"`
+	Name     string              `json:"name"`
+	Status   string              `json:"status" enum:"INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Error    *string             `json:"error" doc:"Why the row failed or was stopped; null: it did not."`
+	Scores   map[string]*float64 `json:"-"`
 }
 
-// rowFields are the fields of a row on the wire that are no scores.
-type rowFields struct {
-	Row      int     `json:"row"`
-	CustomID string  `json:"customId"`
-	JobID    *string `json:"jobId"`
-	Name     string  `json:"name"`
-	Status   string  `json:"status"`
-	Error    *string `json:"error"`
-}
+// rowFields are the fields of a row that are no scores.
+type rowFields BatchRow
 
 // MarshalJSON writes the row with its scores in the order of their names.
 func (r BatchRow) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal(rowFields{r.Row, r.CustomID, r.JobID, r.Name, r.Status, r.Error})
+	b, err := json.Marshal(rowFields(r))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +146,8 @@ func (r *BatchRow) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return err
 	}
-	*r = BatchRow{f.Row, f.CustomID, f.JobID, f.Name, f.Status, f.Error, map[string]*float64{}}
+	*r = BatchRow(f)
+	r.Scores = map[string]*float64{}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
