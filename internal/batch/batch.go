@@ -87,17 +87,15 @@ func Under(path string, fault *pleat.Error) *pleat.Error {
 	if path == "" {
 		return fault
 	}
-	return moved(fault, fault.Field, path+"."+fault.Field)
+	return moved(fault, strings.NewReplacer(fault.Field, path+"."+fault.Field), path)
 }
 
-// moved returns a fault with another field, at which its message may begin.
-func moved(fault *pleat.Error, from, to string) *pleat.Error {
+// moved returns a fault whose field and message name other paths. A message that names none begins with a path.
+func moved(fault *pleat.Error, to *strings.Replacer, path string) *pleat.Error {
 	out := *fault
-	out.Field = to
-	if rest, ok := strings.CutPrefix(out.Message, from); ok {
-		out.Message = to + rest
-	} else {
-		out.Message = to + ": " + out.Message
+	out.Field, out.Message = to.Replace(fault.Field), to.Replace(fault.Message)
+	if out.Message == fault.Message {
+		out.Message = path + ": " + out.Message
 	}
 	return &out
 }
@@ -116,19 +114,19 @@ func (r *Row) Relocate(err error) error {
 }
 
 func (r *Row) relocate(fault *pleat.Error) *pleat.Error {
+	var paths []string
 	for i, path := range r.items {
-		at := At("sequences", i)
-		if rest, ok := strings.CutPrefix(fault.Field, at); ok && (rest == "" || rest[0] == '.') {
-			return moved(fault, at, path+rest)
-		}
+		paths = append(paths, At("sequences", i), path)
 	}
-	switch root, _, _ := strings.Cut(fault.Field, "."); {
-	case root == "name" && !r.own:
-		return moved(fault, "name", r.Path)
+	root, _, _ := strings.Cut(fault.Field, ".")
+	switch {
+	case strings.HasPrefix(root, "sequences["):
 	case r.own, root == "sequences":
-		return Under(r.Path, fault)
+		paths = append(paths, fault.Field, r.Path+"."+fault.Field)
+	default:
+		return fault
 	}
-	return fault
+	return moved(fault, strings.NewReplacer(paths...), r.Path)
 }
 
 // Count returns the number of rows without making them. A batch that Check has not accepted may have any.

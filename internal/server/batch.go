@@ -225,7 +225,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 // validate checks a row and completes its job.
 func (p *preparedBatch) validate(row *batch.Row) error {
 	if name := row.Job.Params.Model; name != "" && name != p.model.Name {
-		return pleat.InvalidField("params.modelName", " is %q; all rows of a batch have the model of params.modelName, %q",
+		return pleat.InvalidField("params.modelName", " is %q; all rows of a batch have one model, here %q",
 			pleat.Clip(name), p.model.Name)
 	}
 	row.Job.Params.Model = p.model.Name

@@ -52,7 +52,7 @@ type scopedOperation struct {
 
 // scopedOperations returns the operations of the document that need a scope, with the path of what ann has. Every
 // operation that demands a credential must need one.
-func (h *fixture) scopedOperations(job, workflow string) []scopedOperation {
+func (h *fixture) scopedOperations(job, workflow, batch string) []scopedOperation {
 	h.t.Helper()
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -67,8 +67,11 @@ func (h *fixture) scopedOperations(job, workflow string) []scopedOperation {
 	var out []scopedOperation
 	for path, methods := range doc.Paths {
 		id := job
-		if strings.HasPrefix(path, "/v1/workflows") {
+		switch {
+		case strings.HasPrefix(path, "/v1/workflows"):
 			id = workflow
+		case strings.HasPrefix(path, "/v1/batches"):
+			id = batch
 		}
 		for method, op := range methods {
 			m := needs.FindStringSubmatch(op.Description)
@@ -93,7 +96,8 @@ func TestScopes(t *testing.T) {
 		`{"workflow_name":"qna_v1","name":"q","workflow_input":{"source_job_id":"`+job.JobID+
 			`","question":"Why?"},"create_mode":"draft"}`)
 	workflow := read[api.Workflow](t, made)
-	list := h.scopedOperations(job.JobID, workflow.ID)
+	batch := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	list := h.scopedOperations(job.JobID, workflow.ID, batch.BatchID)
 	if len(list) < 45 {
 		t.Fatalf("%d operations need a scope", len(list))
 	}

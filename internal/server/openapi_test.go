@@ -14,6 +14,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pleat/internal/server"
+
+	"pleat/api"
 )
 
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
@@ -151,6 +153,7 @@ func TestDocument(t *testing.T) {
 	visit("DELETE /v1/session", "ClosedSession", h.ask("DELETE", "/v1/session", nil), 200)
 	visitWorkflows(t, h, visit)
 	visitWebhooks(h, visit)
+	visitBatches(t, h, visit)
 	visit("GET /healthz", "Status", h.ask("GET", "/healthz", nil), 200)
 	visit("GET /readyz", "Status", h.ask("GET", "/readyz", nil), 200)
 	visit("GET /metrics", "", h.ask("GET", "/metrics", nil), 200)
@@ -349,4 +352,27 @@ func TestNewRefusesBadAddress(t *testing.T) {
 			t.Errorf("%q was taken", url)
 		}
 	}
+}
+
+// visitBatches tries the routes of batches.
+func visitBatches(t *testing.T, h *fixture, visit func(route, schema string, r reply, want int)) {
+	t.Helper()
+	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
+	made := as("POST", "/v1/batches", trpBatch)
+	visit("POST /v1/batches", "CreatedBatch", made, 200)
+	visit("POST /v1/batches/validate", "BatchValidation", as("POST", "/v1/batches/validate", trpBatch), 200)
+	batch := "/v1/batches/" + read[api.CreatedBatch](t, made).BatchID
+	visit("POST /v1/batches/{id}/cancel", "Batch", as("POST", batch+"/cancel", nil), 200)
+	h.advanceBatches()
+	visit("GET /v1/batches", "ListBatch", as("GET", "/v1/batches", nil), 200)
+	visit("GET /v1/batches/{id}", "Batch", as("GET", batch, nil), 200)
+	visit("GET /v1/batches/{id}/rows", "BatchRows", as("GET", batch+"/rows", nil), 200)
+	for _, file := range []string{"table.csv", "table.jsonl", "table.parquet", "archive.zip", "events"} {
+		visit("GET /v1/batches/{id}/"+file, "", as("GET", batch+"/"+file, nil), 200)
+	}
+	visit("PATCH /v1/batches/{id}/public", "BatchVisibility", as("PATCH", batch+"/public", `{"isPublic":true}`), 200)
+	visit("POST /v1/batches/{id}/retry-failed", "RetriedBatch", as("POST", batch+"/retry-failed", nil), 200)
+	again := as("POST", batch+"/rerun", `{"params":{"modelName":"mini","seed":"3"}}`)
+	visit("POST /v1/batches/{id}/rerun", "CreatedBatch", again, 200)
+	visit("DELETE /v1/batches/{id}", "DeletedBatch", as("DELETE", batch, nil), 200)
 }

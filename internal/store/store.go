@@ -17,6 +17,7 @@
 //	audit.go              who changed keys and endpoints
 //	limits.go             what one user may have
 //	job.go, view.go, head.go  jobs and their runs
+//	batch.go, batch_advance.go, batch_table.go  batches: many jobs that end together, and the table of their scores
 //	page.go, names.go     lists of a user's rows, searches by name
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
@@ -258,7 +259,8 @@ type hub struct {
 
 // Subscribe returns a channel that holds a token after news on the topic, and a function that ends the subscription.
 // Tokens coalesce, and news comes after its commit: subscribe, read the database, wait for a token, read again. Topics
-// are made by QueueTopic, RunTopic, OwnerTopic, KeyTopic, WorkerTopic and DeliveryTopic. News from other processes
+// are BatchesTopic and those made by QueueTopic, RunTopic, OwnerTopic, BatchTopic, KeyTopic, WorkerTopic and
+// DeliveryTopic. News from other processes
 // arrives only on PostgreSQL.
 func (s *Store) Subscribe(topic string) (<-chan struct{}, func()) {
 	ch := make(chan struct{}, 1)

@@ -7,6 +7,7 @@
 //	wire.go      Audience; values that may be null
 //	request.go   requests to jobs, and jobs back to requests
 //	job.go       jobs, runs, predictions, artifacts
+//	batch.go     batches and their rows
 //	workflow.go  workflows and questions
 //	library.go   library items and files
 //	webhook.go   deliveries and attempts

@@ -1,0 +1,137 @@
+package server_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pleat/api"
+)
+
+// trpBatch is a batch of one row.
+const trpBatch = `{"name":"screen","kind":"list","params":{"modelName":"mini","seed":"1"},"jobs":[` +
+	`{"customId":"cage","sequences":[{"proteinChain":{"sequence":"DAYAQWLKDGGPSSGRPPPS"}}]}]}`
+
+// advanceBatches makes and ends the jobs of batches, as Upkeep does.
+func (h *fixture) advanceBatches() {
+	h.t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = h.store.AdvanceBatches(context.Background()); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// Every fault of a batch says where in the request it stands, and nothing is created.
+func TestBatchFaults(t *testing.T) {
+	h := newFixture(t)
+	const protein = `{"proteinChain":{"sequence":"GSGSG"}}`
+	job := func(fields string) string {
+		return `{"name":"x","kind":"list","params":{"modelName":"mini"},"jobs":[{"sequences":[` + protein + `]},` + fields +
+			`]}`
+	}
+	kind := func(kind, fields string) string {
+		return `{"name":"x","kind":"` + kind + `","params":{"modelName":"mini"},` + fields + `}`
+	}
+	for body, want := range map[string]string{
+		`{}`: "name is required and must not be empty",
+		job(`{"sequences":[{"proteinChain":{"sequence":"GSBSG"}}]}`): "Invalid sequence format: " +
+			"jobs[1].sequences[0].proteinChain.sequence, residue 3: 'B' stands for D or N; the model \"mini\" accepts the letters ACDEFGHIKLMNPQRSTVWY",
+		job(`{"sequences":[{"proteinChain":{"sequence":"GSGSG","count":0}}]}`): "jobs[1].sequences[0].proteinChain.count " +
+			"is 0; it must be 1 to 512",
+		job(`{"customId":"1","sequences":[` + protein + `]}`): "jobs[1].customId is \"1\" like that of jobs[0]; " +
+			"custom ids must differ",
+		job(`{"sequences":[` + protein + `],"params":{"modelName":"null"}}`): "jobs[1].params.modelName is \"null\"; all " +
+			"rows of a batch have one model, here \"mini\"",
+		job(`{"sequences":[` + protein + `],"constraints":{"webhooks":{}}}`): "jobs[1].constraints.webhooks is not for " +
+			"the rows of a batch; webhooks with rows: true gives each row an event",
+		job(`{"sequences":[]}`):                                   "jobs[1].sequences is required and must have an item",
+		job(`{"seqs":[]}`):                                        "unknown field \"seqs\" in jobs[1]; it may have customId, name, sequences, params, constraints",
+		kind("list", `"binders":[{"sequences":[`+protein+`]}]`):                    "binders is a field of the kind matrix; the kind of this batch is list",
+		kind("pairs", `"jobs":[]`):                                "kind is \"pairs\"; it may be list, matrix, ligands, variants or seeds",
+		kind("matrix", `"binders":[{"sequences":[`+protein+`]}]`): "the batch has 0 rows; it must have 1 to 100000",
+		kind("matrix", `"binders":[{"sequences":[`+protein+`]}],"targets":[{"sequences":[{"proteinChain":`+
+			`{"sequence":"1"}}]}]`): "Invalid sequence format: targets[0].sequences[0].proteinChain.sequence, residue 1: '1' is " +
+			"not an amino acid; " +
+			"the model \"mini\" accepts the letters ACDEFGHIKLMNPQRSTVWY",
+		kind("variants", `"sequences":[`+protein+`],"mutations":["G1A","A2V"]`): "mutations[1] is \"A2V\", but residue 2 " +
+			"of the chain is S",
+		kind("variants", `"sequences":[`+protein+`],"scan":{"from":3,"to":9}`): "scan.to is 9; it must be 3 to 5",
+		kind("seeds", `"sequences":[`+protein+`],"seeds":["1","-1"]`): "seeds[1] is \"-1\"; it must be a whole number " +
+			"from 0 to 4294967295",
+		kind("seeds", `"sequences":[`+protein+`],"seedCount":2,"webhooks":{"md":{}}`): "unknown destination \"md\" in " +
+			"webhooks; it may be custom_http",
+		kind("seeds", `"sequences":[`+protein+`],"seedCount":2,"webhooks":{"rows":1}`): "webhooks.rows must be true or false",
+	} {
+		r := h.as(h.key, "POST", "/v1/batches", body)
+		if r.status != 400 || r.message(t) != want {
+			t.Errorf("%s: %d %s; want %s", body, r.status, r.body, want)
+		}
+		v := read[api.BatchValidation](t, h.as(h.key, "POST", "/v1/batches/validate", body))
+		if v.Valid || len(v.Errors) == 0 || v.Errors[0].Message != want {
+			t.Errorf("%s: %+v; want %s", body, v, want)
+		}
+	}
+	list := read[api.List[api.Batch]](t, h.as(h.key, "GET", "/v1/batches", nil))
+	if u, err := h.client(h.key).Usage(context.Background()); err != nil || u.BatchRows.Used != 0 || len(list.Data) != 0 {
+		t.Errorf("%+v %+v %v", list, u, err)
+	}
+}
+
+// A short request that describes a lot of work is refused by what it describes, before any of it is stored.
+func TestBatchOfLongRows(t *testing.T) {
+	h := newFixture(t)
+	long := strings.Repeat("G", 1400)
+	var entries []string
+	for range 300 {
+		entries = append(entries, `{"sequences":[{"proteinChain":{"sequence":"`+long+`"}}]}`)
+	}
+	body := `{"name":"x","kind":"matrix","params":{"modelName":"big"},"self":true,"binders":[` +
+		strings.Join(entries, ",") + `]}`
+	r := h.as(h.key, "POST", "/v1/batches", body)
+	if r.status != 400 || !strings.HasSuffix(r.message(t), "more than 200000000 residues and ligand atoms; split the batch") {
+		t.Errorf("%d %.300s", r.status, r.body)
+	}
+}
+
+// The files of a batch hold the rows that the filter selects; the archive their structures.
+func TestBatchFiles(t *testing.T) {
+	h := newFixture(t)
+	var jobs []string
+	for i := range 3 {
+		jobs = append(jobs, fmt.Sprintf(`{"customId":"../%d","sequences":[{"proteinChain":{"sequence":"GSGSG%s"}}]}`, i,
+			strings.Repeat("A", i)))
+	}
+	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches",
+		`{"name":"files","kind":"list","params":{"modelName":"mini","seed":"1"},"jobs":[`+strings.Join(jobs, ",")+`]}`))
+	h.advanceBatches()
+	for range 2 {
+		h.finish(h.claim())
+	}
+	path := "/v1/batches/" + made.BatchID
+	r := h.as(h.key, "GET", path+"/table.csv?filter=status=COMPLETED", nil)
+	records, err := csv.NewReader(strings.NewReader(r.body)).ReadAll()
+	if err != nil || len(records) != 3 || records[1][1] != "../0" {
+		t.Errorf("%v %q", err, records)
+	}
+	r = h.as(h.key, "GET", path+"/archive.zip", nil)
+	z, err := zip.NewReader(bytes.NewReader([]byte(r.body)), int64(len(r.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range z.File {
+		names = append(names, f.Name)
+		if strings.Contains(f.Name, "..") {
+			t.Errorf("%s leaves the folder", f.Name)
+		}
+	}
+	if len(names) != 2 || !strings.HasPrefix(names[0], "1-0/") || !strings.HasPrefix(names[1], "2-1/") {
+		t.Errorf("%q", names)
+	}
+}
