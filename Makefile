@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
@@ -44,6 +44,9 @@ test-page: ## the page in a browser against the real program; needs Chromium
 
 test-webhooks: ## signatures checked by the official libraries of Go, Python and Node.js, and the receivers of the documentation
 	scripts/test-webhooks
+
+test-tables: ## pandas and DuckDB read the tables of batches
+	scripts/test-tables
 
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies

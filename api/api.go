@@ -4,7 +4,7 @@
 // It imports only the standard library and internal/words, and knows nothing of how the service works. The files:
 //
 //	job.go       POST /v1/jobs and its body
-//	batch.go     batches and their tables
+//	batch.go, batch_client.go  batches and their tables
 //	result.go    GET /v1/jobs/{id}/results
 //	workflow.go  questions about structures, and dynamics
 //	library.go   the files of a user

@@ -25,9 +25,9 @@ import (
 const (
 	// maxBatchBody bounds the body of a batch, in bytes.
 	maxBatchBody = 64 << 20
-	// maxBatchTokens bounds the residues and ligand atoms of all rows of a batch: each row is stored whole, and a short
+	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a short
 	// request can describe many long ones.
-	maxBatchTokens = 200_000_000
+	maxBatchLetters = 100_000_000
 	// batchTime bounds the creation and the check of a batch.
 	batchTime = 5 * time.Minute
 )
@@ -182,6 +182,9 @@ func (s *Server) prepareBatch(
 
 // check validates all rows and adds them up. Of the faults, the first are in the error, a pleat.Errors.
 func (p *preparedBatch) check(ctx context.Context) error {
+	if err := p.checkLetters(ctx); err != nil {
+		return err
+	}
 	var faults pleat.Errors
 	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
 	seen := map[[32]byte]struct{}{}
@@ -200,11 +203,6 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		}
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())
-		if p.sum.tokens > maxBatchTokens {
-			_ = faults.Add(pleat.InvalidField(row.Path, ": the rows up to this one have more than %d residues and ligand "+
-				"atoms; split the batch", maxBatchTokens))
-			return faults
-		}
 		d := rowDigest(&row.Job)
 		if _, twice := seen[d]; twice {
 			continue
@@ -220,6 +218,25 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		}
 	}
 	return faults.Err()
+}
+
+// checkLetters refuses a batch whose rows are too long together, before any of them is checked.
+func (p *preparedBatch) checkLetters(ctx context.Context) error {
+	total := 0
+	for row := range p.spec.Rows() {
+		for i := range row.Job.Sequences {
+			q := &row.Job.Sequences[i]
+			total += len(q.Text) * min(max(q.Count, 1), pleat.MaxChains)
+		}
+		if total > maxBatchLetters {
+			return pleat.Errors{pleat.InvalidField(row.Path, ": the rows up to this one have more than %d letters of "+
+				"sequences, copies counted; split the batch", maxBatchLetters)}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // validate checks a row and completes its job.

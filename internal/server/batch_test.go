@@ -50,9 +50,9 @@ func TestBatchFaults(t *testing.T) {
 			"rows of a batch have one model, here \"mini\"",
 		job(`{"sequences":[` + protein + `],"constraints":{"webhooks":{}}}`): "jobs[1].constraints.webhooks is not for " +
 			"the rows of a batch; webhooks with rows: true gives each row an event",
-		job(`{"sequences":[]}`):                                   "jobs[1].sequences is required and must have an item",
-		job(`{"seqs":[]}`):                                        "unknown field \"seqs\" in jobs[1]; it may have customId, name, sequences, params, constraints",
-		kind("list", `"binders":[{"sequences":[`+protein+`]}]`):                    "binders is a field of the kind matrix; the kind of this batch is list",
+		job(`{"sequences":[]}`): "jobs[1].sequences is required and must have an item",
+		job(`{"seqs":[]}`):      "unknown field \"seqs\" in jobs[1]; it may have customId, name, sequences, params, constraints",
+		kind("list", `"binders":[{"sequences":[`+protein+`]}]`):   "binders is a field of the kind matrix; the kind of this batch is list",
 		kind("pairs", `"jobs":[]`):                                "kind is \"pairs\"; it may be list, matrix, ligands, variants or seeds",
 		kind("matrix", `"binders":[{"sequences":[`+protein+`]}]`): "the batch has 0 rows; it must have 1 to 100000",
 		kind("matrix", `"binders":[{"sequences":[`+protein+`]}],"targets":[{"sequences":[{"proteinChain":`+
@@ -94,7 +94,7 @@ func TestBatchOfLongRows(t *testing.T) {
 	body := `{"name":"x","kind":"matrix","params":{"modelName":"big"},"self":true,"binders":[` +
 		strings.Join(entries, ",") + `]}`
 	r := h.as(h.key, "POST", "/v1/batches", body)
-	if r.status != 400 || !strings.HasSuffix(r.message(t), "more than 200000000 residues and ligand atoms; split the batch") {
+	if r.status != 400 || !strings.HasSuffix(r.message(t), "more than 100000000 letters of sequences, copies counted; split the batch") {
 		t.Errorf("%d %.300s", r.status, r.body)
 	}
 }

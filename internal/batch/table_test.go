@@ -1,0 +1,195 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"pleat"
+)
+
+var (
+	testColumns = Columns([]string{"meanPLDDT", "max_pae_score", "ipsae.A-B"})
+	testRows    = []TableRow{
+		{1, "cage", "01a2", "screen cage", pleat.StateCompleted, "", []pleat.Score{{Name: "ipsae.A-B", Value: 0.25},
+			{Name: "meanPLDDT", Value: 71.5}}},
+		{2, "=1+1", "", "-screen", pleat.StateFailed, "@fault, \"quoted\"\nand more", nil},
+		{3, "µ", "01a3", "x", pleat.StateCompleted, "", []pleat.Score{{Name: "max_pae_score", Value: -1e-7}}},
+	}
+	testFormats = map[string]func(io.Writer, []pleat.ScoreColumn) TableWriter{
+		"csv": NewCSV, "jsonl": NewJSONL, "parquet": NewParquet,
+	}
+)
+
+// written writes rows in a format.
+func written(t testing.TB, format string, columns []pleat.ScoreColumn, rows []TableRow) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := testFormats[format](&b, columns)
+	for _, r := range rows {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestCSV(t *testing.T) {
+	got, err := csv.NewReader(bytes.NewReader(written(t, "csv", testColumns, testRows))).ReadAll()
+	want := [][]string{
+		{"row", "customId", "jobId", "name", "status", "meanPLDDT", "max_pae_score", "ipsae.A-B", "error"},
+		{"1", "cage", "01a2", "screen cage", "COMPLETED", "71.5", "", "0.25", ""},
+		{"2", "'=1+1", "", "'-screen", "FAILED", "", "", "", "'@fault, \"quoted\"\nand more"},
+		{"3", "µ", "01a3", "x", "COMPLETED", "", "-1e-07", "", ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
+func TestJSONL(t *testing.T) {
+	lines := strings.Split(string(written(t, "jsonl", testColumns, testRows)), "\n")
+	want := `{"row":2,"customId":"=1+1","jobId":null,"name":"-screen","status":"FAILED","meanPLDDT":null,` +
+		`"max_pae_score":null,"ipsae.A-B":null,"error":"@fault, \"quoted\"\nand more"}`
+	if len(lines) != 4 || lines[1] != want || lines[3] != "" {
+		t.Errorf("%q", lines)
+	}
+	var row map[string]any
+	if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || row["ipsae.A-B"] != 0.25 || len(row) != 9 {
+		t.Errorf("%v %v", row, err)
+	}
+}
+
+func TestParquet(t *testing.T) {
+	b := written(t, "parquet", testColumns, testRows)
+	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, field := range f.Schema().Fields() {
+		names = append(names, field.Name())
+	}
+	want := []string{"row", "customId", "jobId", "name", "status", "meanPLDDT", "max_pae_score", "ipsae.A-B", "error"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	about, ok := f.Lookup(columnsKey)
+	if !ok || !strings.Contains(about, `{"name":"max_pae_score","unit":"Å","higherIsBetter":false}`) {
+		t.Errorf("metadata %q", about)
+	}
+	var rows []map[string]any
+	r := parquet.NewGenericReader[map[string]any](bytes.NewReader(b), f.Schema())
+	for {
+		part := []map[string]any{{}}
+		n, err := r.Read(part)
+		rows = append(rows, part[:n]...)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(rows) != 3 || rows[0]["ipsae.A-B"] != 0.25 || rows[1]["meanPLDDT"] != nil || rows[1]["customId"] != "=1+1" ||
+		rows[2]["max_pae_score"] != -1e-7 || rows[0]["row"] != int32(1) || rows[1]["jobId"] != nil {
+		t.Errorf("%v", rows)
+	}
+}
+
+// TestTableFiles writes a table in every format into the folder that PLEAT_TEST_TABLES names, for programs that are to
+// read it: scripts/test-tables.
+func TestTableFiles(t *testing.T) {
+	dir := os.Getenv("PLEAT_TEST_TABLES")
+	if dir == "" {
+		t.Skip("make test-tables reads the files with pandas and DuckDB")
+	}
+	for format := range testFormats {
+		file := filepath.Join(dir, "table."+format)
+		if err := os.WriteFile(file, written(t, format, testColumns, testRows), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestQuery(t *testing.T) {
+	for text, want := range map[string]Sort{
+		"":                   {},
+		"meanPLDDT":          {"meanPLDDT", true},
+		"max_pae_score":      {"max_pae_score", false},
+		"ipsae.A-B:asc":      {"ipsae.A-B", false},
+		"max_pae_score:desc": {"max_pae_score", true},
+	} {
+		if got, err := ParseSort(text); got != want || err != nil {
+			t.Errorf("sort %q: %+v %v", text, got, err)
+		}
+	}
+	f, err := ParseFilter(" meanPLDDT >= 80,status=completed,ipsae.A-B!=-1e3")
+	want := Filter{pleat.StateCompleted, []Condition{{"meanPLDDT", ">=", 80}, {"ipsae.A-B", "!=", -1000}}}
+	if diff := cmp.Diff(want, f); diff != "" || err != nil || f.String() != "status=COMPLETED,meanPLDDT>=80,ipsae.A-B!=-1000" {
+		t.Error(f, err, diff)
+	}
+	for text, want := range map[string]string{
+		"meanPLDDT":                        "filter, condition 1: \"meanPLDDT\" must be a name, one of >=, <=, >, <, = and !=, and a value",
+		"status=COMPLETED,x>1":             "filter, condition 2, names \"x\", which is no score; scores are ",
+		"meanPLDT>1":                       "filter, condition 1, names \"meanPLDT\", which is no score; did you mean meanPLDDT?",
+		"meanPLDDT>NaN":                    "filter, condition 1: \"NaN\" is not a number",
+		"status>COMPLETED":                 "filter, condition 1: status takes = alone",
+		"status=DONE":                      "filter, condition 1: \"DONE\" is no status; it may be",
+		"status=FAILED,status=FAILED":      "filter, condition 2: there is a condition on status already",
+		strings.Repeat("a>1,", 10) + "b>1": "filter has 11 conditions; at most 10 are allowed",
+		strings.Repeat("a", 1001):          "filter has 1001 bytes; at most 1000 are allowed",
+	} {
+		_, err := ParseFilter(text)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || pleat.ErrorsOf(err)[0].Field != "filter" {
+			t.Errorf("%q: %v; want %s", text, err, want)
+		}
+	}
+	if _, err := ParseSort("meanPLDDT:up"); err == nil || err.Error() != `sort has the direction "up"; it may be asc or desc` {
+		t.Error(err)
+	}
+}
+
+// A filter that is read and written again is the same.
+func FuzzFilter(f *testing.F) {
+	f.Add("meanPLDDT>=80,status=COMPLETED")
+	f.Add("iptm.A-B<1e300")
+	f.Fuzz(func(t *testing.T, text string) {
+		first, err := ParseFilter(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseFilter(first.String())
+		if diff := cmp.Diff(first, again); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", text, err, diff)
+		}
+		_, _ = ParseSort(text)
+	})
+}
+
+func BenchmarkTables(b *testing.B) {
+	for format := range testFormats {
+		b.Run(format, func(b *testing.B) {
+			var rows []TableRow
+			for i := range 100_000 {
+				rows = append(rows, TableRow{Number: i + 1, CustomID: fmt.Sprint("row-", i), Job: "01a2", Name: "screen",
+					State: pleat.StateCompleted, Scores: []pleat.Score{{Name: "meanPLDDT", Value: float64(i) / 7}}})
+			}
+			for b.Loop() {
+				written(b, format, testColumns, rows)
+			}
+		})
+	}
+}
