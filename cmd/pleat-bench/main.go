@@ -17,8 +17,8 @@
 //   - pgbench.go: the rows that PostgreSQL commits without the service.
 //   - proxy.go: a network with a delay.
 //   - queued.go: many jobs that wait.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go, idle.go: the
-//     parts. The folder runner has the runner of the last.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go, idle.go,
+//     batch.go: the parts. The folder runner has the runner of the part idle.
 //   - webhooks_speed.go, webhooks_kill.go: parts of deliveries, next to webhooks.go.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 //   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
@@ -76,8 +76,8 @@ scripts/with-postgres starts one.
 The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
 if --only names them: webhook-speed, webhook-delay, webhook-neighbour, webhook-kill and webhook-memory. So are
 fleet, workers that call a server; network, a network that adds 1 ms each way; and growth, a database with many ended
-and waiting jobs, which measure PostgreSQL alone; and idle, devices between two jobs. Other work on the machine
-disturbs all of them.`,
+and waiting jobs, which measure PostgreSQL alone; idle, devices between two jobs; and batch, the creation and the
+tables of batches. Other work on the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only
   scripts/with-postgres go run ./cmd/pleat-bench --only fleet
@@ -110,7 +110,8 @@ disturbs all of them.`,
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth and idle)")
+		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth, idle and "+
+			"batch)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")
@@ -195,6 +196,7 @@ var parts = []struct {
 	{"network", (*bench).network, true},
 	{"growth", (*bench).growth, true},
 	{"idle", (*bench).idle, true},
+	{"batch", (*bench).batches, true},
 }
 
 // partNames returns the names that --only accepts, in the order in which the parts run.

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+	"pleat/internal/submit"
+)
+
+const (
+	// batchCreated is how many rows a batch has whose creation is measured.
+	batchCreated = 10_000
+	// batchFew and batchMany are how many rows the two batches have whose tables are compared.
+	batchFew, batchMany = 10_000, 100_000
+	// batchRequests is how often each request on a table is made.
+	batchRequests = 60
+)
+
+// batches measures how fast a batch of 10,000 rows is acknowledged, next to a bare insert of the same rows in one
+// transaction: at least half as fast. And it compares the table of a batch of 100,000 rows with that of 10,000: a page
+// takes at most 1.5 times as long.
+func (b *bench) batches(ctx context.Context, d database) (err error) {
+	h, err := b.newService(ctx, d, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	if err := b.batchCreation(ctx, d, h); err != nil {
+		return err
+	}
+	return b.batchTables(ctx, d, h)
+}
+
+// batchCreation is the first comparison of batches.
+func (b *bench) batchCreation(ctx context.Context, d database, h *service) error {
+	in := api.CreateBatch{Name: "bench", Kind: "list", Params: &api.Params{ModelName: "null"}}
+	for i := range batchCreated {
+		in.Jobs = append(in.Jobs, api.BatchJob{
+			Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: benchSequence(i)}}},
+		})
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	bare, err := openBare(ctx, h.database)
+	if err != nil {
+		return err
+	}
+	defer bare.Close()
+	var rates [2][]pace
+	for range b.rounds + 1 {
+		for i, do := range []func() error{
+			func() error { return h.postBatch(ctx, body) },
+			func() error { return bareInsert(ctx, bare) },
+		} {
+			began := time.Now()
+			if err := do(); err != nil {
+				return err
+			}
+			rates[i] = append(rates[i], pace{rate: batchCreated / time.Since(began).Seconds()})
+		}
+	}
+	for i := range rates {
+		rates[i] = rates[i][1:] // the first fills caches and connections
+	}
+	rate := func(of []pace) string {
+		var x []float64
+		for _, p := range of {
+			x = append(x, p.rate)
+		}
+		return fmt.Sprintf("%.0f rows/s", quantile(0.5, x))
+	}
+	b.atLeast(line{
+		what:     fmt.Sprintf("creating a batch of %d rows over HTTP", batchCreated),
+		database: d.name,
+		figure:   rate(rates[0]),
+		ceiling:  "inserting them bare, in one transaction " + rate(rates[1]),
+	}, medianRatio(rates[0], rates[1]), 0.5)
+	return nil
+}
+
+// benchSequence returns different sequences of 76 residues.
+func benchSequence(i int) string {
+	const letters = "ACDEFGHIKLMNPQRSTVWY"
+	var text strings.Builder
+	for range 76 / 4 {
+		for k, n := 0, i; k < 4; k, n = k+1, n/20 {
+			text.WriteByte(letters[n%20])
+		}
+	}
+	return text.String()
+}
+
+// postBatch creates a batch over HTTP.
+func (h *service) postBatch(ctx context.Context, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.addr+"/v1/batches", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+h.keys[0])
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("create a batch: %s: %s", res.Status, text)
+	}
+	return err
+}
+
+// openBare opens a database without the store, and makes a table like batch_row there.
+func openBare(ctx context.Context, address string) (*sql.DB, error) {
+	driver := "pgx"
+	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		driver, address = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)"
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		return nil, err
+	}
+	_, err = db.ExecContext(ctx, `
+		CREATE TABLE bare_row (batch text NOT NULL, number bigint NOT NULL, custom_id text NOT NULL,
+			same_as bigint NOT NULL, input text NOT NULL, PRIMARY KEY (batch, number))`)
+	return db, err
+}
+
+// bareInsert inserts rows like those of a batch in one transaction, 125 in a statement.
+func bareInsert(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	const each = 125
+	var marks []string
+	for i := range each {
+		marks = append(marks, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d)", 5*i+1, 5*i+2, 5*i+3, 5*i+4, 5*i+5))
+	}
+	st, err := tx.PrepareContext(ctx, "INSERT INTO bare_row VALUES "+strings.Join(marks, ", "))
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	batch := fmt.Sprint(time.Now().UnixNano())
+	for first := 0; first < batchCreated; first += each {
+		var args []any
+		for i := first; i < first+each; i++ {
+			input, err := json.Marshal(benchRow(i).Input)
+			if err != nil {
+				return err
+			}
+			args = append(args, batch, i+1, fmt.Sprint(i+1), i+1, string(input))
+		}
+		if _, err := st.ExecContext(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// benchRow is a row of a batch.
+func benchRow(i int) store.NewRow {
+	job := pleat.Job{
+		Name: fmt.Sprint("bench ", i+1),
+		Sequences: []pleat.Sequence{
+			{Kind: pleat.Protein, Text: benchSequence(i), Chains: []string{"A"}, Count: 1},
+		},
+		Params: pleat.Params{Model: "null"},
+	}
+	in := store.RowInput{Name: job.Name, Sequences: job.Sequences, Run: submit.JobRun(&job, pleat.Model{Name: "null"})}
+	in.Run.Queue = nullQueue
+	return store.NewRow{CustomID: fmt.Sprint(i + 1), Digest: sha256.Sum256([]byte(fmt.Sprint(i))), Input: in}
+}
+
+// batchTables is the second comparison of batches.
+func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
+	var sides [2]pleat.Batch
+	for i, rows := range []int{batchFew, batchMany} {
+		began := time.Now()
+		id, err := h.fillBatch(ctx, rows)
+		if err != nil {
+			return err
+		}
+		if sides[i], err = h.store.Batch(ctx, id); err != nil {
+			return err
+		}
+		fmt.Fprintf(b.progress, "  a batch of %d rows was filled in %s\n", rows, short(time.Since(began)))
+	}
+	middle := 50.0
+	for _, q := range []struct {
+		what  string
+		query store.TableQuery
+	}{
+		{"the first page of a table", store.TableQuery{}},
+		{"the first page, sorted", store.TableQuery{Sort: "meanPLDDT", Descending: true}},
+		{"a page in the middle, sorted", store.TableQuery{
+			Sort: "meanPLDDT", Descending: true, After: &store.RowPosition{Value: &middle, Number: 1},
+		}},
+		{"the first page of half of the rows, sorted", store.TableQuery{
+			Sort: "meanPLDDT", Conditions: []store.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 50}},
+			State: pleat.StateCompleted,
+		}},
+		{"a page of the few rows that a filter selects", store.TableQuery{
+			Sort: "meanPLDDT", Conditions: []store.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 99.9}},
+		}},
+	} {
+		q.query.Limit = 100
+		var took [2][]time.Duration
+		for range batchRequests {
+			for i := range sides {
+				began := time.Now()
+				if _, _, err := h.store.BatchTable(ctx, &sides[i], q.query); err != nil {
+					return err
+				}
+				took[i] = append(took[i], time.Since(began))
+			}
+		}
+		few, many := quantileTime(0.5, took[0]), quantileTime(0.5, took[1])
+		b.atMost(line{
+			what:     q.what + fmt.Sprintf(", of %d rows", batchMany),
+			database: d.name,
+			figure:   short(many),
+			ceiling:  fmt.Sprintf("of %d rows %s", batchFew, short(few)),
+		}, float64(many)/float64(few), 1.5)
+	}
+	return nil
+}
+
+// fillBatch makes a batch whose jobs have all completed, each with a score. The jobs are made by the store and completed
+// by SQL.
+func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error) {
+	made, err := h.store.CreateBatch(ctx, store.NewBatch{
+		Batch: pleat.Batch{Owner: h.users[0], Name: "bench", Kind: pleat.BatchList, Model: "null"},
+		Rows: func(yield func(store.NewRow, error) bool) {
+			for i := range rows {
+				if !yield(benchRow(i), nil) {
+					return
+				}
+			}
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	for more := true; more; {
+		if more, err = h.store.AdvanceBatches(ctx); err != nil {
+			return "", err
+		}
+	}
+	driver, address := "pgx", h.database
+	if path, ok := strings.CutPrefix(h.database, "sqlite:"); ok {
+		driver, address = "sqlite", "file:"+path+"?_pragma=busy_timeout(60000)"
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	const score = "(batch_row * 7919) % 10000 / 100.0"
+	for _, q := range []string{
+		"DELETE FROM task WHERE run_id IN (SELECT run_id FROM job WHERE batch_id = $1)",
+		`UPDATE run SET state = 'COMPLETED', finished_at = created_at, started_at = created_at, result =
+			'{"predictions":[{"chains":["A"],"mean_plddt":' || (SELECT ` + score + ` FROM job j WHERE j.id = run.job_id) ||
+			',"ptm":null,"iptm":null,"max_pae":null}],"timings":{}}'
+			WHERE job_id IN (SELECT id FROM job WHERE batch_id = $1)`,
+		"UPDATE job SET state = 'COMPLETED' WHERE batch_id = $1",
+		"INSERT INTO batch_score SELECT batch_id, batch_row, 'meanPLDDT', " + score + " FROM job WHERE batch_id = $1",
+	} {
+		if _, err := db.ExecContext(ctx, q, made.Batch); err != nil {
+			return "", err
+		}
+	}
+	return made.Batch, nil
+}
