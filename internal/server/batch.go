@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"pleat"
@@ -363,7 +364,7 @@ func (s *Server) readableBatch(ctx context.Context, c *call) (pleat.Batch, wire.
 	if err != nil {
 		return pleat.Batch{}, 0, s.preferUnauthorized(ctx, c, err)
 	}
-	b, err := s.store.Batch(ctx, pleat.BatchID(id))
+	b, err := s.store.BatchHead(ctx, pleat.BatchID(id))
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		err = s.preferUnauthorized(ctx, c, err)
 	}
@@ -380,9 +381,9 @@ func (s *Server) readableBatch(ctx context.Context, c *call) (pleat.Batch, wire.
 	owner := caller.User != "" && caller.User == b.Owner
 	switch {
 	case owner && caller.Scopes.Has(pleat.ScopeRead):
-		return b, wire.ForOwner, nil
+		return b, wire.ForOwner, s.rowCounts.read(ctx, s.store, &b)
 	case b.Public:
-		return b, wire.ForOthers, nil
+		return b, wire.ForOthers, s.rowCounts.read(ctx, s.store, &b)
 	case owner:
 		return pleat.Batch{}, 0, missingScope(c.served)
 	case caller.User == "":
@@ -544,4 +545,47 @@ func (s *Server) deleteBatch(ctx context.Context, c *call) (api.DeletedBatch, er
 	}
 	s.removeDeleted(ctx)
 	return api.DeletedBatch{BatchID: string(id), Deleted: true}, nil
+}
+
+const (
+	// countedEachTime is how many rows a batch may have whose rows are counted for every reader.
+	countedEachTime = 2000
+	// countsMaxAge is how old the counts of a larger batch may be.
+	countsMaxAge = time.Second
+	// maxCounts bounds the batches whose counts are kept.
+	maxCounts = 1000
+)
+
+// rowCounts keeps the counts of large batches for a second, since each reader and each stream asks for them, and
+// anybody may read a public batch. The zero value is empty.
+type rowCounts struct {
+	mu   sync.Mutex
+	kept map[pleat.BatchID]countedRows
+}
+
+// countedRows are the counts of a batch, which were read at a time.
+type countedRows struct {
+	at     time.Time
+	counts map[pleat.State]int
+}
+
+// read completes a batch with its counts. Of several callers at once, one counts and the others wait for it.
+func (k *rowCounts) read(ctx context.Context, st *store.Store, b *pleat.Batch) error {
+	if b.Counts != nil || b.Rows <= countedEachTime {
+		return st.CountRows(ctx, b)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c, ok := k.kept[b.ID]; ok && time.Since(c.at) < countsMaxAge {
+		b.Counts = c.counts
+		return nil
+	}
+	if err := st.CountRows(ctx, b); err != nil {
+		return err
+	}
+	if k.kept == nil || len(k.kept) >= maxCounts {
+		k.kept = map[pleat.BatchID]countedRows{}
+	}
+	k.kept[b.ID] = countedRows{time.Now(), b.Counts}
+	return nil
 }

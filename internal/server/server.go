@@ -160,6 +160,7 @@ type Server struct {
 	checks      *fair.Turns     // of uploaded files
 	batches     *fair.Turns     // of batches that are checked and stored
 	exports     fair.Streams    // files of batches
+	rowCounts   rowCounts
 	batchBodies fair.Bytes
 	bodies      fair.Bytes
 	disk        *blob.Disk // nil: no limit

@@ -226,6 +226,24 @@ func (r *batchRow) fill(b *pleat.Batch) error {
 // Batch reads a batch with the states of its rows. It does not check who asks. ErrBatchNotFound: there is none, or it
 // was deleted.
 func (s *Store) Batch(ctx context.Context, id pleat.BatchID) (pleat.Batch, error) {
+	b, err := s.BatchHead(ctx, id)
+	if err == nil {
+		err = s.CountRows(ctx, &b)
+	}
+	return b, err
+}
+
+// CountRows reads the states of the rows of a batch that BatchHead has read without them. It takes about 10 ms for
+// 100,000 rows.
+func (s *Store) CountRows(ctx context.Context, b *pleat.Batch) (err error) {
+	if b.Counts == nil {
+		b.Counts, err = countRows(b, s.reading(ctx))
+	}
+	return unavailable("count rows", err)
+}
+
+// BatchHead is Batch without the states of the rows of a batch that has not ended.
+func (s *Store) BatchHead(ctx context.Context, id pleat.BatchID) (pleat.Batch, error) {
 	var b pleat.Batch
 	var r batchRow
 	err := s.readRow(ctx, "SELECT "+batchColumns+" FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0",
@@ -233,11 +251,7 @@ func (s *Store) Batch(ctx context.Context, id pleat.BatchID) (pleat.Batch, error
 	if err != nil {
 		return b, unavailable("read batch", mapNoRows(err, pleat.ErrBatchNotFound))
 	}
-	err = r.fill(&b)
-	if err == nil && b.Counts == nil {
-		b.Counts, err = countRows(&b, s.reading(ctx))
-	}
-	return b, unavailable("read batch", err)
+	return b, unavailable("read batch", r.fill(&b))
 }
 
 // reading returns read with a context.

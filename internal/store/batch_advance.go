@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"pleat"
 )
@@ -56,6 +58,7 @@ func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, unavailable("list open batches", err)
 	}
+	var faults []error
 	for _, id := range ids {
 		again := false
 		err := s.write(ctx, "advance batch", func(t *tx) (err error) {
@@ -63,11 +66,11 @@ func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
 			return err
 		})
 		if err != nil {
-			return more, err
+			faults = append(faults, fmt.Errorf("batch %s: %w", id, err)) // it must not hold up the others
 		}
 		more = more || again
 	}
-	return more || len(ids) == batchesAtOnce, nil
+	return more || len(ids) == batchesAtOnce, errors.Join(faults...)
 }
 
 // advance is the next step of a batch. It reports whether there is a further one at once.
@@ -202,7 +205,8 @@ func (t *tx) jobsIn(id pleat.BatchID, condition string, args ...any) ([]jobRun, 
 }
 
 // failedBefore is the condition of a job j that is to be run again.
-const failedBefore = "j.state IN ('FAILED', 'STOPPED') AND j.updated_at < $3"
+const failedBefore = `j.state IN ('FAILED', 'STOPPED') AND EXISTS (
+	SELECT 1 FROM run u WHERE u.id = j.run_id AND u.finished_at <= $3)`
 
 // retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had.
 func (t *tx) retryJobs(b *openedBatch) error {
