@@ -144,6 +144,8 @@ type preparedBatch struct {
 	model pleat.Model
 	hooks submit.BatchWebhooks
 	sum   batchSum
+	// digests identify what each row computes, once check has accepted all.
+	digests [][32]byte
 }
 
 // batchSum is what the rows of a batch come to.
@@ -205,6 +207,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())
 		d := rowDigest(&row.Job)
+		p.digests = append(p.digests, d)
 		if _, twice := seen[d]; twice {
 			continue
 		}
@@ -273,7 +276,7 @@ func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[store.Ne
 	return func(yield func(store.NewRow, error) bool) {
 		for row := range p.spec.Rows() {
 			err := cmp.Or(ctx.Err(), p.validate(&row))
-			if !yield(newRow(row.CustomID, &row.Job, p.model, fresh), err) || err != nil {
+			if !yield(newRow(row.CustomID, &row.Job, p.model, fresh, p.digests[row.Number-1]), err) || err != nil {
 				return
 			}
 		}
@@ -281,12 +284,12 @@ func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[store.Ne
 }
 
 // newRow returns a validated job as a row of a batch.
-func newRow(customID string, job *pleat.Job, m pleat.Model, fresh bool) store.NewRow {
+func newRow(customID string, job *pleat.Job, m pleat.Model, fresh bool, digest [32]byte) store.NewRow {
 	spec := submit.JobRun(job, m)
 	spec.Fresh = fresh
 	return store.NewRow{
 		CustomID: customID,
-		Digest:   rowDigest(job),
+		Digest:   digest,
 		Input: store.RowInput{
 			Name:        job.Name,
 			Sequences:   job.Sequences,
@@ -510,7 +513,7 @@ func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[store.NewRow, error]
 	return func(yield func(store.NewRow, error) bool) {
 		stopped := false
 		err := r.each(ctx, func(customID string, job *pleat.Job) error {
-			if stopped = !yield(newRow(customID, job, r.model, false), nil); stopped {
+			if stopped = !yield(newRow(customID, job, r.model, false, rowDigest(job)), nil); stopped {
 				return context.Canceled
 			}
 			return nil

@@ -265,7 +265,9 @@ func countRows(b *pleat.Batch, read func(string, ...any) (rows, error)) (map[ple
 	counts := map[pleat.State]int{}
 	left := b.Rows
 	rows, err := read(`
-		SELECT state, CAST(sum(batch_rows) AS bigint) FROM job WHERE batch_id = $1 AND batch_id <> '' GROUP BY state`,
+		SELECT state, CAST(sum(batch_rows) AS bigint) FROM job
+		WHERE state IN ('INITIALIZED', 'RUNNING', 'COMPLETED', 'FAILED', 'STOPPED') AND batch_id = $1 AND batch_id <> ''
+		GROUP BY state`,
 		b.ID)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var state pleat.State

@@ -116,8 +116,9 @@ func (t *tx) makeJobs(b *openedBatch) error {
 	}
 	var list []job
 	rows, err := t.query(`
-		SELECT r.number, r.input, (
-			SELECT count(*) FROM batch_row o WHERE o.batch_id = r.batch_id AND o.same_as = r.number)
+		SELECT r.number, r.input, 1 + (
+			SELECT count(*) FROM batch_row o
+			WHERE o.batch_id = r.batch_id AND o.same_as = r.number AND o.same_as <> o.number)
 		FROM batch_row r
 		WHERE r.batch_id = $1 AND r.number >= $2 AND r.same_as = r.number
 		ORDER BY r.number

@@ -3,7 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -68,6 +70,17 @@ func rowScores(r *pleat.Result) []pleat.Score {
 	return all[:min(len(all), maxRowScores)]
 }
 
+// rowsOf selects the rows of jobs that a condition selects: batch and number of the row from which each was made, and
+// of those that share it.
+func rowsOf(condition string) string {
+	return `
+		SELECT j.batch_id, j.batch_row AS number FROM job j WHERE ` + condition + `
+		UNION ALL
+		SELECT o.batch_id, o.number FROM job j
+		JOIN batch_row o ON o.batch_id = j.batch_id AND o.same_as = j.batch_row AND o.same_as <> o.number
+		WHERE ` + condition
+}
+
 // scoreRows stores the scores of a run that ends under the rows that share its job.
 func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
 	var args []any
@@ -78,10 +91,9 @@ func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
 		t.send(`
 			INSERT INTO batch_score (batch_id, number, name, value)
 			SELECT r.batch_id, r.number, v.column1, v.column2
-			FROM job j
-			JOIN batch_row r ON r.batch_id = j.batch_id AND r.same_as = j.batch_row
+			FROM (`+rowsOf("j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0")+`) AS r
 			CROSS JOIN (`+values(3, len(part)/2, "text", "double precision")+`) AS v
-			WHERE j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0
+			WHERE true
 			ON CONFLICT DO NOTHING`,
 			append([]any{r.source.Job, r.run}, part...)...)
 	}
@@ -91,10 +103,7 @@ func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
 func (t *tx) forgetScores(job pleat.JobID) {
 	t.send(`
 		DELETE FROM batch_score
-		WHERE (batch_id, number) IN (
-			SELECT r.batch_id, r.number FROM job j
-			JOIN batch_row r ON r.batch_id = j.batch_id AND r.same_as = j.batch_row
-			WHERE j.id = $1)`,
+		WHERE (batch_id, number) IN (`+rowsOf("j.id = $1")+`)`,
 		job)
 }
 
@@ -222,11 +231,9 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 		}
 		return err
 	}
-	if q.State != "" && q.State != unmadeState(b) {
-		if err := try(`
-			SELECT r.number FROM job j
-			JOIN batch_row r ON r.batch_id = j.batch_id AND r.same_as = j.batch_row
-			WHERE j.batch_id = $1 AND j.batch_id <> '' AND j.state = $2`, b.ID, q.State); err != nil {
+	if q.State != "" && q.State != unmadeState(b) && b.Counts[q.State] <= maxDriving {
+		if err := try("SELECT r.number FROM ("+
+			rowsOf("j.state = $2 AND j.batch_id = $1 AND j.batch_id <> ''")+") AS r", b.ID, q.State); err != nil {
 			return nil, err
 		}
 	}
@@ -280,19 +287,45 @@ func (s *Store) walkedRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 	return s.tableRows(ctx, b, numbers)
 }
 
-// scoredNumbers reads the numbers of rows in the order of their scores, from their index.
+// scoredNumbers reads the numbers of rows in the order of their scores, from their index. The condition compares rows of
+// its columns, as pageOf does, so that PostgreSQL uses no other index, whatever it estimates.
 func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]int, error) {
-	p := &page{args: []any{b.ID, q.Sort}, where: "s.batch_id = $1 AND s.name = $2"}
-	direction, beyond := "", ">"
+	low, high := q.bounds()
+	p := &page{args: []any{b.ID, q.Sort, *low.Value, low.Number, *high.Value, high.Number}}
+	const columns = "s.batch_id, s.name, s.value, s.number"
+	p.where = "(" + columns + ") > ($1, $2, $3, $4) AND (" + columns + ") < ($1, $2, $5, $6)"
+	p.order = columns
 	if q.Descending {
-		direction, beyond = " DESC", "<"
+		p.order = strings.ReplaceAll(columns, ",", " DESC,") + " DESC"
 	}
-	if q.After != nil {
-		p.and("(s.value, s.number) " + beyond + " (" + p.param(*q.After.Value) + ", " + p.param(q.After.Number) + ")")
-	}
-	p.order = strings.Join([]string{"s.batch_id", "s.name", "s.value", "s.number"}, direction+", ") + direction
 	p.meet(b, q, "s")
 	return s.numbers(ctx, p.sql("s.number", "batch_score s", q.Limit+1), p.args...)
+}
+
+// bounds are the positions between which the rows are that have the score by which the table is sorted, by the page
+// before and the conditions on the score.
+func (q *TableQuery) bounds() (low, high RowPosition) {
+	low, high = RowPosition{Value: new(-math.MaxFloat64)}, RowPosition{new(math.MaxFloat64), math.MaxInt64}
+	for _, c := range q.Conditions {
+		if c.Name != q.Sort {
+			continue
+		}
+		if strings.Contains(">=", c.Op) && c.Value > *low.Value {
+			low = RowPosition{new(c.Value), 0}
+		}
+		if strings.Contains("<=", c.Op) && c.Value < *high.Value {
+			high = RowPosition{new(c.Value), math.MaxInt64}
+		}
+	}
+	up := TableQuery{}
+	switch {
+	case q.After == nil:
+	case q.Descending && up.compare(*q.After, high) < 0:
+		high = *q.After
+	case !q.Descending && up.compare(*q.After, low) > 0:
+		low = *q.After
+	}
+	return low, high
 }
 
 // unscoredNumbers reads the numbers of rows that lack the score by which the table is sorted, of all rows if it is not.
@@ -301,7 +334,11 @@ func (s *Store) unscoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQue
 	if q.After != nil && q.After.Value == nil {
 		after = q.After.Number
 	}
-	p := &page{args: []any{b.ID, after}, where: "r.batch_id = $1 AND r.number > $2", order: "r.batch_id, r.number"}
+	p := &page{
+		args:  []any{b.ID, after},
+		where: "(r.batch_id, r.number) > ($1, $2) AND r.batch_id <= $1",
+		order: "r.batch_id, r.number",
+	}
 	if q.Sort != "" {
 		p.and(`NOT EXISTS (
 			SELECT 1 FROM batch_score s
@@ -332,49 +369,106 @@ func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
 	}
 }
 
-// tableRows reads rows of a batch by their numbers, in the same order.
+// tableRows reads rows of a batch by their numbers, in the same order, with their jobs and the results of these. It reads
+// each table by its keys alone: a join of them may be planned while a table is small, and be slow when it has grown.
 func (s *Store) tableRows(ctx context.Context, b *pleat.Batch, numbers []int) ([]TableRow, error) {
 	out := make([]TableRow, 0, len(numbers))
-	place := make(map[int]int, len(numbers))
-	var ids []any
-	for i, n := range numbers {
-		out = append(out, TableRow{Number: n, State: unmadeState(b)})
-		place[n] = i
-		ids = append(ids, n)
-	}
-	for part := range slices.Chunk(ids, maxStatementRows) {
-		rows, err := s.read(ctx, `
-			SELECT r.number, r.custom_id, COALESCE(j.id, ''), COALESCE(j.name, ''), COALESCE(j.state, ''),
-				COALESCE(u.result, ''), COALESCE(u.failure, '')
-			FROM batch_row r
-			LEFT JOIN job j ON j.batch_id = r.batch_id AND j.batch_id <> '' AND j.batch_row = r.same_as
-			LEFT JOIN run u ON u.id = j.run_id
-			WHERE r.batch_id = $1 AND r.number IN (`+params(2, padded(len(part)))+")",
-			append([]any{b.ID}, pad(part)...)...)
-		err = forEachRow(rows, err, func(scan func(...any) error) error { return scanTableRow(scan, out, place) })
-		if err != nil {
-			return nil, err
+	for part := range slices.Chunk(numbers, maxStatementRows) {
+		r := tablePart{batch: b.ID, rows: make([]TableRow, len(part)), made: map[int][]int{}, runs: map[pleat.RunID][]int{}}
+		for i, n := range part {
+			r.rows[i] = TableRow{Number: n, State: unmadeState(b)}
 		}
+		for _, read := range []func(context.Context, *Store) error{r.readRows, r.readJobs, r.readRuns} {
+			if err := read(ctx, s); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, r.rows...)
 	}
 	return out, nil
 }
 
-// scanTableRow reads a row into its place in a list.
-func scanTableRow(scan func(...any) error, list []TableRow, place map[int]int) error {
-	var number int
-	var r TableRow
-	var result, failure string
-	if err := scan(&number, &r.CustomID, &r.Job, &r.Name, &r.State, &result, &failure); err != nil {
-		return err
+// tablePart are rows of a table that are being read, at most maxStatementRows.
+type tablePart struct {
+	batch pleat.BatchID
+	rows  []TableRow
+	made  map[int][]int         // places of the rows that have the job of a row
+	runs  map[pleat.RunID][]int // places of the rows whose job has a run
+}
+
+// readRows reads what the rows were given.
+func (r *tablePart) readRows(ctx context.Context, s *Store) error {
+	place := map[int]int{}
+	var ids []any
+	for i := range r.rows {
+		place[r.rows[i].Number] = i
+		ids = append(ids, r.rows[i].Number)
 	}
-	to := &list[place[number]]
-	r.Number = number
-	r.State = cmp.Or(r.State, to.State)
-	var res *pleat.Result
-	if err := decodeJSON(result, &res); err != nil {
-		return err
+	return r.each(ctx, s, "SELECT number, custom_id, same_as FROM batch_row WHERE batch_id = $1 AND number", []any{r.batch},
+		ids, func(scan func(...any) error) error {
+			var number, same int
+			var id string
+			err := scan(&number, &id, &same)
+			r.rows[place[number]].CustomID = id
+			r.made[same] = append(r.made[same], place[number])
+			return err
+		})
+}
+
+// readJobs reads the jobs of the rows that have one.
+func (r *tablePart) readJobs(ctx context.Context, s *Store) error {
+	var ids []any
+	for number := range r.made {
+		ids = append(ids, number)
 	}
-	r.Scores = rowScores(res)
-	*to = r
-	return decodeJSON(failure, &to.Failure)
+	return r.each(ctx, s, `
+		SELECT batch_row, id, name, state, run_id FROM job WHERE batch_id = $1 AND batch_id <> '' AND batch_row`,
+		[]any{r.batch}, ids, func(scan func(...any) error) error {
+			var number int
+			var row TableRow
+			var run pleat.RunID
+			err := scan(&number, &row.Job, &row.Name, &row.State, &run)
+			for _, i := range r.made[number] {
+				to := &r.rows[i]
+				to.Job, to.Name, to.State = row.Job, row.Name, row.State
+			}
+			r.runs[run] = r.made[number]
+			return err
+		})
+}
+
+// readRuns reads the results of the jobs' latest runs.
+func (r *tablePart) readRuns(ctx context.Context, s *Store) error {
+	var ids []any
+	for run := range r.runs {
+		ids = append(ids, string(run))
+	}
+	return r.each(ctx, s, "SELECT id, result, failure FROM run WHERE id", nil, ids,
+		func(scan func(...any) error) error {
+			var run pleat.RunID
+			var result, failure string
+			if err := scan(&run, &result, &failure); err != nil {
+				return err
+			}
+			var res *pleat.Result
+			var why *pleat.Failure
+			if err := errors.Join(decodeJSON(result, &res), decodeJSON(failure, &why)); err != nil {
+				return err
+			}
+			for _, i := range r.runs[run] {
+				r.rows[i].Scores, r.rows[i].Failure = rowScores(res), why
+			}
+			return nil
+		})
+}
+
+// each calls fn for every row of a query that ends with a column, which must be one of ids.
+func (r *tablePart) each(
+	ctx context.Context, s *Store, query string, args, ids []any, fn func(scan func(...any) error) error,
+) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := s.read(ctx, query+" IN ("+params(len(args)+1, padded(len(ids)))+")", append(args, pad(ids)...)...)
+	return forEachRow(rows, err, fn)
 }

@@ -35,14 +35,14 @@ CREATE TABLE batch_row (
     input     text NOT NULL,   -- of the job; empty in a row that shares one
     PRIMARY KEY (batch_id, number)
 );
-CREATE INDEX batch_row_same ON batch_row (batch_id, same_as, number);
+CREATE INDEX batch_row_same ON batch_row (batch_id, same_as, number) WHERE same_as <> number;
 
 CREATE TABLE batch_score (
     batch_id text NOT NULL,
     number   bigint NOT NULL, -- of the row
     name     text NOT NULL,
     value    double precision NOT NULL,
-    PRIMARY KEY (batch_id, number, name)
+    PRIMARY KEY (number, batch_id, name) -- no index but the next begins with the batch, so that none is mistaken for it
 );
 CREATE INDEX batch_score_order ON batch_score (batch_id, name, value, number);
 
@@ -50,7 +50,7 @@ ALTER TABLE job ADD COLUMN batch_id text NOT NULL DEFAULT ''; -- empty: a job of
 ALTER TABLE job ADD COLUMN batch_row bigint NOT NULL DEFAULT 0;
 ALTER TABLE job ADD COLUMN batch_rows bigint NOT NULL DEFAULT 0; -- that share it
 CREATE UNIQUE INDEX job_batch_row ON job (batch_id, batch_row) WHERE batch_id <> '';
-CREATE INDEX job_batch_state ON job (batch_id, state, batch_row, batch_rows) WHERE batch_id <> '';
+CREATE INDEX job_batch_state ON job (state, batch_id, batch_row, batch_rows) WHERE batch_id <> '';
 DROP INDEX job_page;
 DROP INDEX job_state;
 CREATE INDEX job_page ON job (account_id, id) WHERE deleted_at = 0 AND batch_id = '';
