@@ -150,18 +150,8 @@ func tableFile(ending, media string, to func(io.Writer, []pleat.ScoreColumn) bat
 			}
 			return nil
 		})
-		return s.ended(c, errors.Join(err, table.Close()))
+		return errors.Join(err, table.Close())
 	}
-}
-
-// ended reports an error of a file that has begun by breaking the connection off, so that its reader does not take a
-// part for the whole.
-func (s *Server) ended(c *call, err error) error {
-	if err != nil && c.w.wrote {
-		s.log.Warn("server: a file was not sent to its end", "request", c.id, "error", err)
-		panic(http.ErrAbortHandler)
-	}
-	return err
 }
 
 // attach sets the header of a file that is written by this service.
@@ -219,7 +209,7 @@ func (s *Server) batchArchive(ctx context.Context, c *call) error {
 		}
 		return nil
 	})
-	return s.ended(c, errors.Join(err, z.Close()))
+	return errors.Join(err, z.Close())
 }
 
 // archiveRow writes the structures of a row into an archive. A row that was deleted or run again since has none.

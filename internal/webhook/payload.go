@@ -206,7 +206,7 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 	} else if d.Workflow != nil {
 		b.Source = workflowBody(d.Workflow, c)
 	} else if d.Batch != nil {
-		b.Source = batchBody(d.Batch)
+		b.Source = batchBody(d.Batch, d.Event.Status)
 	}
 	b.Event = BodyEvent{
 		ID:         string(d.Event.ID),
@@ -335,8 +335,9 @@ func workflowBody(w *WorkflowSource, c cleaner) *BodyWorkflow {
 	}
 }
 
-// batchBody returns the source of a batch's event. The counts have no state without rows.
-func batchBody(b *pleat.Batch) *BodyBatch {
+// batchBody returns the source of a batch's event. The status is that of the event, since rows may run again meanwhile;
+// the counts have no state without rows.
+func batchBody(b *pleat.Batch, status pleat.State) *BodyBatch {
 	counts := map[string]int{}
 	for state, n := range b.Counts {
 		if n > 0 {
@@ -344,7 +345,7 @@ func batchBody(b *pleat.Batch) *BodyBatch {
 		}
 	}
 	return &BodyBatch{Batch: BodyBatchHead{
-		ID: string(b.ID), Name: b.Name, Status: string(b.State()), Counts: counts,
+		ID: string(b.ID), Name: b.Name, Status: string(status), Counts: counts,
 	}}
 }
 
