@@ -150,7 +150,10 @@ func tableFile(ending, media string, to func(io.Writer, []pleat.ScoreColumn) bat
 			}
 			return nil
 		})
-		return errors.Join(err, table.Close())
+		if err != nil {
+			return err
+		}
+		return table.Close()
 	}
 }
 
@@ -209,7 +212,10 @@ func (s *Server) batchArchive(ctx context.Context, c *call) error {
 		}
 		return nil
 	})
-	return errors.Join(err, z.Close())
+	if err != nil {
+		return err // and not a zip that seems whole
+	}
+	return z.Close()
 }
 
 // archiveRow writes the structures of a row into an archive. A row that was deleted or run again since has none.
