@@ -100,6 +100,9 @@ func writeBundle(ctx context.Context, out io.Writer, c config.Config, name strin
 	if errors.Is(err, os.ErrExist) {
 		return usagef("%s exists; name a file that does not", name)
 	}
+	if errors.Is(err, os.ErrNotExist) {
+		return usagef("the folder of %s does not exist", name)
+	}
 	if err != nil {
 		return err
 	}
