@@ -165,8 +165,8 @@ func ErrWorkflowQuota(limit int) *Error {
 
 // ErrBatchQuota refuses a batch of rows of a user who has created used of limit rows today.
 func ErrBatchQuota(limit, used, rows int) *Error {
-	return Errorf(CodeLimited, "Daily batch quota exceeded. Limit: %d rows per day. Current: %d rows. This batch: %d rows.",
-		limit, used, rows)
+	return Errorf(CodeLimited, "Daily batch quota exceeded. Limit: %d rows per day. Current: %d rows. "+
+		"This batch: %d rows.", limit, used, rows)
 }
 
 // ErrNotDraft refuses a change of a workflow that has left the state DRAFT. Change is what was asked for, as a

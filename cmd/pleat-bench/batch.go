@@ -245,8 +245,8 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 	return nil
 }
 
-// fillBatch makes a batch whose jobs have all completed, each with a score. The jobs are made by the store and completed
-// by SQL.
+// fillBatch makes a batch whose jobs have all completed, each with a score. The jobs are made by the store and
+// completed by SQL.
 func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error) {
 	made, err := h.store.CreateBatch(ctx, store.NewBatch{
 		Batch: pleat.Batch{Owner: h.users[0], Name: "bench", Kind: pleat.BatchList, Model: "null"},
@@ -279,7 +279,8 @@ func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error
 	for _, q := range []string{
 		"DELETE FROM task WHERE run_id IN (SELECT run_id FROM job WHERE batch_id = $1)",
 		`UPDATE run SET state = 'COMPLETED', finished_at = created_at, started_at = created_at, result =
-			'{"predictions":[{"chains":["A"],"mean_plddt":' || (SELECT ` + score + ` FROM job j WHERE j.id = run.job_id) ||
+			'{"predictions":[{"chains":["A"],"mean_plddt":' ||
+			(SELECT ` + score + ` FROM job j WHERE j.id = run.job_id) ||
 			',"ptm":null,"iptm":null,"max_pae":null}],"timings":{}}'
 			WHERE job_id IN (SELECT id FROM job WHERE batch_id = $1)`,
 		"UPDATE job SET state = 'COMPLETED' WHERE batch_id = $1",

@@ -110,8 +110,8 @@ tables of batches. Other work on the machine disturbs all of them.`,
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth, idle and "+
-			"batch)")
+		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth, idle "+
+			"and batch)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")

@@ -69,7 +69,8 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch) err
 		return err
 	}
 	if dryRun, _ := cmd.Flags().GetBool("dry-run"); dryRun || !v.Valid {
-		if err := printResult(cmd, v, func() error { return table(cmd.OutOrStdout(), describeValidation(v)) }); err != nil {
+		err := printResult(cmd, v, func() error { return table(cmd.OutOrStdout(), describeValidation(v)) })
+		if err != nil {
 			return err
 		}
 		if !v.Valid {
@@ -104,8 +105,8 @@ func finishBatch(cmd *cobra.Command, c *api.Client, id string) error {
 		return nil
 	})
 	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
-		const text = "interrupted; the batch continues. To wait for it: pleat batch status %[1]s --wait; to cancel it: " +
-			"pleat batch cancel %[1]s"
+		const text = "interrupted; the batch continues. To wait for it: pleat batch status %[1]s --wait; to cancel " +
+			"it: pleat batch cancel %[1]s"
 		return &exit{exitInterrupted, fmt.Errorf(text, id)}
 	}
 	if err != nil {

@@ -56,8 +56,8 @@ func killBatches(t *testing.T, database string) {
 			time.Sleep(rand.N(300 * time.Millisecond))
 		}
 		n.kill()
-		if queryInt(t, db, "SELECT count(*) FROM job j WHERE NOT EXISTS ("+
-			"SELECT 1 FROM batch b WHERE b.id = j.batch_id AND b.opened_at <> 0 AND b.row_count = "+fmt.Sprint(crashRows)+")") != 0 {
+		if queryInt(t, db, "SELECT count(*) FROM job j WHERE NOT EXISTS (SELECT 1 FROM batch b "+
+			"WHERE b.id = j.batch_id AND b.opened_at <> 0 AND b.row_count = "+fmt.Sprint(crashRows)+")") != 0 {
 			t.Errorf("round %d: there are jobs of a batch that is not whole", round)
 		}
 		n.serve()
@@ -73,10 +73,13 @@ func killBatches(t *testing.T, database string) {
 		t.Errorf("%d %s", status, b)
 	}
 	n.stop()
+	left := func(rows int, table string) string {
+		return fmt.Sprintf("SELECT %d - count(*) FROM %s WHERE batch_id = '%s'", rows, table, batch)
+	}
 	wantZero(t, db, map[string]string{
 		"batches besides the one":     "SELECT count(*) - 1 FROM batch WHERE opened_at <> 0",
-		"rows missing":                fmt.Sprintf("SELECT %d - count(*) FROM batch_row WHERE batch_id = '%s'", crashRows, batch),
-		"jobs missing":                fmt.Sprintf("SELECT %d - count(*) FROM job WHERE batch_id = '%s'", crashJobs, batch),
+		"rows missing":                left(crashRows, "batch_row"),
+		"jobs missing":                left(crashJobs, "job"),
 		"attempts completed twice":    completedTwice,
 		"tasks left open":             openTasks,
 		"batches without their event": "SELECT 1 - count(*) FROM event WHERE source_kind = 'batch'",

@@ -39,8 +39,8 @@ set, come its metrics, its goroutines and the last 1000 lines of its log; run th
 that process. A part that cannot be had is missing, and errors.txt in the archive says why.
 
 The archive has no sequences, no names of jobs, no keys, tokens or passwords. It does have the names of machines
-and folders, and identifiers of jobs and users. Look at it before you send it. FILE must not exist; the default is a name
-with the time in the current folder. It takes at most two minutes.`,
+and folders, and identifiers of jobs and users. Look at it before you send it. FILE must not exist; the default
+is a name with the time in the current folder. It takes at most two minutes.`,
 		Example: `  pleat debug bundle
   pleat debug bundle --config /etc/pleat/pleat.yaml /tmp/bundle.tar.gz`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -190,7 +190,8 @@ func (b *bundle) report(out io.Writer, name string, missing []string) error {
 		fmt.Fprintln(&text, "not complete: "+m)
 	}
 	fmt.Fprintf(&text, "\nwrote %s. It has no secrets, sequences or names of jobs that pleat knows of, but names of "+
-		"machines and folders, and identifiers of jobs and users.\nLook at it before you send it: tar -xzOf %s | less\n", name, name)
+		"machines and folders, and identifiers of jobs and users.\n"+
+		"Look at it before you send it: tar -xzOf %s | less\n", name, name)
 	_, err := text.WriteTo(out)
 	return err
 }

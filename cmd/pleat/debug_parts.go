@@ -172,11 +172,13 @@ func bundleLog(ctx context.Context, w io.Writer, c config.Config) error {
 // plainPath returns the path of a request with "…" for each part that is neither an id nor a collection of the
 // interface.
 func plainPath(path string) string {
+	known := map[int][]string{
+		1: {"v1", "worker", "fleet", "ui", "healthz", "readyz", "metrics"},
+		2: {"jobs", "batches", "workflows", "library", "webhooks", "artifacts", "keys", "v1"},
+	}
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
-		known := i == 1 && slices.Contains([]string{"v1", "worker", "fleet", "ui", "healthz", "readyz", "metrics"}, p) ||
-			i == 2 && slices.Contains([]string{"jobs", "workflows", "library", "webhooks", "artifacts", "keys", "v1"}, p)
-		if p != "" && !known && !pleat.IsUUID(p) {
+		if p != "" && !slices.Contains(known[i], p) && !pleat.IsUUID(p) {
 			parts[i] = "…"
 		}
 	}

@@ -14,6 +14,7 @@ package batch
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -76,7 +77,7 @@ type Row struct {
 	Job      pleat.Job // with Name, Sequences, Params and Constraints
 	Path     string    // where it stands in the request, such as jobs[3]
 	items    []string  // for each sequence of the job, where its item stands
-	own      bool      // its parameters and constraints stand at Path
+	own      []string  // the fields of the job that stand at Path
 }
 
 // At returns the path of element i of the list at a path.
@@ -116,12 +117,15 @@ func (r *Row) Relocate(err error) error {
 func (r *Row) relocate(fault *pleat.Error) *pleat.Error {
 	var paths []string
 	for i, path := range r.items {
+		if strings.HasPrefix(path, "ligands[") {
+			paths = append(paths, At("sequences", i)+"."+pleat.Ligand.ItemKey(), path)
+		}
 		paths = append(paths, At("sequences", i), path)
 	}
 	root, _, _ := strings.Cut(fault.Field, ".")
 	switch {
 	case strings.HasPrefix(root, "sequences["):
-	case r.own, root == "sequences":
+	case root == "sequences", slices.Contains(r.own, root):
 		paths = append(paths, fault.Field, r.Path+"."+fault.Field)
 	default:
 		return fault
@@ -161,6 +165,8 @@ func (s *Spec) Check() error {
 	case pleat.BatchMatrix:
 		checkEntries("binders", s.Binders, fault)
 		checkEntries("targets", s.Targets, fault)
+		checkColons("binders", s.Binders, fault)
+		checkColons("targets", s.Targets, fault)
 	case pleat.BatchLigands:
 		ids := newIDs("ligands", fault)
 		for i := range s.Ligands {
@@ -257,8 +263,8 @@ func (s *Spec) checkKeys(fault func(error)) {
 	case s.Kind == pleat.BatchSeeds && given["seeds"] == given["seedCount"]:
 		fault(pleat.InvalidField("seeds", " or seedCount is required for the kind seeds, and not both"))
 	case s.Kind == pleat.BatchMatrix && given["targets"] && (s.UpperTriangle || s.Self):
-		fault(pleat.InvalidField("targets", " cannot be given with upperTriangle or self, which combine the binders with "+
-			"one another"))
+		fault(pleat.InvalidField("targets", " cannot be given with upperTriangle or self, which combine the binders "+
+			"with one another"))
 	}
 }
 
@@ -304,6 +310,16 @@ func checkEntries(path string, list []Entry, fault func(error)) {
 		ids.add(i, list[i].CustomID)
 		if len(list[i].Sequences) == 0 {
 			fault(pleat.InvalidField(At(path, i)+".sequences", " is required and must have an item"))
+		}
+	}
+}
+
+// checkColons refuses colons in the custom ids of a matrix, since those of its rows join two by a colon.
+func checkColons(path string, list []Entry, fault func(error)) {
+	for i := range list {
+		if strings.Contains(list[i].CustomID, ":") {
+			fault(pleat.InvalidField(At(path, i)+".customId", " is %q; it must not have a colon, which joins the ids of a "+
+				"row", pleat.Clip(list[i].CustomID)))
 		}
 	}
 }

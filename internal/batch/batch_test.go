@@ -58,7 +58,8 @@ func TestRows(t *testing.T) {
 			[]string{"1 x:y «n x:y» A:GYD B:gs gs at binders[0]", "2 y:x «n y:x» B:gs gs A:GYD at binders[1]"},
 		},
 		"upper triangle": {
-			Spec{Kind: pleat.BatchMatrix, UpperTriangle: true, Self: true, Binders: []Entry{entry("x", a), entry("y", b)}},
+			Spec{Kind: pleat.BatchMatrix, UpperTriangle: true, Self: true,
+				Binders: []Entry{entry("x", a), entry("y", b)}},
 			[]string{"1 x:x «n x:x» A:GYD :GYD at binders[0]", "2 x:y «n x:y» A:GYD B:gs gs at binders[0]",
 				"3 y:y «n y:y» B:gs gs :gs gs at binders[1]"},
 		},
@@ -127,6 +128,7 @@ func TestFaults(t *testing.T) {
 		"jobs[0].customId has a control character at position 2":                                         {Kind: pleat.BatchList, Jobs: []Entry{entry("x\n", a)}},
 		"the batch has 0 rows; it must have 1 to 100000":                                                 {Kind: pleat.BatchMatrix, Binders: []Entry{entry("x", a)}},
 		"targets cannot be given with upperTriangle or self, which combine the binders with one another": {Kind: pleat.BatchMatrix, Self: true, Binders: []Entry{entry("x", a)}, Targets: []Entry{entry("x", a)}},
+		`binders[0].customId is "a:b"; it must not have a colon, which joins the ids of a row`:           {Kind: pleat.BatchMatrix, Binders: []Entry{entry("a:b", a), entry("c", a)}},
 		"sequences is required for the kind ligands":                                                     {Kind: pleat.BatchLigands, Ligands: []Ligand{{Text: "C"}}},
 		"mutations or scan is required for the kind variants":                                            variants(func(*Spec) {}),
 		`mutations[0] is "A1G", but residue 1 of the chain is G`:                                         variants(func(s *Spec) { s.Mutations = []string{"A1G"} }),
@@ -190,12 +192,40 @@ func TestRelocate(t *testing.T) {
 	}
 }
 
+// A fault of a ligand and of the parameters of a row stand where the request has them.
+func TestRelocateRows(t *testing.T) {
+	relocated := func(s Spec, field string) string {
+		for row := range s.Rows() {
+			return row.Relocate(pleat.InvalidField(field, " is wrong")).Error()
+		}
+		return ""
+	}
+	a := protein("GYD", "A")
+	ligands := Spec{Kind: pleat.BatchLigands, Sequences: []pleat.Sequence{a}, Ligands: []Ligand{{Text: "C"}}}
+	named := Spec{Kind: pleat.BatchList, Jobs: []Entry{{Name: "own", Sequences: []pleat.Sequence{a}}}}
+	own := Spec{Kind: pleat.BatchList, Jobs: []Entry{{Params: &pleat.Params{}, Sequences: []pleat.Sequence{a}}}}
+	for want, got := range map[string]string{
+		"ligands[0].sequence is wrong":              relocated(ligands, "sequences[1].ligandSequence.sequence"),
+		"sequences[0].proteinChain.cyclic is wrong": relocated(ligands, "sequences[0].proteinChain.cyclic"),
+		"jobs[0].name is wrong":                     relocated(named, "name"),
+		"params.seed is wrong":                      relocated(named, "params.seed"),
+		"jobs[0].params.seed is wrong":              relocated(own, "params.seed"),
+		"jobs[0].sequences has 0 items":             strings.Replace(relocated(own, "sequences"), "is wrong", "has 0 items", 1),
+	} {
+		if got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+}
+
 // No batch makes a panic, and one that is accepted has as many rows as it says.
 func FuzzSpec(f *testing.F) {
 	f.Add("variants", "GYD", "G1A:Y2F", "A", 1, 3, "AC", "7", 2, uint8(3))
 	f.Add("seeds", "GYD", "", "", 0, 0, "", "4294967295", 1, uint8(0))
 	f.Add("matrix", "G D", "WT", "A", 0, 0, "", "", 0, uint8(255))
-	f.Fuzz(func(t *testing.T, kind, text, list, chain string, from, to int, letters, seed string, count int, has uint8) {
+	f.Fuzz(func(
+		t *testing.T, kind, text, list, chain string, from, to int, letters, seed string, count int, has uint8,
+	) {
 		q := pleat.Sequence{Kind: pleat.Protein, Text: text, ChainID: chain, Count: count % 600}
 		s := Spec{Kind: pleat.BatchKind(kind), Name: "n", UpperTriangle: has&1 != 0, Self: has&2 != 0, Chain: chain}
 		if has&4 != 0 {

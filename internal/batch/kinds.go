@@ -35,13 +35,17 @@ func (s *Spec) listRows(yield func(Row) bool) {
 			items:    itemsAt(path+".sequences", len(e.Sequences)),
 		}
 		r.Job.Name = e.Name
+		if e.Name != "" {
+			r.own = append(r.own, "name")
+		}
 		if e.Params != nil {
+			r.own = append(r.own, "params")
 			r.Job.Params = pleat.Params{Model: e.Params.Model, Values: maps.Clone(e.Params.Values)}
 		}
 		if e.Constraints != nil {
+			r.own = append(r.own, "constraints")
 			r.Job.Constraints = *e.Constraints
 		}
-		r.own = e.Params != nil || e.Constraints != nil || e.Name != ""
 		if !yield(r) {
 			return
 		}

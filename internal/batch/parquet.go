@@ -21,7 +21,7 @@ const (
 
 // parquetTable writes Apache Parquet.
 type parquetTable struct {
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
 	columns []pleat.ScoreColumn
 	row     parquet.Row
 	rows    int
@@ -44,7 +44,7 @@ func NewParquet(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
 		panic("batch: columns of a table: " + err.Error()) // our own types: cannot fail but by a bug
 	}
 	return &parquetTable{
-		w: parquet.NewWriter(w, tableSchema(columns), parquet.Compression(&parquet.Snappy),
+		w: parquet.NewGenericWriter[any](w, tableSchema(columns), parquet.Compression(&parquet.Snappy),
 			parquet.KeyValueMetadata(columnsKey, string(text)), parquet.CreatedBy("pleat", pleat.Version, "")),
 		columns: columns,
 	}

@@ -101,8 +101,8 @@ func (f *Filter) parse(n int, text string) error {
 		i = slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(text[at:], op) })
 	}
 	if i < 0 {
-		return pleat.InvalidField("filter", ", condition %d: %q must be a name, one of >=, <=, >, <, = and !=, and a value",
-			n, pleat.Clip(text))
+		return pleat.InvalidField("filter", ", condition %d: %q must be a name, one of >=, <=, >, <, = and !=, and a "+
+			"value", n, pleat.Clip(text))
 	}
 	name, op := strings.TrimSpace(text[:at]), operators[i]
 	value := strings.TrimSpace(text[at+len(op):])
@@ -129,8 +129,8 @@ func (f *Filter) parseStatus(n int, op, value string) error {
 	case f.State != "":
 		return pleat.InvalidField("filter", ", condition %d: there is a condition on status already", n)
 	case !slices.Contains(pleat.JobStates(), state):
-		return pleat.InvalidField("filter", ", condition %d: %q is no status; it may be INITIALIZED, RUNNING, COMPLETED, "+
-			"FAILED or STOPPED", n, pleat.Clip(value))
+		return pleat.InvalidField("filter", ", condition %d: %q is no status; it may be INITIALIZED, RUNNING, "+
+			"COMPLETED, FAILED or STOPPED", n, pleat.Clip(value))
 	}
 	f.State = state
 	return nil

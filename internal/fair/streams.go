@@ -6,9 +6,9 @@ import (
 	"pleat"
 )
 
-// Streams bounds the event streams, or other long answers, that callers have open. Strangers, who have no valid credential and can come from
-// any number of addresses, share what they may have; users are not counted there, so that strangers cannot take their
-// place. The zero value has no room; Each and Strangers are set before its first use.
+// Streams bounds the event streams, or other long answers, that callers have open. Strangers, who have no valid
+// credential and can come from any number of addresses, share what they may have; users are not counted there, so that
+// strangers cannot take their place. The zero value has no room; Each and Strangers are set before its first use.
 type Streams struct {
 	Each      int // the most for one caller
 	Strangers int // the most for all strangers together

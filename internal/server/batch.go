@@ -26,16 +26,16 @@ import (
 const (
 	// maxBatchBody bounds the body of a batch, in bytes.
 	maxBatchBody = 64 << 20
-	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a short
-	// request can describe many long ones.
+	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a
+	// short request can describe many long ones.
 	maxBatchLetters = 100_000_000
 	// batchTime bounds the creation and the check of a batch.
 	batchTime = 5 * time.Minute
 )
 
 // batchBody is jsonBody for a batch, whose body may be larger and whose work may take longer than those of other
-// requests. Unfit is why the body is not one; only a body that is not JSON is refused before. A node checks one batch at
-// a time, since a large one needs much memory, and users take turns.
+// requests. Unfit is why the body is not one; only a body that is not JSON is refused before. A node checks one batch
+// at a time, since a large one needs much memory, and users take turns.
 func batchBody[Out any](
 	fn func(s *Server, ctx context.Context, c *call, in *api.CreateBatch, unfit error) (Out, error),
 ) endpoint {
@@ -196,6 +196,9 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			return err
 		}
 		if err := row.Relocate(p.validate(&row)); err != nil {
+			if len(faults) > 0 && err.Error() == faults[len(faults)-1].Error() {
+				continue // a fault of the parameters of all rows
+			}
 			if err := faults.Add(err); err != nil {
 				return err
 			}

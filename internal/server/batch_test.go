@@ -78,7 +78,8 @@ func TestBatchFaults(t *testing.T) {
 		}
 	}
 	list := read[api.List[api.Batch]](t, h.as(h.key, "GET", "/v1/batches", nil))
-	if u, err := h.client(h.key).Usage(context.Background()); err != nil || u.BatchRows.Used != 0 || len(list.Data) != 0 {
+	u, err := h.client(h.key).Usage(context.Background())
+	if err != nil || u.BatchRows.Used != 0 || len(list.Data) != 0 {
 		t.Errorf("%+v %+v %v", list, u, err)
 	}
 }
@@ -94,7 +95,8 @@ func TestBatchOfLongRows(t *testing.T) {
 	body := `{"name":"x","kind":"matrix","params":{"modelName":"big"},"self":true,"binders":[` +
 		strings.Join(entries, ",") + `]}`
 	r := h.as(h.key, "POST", "/v1/batches", body)
-	if r.status != 400 || !strings.HasSuffix(r.message(t), "more than 100000000 letters of sequences, copies counted; split the batch") {
+	const want = "more than 100000000 letters of sequences, copies counted; split the batch"
+	if r.status != 400 || !strings.HasSuffix(r.message(t), want) {
 		t.Errorf("%d %.300s", r.status, r.body)
 	}
 }

@@ -141,7 +141,9 @@ func inSection(name string, routes []route) []route {
 const operationSection = "Operation"
 
 // sections are the tags of the document, in its order.
-var sections = []string{"Fold jobs", "Batches", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection}
+var sections = []string{
+	"Fold jobs", "Batches", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection,
+}
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {

@@ -72,8 +72,8 @@ var batchRoutes = inSection("Batches", []route{
 		access:  reader,
 		scope:   pleat.ScopeRead,
 		summary: "Download a batch's table as CSV",
-		handler: streams(openapi.Text("text/csv", "The table. A text that a spreadsheet would take for a formula begins "+
-			"with an apostrophe."), tableFile(".csv", "text/csv; charset=utf-8", batch.NewCSV)),
+		handler: streams(openapi.Text("text/csv", "The table. A text that a spreadsheet would take for a formula "+
+			"begins with an apostrophe."), tableFile(".csv", "text/csv; charset=utf-8", batch.NewCSV)),
 		query: tableParams,
 	},
 	{
@@ -82,8 +82,8 @@ var batchRoutes = inSection("Batches", []route{
 		access:  reader,
 		scope:   pleat.ScopeRead,
 		summary: "Download a batch's table as JSON Lines",
-		handler: streams(openapi.Text("application/jsonl", "One row in each line, like those of GET /v1/batches/{id}/rows."),
-			tableFile(".jsonl", "application/jsonl", batch.NewJSONL)),
+		handler: streams(openapi.Text("application/jsonl", "One row in each line, like those of "+
+			"GET /v1/batches/{id}/rows."), tableFile(".jsonl", "application/jsonl", batch.NewJSONL)),
 		query: tableParams,
 	},
 	{

@@ -381,7 +381,8 @@ func (s *Store) Usage(ctx context.Context, user pleat.UserID) (Usages, error) {
 		LEFT JOIN quota_day q ON q.account_id = a.id AND q.day = $2
 		WHERE a.id = $1`,
 		[]any{user, now / microsPerDay}, &own, &u.Jobs.Used, &u.Workflows.Used, &u.BatchRows.Used)
-	u.Jobs.Limit, u.Workflows.Limit, u.BatchRows.Limit = s.limits.jobsOf(own), s.limits.workflows(), s.limits.batchRows()
+	u.Jobs.Limit, u.Workflows.Limit = s.limits.jobsOf(own), s.limits.workflows()
+	u.BatchRows.Limit = s.limits.batchRows()
 	u.Jobs.Reset = fromMicros((now/microsPerDay + 1) * microsPerDay)
 	u.Workflows.Reset, u.BatchRows.Reset = u.Jobs.Reset, u.Jobs.Reset
 	return u, unavailable("read usage", mapNoRows(err, pleat.ErrUnauthorized))

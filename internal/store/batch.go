@@ -11,12 +11,12 @@ import (
 
 // NewBatch is a validated batch to create. The store does not check it again.
 type NewBatch struct {
-	By      Credential               // of the owner, which must be valid when the batch is opened; zero: it is not checked
+	By      Credential               // of the owner, which must be valid in the end; zero: it is not checked
 	Batch   pleat.Batch              // the store sets its ID and times
 	Rows    iter.Seq2[NewRow, error] // an error ends the creation
 	EachRow bool                     // Subs are for the event of each row, too
 	Key     string                   // Idempotency-Key; empty: none
-	Digest  string                   // of the request, which distinguishes a repetition from another request with the key
+	Digest  string                   // of the request, to distinguish a repetition from another request
 	Subs    []pleat.Subscription
 	Request string // id of the request; empty: none
 	Trace   string // in which it is created; empty: none
@@ -56,8 +56,8 @@ const (
 
 // CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the owner's
 // quota. It stores the rows in several transactions, so that no other verb waits long; the last of them, which is
-// durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and PurgeDeleted delete its rows. The jobs of
-// the rows are made by AdvanceBatches.
+// durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and PurgeDeleted
+// delete its rows. The jobs of the rows are made by AdvanceBatches.
 //
 // An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the owner's or not valid.
 // CodeConflict: the key came with another request, or the owner's results hold as much as they may. CodeLimited: the
@@ -183,7 +183,8 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 			b.Rows, b.Jobs, t.now, b.ID)
 		t.subscribe(runRef{source: pleat.Source{Batch: b.ID}, owner: b.Owner}, n.Subs)
 		if n.Key != "" {
-			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(c), b.Owner, n.Key)
+			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(c), b.Owner,
+				n.Key)
 		}
 		t.notify(BatchesTopic, OwnerTopic(b.Owner))
 		return nil
@@ -197,7 +198,8 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 // abandonBatch marks a batch that was never opened for deletion. If that fails, it is deleted after abandonedAfter.
 func (s *Store) abandonBatch(ctx context.Context, id pleat.BatchID) error {
 	return s.writeAsync(context.WithoutCancel(ctx), "abandon batch", func(t *tx) error {
-		_, err := t.exec("UPDATE batch SET deleted_at = $1 WHERE id = $2 AND opened_at = 0 AND deleted_at = 0", t.now, id)
+		_, err := t.exec("UPDATE batch SET deleted_at = $1 WHERE id = $2 AND opened_at = 0 AND deleted_at = 0", t.now,
+			id)
 		return err
 	})
 }
@@ -246,7 +248,8 @@ func (s *Store) CountRows(ctx context.Context, b *pleat.Batch) (err error) {
 func (s *Store) BatchHead(ctx context.Context, id pleat.BatchID) (pleat.Batch, error) {
 	var b pleat.Batch
 	var r batchRow
-	err := s.readRow(ctx, "SELECT "+batchColumns+" FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0",
+	err := s.readRow(ctx, "SELECT "+batchColumns+`
+		FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0`,
 		[]any{id}, r.into(&b)...)
 	if err != nil {
 		return b, unavailable("read batch", mapNoRows(err, pleat.ErrBatchNotFound))

@@ -376,8 +376,3 @@ func (t *tx) deleteBatch(owner pleat.UserID, id pleat.BatchID) error {
 	t.notify(BatchTopic(id), OwnerTopic(owner), BatchesTopic)
 	return nil
 }
-
-// errNotAlone refuses to delete one job of a batch.
-func errNotAlone(id pleat.BatchID) error {
-	return pleat.Errorf(pleat.CodeConflict, "the job belongs to the batch %s; delete the batch", id)
-}

@@ -107,8 +107,8 @@ func (t *tx) forgetScores(job pleat.JobID) {
 		job)
 }
 
-// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. It steps from
-// name to name in an index.
+// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. It steps
+// from name to name in an index.
 func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, error) {
 	out := []string{}
 	rows, err := s.read(ctx, `
@@ -129,8 +129,8 @@ func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, e
 }
 
 // BatchTable reads a page of the rows of a batch. The next page begins after the position that it returns; nil: there
-// is none. It does not check who asks. Its time does not grow with the batch: a condition that few rows meet is answered
-// from its index, any other in the order of the table.
+// is none. It does not check who asks. Its time does not grow with the batch: a condition that few rows meet is
+// answered from its index, any other in the order of the table.
 func (s *Store) BatchTable(
 	ctx context.Context, b *pleat.Batch, q TableQuery,
 ) ([]TableRow, *RowPosition, error) {
@@ -287,8 +287,8 @@ func (s *Store) walkedRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 	return s.tableRows(ctx, b, numbers)
 }
 
-// scoredNumbers reads the numbers of rows in the order of their scores, from their index. The condition compares rows of
-// its columns, as pageOf does, so that PostgreSQL uses no other index, whatever it estimates.
+// scoredNumbers reads the numbers of rows in the order of their scores, from their index. The condition compares rows
+// of its columns, as pageOf does, so that PostgreSQL uses no other index, whatever it estimates.
 func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]int, error) {
 	low, high := q.bounds()
 	p := &page{args: []any{b.ID, q.Sort, *low.Value, low.Number, *high.Value, high.Number}}
@@ -369,12 +369,18 @@ func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
 	}
 }
 
-// tableRows reads rows of a batch by their numbers, in the same order, with their jobs and the results of these. It reads
-// each table by its keys alone: a join of them may be planned while a table is small, and be slow when it has grown.
+// tableRows reads rows of a batch by their numbers, in the same order, with their jobs and the results of these. It
+// reads each table by its keys alone: a join of them may be planned while a table is small, and be slow when it has
+// grown.
 func (s *Store) tableRows(ctx context.Context, b *pleat.Batch, numbers []int) ([]TableRow, error) {
 	out := make([]TableRow, 0, len(numbers))
 	for part := range slices.Chunk(numbers, maxStatementRows) {
-		r := tablePart{batch: b.ID, rows: make([]TableRow, len(part)), made: map[int][]int{}, runs: map[pleat.RunID][]int{}}
+		r := tablePart{
+			batch: b.ID,
+			rows:  make([]TableRow, len(part)),
+			made:  map[int][]int{},
+			runs:  map[pleat.RunID][]int{},
+		}
 		for i, n := range part {
 			r.rows[i] = TableRow{Number: n, State: unmadeState(b)}
 		}
@@ -404,8 +410,8 @@ func (r *tablePart) readRows(ctx context.Context, s *Store) error {
 		place[r.rows[i].Number] = i
 		ids = append(ids, r.rows[i].Number)
 	}
-	return r.each(ctx, s, "SELECT number, custom_id, same_as FROM batch_row WHERE batch_id = $1 AND number", []any{r.batch},
-		ids, func(scan func(...any) error) error {
+	return r.each(ctx, s, "SELECT number, custom_id, same_as FROM batch_row WHERE batch_id = $1 AND number",
+		[]any{r.batch}, ids, func(scan func(...any) error) error {
 			var number, same int
 			var id string
 			err := scan(&number, &id, &same)

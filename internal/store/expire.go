@@ -50,9 +50,9 @@ var (
 )
 
 // ExpireResults deletes jobs, workflows and batches that ended longer ago than Limits.KeepResults, as DeleteJob,
-// DeleteWorkflow and DeleteBatch do, and returns how many. The jobs of a batch go with it. It deletes at most 100 of each, each in a transaction of its own, so that no
-// transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept, unless a job
-// that goes has started them. Any node may call it.
+// DeleteWorkflow and DeleteBatch do, and returns how many. The jobs of a batch go with it. It deletes at most 100 of
+// each, each in a transaction of its own, so that no transaction is long or locks many jobs; the next call continues.
+// Drafts have no results and are kept, unless a job that goes has started them. Any node may call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	if s.limits.KeepResults == 0 {
 		return 0, nil

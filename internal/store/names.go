@@ -70,7 +70,8 @@ func (s *Store) indexedJobs(
 	ctx context.Context, owner pleat.UserID, f Filter, part string,
 ) (list []JobRow, few bool, err error) {
 	found := &page{args: []any{owner, cmp.Or(f.Before, afterAllIDs)}}
-	found.where = "j.deleted_at = 0 AND j.batch_id = '' AND j.account_id || '' = $1 AND j.id < $2" // no other index has the expression
+	// No other index has the expression.
+	found.where = "j.deleted_at = 0 AND j.batch_id = '' AND j.account_id || '' = $1 AND j.id < $2"
 	found.equal("j.state", string(f.State))
 	found.named(part)
 	var ids []any

@@ -140,8 +140,8 @@ func newTombstone(table, runs, runsOf, further string) tombstone {
 		LIMIT 1`}
 }
 
-// purgeSteps delete the rows of a deleted job, workflow or batch $1, each at most purgeRows of them, in an order in which no
-// row loses what it is found by; statement replaces the capital names. A step with blobs returns their keys.
+// purgeSteps delete the rows of a deleted job, workflow or batch $1, each at most purgeRows of them, in an order in
+// which no row loses what it is found by; statement replaces the capital names. A step with blobs returns their keys.
 var purgeSteps = []struct {
 	text  string
 	blobs bool
@@ -189,9 +189,9 @@ func (k tombstone) statement(text string) string {
 		"SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
 }
 
-// PurgeDeleted deletes rows of one deleted job, workflow or batch: the oldest for which nothing is under way. No call deletes
-// more than purgeRows of a table, so that no transaction is long; a caller repeats it until it deletes nothing, and
-// then deletes the blobs that nothing else refers to. It writes nothing if nothing is due. Any node may call it,
+// PurgeDeleted deletes rows of one deleted job, workflow or batch: the oldest for which nothing is under way. No call
+// deletes more than purgeRows of a table, so that no transaction is long; a caller repeats it until it deletes nothing,
+// and then deletes the blobs that nothing else refers to. It writes nothing if nothing is due. Any node may call it,
 // several at once too. What is under way after an hour, such as a delivery to an endpoint that is paused, is deleted
 // all the same.
 func (s *Store) PurgeDeleted(ctx context.Context) (Purged, error) {

@@ -17,8 +17,8 @@ import (
 )
 
 // Upkeep is the work that a service needs besides its tasks, and that any process with the database and the artifact
-// store may do: it starts follow-ups, makes and ends the jobs of batches, and deletes what is kept no longer. Every server does it; workers that call a
-// server do not.
+// store may do: it starts follow-ups, makes and ends the jobs of batches, and deletes what is kept no longer. Every
+// server does it; workers that call a server do not.
 type Upkeep struct {
 	Store *store.Store
 	Blobs *blob.Monitor
