@@ -95,7 +95,7 @@ func Under(path string, fault *pleat.Error) *pleat.Error {
 func moved(fault *pleat.Error, to *strings.Replacer, path string) *pleat.Error {
 	out := *fault
 	out.Field, out.Message = to.Replace(fault.Field), to.Replace(fault.Message)
-	if out.Message == fault.Message {
+	if out.Message == fault.Message && !strings.Contains(out.Message, out.Field) {
 		out.Message = path + ": " + out.Message
 	}
 	return &out
