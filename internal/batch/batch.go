@@ -318,8 +318,8 @@ func checkEntries(path string, list []Entry, fault func(error)) {
 func checkColons(path string, list []Entry, fault func(error)) {
 	for i := range list {
 		if strings.Contains(list[i].CustomID, ":") {
-			fault(pleat.InvalidField(At(path, i)+".customId", " is %q; it must not have a colon, which joins the ids of a "+
-				"row", pleat.Clip(list[i].CustomID)))
+			fault(pleat.InvalidField(At(path, i)+".customId", " is %q; it must not have a colon, which joins the ids "+
+				"of a row", pleat.Clip(list[i].CustomID)))
 		}
 	}
 }

@@ -185,7 +185,8 @@ func BenchmarkTables(b *testing.B) {
 			var rows []TableRow
 			for i := range 100_000 {
 				rows = append(rows, TableRow{Number: i + 1, CustomID: fmt.Sprint("row-", i), Job: "01a2",
-					Name: "screen", State: pleat.StateCompleted, Scores: []pleat.Score{{Name: "meanPLDDT", Value: float64(i) / 7}}})
+					Name: "screen", State: pleat.StateCompleted,
+					Scores: []pleat.Score{{Name: "meanPLDDT", Value: float64(i) / 7}}})
 			}
 			for b.Loop() {
 				written(b, format, testColumns, rows)
