@@ -107,6 +107,21 @@ func TestScanLetters(t *testing.T) {
 	}
 }
 
+// A modification would take the place of a mutation of its residue.
+func TestModifiedResidues(t *testing.T) {
+	a := protein("GYD", "")
+	a.Modifications = []pleat.Modification{{Residue: 2, CCD: "PTR"}}
+	s := Spec{Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{a}, Mutations: []string{"G1A:Y2F"}}
+	const want = `mutations[0] is "G1A:Y2F", but residue 2 of the chain has a modification`
+	if err := s.Check(); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+	s.Mutations, s.Scan = nil, &Scan{From: 1, To: 3, Residues: "A"}
+	if err := s.Check(); err != nil || s.Count() != 2 {
+		t.Errorf("%d rows: %v", s.Count(), err)
+	}
+}
+
 // A fault of the batch names the field, and says what would be right.
 func TestFaults(t *testing.T) {
 	a, b := protein("GYD", ""), protein("GSGS", "")

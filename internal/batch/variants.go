@@ -98,11 +98,23 @@ func (s *Spec) checkVariants(fault func(error)) {
 		seen[strings.ToUpper(list)] = k
 		if _, err := mutate(text, list); err != nil {
 			fault(pleat.InvalidField(At("mutations", k), " is %q%s", pleat.Clip(list), err.Error()))
+			continue
+		}
+		for part := range strings.SplitSeq(list, ":") {
+			if m, ok := parseMutation(strings.TrimSpace(part)); ok && modified(&s.Sequences[i], m.residue) {
+				fault(pleat.InvalidField(At("mutations", k), " is %q, but residue %d of the chain has a modification",
+					pleat.Clip(list), m.residue))
+			}
 		}
 	}
 	if s.Scan != nil {
 		s.checkScan(text, fault)
 	}
+}
+
+// modified reports whether a residue of a chain has a modification, which would take the place of a mutation.
+func modified(q *pleat.Sequence, residue int) bool {
+	return slices.ContainsFunc(q.Modifications, func(m pleat.Modification) bool { return m.Residue == residue })
 }
 
 // checkScan checks the range and the letters of a scan of a chain.
@@ -175,13 +187,17 @@ func (s *Spec) named() map[string]bool {
 	return out
 }
 
-// scanned calls fn for each mutation of the scan of a chain until it returns false.
+// scanned calls fn for each mutation of the scan of a chain until it returns false. Residues with a modification are
+// left out.
 func (s *Spec) scanned(q *pleat.Sequence, fn func(m mutation) bool) {
 	if s.Scan == nil {
 		return
 	}
 	text, letters, named := residues(q.Text), s.Scan.letters(q.Kind), s.named()
 	for k := max(s.Scan.From, 1); k <= min(s.Scan.To, len(text)); k++ {
+		if modified(q, k) {
+			continue
+		}
 		for _, to := range []byte(letters) {
 			m := mutation{text[k-1], to, k}
 			if to != m.from && !named[m.String()] && !fn(m) {
