@@ -289,17 +289,20 @@ read its command lines.
 		group       Group
 		title, text string
 	}{
-		{Store, "Data", "Read by every command that opens the database: audit, doctor, fleet, fsck, keys, " +
-			"migrate, secrets, serve, worker."},
-		{Files, "Artifacts", "Read by `pleat serve`, `pleat worker`, `pleat doctor` and `pleat fsck`."},
-		{Node, "Node", "Read by `pleat serve` and `pleat worker`."},
-		{Engine, "Engines", "Read by `pleat serve`, `pleat worker` and `pleat engines`."},
-		{Server, "Server", "Read by `pleat serve`."},
+		{Store, "Data", "Read by every command that opens the database: audit, debug bundle, doctor, fleet, " +
+			"fsck, keys, migrate, secrets,\nserve, top, worker. `pleat engines` reads `data`."},
+		{Files, "Artifacts", "Read by `pleat serve`, `pleat worker`, `pleat doctor`, `pleat fsck` and " +
+			"`pleat debug bundle`."},
+		{Node, "Node", "Read by `pleat serve`, `pleat worker`, `pleat doctor` and `pleat debug bundle`."},
+		{Engine, "Engines", "Read by `pleat serve`, `pleat worker`, `pleat engines`, `pleat doctor` and " +
+			"`pleat debug bundle`."},
+		{Server, "Server", "Read by `pleat serve`, `pleat doctor` and `pleat debug bundle`."},
 		{Worker, "Worker", "Read by `pleat worker`."},
-		{Log, "Log and metrics", "Read by `pleat serve`, `pleat worker` and `pleat fleet`."},
+		{Log, "Log and metrics", "Read by `pleat serve`, `pleat worker`, `pleat fleet`, `pleat doctor` and " +
+			"`pleat debug bundle`."},
 		{Fleet, "Fleet", "Read by `pleat fleet`."},
 		{Client, "Client", "Read by the commands that call a server: " +
-			"ask, fold, jobs, md, models, usage, verify, webhooks, workflows."},
+			"ask, batch, fold, jobs, md, models, usage, verify, webhooks, workflows."},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n",
 			g.title, g.text)

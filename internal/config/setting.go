@@ -15,9 +15,9 @@ import (
 // Group is the set of commands that read a setting and have its flag.
 type Group string
 
-// The groups of settings.
+// The groups of settings. The commands doctor and debug bundle read those of a server or worker with the database too.
 const (
-	Store  Group = "store"  // commands that open the database
+	Store  Group = "store"  // commands that open the database, and engines for the data folder
 	Files  Group = "files"  // commands that open the artifact store
 	Node   Group = "node"   // serve and worker
 	Worker Group = "worker" // worker

@@ -106,9 +106,6 @@ func (c *Config) serverSettings() []Setting {
 				"their X-Forwarded-For says where a request comes from; empty: its connection does"),
 		setting("work", &c.Work,
 			"whether the server runs jobs in its own process; false leaves them to pleat worker"),
-		setting("metrics-token", &c.Metrics,
-			"bearer token of at least 16 characters that /metrics requires; empty: none where addr is a loopback "+
-				"address and trusted-proxies is empty, elsewhere /metrics refuses every request").secret(secretNoFlag),
 	}
 }
 
@@ -335,6 +332,10 @@ func (c *Config) logSettings() []Setting {
 			"further address to listen on, with /healthz, /readyz and /metrics, such as 127.0.0.1:9090; "+
 				"/metrics there requires metrics-token if that is set, and nothing otherwise; with metrics-token, "+
 				"pleat debug bundle reads the process there; empty: none"),
+		setting("metrics-token", &c.Metrics,
+			"bearer token of at least 16 characters that /metrics requires, on metrics-listen too; "+
+				"empty: /metrics is open on metrics-listen and, where addr is a loopback address and trusted-proxies "+
+				"is empty, on addr; else it refuses every request there").secret(secretNoFlag),
 		setting("log-level", &c.LogLevel, "debug, info, warn or error"),
 		setting("log-format", &c.LogFormat, "text or json"),
 	}
