@@ -46,6 +46,88 @@ export interface components {
             /** Format: uuid */
             userId: string;
         };
+        Batch: {
+            /** Format: uuid */
+            batchId: string;
+            counts: {
+                [key: string]: number;
+            };
+            createdAt: string;
+            expiresAt: string | null;
+            finishedAt: string | null;
+            isOwner: boolean;
+            isPublic: boolean;
+            /** Format: int64 */
+            jobs: number;
+            kind: components["schemas"]["BatchKind"];
+            modelName: string;
+            name: string;
+            /** Format: int64 */
+            rows: number;
+            sourceBatchId: string | null;
+            status: components["schemas"]["BatchStatus"];
+        };
+        BatchEntry: {
+            customId?: string | null;
+            sequences: components["schemas"]["SequenceItem"][];
+        };
+        BatchJob: {
+            constraints?: components["schemas"]["Constraints"] | null;
+            customId?: string | null;
+            name?: string | null;
+            params?: components["schemas"]["Params"] | null;
+            sequences: components["schemas"]["SequenceItem"][];
+        };
+        /** @enum {string} */
+        BatchKind: "list" | "matrix" | "ligands" | "variants" | "seeds";
+        BatchLigand: {
+            customId?: string | null;
+            is_ccd?: boolean | null;
+            property_type?: components["schemas"]["LigandProperty"] | null;
+            /** @example CC(=O)Oc1ccccc1C(=O)O */
+            sequence: string;
+        };
+        BatchRow: {
+            customId: string;
+            error: string | null;
+            /** Format: uuid */
+            jobId: string | null;
+            name: string;
+            /** Format: int64 */
+            row: number;
+            status: components["schemas"]["BatchStatus"];
+        };
+        BatchRows: {
+            columns: components["schemas"]["ScoreColumn"][];
+            data: components["schemas"]["BatchRow"][];
+            next_cursor: string | null;
+        };
+        /** @enum {string} */
+        BatchStatus: "INITIALIZED" | "RUNNING" | "COMPLETED" | "FAILED" | "STOPPED";
+        BatchValidation: {
+            /** Format: int64 */
+            alignments: number;
+            errors: components["schemas"]["FieldError"][];
+            /** Format: double */
+            expectedSeconds: number;
+            /** Format: int64 */
+            jobs: number;
+            /** Format: int64 */
+            largestTokens: number;
+            modelName: string;
+            /** Format: int64 */
+            quotaRemaining: number;
+            /** Format: int64 */
+            rows: number;
+            /** Format: int64 */
+            tokens: number;
+            valid: boolean;
+        };
+        BatchVisibility: {
+            /** Format: uuid */
+            batchId: string;
+            isPublic: boolean;
+        };
         Bond: {
             atom1: components["schemas"]["AtomRef"];
             atom2: components["schemas"]["AtomRef"];
@@ -152,6 +234,43 @@ export interface components {
             /** Format: double */
             square: number;
         };
+        CreateBatch: {
+            binders?: components["schemas"]["BatchEntry"][] | null;
+            chain?: string | null;
+            constraints?: components["schemas"]["Constraints"] | null;
+            isPublic?: boolean | null;
+            jobs?: components["schemas"]["BatchJob"][] | null;
+            kind: components["schemas"]["BatchKind"];
+            ligands?: components["schemas"]["BatchLigand"][] | null;
+            /**
+             * @example [
+             *       "A23V",
+             *       "A23V:K45R",
+             *       "WT"
+             *     ]
+             */
+            mutations?: string[] | null;
+            /** @example PD-L1 binders */
+            name: string;
+            params: components["schemas"]["Params"];
+            scan?: components["schemas"]["MutationScan"] | null;
+            /** Format: int64 */
+            seedCount?: number | null;
+            seeds?: string[] | null;
+            self?: boolean | null;
+            sequences?: components["schemas"]["SequenceItem"][] | null;
+            targets?: components["schemas"]["BatchEntry"][] | null;
+            upperTriangle?: boolean | null;
+            webhooks?: unknown;
+        };
+        CreatedBatch: {
+            /** Format: uuid */
+            batchId: string;
+            /** Format: int64 */
+            jobs: number;
+            /** Format: int64 */
+            rows: number;
+        };
         CreatedItem: {
             /** Format: uuid */
             id: string;
@@ -201,6 +320,11 @@ export interface components {
             workflow_input: unknown;
             /** @example qna_v1 */
             workflow_name: string;
+        };
+        DeletedBatch: {
+            /** Format: uuid */
+            batchId: string;
+            deleted: boolean;
         };
         DeletedItem: {
             deleted: boolean;
@@ -589,6 +713,10 @@ export interface components {
             data: components["schemas"]["AuditEntry"][];
             next_cursor: string | null;
         };
+        ListBatch: {
+            data: components["schemas"]["Batch"][];
+            next_cursor: string | null;
+        };
         ListClass: {
             data: components["schemas"]["Class"][];
             next_cursor: string | null;
@@ -663,6 +791,14 @@ export interface components {
             ccd: string;
             /** Format: int64 */
             res_idx: number;
+        };
+        MutationScan: {
+            /** Format: int64 */
+            from: number;
+            /** @example ADE */
+            residues?: string | null;
+            /** Format: int64 */
+            to: number;
         };
         NewKey: {
             createdAt: string;
@@ -850,6 +986,10 @@ export interface components {
         Rerun: {
             params?: components["schemas"]["Params"] | null;
         };
+        RerunBatch: {
+            name?: string | null;
+            params: components["schemas"]["Params"];
+        };
         ResidueRef: {
             chain_id: string;
             /** Format: int64 */
@@ -878,6 +1018,12 @@ export interface components {
             sequenceType: components["schemas"]["EntityType"];
             type: components["schemas"]["EntityType"];
             updatedAt: string;
+        };
+        RetriedBatch: {
+            /** Format: uuid */
+            batchId: string;
+            /** Format: int64 */
+            rows: number;
         };
         RevokedKey: {
             /** Format: uuid */
@@ -925,6 +1071,13 @@ export interface components {
             stage: string;
             /** Format: int64 */
             total: number;
+        };
+        ScoreColumn: {
+            higherIsBetter: boolean;
+            /** @example ipsae.A-B */
+            name: string;
+            /** @example 0 to 1 */
+            unit: string;
         };
         ScoredChains: {
             affinity_result_raw_json?: components["schemas"]["Affinity"];
@@ -978,6 +1131,7 @@ export interface components {
             target_type: string;
         };
         SubscriptionMapping: {
+            sourceBatchId?: string;
             sourceJobId?: string;
             sourceJobRunId?: string;
             sourceWorkflowId?: string;
@@ -999,6 +1153,7 @@ export interface components {
             id: string;
         };
         Usage: {
+            batch_rows: components["schemas"]["Quota"];
             /** Format: int64 */
             limit: number;
             /** Format: int64 */
@@ -1159,6 +1314,16 @@ export type Artifact = components['schemas']['Artifact'];
 export type AtomRef = components['schemas']['AtomRef'];
 export type AttemptOutcome = components['schemas']['AttemptOutcome'];
 export type AuditEntry = components['schemas']['AuditEntry'];
+export type Batch = components['schemas']['Batch'];
+export type BatchEntry = components['schemas']['BatchEntry'];
+export type BatchJob = components['schemas']['BatchJob'];
+export type BatchKind = components['schemas']['BatchKind'];
+export type BatchLigand = components['schemas']['BatchLigand'];
+export type BatchRow = components['schemas']['BatchRow'];
+export type BatchRows = components['schemas']['BatchRows'];
+export type BatchStatus = components['schemas']['BatchStatus'];
+export type BatchValidation = components['schemas']['BatchValidation'];
+export type BatchVisibility = components['schemas']['BatchVisibility'];
 export type Bond = components['schemas']['Bond'];
 export type CachedRun = components['schemas']['CachedRun'];
 export type CancelledJob = components['schemas']['CancelledJob'];
@@ -1173,6 +1338,8 @@ export type ClosedSession = components['schemas']['ClosedSession'];
 export type Constraints = components['schemas']['Constraints'];
 export type Contact = components['schemas']['Contact'];
 export type Cost = components['schemas']['Cost'];
+export type CreateBatch = components['schemas']['CreateBatch'];
+export type CreatedBatch = components['schemas']['CreatedBatch'];
 export type CreatedItem = components['schemas']['CreatedItem'];
 export type CreatedJob = components['schemas']['CreatedJob'];
 export type CreateItem = components['schemas']['CreateItem'];
@@ -1180,6 +1347,7 @@ export type CreateJob = components['schemas']['CreateJob'];
 export type CreateKey = components['schemas']['CreateKey'];
 export type CreateMode = components['schemas']['CreateMode'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
+export type DeletedBatch = components['schemas']['DeletedBatch'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
 export type DeletedWorkflow = components['schemas']['DeletedWorkflow'];
@@ -1226,6 +1394,7 @@ export type LinkedItem = components['schemas']['LinkedItem'];
 export type LinkedPreview = components['schemas']['LinkedPreview'];
 export type LinkedWorkflow = components['schemas']['LinkedWorkflow'];
 export type ListAuditEntry = components['schemas']['ListAuditEntry'];
+export type ListBatch = components['schemas']['ListBatch'];
 export type ListClass = components['schemas']['ListClass'];
 export type ListDelivery = components['schemas']['ListDelivery'];
 export type ListJobRow = components['schemas']['ListJobRow'];
@@ -1239,6 +1408,7 @@ export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
 export type Model = components['schemas']['Model'];
 export type ModelKind = components['schemas']['ModelKind'];
 export type Modification = components['schemas']['Modification'];
+export type MutationScan = components['schemas']['MutationScan'];
 export type NewKey = components['schemas']['NewKey'];
 export type OpenSession = components['schemas']['OpenSession'];
 export type OutputField = components['schemas']['OutputField'];
@@ -1260,13 +1430,16 @@ export type Redeliver = components['schemas']['Redeliver'];
 export type Redelivered = components['schemas']['Redelivered'];
 export type RedeliveredStatus = components['schemas']['RedeliveredStatus'];
 export type Rerun = components['schemas']['Rerun'];
+export type RerunBatch = components['schemas']['RerunBatch'];
 export type ResidueRef = components['schemas']['ResidueRef'];
 export type Results = components['schemas']['Results'];
 export type ResultSequence = components['schemas']['ResultSequence'];
+export type RetriedBatch = components['schemas']['RetriedBatch'];
 export type RevokedKey = components['schemas']['RevokedKey'];
 export type RotateSecret = components['schemas']['RotateSecret'];
 export type Run = components['schemas']['Run'];
 export type RunProgress = components['schemas']['RunProgress'];
+export type ScoreColumn = components['schemas']['ScoreColumn'];
 export type ScoredChains = components['schemas']['ScoredChains'];
 export type SequenceItem = components['schemas']['SequenceItem'];
 export type Session = components['schemas']['Session'];
