@@ -38,7 +38,7 @@ type af3Item struct {
 	Ligand  *af3Ligand `json:"ligand,omitempty"`
 }
 
-// af3Chain is a polymer in one copy for each id. Its alignments and templates are not imported.
+// af3Chain is a polymer in one copy for each id. Alignments inside the file and templates are not imported.
 type af3Chain struct {
 	// ID is a string, or a list with one string for each copy.
 	ID any `json:"id"` // a string, or a list of strings
@@ -70,7 +70,7 @@ type af3Template struct {
 // af3Ligand is a ligand given by CCD codes or by SMILES.
 type af3Ligand struct {
 	ID any `json:"id"`
-	// CCDCodes holds exactly one code here: a job has no ligand of several components.
+	// CCDCodes are the components of the ligand. Several are bonded by bondedAtomPairs, which name them as residues.
 	CCDCodes []string `json:"ccdCodes,omitempty"`
 	// SMILES excludes CCDCodes.
 	SMILES      *string `json:"smiles,omitempty"`
@@ -117,11 +117,6 @@ func readAlphaFold3(text string, in *reading) error {
 	return d.finish(j.Name)
 }
 
-// refusePath returns the error for a field that names a file.
-func refusePath(at, path string) error {
-	return pleat.Invalidf("%s names the file %q; a job names no files: leave it out", at, pleat.Clip(path))
-}
-
 // addAF3Item adds one entity. at is its path in the file.
 func (d *draft) addAF3Item(at string, item *af3Item) error {
 	var taken []string
@@ -151,42 +146,40 @@ func (d *draft) addAF3Chain(at string, kind pleat.EntityKind, c *af3Chain) error
 	if err != nil {
 		return err
 	}
-	if err := d.dropAlignments(at, c); err != nil {
-		return err
-	}
 	text, err := polymer(at+".sequence", kind, c.Sequence)
 	if err != nil {
 		return err
 	}
 	q := pleat.Sequence{Kind: kind, Text: text, Label: d.label(at+".description", c.Description)}
+	if err := d.addAF3Alignments(at, &q, c); err != nil {
+		return err
+	}
 	if err := modifyAll(&q, at, c.Modifications); err != nil {
 		return err
 	}
 	return d.add(entity{at, q, ids})
 }
 
-// dropAlignments records that the alignments of a chain are ignored, and refuses references to files.
-func (d *draft) dropAlignments(at string, c *af3Chain) error {
-	for _, p := range []struct {
-		field string
-		path  *string
-	}{{".unpairedMsaPath", c.UnpairedMSAPath}, {".pairedMsaPath", c.PairedMSAPath}} {
-		if p.path != nil {
-			return refusePath(at+p.field, *p.path)
+// addAF3Alignments takes the alignment of a chain from a file, and records what else there is about alignments and
+// templates that a job does not take.
+func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, c *af3Chain) error {
+	unpaired, paired := text(c.UnpairedMSAPath), text(c.PairedMSAPath)
+	if err := d.align(q, at+".unpairedMsaPath", unpaired); err != nil {
+		return err
+	}
+	if err := d.alignPaired(at+".pairedMsaPath", paired, unpaired != ""); err != nil {
+		return err
+	}
+	for _, m := range []struct{ field, msa string }{
+		{"unpairedMsa", text(c.UnpairedMSA)}, {"pairedMsa", text(c.PairedMSA)},
+	} {
+		if m.msa != "" {
+			d.addNote("%s.%s, an alignment of %d sequences inside the file, was dropped: a job takes alignments as files "+
+				"of the library", at, m.field, strings.Count("\n"+m.msa, "\n>"))
 		}
 	}
-	for _, m := range []struct {
-		field string
-		msa   *string
-	}{{"unpairedMsa", c.UnpairedMSA}, {"pairedMsa", c.PairedMSA}} {
-		if m.msa != nil && *m.msa != "" {
-			d.addNote("%s.%s, an alignment of %d sequences, was dropped: a job brings no alignment of its own", at,
-				m.field, strings.Count("\n"+*m.msa, "\n>"))
-		}
-	}
-	if c.UnpairedMSA != nil && *c.UnpairedMSA == "" && (c.PairedMSA == nil || *c.PairedMSA == "") {
-		d.addNote("%s.unpairedMsa is empty, which asks for no alignment; a job says that by the model's "+
-			"params.msaAlgorithm: dropped", at)
+	if q.Kind == pleat.Protein && c.UnpairedMSA != nil && text(c.UnpairedMSA)+text(c.PairedMSA)+paired == "" {
+		d.alone = append(d.alone, at+".unpairedMsa")
 	}
 	for i, t := range c.Templates {
 		if t.CIFPath != nil {
@@ -199,19 +192,27 @@ func (d *draft) dropAlignments(at string, c *af3Chain) error {
 	return nil
 }
 
-// addAF3Ligand adds a ligand of one component.
+// text returns the text of an optional field.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// addAF3Ligand adds a ligand, of one component or several.
 func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
 	ids, err := af3IDs(at+".id", l.ID)
 	if err != nil {
 		return err
 	}
 	var q pleat.Sequence
+	label := d.label(at+".description", l.Description)
 	switch {
 	case (l.SMILES != nil) == (len(l.CCDCodes) > 0):
 		return pleat.Invalidf("%s must have exactly one of ccdCodes and smiles", at)
 	case len(l.CCDCodes) > 1:
-		return pleat.Invalidf("%s.ccdCodes holds %d codes; a ligand here is one component: give each a ligand of its "+
-			"own, and the bonds between them", at, len(l.CCDCodes))
+		return d.addParts(at+".ccdCodes", l.CCDCodes, ids, label)
 	case l.SMILES != nil:
 		q, err = smilesLigand(at+".smiles", *l.SMILES)
 	default:
@@ -220,7 +221,7 @@ func (d *draft) addAF3Ligand(at string, l *af3Ligand) error {
 	if err != nil {
 		return err
 	}
-	q.Label = d.label(at+".description", l.Description)
+	q.Label = label
 	return d.add(entity{at, q, ids})
 }
 
@@ -291,6 +292,7 @@ func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 	}
 	file := af3Job{Name: j.Name, ModelSeeds: []any{json.Number(seed)}, Sequences: []af3Item{}, Dialect: "alphafold3"}
 	names := out.capitals(j)
+	none, held := withoutAlignments(j)
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
 		if q.Label != "" {
@@ -300,7 +302,11 @@ func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 		for _, c := range q.Chains {
 			ids = append(ids, names[c])
 		}
-		file.Sequences = append(file.Sequences, af3ItemOf(q, ids))
+		item := af3ItemOf(q, ids)
+		if none && item.Protein != nil {
+			item.Protein.UnpairedMSA, item.Protein.PairedMSA = new(string), new(string)
+		}
+		file.Sequences = append(file.Sequences, item)
 		out.properties(q, i, "cyclic", "property_type")
 	}
 	for _, b := range j.Constraints.Bond {
@@ -312,7 +318,7 @@ func writeAlphaFold3(j *pleat.Job, out *writing) ([]byte, error) {
 	}
 	file.Version = &version
 	out.constraints(&j.Constraints, "bond")
-	out.params(j, nil, "seed")
+	out.params(j, nil, append(held, "seed")...)
 	return api.EncodeIndent(file)
 }
 

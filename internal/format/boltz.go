@@ -30,7 +30,7 @@ func readBoltz(text string, in *reading) error {
 		return v.wrong("1")
 	}
 	if t, ok := f["templates"]; ok && len(t.Content) > 0 {
-		return pleat.Invalidf("templates (line %d) names files; a job names no files: leave them out", t.Line)
+		return pleat.Invalidf("templates (line %d) names files; jobs take no templates yet: leave them out", t.Line)
 	}
 	d := in.draft("")
 	if _, ok := f["sequences"]; !ok {
@@ -87,9 +87,6 @@ func (d *draft) addBoltzItem(item node) error {
 	if err != nil {
 		return err
 	}
-	if err := d.dropBoltzMSA(f["msa"]); err != nil {
-		return err
-	}
 	ids, err := d.boltzIDs(n, f["id"])
 	if err != nil {
 		return err
@@ -104,6 +101,9 @@ func (d *draft) addBoltzItem(item node) error {
 	if q.Text, err = polymer(n.at+".sequence", q.Kind, text); err != nil {
 		return err
 	}
+	if err := d.addBoltzMSA(&q, f["msa"]); err != nil {
+		return err
+	}
 	if c, ok := f["cyclic"]; ok {
 		if q.Cyclic, err = c.truth(); err != nil {
 			return err
@@ -116,8 +116,8 @@ func (d *draft) addBoltzItem(item node) error {
 	return d.add(entity{n.at, q, ids})
 }
 
-// dropBoltzMSA drops the word empty with a note, and returns an error for the name of a file.
-func (d *draft) dropBoltzMSA(n node) error {
+// addBoltzMSA takes the alignment of a chain from the file that msa names; the word empty asks for none.
+func (d *draft) addBoltzMSA(q *pleat.Sequence, n node) error {
 	if n.null() {
 		return nil
 	}
@@ -125,13 +125,12 @@ func (d *draft) dropBoltzMSA(n node) error {
 	switch {
 	case err != nil:
 		return err
-	case msa == "empty":
-		d.addNote("%s: empty asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", n.at)
-		return nil
-	case msa == "":
-		return nil
+	case msa != noAlignment:
+		return d.align(q, n.at, msa)
+	case q.Kind == pleat.Protein:
+		d.alone = append(d.alone, n.at)
 	}
-	return refusePath(n.at, msa)
+	return nil
 }
 
 // boltzIDs returns the ids of an entity, one for each copy: id is a string or a list of them.
@@ -428,9 +427,10 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 	out.addNote("name %q is not in the file: the format has no place for it, so the file is named after it",
 		pleat.Clip(j.Name))
 	items, properties := yamlList(), yamlList()
+	none, held := withoutAlignments(j)
 	for i := range j.Sequences {
 		q := &j.Sequences[i]
-		items.Content = append(items.Content, boltzItemOf(q))
+		items.Content = append(items.Content, boltzItemOf(q, none))
 		if q.PropertyType != "affinity" {
 			continue
 		}
@@ -441,7 +441,7 @@ func writeBoltz(j *pleat.Job, out *writing) ([]byte, error) {
 		}
 	}
 	out.labels(j)
-	out.params(j, boltzOptions)
+	out.params(j, boltzOptions, held...)
 	file := yamlMap("version", yamlInt(1), "sequences", items, "constraints", boltzConstraints(&j.Constraints, out),
 		"properties", filled(properties))
 	var b bytes.Buffer
@@ -461,8 +461,8 @@ func filled(l *yaml.Node) *yaml.Node {
 	return l
 }
 
-// boltzItemOf returns the entry of one sequence with all its copies.
-func boltzItemOf(q *pleat.Sequence) *yaml.Node {
+// boltzItemOf returns the entry of one sequence with all its copies. A protein asks for no alignment if none is set.
+func boltzItemOf(q *pleat.Sequence, none bool) *yaml.Node {
 	id := yamlText(q.Chains[0])
 	if len(q.Chains) > 1 {
 		id = yamlRow()
@@ -477,7 +477,10 @@ func boltzItemOf(q *pleat.Sequence) *yaml.Node {
 		}
 		return yamlMap("ligand", yamlMap("id", id, key, yamlText(q.Text)))
 	}
-	var cyclic *yaml.Node
+	var cyclic, msa *yaml.Node
+	if none && q.Kind == pleat.Protein {
+		msa = yamlText(noAlignment)
+	}
 	if q.Cyclic {
 		cyclic = yamlTrue()
 	}
@@ -485,8 +488,8 @@ func boltzItemOf(q *pleat.Sequence) *yaml.Node {
 	for _, m := range q.Modifications {
 		mods.Content = append(mods.Content, yamlMap("position", yamlInt(m.Residue), "ccd", yamlText(m.CCD)))
 	}
-	return yamlMap(string(q.Kind), yamlMap("id", id, "sequence", yamlText(q.Text), "modifications", filled(mods),
-		"cyclic", cyclic))
+	return yamlMap(string(q.Kind), yamlMap("id", id, "sequence", yamlText(q.Text), "msa", msa, "modifications",
+		filled(mods), "cyclic", cyclic))
 }
 
 // boltzConstraints returns the constraints of a job, or nil where it has none.

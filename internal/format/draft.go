@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,6 +34,11 @@ type draft struct {
 	entities []entity
 	// chains maps the id of every named copy in the file to the name of its chain in the job. nameChains fills it.
 	chains map[string]string
+	// parts maps the id of a ligand of several components to the ids of those.
+	parts map[string][]string
+	split []splitLigand
+	// alone are the places in the file that ask for no alignment of one protein.
+	alone []string
 }
 
 // entity is one molecule of a file, in one copy for each id. at is its position in the file, for messages.
@@ -40,13 +46,17 @@ type entity struct {
 	at string // path in the file
 	// seq is the molecule without chain names.
 	seq pleat.Sequence
-	// ids are those of the copies in the file; an empty one lets the service choose.
+	// ids are those of the copies in the file; of an empty one, or one that the reader made, the service chooses the
+	// name of the chain.
 	ids []string
 }
 
+// madeID begins the ids that readers make for what a file names by numbers.
+const madeID = "\x00"
+
 // draft returns an empty job. at is the prefix of its paths in messages.
 func (in *reading) draft(at string) *draft {
-	return &draft{reading: in, at: at, chains: map[string]string{}}
+	return &draft{reading: in, at: at, chains: map[string]string{}, parts: map[string][]string{}}
 }
 
 // add appends an entity. Copies of a file without ids have empty ids. Too many items or copies for a job are an
@@ -87,6 +97,10 @@ func (d *draft) nameChains() error {
 			if first, ok := taken[id]; ok && id != "" {
 				return pleat.Invalidf("%s has the id %q, which %s has already", e.at, pleat.Clip(id), first)
 			}
+			if d.parts[id] != nil {
+				return pleat.Invalidf("%s has the id %q, which a ligand of several components has already", e.at,
+					pleat.Clip(id))
+			}
 			taken[id] = e.at
 		}
 	}
@@ -110,7 +124,7 @@ func (d *draft) nameChains() error {
 	}
 	for i, e := range d.entities {
 		for _, id := range e.ids {
-			if id != "" && usable(id) == "" {
+			if id != "" && usable(id) == "" && !strings.HasPrefix(id, madeID) {
 				d.addNote("%s: the id %q became %q, since chain names here have 1 to %d letters and digits", e.at,
 					pleat.Clip(id), d.chains[id], pleat.MaxChainName)
 			}
@@ -164,17 +178,33 @@ func usable(id string) string {
 
 // chain returns the chain name and the sequence for an id of the file. An unknown id is an error that names at.
 func (d *draft) chain(at, id string) (string, *pleat.Sequence, error) {
+	if n := len(d.parts[id]); n > 0 {
+		return "", nil, pleat.Invalidf("%s names the chain %q, a ligand of %d components; name one of them", at,
+			pleat.Clip(id), n)
+	}
 	name, ok := d.chains[id]
 	if !ok || id == "" {
 		return "", nil, pleat.Invalidf("%s names the chain %q, which the file does not have", at, pleat.Clip(id))
 	}
-	i := slices.IndexFunc(d.job.Sequences, func(q pleat.Sequence) bool { return slices.Contains(q.Chains, name) })
-	return name, &d.job.Sequences[i], nil
+	return name, d.sequenceOf(name), nil
+}
+
+// sequenceOf returns the sequence that a chain of the job belongs to.
+func (d *draft) sequenceOf(chain string) *pleat.Sequence {
+	i := slices.IndexFunc(d.job.Sequences, func(q pleat.Sequence) bool { return slices.Contains(q.Chains, chain) })
+	return &d.job.Sequences[i]
 }
 
 // residue returns a residue of the chain with the given id, counted from 1. A ligand is one residue. An index
 // outside the chain is an error.
 func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
+	if parts := d.parts[id]; len(parts) > 0 {
+		if index < 1 || index > len(parts) {
+			return pleat.ResidueRef{}, pleat.Invalidf("%s names component %d; the ligand %s has components 1 to %d", at,
+				index, pleat.Clip(id), len(parts))
+		}
+		id, index = parts[index-1], 1
+	}
 	name, q, err := d.chain(at, id)
 	if err != nil {
 		return pleat.ResidueRef{}, err
@@ -315,22 +345,22 @@ func (d *draft) label(at, text string) string {
 
 // finish validates the job and appends it to the jobs of the import. An empty name becomes the default.
 func (d *draft) finish(name string) error {
-	if d.job.Name = d.label(d.at+"name", name); d.job.Name == "" {
-		d.job.Name = line(d.def.Name, pleat.MaxName)
-	}
-	if d.job.Name == "" {
-		d.job.Name = "imported"
-	}
+	name = d.label(d.at+"name", name)
+	d.job.Name = cmp.Or(name, line(d.opt.Name, pleat.MaxName), "imported")
 	if len(d.job.Sequences) == 0 {
 		return pleat.Invalidf("%ssequences is empty; it must hold at least 1 item", d.at)
 	}
-	if len(d.jobs) == MaxJobs {
-		return pleat.Invalidf("the file holds more than %d jobs", MaxJobs)
+	if len(d.jobs) == d.opt.Jobs {
+		return pleat.Invalidf("the file holds more than %d jobs", d.opt.Jobs)
 	}
-	d.job.Params.Model = d.def.Model
+	if err := d.checkParts(); err != nil {
+		return err
+	}
+	d.settleAlignments()
+	d.job.Params.Model = d.opt.Model
 	if err := d.job.Validate(everything); err != nil {
-		return pleat.Invalidf("no job can be made of the file: %s", err)
+		return pleat.Invalidf("no job can be made of %s: %s", cmp.Or(strings.TrimSuffix(d.at, "."), "the file"), err)
 	}
-	d.jobs = append(d.jobs, d.job)
+	d.jobs, d.names = append(d.jobs, d.job), append(d.names, d.distinct(name))
 	return nil
 }

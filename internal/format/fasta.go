@@ -23,6 +23,7 @@ type record struct { // of its header
 	kind  string // protein, rna, dna, smiles or ccd; empty: not stated
 	chain string
 	label string
+	msa   string // the alignment that the header names; empty: none
 }
 
 // textLine is a line of a sequence and its number.
@@ -48,28 +49,38 @@ var kinds = map[string]string{"protein": "protein", "rna": "rna", "dna": "dna", 
 	"ligand": "smiles", "glycan": "glycan"}
 
 // readFASTA reads a file. All records become one job, unless sequences contain ':' between chains, as ColabFold
-// writes complexes; then each record becomes a job.
+// writes complexes, or the caller wants rows; then each record becomes a job. Headers that say what kind of chain their
+// record is are those of one job.
 func readFASTA(text string, in *reading) error {
-	records, err := splitFASTA(text)
+	most := pleat.MaxItems
+	if in.opt.Rows {
+		most = max(most, in.opt.Jobs)
+	}
+	records, err := splitFASTA(text, most)
 	if err != nil {
 		return err
 	}
-	complexes := false
+	complexes, kinds := false, 0
 	for i := range records {
 		r := &records[i]
-		if err := r.readHeader(in); err != nil {
+		if err := r.readHeader(); err != nil {
 			return err
 		}
 		if err := r.joinLines(in); err != nil {
 			return err
 		}
 		complexes = complexes || r.kind == "" && strings.Contains(r.text, ":")
+		if r.kind != "" {
+			kinds++
+		}
 	}
-	if !complexes || len(records) == 1 {
+	switch {
+	case len(records) == 1 || !complexes && !in.opt.Rows || in.opt.Rows && kinds == len(records):
 		return foldTogether(records, in)
+	case complexes && !in.opt.Rows:
+		in.addNote("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records "+
+			"became a job of its own", len(records))
 	}
-	in.addNote("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records "+
-		"became a job of its own", len(records))
 	for i := range records {
 		if err := foldTogether(records[i:i+1], in); err != nil {
 			return err
@@ -78,8 +89,9 @@ func readFASTA(text string, in *reading) error {
 	return nil
 }
 
-// splitFASTA splits a file into records. Lines that start with ';' and empty lines are ignored.
-func splitFASTA(text string) ([]record, error) {
+// splitFASTA splits a file into at most the given number of records. Lines that start with ';' and empty lines are
+// ignored.
+func splitFASTA(text string, most int) ([]record, error) {
 	var out []record
 	n := 0
 	for l := range strings.Lines(text) {
@@ -101,15 +113,15 @@ func splitFASTA(text string) ([]record, error) {
 		return nil, pleat.Invalidf(
 			"the file has no sequence; a FASTA record is a header that starts with '>' and lines of letters")
 	}
-	if len(out) > pleat.MaxItems {
-		return nil, pleat.Invalidf("the file has %d records; at most %d are allowed", len(out), pleat.MaxItems)
+	if len(out) > most {
+		return nil, pleat.Invalidf("the file has %d records; at most %d are allowed", len(out), most)
 	}
 	return out, nil
 }
 
 // readHeader reads the kind, the chain and the label from the header, in the forms of Boltz and Chai. Any other
 // header is a label.
-func (r *record) readHeader(in *reading) error {
+func (r *record) readHeader() error {
 	first, rest, _ := strings.Cut(r.header, " ")
 	fields := strings.Split(first, "|")
 	switch {
@@ -122,11 +134,8 @@ func (r *record) readHeader(in *reading) error {
 		if r.chain == "" {
 			return pleat.Invalidf("%s: the header names no chain before its first '|'", r.at())
 		}
-		if len(fields) > 2 && fields[2] == "empty" {
-			in.addNote("%s asks for no alignment, which a job says by the model's params.msaAlgorithm: dropped", r.at())
-		} else if len(fields) > 2 && fields[2] != "" {
-			return pleat.Invalidf("%s names the file %q; a job names no files: leave the third field of its header out",
-				r.at(), pleat.Clip(fields[2]))
+		if len(fields) > 2 {
+			r.msa = fields[2]
 		}
 	default:
 		r.label = r.header
@@ -193,8 +202,8 @@ func foldTogether(records []record, in *reading) error {
 	first := &records[0]
 	name, _, _ := strings.Cut(first.label, " ")
 	name = nameOfRecords(name, len(records))
-	if first.kind != "" && in.def.Name != "" {
-		name = in.def.Name
+	if first.kind != "" && in.opt.Name != "" {
+		name = in.opt.Name
 	}
 	return d.finish(name)
 }
@@ -240,12 +249,22 @@ func (d *draft) addRecord(r *record) error {
 			return err
 		}
 		q := pleat.Sequence{Kind: kind, Text: clean, Label: label}
+		if r.msa == noAlignment && kind == pleat.Protein {
+			d.alone = append(d.alone, at)
+		} else if r.msa != noAlignment {
+			if err := d.align(&q, at, r.msa); err != nil {
+				return err
+			}
+		}
 		if err := d.add(entity{at, q, []string{r.chain}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// noAlignment is what Boltz writes in the place of an alignment's name to ask for none.
+const noAlignment = "empty"
 
 // likelyDNA is the length from which a sequence of only A, C, G and T is assumed to be DNA.
 //

@@ -1,25 +1,30 @@
-// Package format reads and writes the job files of other programs: FASTA of Boltz, Chai and ColabFold, JSON of the
-// AlphaFold Server and of AlphaFold 3, and YAML of Boltz.
+// Package format reads the job files of other programs, and writes some: FASTA of Boltz, Chai and ColabFold, JSON of the
+// AlphaFold Server, of AlphaFold 3, Protenix and OpenFold3, YAML of Boltz, CSV of ColabFold and samplesheets of
+// nf-core/proteinfold.
 //
 // It owns the meaning of these files. Content that a job or a file cannot express becomes a note with its path.
-// Content whose loss would change the molecules, file names and addresses are errors. It must not use disk, network
-// or models; the caller checks whether a model can fold the job.
+// Content whose loss would change the molecules, and addresses, are errors, and so are names of files that the caller
+// does not give. It must not use disk, network or models; the caller checks whether a model can fold the job.
 //
-//	format.go      Import, Export, and detection of the format
+//	format.go      Import, Export, and the notes on both
+//	guess.go       detection of the format
+//	files.go       the files that a text names
 //	draft.go       a job while it is read: chains, residues and letters as the file names them
+//	parts.go       ligands of several components
 //	fasta.go       FASTA
+//	table.go       CSV and TSV; ColabFold CSV; samplesheets of nf-core/proteinfold
 //	server.go      AlphaFold Server JSON
 //	alphafold3.go  AlphaFold 3 JSON
+//	protenix.go    Protenix JSON
+//	openfold3.go   OpenFold3 queries
 //	boltz.go       Boltz YAML
 //	yaml.go        strict YAML: no aliases, anchors or implicit conversions
 package format
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,13 +37,17 @@ type Name string
 
 // The supported formats.
 const (
-	FASTA      Name = "fasta"
-	Server     Name = "alphafold-server"
-	AlphaFold3 Name = "alphafold3"
-	Boltz      Name = "boltz"
+	FASTA       Name = "fasta"
+	Server      Name = "alphafold-server"
+	AlphaFold3  Name = "alphafold3"
+	Boltz       Name = "boltz"
+	Protenix    Name = "protenix"
+	OpenFold3   Name = "openfold3"
+	ColabFold   Name = "colabfold"   // CSV or TSV; its FASTA is FASTA
+	Proteinfold Name = "proteinfold" // samplesheets of nf-core/proteinfold
 )
 
-// Limits of imported files. A file beyond them is an error.
+// Limits of imported files, unless Options has others. A file beyond them is an error.
 const (
 	MaxBytes = 1 << 20 // bytes of a file
 	MaxDepth = 32      // nested arrays and objects
@@ -54,7 +63,7 @@ type dialect struct {
 	media string
 	// read appends the file's jobs to into, or returns a pleat.Error.
 	read func(text string, into *reading) error
-	// write returns the bytes of a file with one job.
+	// write returns the bytes of a file with one job; nil: the format is only read.
 	write func(j *pleat.Job, out *writing) ([]byte, error)
 }
 
@@ -67,31 +76,50 @@ var dialects = []dialect{
 	{Server, ".json", "application/json", readServer, writeServer},
 	{AlphaFold3, ".json", "application/json", readAlphaFold3, writeAlphaFold3},
 	{Boltz, ".yaml", "application/yaml", readBoltz, writeBoltz},
+	{name: Protenix, read: readProtenix},
+	{name: OpenFold3, read: readOpenFold3},
+	{name: ColabFold, read: readColabFold},
+	{name: Proteinfold, read: readProteinfold},
 }
 
-// Names returns the names of all formats.
-func Names() []string {
+// Names returns the names of all formats, which Import reads.
+func Names() []string { return namesOf(dialects) }
+
+// ExportNames returns the names of the formats that Export writes.
+func ExportNames() []string { return namesOf(written()) }
+
+// written returns the formats that are written.
+func written() []dialect {
+	return slices.DeleteFunc(slices.Clone(dialects), func(d dialect) bool { return d.write == nil })
+}
+
+// namesOf returns the names of dialects.
+func namesOf(list []dialect) []string {
 	var out []string
-	for _, d := range dialects {
+	for _, d := range list {
 		out = append(out, string(d.name))
 	}
 	return out
 }
 
-// dialectOf returns the dialect of a format. An unknown name is an error that lists the known ones.
-func dialectOf(name Name) (dialect, error) {
-	i := slices.IndexFunc(dialects, func(d dialect) bool { return d.name == name })
+// dialectOf returns the dialect of a format among those of a list. Another name is an error that lists them.
+func dialectOf(name Name, list []dialect) (dialect, error) {
+	i := slices.IndexFunc(list, func(d dialect) bool { return d.name == name })
 	if i < 0 {
 		return dialect{}, pleat.InvalidField("format", " is %q; it may be %s", pleat.Clip(string(name)),
-			strings.Join(Names(), ", "))
+			strings.Join(namesOf(list), ", "))
 	}
-	return dialects[i], nil
+	return list[i], nil
 }
 
-// Defaults are the values for what a file does not state. The zero value is valid.
-type Defaults struct {
-	Name  string // of the job; empty: "imported"
+// Options are what a reader is told besides the text. The zero value is valid.
+type Options struct {
+	Name  string // of a job that the file does not name; empty: "imported"
 	Model string // no format names a model
+	Files Files  // what the text names; the zero value: every name of a file is an error
+	Rows  bool   // each FASTA record becomes a job, unless its header says what kind of chain it is
+	Bytes int    // most bytes of the text; 0: MaxBytes
+	Jobs  int    // most jobs; 0: MaxJobs
 }
 
 // Imported is the content of a file: the jobs, and notes on what was changed or dropped.
@@ -99,15 +127,17 @@ type Imported struct {
 	// Format is the given or the detected one.
 	Format Name
 	Jobs   []pleat.Job // valid for a model that supports every feature; at least one
+	IDs    []string    // of the jobs, as the file names them: different from one another; empty: it has no name
 	Notes  []string    // what was dropped, changed or assumed: one sentence each
 }
 
 // Import reads a file. An empty format is detected from the text. The error is a pleat.Error that names the path in the
 // file.
-func Import(text string, as Name, def Defaults) (Imported, error) {
-	if len(text) > MaxBytes {
+func Import(text string, as Name, opt Options) (Imported, error) {
+	opt.Bytes, opt.Jobs = cmp.Or(opt.Bytes, MaxBytes), cmp.Or(opt.Jobs, MaxJobs)
+	if len(text) > opt.Bytes {
 		return Imported{}, pleat.Errorf(pleat.CodeTooLarge, "the file has %d bytes; at most %d are allowed", len(text),
-			MaxBytes)
+			opt.Bytes)
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.TrimSpace(text) == "" {
@@ -119,15 +149,15 @@ func Import(text string, as Name, def Defaults) (Imported, error) {
 			return Imported{}, err
 		}
 	}
-	d, err := dialectOf(as)
+	d, err := dialectOf(as, dialects)
 	if err != nil {
 		return Imported{}, err
 	}
-	in := &reading{def: def}
+	in := &reading{opt: opt, ids: map[string]bool{}}
 	if err := d.read(text, in); err != nil {
 		return Imported{}, err
 	}
-	return Imported{Format: as, Jobs: in.jobs, Notes: in.all()}, nil
+	return Imported{Format: as, Jobs: in.jobs, IDs: in.names, Notes: in.all()}, nil
 }
 
 // File is a job written in a format, with notes on what the format cannot express.
@@ -142,7 +172,7 @@ type File struct {
 // Export writes a valid job as a file. What the format cannot express becomes a note. It returns an error if the
 // format cannot express one of the molecules.
 func Export(j *pleat.Job, as Name) (File, error) {
-	d, err := dialectOf(as)
+	d, err := dialectOf(as, written())
 	if err != nil {
 		return File{}, err
 	}
@@ -195,13 +225,25 @@ func (n *notes) all() []string {
 	return append([]string{}, n.list...)
 }
 
-// reading is the state of an import: the notes so far, the caller's defaults and the jobs.
+// reading is the state of an import: the notes so far, what the caller says and the jobs.
 type reading struct {
 	notes
-	// def holds the caller's values for what the file does not state.
-	def Defaults
-	// jobs are the jobs read so far.
-	jobs []pleat.Job
+	opt Options
+	// jobs are the jobs read so far, names what the file calls them, and ids those of names that are taken.
+	jobs  []pleat.Job
+	names []string
+	ids   map[string]bool
+}
+
+// distinct returns the name of a job as an id that no job before it has: of a repeated name, with a number.
+func (in *reading) distinct(name string) string {
+	id := name
+	for n := 2; name != "" && in.ids[id]; n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		id = words.Shorten(name, pleat.MaxName-len(suffix)) + suffix
+	}
+	in.ids[id] = true
+	return id
 }
 
 // writing is the state of an export: the notes on what the format cannot express.
@@ -257,54 +299,4 @@ func (w *writing) properties(q *pleat.Sequence, i int, what ...string) {
 			w.addNote("%s.%s is not in the file: the format has no place for it", q.Path(i), field)
 		}
 	}
-}
-
-// Patterns that detect Boltz YAML, and plain sequences without a header.
-var (
-	yamlJob  = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
-	bareText = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
-)
-
-// guess detects a file's format from its first character or, for JSON and YAML, from its keys. Text of letters
-// alone is read as FASTA; anything else is an error.
-func guess(text string) (Name, error) {
-	start := strings.TrimSpace(text)
-	switch {
-	case start[0] == '>' || start[0] == ';':
-		return FASTA, nil
-	case start[0] == '[':
-		return Server, nil
-	case start[0] == '{':
-		return guessJSON(start)
-	case yamlJob.MatchString(text):
-		return Boltz, nil
-	case bareText.MatchString(start):
-		return FASTA, nil
-	}
-	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s",
-		strings.Join(Names(), ", "))
-}
-
-// guessJSON distinguishes the JSON formats. It does not check the syntax; the readers do.
-func guessJSON(text string) (Name, error) {
-	var probe struct {
-		Dialect   any
-		Params    json.RawMessage
-		Sequences []map[string]json.RawMessage
-	}
-	_ = json.Unmarshal([]byte(text), &probe)
-	has := func(key string) bool {
-		return slices.ContainsFunc(probe.Sequences, func(item map[string]json.RawMessage) bool {
-			_, ok := item[key]
-			return ok
-		})
-	}
-	switch {
-	case probe.Params != nil:
-		return "", pleat.Invalidf("the file is a job of this service already; send it to POST /v1/jobs as it is")
-	case probe.Dialect == "alphafoldserver" || probe.Dialect == nil &&
-		(has("proteinChain") || has("rnaSequence") || has("dnaSequence")):
-		return Server, nil
-	}
-	return AlphaFold3, nil
 }

@@ -34,6 +34,9 @@ func describe(j *pleat.Job) []string {
 	if seed, ok := j.Params.Seed(); ok {
 		out = append(out, "seed "+seed)
 	}
+	if none, _ := withoutAlignments(j); none {
+		out = append(out, "no alignments")
+	}
 	for _, p := range j.Constraints.Pocket {
 		s := "pocket " + p.Binder.Chain
 		for _, r := range p.Contacts {
@@ -72,7 +75,7 @@ func check(t *testing.T, cases []read) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Import(c.text, c.as, Defaults{Name: "given", Model: "m"})
+			got, err := Import(c.text, c.as, Options{Name: "given", Model: "m"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,11 +138,17 @@ func TestFASTA(t *testing.T) {
 			},
 		},
 		{
-			name:  "Boltz without an alignment",
-			text:  ">A|protein|empty\nMVTPEGNVSL\n",
+			name: "Boltz without an alignment",
+			text: ">A|protein|empty\nMVTPEGNVSL\n",
+			want: FASTA,
+			jobs: [][]string{{"given", "protein A MVTPEGNVSL", "no alignments"}},
+		},
+		{
+			name:  "Boltz without one of two alignments",
+			text:  ">A|protein|empty\nMVTPEGNVSL\n>B|protein\nMKT\n",
 			want:  FASTA,
-			jobs:  [][]string{{"given", "protein A MVTPEGNVSL"}},
-			notes: []string{"the record at line 1 asks for no alignment"},
+			jobs:  [][]string{{"given", "protein A MVTPEGNVSL", "protein B MKT"}},
+			notes: []string{"the record at line 1 asks for no alignment of this protein"},
 		},
 		{
 			name: "Chai headers",
@@ -256,8 +265,8 @@ func TestAlphaFold3(t *testing.T) {
 				"dna D GACCTCT", "ligand G ATP ccd", "ligand H ATP ccd",
 				`ligand L CCC[C@@H](O)CC\C=C\C=C`, "seed 10", "bond A5SG G1C04"}},
 			notes: []string{"modelSeeds has 2 seeds",
-				"sequences[0].protein.unpairedMsa, an alignment of 2 sequences, was dropped",
-				"sequences[0].protein.templates", "sequences[1].rna.unpairedMsa is empty",
+				"sequences[0].protein.unpairedMsa, an alignment of 2 sequences inside the file, was dropped",
+				"sequences[0].protein.templates",
 				"sequences[3].ligand: its 2 copies became items of their own"},
 		},
 		{
@@ -323,12 +332,13 @@ func TestBoltz(t *testing.T) {
 				"protein NO MKTAYIAKQRQISFVKSHFS", "ligand C 0E5 ccd",
 				"ligand 1 N[C@@H](Cc1ccc(O)cc1)C(=O)O affinity", "rna D GGCU", "pocket C A3 B4 11", "bond A1N C1C1",
 				"contact A1 NO20 7"}},
-			notes: []string{"msa: empty asks for no alignment", "sequences[1].protein.id is NO without quotes",
+			notes: []string{"sequences[1].protein.id is NO without quotes",
 				`"LONGNAME" became "D"`,
 				"constraints[1].pocket.contacts[2] names the atom C7",
 				"constraints[1].pocket.max_distance 8 was dropped",
 				"constraints[2].contact.token2[0] is NO without quotes",
-				"constraints[2].contact.force true was dropped"},
+				"constraints[2].contact.force true was dropped",
+				"sequences[0].protein.msa asks for no alignment of this protein"},
 		},
 		{
 			name: "JSON is YAML",
@@ -357,7 +367,8 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{" \n", "", "the file is empty"},
-		{"?", "", "no format that is known here; name it in format: fasta, alphafold-server, alphafold3, boltz"},
+		{"?", "", "no format that is known here; name it in format: fasta, alphafold-server, alphafold3, boltz, protenix, " +
+			"openfold3, colabfold, proteinfold"},
 		{"x", "pdb", `format is "pdb"; it may be fasta`},
 		{`{"name": "x", "sequences": [{"proteinChain": {"sequence": "M"}}], "params": {"modelName": "mini"}}`, "",
 			"a job of this service already"},
@@ -423,7 +434,7 @@ func TestRefusals(t *testing.T) {
 		{af3(chain, `, "bondedAtomPairs": [[["A", "1", "SG"], ["A", 1, "CA"]]]`), "",
 			"bondedAtomPairs[0][0] must be a list of chain, residue and atom"},
 		{af3(`{"ligand": {"id": "L", "ccdCodes": ["NAG", "NAG"]}}`, ``), "",
-			"sequences[0].ligand.ccdCodes holds 2 codes"},
+			"sequences[0].ligand.ccdCodes: no bond of the file joins component 2 (NAG)"},
 		{af3(`{"ligand": {"id": "L", "ccdCodes": ["NAG"], "smiles": "C"}}`, ``), "",
 			"sequences[0].ligand must have exactly one of ccdCodes and smiles"},
 		{af3(`{"ligand": {"id": "L", "smiles": "C C"}}`, ``), "", "sequences[0].ligand.smiles has ' ' at position 2"},
@@ -477,7 +488,7 @@ func TestRefusals(t *testing.T) {
 		{boltz + "properties:\n- affinity: {binder: A}\n", "", "properties[0].affinity.binder names A, a protein"},
 		{boltz + "properties:\n- solubility: {}\n", "", `unknown field "solubility"`},
 	} {
-		_, err := Import(c.text, c.as, Defaults{})
+		_, err := Import(c.text, c.as, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.80q: %v; want %q in it", c.text, err, c.want)
 			continue
@@ -486,7 +497,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%.80q: %q is not one short sentence", c.text, err)
 		}
 	}
-	_, err := Import(">x\n"+strings.Repeat("M", MaxBytes), "", Defaults{})
+	_, err := Import(">x\n"+strings.Repeat("M", MaxBytes), "", Options{})
 	if pleat.CodeOf(err) != pleat.CodeTooLarge {
 		t.Errorf("a file of more than 1 MiB: %v", err)
 	}

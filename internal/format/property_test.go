@@ -168,7 +168,7 @@ func TestRoundTrips(t *testing.T) {
 				if lost := dropped(f.Notes); len(lost) > 0 {
 					t.Fatalf("lost: %q", lost)
 				}
-				got, err := Import(string(f.Text), "", Defaults{Name: "given"})
+				got, err := Import(string(f.Text), "", Options{Name: "given"})
 				if err != nil {
 					t.Fatalf("%v\n%s", err, f.Text)
 				}
@@ -196,7 +196,12 @@ func fuzz(f *testing.F, as Name, seeds ...string) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		began := time.Now()
-		got, err := Import(text, as, Defaults{Name: "x", Model: "m"})
+		got, err := Import(text, as, Options{
+			Name:  "x",
+			Model: "m",
+			Rows:  len(text)%2 == 1,
+			Files: Files{Text: samples},
+		})
 		if took := time.Since(began); took > 30*time.Second {
 			t.Fatalf("reading %d bytes took %s", len(text), took)
 		}
@@ -206,8 +211,15 @@ func fuzz(f *testing.F, as Name, seeds ...string) {
 			}
 			return
 		}
-		if len(got.Jobs) == 0 || got.Notes == nil {
+		if len(got.Jobs) == 0 || got.Notes == nil || len(got.IDs) != len(got.Jobs) {
 			t.Fatal("neither a job nor a refusal")
+		}
+		seen := map[string]bool{}
+		for _, id := range got.IDs {
+			if id != "" && (seen[id] || pleat.CheckName("id", id) != nil) {
+				t.Fatalf("the id %q is none, or not the only one", id)
+			}
+			seen[id] = true
 		}
 		for _, j := range got.Jobs {
 			if err := j.Validate(everything); err != nil {
@@ -218,7 +230,7 @@ func fuzz(f *testing.F, as Name, seeds ...string) {
 				if err != nil {
 					t.Fatalf("%s: %v", to, err)
 				}
-				back, err := Import(string(file.Text), to, Defaults{})
+				back, err := Import(string(file.Text), to, Options{})
 				if err != nil && pleat.CodeOf(err) != pleat.CodeTooLarge {
 					t.Fatalf("%s: what was written cannot be read: %v\n%s", to, err, file.Text)
 				}
@@ -242,4 +254,17 @@ func FuzzBoltz(f *testing.F) {
 	fuzz(f, Boltz, boltzFile, "sequences: [{protein: {id: A, sequence: MKT}}]", "a: &a [*a, *a]", "[[[[", "? ? ? ?",
 		"- - - -\n- -")
 }
-func FuzzGuess(f *testing.F) { fuzz(f, "", ">x\nMKT", serverFile, af3File, boltzFile) }
+func FuzzProtenix(f *testing.F) {
+	fuzz(f, Protenix, protenixFile, "[]", `{"sequences": [{"ligand": {"ligand": "CCD_NAG_NAG", "count": 2}}]}`)
+}
+func FuzzOpenFold3(f *testing.F) { fuzz(f, OpenFold3, openFoldText, `{"queries": {"": {"chains": []}}}`, "{}") }
+func FuzzColabFold(f *testing.F) {
+	fuzz(f, ColabFold, "id,sequence\nx,MKT:GGG\n", "sequence\tid\ta3mpath\nMKT\tx\t\n", "id,sequence\n\"a\nb\",\"M\nK\"")
+}
+func FuzzProteinfold(f *testing.F) {
+	fuzz(f, Proteinfold, "id,fasta\nx,T1024.fasta\n", "sequence,fasta\nx,pair.fa\ny,bad.fasta")
+}
+func FuzzGuess(f *testing.F) {
+	fuzz(f, "", ">x\nMKT", serverFile, af3File, boltzFile, protenixFile, openFoldText, "id,sequence\nx,MKT\n",
+		"id,fasta\nx,T1024.fasta\n")
+}

@@ -44,7 +44,7 @@ type serverChain struct {
 	MaxTemplateDate *string `json:"maxTemplateDate,omitempty"`
 }
 
-// serverGlycan is a sugar bonded to a residue, which a job cannot express.
+// serverGlycan is a sugar bonded to a residue by atoms that the file does not name, so that a job cannot express it.
 type serverGlycan struct {
 	// Residues is a glycan in the server's notation.
 	Residues string `json:"residues"`
@@ -206,7 +206,8 @@ func exactlyOne(at string, taken []string, err error, all string) error {
 func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain) error {
 	if len(c.Glycans) > 0 {
 		return pleat.Invalidf(
-			"%s.glycans[0] is %q; glycans are not taken: a job has no bonded sugars, so remove them to fold without",
+			"%s.glycans[0] is %q; glycans are not taken, since they name no atoms: use AlphaFold 3 JSON with bonds, or "+
+				"remove them",
 			at, pleat.Clip(c.Glycans[0].Residues))
 	}
 	if c.UseTemplate != nil && !*c.UseTemplate {

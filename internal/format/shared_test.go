@@ -30,7 +30,7 @@ func TestSharedFASTA(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			imported, err := Import(c.Text, FASTA, Defaults{Name: "given", Model: "m"})
+			imported, err := Import(c.Text, FASTA, Options{Name: "given", Model: "m"})
 			if err != nil {
 				t.Fatal(err)
 			}

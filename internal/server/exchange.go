@@ -28,7 +28,7 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 	if in.Content == "" {
 		return api.ImportedJobs{}, pleat.InvalidField("content", " is required; it must be the text of a file")
 	}
-	got, err := format.Import(in.Content, format.Name(in.Format), format.Defaults{Name: in.Name, Model: in.ModelName})
+	got, err := format.Import(in.Content, format.Name(in.Format), format.Options{Name: in.Name, Model: in.ModelName})
 	if err != nil {
 		return api.ImportedJobs{}, inContent(err)
 	}
@@ -101,7 +101,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 	q := c.r.URL.Query()
 	as := q.Get("format")
 	if as == "" {
-		return pleat.InvalidField("format", " is required; it may be %s", strings.Join(format.Names(), ", "))
+		return pleat.InvalidField("format", " is required; it may be %s", strings.Join(format.ExportNames(), ", "))
 	}
 	if form := q.Get("as"); !slices.Contains([]string{"", "json"}, form) {
 		return pleat.InvalidField("as", " is %q; it may be json, for the file with its notes", pleat.Clip(form))

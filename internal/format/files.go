@@ -1,0 +1,115 @@
+package format
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"pleat"
+)
+
+// LibraryFile is a file of a library item.
+type LibraryFile struct {
+	Item pleat.ItemID
+	Name string
+}
+
+// Files finds what a text names. The functions get the name as the text has it, and their errors are those of Import;
+// a nil function refuses every name. Nothing of a name is to be trusted: it may be absolute, an address, or lead out of
+// any folder.
+type Files struct {
+	// Alignment returns the file of the library that holds an alignment (A3M) of one protein.
+	Alignment func(name string) (LibraryFile, error)
+	// Text returns the content of a FASTA file of a samplesheet.
+	Text func(name string) (string, error)
+}
+
+// refusePath returns the error for a field that names a file which the caller does not give.
+func refusePath(at, name string) error {
+	return pleat.Invalidf("%s names the file %q; a job names no files: leave it out", at, pleat.Clip(name))
+}
+
+// isA3M reports whether a name is that of an alignment in the only form that jobs take.
+func isA3M(name string) bool { return strings.EqualFold(path.Ext(name), ".a3m") }
+
+// align sets the alignment of a protein to the file that a field of the text names. An empty name is none.
+func (d *draft) align(q *pleat.Sequence, at, name string) error {
+	switch {
+	case name == "":
+		return nil
+	case d.opt.Files.Alignment == nil:
+		return refusePath(at, name)
+	case q.Kind != pleat.Protein:
+		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins alone: leave it "+
+			"out", at, pleat.Clip(name), article(q.Kind))
+	case !isA3M(name):
+		return pleat.Invalidf("%s names the file %q; an alignment must be A3M and its name end in .a3m", at,
+			pleat.Clip(name))
+	}
+	f, err := d.opt.Files.Alignment(name)
+	if err != nil {
+		return placed(at, err)
+	}
+	return attach(q, at, f)
+}
+
+// placed returns an error of Files with the place of the name. Those that are not about the name keep their code.
+func placed(at string, err error) error {
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		return pleat.Invalidf("%s: %s", at, err)
+	}
+	return fmt.Errorf("%s: %w", at, err)
+}
+
+// article returns a kind of polymer with its article.
+func article(k pleat.EntityKind) string {
+	if k == pleat.RNA {
+		return "an RNA"
+	}
+	return "a " + string(k)
+}
+
+// alignPaired handles a field that names an alignment whose rows are paired across chains, which no job takes. It is
+// dropped where the chain has an alignment of its own, and an error elsewhere.
+func (d *draft) alignPaired(at, name string, own bool) error {
+	switch {
+	case name == "":
+		return nil
+	case d.opt.Files.Alignment == nil:
+		return refusePath(at, name)
+	case !own:
+		return pleat.Invalidf("%s names the file %q, an alignment with paired rows, and the chain has no other; a job "+
+			"takes unpaired alignments alone: leave it out", at, pleat.Clip(name))
+	}
+	d.addNote("%s %q was dropped: a job takes unpaired alignments alone, and the chain keeps its own", at,
+		pleat.Clip(name))
+	return nil
+}
+
+// withoutAlignments reports whether a job wants no alignments, and the parameters that a format with a place for this
+// holds besides others.
+func withoutAlignments(j *pleat.Job) (none bool, held []string) {
+	if j.Params.Values["msaAlgorithm"] == pleat.MSANone {
+		return true, []string{"msaAlgorithm"}
+	}
+	return false, nil
+}
+
+// settleAlignments sets msaAlgorithm to none if the file asks for no alignment of every protein. Of some alone a job
+// cannot say that, which notes report.
+func (d *draft) settleAlignments() {
+	proteins := 0
+	for _, e := range d.entities {
+		if e.seq.Kind == pleat.Protein {
+			proteins++
+		}
+	}
+	if n := len(d.alone); n > 0 && n == proteins {
+		d.job.Params = d.job.Params.With("msaAlgorithm", pleat.MSANone)
+		return
+	}
+	for _, at := range d.alone {
+		d.addNote("%s asks for no alignment of this protein; a job has that for all its proteins alone "+
+			"(params.msaAlgorithm %q), so it was dropped", at, pleat.MSANone)
+	}
+}

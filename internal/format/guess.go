@@ -1,0 +1,137 @@
+package format
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pleat"
+)
+
+// Patterns that detect Boltz YAML, and plain sequences without a header.
+var (
+	yamlJob  = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
+	bareText = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
+)
+
+// guess detects a file's format from its first character, from the keys of JSON and YAML, or from the columns of a
+// table. Text of letters alone is read as FASTA; anything else is an error.
+func guess(text string) (Name, error) {
+	start := strings.TrimSpace(text)
+	switch {
+	case start[0] == '>' || start[0] == ';':
+		return FASTA, nil
+	case start[0] == '[':
+		return guessList(start), nil
+	case start[0] == '{':
+		return guessJSON(start)
+	}
+	if as := guessTable(start); as != "" {
+		return as, nil
+	}
+	switch {
+	case yamlJob.MatchString(text):
+		return Boltz, nil
+	case bareText.MatchString(start):
+		return FASTA, nil
+	}
+	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s",
+		strings.Join(Names(), ", "))
+}
+
+// probe holds the keys by which the JSON formats differ. Values of other types are left out.
+type probe struct {
+	Dialect   any
+	Version   any
+	Params    json.RawMessage
+	Queries   json.RawMessage
+	Bonds     json.RawMessage `json:"covalent_bonds"`
+	Near      json.RawMessage `json:"constraint"`
+	Sequences []map[string]json.RawMessage
+}
+
+// has reports whether an item has one of the keys.
+func (p *probe) has(keys ...string) bool {
+	return slices.ContainsFunc(p.Sequences, func(item map[string]json.RawMessage) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { _, ok := item[key]; return ok })
+	})
+}
+
+// protenixOnly are keys of an item that Protenix has and the AlphaFold Server has not.
+var protenixOnly = []string{"id", "pairedMsaPath", "unpairedMsaPath", "templatesPath", "msa"}
+
+// protenix reports whether a job of proteinChain, ligand and so on is one of Protenix and not of the AlphaFold Server,
+// whose formats are one where neither has anything of its own.
+func (p *probe) protenix() bool {
+	if p.Dialect != nil || p.Version != nil {
+		return false
+	}
+	return p.Bonds != nil || p.Near != nil || slices.ContainsFunc(p.Sequences, func(item map[string]json.RawMessage) bool {
+		for _, raw := range item {
+			var of map[string]json.RawMessage
+			if json.Unmarshal(raw, &of) != nil {
+				continue
+			}
+			if slices.ContainsFunc(protenixOnly, func(key string) bool { _, ok := of[key]; return ok }) {
+				return true
+			}
+			var ligand string
+			_ = json.Unmarshal(of["ligand"], &ligand)
+			code, isCode := strings.CutPrefix(ligand, codePrefix)
+			if ligand != "" && (!isCode || strings.Contains(code, "_")) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// guessList distinguishes the lists of jobs. It does not check the syntax; the readers do.
+func guessList(text string) Name {
+	var jobs []probe
+	_ = json.Unmarshal([]byte(text), &jobs)
+	if slices.ContainsFunc(jobs, func(p probe) bool { return p.protenix() }) {
+		return Protenix
+	}
+	return Server
+}
+
+// guessJSON distinguishes the JSON formats of a single object. It does not check the syntax; the readers do.
+func guessJSON(text string) (Name, error) {
+	var p probe
+	_ = json.Unmarshal([]byte(text), &p)
+	switch {
+	case p.Queries != nil:
+		return OpenFold3, nil
+	case p.Params != nil:
+		return "", pleat.Invalidf("the file is a job of this service already; send it to POST /v1/jobs as it is")
+	case p.Dialect == "alphafoldserver":
+		return Server, nil
+	case p.Dialect == nil && p.has("proteinChain", "rnaSequence", "dnaSequence"):
+		if p.protenix() {
+			return Protenix, nil
+		}
+		return Server, nil
+	}
+	return AlphaFold3, nil
+}
+
+// guessTable detects tables by the columns of their first line; empty: it is none.
+func guessTable(text string) Name {
+	head, _, _ := strings.Cut(text, "\n")
+	if !strings.ContainsAny(head, ",\t") {
+		return ""
+	}
+	columns := map[string]bool{}
+	for _, c := range strings.FieldsFunc(head, func(r rune) bool { return r == ',' || r == '\t' }) {
+		columns[strings.ToLower(strings.Trim(c, " \"\r"))] = true
+	}
+	switch {
+	case columns["fasta"] && (columns["id"] || columns["sequence"]):
+		return Proteinfold
+	case columns["sequence"] || columns["id"]:
+		return ColabFold
+	}
+	return ""
+}
