@@ -18,6 +18,10 @@ type CreateBatch struct {
 
 	Jobs []BatchJob `json:"jobs,omitempty" doc:"list: the jobs." maxItems:"100000"`
 
+	Content string       `json:"content,omitempty" doc:"list: text of a file of another program, each of whose jobs is a row, instead of jobs."`
+	Format  string       `json:"format,omitempty" doc:"list with content: format of the text; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
+	Files   []ImportFile `json:"files,omitempty" doc:"list with content: files of the library that stand for the names of files in the text; a name that none of them stands for is refused." maxItems:"1000"`
+
 	Binders       []BatchEntry `json:"binders,omitempty" doc:"matrix: what is combined with each target." maxItems:"100000"`
 	Targets       []BatchEntry `json:"targets,omitempty" doc:"matrix: the targets; absent: the binders are combined with one another." maxItems:"100000"`
 	UpperTriangle bool         `json:"upperTriangle,omitempty" doc:"matrix without targets: each pair once; absent: in both orders."`
@@ -67,9 +71,10 @@ type MutationScan struct {
 
 // CreatedBatch is the response to POST /v1/batches.
 type CreatedBatch struct {
-	BatchID string `json:"batchId" format:"uuid"`
-	Rows    int    `json:"rows" doc:"Rows as given."`
-	Jobs    int    `json:"jobs" doc:"Different rows: equal ones are computed once."`
+	BatchID string   `json:"batchId" format:"uuid"`
+	Rows    int      `json:"rows" doc:"Rows as given."`
+	Jobs    int      `json:"jobs" doc:"Different rows: equal ones are computed once."`
+	Notes   []string `json:"notes" doc:"What of content was dropped, changed or guessed, with its position in the text."`
 }
 
 // Batch is a batch with the states of its rows.
@@ -177,6 +182,7 @@ type BatchValidation struct {
 	Alignments     int          `json:"alignments" doc:"Different proteins for which the model needs an alignment."`
 	Seconds        float64      `json:"expectedSeconds" doc:"Expected core-seconds of all jobs, without waiting and without alignments."`
 	QuotaRemaining int          `json:"quotaRemaining" doc:"Rows that the caller may still create today."`
+	Notes          []string     `json:"notes" doc:"What of content was dropped, changed or guessed, with its position in the text."`
 }
 
 // RerunBatch is the body of POST /v1/batches/{id}/rerun.

@@ -181,17 +181,25 @@ type Rerun struct {
 	Params *Params `json:"params,omitempty" doc:"Parameters of the new run; absent: those of the job."`
 }
 
+// ImportFile gives a file of the library for a name in the text of an imported file.
+type ImportFile struct {
+	LibraryItemID string `json:"libraryItemId" doc:"Item of the library." format:"uuid"`
+	FileName      string `json:"fileName" doc:"File of the item." maxLength:"128" example:"seq1.a3m"`
+	Path          string `json:"path,omitempty" doc:"The name in the text, as it stands there; absent: every name that ends in fileName, in whatever folder." maxLength:"4096" example:"./msa/seq1.a3m"`
+}
+
 // ImportJobs is the body of POST /v1/jobs/import.
 type ImportJobs struct {
-	Content   string `json:"content" doc:"Text of the file, at most 1 MiB, without references to files or URLs." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
-	Format    string `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz"`
-	ModelName string `json:"modelName,omitempty" doc:"Model of the jobs; absent: the first one here that accepts them."`
-	Name      string `json:"name,omitempty" doc:"Name of the job if the file has none." maxLength:"255"`
+	Content   string       `json:"content" doc:"Text of the file, at most 1 MiB." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
+	Format    string       `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
+	ModelName string       `json:"modelName,omitempty" doc:"Model of the jobs; absent: the first one here that accepts them."`
+	Name      string       `json:"name,omitempty" doc:"Name of the job if the file has none." maxLength:"255"`
+	Files     []ImportFile `json:"files,omitempty" doc:"Files of the library that stand for the names of files in the text; a name that none of them stands for is refused." maxItems:"1000"`
 }
 
 // ImportedJobs is the answer to ImportJobs. Nothing has been created.
 type ImportedJobs struct {
-	Format string      `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz"`
+	Format string      `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
 	Jobs   []CreateJob `json:"jobs" doc:"Bodies for POST /v1/jobs, one per job of the file."`
 	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed, with its position in the file."`
 }

@@ -16,6 +16,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
+	"pleat/internal/format"
 )
 
 // batchCmd returns the group of commands on batches.
@@ -30,30 +31,36 @@ func batchCmd() *cobra.Command {
 func batchSubmit() *cobra.Command {
 	var in batchInput
 	c := &cobra.Command{
-		Use:   "submit FILE",
-		Short: "Create a batch from a file and follow it",
-		Long: `Creates a batch from a file, shows its progress and waits until it has ended.
+		Use:   "submit FILE|FOLDER",
+		Short: "Create a batch from a file or a folder and follow it",
+		Long: `Creates a batch from a file or the files of a folder, shows its progress and waits until it has ended.
 
-The file is CSV or TSV with the columns id and sequence, FASTA with one row for each record, or JSON as
-POST /v1/batches takes it. A colon in a sequence separates chains. The name - means standard input.
+The file is CSV or TSV with the columns id and sequence, FASTA with one row for each record, a file of
+another program as pleat fold takes them, whose jobs become rows, or JSON as POST /v1/batches takes it. A
+colon in a sequence separates chains. The name - means standard input. Alignments (A3M) that the files name
+are uploaded to your library; they must be in the folder of the file or below it, or in one of --files.
 
 The rows are checked first. Repeating the command with the same file and flags within a day continues with the
 batch that it created. Interrupting it leaves the batch running. The exit code tells whether a row has failed.`,
 		Example: `  pleat batch submit binders.csv --model boltz-2
   pleat batch submit proteome.fasta --name proteome --dry-run
+  pleat batch submit boltz-inputs/ --model boltz-2
   pleat batch submit screen.json`,
-		Args: exactly("a file"),
+		Args: exactly("a file or folder"),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			request, err := in.read(args[0], cmd.InOrStdin())
-			if err != nil {
-				return err
+			request, with, err := in.read(cmd, c, args[0])
+			if err == nil {
+				err = submitBatch(cmd, c, request, &with)
 			}
-			return submitBatch(cmd, c, request)
+			with.discard(cmd, c)
+			return err
 		}),
 	}
 	f := c.Flags()
 	f.StringVar(&in.model, "model", "mini", "model, as pleat models lists them; not for JSON, which names its own")
 	f.StringVar(&in.name, "name", "", "name of the batch; default: that of the file")
+	f.String("format", "", "format of the files: "+strings.Join(format.Names(), ", ")+"; default: detected")
+	addFilesFlag(c)
 	f.StringVar(&in.seed, "seed", "", "seed of all rows; default: the service chooses one for each")
 	f.Bool("dry-run", false, "check the batch and print what it comes to, without creating it")
 	f.Bool("no-wait", false, "print the batch's identifier and return at once")
@@ -62,8 +69,9 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
 	return c
 }
 
-// submitBatch checks a batch, creates it and follows it, as the flags say.
-func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch) error {
+// submitBatch checks a batch, creates it and follows it, as the flags say. The files that were uploaded for it stay once
+// it is created.
+func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, with *brought) error {
 	v, err := c.ValidateBatch(cmd.Context(), request)
 	if err != nil {
 		return err
@@ -86,6 +94,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch) err
 	if err != nil {
 		return err
 	}
+	with.made = false
 	fmt.Fprintf(cmd.ErrOrStderr(), "batch %s: %d rows, %d of them different\n", made.BatchID, made.Rows, made.Jobs)
 	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
 		return printResult(cmd, made, func() error {

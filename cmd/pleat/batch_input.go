@@ -3,149 +3,226 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/structure"
+	"pleat/internal/format"
+	"pleat/internal/server/wire"
+	"pleat/internal/words"
 )
 
-// batchInput is what the flags say about a batch that is read from a file.
+// batchInput is what the flags say about a batch that is read from a file or a folder.
 type batchInput struct {
 	model, name, seed string
 }
 
-// maxBatchFile bounds a file of a batch, in bytes; the service takes no larger body.
+// maxBatchFile bounds the files of a batch together, in bytes; the service takes no larger body.
 const maxBatchFile = 64 << 20
 
-// read reads a batch from a file; - is standard input.
-func (b batchInput) read(name string, stdin io.Reader) (api.CreateBatch, error) {
-	in := stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return api.CreateBatch{}, usagef("%v", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxBatchFile+1))
-	if err != nil {
-		return api.CreateBatch{}, err
-	}
-	if len(data) > maxBatchFile {
-		return api.CreateBatch{}, usagef("the file has more than %d bytes", maxBatchFile)
-	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	out := api.CreateBatch{Kind: string(pleat.BatchList)}
-	switch first := bytes.TrimLeft(data, " \t\r\n"); {
-	case len(first) == 0:
-		return out, usagef("the file is empty")
-	case first[0] == '{':
-		if err := api.DecodeAs("the file", data, &out); err != nil {
-			return out, usagef("%v", err)
-		}
-	case first[0] == '>':
-		out.Jobs, err = fastaRows(data)
-	default:
-		out.Jobs, err = csvRows(data)
-	}
-	if err != nil {
-		return out, err
-	}
-	if out.Params == nil {
-		out.Params = &api.Params{ModelName: b.model}
-	}
+// rowOptions are those of files whose jobs become rows.
+var rowOptions = format.Options{Rows: true, Bytes: maxBatchFile, Jobs: pleat.MaxBatchRows}
+
+// read reads a batch from a file or a folder, and uploads the alignments that it names; - is standard input.
+func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.CreateBatch, brought, error) {
+	out := api.CreateBatch{Kind: string(pleat.BatchList), Params: &api.Params{ModelName: b.model}}
 	if b.seed != "" {
 		out.Params.Seed = &b.seed
 	}
-	switch {
-	case b.name != "":
-		out.Name = b.name
-	case out.Name == "" && name == "-":
+	out.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if path == "-" {
 		out.Name = "batch"
-	case out.Name == "":
-		out.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
-	return out, nil
+	var with brought
+	var err error
+	if isFolder(path) {
+		if full, err := filepath.Abs(path); err == nil {
+			out.Name = filepath.Base(full)
+		}
+		with, err = b.readFolder(cmd, c, path, &out)
+	} else {
+		with, err = b.readFile(cmd, c, path, &out)
+	}
+	out.Name = words.Shorten(out.Name, pleat.MaxName)
+	if b.name != "" {
+		out.Name = b.name
+	}
+	return out, with, err
 }
 
-// fastaRows makes a row of each record of a FASTA file.
-func fastaRows(data []byte) ([]api.BatchJob, error) {
-	// The chains of a record are read as records of their own, since a colon is no letter.
-	const chain = "\x01"
-	var text bytes.Buffer
-	for line := range bytes.Lines(data) {
-		if line[0] != '>' {
-			line = bytes.ReplaceAll(line, []byte(":"), []byte("\n>"+chain+"\n"))
-		}
-		text.Write(line)
-	}
-	records, err := structure.ReadFASTA(&text, structure.Limits{Bytes: 2 * maxBatchFile, Residues: maxBatchFile})
-	if err != nil {
-		return nil, usagef("the file is no FASTA: %v", err)
-	}
-	var out []api.BatchJob
-	for _, r := range records {
-		if r.Name == chain && len(out) > 0 {
-			last := &out[len(out)-1]
-			last.Sequences = append(last.Sequences, proteinItem(r.Sequence))
-			continue
-		}
-		id, _, _ := strings.Cut(r.Name, " ")
-		out = append(out, api.BatchJob{CustomID: id, Sequences: []api.SequenceItem{proteinItem(r.Sequence)}})
-	}
-	return out, nil
-}
-
-// csvRows makes a row of each line of a CSV or TSV file with the columns id and sequence.
-func csvRows(data []byte) ([]api.BatchJob, error) {
-	r := csv.NewReader(bytes.NewReader(data))
-	head, _, _ := bytes.Cut(data, []byte("\n"))
-	if bytes.ContainsRune(head, '\t') {
-		r.Comma = '\t'
-	}
-	columns, err := r.Read()
-	if err != nil {
-		return nil, usagef("the file is no CSV: %v", err)
-	}
-	for i := range columns {
-		columns[i] = strings.ToLower(strings.TrimSpace(columns[i]))
-	}
-	id, sequence := slices.Index(columns, "id"), slices.Index(columns, "sequence")
-	if id < 0 || sequence < 0 {
-		return nil, usagef("the file has the columns %s; it must have id and sequence",
-			pleat.Clip(strings.Join(columns, ", ")))
-	}
-	var out []api.BatchJob
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
+// readFile reads a batch from a file: a request, or a file of another program whose jobs are the rows.
+func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out *api.CreateBatch) (brought, error) {
+	in, dir := cmd.InOrStdin(), ""
+	if path != "-" {
+		f, err := os.Open(path)
 		if err != nil {
-			return nil, usagef("the file is no CSV: %v", err)
+			return brought{}, &exit{exitUsage, err}
 		}
-		job := api.BatchJob{CustomID: strings.TrimSpace(row[id])}
-		for chain := range strings.SplitSeq(row[sequence], ":") {
-			job.Sequences = append(job.Sequences, proteinItem(strings.TrimSpace(chain)))
-		}
-		out = append(out, job)
+		defer f.Close()
+		in, dir = f, filepath.Dir(path)
 	}
+	text, err := readText(in, "the file", maxBatchFile)
+	if err != nil {
+		return brought{}, &exit{exitUsage, err}
+	}
+	if data := bytes.TrimPrefix([]byte(text), []byte("\ufeff")); isBatchRequest(data) {
+		flags := *out
+		*out = api.CreateBatch{Kind: flags.Kind}
+		if err := api.DecodeAs("the file", data, out); err != nil {
+			return brought{}, &exit{exitUsage, err}
+		}
+		if out.Name == "" {
+			out.Name = flags.Name
+		}
+		if out.Params == nil {
+			out.Params = flags.Params
+		} else if b.seed != "" {
+			out.Params.Seed = &b.seed
+		}
+		return brought{}, nil
+	}
+	from, err := openSources(cmd, dir)
+	if err != nil {
+		return brought{}, err
+	}
+	defer from.close()
+	as, _ := cmd.Flags().GetString("format")
+	opt := rowOptions
+	opt.Name, opt.Files = out.Name, from.files()
+	if _, err := format.Import(text, format.Name(as), opt); err != nil {
+		return brought{}, usagef("%s: %w", path, err)
+	}
+	with, err := from.bring(cmd, c, false)
+	if err != nil {
+		return with, err
+	}
+	opt.Files.Alignment = with.alignment
+	got, err := format.Import(text, format.Name(as), opt)
+	if err != nil {
+		return with, fmt.Errorf("%s: %w", path, err)
+	}
+	printNotes(cmd, got.Notes)
+	for i := range got.Jobs {
+		out.Jobs = append(out.Jobs, b.row(got.IDs[i], &got.Jobs[i], out.Params))
+	}
+	return with, nil
 }
 
-// proteinItem is a protein chain of a request.
-func proteinItem(sequence string) api.SequenceItem {
-	return api.SequenceItem{ProteinChain: &api.Polymer{Sequence: sequence}}
+// isBatchRequest reports whether a file is a request of POST /v1/batches, which has a kind, or is an object that no other
+// program writes.
+func isBatchRequest(data []byte) bool {
+	var has map[string]json.RawMessage
+	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) == 0 || data[0] != '{' {
+		return false
+	}
+	if json.Unmarshal(data, &has) != nil {
+		return true // its fault is told as that of a request
+	}
+	return has["kind"] != nil || has["queries"] == nil && has["sequences"] == nil
+}
+
+// row returns a job of a file as a row of a batch. The seed of the flags stands before that of the file, and what the
+// file says before the other parameters of the batch.
+func (b batchInput) row(id string, j *pleat.Job, of *api.Params) api.BatchJob {
+	request := wire.CreateJob(j)
+	row := api.BatchJob{CustomID: id, Sequences: request.Sequences}
+	if len(j.Params.Values) > 0 {
+		p := *of
+		if request.Params.Seed != nil && b.seed == "" {
+			p.Seed = request.Params.Seed
+		}
+		if request.Params.MSAAlgorithm != nil {
+			p.MSAAlgorithm = request.Params.MSAAlgorithm
+		}
+		row.Params = &p
+	}
+	if !j.Constraints.Empty() {
+		row.Constraints = request.Constraints
+	}
+	return row
+}
+
+// readFolder reads a batch from the files of a folder, each of whose jobs is a row. If one cannot be read, there is no
+// batch.
+func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, out *api.CreateBatch) (brought, error) {
+	in, err := openInputs(cmd, dir, rowOptions)
+	if err != nil {
+		return brought{}, err
+	}
+	defer in.from.close()
+	if err := in.fault(); err != nil {
+		return brought{}, &exit{exitUsage, err}
+	}
+	with, err := in.from.bring(cmd, c, false)
+	if err != nil {
+		return with, err
+	}
+	files := in.from.files()
+	files.Alignment = with.alignment
+	as, _ := cmd.Flags().GetString("format")
+	ids := rowIDs{}
+	for i := range in.files {
+		f := &in.files[i]
+		got, err := in.read(f, format.Name(as), rowOptions, files)
+		if err != nil {
+			return with, fmt.Errorf("%s: %w", f.name, err)
+		}
+		for _, n := range got.Notes {
+			printNotes(cmd, []string{f.name + ": " + n})
+		}
+		for k := range got.Jobs {
+			id := f.stem()
+			if len(got.Jobs) > 1 {
+				id = strings.TrimSuffix(id+"-"+got.IDs[k], "-")
+			}
+			out.Jobs = append(out.Jobs, b.row(ids.distinct(id), &got.Jobs[k], out.Params))
+		}
+		if len(out.Jobs) > pleat.MaxBatchRows {
+			return with, usagef("the files up to %s have more than %d jobs; a batch has at most as many rows", f.name,
+				pleat.MaxBatchRows)
+		}
+	}
+	return with, nil
+}
+
+// fault returns the faults of the inputs that cannot be read; nil if all can.
+func (in *inputFolder) fault() error {
+	var bad []string
+	for _, f := range in.files {
+		if f.err != nil {
+			bad = append(bad, fmt.Sprintf("%s: %s", f.name, sentence(f.err)))
+		}
+	}
+	switch {
+	case len(bad) == 0:
+		return nil
+	case len(bad) == 1:
+		return errors.New(bad[0])
+	}
+	return fmt.Errorf("%d of %d files cannot be read: %s", len(bad), len(in.files),
+		strings.Join(bad[:min(len(bad), 10)], "; "))
+}
+
+// rowIDs makes the ids of rows different.
+type rowIDs map[string]bool
+
+// distinct returns an id that no row before has: of a repeated one, with a number.
+func (ids rowIDs) distinct(id string) string {
+	unique := words.Shorten(id, pleat.MaxName)
+	for n := 2; ids[unique]; n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		unique = words.Shorten(id, pleat.MaxName-len(suffix)) + suffix
+	}
+	ids[unique] = true
+	return unique
 }
 
 // batchKey is the Idempotency-Key of a batch: the same file and flags make one batch.

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -30,16 +28,24 @@ import (
 // server completes from its result cache if nothing has changed.
 func foldCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "fold [FILE]",
+		Use:   "fold [FILE|FOLDER]",
 		Short: "Fold proteins: submit a job, follow it, download the results",
 		Long: `Submits a fold to a server, shows its progress, downloads all files of the result and checks the SHA-256
 of each.
 
-The file is FASTA, AlphaFold Server JSON, AlphaFold 3 JSON or Boltz YAML; its format is detected. The
-name - means standard input. Parts of the file that a job cannot express are printed as notes. Several
-FASTA records become one job: a model for complexes folds them together, any other model folds each of
-them alone. A file with several jobs submits all of them. Interrupting the command leaves the jobs
-running.
+The file is FASTA, AlphaFold Server JSON, AlphaFold 3 JSON, Boltz YAML, Protenix JSON, OpenFold3 queries, a
+table of ColabFold (CSV, TSV) or a samplesheet of nf-core/proteinfold; its format is detected. The name -
+means standard input. Parts of the file that a job cannot express are printed as notes. Several FASTA
+records become one job: a model for complexes folds them together, any other model folds each of them
+alone. A file with several jobs submits all of them. Interrupting the command leaves the jobs running.
+
+Alignments (A3M) and FASTA files that the file names are uploaded to your library. They must be in the
+folder of the file or below it, or in one of --files.
+
+Of a folder, each file is folded, but not those of folders in it. The folder of the results has a list of
+what was folded, pleat-folder.jsonl: the same command goes on where an earlier one has ended and folds
+nothing twice. At the end a table says what became of each job; the exit code tells whether one has failed.
+Jobs that failed run again with --retry.
 
 Several models or seeds make one job for each model and seed, at most 64, of which each counts against the
 quota. All are checked before the first is created. One table ranks their structures, which are in folders
@@ -50,9 +56,10 @@ of its files, are replaced with --force only.`,
 		Example: `  pleat fold protein.fasta --out result
   pleat fold complex.yaml --model boltz-2
   pleat fold protein.fasta --model boltz-2 --alignment protein.a3m
+  pleat fold inputs/ --model boltz-2 --out results
   pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1
   pleat fold protein.fasta --model mini,boltz-2 --seed 1,2,3 --out compared`,
-		Args: sequenceOr("file", "a FASTA file"),
+		Args: sequenceOr("file", "a file, a folder"),
 		RunE: runFold,
 	}
 	f := c.Flags()
@@ -65,7 +72,9 @@ of its files, are replaced with --force only.`,
 	f.Int("seeds", 0, "number of random seeds, instead of --seed")
 	f.StringArray("alignment", nil, "A3M file whose first row is a protein of the job, used instead of an MSA search; "+
 		"repeat it for several proteins; the files are stored in your library")
-	addFolderFlags(c, "fold-JOBID")
+	addFilesFlag(c)
+	addFolderFlags(c, "fold-JOBID, of a folder FOLDER-results")
+	f.Bool("retry", false, "of a folder: run jobs again that failed or were stopped")
 	f.Bool("public", false, "make the results readable for everyone")
 	f.Bool("no-cache", false, "do not use the cached result of an earlier run with the same input, parameters and seed")
 	f.Bool("dry-run", false, "check the jobs and print what they would cost, without creating them")
@@ -102,12 +111,24 @@ func runFold(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	requests, err := foldRequests(cmd, c, args, variants.models)
+	if len(args) == 1 && isFolder(args[0]) {
+		return foldFolder(cmd, c, args[0], variants)
+	}
+	if cmd.Flags().Changed("retry") {
+		return usagef("--retry is for a folder")
+	}
+	requests, with, err := foldRequests(cmd, c, args, variants.models)
 	if err != nil {
 		return err
 	}
 	out := folderOf(cmd)
-	jobs, err := variants.jobs(requests, out)
+	var jobs []foldJob
+	defer func() { // what was uploaded for jobs of which none was created
+		if len(jobs) == 0 || jobs[0].id == "" {
+			with.discard(cmd, c)
+		}
+	}()
+	jobs, err = variants.jobs(requests, out)
 	if err != nil {
 		return err
 	}
@@ -185,9 +206,9 @@ func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) 
 	return nil
 }
 
-// foldRequests returns the requests of the command line without variants: one, unless the file has several jobs. Flags
-// override what the file says.
-func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]api.CreateJob, error) {
+// foldRequests returns the requests of the command line without variants: one, unless the file has several jobs; and
+// the files that were uploaded for them. Flags override what the file says.
+func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]api.CreateJob, brought, error) {
 	f := cmd.Flags()
 	name, _ := f.GetString("name")
 	model := ""
@@ -195,13 +216,15 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 		model = models[0]
 	}
 	var jobs []api.CreateJob
+	var with brought
 	if len(args) == 1 {
 		var err error
-		if jobs, err = importFile(cmd, c, args[0], model); err != nil {
-			return nil, err
+		if jobs, with, err = importFile(cmd, c, args[0], model); err != nil {
+			return nil, with, err
 		}
 		if name != "" && len(jobs) > 1 {
-			return nil, usagef("--name is for one job, and %s holds %d", args[0], len(jobs))
+			with.discard(cmd, c)
+			return nil, with, usagef("--name is for one job, and %s holds %d", args[0], len(jobs))
 		}
 	} else {
 		sequence, _ := f.GetString("sequence")
@@ -215,46 +238,60 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
 		jobs[i].IsPublic, _ = f.GetBool("public")
 	}
-	return jobs, nil
+	return jobs, with, nil
 }
 
-// importFile sends a file to the server, which detects its format and returns its jobs, and prints the notes on what a
-// job cannot express. The path - is standard input. A file that is empty, not text or too large is refused unsent.
-func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, error) {
-	file := api.ImportJobs{ModelName: model}
-	file.Format, _ = cmd.Flags().GetString("format")
+// importFile reads a file, uploads what it names and sends it to the server, which returns its jobs; it prints the notes
+// on what a job cannot express. The path - is standard input. A file that is not valid is refused unsent.
+func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, brought, error) {
 	in := cmd.InOrStdin()
+	dir, name := "", ""
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, err
+			return nil, brought{}, err
 		}
 		defer f.Close()
-		in = f
-		file.Name = words.Shorten(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
+		in, dir = f, filepath.Dir(path)
+		name = words.Shorten(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
 	}
-	b, err := io.ReadAll(io.LimitReader(in, format.MaxBytes+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	case len(b) > format.MaxBytes:
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, format.MaxBytes)
-	case !utf8.Valid(b):
-		return nil, fmt.Errorf("%s is not text in UTF-8", path)
-	case len(b) == 0:
-		return nil, fmt.Errorf("%s is empty", path)
+	text, err := readText(in, path, format.MaxBytes)
+	if err != nil {
+		return nil, brought{}, err
 	}
-	file.Content = string(b)
-	got, err := c.Import(cmd.Context(), file)
+	from, err := openSources(cmd, dir)
+	if err != nil {
+		return nil, brought{}, err
+	}
+	defer from.close()
+	as, _ := cmd.Flags().GetString("format")
+	file := api.ImportJobs{Content: text, Format: as, ModelName: model, Name: name}
+	if _, err := format.Import(text, format.Name(as), format.Options{Name: name, Files: from.files()}); err != nil {
+		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
+	}
+	got, with, err := importText(cmd, c, file, from)
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if err != nil {
-		return nil, explain(c, err)
+		err = fmt.Errorf("%s: %w", path, err)
 	}
 	printNotes(cmd, got.Notes)
-	return got.Jobs, nil
+	return got.Jobs, with, err
+}
+
+// importText has the server read a text, after the files that it names were uploaded.
+func importText(
+	cmd *cobra.Command, c *api.Client, file api.ImportJobs, from *sources,
+) (api.ImportedJobs, brought, error) {
+	with, err := from.bring(cmd, c, true)
+	if err != nil {
+		return api.ImportedJobs{}, with, err
+	}
+	file.Files = with.importFiles()
+	got, err := c.Import(cmd.Context(), file)
+	if err != nil || !from.aligned() { // no job refers to FASTA files
+		with.discard(cmd, c)
+	}
+	return got, with, explain(c, err)
 }
 
 // printNotes prints what was lost in the conversion between a file and a job, on standard error: the job or the file is

@@ -257,7 +257,9 @@ func FuzzBoltz(f *testing.F) {
 func FuzzProtenix(f *testing.F) {
 	fuzz(f, Protenix, protenixFile, "[]", `{"sequences": [{"ligand": {"ligand": "CCD_NAG_NAG", "count": 2}}]}`)
 }
-func FuzzOpenFold3(f *testing.F) { fuzz(f, OpenFold3, openFoldText, `{"queries": {"": {"chains": []}}}`, "{}") }
+func FuzzOpenFold3(f *testing.F) {
+	fuzz(f, OpenFold3, openFoldText, `{"queries": {"": {"chains": []}}}`, "{}")
+}
 func FuzzColabFold(f *testing.F) {
 	fuzz(f, ColabFold, "id,sequence\nx,MKT:GGG\n", "sequence\tid\ta3mpath\nMKT\tx\t\n", "id,sequence\n\"a\nb\",\"M\nK\"")
 }

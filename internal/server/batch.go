@@ -92,7 +92,7 @@ func (s *Server) createBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	p, err := s.prepareBatch(ctx, c.who.User, in)
+	p, err := s.prepareBatch(ctx, c, in)
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
@@ -112,7 +112,9 @@ func (s *Server) createBatch(
 		Request: c.id,
 		Trace:   tracing.Text(ctx),
 	})
-	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
+	out := wire.CreatedBatch(made)
+	out.Notes = append(out.Notes, p.notes...)
+	return out, s.withRowQuota(ctx, c, err)
 }
 
 // batchDigest is digestOf for a batch.
@@ -144,6 +146,7 @@ type preparedBatch struct {
 	model pleat.Model
 	hooks submit.BatchWebhooks
 	sum   batchSum
+	notes []string // on the file of another program that the rows were read from
 	// digests identify what each row computes, once check has accepted all.
 	digests [][32]byte
 }
@@ -157,9 +160,7 @@ type batchSum struct {
 }
 
 // prepareBatch converts a request to a batch and checks it but for its rows. An error of the request is pleat.Errors.
-func (s *Server) prepareBatch(
-	ctx context.Context, owner pleat.UserID, in *api.CreateBatch,
-) (*preparedBatch, error) {
+func (s *Server) prepareBatch(ctx context.Context, c *call, in *api.CreateBatch) (*preparedBatch, error) {
 	var faults pleat.Errors
 	var p preparedBatch
 	var err error
@@ -167,12 +168,15 @@ func (s *Server) prepareBatch(
 	if err := faults.Add(err); err != nil {
 		return nil, err
 	}
+	if err := faults.Add(s.readContent(ctx, c, in, &p)); err != nil {
+		return nil, err
+	}
 	if len(faults) == 0 {
 		if err := faults.Add(p.spec.Check()); err != nil {
 			return nil, err
 		}
 	}
-	p.hooks, err = s.resolver.BatchWebhooks(ctx, owner, in.Webhooks)
+	p.hooks, err = s.resolver.BatchWebhooks(ctx, c.who.User, in.Webhooks)
 	if err := faults.Add(err); err != nil {
 		return nil, err
 	}
@@ -309,7 +313,7 @@ func newRow(customID string, job *pleat.Job, m pleat.Model, fresh bool, digest [
 func (s *Server) validateBatch(
 	ctx context.Context, c *call, in *api.CreateBatch, unfit error,
 ) (api.BatchValidation, error) {
-	out := api.BatchValidation{Errors: []api.FieldError{}}
+	out := api.BatchValidation{Errors: []api.FieldError{}, Notes: []string{}}
 	usage, err := s.store.Usage(ctx, c.who.User)
 	if err != nil {
 		return out, err
@@ -318,7 +322,8 @@ func (s *Server) validateBatch(
 	out.QuotaRemaining = max(0, used.Limit-used.Used)
 	if err = unfit; err == nil {
 		var p *preparedBatch
-		if p, err = s.prepareBatch(ctx, c.who.User, in); err == nil {
+		if p, err = s.prepareBatch(ctx, c, in); err == nil {
+			out.Notes = append(out.Notes, p.notes...)
 			err = p.check(ctx)
 			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs
 			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds

@@ -19,7 +19,8 @@ import (
 // importJobs is POST /v1/jobs/import, for any user: it reads a job file of another program. It creates nothing and
 // costs no quota; the response has a body for POST /v1/jobs for each job of the file, and notes on what was dropped,
 // changed or guessed. 400: the file is in no known format, or it is invalid; the message has the position in the file.
-func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (api.ImportedJobs, error) {
+// 403: the request has files, and the key may not read; 404: the caller has no library item of files.
+func (s *Server) importJobs(ctx context.Context, c *call, in *api.ImportJobs) (api.ImportedJobs, error) {
 	if in.Name != "" {
 		if err := pleat.CheckName("name", in.Name); err != nil {
 			return api.ImportedJobs{}, err
@@ -28,11 +29,23 @@ func (s *Server) importJobs(ctx context.Context, _ *call, in *api.ImportJobs) (a
 	if in.Content == "" {
 		return api.ImportedJobs{}, pleat.InvalidField("content", " is required; it must be the text of a file")
 	}
-	got, err := format.Import(in.Content, format.Name(in.Format), format.Options{Name: in.Name, Model: in.ModelName})
+	named, err := s.namedFiles(ctx, c, in.Files)
+	if err != nil {
+		return api.ImportedJobs{}, err
+	}
+	got, err := format.Import(in.Content, format.Name(in.Format), format.Options{
+		Name:  in.Name,
+		Model: in.ModelName,
+		Files: named.files(ctx),
+	})
 	if err != nil {
 		return api.ImportedJobs{}, inContent(err)
 	}
-	out := api.ImportedJobs{Format: string(got.Format), Jobs: []api.CreateJob{}, Notes: got.Notes}
+	out := api.ImportedJobs{
+		Format: string(got.Format),
+		Jobs:   []api.CreateJob{},
+		Notes:  append(got.Notes, named.unused()...),
+	}
 	for i := range got.Jobs {
 		j := &got.Jobs[i]
 		if in.ModelName == "" {

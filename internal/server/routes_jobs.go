@@ -66,7 +66,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		pattern: "POST /v1/jobs/import",
 		access:  user,
 		scope:   pleat.ScopeSubmit,
-		summary: "Read a FASTA, AlphaFold Server, AlphaFold 3 or Boltz file as jobs, without creating them",
+		summary: "Read a job file of another program as jobs, without creating them",
 		handler: jsonBody(large, (*Server).importJobs),
 	},
 	{

@@ -74,7 +74,7 @@ func ToBatch(in *api.CreateBatch) (batch.Spec, error) {
 
 // CreatedBatch returns what the creation of a batch answers.
 func CreatedBatch(c store.CreatedBatch) api.CreatedBatch {
-	return api.CreatedBatch{BatchID: string(c.Batch), Rows: c.Rows, Jobs: c.Jobs}
+	return api.CreatedBatch{BatchID: string(c.Batch), Rows: c.Rows, Jobs: c.Jobs, Notes: []string{}}
 }
 
 // Batch returns a batch with the states of its rows. The caller adds when it expires.

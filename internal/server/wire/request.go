@@ -25,12 +25,15 @@ func ToJob(in *api.CreateJob) (pleat.Job, error) {
 	return j, faults.Err()
 }
 
-// CreateJob returns the request that would create a job again. Of the parameters it keeps the model and the seed, and
-// it drops webhooks, visibility, chat and sources: it is for jobs that were read from a file.
+// CreateJob returns the request that would create a job again. Of the parameters it keeps the model, the seed and how
+// alignments are made, and it drops webhooks, visibility, chat and sources: it is for jobs that were read from a file.
 func CreateJob(j *pleat.Job) api.CreateJob {
 	out := api.CreateJob{Name: j.Name, Params: &api.Params{ModelName: j.Params.Model}}
 	if seed, ok := j.Params.Seed(); ok {
 		out.Params.Seed = &seed
+	}
+	if how, ok := j.Params.Values["msaAlgorithm"].(string); ok {
+		out.Params.MSAAlgorithm = &how
 	}
 	for i := range j.Sequences {
 		out.Sequences = append(out.Sequences, SequenceItem(&j.Sequences[i], ForOthers))

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/internal/format"
+	"pleat/internal/msa"
+	"pleat/internal/submit"
+)
+
+// sources finds on this machine the files that an input names: below the folder of the input, and below those that the
+// user gave with --files. Nothing else is read: no name and no symbolic link leads out of these folders.
+type sources struct {
+	folders []sourceFolder
+	// found are the files by their names in the input, in the order of first use.
+	found map[string]*sourceFile
+	order []string
+}
+
+// sourceFolder is a folder whose files may be read.
+type sourceFolder struct {
+	root *os.Root
+	dir  string // absolute
+}
+
+// sourceFile is a file on this machine that an input names.
+type sourceFile struct {
+	folder sourceFolder
+	path   string // below the folder
+	sha256 string
+	aligns bool // it is an alignment, else a FASTA file
+}
+
+// addFilesFlag adds the flag with further folders of sources.
+func addFilesFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArray("files", nil, "folder with files that the input names, besides the folder of the input; may be "+
+		"repeated")
+}
+
+// openSources returns the files below a folder, if it is not empty, and those of --files. The caller must close it.
+func openSources(cmd *cobra.Command, dir string) (*sources, error) {
+	more, _ := cmd.Flags().GetStringArray("files")
+	s := &sources{found: map[string]*sourceFile{}}
+	if dir != "" {
+		more = append([]string{dir}, more...)
+	}
+	for _, d := range more {
+		full, err := filepath.Abs(d)
+		if err == nil {
+			full, err = filepath.EvalSymlinks(full)
+		}
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		root, err := os.OpenRoot(full)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.folders = append(s.folders, sourceFolder{root, full})
+	}
+	return s, nil
+}
+
+// close closes the folders.
+func (s *sources) close() {
+	for _, f := range s.folders {
+		f.root.Close()
+	}
+}
+
+// locate returns the file that a name of an input means. An error is a pleat.Error that says where it was looked for.
+func (s *sources) locate(name string) (*sourceFile, error) {
+	if strings.Contains(name, "://") {
+		return nil, pleat.Invalidf("%q is an address; only files of this machine are brought along", pleat.Clip(name))
+	}
+	var dirs []string
+	for _, f := range s.folders {
+		path := filepath.Clean(filepath.FromSlash(name))
+		if filepath.IsAbs(path) {
+			rel, err := filepath.Rel(f.dir, path)
+			if err != nil {
+				continue
+			}
+			path = rel
+		}
+		dirs = append(dirs, f.dir)
+		if !filepath.IsLocal(path) {
+			continue
+		}
+		info, err := f.root.Stat(path)
+		if err == nil && info.Mode().IsRegular() {
+			return &sourceFile{folder: f, path: path}, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, pleat.Invalidf("%q cannot be read below %s, which no file may lead out of: %s", pleat.Clip(name), f.dir,
+				pleat.Clip(err.Error()))
+		}
+	}
+	return nil, pleat.Invalidf("%q is no file below %s; name the folder that has it with --files", pleat.Clip(name),
+		strings.Join(dirs, " or "))
+}
+
+// open opens the file.
+func (f *sourceFile) open() (*os.File, error) { return f.folder.root.Open(f.path) }
+
+// read returns the text of the file, at most format.MaxBytes.
+func (f *sourceFile) read() (string, error) {
+	in, err := f.open()
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	return readText(in, f.path, format.MaxBytes)
+}
+
+// readText reads a text in UTF-8 of 1 to most bytes. Name is that of messages.
+func readText(in io.Reader, name string, most int) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read %s: %w", name, err)
+	case len(b) > most:
+		return "", fmt.Errorf("%s is larger than %d bytes", name, most)
+	case !utf8.Valid(b):
+		return "", fmt.Errorf("%s is not text in UTF-8", name)
+	case len(b) == 0:
+		return "", fmt.Errorf("%s is empty", name)
+	}
+	return string(b), nil
+}
+
+// files returns the sources for a first reading, which finds what an input names: alignments are checked, and stand for
+// themselves until they are uploaded.
+func (s *sources) files() format.Files {
+	return format.Files{
+		Alignment: func(name string) (format.LibraryFile, error) {
+			return format.LibraryFile{Name: filepath.Base(name)}, s.add(name, true)
+		},
+		Text: func(name string) (string, error) {
+			if err := s.add(name, false); err != nil {
+				return "", err
+			}
+			text, err := s.found[name].read()
+			if err != nil {
+				return "", pleat.Invalidf("%s", err)
+			}
+			return text, nil
+		},
+	}
+}
+
+// aligned reports whether the input names an alignment.
+func (s *sources) aligned() bool {
+	for _, f := range s.found {
+		if f.aligns {
+			return true
+		}
+	}
+	return false
+}
+
+// add finds a file and checks it.
+func (s *sources) add(name string, aligns bool) error {
+	if f := s.found[name]; f != nil && f.aligns == aligns {
+		return nil
+	}
+	f, err := s.locate(name)
+	if err != nil {
+		return err
+	}
+	if f.aligns = aligns; aligns {
+		err = f.check(msa.Check)
+	} else {
+		err = f.check(func(io.Reader) error { return nil })
+	}
+	if err != nil {
+		return pleat.Invalidf("%q cannot be used: %s", pleat.Clip(name), err)
+	}
+	s.found[name] = f
+	s.order = append(s.order, name)
+	return nil
+}
+
+// check checks the content and the size of the file, and computes its SHA-256.
+func (f *sourceFile) check(content func(io.Reader) error) error {
+	in, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if info, err := in.Stat(); err != nil {
+		return err
+	} else if info.Size() > submit.MaxFile {
+		return fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), submit.MaxFile)
+	}
+	sum := sha256.New()
+	if err := content(io.TeeReader(in, sum)); err != nil {
+		return err
+	}
+	if _, err := io.Copy(sum, in); err != nil { // what the check has not read
+		return err
+	}
+	f.sha256 = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
