@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,29 +90,37 @@ func (s *sources) locate(name string) (*sourceFile, error) {
 	}
 	var dirs []string
 	for _, f := range s.folders {
-		path := filepath.Clean(filepath.FromSlash(name))
-		if filepath.IsAbs(path) {
-			rel, err := filepath.Rel(f.dir, path)
-			if err != nil {
-				continue
-			}
-			path = rel
-		}
 		dirs = append(dirs, f.dir)
-		if !filepath.IsLocal(path) {
-			continue
-		}
-		info, err := f.root.Stat(path)
-		if err == nil && info.Mode().IsRegular() {
-			return &sourceFile{folder: f, path: path}, nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, pleat.Invalidf("%q cannot be read below %s, which no file may lead out of: %s", pleat.Clip(name), f.dir,
-				pleat.Clip(err.Error()))
+		for _, path := range s.candidates(f, filepath.FromSlash(name)) {
+			info, err := f.root.Stat(path)
+			if err == nil && info.Mode().IsRegular() {
+				return &sourceFile{folder: f, path: path}, nil
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, pleat.Invalidf("%q cannot be read below %s, which no file may lead out of: %s", pleat.Clip(name),
+					f.dir, pleat.Clip(err.Error()))
+			}
 		}
 	}
 	return nil, pleat.Invalidf("%q is no file below %s; name the folder that has it with --files", pleat.Clip(name),
 		strings.Join(dirs, " or "))
+}
+
+// candidates returns the paths in a folder that a name may mean: that from the folder of the input, and that from the
+// folder itself.
+func (s *sources) candidates(f sourceFolder, name string) []string {
+	full := name
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(s.folders[0].dir, name)
+	}
+	var out []string
+	if rel, err := filepath.Rel(f.dir, full); err == nil && filepath.IsLocal(rel) {
+		out = append(out, rel)
+	}
+	if clean := filepath.Clean(name); filepath.IsLocal(clean) && !slices.Contains(out, clean) {
+		out = append(out, clean)
+	}
+	return out
 }
 
 // open opens the file.

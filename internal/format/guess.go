@@ -9,10 +9,12 @@ import (
 	"pleat"
 )
 
-// Patterns that detect Boltz YAML, and plain sequences without a header.
+// Patterns that detect Boltz YAML, plain sequences without a header, and tables of other columns than those known, whose
+// reader says which they must be.
 var (
-	yamlJob  = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
-	bareText = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
+	yamlJob   = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
+	bareText  = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
+	tableHead = regexp.MustCompile(`^[A-Za-z_" ]+([,\t][A-Za-z_" ]+)+\r?\n.*[,\t]`)
 )
 
 // guess detects a file's format from its first character, from the keys of JSON and YAML, or from the columns of a
@@ -35,6 +37,8 @@ func guess(text string) (Name, error) {
 		return Boltz, nil
 	case bareText.MatchString(start):
 		return FASTA, nil
+	case tableHead.MatchString(start):
+		return ColabFold, nil
 	}
 	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s",
 		strings.Join(Names(), ", "))
