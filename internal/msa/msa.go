@@ -16,6 +16,7 @@
 package msa
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -114,6 +115,7 @@ type Found struct {
 type Query struct {
 	User      pleat.UserID // whose cached alignments and searches it uses, unless the finder shares them
 	Sequences []string     // which must differ
+	Pairing   Pairing      // of FindPaired; empty: that of the finder
 }
 
 // Find returns an alignment of each sequence. It calls report with lines of progress.
@@ -125,8 +127,9 @@ func (f *Finder) Find(ctx context.Context, q Query, report func(string)) (*Found
 // alignments.
 func (f *Finder) FindPaired(ctx context.Context, q Query, report func(string)) (*Found, error) {
 	requests := f.unpaired(q)
-	if f.pairs() && len(q.Sequences) > 1 {
-		requests = append(requests, f.request(q, f.pairing()))
+	pairing := cmp.Or(q.Pairing, f.Pairing, PairGreedy)
+	if f.Searcher.Pairs() && pairing != PairNone && len(q.Sequences) > 1 {
+		requests = append(requests, f.request(q, pairing))
 	}
 	return f.find(ctx, requests, len(q.Sequences), report)
 }
@@ -155,16 +158,6 @@ func (f *Finder) find(ctx context.Context, requests []request, n int, report fun
 	}
 	return out, nil
 }
-
-func (f *Finder) pairing() Pairing {
-	if f.Pairing == "" {
-		return PairGreedy
-	}
-	return f.Pairing
-}
-
-// pairs reports whether paired alignments are made at all.
-func (f *Finder) pairs() bool { return f.Searcher.Pairs() && f.pairing() != PairNone }
 
 // Wait returns when no search is running. Searches that no caller waits for are cancelled already.
 func (f *Finder) Wait() { f.searches.running.Wait() }

@@ -178,8 +178,8 @@ func TestNoAlignment(t *testing.T) {
 			t.Errorf("%d tickets", len(a.server.Tickets))
 		}
 		models, err := f.s.Models(context.Background())
-		if err != nil || len(models) != 1 || models[0].Params[0].Name != "msaAlgorithm" ||
-			models[0].Params[0].Default != "mmseqs2" {
+		m, _ := pleat.FindModel(models, "null")
+		if err != nil || len(models) != 2 || m.Params[0].Name != "msaAlgorithm" || m.Params[0].Default != "mmseqs2" {
 			t.Errorf("%v, %v", models, err)
 		}
 	})

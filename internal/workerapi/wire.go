@@ -346,17 +346,20 @@ type CachedResult struct {
 	Links     map[string]Link    `json:"links,omitempty"`
 }
 
-// Library is the answer of GET tasks/{id}/library: the files of the library item that the fold was made from.
-type Library struct {
-	Files []LibraryFile   `json:"files"`
-	Links map[string]Link `json:"links,omitempty"`
+// Alignments is the answer of GET tasks/{id}/alignments: the alignments that the fold names.
+type Alignments struct {
+	Files []GivenAlignment `json:"files"`
+	// LibraryGone: the library item of the job is gone, and its alignments with it.
+	LibraryGone bool            `json:"library_gone,omitempty"`
+	Links       map[string]Link `json:"links,omitempty"`
 }
 
-// LibraryFile is a file of a library item.
-type LibraryFile struct {
-	Name  string `json:"name"`
-	Key   string `json:"key"`
-	Bytes int64  `json:"bytes"`
+// GivenAlignment is a file with an alignment; see store.GivenAlignment.
+type GivenAlignment struct {
+	Name     string `json:"name"`
+	Key      string `json:"key"`
+	Sequence string `json:"sequence,omitempty"`
+	Paired   bool   `json:"paired,omitempty"`
 }
 
 // Source is the answer of GET tasks/{id}/source: what a workflow reads.
