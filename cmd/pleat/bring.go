@@ -16,7 +16,6 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/format"
 	"pleat/internal/words"
 )
 
@@ -151,10 +150,10 @@ func (b *brought) importFiles() []api.ImportFile {
 }
 
 // alignment returns the library file that stands for a name of the input.
-func (b *brought) alignment(name string) (format.LibraryFile, error) {
+func (b *brought) alignment(name string) (pleat.FileRef, error) {
 	stored, ok := b.files[name]
 	if !ok {
-		return format.LibraryFile{}, fmt.Errorf("%q was not uploaded", pleat.Clip(name))
+		return pleat.FileRef{}, fmt.Errorf("%q was not uploaded", pleat.Clip(name))
 	}
-	return format.LibraryFile{Item: pleat.ItemID(b.item), Name: stored}, nil
+	return pleat.FileRef{Item: pleat.ItemID(b.item), Name: stored}, nil
 }

@@ -152,12 +152,15 @@ func readText(in io.Reader, name string, most int) (string, error) {
 	return string(b), nil
 }
 
+// unknownItem stands for the library item of a file that is not uploaded yet.
+const unknownItem = "00000000-0000-0000-0000-000000000000"
+
 // files returns the sources for a first reading, which finds what an input names: alignments are checked, and stand for
 // themselves until they are uploaded.
 func (s *sources) files() format.Files {
 	return format.Files{
-		Alignment: func(name string) (format.LibraryFile, error) {
-			return format.LibraryFile{Name: filepath.Base(name)}, s.add(name, true)
+		Alignment: func(name string) (pleat.FileRef, error) {
+			return pleat.FileRef{Item: unknownItem, Name: filepath.Base(name)}, s.add(name, true)
 		},
 		Text: func(name string) (string, error) {
 			if err := s.add(name, false); err != nil {

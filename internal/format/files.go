@@ -8,18 +8,12 @@ import (
 	"pleat"
 )
 
-// LibraryFile is a file of a library item.
-type LibraryFile struct {
-	Item pleat.ItemID
-	Name string
-}
-
 // Files finds what a text names. The functions get the name as the text has it, and their errors are those of Import;
 // a nil function refuses every name. Nothing of a name is to be trusted: it may be absolute, an address, or lead out of
 // any folder.
 type Files struct {
 	// Alignment returns the file of the library that holds an alignment (A3M) of one protein.
-	Alignment func(name string) (LibraryFile, error)
+	Alignment func(name string) (pleat.FileRef, error)
 	// Text returns the content of a FASTA file of a samplesheet.
 	Text func(name string) (string, error)
 }
@@ -50,7 +44,8 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	if err != nil {
 		return placed(at, err)
 	}
-	return attach(q, at, f)
+	q.MSA = f
+	return nil
 }
 
 // placed returns an error of Files with the place of the name. Those that are not about the name keep their code.

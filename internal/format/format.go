@@ -182,8 +182,12 @@ func Export(j *pleat.Job, as Name) (File, error) {
 		return File{}, err
 	}
 	for i := range j.Sequences {
-		if q := &j.Sequences[i]; q.Source != "" {
+		q := &j.Sequences[i]
+		if q.Source != "" {
 			out.addNote("sequences[%d].sourceSequenceId is not in the file: the format has no place for it", i)
+		}
+		if q.MSA != (pleat.FileRef{}) {
+			out.addNote("%s.msa is not in the file: the alignment is a file of a library", q.Path(i))
 		}
 	}
 	if len(j.Constraints.Webhooks) > 0 && string(j.Constraints.Webhooks) != "null" {

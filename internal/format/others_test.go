@@ -388,3 +388,88 @@ func rows(n int) string {
 	}
 	return b.String()
 }
+
+// item is the library item of the alignments of tests.
+const item = "01890a5d-ac96-774b-bcce-b302099a8057"
+
+// aligned are the files of tests: every name but one stands for the file with its last part.
+var aligned = Files{
+	Alignment: func(name string) (pleat.FileRef, error) {
+		if strings.Contains(name, "none") {
+			return pleat.FileRef{}, pleat.Invalidf("files has none that stands for %q", name)
+		}
+		return pleat.FileRef{Item: item, Name: name[strings.LastIndex(name, "/")+1:]}, nil
+	},
+	Text: samples,
+}
+
+// The alignments that files name become those of the proteins. What a job cannot have of them is refused or noted.
+func TestAlignments(t *testing.T) {
+	af3 := func(chain string) string {
+		return `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [` + chain + `]}`
+	}
+	protenix := func(chain string) string {
+		return `[{"name": "x", "sequences": [` + chain + `], "covalent_bonds": []}]`
+	}
+	fold := func(chain string) string { return `{"queries": {"q": {"chains": [` + chain + `]}}}` }
+	for _, c := range []struct {
+		text  string
+		want  string // the names of the alignments of the sequences, or what the error has
+		notes string // what the only note has
+	}{
+		{text: ">A|protein|./msa/a.a3m\nMKT\n>B|protein\nMKTA\n", want: "a.a3m,"},
+		{text: "sequences:\n- protein: {id: [A, B], sequence: MKT, msa: msa/a.A3M}\n", want: "a.A3M"},
+		{
+			text:  "sequences:\n- protein: {id: A, sequence: MKT, msa: a.a3m}\n- protein: {id: B, sequence: MK, msa: empty}\n",
+			want:  "a.a3m,",
+			notes: "sequences[1].protein.msa asks for no alignment of this protein",
+		},
+		{text: "sequences:\n- protein: {id: A, sequence: MKT, msa: a.csv}\n",
+			want: `sequences[0].protein.msa names the file "a.csv"; an alignment must be A3M and its name end in .a3m`},
+		{text: "sequences:\n- protein: {id: A, sequence: MKT, msa: none.a3m}\n",
+			want: `sequences[0].protein.msa: files has none that stands for "none.a3m"`},
+		{text: "sequences:\n- rna: {id: A, sequence: ACG, msa: a.a3m}\n",
+			want: `sequences[0].rna.msa names the file "a.a3m", an alignment of an RNA`},
+		{text: "sequences:\n- protein: {id: A, sequence: MKT, msa: a.a3m}\n- protein: {id: B, sequence: MKT, msa: b.a3m}\n",
+			want: "has the same sequence and another alignment"},
+		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsaPath": "a.a3m", "pairedMsaPath": "p.a3m"}}`),
+			want: "a.a3m", notes: `pairedMsaPath "p.a3m" was dropped`},
+		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "pairedMsaPath": "p.a3m"}}`),
+			want: `pairedMsaPath names the file "p.a3m", an alignment with paired rows, and the chain has no other`},
+		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsaPath": "a.a3m.gz"}}`), want: "must be A3M"},
+		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsa": "", "pairedMsaPath": "p.a3m"}}`),
+			want: "and the chain has no other"},
+		{text: protenix(`{"proteinChain": {"sequence": "MKT", "count": 2, "unpairedMsaPath": "/x/a.a3m"}}`), want: "a.a3m"},
+		{text: protenix(`{"proteinChain": {"sequence": "MKT", "msa": {"precomputed_msa_dir": "msa/1/", "pairing_db": "u"}}}`),
+			want: "non_pairing.a3m", notes: `the alignment is non_pairing.a3m of "msa/1/"; pairing.a3m is not used`},
+		{text: protenix(`{"proteinChain": {"sequence": "MKT", "unpairedMsaPath": "a.a3m", "msa": {"precomputed_msa_dir": "m"}}}`),
+			want: "has both unpairedMsaPath and msa.precomputed_msa_dir"},
+		{text: fold(`{"molecule_type": "protein", "chain_ids": "A", "sequence": "MKT", "main_msa_file_paths": ["m/a.a3m"], ` +
+			`"paired_msa_file_paths": "m/p.a3m"}`), want: "a.a3m", notes: "paired_msa_file_paths"},
+		{text: fold(`{"molecule_type": "protein", "chain_ids": "A", "sequence": "MKT", "main_msa_file_paths": ["a.a3m", "b.a3m"]}`),
+			want: "main_msa_file_paths names 2 files"},
+		{text: fold(`{"molecule_type": "protein", "chain_ids": "A", "sequence": "MKT", "main_msa_file_paths": "msas"}`),
+			want: `main_msa_file_paths names the file "msas"; an alignment must be A3M`},
+		{text: "id,sequence,a3mpath\nx,MKT,m/a.a3m\n", want: "a.a3m"},
+		{text: "id,sequence,a3mpath\nx,MKT:GGG,m/a.a3m\n",
+			want: `line 2, column a3mpath names the file "m/a.a3m", an alignment of 2 chains in one row`},
+	} {
+		got, err := Import(c.text, "", Options{Files: aligned})
+		if err != nil {
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: %v; want %q", c.text, err, c.want)
+			}
+			continue
+		}
+		var names []string
+		for _, q := range got.Jobs[0].Sequences {
+			names = append(names, q.MSA.Name)
+		}
+		if s := strings.Join(names, ","); s != c.want {
+			t.Errorf("%q: the alignments are %q; want %q", c.text, s, c.want)
+		}
+		if notes := strings.Join(got.Notes, "\n"); (c.notes == "") != (notes == "") || !strings.Contains(notes, c.notes) {
+			t.Errorf("%q: the notes are %q; want %q", c.text, notes, c.notes)
+		}
+	}
+}

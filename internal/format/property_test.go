@@ -200,7 +200,7 @@ func fuzz(f *testing.F, as Name, seeds ...string) {
 			Name:  "x",
 			Model: "m",
 			Rows:  len(text)%2 == 1,
-			Files: Files{Text: samples},
+			Files: aligned,
 		})
 		if took := time.Since(began); took > 30*time.Second {
 			t.Fatalf("reading %d bytes took %s", len(text), took)

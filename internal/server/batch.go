@@ -99,6 +99,9 @@ func (s *Server) createBatch(
 	if err := p.check(ctx); err != nil {
 		return api.CreatedBatch{}, err
 	}
+	if err := s.checkRowAlignments(ctx, c, p); err != nil {
+		return api.CreatedBatch{}, err
+	}
 	made, err := s.store.CreateBatch(ctx, store.NewBatch{
 		By: c.cred.Credential,
 		Batch: pleat.Batch{
@@ -146,7 +149,8 @@ type preparedBatch struct {
 	model pleat.Model
 	hooks submit.BatchWebhooks
 	sum   batchSum
-	notes []string // on the file of another program that the rows were read from
+	given givenAlignments // the alignments that rows name
+	notes []string        // on the file of another program that the rows were read from
 	// digests identify what each row computes, once check has accepted all.
 	digests [][32]byte
 }
@@ -194,6 +198,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 	}
 	var faults pleat.Errors
 	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
+	p.given = givenAlignments{fields: map[givenAlignment]string{}}
 	seen := map[[32]byte]struct{}{}
 	for row := range p.spec.Rows() {
 		if err := ctx.Err(); err != nil {
@@ -211,6 +216,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			}
 			continue
 		}
+		p.addGiven(&row)
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())
 		d := rowDigest(&row.Job)
@@ -324,7 +330,9 @@ func (s *Server) validateBatch(
 		var p *preparedBatch
 		if p, err = s.prepareBatch(ctx, c, in); err == nil {
 			out.Notes = append(out.Notes, p.notes...)
-			err = p.check(ctx)
+			if err = p.check(ctx); err == nil {
+				err = s.checkRowAlignments(ctx, c, p)
+			}
 			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs
 			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds
 			out.Alignments = len(p.sum.proteins)

@@ -132,7 +132,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 		job.Constraints.Webhooks = nil
 		job.Sequences = slices.Clone(job.Sequences)
 		for i := range job.Sequences {
-			job.Sequences[i].Source = ""
+			job.Sequences[i].Source, job.Sequences[i].MSA = "", pleat.FileRef{}
 		}
 	}
 	file, err := format.Export(&job, format.Name(as))

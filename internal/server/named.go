@@ -97,12 +97,12 @@ func (n *namedFiles) files(ctx context.Context) format.Files {
 		return format.Files{}
 	}
 	return format.Files{
-		Alignment: func(name string) (format.LibraryFile, error) {
+		Alignment: func(name string) (pleat.FileRef, error) {
 			f, err := n.find(name)
 			if err != nil {
-				return format.LibraryFile{}, err
+				return pleat.FileRef{}, err
 			}
-			return format.LibraryFile{Item: f.item, Name: f.file.Name}, nil
+			return pleat.FileRef{Item: f.item, Name: f.file.Name}, nil
 		},
 		Text: func(name string) (string, error) {
 			f, err := n.find(name)

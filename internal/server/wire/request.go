@@ -35,8 +35,9 @@ func CreateJob(j *pleat.Job) api.CreateJob {
 	if how, ok := j.Params.Values["msaAlgorithm"].(string); ok {
 		out.Params.MSAAlgorithm = &how
 	}
-	for i := range j.Sequences {
-		out.Sequences = append(out.Sequences, SequenceItem(&j.Sequences[i], ForOthers))
+	for _, q := range j.Sequences {
+		q.Source = ""
+		out.Sequences = append(out.Sequences, SequenceItem(&q, ForOwner))
 	}
 	out.Constraints = Constraints(&j.Constraints, ForOthers)
 	return out
