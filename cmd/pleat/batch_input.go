@@ -168,7 +168,7 @@ func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, ou
 	files := in.from.files()
 	files.Alignment = with.alignment
 	as, _ := cmd.Flags().GetString("format")
-	ids := rowIDs{}
+	ids := words.Unique{}
 	for i := range in.files {
 		f := &in.files[i]
 		got, err := in.read(f, format.Name(as), rowOptions, files)
@@ -183,7 +183,7 @@ func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, ou
 			if len(got.Jobs) > 1 {
 				id = strings.TrimSuffix(id+"-"+got.IDs[k], "-")
 			}
-			out.Jobs = append(out.Jobs, b.row(ids.distinct(id), &got.Jobs[k], out.Params))
+			out.Jobs = append(out.Jobs, b.row(ids.Name(id, pleat.MaxName), &got.Jobs[k], out.Params))
 		}
 		if len(out.Jobs) > pleat.MaxBatchRows {
 			return with, usagef("the files up to %s have more than %d jobs; a batch has at most as many rows", f.name,
@@ -209,20 +209,6 @@ func (in *inputFolder) fault() error {
 	}
 	return fmt.Errorf("%d of %d files cannot be read: %s", len(bad), len(in.files),
 		strings.Join(bad[:min(len(bad), 10)], "; "))
-}
-
-// rowIDs makes the ids of rows different.
-type rowIDs map[string]bool
-
-// distinct returns an id that no row before has: of a repeated one, with a number.
-func (ids rowIDs) distinct(id string) string {
-	unique := words.Shorten(id, pleat.MaxName)
-	for n := 2; ids[unique]; n++ {
-		suffix := fmt.Sprintf("-%d", n)
-		unique = words.Shorten(id, pleat.MaxName-len(suffix)) + suffix
-	}
-	ids[unique] = true
-	return unique
 }
 
 // batchKey is the Idempotency-Key of a batch: the same file and flags make one batch.

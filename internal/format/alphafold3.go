@@ -83,7 +83,7 @@ const af3Versions = 4
 // readAlphaFold3 reads one job. References to files and components of the file's own are errors.
 func readAlphaFold3(text string, in *reading) error {
 	var j af3Job
-	if err := api.DecodeAs("the file", []byte(text), &j); err != nil {
+	if err := decodeOne(text, &j); err != nil {
 		return err
 	}
 	d := in.draft("")

@@ -72,6 +72,9 @@ func (d *draft) add(e entity) error {
 	case copies > pleat.MaxChains:
 		return pleat.Invalidf("%s: the job has more than %d chains, copies counted", e.at, pleat.MaxChains)
 	}
+	if d.items++; d.items > maxItems {
+		return pleat.Invalidf("%s: the file holds more than %d chains and ligands", e.at, maxItems)
+	}
 	d.entities = append(d.entities, e)
 	return nil
 }
@@ -296,6 +299,9 @@ func modify(q *pleat.Sequence, at, position, kind string, index int, code string
 
 // seeds sets the seed of the job to the first of a list; a note reports that the others are ignored.
 func (d *draft) seeds(at string, list []any) error {
+	if len(list) > maxSeeds {
+		return pleat.Invalidf("%s has %d seeds; at most %d are allowed", at, len(list), maxSeeds)
+	}
 	for i, v := range list {
 		text := fmt.Sprint(v)
 		switch v.(type) {
@@ -353,6 +359,11 @@ func (d *draft) finish(name string) error {
 	if len(d.jobs) == d.opt.Jobs {
 		return pleat.Invalidf("the file holds more than %d jobs", d.opt.Jobs)
 	}
+	if d.opt.Stop != nil {
+		if err := d.opt.Stop(); err != nil {
+			return err
+		}
+	}
 	if err := d.checkParts(); err != nil {
 		return err
 	}
@@ -361,6 +372,9 @@ func (d *draft) finish(name string) error {
 	if err := d.job.Validate(everything); err != nil {
 		return pleat.Invalidf("no job can be made of %s: %s", cmp.Or(strings.TrimSuffix(d.at, "."), "the file"), err)
 	}
-	d.jobs, d.names = append(d.jobs, d.job), append(d.names, d.distinct(name))
+	if name != "" {
+		name = d.unique.Name(name, pleat.MaxName)
+	}
+	d.jobs, d.ids = append(d.jobs, d.job), append(d.ids, name)
 	return nil
 }

@@ -93,16 +93,22 @@ func readFASTA(text string, in *reading) error {
 // ignored.
 func splitFASTA(text string, most int) ([]record, error) {
 	var out []record
-	n := 0
+	n, records := 0, 0
 	for l := range strings.Lines(text) {
-		n++
+		if n++; n > maxLines {
+			return nil, pleat.Invalidf("the file has more than %d lines", maxLines)
+		}
 		l = strings.TrimSpace(l)
 		switch {
 		case l == "" || l[0] == ';':
 		case l[0] == '>':
-			out = append(out, record{line: n, header: strings.TrimSpace(l[1:])})
+			if records++; records <= most {
+				out = append(out, record{line: n, header: strings.TrimSpace(l[1:])})
+			}
+		case records > most: // they are counted for the message alone
 		default:
 			if len(out) == 0 {
+				records++
 				out = append(out, record{line: n}) // a sequence without a header
 			}
 			r := &out[len(out)-1]
@@ -113,8 +119,8 @@ func splitFASTA(text string, most int) ([]record, error) {
 		return nil, pleat.Invalidf(
 			"the file has no sequence; a FASTA record is a header that starts with '>' and lines of letters")
 	}
-	if len(out) > most {
-		return nil, pleat.Invalidf("the file has %d records; at most %d are allowed", len(out), most)
+	if records > most {
+		return nil, pleat.Invalidf("the file has %d records; at most %d are allowed", records, most)
 	}
 	return out, nil
 }

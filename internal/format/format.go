@@ -11,6 +11,7 @@
 //	files.go       the files that a text names
 //	draft.go       a job while it is read: chains, residues and letters as the file names them
 //	parts.go       ligands of several components
+//	json.go        JSON, one job at a time
 //	fasta.go       FASTA
 //	table.go       CSV and TSV; ColabFold CSV; samplesheets of nf-core/proteinfold
 //	server.go      AlphaFold Server JSON
@@ -52,6 +53,9 @@ const (
 	MaxBytes = 1 << 20 // bytes of a file
 	MaxDepth = 32      // nested arrays and objects
 	MaxJobs  = 100     // jobs in one file
+	maxItems = 1 << 20 // chains and ligands of all jobs of one file, without their copies
+	maxLines = 2 << 20 // lines of a FASTA file
+	maxSeeds = 1000    // in one list
 	maxNotes = 500
 )
 
@@ -120,6 +124,8 @@ type Options struct {
 	Rows  bool   // each FASTA record becomes a job, unless its header says what kind of chain it is
 	Bytes int    // most bytes of the text; 0: MaxBytes
 	Jobs  int    // most jobs; 0: MaxJobs
+	// Stop is called for each job; its error ends the reading. It may be nil.
+	Stop func() error
 }
 
 // Imported is the content of a file: the jobs, and notes on what was changed or dropped.
@@ -153,11 +159,11 @@ func Import(text string, as Name, opt Options) (Imported, error) {
 	if err != nil {
 		return Imported{}, err
 	}
-	in := &reading{opt: opt, ids: map[string]bool{}}
+	in := &reading{opt: opt, unique: words.Unique{}}
 	if err := d.read(text, in); err != nil {
 		return Imported{}, err
 	}
-	return Imported{Format: as, Jobs: in.jobs, IDs: in.names, Notes: in.all()}, nil
+	return Imported{Format: as, Jobs: in.jobs, IDs: in.ids, Notes: in.all()}, nil
 }
 
 // File is a job written in a format, with notes on what the format cannot express.
@@ -233,21 +239,12 @@ func (n *notes) all() []string {
 type reading struct {
 	notes
 	opt Options
-	// jobs are the jobs read so far, names what the file calls them, and ids those of names that are taken.
-	jobs  []pleat.Job
-	names []string
-	ids   map[string]bool
-}
-
-// distinct returns the name of a job as an id that no job before it has: of a repeated name, with a number.
-func (in *reading) distinct(name string) string {
-	id := name
-	for n := 2; name != "" && in.ids[id]; n++ {
-		suffix := fmt.Sprintf("-%d", n)
-		id = words.Shorten(name, pleat.MaxName-len(suffix)) + suffix
-	}
-	in.ids[id] = true
-	return id
+	// jobs are the jobs read so far, and ids what the file calls them. A repeated name has a number.
+	jobs   []pleat.Job
+	ids    []string
+	unique words.Unique
+	// items counts the chains and ligands of all jobs, without their copies.
+	items int
 }
 
 // writing is the state of an export: the notes on what the format cannot express.

@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,20 +45,29 @@ func guess(text string) (Name, error) {
 		strings.Join(Names(), ", "))
 }
 
-// probe holds the keys by which the JSON formats differ. Values of other types are left out.
+// probe holds the keys by which the JSON formats differ.
 type probe struct {
-	Dialect   any
-	Version   any
+	Dialect   json.RawMessage
+	Version   json.RawMessage
 	Params    json.RawMessage
 	Queries   json.RawMessage
 	Bonds     json.RawMessage `json:"covalent_bonds"`
 	Near      json.RawMessage `json:"constraint"`
-	Sequences []map[string]json.RawMessage
+	Sequences json.RawMessage
+}
+
+// items returns the entities by their keys. A value of another form has none, and neither has one that no reader takes.
+func (p *probe) items() []map[string]json.RawMessage {
+	var out []map[string]json.RawMessage
+	if len(p.Sequences) <= MaxBytes {
+		_ = json.Unmarshal(p.Sequences, &out)
+	}
+	return out
 }
 
 // has reports whether an item has one of the keys.
 func (p *probe) has(keys ...string) bool {
-	return slices.ContainsFunc(p.Sequences, func(item map[string]json.RawMessage) bool {
+	return slices.ContainsFunc(p.items(), func(item map[string]json.RawMessage) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { _, ok := item[key]; return ok })
 	})
 }
@@ -71,34 +81,42 @@ func (p *probe) protenix() bool {
 	if p.Dialect != nil || p.Version != nil {
 		return false
 	}
-	return p.Bonds != nil || p.Near != nil || slices.ContainsFunc(p.Sequences, func(item map[string]json.RawMessage) bool {
-		for _, raw := range item {
-			var of map[string]json.RawMessage
-			if json.Unmarshal(raw, &of) != nil {
-				continue
-			}
-			if slices.ContainsFunc(protenixOnly, func(key string) bool { _, ok := of[key]; return ok }) {
-				return true
-			}
-			var ligand string
-			_ = json.Unmarshal(of["ligand"], &ligand)
-			code, isCode := strings.CutPrefix(ligand, codePrefix)
-			if ligand != "" && (!isCode || strings.Contains(code, "_")) {
-				return true
-			}
+	return p.Bonds != nil || p.Near != nil || slices.ContainsFunc(p.items(), protenixItemOnly)
+}
+
+// protenixItemOnly reports whether an entity has anything that only Protenix has.
+func protenixItemOnly(item map[string]json.RawMessage) bool {
+	for _, raw := range item {
+		var of map[string]json.RawMessage
+		if json.Unmarshal(raw, &of) != nil {
+			continue
 		}
-		return false
-	})
+		if slices.ContainsFunc(protenixOnly, func(key string) bool { _, ok := of[key]; return ok }) {
+			return true
+		}
+		var ligand string
+		_ = json.Unmarshal(of["ligand"], &ligand)
+		code, isCode := strings.CutPrefix(ligand, codePrefix)
+		if ligand != "" && (!isCode || strings.Contains(code, "_")) {
+			return true
+		}
+	}
+	return false
 }
 
 // guessList distinguishes the lists of jobs. It does not check the syntax; the readers do.
 func guessList(text string) Name {
-	var jobs []probe
-	_ = json.Unmarshal([]byte(text), &jobs)
-	if slices.ContainsFunc(jobs, func(p probe) bool { return p.protenix() }) {
-		return Protenix
-	}
-	return Server
+	found := Server
+	_ = eachElement(text, func(_ int, raw json.RawMessage) error {
+		var p probe
+		_ = json.Unmarshal(raw, &p)
+		if p.protenix() {
+			found = Protenix
+			return io.EOF
+		}
+		return nil
+	})
+	return found
 }
 
 // guessJSON distinguishes the JSON formats of a single object. It does not check the syntax; the readers do.
@@ -110,7 +128,7 @@ func guessJSON(text string) (Name, error) {
 		return OpenFold3, nil
 	case p.Params != nil:
 		return "", pleat.Invalidf("the file is a job of this service already; send it to POST /v1/jobs as it is")
-	case p.Dialect == "alphafoldserver":
+	case string(p.Dialect) == `"alphafoldserver"`:
 		return Server, nil
 	case p.Dialect == nil && p.has("proteinChain", "rnaSequence", "dnaSequence"):
 		if p.protenix() {
@@ -123,7 +141,8 @@ func guessJSON(text string) (Name, error) {
 
 // guessTable detects tables by the columns of their first line; empty: it is none.
 func guessTable(text string) Name {
-	head, _, _ := strings.Cut(text, "\n")
+	const longest = 64 << 10 // bytes of a line of column names
+	head, _, _ := strings.Cut(text[:min(len(text), longest)], "\n")
 	if !strings.ContainsAny(head, ",\t") {
 		return ""
 	}

@@ -20,7 +20,7 @@ type openFoldFile struct {
 	// Queries are jobs by name. They are read one by one, since an object has an order in a file and none in Go.
 	Queries json.RawMessage `json:"queries"`
 	// Seeds are those of all queries. A job takes the first.
-	Seeds []any  `json:"seeds"`
+	Seeds []any  `json:"seeds" maxItems:"1000"`
 	CCD   string `json:"ccd_file_path"`
 }
 
@@ -83,8 +83,8 @@ func readOpenFold3(text string, in *reading) error {
 			return pleat.Invalidf("%s is not JSON: %s", at, err)
 		}
 		var q openFoldQuery
-		if err := api.DecodeAs("the query", raw, &q); err != nil {
-			return pleat.Invalidf("%s: %s", at, err)
+		if err := decodePart(at, "the query", raw, &q); err != nil {
+			return err
 		}
 		if err := in.draft(at+".").addOpenFoldQuery(name, &q, f.Seeds); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"pleat"
-	"pleat/api"
 )
 
 // protenixJob is a job of Protenix: https://github.com/bytedance/Protenix/blob/main/docs/infer_json_format.md. Entities
@@ -70,25 +69,13 @@ type protenixIon struct {
 func readProtenix(text string, in *reading) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var one protenixJob
-		if err := api.DecodeAs("the file", []byte(text), &one); err != nil {
+		if err := decodeOne(text, &one); err != nil {
 			return err
 		}
 		in.addNote("The file is one job instead of a list of jobs; Protenix itself takes lists alone")
 		return readProtenixJob(&one, in.draft(""))
 	}
-	var jobs []protenixJob
-	if err := api.DecodeAs("the file", []byte(text), &jobs); err != nil {
-		return err
-	}
-	if len(jobs) == 0 {
-		return pleat.Invalidf("the file is an empty list; it must hold at least 1 job")
-	}
-	for i := range jobs {
-		if err := readProtenixJob(&jobs[i], in.draft(fmt.Sprintf("[%d].", i))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachJob(text, in, readProtenixJob)
 }
 
 // protenixDraft is a draft whose entities have numbers.

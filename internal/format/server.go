@@ -117,25 +117,13 @@ const codePrefix = "CCD_"
 func readServer(text string, in *reading) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var one serverJob
-		if err := api.DecodeAs("the file", []byte(text), &one); err != nil {
+		if err := decodeOne(text, &one); err != nil {
 			return err
 		}
 		in.addNote("The file is one job instead of a list of jobs; the AlphaFold Server itself takes lists alone")
 		return readServerJob(&one, in.draft(""))
 	}
-	var jobs []serverJob
-	if err := api.DecodeAs("the file", []byte(text), &jobs); err != nil {
-		return err
-	}
-	if len(jobs) == 0 {
-		return pleat.Invalidf("the file is an empty list; it must hold at least 1 job")
-	}
-	for i := range jobs {
-		if err := readServerJob(&jobs[i], in.draft(fmt.Sprintf("[%d].", i))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachJob(text, in, readServerJob)
 }
 
 // readServerJob reads one job of the list into d.

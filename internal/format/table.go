@@ -28,6 +28,9 @@ func (r *tableRow) at(column string) string { return fmt.Sprintf("line %d, colum
 // readTable calls row for each row of a table until one fails. Column names do not depend on case. A table without the
 // columns in need is an error; columns that are not in known are noted once.
 func readTable(text string, in *reading, need, known []string, row func(r *tableRow) error) error {
+	if err := checkColumns(text); err != nil {
+		return err
+	}
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord = -1
 	r.ReuseRecord = true
@@ -67,6 +70,20 @@ func readTable(text string, in *reading, need, known []string, row func(r *table
 			return err
 		}
 	}
+}
+
+// maxColumns bounds the columns of a table.
+const maxColumns = 1000
+
+// checkColumns refuses lines with too many columns before they are split.
+func checkColumns(text string) error {
+	n := 0
+	for line := range strings.Lines(text) {
+		if n++; strings.Count(line, ",")+strings.Count(line, "\t") > maxColumns {
+			return pleat.Invalidf("line %d has more than %d columns", n, maxColumns)
+		}
+	}
+	return nil
 }
 
 // badTable returns the error for text that is not a table. It has the line, which encoding/csv counts from 1.

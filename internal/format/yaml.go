@@ -28,6 +28,9 @@ type node struct {
 // parseYAML reads one document. Aliases, anchors, tags and merged keys are errors, and so are several documents:
 // what a file means must not depend on the reader's version of YAML.
 func parseYAML(text string) (node, error) {
+	if err := checkOne(text); err != nil {
+		return node{}, err
+	}
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {

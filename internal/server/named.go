@@ -176,6 +176,7 @@ func (s *Server) readContent(ctx context.Context, c *call, in *api.CreateBatch, 
 		Rows:  true,
 		Bytes: maxBatchBody,
 		Jobs:  pleat.MaxBatchRows,
+		Stop:  ctx.Err,
 	})
 	if err != nil {
 		return inContent(err)

@@ -6,6 +6,7 @@ package words
 import (
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -169,6 +170,25 @@ func Slug(s string, most int) string {
 		}
 	}
 	return strings.Trim(string(out[:min(len(out), most)]), "-")
+}
+
+// Unique makes names differ from one another. The zero value is of no use; make it with Unique{}.
+type Unique map[string]int // name → how often it was asked for
+
+// Name returns a name that was not returned before: s, shortened to most characters, or with a number behind it.
+func (u Unique) Name(s string, most int) string {
+	s = Shorten(s, most)
+	for {
+		u[s]++
+		if u[s] == 1 {
+			return s
+		}
+		suffix := "-" + strconv.Itoa(u[s])
+		if name := Shorten(s, most-len(suffix)) + suffix; u[name] == 0 {
+			u[name] = 1
+			return name
+		}
+	}
 }
 
 // Shorten returns s, or its first n-1 characters followed by … if it has more than n. Unlike Clip it changes no

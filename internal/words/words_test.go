@@ -106,3 +106,21 @@ func TestAddress(t *testing.T) {
 		}
 	}
 }
+
+func TestUnique(t *testing.T) {
+	u := Unique{}
+	for i, want := range []string{"a", "a-2", "b", "a-3", "a-2-2", "abcd…", "abc…-2"} {
+		in := []string{"a", "a", "b", "a", "a-2", "abcdefgh", "abcdefgh"}[i]
+		if got := u.Name(in, 6); i < 5 && got != want || len([]rune(got)) > 6 {
+			t.Errorf("%q became %q; want %q", in, got, want)
+		}
+	}
+	seen := map[string]bool{}
+	for range 10_000 {
+		name := u.Name("same", 255)
+		if seen[name] {
+			t.Fatalf("%q came twice", name)
+		}
+		seen[name] = true
+	}
+}
