@@ -21,7 +21,7 @@ type Alignment struct {
 	ID        string           `json:"alignmentId" doc:"For params.alignmentId of a job." format:"uuid"`
 	Status    string           `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Name      string           `json:"name"`
-	Pairing   *string          `json:"pairing" doc:"As the request gave it; null: as the operator has set it." enum:"greedy,complete,none"`
+	Pairing   *string          `json:"pairing" doc:"As the request gave it; null: as the operator has set it."`
 	Proteins  []AlignedProtein `json:"proteins" doc:"In the order of the request."`
 	Coverage  *string          `json:"msa_coverage_plot_url" doc:"Figure of how many rows cover each residue; null until COMPLETED."`
 	Error     *string          `json:"error" doc:"Why there is no alignment; null if there is no failure."`

@@ -12,6 +12,8 @@
 //	fold.go      a fold
 //	search.go    the MSA search before a fold
 //	align.go     the alignments of a fold or a search
+//	given.go     the alignments that a job names
+//	alignment.go  an alignment that is a result of its own
 //	reuse.go     results reused from a run of the same input
 //	workflow.go  a question or a simulation, and the files it reads
 //	fetch.go     structures fetched by an id
