@@ -107,11 +107,13 @@ func protenixItemOnly(item map[string]json.RawMessage) bool {
 // guessList distinguishes the lists of jobs. It does not check the syntax; the readers do.
 func guessList(text string) Name {
 	found := Server
-	_ = eachElement(text, func(_ int, raw json.RawMessage) error {
+	_ = eachElement(text, func(i int, raw json.RawMessage) error {
 		var p probe
 		_ = json.Unmarshal(raw, &p)
 		if p.protenix() {
 			found = Protenix
+		}
+		if found == Protenix || i > pleat.MaxBatchRows { // no reader takes more jobs
 			return io.EOF
 		}
 		return nil

@@ -33,9 +33,11 @@
 //	validate.go          POST /v1/jobs/validate
 //	alignment.go         alignments: create, read
 //	batch.go             batches: create, check, read, change
+//	batch_given.go       the alignments that their rows name
 //	batch_table.go       their tables, files and events
 //	waiting.go           why a run waits
 //	exchange.go          import and export of other programs' files
+//	named.go             the files of the library that such a file names
 //	job.go               lists, one job, cancel, visibility, deletion
 //	result.go            results and their cache
 //	artifact.go          signed links and files

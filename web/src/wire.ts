@@ -10,6 +10,28 @@ export interface components {
             /** Format: double */
             affinity_probability_binary: number;
         };
+        AlignedProtein: {
+            chain: string;
+            /** Format: int64 */
+            depth: number | null;
+            msa_url: string | null;
+            paired_msa_url: string | null;
+            /** Format: int64 */
+            pairedDepth: number | null;
+            sequence: string;
+        };
+        Alignment: {
+            /** Format: uuid */
+            alignmentId: string;
+            createdAt: string;
+            error: string | null;
+            msa_coverage_plot_url: string | null;
+            name: string;
+            pairing: string | null;
+            proteins: components["schemas"]["AlignedProtein"][];
+            status: components["schemas"]["TaskStatus"];
+            updatedAt: string;
+        };
         Artifact: {
             /** Format: int64 */
             bytes: number;
@@ -115,6 +137,7 @@ export interface components {
             /** Format: int64 */
             largestTokens: number;
             modelName: string;
+            notes: string[];
             /** Format: int64 */
             quotaRemaining: number;
             /** Format: int64 */
@@ -234,10 +257,19 @@ export interface components {
             /** Format: double */
             square: number;
         };
+        CreateAlignment: {
+            name?: string | null;
+            pairing?: components["schemas"]["Pairing"] | null;
+            sequences: unknown[];
+            webhooks?: unknown;
+        };
         CreateBatch: {
             binders?: components["schemas"]["BatchEntry"][] | null;
             chain?: string | null;
             constraints?: components["schemas"]["Constraints"] | null;
+            content?: string | null;
+            files?: components["schemas"]["ImportFile"][] | null;
+            format?: components["schemas"]["ImportFormat"] | null;
             isPublic?: boolean | null;
             jobs?: components["schemas"]["BatchJob"][] | null;
             kind: components["schemas"]["BatchKind"];
@@ -268,6 +300,7 @@ export interface components {
             batchId: string;
             /** Format: int64 */
             jobs: number;
+            notes: string[];
             /** Format: int64 */
             rows: number;
         };
@@ -505,20 +538,36 @@ export interface components {
             field: string;
             message: string;
         };
+        FileRef: {
+            fileName?: string | null;
+            /** Format: uuid */
+            libraryItemId: string;
+        };
         /** @enum {string} */
         FinalStatus: "COMPLETED" | "FAILED" | "STOPPED";
         ImportedJobs: {
-            format: components["schemas"]["JobFileFormat"];
+            format: components["schemas"]["ImportFormat"];
             jobs: components["schemas"]["CreateJob"][];
             notes: string[];
         };
+        ImportFile: {
+            /** @example seq1.a3m */
+            fileName: string;
+            /** Format: uuid */
+            libraryItemId: string;
+            /** @example ./msa/seq1.a3m */
+            path?: string | null;
+        };
+        /** @enum {string} */
+        ImportFormat: "fasta" | "alphafold-server" | "alphafold3" | "boltz" | "protenix" | "openfold3" | "colabfold" | "proteinfold";
         ImportJobs: {
             /**
              * @example >peptide
              *     DAYAQWLKDGGPSSGRPPPS
              */
             content: string;
-            format?: components["schemas"]["JobFileFormat"] | null;
+            files?: components["schemas"]["ImportFile"][] | null;
+            format?: components["schemas"]["ImportFormat"] | null;
             modelName?: string | null;
             name?: string | null;
         };
@@ -830,6 +879,8 @@ export interface components {
             /** @example inference_md */
             workflowTaskTypeId: string;
         };
+        /** @enum {string} */
+        Pairing: "greedy" | "complete" | "none";
         PairScore: {
             chainA: string;
             chainB: string;
@@ -851,6 +902,8 @@ export interface components {
         };
         Params: {
             affinityMwCorrection?: boolean | null;
+            /** Format: uuid */
+            alignmentId?: string | null;
             /** Format: int64 */
             diffusionSample?: number | null;
             /** Format: int64 */
@@ -906,6 +959,7 @@ export interface components {
             cyclic?: boolean | null;
             label?: string | null;
             modifications?: components["schemas"]["Modification"][] | null;
+            msa?: components["schemas"]["FileRef"] | null;
             property_type?: string | null;
             /** @example DAYAQWLKDGGPSSGRPPPS */
             sequence: string;
@@ -1310,6 +1364,8 @@ export interface components {
     pathItems: never;
 }
 export type Affinity = components['schemas']['Affinity'];
+export type AlignedProtein = components['schemas']['AlignedProtein'];
+export type Alignment = components['schemas']['Alignment'];
 export type Artifact = components['schemas']['Artifact'];
 export type AtomRef = components['schemas']['AtomRef'];
 export type AttemptOutcome = components['schemas']['AttemptOutcome'];
@@ -1338,6 +1394,7 @@ export type ClosedSession = components['schemas']['ClosedSession'];
 export type Constraints = components['schemas']['Constraints'];
 export type Contact = components['schemas']['Contact'];
 export type Cost = components['schemas']['Cost'];
+export type CreateAlignment = components['schemas']['CreateAlignment'];
 export type CreateBatch = components['schemas']['CreateBatch'];
 export type CreatedBatch = components['schemas']['CreatedBatch'];
 export type CreatedItem = components['schemas']['CreatedItem'];
@@ -1371,8 +1428,11 @@ export type ExtractedFrame = components['schemas']['ExtractedFrame'];
 export type ExtractFrame = components['schemas']['ExtractFrame'];
 export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
+export type FileRef = components['schemas']['FileRef'];
 export type FinalStatus = components['schemas']['FinalStatus'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
+export type ImportFile = components['schemas']['ImportFile'];
+export type ImportFormat = components['schemas']['ImportFormat'];
 export type ImportJobs = components['schemas']['ImportJobs'];
 export type IngestedEvent = components['schemas']['IngestedEvent'];
 export type IngestEvent = components['schemas']['IngestEvent'];
@@ -1414,6 +1474,7 @@ export type OpenSession = components['schemas']['OpenSession'];
 export type OutputField = components['schemas']['OutputField'];
 export type OutputSchema = components['schemas']['OutputSchema'];
 export type OutputSchemaRequest = components['schemas']['OutputSchemaRequest'];
+export type Pairing = components['schemas']['Pairing'];
 export type PairScore = components['schemas']['PairScore'];
 export type Parameters = components['schemas']['Parameters'];
 export type Params = components['schemas']['Params'];
