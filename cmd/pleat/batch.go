@@ -69,8 +69,8 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
 	return c
 }
 
-// submitBatch checks a batch, creates it and follows it, as the flags say. The files that were uploaded for it stay once
-// it is created.
+// submitBatch checks a batch, creates it and follows it, as the flags say. The files that were uploaded for it stay
+// once it is created.
 func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, with *brought) error {
 	v, err := c.ValidateBatch(cmd.Context(), request)
 	if err != nil {

@@ -116,8 +116,8 @@ func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out
 	return with, nil
 }
 
-// isBatchRequest reports whether a file is a request of POST /v1/batches, which has a kind, or is an object that no other
-// program writes.
+// isBatchRequest reports whether a file is a request of POST /v1/batches, which has a kind, or is an object that no
+// other program writes.
 func isBatchRequest(data []byte) bool {
 	var has map[string]json.RawMessage
 	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) == 0 || data[0] != '{' {

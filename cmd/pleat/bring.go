@@ -68,8 +68,8 @@ func (s *sources) bring(cmd *cobra.Command, c *api.Client, texts bool) (brought,
 	return out, nil
 }
 
-// storedName is the name of a file in the library: that of the file, made plain, with a part of its hash, since files of
-// several folders may have one name.
+// storedName is the name of a file in the library: that of the file, made plain, with a part of its hash, since files
+// of several folders may have one name.
 func storedName(f *sourceFile) string {
 	ext := strings.ToLower(filepath.Ext(f.path))
 	base := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))

@@ -241,8 +241,8 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 	return jobs, with, nil
 }
 
-// importFile reads a file, uploads what it names and sends it to the server, which returns its jobs; it prints the notes
-// on what a job cannot express. The path - is standard input. A file that is not valid is refused unsent.
+// importFile reads a file, uploads what it names and sends it to the server, which returns its jobs; it prints the
+// notes on what a job cannot express. The path - is standard input. A file that is not valid is refused unsent.
 func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, brought, error) {
 	in := cmd.InOrStdin()
 	dir, name := "", ""

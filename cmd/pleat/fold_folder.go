@@ -25,9 +25,9 @@ import (
 // maxFolderJobs bounds the jobs of the files of a folder.
 const maxFolderJobs = 10_000
 
-// folderFold folds the files of a folder. What it has done is in the log of the results folder, so that a second command
-// goes on: a job is in the log before it is created, with the request and the Idempotency-Key under which a repetition
-// of the request creates no second job.
+// folderFold folds the files of a folder. What it has done is in the log of the results folder, so that a second
+// command goes on: a job is in the log before it is created, with the request and the Idempotency-Key under which a
+// repetition of the request creates no second job.
 type folderFold struct {
 	cmd   *cobra.Command
 	c     *api.Client
@@ -51,7 +51,8 @@ func foldFolder(cmd *cobra.Command, c *api.Client, dir string, v variants) error
 		}
 	}
 	if v.several() {
-		return usagef("several models or seeds are for one file, and %s is a folder; pleat batch takes many of both", dir)
+		return usagef("several models or seeds are for one file, and %s is a folder; pleat batch takes many of both",
+			dir)
 	}
 	in, err := openInputs(cmd, dir, format.Options{})
 	if err != nil {
@@ -87,8 +88,8 @@ func (r *folderFold) checkSize() error {
 		n += f.jobs
 	}
 	if n > maxFolderJobs {
-		return usagef("the files of %s hold %d jobs; at most %d are folded at once, and pleat batch takes more", r.in.dir, n,
-			maxFolderJobs)
+		return usagef("the files of %s hold %d jobs; at most %d are folded at once, and pleat batch takes more",
+			r.in.dir, n, maxFolderJobs)
 	}
 	return nil
 }
@@ -139,14 +140,14 @@ func (r *folderFold) run() error {
 // interrupted returns an error with which the command ends early; after an interruption, how to go on.
 func (r *folderFold) interrupted(err error) error {
 	if errors.Is(err, context.Canceled) && r.cmd.Context().Err() != nil {
-		return &exit{exitInterrupted, fmt.Errorf("interrupted; the jobs that were created continue, and the same command " +
-			"goes on with them")}
+		return &exit{exitInterrupted, fmt.Errorf("interrupted; the jobs that were created continue, and the same " +
+			"command goes on with them")}
 	}
 	return err
 }
 
-// submit creates the jobs of a file, or takes those that the log has. An error ends the command; what concerns this file
-// alone becomes a job that failed.
+// submit creates the jobs of a file, or takes those that the log has. An error ends the command; what concerns this
+// file alone becomes a job that failed.
 func (r *folderFold) submit(f *inputFile) error {
 	if f.err != nil {
 		r.jobs = append(r.jobs, &foldedJob{File: f.name, Status: statusInvalid, Error: sentence(f.err)})
@@ -436,6 +437,6 @@ func (r *folderFold) summary() error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return &exit{exitUnfinished, fmt.Errorf("%d of %s have no result; what is not submitted is with the same command, and "+
-		"what failed runs again with --retry", len(bad), facts.Quantity(len(r.jobs), "job", "jobs"))}
+	return &exit{exitUnfinished, fmt.Errorf("%d of %s have no result; what is not submitted is with the same command, "+
+		"and what failed runs again with --retry", len(bad), facts.Quantity(len(r.jobs), "job", "jobs"))}
 }

@@ -46,8 +46,8 @@ type sourceFile struct {
 
 // addFilesFlag adds the flag with further folders of sources.
 func addFilesFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArray("files", nil, "folder with files that the input names, besides the folder of the input; may be "+
-		"repeated")
+	cmd.Flags().StringArray("files", nil, "folder with files that the input names, besides the folder of the input; "+
+		"may be repeated")
 }
 
 // openSources returns the files below a folder, if it is not empty, and those of --files. The caller must close it.
@@ -97,8 +97,8 @@ func (s *sources) locate(name string) (*sourceFile, error) {
 				return &sourceFile{folder: f, path: path}, nil
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, pleat.Invalidf("%q cannot be read below %s, which no file may lead out of: %s", pleat.Clip(name),
-					f.dir, pleat.Clip(err.Error()))
+				return nil, pleat.Invalidf("%q cannot be read below %s, which no file may lead out of: %s",
+					pleat.Clip(name), f.dir, pleat.Clip(err.Error()))
 			}
 		}
 	}

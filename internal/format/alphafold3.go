@@ -174,8 +174,8 @@ func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, c *af3Chain) erro
 		{"unpairedMsa", text(c.UnpairedMSA)}, {"pairedMsa", text(c.PairedMSA)},
 	} {
 		if m.msa != "" {
-			d.addNote("%s.%s, an alignment of %d sequences inside the file, was dropped: a job takes alignments as files "+
-				"of the library", at, m.field, strings.Count("\n"+m.msa, "\n>"))
+			d.addNote("%s.%s, an alignment of %d sequences inside the file, was dropped: a job takes alignments as "+
+				"files of the library", at, m.field, strings.Count("\n"+m.msa, "\n>"))
 		}
 	}
 	if q.Kind == pleat.Protein && c.UnpairedMSA != nil && text(c.UnpairedMSA)+text(c.PairedMSA)+paired == "" {

@@ -19,9 +19,8 @@ var everything = pleat.Model{
 	Kind:     pleat.TaskFold,
 	Params:   pleat.KnownParams(),
 	Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
-	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureConstraints, pleat.FeatureModifications,
-		pleat.FeatureCyclic,
-		pleat.FeatureComplex, pleat.FeatureUnknown},
+	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureConstraints,
+		pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown},
 }
 
 // draft is a job under construction. All entities are added first; after nameChains, chains and residues can be looked
@@ -72,8 +71,8 @@ func (d *draft) add(e entity) error {
 	case copies > pleat.MaxChains:
 		return pleat.Invalidf("%s: the job has more than %d chains, copies counted", e.at, pleat.MaxChains)
 	}
-	if d.items++; d.items > maxItems {
-		return pleat.Invalidf("%s: the file holds more than %d chains and ligands", e.at, maxItems)
+	if d.items += len(e.ids); d.items > maxItems {
+		return pleat.Invalidf("%s: the file holds more than %d chains and ligands, copies counted", e.at, maxItems)
 	}
 	d.entities = append(d.entities, e)
 	return nil

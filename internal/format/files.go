@@ -34,8 +34,8 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	case d.opt.Files.Alignment == nil:
 		return refusePath(at, name)
 	case q.Kind != pleat.Protein:
-		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins alone: leave it "+
-			"out", at, pleat.Clip(name), article(q.Kind))
+		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins alone: "+
+			"leave it out", at, pleat.Clip(name), article(q.Kind))
 	case !isA3M(name):
 		return pleat.Invalidf("%s names the file %q; an alignment must be A3M and its name end in .a3m", at,
 			pleat.Clip(name))

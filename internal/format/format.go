@@ -1,5 +1,5 @@
-// Package format reads the job files of other programs, and writes some: FASTA of Boltz, Chai and ColabFold, JSON of the
-// AlphaFold Server, of AlphaFold 3, Protenix and OpenFold3, YAML of Boltz, CSV of ColabFold and samplesheets of
+// Package format reads the job files of other programs, and writes some: FASTA of Boltz, Chai and ColabFold, JSON of
+// the AlphaFold Server, of AlphaFold 3, Protenix and OpenFold3, YAML of Boltz, CSV of ColabFold and samplesheets of
 // nf-core/proteinfold.
 //
 // It owns the meaning of these files. Content that a job or a file cannot express becomes a note with its path.
@@ -53,7 +53,7 @@ const (
 	MaxBytes = 1 << 20 // bytes of a file
 	MaxDepth = 32      // nested arrays and objects
 	MaxJobs  = 100     // jobs in one file
-	maxItems = 1 << 20 // chains and ligands of all jobs of one file, without their copies
+	maxItems = 1 << 20 // chains and ligands of all jobs of one file, with their copies
 	maxLines = 2 << 20 // lines of a FASTA file
 	maxSeeds = 1000    // in one list
 	maxNotes = 500
@@ -243,7 +243,7 @@ type reading struct {
 	jobs   []pleat.Job
 	ids    []string
 	unique words.Unique
-	// items counts the chains and ligands of all jobs, without their copies.
+	// items counts the chains and ligands of all jobs, with their copies.
 	items int
 }
 

@@ -10,8 +10,8 @@ import (
 	"pleat"
 )
 
-// Patterns that detect Boltz YAML, plain sequences without a header, and tables of other columns than those known, whose
-// reader says which they must be.
+// Patterns that detect Boltz YAML, plain sequences without a header, and tables of other columns than those known,
+// whose reader says which they must be.
 var (
 	yamlJob   = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
 	bareText  = regexp.MustCompile(`^[A-Za-z:*\s]+$`)

@@ -16,7 +16,8 @@ import (
 // checkOne refuses the text of one job that is too long.
 func checkOne(text string) error {
 	if len(text) > MaxBytes {
-		return pleat.Errorf(pleat.CodeTooLarge, "the file is one job of %d bytes; at most %d are allowed", len(text), MaxBytes)
+		return pleat.Errorf(pleat.CodeTooLarge, "the file is one job of %d bytes; at most %d are allowed",
+			len(text), MaxBytes)
 	}
 	return nil
 }

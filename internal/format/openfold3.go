@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"pleat"
 	"pleat/api"
@@ -103,8 +104,8 @@ func (d *draft) addOpenFoldQuery(name string, q *openFoldQuery, seeds []any) err
 			pleat.Clip(q.Name))
 	}
 	if len(q.Bonds) > 0 {
-		return pleat.Invalidf("%scovalent_bonds is not taken: it gives atoms by number, and a job by name; use AlphaFold 3 "+
-			"JSON or Boltz YAML", d.at)
+		return pleat.Invalidf("%scovalent_bonds is not taken: it gives atoms by number, and a job by name; use "+
+			"AlphaFold 3 JSON or Boltz YAML", d.at)
 	}
 	if len(q.Chains) == 0 {
 		return pleat.Invalidf("%schains is empty; it must hold at least 1 chain", d.at)
@@ -156,11 +157,11 @@ func (d *draft) addOpenFoldChain(at string, c *openFoldChain) error {
 	case pleat.Letters(kind) == "":
 		return pleat.Invalidf("%s.molecule_type is %q; it must be protein, rna, dna or ligand", at, pleat.Clip(c.Type))
 	case c.SMILES != "" || c.Codes != nil || c.SDF != "":
-		return pleat.Invalidf("%s has smiles, ccd_codes or sdf_file_path, which are fields of a ligand; its molecule_type "+
-			"is %q", at, kind)
+		return pleat.Invalidf("%s has smiles, ccd_codes or sdf_file_path, which are fields of a ligand; its "+
+			"molecule_type is %q", at, kind)
 	case c.Template != "":
-		return pleat.Invalidf("%s.template_alignment_file_path names the file %q; jobs take no templates yet: leave it out",
-			at, pleat.Clip(c.Template))
+		return pleat.Invalidf("%s.template_alignment_file_path names the file %q; jobs take no templates yet: leave "+
+			"it out", at, pleat.Clip(c.Template))
 	case c.Templates != nil:
 		return pleat.Invalidf("%s.template_entry_chain_ids names templates; jobs take none yet: leave it out", at)
 	}
@@ -212,7 +213,7 @@ func (d *draft) placeholders(at string, kind pleat.EntityKind, text string, code
 	all := pleat.Letters(kind)
 	out := []rune(text)
 	for i := range out {
-		if codes[i+1] != "" && !strings.ContainsRune(all, out[i]) && !strings.ContainsRune(strings.ToLower(all), out[i]) {
+		if codes[i+1] != "" && !strings.ContainsRune(all, unicode.ToUpper(out[i])) {
 			d.addNote("%s: the letter %q of residue %d became %s, since %s replaces the residue", at, out[i], i+1,
 				all[len(all)-1:], pleat.Clip(codes[i+1]))
 			out[i] = rune(all[len(all)-1])
@@ -229,13 +230,13 @@ func (d *draft) addOpenFoldLigand(at string, c *openFoldChain, ids []string) err
 		return err
 	case c.SDF != "":
 		return refusePath(at+".sdf_file_path", c.SDF)
-	case c.Sequence != "" || c.Residues != nil || c.Main != nil || c.Pairs != nil || c.Template != "" || c.Templates != nil:
+	case c.Sequence+c.Template != "" || c.Residues != nil || c.Main != nil || c.Pairs != nil || c.Templates != nil:
 		return pleat.Invalidf("%s has fields of a polymer, and its molecule_type is \"ligand\"", at)
 	case (c.SMILES != "") == (len(codes) > 0):
 		return pleat.Invalidf("%s must have exactly one of smiles and ccd_codes", at)
 	case len(codes) > 1:
-		return pleat.Invalidf("%s.ccd_codes holds %d codes, and the format has no bonds between them by name: give each "+
-			"component a ligand of its own, or use AlphaFold 3 JSON", at, len(codes))
+		return pleat.Invalidf("%s.ccd_codes holds %d codes, and the format has no bonds between them by name: give "+
+			"each component a ligand of its own, or use AlphaFold 3 JSON", at, len(codes))
 	}
 	var q pleat.Sequence
 	if c.SMILES != "" {
@@ -269,8 +270,8 @@ func (d *draft) addOpenFoldAlignments(at string, q *pleat.Sequence, c *openFoldC
 	case without && len(files)+len(pairs) > 0:
 		return pleat.Invalidf("%s.use_msas is false and the chain names alignments; leave one of them out", at)
 	case len(files) > 1 && d.opt.Files.Alignment != nil:
-		return pleat.Invalidf("%s.main_msa_file_paths names %d files; a chain of a job has one alignment: join them", at,
-			len(files))
+		return pleat.Invalidf("%s.main_msa_file_paths names %d files; a chain of a job has one alignment: join them",
+			at, len(files))
 	case len(files) > 0:
 		if err := d.align(q, at+".main_msa_file_paths", files[0]); err != nil {
 			return err

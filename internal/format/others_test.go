@@ -188,7 +188,7 @@ func TestGlycan(t *testing.T) {
 		notes: []string{"sequences[1].ligand.ccdCodes: the 3 components", "sequences[1].ligand.ccdCodes"},
 	}})
 	for bonds, want := range map[string]string{
-		inJ:                                   "no bond of the file joins component 2 (NAG) of the ligand to component 1",
+		inJ:                                   "no bond of the file joins component 2 (NAG) of the ligand to component",
 		`[["J", 4, "O4"], ["J", 2, "C1"]]`:    "bondedAtomPairs[0][0] names component 4; the ligand J has components 1 to 3",
 		`[["J", 1, "toolong"], ["J", 2, ""]]`: "bondedAtomPairs[0][1] must be a list of chain, residue and atom",
 	} {
@@ -361,7 +361,8 @@ func TestRows(t *testing.T) {
 	if got.Jobs[2].Sequences[0].Kind != pleat.RNA {
 		t.Error("the RNA is none")
 	}
-	if got, err = Import(">A|protein\nMKT\n>B|rna\nGGCU\n", FASTA, Options{Rows: true}); err != nil || len(got.Jobs) != 1 {
+	got, err = Import(">A|protein\nMKT\n>B|rna\nGGCU\n", FASTA, Options{Rows: true})
+	if err != nil || len(got.Jobs) != 1 {
 		t.Errorf("records of one complex became %d jobs, %v", len(got.Jobs), err)
 	}
 	for text, want := range map[string]string{
@@ -420,7 +421,8 @@ func TestAlignments(t *testing.T) {
 		{text: ">A|protein|./msa/a.a3m\nMKT\n>B|protein\nMKTA\n", want: "a.a3m,"},
 		{text: "sequences:\n- protein: {id: [A, B], sequence: MKT, msa: msa/a.A3M}\n", want: "a.A3M"},
 		{
-			text:  "sequences:\n- protein: {id: A, sequence: MKT, msa: a.a3m}\n- protein: {id: B, sequence: MK, msa: empty}\n",
+			text: "sequences:\n- protein: {id: A, sequence: MKT, msa: a.a3m}\n" +
+				"- protein: {id: B, sequence: MK, msa: empty}\n",
 			want:  "a.a3m,",
 			notes: "sequences[1].protein.msa asks for no alignment of this protein",
 		},

@@ -7,8 +7,9 @@ import (
 	"pleat"
 )
 
-// A job has one component in a ligand. A ligand of several, such as a glycan, becomes one ligand for each component with
-// the bonds of the file between them: whether a model bonds them is checked when the job is created, as for any bond.
+// A job has one component in a ligand. A ligand of several, such as a glycan, becomes one ligand for each component
+// with the bonds of the file between them: whether a model bonds them is checked when the job is created, as for any
+// bond.
 
 // maxParts bounds the components of one ligand.
 const maxParts = 100
@@ -63,8 +64,9 @@ func (d *draft) checkParts() error {
 		}
 		for k, c := range chains {
 			if !slices.Contains(reached, c) {
-				return pleat.Invalidf("%s: no bond of the file joins component %d (%s) of the ligand to component 1; give "+
-					"the bonds between its components, or each a ligand of its own", l.at, k+1, d.sequenceOf(c).Text)
+				return pleat.Invalidf("%s: no bond of the file joins component %d (%s) of the ligand to component 1; "+
+					"give the bonds between its components, or each a ligand of its own",
+					l.at, k+1, d.sequenceOf(c).Text)
 			}
 		}
 		d.addNote("%s: the %d components of the ligand became ligands of their own with the bonds between them: the "+

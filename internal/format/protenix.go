@@ -178,8 +178,8 @@ func (d *protenixDraft) addItem(at string, item *protenixItem) error {
 func (d *protenixDraft) addChain(at string, kind pleat.EntityKind, c *protenixChain) error {
 	switch {
 	case len(c.Glycans) > 0:
-		return pleat.Invalidf("%s.glycans is not taken, as in Protenix itself: give the sugars as ligands, and the bonds "+
-			"between them in covalent_bonds", at)
+		return pleat.Invalidf("%s.glycans is not taken, as in Protenix itself: give the sugars as ligands, and the "+
+			"bonds between them in covalent_bonds", at)
 	case c.Templates != "":
 		return pleat.Invalidf("%s.templatesPath names the file %q; jobs take no templates yet: leave it out", at,
 			pleat.Clip(c.Templates))
@@ -217,8 +217,8 @@ func (d *protenixDraft) addAlignments(at string, q *pleat.Sequence, c *protenixC
 		return pleat.Invalidf("%s has both unpairedMsaPath and msa.precomputed_msa_dir; give one of them", at)
 	}
 	if d.opt.Files.Alignment != nil {
-		d.addNote("%s.msa: the alignment is non_pairing.a3m of %q; pairing.a3m is not used, since a job takes unpaired "+
-			"alignments alone", at, pleat.Clip(c.MSA.Dir))
+		d.addNote("%s.msa: the alignment is non_pairing.a3m of %q; pairing.a3m is not used, since a job takes "+
+			"unpaired alignments alone", at, pleat.Clip(c.MSA.Dir))
 	}
 	return d.align(q, at+".msa.precomputed_msa_dir", strings.TrimRight(c.MSA.Dir, "/")+"/non_pairing.a3m")
 }
@@ -365,12 +365,12 @@ func (d *protenixDraft) addBond(at string, b *protenixBond) error {
 		}
 		atom, isText := e.atom.(string)
 		if !isText || atom == "" || strings.Trim(atom, "0123456789") == "" {
-			return pleat.Invalidf("%s.%s must be the name of an atom, such as \"SG\"; numbers of atoms are not taken", at,
-				e.names[3])
+			return pleat.Invalidf("%s.%s must be the name of an atom, such as \"SG\"; numbers of atoms are not taken",
+				at, e.names[3])
 		}
 		if q := d.sequenceOf(residues[i][0].Chain); !q.Polymer() && !q.CCD {
-			return pleat.Invalidf("%s.%s is an atom of a SMILES, whose atoms have no names in a job: give the ligand by "+
-				"its CCD code", at, e.names[3])
+			return pleat.Invalidf("%s.%s is an atom of a SMILES, whose atoms have no names in a job: give the ligand "+
+				"by its CCD code", at, e.names[3])
 		}
 		atoms[i] = atom
 	}
@@ -499,8 +499,8 @@ func (d *protenixDraft) addPocket(at string, p *protenixPocket) error {
 	}
 	id := d.ids[entity-1][n-1]
 	if len(d.parts[id]) > 0 {
-		return pleat.Invalidf("%s.binder_chain is a ligand of several components; a pocket of a job has a binder of one",
-			at)
+		return pleat.Invalidf("%s.binder_chain is a ligand of several components; a pocket of a job has a binder of "+
+			"one", at)
 	}
 	out := pleat.Pocket{Binder: pleat.ChainRef{Chain: d.chains[id]}}
 	for i, c := range p.Contacts {

@@ -194,8 +194,8 @@ func exactlyOne(at string, taken []string, err error, all string) error {
 func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain) error {
 	if len(c.Glycans) > 0 {
 		return pleat.Invalidf(
-			"%s.glycans[0] is %q; glycans are not taken, since they name no atoms: use AlphaFold 3 JSON with bonds, or "+
-				"remove them",
+			"%s.glycans[0] is %q; glycans are not taken, since they name no atoms: use AlphaFold 3 JSON with bonds, "+
+				"or remove them",
 			at, pleat.Clip(c.Glycans[0].Residues))
 	}
 	if c.UseTemplate != nil && !*c.UseTemplate {

@@ -179,8 +179,8 @@ func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 		}
 	}
 	if alignment != "" && d.opt.Files.Alignment != nil && len(all) > 1 {
-		return pleat.Invalidf("%s names the file %q, an alignment of %d chains in one row; a job has an alignment for each "+
-			"chain: leave it out", r.at("a3mpath"), pleat.Clip(alignment), len(all))
+		return pleat.Invalidf("%s names the file %q, an alignment of %d chains in one row; a job has an alignment for "+
+			"each chain: leave it out", r.at("a3mpath"), pleat.Clip(alignment), len(all))
 	}
 	for i := range all {
 		if err := d.align(&all[i], r.at("a3mpath"), alignment); err != nil {

@@ -14,8 +14,8 @@ type givenAlignment struct {
 	sequence string
 }
 
-// givenAlignments are the different alignments that rows name, in their order, each with the field of the first row that
-// does.
+// givenAlignments are the different alignments that rows name, in their order, each with the field of the first row
+// that does.
 type givenAlignments struct {
 	list   []givenAlignment
 	fields map[givenAlignment]string

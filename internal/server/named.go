@@ -49,7 +49,8 @@ func (s *Server) namedFiles(ctx context.Context, c *call, list []api.ImportFile)
 	for i, f := range list {
 		at := batch.At("files", i)
 		if !pleat.IsUUID(f.LibraryItemID) {
-			return nil, pleat.InvalidField(at+".libraryItemId", " is %q; it must be a UUID", pleat.Clip(f.LibraryItemID))
+			return nil, pleat.InvalidField(at+".libraryItemId", " is %q; it must be a UUID",
+				pleat.Clip(f.LibraryItemID))
 		}
 		item, ok := items[f.LibraryItemID]
 		if !ok {
@@ -69,8 +70,8 @@ func (s *Server) namedFiles(ctx context.Context, c *call, list []api.ImportFile)
 			key, of, field = f.Path, n.paths, "path"
 		}
 		if first, twice := of[key]; twice {
-			return nil, pleat.InvalidField(at+"."+field, " is %q like that of %s; the path of each must say which name it "+
-				"stands for", pleat.Clip(key), batch.At("files", first))
+			return nil, pleat.InvalidField(at+"."+field, " is %q like that of %s; the path of each must say which "+
+				"name it stands for", pleat.Clip(key), batch.At("files", first))
 		}
 		of[key] = len(n.list)
 		n.list = append(n.list, namedFile{item: item.ID, file: *file})
@@ -85,7 +86,8 @@ func (n *namedFiles) find(name string) (*namedFile, error) {
 		i, ok = n.names[path.Base(strings.ReplaceAll(name, `\`, "/"))]
 	}
 	if !ok {
-		return nil, pleat.Invalidf("files has none that stands for %q; add its libraryItemId and fileName", pleat.Clip(name))
+		return nil, pleat.Invalidf("files has none that stands for %q; add its libraryItemId and fileName",
+			pleat.Clip(name))
 	}
 	n.list[i].used = true
 	return &n.list[i], nil
@@ -117,8 +119,8 @@ func (n *namedFiles) files(ctx context.Context) format.Files {
 // text reads a file that is text.
 func (n *namedFiles) text(ctx context.Context, f *namedFile) (string, error) {
 	if f.file.Bytes > format.MaxBytes {
-		return "", pleat.Invalidf("the file %q has %d bytes; at most %d are allowed", pleat.Clip(f.file.Name), f.file.Bytes,
-			format.MaxBytes)
+		return "", pleat.Invalidf("the file %q has %d bytes; at most %d are allowed",
+			pleat.Clip(f.file.Name), f.file.Bytes, format.MaxBytes)
 	}
 	if n.bytes += f.file.Bytes; n.bytes > maxNamedText {
 		return "", pleat.Invalidf("the files up to %q have more than %d bytes together", pleat.Clip(f.file.Name),
