@@ -231,7 +231,7 @@ the format cannot express are printed as notes. A molecule that it cannot expres
 		f := cmd.Flags()
 		as, _ := f.GetString("format")
 		if as == "" {
-			return usagef("%s needs --format: %s", cmd.CommandPath(), strings.Join(format.Names(), ", "))
+			return usagef("%s needs --format: %s", cmd.CommandPath(), strings.Join(format.ExportNames(), ", "))
 		}
 		file, err := c.Export(cmd.Context(), id, as)
 		if err != nil {
@@ -245,7 +245,7 @@ the format cannot express are printed as notes. A molecule that it cannot expres
 		return err
 	})
 	f := c.Flags()
-	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", "))
+	f.String("format", "", "format of the file: "+strings.Join(format.ExportNames(), ", "))
 	f.String("out", "", "file to write; default: standard output")
 	return c
 }
