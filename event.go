@@ -216,7 +216,11 @@ var aliasTable = map[string]struct {
 	"md":          {DestMD, "md", "inference_md"},
 	"openmm":      {DestMD, "calvados_openmm_v1", "inference_calvados_openmm"},
 	"custom_http": {DestCustom, "custom_http", ""},
+	AliasCompare:  {"", "compare_v1", "compare"},
 }
+
+// AliasCompare is the alias of comparisons of structures. It is no destination: nothing triggers a comparison.
+const AliasCompare = "compare"
 
 // Aliases lists the keys under which destinations may be named, canonical ones first.
 func Aliases() []string { return []string{"qna", "md", "custom_http", "evolla", "openmm"} }

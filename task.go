@@ -13,6 +13,7 @@ const (
 	TaskFold    TaskKind = "fold"
 	TaskQnA     TaskKind = "qna"
 	TaskMD      TaskKind = "md"
+	TaskCompare TaskKind = "compare" // compare structures
 	TaskDeliver TaskKind = "deliver" // one POST to a custom endpoint
 	TaskFollow  TaskKind = "follow"  // start a qna or md workflow after a fold
 )
@@ -72,12 +73,12 @@ func SearchQueue(model string) string { return searchQueuePrefix + model }
 // searchQueuePrefix begins the names of the queues of MSA searches.
 const searchQueuePrefix = "search/"
 
-// IsWorkerQueue reports whether workers claim from a queue of this name: one of folds, questions, simulations or MSA
-// searches. The service itself serves those of deliveries and follow-ups.
+// IsWorkerQueue reports whether workers claim from a queue of this name: one of folds, questions, simulations,
+// comparisons or MSA searches. The service itself serves those of deliveries and follow-ups.
 func IsWorkerQueue(name string) bool {
 	kind, model, _ := strings.Cut(name, "/")
 	switch TaskKind(kind) {
-	case TaskFold, TaskQnA, TaskMD:
+	case TaskFold, TaskQnA, TaskMD, TaskCompare:
 		return true
 	}
 	return kind+"/" == searchQueuePrefix && model != ""

@@ -110,7 +110,7 @@ type ContactChanges struct {
 	Kept    int             `json:"kept" doc:"In both structures."`
 	Gained  int             `json:"gained" doc:"In b alone."`
 	Lost    int             `json:"lost" doc:"In a alone."`
-	Changes []ContactChange `json:"changes" doc:"At most 500, those with the largest change of distance first."`
+	Changes []ContactChange `json:"changes" doc:"At most 500, and fewer where many structures are compared; those with the largest change of distance first."`
 }
 
 // ContactChange is a contact that is gained or lost.

@@ -24,11 +24,9 @@ import (
 
 // Limits of a comparison.
 const (
-	MinStructures = 2
-	MaxStructures = 20
-	MaxChains     = 64    // polymers of one structure
-	MaxResidues   = 5000  // of the polymers of one structure
-	MaxTotal      = 20000 // of the polymers of all structures
+	MaxChains   = 64    // polymers of one structure
+	MaxResidues = 5000  // of the polymers of one structure
+	MaxTotal    = 20000 // of the polymers of all structures
 )
 
 // Input is one structure to compare.
@@ -100,9 +98,9 @@ type subject struct {
 
 // subjects prepares structures, or refuses those beyond the limits.
 func subjects(ctx context.Context, in []Input) ([]subject, error) {
-	if len(in) < MinStructures || len(in) > MaxStructures {
-		return nil, pleat.InvalidField("of", " names %d structures; it must name %d to %d", len(in), MinStructures,
-			MaxStructures)
+	if len(in) < pleat.MinCompared || len(in) > pleat.MaxCompared {
+		return nil, pleat.InvalidField("of", " names %d structures; it must name %d to %d", len(in), pleat.MinCompared,
+			pleat.MaxCompared)
 	}
 	total := 0
 	out := make([]subject, len(in))

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// maxChanges bounds the list of contacts that are gained or lost.
+	// maxChanges bounds the list of contacts that are gained or lost of one detail, and allChanges those of all details
+	// together, since a comparison is stored with its workflow.
 	maxChanges = 500
+	allChanges = 2000
 	// minSeparation is how far apart in a chain two residues must be for a contact to say something about the fold.
 	minSeparation = 4
 )
@@ -60,7 +62,7 @@ func (p *pair) detail(ctx context.Context, on int, out *api.Comparison) error {
 	if why := q.crowded(); why != "" {
 		p.out.Reasons["contacts"] = why
 	} else {
-		d.Contacts = q.contactChanges()
+		d.Contacts = q.contactChanges(min(maxChanges, allChanges/(len(out.Structures)-1)))
 	}
 	out.Details = append(out.Details, d)
 	return ctx.Err()
@@ -97,8 +99,8 @@ func (p *pair) firstPoints() [][]int {
 	return out
 }
 
-// contactChanges compares the contacts of the residues that are aligned.
-func (p *pair) contactChanges() *api.ContactChanges {
+// contactChanges compares the contacts of the residues that are aligned. It lists at most a number of changes.
+func (p *pair) contactChanges(most int) *api.ContactChanges {
 	toB, toA := map[facts.ResidueAt]facts.ResidueAt{}, map[facts.ResidueAt]facts.ResidueAt{}
 	for i := range p.matches {
 		m := &p.matches[i]
@@ -138,7 +140,7 @@ func (p *pair) contactChanges() *api.ContactChanges {
 	}
 	size := func(c api.ContactChange) float64 { return math.Abs(c.DistanceB - c.DistanceA) }
 	slices.SortStableFunc(out.Changes, func(x, y api.ContactChange) int { return cmp.Compare(size(y), size(x)) })
-	out.Changes = facts.Head(out.Changes, maxChanges)
+	out.Changes = facts.Head(out.Changes, most)
 	return out
 }
 

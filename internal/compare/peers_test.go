@@ -27,16 +27,16 @@ func folded(t *testing.T, sequence string, seed uint64) *structure.Structure {
 func peerPairs(t *testing.T) map[string][2]*structure.Structure {
 	t.Helper()
 	turn, shift := structure.Vec{1, -2, 0.5}, structure.Vec{30, -12, 7}
-	ubi, two := only(ubiquitin(t), 0, "A"), dimer(t)
+	ubi, two, copies := only(ubiquitin(t), 0, "A"), read(t, "../analyst/testdata/dimer.pdb"), dimer(t)
 	cut := only(ubi, 0, "A")
 	cut.Chains[0].Residues = append(append([]structure.Residue{}, cut.Chains[0].Residues[3:20]...),
 		cut.Chains[0].Residues[26:]...)
 	cage := only(read(t, "../structure/testdata/2jof.pdb"), 0, "A")
-	exchanged := rotated(perturbed(two, 0.7), turn, shift)
+	exchanged := rotated(perturbed(copies, 0.7), turn, shift)
 	exchanged.Chains[0].ID, exchanged.Chains[1].ID = "B", "A"
 	exchanged.Chains[0], exchanged.Chains[1] = exchanged.Chains[1], exchanged.Chains[0]
-	misplaced := joined(only(two, 0, "A"), rotated(only(two, 1, "B"), structure.Vec{0.2, 0.1, 0},
-		structure.Vec{1.5, 1, 2}))
+	misplaced := joined(only(two, 0, "A"), rotated(only(two, 1, "B"), structure.Vec{0.03, 0.05, 0},
+		structure.Vec{0.5, 1, 0.5}))
 	wrong := joined(only(two, 0, "A"), rotated(only(two, 1, "B"), structure.Vec{2, 1, 0}, structure.Vec{20, 0, 0}))
 	predicted := folded(t, cage.Chains[0].Sequence(), 1)
 	return map[string][2]*structure.Structure{
@@ -46,10 +46,10 @@ func peerPairs(t *testing.T) map[string][2]*structure.Structure {
 		"mini-seeds":        {predicted, folded(t, cage.Chains[0].Sequence(), 2)},
 		"mini-native":       {cage, predicted},
 		"dimer-slightly":    {two, rotated(perturbed(two, 1), turn, shift)},
-		"dimer-exchanged":   {two, exchanged},
+		"dimer-exchanged":   {copies, exchanged},
 		"dimer-misplaced":   {two, rotated(misplaced, turn, shift)},
 		"dimer-wrong":       {two, rotated(perturbed(wrong, 0.5), turn, shift)},
-		"dimer-with-extras": {two, joined(rotated(perturbed(two, 1.2), turn, shift), only(ubi, 0, "C"))},
+		"dimer-with-extras": {two, joined(rotated(perturbed(two, 1.2), turn, shift), only(crambin(t), 0, "C"))},
 	}
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -26,7 +27,7 @@ type fields struct {
 func open(raw json.RawMessage, path string) *fields {
 	f := &fields{path: path, faults: new(pleat.Errors)}
 	if err := json.Unmarshal(raw, &f.raws); err != nil || f.raws == nil {
-		f.fail(path, " must be a JSON object")
+		f.fail(cmp.Or(path, "the body"), " must be a JSON object")
 	}
 	return f
 }
@@ -112,7 +113,12 @@ func spellings(name string) []string {
 }
 
 // pathOf returns the path of a field.
-func (f *fields) pathOf(name string) string { return f.path + "." + name }
+func (f *fields) pathOf(name string) string {
+	if f.path == "" {
+		return name
+	}
+	return f.path + "." + name
+}
 
 // string reads a string of at most most bytes under any of its names; empty if it is absent.
 func (f *fields) string(name string, most int, others ...string) string {

@@ -1,5 +1,5 @@
-// Package flow defines the two workflows, questions about a structure (qna) and molecular dynamics (md): the fields of
-// their input, the engines that serve them, the input that a fold gives to its follow-ups, the rows of their results
+// Package flow defines the workflows, questions about a structure (qna), molecular dynamics (md) and comparisons of
+// structures (compare): the fields of their input, the engines that serve them, the input that a fold gives to its follow-ups, the rows of their results
 // and the catalogue of their outputs.
 //
 // It must not use files, a clock, the network, a database or random numbers. internal/engine executes a workflow, and
@@ -9,6 +9,7 @@
 //	fields.go     reads a JSON object field by field
 //	qna.go        the input of questions
 //	md.go         the input of molecular dynamics
+//	compare.go    the input of comparisons
 //	choose.go     the engine for a plan
 //	cost.go       whether a simulation would take too long, or write too much
 //	follow.go     the input of a follow-up of a fold
@@ -20,6 +21,7 @@ package flow
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,6 +55,7 @@ type StructureSource struct {
 	Structure FileRef       // of library and upload
 	PAE       FileRef       // of upload
 	ID        string        // of pdb and uniprot, in upper case
+	Sample    string        // of a fold_job that is compared: number or file name of a sample; empty: its structure
 
 	// Name is what whoever resolved the source calls it: the job, the sequence or the file; empty: not known.
 	Name string
@@ -104,16 +107,17 @@ func remove(input map[string]json.RawMessage, names ...string) {
 	}
 }
 
-// Plan is a parsed and validated workflow_input. Exactly one of QnA and MD is set, according to Kind. Their file names
-// are empty until the source has been fetched into a folder.
+// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD and Compare is set, according to Kind. The file
+// names of the former two are empty until the source has been fetched into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
-	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm
+	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm, compare
 	Draft    bool   // it waits for its owner: its question may be blank and its fold may still run
 	Source   StructureSource
 	QnA      *pleat.QnAInput
 	MD       *pleat.MDInput
-	Seed     string // as given; empty: the service chooses
+	Compare  *Comparison // instead of Source
+	Seed     string      // as given; empty: the service chooses
 	Public   bool
 	Webhooks json.RawMessage // as given, validated; nil: none
 
@@ -140,6 +144,9 @@ const inputPath = "workflow_input"
 
 // Name returns the name of a workflow that was given none: the question, or what is simulated.
 func (p *Plan) Name() string {
+	if p.Compare != nil {
+		return fmt.Sprintf("Comparison of %d structures", len(p.Compare.Of))
+	}
 	if p.QnA != nil {
 		if question := strings.Join(strings.Fields(p.QnA.Question), " "); question != "" {
 			return words.Shorten(question, pleat.MaxName)
@@ -157,7 +164,15 @@ func nameOf(kind pleat.TaskKind, about string) string {
 	return words.Shorten(what+about, pleat.MaxName)
 }
 
-// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm). Keys are read in
+// Sources returns the structures that a plan is about.
+func (p *Plan) Sources() []StructureSource {
+	if p.Compare != nil {
+		return p.Compare.Of
+	}
+	return []StructureSource{p.Source}
+}
+
+// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm, compare). Keys are read in
 // snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
 // and physics that the engine does not support.
 //
@@ -175,23 +190,27 @@ func ParseDraft(alias string, input json.RawMessage) (Plan, error) {
 // parse completes a plan, of which Alias and Draft are set, from its input at a path.
 func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	if len(input) > MaxInput {
-		return Plan{}, pleat.InvalidField(path, " has %d bytes; at most %d are allowed", len(input), MaxInput)
+		return Plan{}, pleat.InvalidField(cmp.Or(path, "the body"), " has %d bytes; at most %d are allowed", len(input),
+			MaxInput)
 	}
 	var known bool
 	if _, p.Kind, known = pleat.WorkflowAlias(p.Alias); !known {
 		return Plan{}, pleat.InvalidField("workflow_name",
-			" is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
+			" is %q; it must be qna_v1, md, compare_v1, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
 	}
 	f := open(input, path)
 	p.Public = f.flag("isPublic")
 	p.Webhooks = f.raw("webhooks")
-	if p.Kind == pleat.TaskMD {
+	switch p.Kind {
+	case pleat.TaskMD:
 		readMD(f, &p)
-	} else {
+	case pleat.TaskCompare:
+		readComparison(f, &p)
+	default:
 		readQnA(f, &p)
 	}
 	var err error
-	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, path+".webhooks")
+	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, f.pathOf("webhooks"))
 	f.refuse(err)
 	if err := f.faults.Err(); err != nil {
 		return Plan{}, err

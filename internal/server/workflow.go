@@ -13,7 +13,8 @@ import (
 	"pleat/internal/tracing"
 )
 
-// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna) or a simulation (md). The input is
+// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md) or a
+// comparison (compare). The input is
 // checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
 // valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller
@@ -23,40 +24,47 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	draft := in.CreateMode == "draft"
 	parse := flow.Parse
-	if draft {
+	if in.CreateMode == "draft" {
 		parse = flow.ParseDraft
 	}
 	p, err := parse(alias, in.Input)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(p.Source); err != nil {
+	return s.startWorkflow(ctx, c, &p, in)
+}
+
+// startWorkflow creates the workflow of a plan, which was parsed from the request.
+func (s *Server) startWorkflow(
+	ctx context.Context, c *call, p *flow.Plan, in *api.CreateWorkflow,
+) (api.Workflow, error) {
+	if err := c.checkReadsSource(p); err != nil {
 		return api.Workflow{}, err
 	}
-	if err := s.resolver.CheckSource(ctx, c.who.User, &p); err != nil {
+	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
 		return api.Workflow{}, err
 	}
 	if in.Name == "" {
 		in.Name = p.Name()
 	}
-	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
+	n := store.NewWorkflow{Draft: p.Draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
 		Kind:   p.Kind,
-		Alias:  alias,
-		Type:   pleat.WorkflowType(alias),
+		Alias:  p.Alias,
+		Type:   pleat.WorkflowType(p.Alias),
 		Name:   in.Name,
 		Public: p.Public,
 		Source: p.Source.Fold,
 	}}
-	if !draft {
-		if n.Run, err = s.resolver.WorkflowRun(ctx, &p); err != nil {
+	var err error
+	if !p.Draft {
+		if n.Run, err = s.resolver.WorkflowRun(ctx, p); err != nil {
 			return api.Workflow{}, err
 		}
 		n.Run.Request, n.Run.Trace = c.id, tracing.Text(ctx)
 	}
-	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, &p)
+	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, p)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -69,7 +77,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	c.made.workflow = w.ID
-	if !draft {
+	if !p.Draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
 	return s.readWorkflow(ctx, w.ID)
@@ -92,7 +100,7 @@ func (s *Server) withReset(ctx context.Context, c *call, err error) error {
 // checkCreateWorkflow checks everything about a request but its input, and returns the alias of the workflow.
 func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 	if in.WorkflowName == "" {
-		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1 or md")
+		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1, md or compare_v1")
 	}
 	alias, _, ok := pleat.WorkflowAlias(in.WorkflowName)
 	if !ok {
@@ -114,7 +122,7 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 
 // unknownWorkflow returns the error for a workflow_name that does not exist; it suggests the nearest one.
 func unknownWorkflow(name string) error {
-	all := []string{"qna_v1", "md", "evolla_v1", "calvados_openmm_v1"}
+	all := []string{"qna_v1", "md", "compare_v1", "evolla_v1", "calvados_openmm_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.InvalidField("workflow_name", " %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}
@@ -168,7 +176,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(p.Source); err != nil {
+	if err := c.checkReadsSource(&p); err != nil {
 		return api.Workflow{}, err
 	}
 	if p.Source.Kind == flow.SourceFold {
@@ -260,7 +268,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(p.Source); err != nil {
+	if err := c.checkReadsSource(&p); err != nil {
 		return api.Workflow{}, err
 	}
 	quoted, err := api.Encode(*in.Question)

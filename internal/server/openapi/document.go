@@ -41,7 +41,7 @@ var enumNames = map[string]string{
 	"running,done,failed,released,lost":                    "AttemptOutcome",
 	"protein,rna,dna,ligand":                               "EntityType",
 	"state,stage,log,artifact":                             "EventKind",
-	"fold,qna,md":                                          "ModelKind",
+	"fold,qna,md,compare":                                  "ModelKind",
 	"integer,number,boolean,string":                        "ParamType",
 	"fasta,alphafold-server,alphafold3,boltz":              "JobFileFormat",
 	"plain,cloudevents":                                    "PayloadFormat",
