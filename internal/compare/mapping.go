@@ -14,6 +14,10 @@ const (
 	// minSimilarity is how similar two chains must be to be counterparts, see similarity. The
 	// highest of 1,800 pairs of random sequences of 20 to 800 residues was 0.34.
 	minSimilarity = 0.35
+	// shortChain is how many residues a chain has at least to which that applies. Shorter ones need minShortSimilarity:
+	// of random peptides of 5 residues it was 0.64.
+	shortChain         = 20
+	minShortSimilarity = 0.7
 	// nearSimilarity is by how much a chain may be less similar to another one than the best: of several similar chains,
 	// such as paralogues, only the most similar ones are counterparts.
 	nearSimilarity = 0.1
@@ -154,7 +158,7 @@ func (m *mapper) compareSequences(ctx context.Context) error {
 				aligned[key] = pairs
 			}
 			x := m.matchOf(i, j, pairs)
-			if x.similarity < minSimilarity || len(x.pairs) < minAligned {
+			if !x.similar(m) || len(x.pairs) < minAligned {
 				continue
 			}
 			bestA[i], bestB[j] = max(bestA[i], x.similarity), max(bestB[j], x.similarity)
@@ -196,6 +200,14 @@ func (m *mapper) matchOf(i, j int, pairs [][2]int32) match {
 		x.marksB[k] = structure.Centroid(x.pointsB[k*n/3 : (k+1)*n/3])
 	}
 	return x
+}
+
+// similar reports whether the two chains are similar enough to be counterparts.
+func (x *match) similar(m *mapper) bool {
+	if min(len(m.a[x.a].sequence), len(m.b[x.b].sequence)) < shortChain {
+		return x.similarity >= minShortSimilarity
+	}
+	return x.similarity >= minSimilarity
 }
 
 // similarity returns the score of an alignment relative to that of the shorter sequence with itself, at most 1. Gaps at

@@ -37,6 +37,7 @@ const routes: Route[] = [
     pattern: '/ui/compare',
     title: 'Compare',
     load: async () => (await import('./compare/Compare')).Compare as Page,
+    isPublic: true,
   },
   {
     pattern: '/ui/workflows',
