@@ -1,6 +1,11 @@
 // The page of comparisons: structures superposed in one view, with scores, distances by residue and changed contacts.
 import type { Comparison, Workflow } from '../src/api'
-import { accessible, chignolin, expect, signIn, test } from './made'
+import { driver, test } from './made'
+import { accessible, expect, signIn } from './server'
+
+test.describe.configure({ timeout: 300_000 })
+
+test.beforeEach(({ console: messages }) => messages.allow(driver))
 
 test('two folds are superposed, and their scores are in a table', async ({ page, server }) => {
   const key = server.newKey('cora')

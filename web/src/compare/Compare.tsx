@@ -116,7 +116,9 @@ function InTask({ of, reference, why = '' }: { of: string[]; reference: number; 
     <section class="card" aria-labelledby="task-title">
       <h2 id="task-title">Superposition</h2>
       <p>
-        {why ? 'These structures are too large to be compared at once.' : `More than ${maxDirect} structures are compared in a task.`}{' '}
+        {why
+          ? 'These structures are too large to be compared at once.'
+          : `More than ${maxDirect} structures are compared in a task.`}{' '}
         It counts against the quota of workflows.
         {of.length > maxSuperposed && ` Only the first ${maxSuperposed} are compared.`}
       </p>

@@ -35,7 +35,9 @@ export function Overlay({ comparison: c, hovered, onHover }: Props) {
               type="checkbox"
               checked={drawn.includes(i) && !hidden[i]}
               disabled={!drawn.includes(i)}
-              onChange={(e) => setHidden(c.structures.map((_, k) => (k === i ? !e.currentTarget.checked : !!hidden[k])))}
+              onChange={(e) =>
+                setHidden(c.structures.map((_, k) => (k === i ? !e.currentTarget.checked : !!hidden[k])))
+              }
             />
             <i class="swatch" style={{ background: structureColour(i + 1) }} />
             <span>
@@ -174,8 +176,8 @@ async function loadOne(s: ComparedStructure, index: number, signal: AbortSignal)
 async function fileUrl(s: ComparedStructure): Promise<string> {
   if (s.jobId && s.file) {
     const run = s.jobRunId ?? ''
-    const results = await api.results(s.jobId).then((r) =>
-      r.jobRunId === run ? r : api.results(s.jobId!, run), // only the owner may read an earlier run
+    const results = await api.results(s.jobId).then(
+      (r) => (r.jobRunId === run ? r : api.results(s.jobId!, run)), // only the owner may read an earlier run
     )
     return results.artifacts.find((a) => a.name === s.file)?.url ?? ''
   }

@@ -2,8 +2,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ComparedPair, ComparedStructure, Comparison, ContactChange } from '../api'
 import { Select } from '../controls'
-import { LinePlot } from '../plots/LinePlot'
 import { chainColour, css } from '../plots/colour'
+import { LinePlot } from '../plots/LinePlot'
 import { Table } from '../table'
 import type { ResidueOf } from '../viewer/superposed'
 import { Overlay } from './Overlay'
@@ -99,21 +99,25 @@ function Structures({ comparison: c, setReference }: Pick<Props, 'comparison' | 
 
 /** The name of a structure, which links to its job. */
 const Name = ({ structure: s }: { structure: ComparedStructure }) =>
-  s.jobId ? <a href={`/ui/jobs/${s.jobId}`}>{s.name}</a> : <>{s.name}</>
+  s.jobId ? <a href={`/ui/jobs/${s.jobId}`}>{s.name}</a> : <span>{s.name}</span>
 
 const right = (title: string) => ({ title, class: 'right' })
 
 /** The scores of every two structures. */
 function Pairs({ comparison: c }: { comparison: Comparison }) {
   const hasReference = c.reference !== null
-  const columns = ['A', 'B', ...['Aligned', 'Identity', 'RMSD', 'TM (A)', 'TM (B)', 'lDDT CA', 'lDDT', 'ΔpLDDT'].map(right)]
+  const columns = [
+    'A',
+    'B',
+    ...['Aligned', 'Identity', 'RMSD', 'TM (A)', 'TM (B)', 'lDDT CA', 'lDDT', 'ΔpLDDT'].map(right),
+  ]
   if (hasReference) columns.push(right('DockQ'))
   return (
     <section class="card" aria-labelledby="pairs-title">
       <h2 id="pairs-title">Scores</h2>
       <p class="dim small-text">
-        RMSD in Å of CA after superposition. TM-score normalised by A and by B. lDDT of B with A as the reference. A is the
-        reference, if there is one. A dash: the value cannot be computed; point at it for the reason.
+        RMSD in Å of CA after superposition. TM-score normalised by A and by B. lDDT of B with A as the reference. A is
+        the reference, if there is one. A dash: the value cannot be computed; point at it for the reason.
       </p>
       <div class="scroll">
         <Table class="cards pairs" columns={columns}>
@@ -267,7 +271,11 @@ function Contacts({
   detail: d,
   onHover,
   reason,
-}: { detail: Detail; onHover(residues: ResidueOf[]): void; reason: string }) {
+}: {
+  detail: Detail
+  onHover(residues: ResidueOf[]): void
+  reason: string
+}) {
   const contacts = d.contacts
   if (!contacts) return reason ? <p class="caution">Contacts were not compared. {reason}</p> : null
   const point = (change: ContactChange) =>
