@@ -32,7 +32,8 @@ More than 4 structures are compared in a task of a worker, for which the command
 				return usagef("%d structures are given; give %d to %d", len(args), pleat.MinCompared, pleat.MaxCompared)
 			}
 			if reference < 0 || reference > len(args) {
-				return usagef("--reference is %d; it must be the position of a structure, 1 to %d", reference, len(args))
+				return usagef("--reference is %d; it must be the position of a structure, 1 to %d", reference,
+					len(args))
 			}
 			return nil
 		},

@@ -120,7 +120,8 @@ func subjects(ctx context.Context, in []Input) ([]subject, error) {
 			return nil, pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
 				pleat.Clip(s.Name), s.residues, MaxResidues)
 		case total > MaxTotal:
-			return nil, pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures", MaxTotal)
+			return nil, pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures",
+				MaxTotal)
 		}
 		if s.Predicted {
 			s.plddt = plddtOf(s.Structure)

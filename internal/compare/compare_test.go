@@ -460,7 +460,7 @@ func TestContactChanges(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	for _, c := range d.Changes {
-		if c.Change != "lost" || c.A[0] != (api.Position{Chain: "A", Residue: 1, Name: "MET"}) && c.A[0].Residue != 1 ||
+		if c.Change != "lost" || c.A[0] != (api.Position{Chain: "A", Residue: 1, Name: "MET"}) ||
 			c.DistanceA > 4.5 || c.DistanceB <= 4.5 {
 			t.Errorf("%+v", c)
 		}
@@ -503,8 +503,10 @@ func TestBounds(t *testing.T) {
 		{[]*structure.Structure{a}, "of names 1 structures; it must name 2 to 20"},
 		{slices.Repeat([]*structure.Structure{a}, 21), "of names 21 structures; it must name 2 to 20"},
 		{[]*structure.Structure{a, chains}, "of[1] (s) has 65 polymer chains; at most 64 can be compared"},
-		{[]*structure.Structure{longer, a}, "of[0] (s) has 5001 residues; at most 5000 of one structure can be compared"},
-		{slices.Repeat([]*structure.Structure{long}, 5), "of has more than 20000 residues in all; compare fewer structures"},
+		{[]*structure.Structure{longer, a},
+			"of[0] (s) has 5001 residues; at most 5000 of one structure can be compared"},
+		{slices.Repeat([]*structure.Structure{long}, 5),
+			"of has more than 20000 residues in all; compare fewer structures"},
 	} {
 		var in []Input
 		for _, s := range c.all {

@@ -135,7 +135,8 @@ func (p *pair) contactChanges(most int) *api.ContactChanges {
 		y, okY := toA[c.B]
 		if okX && okY && inB[ends{c.A, c.B}] && separate(facts.Contact{A: x, B: y}) {
 			out.Gained++
-			out.Changes = append(out.Changes, p.change("gained", [2]facts.ResidueAt{x, y}, [2]facts.ResidueAt{c.A, c.B}))
+			out.Changes = append(out.Changes,
+				p.change("gained", [2]facts.ResidueAt{x, y}, [2]facts.ResidueAt{c.A, c.B}))
 		}
 	}
 	size := func(c api.ContactChange) float64 { return math.Abs(c.DistanceB - c.DistanceA) }

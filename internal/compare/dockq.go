@@ -16,8 +16,9 @@ const (
 )
 
 // backbone are the atoms whose RMSD DockQ takes.
-var backbone = [...]string{"CA", "C", "N", "O", "P", "OP1", "OP2", "O2'", "O3'", "O4'", "O5'", "C1'", "C2'", "C3'", "C4'",
-	"C5'"}
+var backbone = [...]string{
+	"CA", "C", "N", "O", "P", "OP1", "OP2", "O2'", "O3'", "O4'", "O5'", "C1'", "C2'", "C3'", "C4'", "C5'",
+}
 
 // dockq computes DockQ of the interfaces of the reference. Only residues that are the same in both structures count as
 // counterparts.

@@ -156,8 +156,8 @@ var sameByNature = map[string][][2]string{
 	"VAL": {{"CG1", "CG2"}},
 }
 
-// swapNames exchanges the counterparts of atoms that are the same by nature in the residues where this preserves more of
-// their distances to atoms with one name only.
+// swapNames exchanges the counterparts of atoms that are the same by nature, in the residues where this preserves more
+// of their distances to atoms with one name only.
 func (l *lddtPoints) swapNames(ctx context.Context) error {
 	grid := structure.NewGrid(l.points, lddtRadius/2)
 	var near []int

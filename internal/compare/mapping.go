@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// minSimilarity is how similar two chains must be to be counterparts, see similarity. The
-	// highest of 1,800 pairs of random sequences of 20 to 800 residues was 0.34.
+	// minSimilarity is how similar two chains must be to be counterparts, see similarity. The highest of 1,800 pairs of
+	// random sequences of 20 to 800 residues was 0.34.
 	minSimilarity = 0.35
-	// shortChain is how many residues a chain has at least to which that applies. Shorter ones need minShortSimilarity:
-	// of random peptides of 5 residues it was 0.64.
+	// shortChain is how many residues a chain has at least to which that applies. Shorter ones need
+	// minShortSimilarity: of random peptides of 5 residues it was 0.64.
 	shortChain         = 20
 	minShortSimilarity = 0.7
-	// nearSimilarity is by how much a chain may be less similar to another one than the best: of several similar chains,
-	// such as paralogues, only the most similar ones are counterparts.
+	// nearSimilarity is by how much a chain may be less similar to another one than the best: of several similar
+	// chains, such as paralogues, only the most similar ones are counterparts.
 	nearSimilarity = 0.1
 	// minAligned is how many residues two counterparts must have in common: fewer cannot be superposed.
 	minAligned = 3
-	// maxAnchors is how many superpositions of two single chains are tried, and maxRounds how often all exchanges of two
-	// counterparts are.
+	// maxAnchors is how many superpositions of two single chains are tried, and maxRounds how often all exchanges of
+	// two counterparts are.
 	maxAnchors = 512
 	maxRounds  = 5
 )
@@ -61,8 +61,8 @@ func polymersOf(s *structure.Structure) []chain {
 // match is two chains that correspond, by their indices in the lists of polymers.
 type match struct {
 	a, b int
-	// pairs are the indices of the residues that are aligned and have centres in both chains; same counts those that are
-	// the same residue.
+	// pairs are the indices of the residues that are aligned and have centres in both chains; same counts those that
+	// are the same residue.
 	pairs      [][2]int32
 	same       int
 	similarity float64

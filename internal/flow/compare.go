@@ -25,6 +25,9 @@ func ParseComparison(input json.RawMessage) (Plan, error) {
 func readComparison(f *fields, p *Plan) {
 	c := &Comparison{Field: f.pathOf("of")}
 	p.Compare = c
+	if f.raws == nil {
+		return // it is no object, which is the only fault
+	}
 	var of []string
 	if raw := f.raw("of"); raw == nil {
 		f.fail(f.pathOf("of"), " is required; it must be a list such as [\"job:ID\", \"library:ID\"]")

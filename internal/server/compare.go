@@ -27,11 +27,11 @@ const (
 	maxDirect         = 4
 	maxDirectResidues = 4000
 	maxDirectBytes    = 16 << 20
-	// comparePlaces is how many comparisons this node computes at a time, one of each user and one of all callers without
-	// a valid credential; it takes some seconds of a core at most.
+	// comparePlaces is how many comparisons this node computes at a time, one of each user and one of all callers
+	// without a valid credential; each takes some seconds of a core at most.
 	comparePlaces = 2
-	// maxComparisons is how many requests of a caller may wait or compute on this node; strangerComparisons those of all
-	// callers without a valid credential.
+	// maxComparisons is how many requests of a caller may wait or compute on this node; strangerComparisons those of
+	// all callers without a valid credential.
 	maxComparisons, strangerComparisons = 4, 8
 	// compareRetry is when a caller with too many comparisons may try again.
 	compareRetry = 5 * time.Second
@@ -89,8 +89,8 @@ func comparisonQuery(r *http.Request) ([]flow.StructureSource, int, error) {
 	}
 	of := splitCompared(text)
 	if len(of) > maxDirect {
-		return nil, 0, pleat.InvalidField("of", " names %d structures; at most %d are compared at once, and %s", len(of),
-			maxDirect, toTask)
+		return nil, 0, pleat.InvalidField("of", " names %d structures; at most %d are compared at once, and %s",
+			len(of), maxDirect, toTask)
 	}
 	sources, err := flow.ParseCompared(of, "of")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"pleat/internal/flow"
 )
 
-// ComparedFile finds a structure of a comparison, as owner may read it: the caller's own or public jobs, and the caller's
-// own library. Field names it in messages. An error has CodeNotFound, CodeConflict for a run without a result, or
+// ComparedFile finds a structure of a comparison, as owner may read it: owner's own jobs, public ones, and owner's
+// library. Field names it in messages. An error has CodeNotFound, CodeConflict for a run without a result, or
 // CodeInvalid, unless it is the store's.
 func (r *Resolver) ComparedFile(
 	ctx context.Context, owner pleat.UserID, s flow.StructureSource, field string,

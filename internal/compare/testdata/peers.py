@@ -1,5 +1,7 @@
-"""Computes RMSD with gemmi, TM-score with tmtools, lDDT with biotite and DockQ with DockQ for the pairs of structures in
-a folder, and compares them with what package compare computed."""
+"""Computes RMSD with gemmi, TM-score with tmtools, lDDT with biotite and DockQ with DockQ for pairs of structures.
+
+It compares them with what package compare computed for the same files, which are in a folder.
+"""
 
 import json
 import sys

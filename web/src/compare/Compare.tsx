@@ -13,9 +13,9 @@ import './compare.css'
 
 /**
  * The page of a comparison. Its address names jobs (jobs), structures (of, with the position of the reference), or a
- * workflow that has compared them.
+ * workflow that has compared them, as id does.
  */
-export function Compare() {
+export function Compare({ id = '' }: { id?: string }) {
   const q = query.value
   const ids = [...new Set((q.get('jobs') ?? '').split(',').filter(Boolean))]
   const shown = ids.slice(0, maxCompared)
@@ -26,7 +26,7 @@ export function Compare() {
   const entries = shown.map((id) => [id, jobs[id] ?? null] as const)
   const of = q.has('of') ? splitStructures(q.get('of')!) : completedJobs(entries)
   const reference = Number(q.get('reference') ?? '0') || 0
-  const workflow = q.get('workflow') ?? ''
+  const workflow = q.get('workflow') || id
   const left = entries.filter(
     ([, job]) => job !== null && !(job instanceof Error) && !isTerminal(job.run.status),
   ).length
