@@ -47,6 +47,15 @@ var directLimits = structure.Limits{Bytes: maxDirectBytes, Atoms: 200_000, Resid
 // or a private job without a credential; 404: the caller may not read a structure; 409: a job has not completed; 429:
 // the caller has too many comparisons under way.
 func (s *Server) getComparison(ctx context.Context, c *call) error {
+	if c.cred.given {
+		who, err := s.identify(ctx, c.cred)
+		if err != nil {
+			return err
+		}
+		if c.who = who; !who.Scopes.Has(pleat.ScopeRead) {
+			return missingScope(c.served)
+		}
+	}
 	sources, reference, err := comparisonQuery(c.r)
 	if err != nil {
 		return err
@@ -119,11 +128,6 @@ func (s *Server) comparedFiles(
 	ctx context.Context, c *call, sources []flow.StructureSource,
 ) ([]flow.ComparedFile, error) {
 	stranger := c.who.User == ""
-	if !stranger {
-		if err := c.checkReads("compare structures"); err != nil {
-			return nil, err
-		}
-	}
 	var out []flow.ComparedFile
 	for i, source := range sources {
 		field := fmt.Sprintf("of[%d]", i)

@@ -174,9 +174,32 @@ var workflowRoutes = inSection("Workflows", []route{
 		errors:  []int{409},
 	},
 	{
+		id:      "getOutputSchema",
+		pattern: "POST /v1/workflows/node/output-schema",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "List the outputs of a task type",
+		handler: jsonBody(large, (*Server).outputSchema),
+	},
+	{
+		id:      "extractFrame",
+		pattern: "POST /v1/workflows/md/{id}/extract-frame",
+		aliased: "md",
+		access:  user,
+		scope:   pleat.ScopeSubmit,
+		grows:   true,
+		summary: "Extract one frame of a simulation as a structure",
+		handler: jsonBody(small, (*Server).extractFrame),
+		errors:  []int{409},
+	},
+})
+
+// compareRoutes are the routes of comparisons.
+var compareRoutes = inSection("Comparison", []route{
+	{
 		id:      "getComparison",
 		pattern: "GET /v1/compare",
-		access:  anyone,
+		access:  reader,
 		scope:   pleat.ScopeRead,
 		summary: "Compare up to four structures",
 		handler: answers(openapi.JSON[api.Comparison](), (*Server).getComparison),
@@ -199,25 +222,6 @@ var workflowRoutes = inSection("Workflows", []route{
 		summary: "Compare up to twenty structures in a task",
 		handler: jsonBody(small, (*Server).createComparison),
 		errors:  []int{404, 409},
-	},
-	{
-		id:      "getOutputSchema",
-		pattern: "POST /v1/workflows/node/output-schema",
-		access:  user,
-		scope:   pleat.ScopeRead,
-		summary: "List the outputs of a task type",
-		handler: jsonBody(large, (*Server).outputSchema),
-	},
-	{
-		id:      "extractFrame",
-		pattern: "POST /v1/workflows/md/{id}/extract-frame",
-		aliased: "md",
-		access:  user,
-		scope:   pleat.ScopeSubmit,
-		grows:   true,
-		summary: "Extract one frame of a simulation as a structure",
-		handler: jsonBody(small, (*Server).extractFrame),
-		errors:  []int{409},
 	},
 })
 

@@ -27,6 +27,7 @@ test('two folds are superposed, and their scores are in a table', async ({ page,
   await page.locator('.chart .u-over').hover()
   await expect(view.locator('.selection')).toContainText(/1: A \d+ · 2: A \d+/)
   await accessible(page)
+  if (process.env.CMP_SHOT) await page.screenshot({ path: process.env.CMP_SHOT, fullPage: true })
   // A structure can be hidden.
   await view.getByRole('checkbox').first().uncheck()
   await expect(view.getByRole('checkbox').first()).not.toBeChecked()

@@ -263,8 +263,8 @@ function Distances({ comparison: c, detail: d, hovered, onHover }: DistancesProp
   )
 }
 
-// The rows of contacts that are listed.
-const maxListed = 100
+// The rows of contacts that are listed at first.
+const maxListed = 20
 
 /** The contacts that are gained and lost. */
 function Contacts({
@@ -276,6 +276,7 @@ function Contacts({
   onHover(residues: ResidueOf[]): void
   reason: string
 }) {
+  const [isWhole, setWhole] = useState(false)
   const contacts = d.contacts
   if (!contacts) return reason ? <p class="caution">Contacts were not compared. {reason}</p> : null
   const point = (change: ContactChange) =>
@@ -292,9 +293,9 @@ function Contacts({
         {contacts.lost}. <span class="dim">Heavy atoms within 4.5 Å; 4 residues or more apart in a chain.</span>
       </p>
       {contacts.changes.length > 0 && (
-        <div class="scroll contact-list">
+        <div class="scroll">
           <Table class="cards" columns={['Change', 'Residues', right(`In ${d.a} (Å)`), right(`In ${d.b} (Å)`)]}>
-            {contacts.changes.slice(0, maxListed).map((change) => (
+            {(isWhole ? contacts.changes : contacts.changes.slice(0, maxListed)).map((change) => (
               <tr
                 key={change.change + name(change)}
                 data-change={change.change}
@@ -313,6 +314,11 @@ function Contacts({
             ))}
           </Table>
         </div>
+      )}
+      {!isWhole && contacts.changes.length > maxListed && (
+        <button type="button" class="quiet small" onClick={() => setWhole(true)}>
+          Show all {contacts.changes.length} changes
+        </button>
       )}
     </section>
   )
