@@ -55,6 +55,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 		wanted = []string{simulating[p.MD.Preset]}
 	case pleat.TaskCompare:
 		wanted = []string{"compare"}
+	case pleat.TaskAlign:
+		wanted = []string{pleat.MSAMMseqs2}
 	}
 	var large error
 	for _, name := range wanted {
@@ -69,6 +71,9 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	switch {
 	case large != nil: // it would wait forever
 		return Task{}, large
+	case p.Kind == pleat.TaskAlign:
+		return Task{}, pleat.Invalidf("no alignments are made here, unless the operator sets msa-server or msa-command").
+			At("sequences")
 	case len(here) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind).
 			At("workflow_name")
@@ -118,7 +123,7 @@ func (p *Plan) expected(m *pleat.Model) time.Duration {
 	switch {
 	case p.MD != nil && p.residues() > 0:
 		return pleat.Seconds(m.Speed.Seconds(p.residues()) * p.MD.LengthNs)
-	case p.MD == nil:
+	case p.MD == nil && p.Align == nil:
 		return pleat.Seconds(m.Speed.Seconds(int(p.Size.Structure / bytesPerToken)))
 	}
 	return 0

@@ -100,7 +100,7 @@ func parseOneCompared(text, field string) (StructureSource, error) {
 	if kind == "job" {
 		s.Kind, s.Fold.Job, s.Sample = SourceFold, pleat.JobID(id), part
 	} else {
-		s.Kind, s.Structure = SourceLibrary, FileRef{Item: pleat.ItemID(id), Name: part}
+		s.Kind, s.Structure = SourceLibrary, pleat.FileRef{Item: pleat.ItemID(id), Name: part}
 	}
 	return s, nil
 }

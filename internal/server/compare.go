@@ -255,7 +255,11 @@ func (s *Server) createComparison(ctx context.Context, c *call, in *api.CreateCo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.startWorkflow(ctx, c, &p, &api.CreateWorkflow{Name: in.Name, Input: kept})
+	id, err := s.startWorkflow(ctx, c, &p, in.Name, kept)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	return s.readWorkflow(ctx, id)
 }
 
 // withoutField returns a JSON object without a field.

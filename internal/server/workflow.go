@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -13,8 +14,8 @@ import (
 	"pleat/internal/tracing"
 )
 
-// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md) or a
-// comparison (compare). The input is
+// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md), a comparison
+// (compare) or an alignment. The input is
 // checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
 // valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller
@@ -32,55 +33,57 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.startWorkflow(ctx, c, &p, in)
+	id, err := s.startWorkflow(ctx, c, &p, in.Name, in.Input)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	return s.readWorkflow(ctx, id)
 }
 
-// startWorkflow creates the workflow of a plan, which was parsed from the request.
+// startWorkflow resolves the source of a plan and stores it as a workflow of the caller with an input: as a draft, or
+// queued. An empty name stands for what the plan is about.
 func (s *Server) startWorkflow(
-	ctx context.Context, c *call, p *flow.Plan, in *api.CreateWorkflow,
-) (api.Workflow, error) {
+	ctx context.Context, c *call, p *flow.Plan, name string, input json.RawMessage,
+) (pleat.WorkflowID, error) {
 	if err := c.checkReadsSource(p); err != nil {
-		return api.Workflow{}, err
+		return "", err
 	}
 	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
-		return api.Workflow{}, err
-	}
-	if in.Name == "" {
-		in.Name = p.Name()
+		return "", err
 	}
 	n := store.NewWorkflow{Draft: p.Draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
 		Kind:   p.Kind,
 		Alias:  p.Alias,
 		Type:   pleat.WorkflowType(p.Alias),
-		Name:   in.Name,
+		Name:   cmp.Or(name, p.Name()),
 		Public: p.Public,
 		Source: p.Source.Fold,
 	}}
 	var err error
 	if !p.Draft {
 		if n.Run, err = s.resolver.WorkflowRun(ctx, p); err != nil {
-			return api.Workflow{}, err
+			return "", err
 		}
 		n.Run.Request, n.Run.Trace = c.id, tracing.Text(ctx)
 	}
 	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, p)
 	if err != nil {
-		return api.Workflow{}, err
+		return "", err
 	}
 	n.Subs = hooks.Subscriptions
-	if n.Workflow.Input, err = withField(in.Input, "webhooks", hooks.Settings); err != nil {
-		return api.Workflow{}, err
+	if n.Workflow.Input, err = withField(input, "webhooks", hooks.Settings); err != nil {
+		return "", err
 	}
 	w, err := s.store.CreateWorkflow(ctx, n)
 	if err != nil {
-		return api.Workflow{}, s.withReset(ctx, c, err)
+		return "", s.withReset(ctx, c, err)
 	}
 	c.made.workflow = w.ID
 	if !p.Draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
-	return s.readWorkflow(ctx, w.ID)
+	return w.ID, nil
 }
 
 // withReset sets Retry-After to the time at which the quota of workflows starts again, if err says that it is used up.
@@ -122,7 +125,7 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 
 // unknownWorkflow returns the error for a workflow_name that does not exist; it suggests the nearest one.
 func unknownWorkflow(name string) error {
-	all := []string{"qna_v1", "md", "compare_v1", "evolla_v1", "calvados_openmm_v1"}
+	all := []string{"qna_v1", "md", "alignment_v1", "compare_v1", "evolla_v1", "calvados_openmm_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.InvalidField("workflow_name", " %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}
