@@ -120,7 +120,7 @@ function Pairs({ comparison: c }: { comparison: Comparison }) {
         the reference, if there is one. A dash: the value cannot be computed; point at it for the reason.
       </p>
       <div class="scroll">
-        <Table class="cards pairs" columns={columns}>
+        <Table class="cards compared-pairs" columns={columns}>
           {c.pairs.map((p) => (
             <PairRow key={`${p.a}-${p.b}`} pair={p} hasReference={hasReference} />
           ))}
