@@ -177,7 +177,10 @@ func (s *Spec) Check() error {
 	case pleat.BatchSeeds:
 		s.checkSeeds(fault)
 	}
-	if n := s.Count(); len(faults) == 0 && (n < 1 || n > pleat.MaxBatchRows) {
+	if len(faults) > 0 { // what Count goes over may be of any size then
+		return faults
+	}
+	if n := s.Count(); n < 1 || n > pleat.MaxBatchRows {
 		fault(pleat.Invalidf("the batch has %d rows; it must have 1 to %d", n, pleat.MaxBatchRows).At(s.rowsKey()))
 	}
 	return faults.Err()

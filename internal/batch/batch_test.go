@@ -107,6 +107,51 @@ func TestScanLetters(t *testing.T) {
 	}
 }
 
+// The check of a batch with faults does not go over its rows, whatever the length of the chain that is scanned. Before,
+// it made a text of each mutation.
+func TestFaultyScanIsNotCounted(t *testing.T) {
+	long := protein(strings.Repeat("A", 50_000), "")
+	for want, s := range map[string]Spec{
+		"sequences[0].proteinChain.sequence has 50000 residues; at most 20000 are allowed": {
+			Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{long}, Scan: &Scan{From: 1, To: 50_000},
+		},
+		"scan.residues, position 2: A is there already": {
+			Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{protein(long.Text[:20_000], "")},
+			Scan: &Scan{From: 1, To: 20_000, Residues: "AA"},
+		},
+	} {
+		allocations := testing.AllocsPerRun(1, func() {
+			if err := s.Check(); err == nil || err.Error() != want {
+				t.Errorf("%v; want %s", err, want)
+			}
+		})
+		if allocations > 100 {
+			t.Errorf("%s: %.0f allocations", want, allocations)
+		}
+	}
+}
+
+// A scan is counted without making its rows, and looks up whether a residue has a modification.
+func TestCountOfScan(t *testing.T) {
+	q := protein(strings.Repeat("A", 20_000), "")
+	for i := range 20_000 {
+		q.Modifications = append(q.Modifications, pleat.Modification{Residue: i + 1, CCD: "SEP"})
+	}
+	s := Spec{Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{q}, Scan: &Scan{From: 1, To: 20_000}}
+	if n := s.Count(); n != 0 {
+		t.Errorf("%d rows of modified residues", n)
+	}
+	s.Sequences[0].Modifications, s.Mutations = nil, []string{"A1C"}
+	allocations := testing.AllocsPerRun(1, func() {
+		if n := s.Count(); n != 19*20_000 {
+			t.Errorf("%d rows", n)
+		}
+	})
+	if allocations > 100 {
+		t.Errorf("%.0f allocations", allocations)
+	}
+}
+
 // A modification would take the place of a mutation of its residue.
 func TestModifiedResidues(t *testing.T) {
 	a := protein("GYD", "")

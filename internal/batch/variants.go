@@ -88,6 +88,12 @@ func (s *Spec) checkVariants(fault func(error)) {
 		return
 	}
 	text := residues(s.Sequences[i].Text)
+	if len(text) > pleat.MaxResidues { // each row copies the chain, and Count goes over it
+		fault(pleat.InvalidField(s.Sequences[i].Path(i)+".sequence", " has %d residues; at most %d are allowed",
+			len(text), pleat.MaxResidues))
+		return
+	}
+	modified := modifiedResidues(&s.Sequences[i])
 	seen := map[string]int{}
 	for k, list := range s.Mutations {
 		if first, twice := seen[strings.ToUpper(list)]; twice {
@@ -96,15 +102,8 @@ func (s *Spec) checkVariants(fault func(error)) {
 			continue
 		}
 		seen[strings.ToUpper(list)] = k
-		if _, err := mutate(text, list); err != nil {
+		if err := checkMutations(text, list, modified); err != nil {
 			fault(pleat.InvalidField(At("mutations", k), " is %q%s", pleat.Clip(list), err.Error()))
-			continue
-		}
-		for part := range strings.SplitSeq(list, ":") {
-			if m, ok := parseMutation(strings.TrimSpace(part)); ok && modified(&s.Sequences[i], m.residue) {
-				fault(pleat.InvalidField(At("mutations", k), " is %q, but residue %d of the chain has a modification",
-					pleat.Clip(list), m.residue))
-			}
 		}
 	}
 	if s.Scan != nil {
@@ -112,9 +111,26 @@ func (s *Spec) checkVariants(fault func(error)) {
 	}
 }
 
-// modified reports whether a residue of a chain has a modification, which would take the place of a mutation.
-func modified(q *pleat.Sequence, residue int) bool {
-	return slices.ContainsFunc(q.Modifications, func(m pleat.Modification) bool { return m.Residue == residue })
+// checkMutations checks the mutations of one row. An error continues a sentence that has named them.
+func checkMutations(text, list string, modified map[int]bool) error {
+	if _, err := mutate(text, list); err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(list, ":") {
+		if m, ok := parseMutation(strings.TrimSpace(part)); ok && modified[m.residue] {
+			return fmt.Errorf(", but residue %d of the chain has a modification", m.residue)
+		}
+	}
+	return nil
+}
+
+// modifiedResidues are the residues of a chain with a modification, which would take the place of a mutation.
+func modifiedResidues(q *pleat.Sequence) map[int]bool {
+	out := map[int]bool{}
+	for _, m := range q.Modifications {
+		out[m.Residue] = true
+	}
+	return out
 }
 
 // checkScan checks the range and the letters of a scan of a chain.
@@ -146,12 +162,11 @@ func mutate(text, list string) (string, error) {
 	if strings.EqualFold(list, wildType) {
 		return text, nil
 	}
-	parts := strings.Split(list, ":")
-	if len(parts) > maxMutations {
-		return "", fmt.Errorf(", which has %d mutations; at most %d are allowed", len(parts), maxMutations)
+	if n := strings.Count(list, ":") + 1; n > maxMutations {
+		return "", fmt.Errorf(", which has %d mutations; at most %d are allowed", n, maxMutations)
 	}
 	out, done := []byte(text), map[int]bool{}
-	for _, part := range parts {
+	for part := range strings.SplitSeq(list, ":") {
 		m, ok := parseMutation(strings.TrimSpace(part))
 		switch {
 		case !ok:
@@ -178,11 +193,13 @@ func (x *Scan) letters(kind pleat.EntityKind) string {
 	return strings.ToUpper(x.Residues)
 }
 
-// named are the mutations that were named, which a scan does not repeat.
-func (s *Spec) named() map[string]bool {
-	out := map[string]bool{}
+// named are the single mutations that were named, which a scan does not repeat.
+func (s *Spec) named() map[mutation]bool {
+	out := map[mutation]bool{}
 	for _, list := range s.Mutations {
-		out[strings.ToUpper(list)] = true
+		if m, ok := parseMutation(list); ok {
+			out[m] = true
+		}
 	}
 	return out
 }
@@ -193,14 +210,14 @@ func (s *Spec) scanned(q *pleat.Sequence, fn func(m mutation) bool) {
 	if s.Scan == nil {
 		return
 	}
-	text, letters, named := residues(q.Text), s.Scan.letters(q.Kind), s.named()
+	text, letters, named, modified := residues(q.Text), s.Scan.letters(q.Kind), s.named(), modifiedResidues(q)
 	for k := max(s.Scan.From, 1); k <= min(s.Scan.To, len(text)); k++ {
-		if modified(q, k) {
+		if modified[k] {
 			continue
 		}
 		for _, to := range []byte(letters) {
 			m := mutation{text[k-1], to, k}
-			if to != m.from && !named[m.String()] && !fn(m) {
+			if to != m.from && !named[m] && !fn(m) {
 				return
 			}
 		}
