@@ -39,6 +39,28 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// A document of many short values is refused after MaxValues of them: each takes many times its size in memory.
+func TestDecodeRefusesManyValues(t *testing.T) {
+	values := func(n int) []byte { return []byte("[" + strings.Repeat("0,", n-1) + "0]") }
+	if err := Decode(values(MaxValues), new([]json.RawMessage)); err != nil {
+		t.Error(err)
+	}
+	const want = "the request body has more than 3000000 values in its arrays and objects"
+	var raw struct {
+		Webhooks json.RawMessage `json:"webhooks"`
+	}
+	for name, err := range map[string]error{
+		"read":    Decode(values(MaxValues+1), new([]json.RawMessage)),
+		"skipped": Decode([]byte(`{"webhooks":`+string(values(MaxValues))+`}`), &raw),
+		"keys":    Decode([]byte(`{"webhooks":[`+strings.Repeat(`{"a":0},`, MaxValues/2)+`0]}`), &raw),
+	} {
+		var all DecodeErrors
+		if !errors.As(err, &all) || len(all) != 1 || !all[0].Unreadable || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Every way to get a request wrong has its sentence.
 func TestDecodeRefuses(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
