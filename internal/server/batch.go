@@ -29,6 +29,9 @@ const (
 	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a
 	// short request can describe many long ones.
 	maxBatchLetters = 100_000_000
+	// maxBatchInput bounds the inputs of the different rows of a batch, in bytes of JSON: constraints, modifications and
+	// names are stored with each row, too.
+	maxBatchInput = 200_000_000
 	// batchTime bounds the creation and the check of a batch.
 	batchTime = 5 * time.Minute
 )
@@ -151,6 +154,7 @@ type preparedBatch struct {
 // batchSum is what the rows of a batch come to.
 type batchSum struct {
 	rows, jobs, largest int
+	bytes               int // of the inputs of the different rows
 	tokens              int64
 	seconds             float64
 	proteins            map[[32]byte]struct{} // that need an alignment
@@ -189,6 +193,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		return err
 	}
 	var faults pleat.Errors
+	repeated := 0
 	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
 	seen := map[[32]byte]struct{}{}
 	for row := range p.spec.Rows() {
@@ -197,24 +202,28 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		}
 		if err := row.Relocate(p.validate(&row)); err != nil {
 			if len(faults) > 0 && err.Error() == faults[len(faults)-1].Error() {
-				continue // a fault of the parameters of all rows
-			}
-			if err := faults.Add(err); err != nil {
+				repeated++ // a fault of what all rows share
+			} else if err := faults.Add(err); err != nil {
 				return err
 			}
-			if len(faults) == pleat.MaxErrors {
+			if len(faults)+repeated >= pleat.MaxErrors {
 				return faults
 			}
 			continue
 		}
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())
-		d := rowDigest(&row.Job)
+		d, size := rowDigest(&row.Job)
 		p.digests = append(p.digests, d)
 		if _, twice := seen[d]; twice {
 			continue
 		}
 		seen[d] = struct{}{}
+		if p.sum.bytes += size; p.sum.bytes > maxBatchInput {
+			_ = faults.Add(pleat.InvalidField(row.Path, ": the different rows up to this one have inputs of more than %d "+
+				"bytes; split the batch", maxBatchInput)) // a fault of the request
+			return faults
+		}
 		p.sum.jobs++
 		p.sum.largest = max(p.sum.largest, row.Job.Largest(p.model))
 		p.sum.seconds += row.Job.Seconds(p.model)
@@ -233,7 +242,8 @@ func (p *preparedBatch) checkLetters(ctx context.Context) error {
 	for row := range p.spec.Rows() {
 		for i := range row.Job.Sequences {
 			q := &row.Job.Sequences[i]
-			total += len(q.Text) * min(max(q.Count, 1), pleat.MaxChains)
+			// More modifications than letters are a fault, which is found later.
+			total += max(len(q.Text), len(q.Modifications)) * min(max(q.Count, 1), pleat.MaxChains)
 		}
 		if total > maxBatchLetters {
 			return pleat.Errors{pleat.InvalidField(row.Path, ": the rows up to this one have more than %d letters of "+
@@ -260,8 +270,8 @@ func (p *preparedBatch) validate(row *batch.Row) error {
 	return row.Job.Validate(p.model)
 }
 
-// rowDigest identifies what a row computes, without its name.
-func rowDigest(j *pleat.Job) [32]byte {
+// rowDigest identifies what a row computes, without its name. Size is that of its input, in bytes of JSON.
+func rowDigest(j *pleat.Job) (digest [32]byte, size int) {
 	b, err := json.Marshal(struct {
 		Sequences   []pleat.Sequence
 		Params      pleat.Params
@@ -270,7 +280,7 @@ func rowDigest(j *pleat.Job) [32]byte {
 	if err != nil {
 		panic("server: digest of a row: " + err.Error()) // our own types: cannot fail but by a bug
 	}
-	return sha256.Sum256(b)
+	return sha256.Sum256(b), len(b) + len(j.Name)
 }
 
 // rows yields the rows for the store, after check has accepted them. Fresh rows are computed even if there is a cached
@@ -516,7 +526,8 @@ func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[store.NewRow, error]
 	return func(yield func(store.NewRow, error) bool) {
 		stopped := false
 		err := r.each(ctx, func(customID string, job *pleat.Job) error {
-			if stopped = !yield(newRow(customID, job, r.model, false, rowDigest(job)), nil); stopped {
+			digest, _ := rowDigest(job)
+			if stopped = !yield(newRow(customID, job, r.model, false, digest), nil); stopped {
 				return context.Canceled
 			}
 			return nil

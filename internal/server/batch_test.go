@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pleat/api"
+	"pleat/internal/store/storetest"
 )
 
 // trpBatch is a batch of one row.
@@ -97,6 +98,43 @@ func TestBatchOfLongRows(t *testing.T) {
 	r := h.as(h.key, "POST", "/v1/batches", body)
 	const want = "more than 100000000 letters of sequences, copies counted; split the batch"
 	if r.status != 400 || !strings.HasSuffix(r.message(t), want) {
+		t.Errorf("%d %.300s", r.status, r.body)
+	}
+}
+
+// A short request whose constraints are stored with each of many rows is refused, too.
+func TestBatchOfManyConstraints(t *testing.T) {
+	h := newFixture(t)
+	contacts := strings.Repeat(`{"chain_id":"B","res_idx":1},`, 999) + `{"chain_id":"B","res_idx":2}`
+	pocket := `{"binder":{"chain_id":"A"},"contacts":[` + contacts + `]}`
+	entries := func(chain string, n int) string {
+		var list []string
+		for i := range n {
+			list = append(list, `{"sequences":[{"proteinChain":{"chain_id":"`+chain+`","sequence":"GS`+
+				strings.Repeat("A", i)+`"}}]}`)
+		}
+		return strings.Join(list, ",")
+	}
+	r := h.as(h.key, "POST", "/v1/batches", `{"name":"x","kind":"matrix","params":{"modelName":"big"},"binders":[`+
+		entries("A", 8)+`],"targets":[`+entries("B", 12)+`],"constraints":{"pocket":[`+strings.Repeat(pocket+",", 99)+
+		pocket+`]}}`)
+	const want = ": the different rows up to this one have inputs of more than 200000000 bytes; split the batch"
+	if r.status != 400 || !strings.HasPrefix(r.message(t), "binders[") || !strings.HasSuffix(r.message(t), want) {
+		t.Errorf("%d %.300s", r.status, r.body)
+	}
+	if left := storetest.Count(t, h.store, "batch"); left != 0 {
+		t.Errorf("%d batches", left)
+	}
+}
+
+// Modifications count like the letters that they would replace, before they are copied into each row.
+func TestBatchOfManyModifications(t *testing.T) {
+	h := newFixture(t)
+	body := `{"name":"x","kind":"seeds","params":{"modelName":"big"},"sequences":[{"proteinChain":{"sequence":"GSGSG",` +
+		`"modifications":[` + strings.Repeat(`{"res_idx":1,"ccd":"SEP"},`, 2000) + `{"res_idx":1,"ccd":"SEP"}]}}],` +
+		`"seedCount":100000}`
+	r := h.as(h.key, "POST", "/v1/batches", body)
+	if r.status != 400 || !strings.Contains(r.message(t), "more than 100000000 letters of sequences") {
 		t.Errorf("%d %.300s", r.status, r.body)
 	}
 }
