@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -36,21 +35,22 @@ const (
 	batchTime = 5 * time.Minute
 )
 
-// batchBody is jsonBody for a batch, whose body may be larger and whose work may take longer than those of other
-// requests. Unfit is why the body is not one; only a body that is not JSON is refused before. A node checks one batch
-// at a time, since a large one needs much memory, and users take turns.
-func batchBody[Out any](
-	fn func(s *Server, ctx context.Context, c *call, in *api.CreateBatch, unfit error) (Out, error),
+// batchBody is jsonBody for the creation and the check of a batch, whose body may be larger and whose work may take
+// longer than those of other requests. Unfit is why the body is not one; only a body that is not JSON is refused before.
+// A node checks one batch at a time, since a large one needs much memory, and users take turns.
+func batchBody[In, Out any](
+	read func(s *Server, c *call) (body []byte, done func(), err error),
+	fn func(s *Server, ctx context.Context, c *call, in *In, unfit error) (Out, error),
 ) endpoint {
 	return endpoint{
-		request:     openapi.JSONRequest[api.CreateBatch](),
+		request:     openapi.JSONRequest[In](),
 		response:    openapi.JSON[Out](),
 		ownDeadline: true,
 		serve: func(s *Server, ctx context.Context, c *call) error {
 			if c.r.ContentLength == 0 {
 				return pleat.Invalidf("the request body is empty; it must be a JSON object")
 			}
-			body, done, err := readBodyOf(c, maxBatchBody, &s.batchBodies)
+			body, done, err := read(s, c)
 			defer done()
 			if err != nil {
 				return err
@@ -62,7 +62,7 @@ func batchBody[Out any](
 				return err
 			}
 			defer s.batches.Release(c.who.User)
-			in := new(api.CreateBatch)
+			in := new(In)
 			unfit := api.Decode(body, in)
 			var all api.DecodeErrors
 			if errors.As(unfit, &all) && all[0].Unreadable {
@@ -76,6 +76,14 @@ func batchBody[Out any](
 		},
 	}
 }
+
+// newBatchBody reads the description of a batch.
+func newBatchBody(s *Server, c *call) (body []byte, done func(), err error) {
+	return readBodyOf(c, maxBatchBody, &s.batchBodies)
+}
+
+// rerunBody reads what is to differ in a batch that is run again.
+func rerunBody(s *Server, c *call) (body []byte, done func(), err error) { return s.readBody(c, small(s)) }
 
 // createBatch is POST /v1/batches, for any user: it validates all rows of a batch and stores it, whole or not at all.
 // Its jobs are queued after that, in their order. The rows count against a quota of their own. An Idempotency-Key works
@@ -91,7 +99,7 @@ func (s *Server) createBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	digest, err := batchDigest(in)
+	digest, err := digestOf(in, "")
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
@@ -116,16 +124,6 @@ func (s *Server) createBatch(
 		Trace:   tracing.Text(ctx),
 	})
 	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
-}
-
-// batchDigest is digestOf for a batch.
-func batchDigest(in any) (string, error) {
-	b, err := json.Marshal(in)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
 }
 
 // withRowQuota sets Retry-After if err says that the quota of rows is used up, and returns err.
@@ -438,9 +436,23 @@ func (s *Server) retryBatch(ctx context.Context, c *call) (api.RetriedBatch, err
 	return api.RetriedBatch{BatchID: string(id), Rows: n}, s.withRowQuota(ctx, c, err)
 }
 
-// rerunBatch is POST /v1/batches/{id}/rerun, for the owner: a new batch of the same rows with other parameters.
-func (s *Server) rerunBatch(ctx context.Context, c *call, in *api.RerunBatch) (api.CreatedBatch, error) {
+// rerunBatch is POST /v1/batches/{id}/rerun, for the owner: a new batch of the same rows with other parameters. An
+// Idempotency-Key works as in createBatch.
+func (s *Server) rerunBatch(
+	ctx context.Context, c *call, in *api.RerunBatch, unfit error,
+) (api.CreatedBatch, error) {
+	if unfit != nil {
+		return api.CreatedBatch{}, unfit
+	}
 	id, err := ownedBatch(c)
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	key, err := idempotencyKey(c.r)
+	if err != nil {
+		return api.CreatedBatch{}, err
+	}
+	digest, err := digestOf(in, "rerun "+string(id))
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
@@ -473,7 +485,13 @@ func (s *Server) rerunBatch(ctx context.Context, c *call, in *api.RerunBatch) (a
 		n.Name = in.Name
 	}
 	made, err := s.store.CreateBatch(ctx, store.NewBatch{
-		By: c.cred.Credential, Batch: n, Rows: again.rows(ctx), Request: c.id, Trace: tracing.Text(ctx),
+		By:      c.cred.Credential,
+		Batch:   n,
+		Rows:    again.rows(ctx),
+		Key:     key,
+		Digest:  digest,
+		Request: c.id,
+		Trace:   tracing.Text(ctx),
 	})
 	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
 }

@@ -139,6 +139,23 @@ func TestBatchOfManyModifications(t *testing.T) {
 	}
 }
 
+// A rerun that is sent again with its Idempotency-Key makes no second batch.
+func TestRerunIsIdempotent(t *testing.T) {
+	h := newFixture(t)
+	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	rerun := func(body string) reply {
+		return h.as(h.key, "POST", "/v1/batches/"+made.BatchID+"/rerun", body, "Idempotency-Key", "again")
+	}
+	const body = `{"params":{"modelName":"mini","seed":"2"}}`
+	first, second := read[api.CreatedBatch](t, rerun(body)), read[api.CreatedBatch](t, rerun(body))
+	if first != second || first.BatchID == made.BatchID {
+		t.Errorf("%+v, then %+v", first, second)
+	}
+	if r := rerun(`{"params":{"modelName":"mini","seed":"3"}}`); r.status != 409 {
+		t.Errorf("another body: %d %s", r.status, r.body)
+	}
+}
+
 // The files of a batch hold the rows that the filter selects; the archive their structures.
 func TestBatchFiles(t *testing.T) {
 	h := newFixture(t)

@@ -124,8 +124,9 @@ func idempotencyKey(r *http.Request) (string, error) {
 }
 
 // digestOf returns a digest of a request in hexadecimal, that does not depend on the order of its fields and on white
-// space. The store compares it to detect an Idempotency-Key that comes again with another body.
-func digestOf(in *api.CreateJob, from string) (string, error) {
+// space. from is what the request has outside its body. The store compares it to detect an Idempotency-Key that comes
+// again with another body.
+func digestOf(in any, from string) (string, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
 		return "", err

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +108,26 @@ func TestNoPlaceInTime(t *testing.T) {
 	err := s.checkFile(ctx, newFile{owner: "ann", name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
 	if status, message := refusal(err); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", status, message)
+	}
+}
+
+// A rerun of a batch takes its turn among the batches of all users before it reads anything, and may take longer than
+// other requests.
+func TestRerunTakesATurn(t *testing.T) {
+	i := slices.IndexFunc(batchRoutes, func(r route) bool { return r.id == "rerunBatch" })
+	rerun := batchRoutes[i].handler
+	if !rerun.ownDeadline {
+		t.Error("a rerun has the time of other requests")
+	}
+	s := &Server{batches: fair.NewTurns(0)} // without a store
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequest("POST", "/v1/batches/x/rerun", strings.NewReader(`{"params":{}}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.SetPathValue("id", "01890a5d-ac96-774b-bcce-b302099a8057")
+	c := &call{w: &answer{ResponseWriter: httptest.NewRecorder()}, r: r}
+	if err := rerun.serve(s, ctx, c); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
