@@ -83,7 +83,9 @@ func newBatchBody(s *Server, c *call) (body []byte, done func(), err error) {
 }
 
 // rerunBody reads what is to differ in a batch that is run again.
-func rerunBody(s *Server, c *call) (body []byte, done func(), err error) { return s.readBody(c, small(s)) }
+func rerunBody(s *Server, c *call) (body []byte, done func(), err error) {
+	return s.readBody(c, small(s))
+}
 
 // createBatch is POST /v1/batches, for any user: it validates all rows of a batch and stores it, whole or not at all.
 // Its jobs are queued after that, in their order. The rows count against a quota of their own. An Idempotency-Key works

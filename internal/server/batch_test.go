@@ -156,6 +156,29 @@ func TestRerunIsIdempotent(t *testing.T) {
 	}
 }
 
+// HEAD of a file of a batch has the header alone, and reads no rows for it.
+func TestHeadOfBatchFiles(t *testing.T) {
+	h := newFixture(t)
+	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	h.advanceBatches()
+	h.finish(h.claim())
+	for _, name := range []string{"table.csv", "table.jsonl", "table.parquet", "archive.zip"} {
+		path := "/v1/batches/" + made.BatchID + "/" + name
+		whole := h.as(h.key, "GET", path, nil)
+		head := h.as(h.key, "HEAD", path, nil, "X-Request-ID", name)
+		if head.status != 200 || head.header.Get("Content-Type") != whole.header.Get("Content-Type") ||
+			head.header.Get("Content-Disposition") != whole.header.Get("Content-Disposition") {
+			t.Errorf("%s: %d %v, but GET has %v", name, head.status, head.header, whole.header)
+		}
+		if line := h.logLine(name); !strings.Contains(line, " bytes=0 ") {
+			t.Errorf("%s: a body was made: %s", name, line)
+		}
+	}
+	if r := h.as(h.key, "HEAD", "/v1/batches/"+made.BatchID+"/table.csv?sort=x", nil); r.status != 400 {
+		t.Errorf("a wrong query: %d", r.status)
+	}
+}
+
 // The files of a batch hold the rows that the filter selects; the archive their structures.
 func TestBatchFiles(t *testing.T) {
 	h := newFixture(t)
