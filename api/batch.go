@@ -19,7 +19,7 @@ type CreateBatch struct {
 	Jobs []BatchJob `json:"jobs,omitempty" doc:"list: the jobs." maxItems:"100000"`
 
 	Binders       []BatchEntry `json:"binders,omitempty" doc:"matrix: what is combined with each target." maxItems:"100000"`
-	Targets       []BatchEntry `json:"targets,omitempty" doc:"matrix: the targets; absent: the binders are combined with one another." maxItems:"100000"`
+	Targets       []BatchEntry `json:"targets,omitzero" doc:"matrix: the targets; absent: the binders are combined with one another." maxItems:"100000"`
 	UpperTriangle bool         `json:"upperTriangle,omitempty" doc:"matrix without targets: each pair once; absent: in both orders."`
 	Self          bool         `json:"self,omitempty" doc:"matrix without targets: each binder with itself, too."`
 

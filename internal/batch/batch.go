@@ -265,6 +265,9 @@ func (s *Spec) checkKeys(fault func(error)) {
 		fault(pleat.InvalidField("mutations", " or scan is required for the kind variants"))
 	case s.Kind == pleat.BatchSeeds && given["seeds"] == given["seedCount"]:
 		fault(pleat.InvalidField("seeds", " or seedCount is required for the kind seeds, and not both"))
+	case s.Kind == pleat.BatchMatrix && given["targets"] && len(s.Targets) == 0:
+		fault(pleat.InvalidField("targets", " is empty; it must have an item, or be left out to combine the binders "+
+			"with one another"))
 	case s.Kind == pleat.BatchMatrix && given["targets"] && (s.UpperTriangle || s.Self):
 		fault(pleat.InvalidField("targets", " cannot be given with upperTriangle or self, which combine the binders "+
 			"with one another"))

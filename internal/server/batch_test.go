@@ -56,6 +56,8 @@ func TestBatchFaults(t *testing.T) {
 		kind("list", `"binders":[{"sequences":[`+protein+`]}]`):   "binders is a field of the kind matrix; the kind of this batch is list",
 		kind("pairs", `"jobs":[]`):                                "kind is \"pairs\"; it may be list, matrix, ligands, variants or seeds",
 		kind("matrix", `"binders":[{"sequences":[`+protein+`]}]`): "the batch has 0 rows; it must have 1 to 100000",
+		kind("matrix", `"binders":[{"sequences":[`+protein+`]},{"sequences":[`+protein+`]}],"targets":[]`): "targets is " +
+			"empty; it must have an item, or be left out to combine the binders with one another",
 		kind("matrix", `"binders":[{"sequences":[`+protein+`]}],"targets":[{"sequences":[{"proteinChain":`+
 			`{"sequence":"1"}}]}]`): "Invalid sequence format: targets[0].sequences[0].proteinChain.sequence, residue 1: '1' is " +
 			"not an amino acid; " +

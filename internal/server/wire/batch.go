@@ -48,7 +48,11 @@ func ToBatch(in *api.CreateBatch) (batch.Spec, error) {
 		}
 		out.Jobs = append(out.Jobs, e)
 	}
-	entries := func(list []api.BatchEntry, key string) (out []batch.Entry) {
+	entries := func(list []api.BatchEntry, key string) []batch.Entry {
+		if list == nil {
+			return nil
+		}
+		out := make([]batch.Entry, 0, len(list)) // an empty list is not an absent one
 		for i := range list {
 			e := &list[i]
 			out = append(out, batch.Entry{CustomID: e.CustomID, Sequences: sequences(e.Sequences, batch.At(key, i))})
