@@ -152,6 +152,46 @@ func TestCountOfScan(t *testing.T) {
 	}
 }
 
+// The custom id of a variant is its mutations written in one way, as short as that of any row.
+func TestIDsOfVariants(t *testing.T) {
+	check := func(mutations ...string) (string, []string) {
+		s := Spec{Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{protein("ACDEFG", "")},
+			Mutations: mutations}
+		if err := s.Check(); err != nil {
+			return err.Error(), nil
+		}
+		var ids []string
+		for row := range s.Rows() {
+			ids = append(ids, row.CustomID)
+		}
+		return "", ids
+	}
+	fault, ids := check(" wt", "a"+strings.Repeat("0", 300)+"1c ", "A1C:\nC02D")
+	if diff := cmp.Diff([]string{"WT", "A1C", "A1C:C2D"}, ids); diff != "" || fault != "" {
+		t.Error(fault, diff)
+	}
+	var many []string
+	long := protein(strings.Repeat("A", 1200), "")
+	for i := range 52 {
+		many = append(many, fmt.Sprint("A", 1000+i, "C"))
+	}
+	s := Spec{Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{long},
+		Mutations: []string{"WT", strings.Join(many, ":")}}
+	const want = "mutations[1] has 363 characters; at most 255 are allowed"
+	if err := s.Check(); err == nil || err.Error() != want || pleat.ErrorsOf(err)[0].Field != "mutations[1]" {
+		t.Errorf("%v; want %s", err, want)
+	}
+	for again, want := range map[string]string{
+		"A1C ": `mutations[1] is "A1C " like mutations[0]; rows must differ`,
+		"A01C": `mutations[1] is "A01C" like mutations[0]; rows must differ`,
+		"ſ1C":  `mutations[1] is "ſ1C"; a mutation looks like A23V, and several like A23V:K45R`,
+	} {
+		if fault, _ := check("A1C", again); fault != want {
+			t.Errorf("%s; want %s", fault, want)
+		}
+	}
+}
+
 // A modification would take the place of a mutation of its residue.
 func TestModifiedResidues(t *testing.T) {
 	a := protein("GYD", "")
