@@ -181,8 +181,9 @@ type BatchValidation struct {
 
 // RerunBatch is the body of POST /v1/batches/{id}/rerun.
 type RerunBatch struct {
-	Name   string  `json:"name,omitempty" doc:"Name of the new batch; absent: that of the batch." maxLength:"255"`
-	Params *Params `json:"params" doc:"The model of the new rows, and their parameters, instead of those of the batch."`
+	Name     string  `json:"name,omitempty" doc:"Name of the new batch; absent: that of the batch. Rows that were called by the batch are called by the new one." maxLength:"255"`
+	IsPublic bool    `json:"isPublic,omitempty" doc:"Whether anyone may read the new batch and the results of its rows; absent: false."`
+	Params   *Params `json:"params" doc:"The model of the new rows, and their parameters, instead of those of the batch."`
 }
 
 // RetriedBatch is the response to POST /v1/batches/{id}/retry-failed.

@@ -389,16 +389,17 @@ func (s *Spec) Rows() iter.Seq[Row] {
 			n++
 			r.Number = n
 			if r.Job.Name == "" {
-				r.Job.Name = nameOf(s.Name, r.CustomID)
+				r.Job.Name = RowName(s.Name, r.CustomID)
 			}
 			return yield(r)
 		})
 	}
 }
 
-// nameOf joins the name of a batch and a custom id to the name of a job, which has at most MaxName characters.
-func nameOf(name, id string) string {
-	out := fmt.Sprint(name, " ", id)
+// RowName is what the job of a row without a name of its own is called: by the name of the batch and the custom id, with
+// at most pleat.MaxName characters.
+func RowName(batch, id string) string {
+	out := fmt.Sprint(batch, " ", id)
 	if utf8.RuneCountInString(out) > pleat.MaxName {
 		return string([]rune(out)[:pleat.MaxName])
 	}

@@ -476,15 +476,20 @@ func (s *Server) rerunBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	again := &repeatedBatch{s: s, of: id, params: params, model: m}
-	if err := again.check(ctx); err != nil {
+	n := pleat.Batch{
+		Owner:  b.Owner,
+		Name:   cmp.Or(in.Name, b.Name),
+		Kind:   b.Kind,
+		Model:  m.Name,
+		Public: in.IsPublic,
+		Source: id,
+	}
+	if err := pleat.CheckName("name", n.Name); err != nil {
 		return api.CreatedBatch{}, err
 	}
-	n := b
-	n.ID, n.Source, n.Model, n.Counts, n.Cancelled, n.Rows, n.Jobs = "", id, m.Name, nil, false, 0, 0
-	n.EndedAt = time.Time{}
-	if in.Name != "" {
-		n.Name = in.Name
+	again := &repeatedBatch{s: s, of: &b, name: n.Name, params: params, model: m}
+	if err := again.check(ctx); err != nil {
+		return api.CreatedBatch{}, err
 	}
 	made, err := s.store.CreateBatch(ctx, store.NewBatch{
 		By:      c.cred.Credential,
@@ -501,16 +506,21 @@ func (s *Server) rerunBatch(
 // repeatedBatch are the rows of a batch with other parameters.
 type repeatedBatch struct {
 	s      *Server
-	of     pleat.BatchID
+	of     *pleat.Batch
+	name   string // of the new batch
 	params pleat.Params
 	model  pleat.Model
 }
 
 // each calls fn for every row with its new job until one fails.
 func (r *repeatedBatch) each(ctx context.Context, fn func(customID string, job *pleat.Job) error) error {
-	return r.s.store.BatchInputs(ctx, r.of, func(customID string, in store.RowInput) error {
+	return r.s.store.BatchInputs(ctx, r.of.ID, func(customID string, in store.RowInput) error {
+		name := in.Name
+		if name == batch.RowName(r.of.Name, customID) { // it has none of its own
+			name = batch.RowName(r.name, customID)
+		}
 		job := pleat.Job{
-			Name:        in.Name,
+			Name:        name,
 			Sequences:   in.Sequences,
 			Params:      pleat.Params{Model: r.params.Model, Values: maps.Clone(r.params.Values)},
 			Constraints: in.Constraints,

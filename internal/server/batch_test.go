@@ -158,6 +158,36 @@ func TestRerunIsIdempotent(t *testing.T) {
 	}
 }
 
+// The rows of a rerun are called by the new batch, unless they have names of their own, and it is private unless it is
+// to be public.
+func TestNamesOfRerun(t *testing.T) {
+	h := newFixture(t)
+	const jobs = `"jobs":[{"customId":"a","sequences":[{"proteinChain":{"sequence":"GSGSG"}}]},` +
+		`{"customId":"b","name":"first c","sequences":[{"proteinChain":{"sequence":"GAGAG"}}]}]}`
+	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches",
+		`{"name":"first","kind":"list","isPublic":true,"params":{"modelName":"mini"},`+jobs))
+	path := "/v1/batches/" + made.BatchID + "/rerun"
+	for body, want := range map[string]string{
+		`{"name":"second","params":{"seed":"2"}}`:                "private: second a, first c",
+		`{"name":"third","isPublic":true,"params":{"seed":"2"}}`: "public: third a, first c",
+		`{"params":{"seed":"2"}}`:                                "private: first a, first c",
+	} {
+		again := read[api.CreatedBatch](t, h.as(h.key, "POST", path, body))
+		h.advanceBatches()
+		b := read[api.Batch](t, h.as(h.key, "GET", "/v1/batches/"+again.BatchID, nil))
+		rows := read[api.BatchRows](t, h.as(h.key, "GET", "/v1/batches/"+again.BatchID+"/rows", nil))
+		got := map[bool]string{true: "public: ", false: "private: "}[b.IsPublic] + rows.Data[0].Name + ", " +
+			rows.Data[1].Name
+		if got != want {
+			t.Errorf("%s: %s; want %s", body, got, want)
+		}
+	}
+	r := h.as(h.key, "POST", path, `{"name":" ","params":{}}`)
+	if r.status != 400 || r.message(t) != "name is required and must not be empty" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
 // HEAD of a file of a batch has the header alone, and reads no rows for it.
 func TestHeadOfBatchFiles(t *testing.T) {
 	h := newFixture(t)
