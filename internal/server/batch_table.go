@@ -78,14 +78,7 @@ func tableQuery(r *http.Request) (store.TableQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	q.State = f.State
-	for _, c := range f.Conditions {
-		op := c.Op
-		if op == "!=" {
-			op = "<>"
-		}
-		q.Conditions = append(q.Conditions, store.ScoreCondition{Name: c.Column, Op: op, Value: c.Value})
-	}
+	q.State, q.Conditions = f.State, f.Conditions
 	if q.Limit, err = intQuery(r, "limit", 1, tablePage, 100); err != nil {
 		return q, err
 	}

@@ -356,8 +356,8 @@ func TestBatchTable(t *testing.T) {
 		for _, sort := range []string{"", "meanPLDDT", "ptm_score"} {
 			for _, descending := range []bool{false, true} {
 				for _, state := range []pleat.State{"", pleat.StateCompleted, pleat.StateFailed, pleat.StateRunning} {
-					for _, conditions := range [][]store.ScoreCondition{nil, {{"meanPLDDT", ">=", 40}},
-						{{"meanPLDDT", "<", 40}, {"meanPLDDT", "<>", 10}}, {{"ptm_score", ">", 0}}} {
+					for _, conditions := range [][]pleat.ScoreCondition{nil, {{Name: "meanPLDDT", Op: ">=", Value: 40}},
+						{{Name: "meanPLDDT", Op: "<", Value: 40}, {Name: "meanPLDDT", Op: "!=", Value: 10}}, {{Name: "ptm_score", Op: ">", Value: 0}}} {
 						q := store.TableQuery{Sort: sort, Descending: descending, State: state, Conditions: conditions}
 						want := q.Rows(all)
 						for way, table := range map[string]table{"driven": s.BatchTable, "walked": s.WalkedTable} {
