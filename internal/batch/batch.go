@@ -94,11 +94,29 @@ func Under(path string, fault *pleat.Error) *pleat.Error {
 // moved returns a fault whose field and message name other paths. A message that names none begins with a path.
 func moved(fault *pleat.Error, to *strings.Replacer, path string) *pleat.Error {
 	out := *fault
-	out.Field, out.Message = to.Replace(fault.Field), to.Replace(fault.Message)
+	out.Field, out.Message = to.Replace(fault.Field), replaceUnquoted(fault.Message, to)
 	if out.Message == fault.Message && !strings.Contains(out.Message, out.Field) {
 		out.Message = path + ": " + out.Message
 	}
 	return &out
+}
+
+// replaceUnquoted replaces in a message, but not in what it quotes of the request.
+func replaceUnquoted(message string, to *strings.Replacer) string {
+	var out strings.Builder
+	for message != "" {
+		before, _, _ := strings.Cut(message, `"`)
+		out.WriteString(to.Replace(before))
+		message = message[len(before):]
+		quoted, err := strconv.QuotedPrefix(message)
+		if err != nil { // the rest has no whole quotation
+			out.WriteString(to.Replace(message))
+			break
+		}
+		out.WriteString(quoted)
+		message = message[len(quoted):]
+	}
+	return out.String()
 }
 
 // Relocate returns the faults of the row's job as those of the request: in the item from which a sequence came, and in
@@ -167,6 +185,7 @@ func (s *Spec) Check() error {
 		checkEntries("targets", s.Targets, fault)
 		checkColons("binders", s.Binders, fault)
 		checkColons("targets", s.Targets, fault)
+		s.checkJoinedIDs(fault)
 	case pleat.BatchLigands:
 		ids := newIDs("ligands", fault)
 		for i := range s.Ligands {
@@ -326,6 +345,31 @@ func checkColons(path string, list []Entry, fault func(error)) {
 		if strings.Contains(list[i].CustomID, ":") {
 			fault(pleat.InvalidField(At(path, i)+".customId", " is %q; it must not have a colon, which joins the ids "+
 				"of a row", pleat.Clip(list[i].CustomID)))
+		}
+	}
+}
+
+// checkJoinedIDs refuses binders whose ids are too long together with the longest id that is joined to them.
+func (s *Spec) checkJoinedIDs(fault func(error)) {
+	targets, path := s.Targets, "targets"
+	if targets == nil {
+		targets, path = s.Binders, "binders"
+	}
+	length := func(list []Entry, i int) int { return utf8.RuneCountInString(idOr(list[i].CustomID, i)) }
+	longest := []int(nil) // the first and the second
+	for k := range targets {
+		longest = append(longest, k)
+		slices.SortStableFunc(longest, func(a, b int) int { return length(targets, b) - length(targets, a) })
+		longest = longest[:min(len(longest), 2)]
+	}
+	for i := range s.Binders {
+		for _, k := range longest {
+			n := length(s.Binders, i) + 1 + length(targets, k)
+			if n > pleat.MaxName && (s.Targets != nil || i != k || s.Self) {
+				fault(pleat.InvalidField(At("binders", i)+".customId", " and that of %s have %d characters together with "+
+					"their colon; at most %d are allowed", At(path, k), n, pleat.MaxName))
+				return
+			}
 		}
 	}
 }

@@ -292,6 +292,61 @@ func TestRelocate(t *testing.T) {
 	}
 }
 
+// What a message quotes of the request stays as it is, whatever it looks like.
+func TestRelocateLeavesQuotations(t *testing.T) {
+	s := Spec{Kind: pleat.BatchList, Name: "n", Jobs: []Entry{entry("", protein("GYD", "A"))}}
+	for row := range s.Rows() {
+		for given, want := range map[string]string{
+			` is "sequences[0]"; it must not be`:          `jobs[0].sequences[0].x is "sequences[0]"; it must not be`,
+			` is "\\\"sequences[0]\" of sequences[0]", x`: `jobs[0].sequences[0].x is "\\\"sequences[0]\" of sequences[0]", x`,
+			` is like "a" of sequences[0]`:                `jobs[0].sequences[0].x is like "a" of jobs[0].sequences[0]`,
+			` is 5" of sequences[0]`:                      `jobs[0].sequences[0].x is 5" of jobs[0].sequences[0]`,
+		} {
+			fault := pleat.Invalidf("%s", "sequences[0].x"+given).At("sequences[0].x")
+			if err := row.Relocate(fault); err.Error() != want || pleat.ErrorsOf(err)[0].Field != "jobs[0].sequences[0].x" {
+				t.Errorf("%v; want %s", err, want)
+			}
+		}
+	}
+	fault := pleat.InvalidField("x", " is %q", "x")
+	if got := Under("jobs[1]", fault); got.Message != `jobs[1].x is "x"` {
+		t.Error(got.Message)
+	}
+}
+
+// The ids of a row of a matrix are as short together as that of any row.
+func TestIDsOfMatrix(t *testing.T) {
+	a, long := protein("GYD", ""), func(n int) string { return strings.Repeat("é", n) }
+	matrix := func(change func(s *Spec)) string {
+		s := Spec{Kind: pleat.BatchMatrix, Name: "n", Binders: []Entry{entry("b", a), entry(long(127), a)}}
+		change(&s)
+		if err := s.Check(); err != nil {
+			return err.Error()
+		}
+		for row := range s.Rows() {
+			if err := pleat.CheckName("customId", row.CustomID); err != nil {
+				t.Error(err)
+			}
+		}
+		return ""
+	}
+	const tooLong = " have 256 characters together with their colon; at most 255 are allowed"
+	for want, got := range map[string]string{
+		"binders[1].customId and that of targets[0]" + tooLong: matrix(func(s *Spec) {
+			s.Targets = []Entry{entry(long(128), a), entry("t", a)}
+		}),
+		"binders[0].customId and that of binders[1]" + tooLong: matrix(func(s *Spec) { s.Binders[1].CustomID = long(254) }),
+		"binders[1].customId and that of binders[1] have 257 characters together with their colon; at most 255 are allowed": matrix(
+			func(s *Spec) { s.Self, s.Binders[1].CustomID = true, long(128) }),
+		"": matrix(func(s *Spec) { s.Targets = []Entry{entry(long(127), a), entry("t", a)} }) +
+			matrix(func(s *Spec) { s.Binders[1].CustomID = long(253) }) + matrix(func(s *Spec) { s.Self = true }),
+	} {
+		if got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+}
+
 // A fault of a ligand and of the parameters of a row stand where the request has them.
 func TestRelocateRows(t *testing.T) {
 	relocated := func(s Spec, field string) string {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/batch"
@@ -28,6 +30,8 @@ const (
 	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a
 	// short request can describe many long ones.
 	maxBatchLetters = 100_000_000
+	// modificationLetters is what a modification counts as, since a row has its own copy of each.
+	modificationLetters = 50
 	// maxBatchInput bounds the inputs of the different rows of a batch, in bytes of JSON: constraints, modifications and
 	// names are stored with each row, too.
 	maxBatchInput = 200_000_000
@@ -242,8 +246,8 @@ func (p *preparedBatch) checkLetters(ctx context.Context) error {
 	for row := range p.spec.Rows() {
 		for i := range row.Job.Sequences {
 			q := &row.Job.Sequences[i]
-			// More modifications than letters are a fault, which is found later.
-			total += max(len(q.Text), len(q.Modifications)) * min(max(q.Count, 1), pleat.MaxChains)
+			size := len(q.Text) + modificationLetters*len(q.Modifications)
+			total += size * min(max(q.Count, 1), pleat.MaxChains)
 		}
 		if total > maxBatchLetters {
 			return pleat.Errors{pleat.InvalidField(row.Path, ": the rows up to this one have more than %d letters of "+
@@ -599,6 +603,8 @@ const (
 	countedEachTime = 2000
 	// countsMaxAge is how old the counts of a larger batch may be.
 	countsMaxAge = time.Second
+	// countTime bounds a count that several requests wait for.
+	countTime = 30 * time.Second
 	// maxCounts bounds the batches whose counts are kept.
 	maxCounts = 1000
 )
@@ -606,8 +612,9 @@ const (
 // rowCounts keeps the counts of large batches for a second, since each reader and each stream asks for them, and
 // anybody may read a public batch. The zero value is empty.
 type rowCounts struct {
-	mu   sync.Mutex
-	kept map[pleat.BatchID]countedRows
+	mu     sync.Mutex
+	kept   map[pleat.BatchID]countedRows
+	flight singleflight.Group // counts a batch once for all who ask meanwhile
 }
 
 // countedRows are the counts of a batch, which were read at a time.
@@ -616,23 +623,55 @@ type countedRows struct {
 	counts map[pleat.State]int
 }
 
-// read completes a batch with its counts. Of several callers at once, one counts and the others wait for it.
+// read completes a batch with its counts. Of several callers at once, one counts and the others wait for it, each no
+// longer than its own request.
 func (k *rowCounts) read(ctx context.Context, st *store.Store, b *pleat.Batch) error {
 	if b.Counts != nil || b.Rows <= countedEachTime {
 		return st.CountRows(ctx, b)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c, ok := k.kept[b.ID]; ok && time.Since(c.at) < countsMaxAge {
-		b.Counts = c.counts
+	if counts := k.recent(b.ID); counts != nil {
+		b.Counts = counts
 		return nil
 	}
-	if err := st.CountRows(ctx, b); err != nil {
-		return err
+	counted := *b
+	done := k.flight.DoChan(string(b.ID), func() (any, error) {
+		// Not with the context of one caller: the others need the counts even if that one leaves.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTime)
+		defer cancel()
+		if err := st.CountRows(ctx, &counted); err != nil {
+			return nil, err
+		}
+		k.keep(b.ID, counted.Counts)
+		return counted.Counts, nil
+	})
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return r.Err
+		}
+		b.Counts = r.Val.(map[pleat.State]int)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
+}
+
+// recent returns the counts of a batch if they were read a moment ago, else nil.
+func (k *rowCounts) recent(id pleat.BatchID) map[pleat.State]int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c, ok := k.kept[id]; ok && time.Since(c.at) < countsMaxAge {
+		return c.counts
+	}
+	return nil
+}
+
+// keep keeps the counts of a batch.
+func (k *rowCounts) keep(id pleat.BatchID, counts map[pleat.State]int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.kept == nil || len(k.kept) >= maxCounts {
 		k.kept = map[pleat.BatchID]countedRows{}
 	}
-	k.kept[b.ID] = countedRows{time.Now(), b.Counts}
-	return nil
+	k.kept[id] = countedRows{time.Now(), counts}
 }

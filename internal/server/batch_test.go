@@ -129,11 +129,11 @@ func TestBatchOfManyConstraints(t *testing.T) {
 	}
 }
 
-// Modifications count like the letters that they would replace, before they are copied into each row.
+// Modifications count as letters, since each row has its own copy of them.
 func TestBatchOfManyModifications(t *testing.T) {
 	h := newFixture(t)
 	body := `{"name":"x","kind":"seeds","params":{"modelName":"big"},"sequences":[{"proteinChain":{"sequence":"GSGSG",` +
-		`"modifications":[` + strings.Repeat(`{"res_idx":1,"ccd":"SEP"},`, 2000) + `{"res_idx":1,"ccd":"SEP"}]}}],` +
+		`"modifications":[` + strings.Repeat(`{"res_idx":1,"ccd":"SEP"},`, 20_000-1) + `{"res_idx":1,"ccd":"SEP"}]}}],` +
 		`"seedCount":100000}`
 	r := h.as(h.key, "POST", "/v1/batches", body)
 	if r.status != 400 || !strings.Contains(r.message(t), "more than 100000000 letters of sequences") {
@@ -184,6 +184,27 @@ func TestNamesOfRerun(t *testing.T) {
 	}
 	r := h.as(h.key, "POST", path, `{"name":" ","params":{}}`)
 	if r.status != 400 || r.message(t) != "name is required and must not be empty" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+// A row of a batch is run again by the model of the batch alone.
+func TestRowIsRunAgainByTheModelOfTheBatch(t *testing.T) {
+	h := newFixture(t)
+	other := testModel
+	other.Name = "other"
+	h.register(testModel, other) // before the server reads what there is
+	read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	h.advanceBatches()
+	task := h.claim()
+	h.finish(task)
+	path := "/v1/jobs/" + string(task.Fold.Job) + "/runs"
+	r := h.as(h.key, "POST", path, `{"params":{"modelName":"other"}}`)
+	if r.status != 409 || r.message(t) != `the job is a row of a batch, whose rows have one model, "mini"; run the batch `+
+		"again with other parameters, or create a new job" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if r := h.as(h.key, "POST", path, `{"params":{"seed":"2"}}`); r.status != 200 {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }

@@ -131,6 +131,37 @@ func TestRerunTakesATurn(t *testing.T) {
 	}
 }
 
+// Who waits for the counts of a large batch waits neither for those of another, nor longer than its request lasts.
+func TestRowCountsWaitForOneBatch(t *testing.T) {
+	st := storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)
+	var k rowCounts
+	release := make(chan struct{})
+	slow := k.flight.DoChan("slow", func() (any, error) {
+		<-release
+		return map[pleat.State]int{pleat.StateRunning: 7}, nil
+	})
+	large := func(id pleat.BatchID) *pleat.Batch { return &pleat.Batch{ID: id, Rows: countedEachTime + 1} }
+	other := large("other")
+	if err := k.read(t.Context(), st, other); err != nil || other.Counts[pleat.StateInitialized] != other.Rows {
+		t.Error(err, other.Counts)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.read(ctx, st, large("slow")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(release)
+	<-slow
+	before := st.Transactions()
+	again := large("other")
+	if err := k.read(t.Context(), st, again); err != nil || again.Counts[pleat.StateInitialized] != again.Rows {
+		t.Error(err, again.Counts)
+	}
+	if n := st.Transactions() - before; n != 0 {
+		t.Errorf("%d transactions for counts of a moment ago", n)
+	}
+}
+
 // However many streams are open, one query finds out which of their credentials have ended.
 func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	st := storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)

@@ -261,6 +261,14 @@ func (s *Store) BatchHead(ctx context.Context, id pleat.BatchID) (pleat.Batch, e
 	return b, unavailable("read batch", r.fill(&b))
 }
 
+// BatchModel returns the model of the batch of which a job is a row; empty: it is none, or was deleted.
+func (s *Store) BatchModel(ctx context.Context, job pleat.JobID) (string, error) {
+	var model string
+	err := s.readRow(ctx, "SELECT b.model FROM job j JOIN batch b ON b.id = j.batch_id WHERE j.id = $1", []any{job},
+		&model)
+	return model, unavailable("read batch of job", mapNoRows(err, nil))
+}
+
 // reading returns read with a context.
 func (s *Store) reading(ctx context.Context) func(string, ...any) (rows, error) {
 	return func(q string, args ...any) (rows, error) { return s.read(ctx, q, args...) }
