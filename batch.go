@@ -97,6 +97,7 @@ func (r *Result) Scores() []Score {
 			add("iptm", pair.IPTM)
 			add("ipsae", pair.IPSAE)
 			add("pdockq2", pair.PDockQ2)
+			add("lis", pair.LIS)
 		}
 	}
 	return out
@@ -166,6 +167,7 @@ var scoreColumns = []ScoreColumn{
 	{Name: "iptm", Unit: "0 to 1", HigherBetter: true, OfPair: true},
 	{Name: "ipsae", Unit: "0 to 1", HigherBetter: true, OfPair: true},
 	{Name: "pdockq2", Unit: "0 to 1", HigherBetter: true, OfPair: true},
+	{Name: "lis", Unit: "0 to 1", HigherBetter: true, OfPair: true},
 }
 
 // ScoreNames lists the names of scores without chains.
