@@ -987,6 +987,7 @@ export interface components {
             params?: components["schemas"]["Params"] | null;
         };
         RerunBatch: {
+            isPublic?: boolean | null;
             name?: string | null;
             params: components["schemas"]["Params"];
         };
