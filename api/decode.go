@@ -17,8 +17,8 @@ import (
 // MaxDepth is how deep arrays and objects may be nested in a request.
 const MaxDepth = 32
 
-// MaxValues is how many values a request may have in all its arrays and objects: 30 for each row of the largest batch. A
-// short value takes many times its size in memory.
+// MaxValues is how many values a request may have in all its arrays and objects: 30 for each row of the largest batch.
+// A short value takes many times its size in memory.
 const MaxValues = 3_000_000
 
 // MaxBody is the size of the largest request body in bytes, unless an operator sets another or the endpoint has a limit
@@ -69,9 +69,9 @@ func refuse(p *location, format string, args ...any) error {
 
 // Decode reads one JSON document into v, a pointer, and accepts nothing ambiguous: unknown fields, duplicate keys,
 // numbers that do not fit, invalid UTF-8, text after the document, nesting deeper than MaxDepth and more than MaxValues
-// values are faults, each with the path of the value. The error is of type DecodeErrors: all faults, or the one that makes the document
-// unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type json.RawMessage are copied as
-// they are. The maxItems tag of a field limits its slice.
+// values are faults, each with the path of the value. The error is of type DecodeErrors: all faults, or the one that
+// makes the document unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type json.RawMessage
+// are copied as they are. The maxItems tag of a field limits its slice.
 //
 // encoding/json accepts all of these, and its errors name Go's fields and byte offsets.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }

@@ -366,8 +366,8 @@ func (s *Spec) checkJoinedIDs(fault func(error)) {
 		for _, k := range longest {
 			n := length(s.Binders, i) + 1 + length(targets, k)
 			if n > pleat.MaxName && (s.Targets != nil || i != k || s.Self) {
-				fault(pleat.InvalidField(At("binders", i)+".customId", " and that of %s have %d characters together with "+
-					"their colon; at most %d are allowed", At(path, k), n, pleat.MaxName))
+				fault(pleat.InvalidField(At("binders", i)+".customId", " and that of %s have %d characters together "+
+					"with their colon; at most %d are allowed", At(path, k), n, pleat.MaxName))
 				return
 			}
 		}
@@ -440,8 +440,8 @@ func (s *Spec) Rows() iter.Seq[Row] {
 	}
 }
 
-// RowName is what the job of a row without a name of its own is called: by the name of the batch and the custom id, with
-// at most pleat.MaxName characters.
+// RowName is what the job of a row without a name of its own is called: by the name of the batch and the custom id,
+// with at most pleat.MaxName characters.
 func RowName(batch, id string) string {
 	out := fmt.Sprint(batch, " ", id)
 	if utf8.RuneCountInString(out) > pleat.MaxName {

@@ -303,7 +303,8 @@ func TestRelocateLeavesQuotations(t *testing.T) {
 			` is 5" of sequences[0]`:                      `jobs[0].sequences[0].x is 5" of jobs[0].sequences[0]`,
 		} {
 			fault := pleat.Invalidf("%s", "sequences[0].x"+given).At("sequences[0].x")
-			if err := row.Relocate(fault); err.Error() != want || pleat.ErrorsOf(err)[0].Field != "jobs[0].sequences[0].x" {
+			err := row.Relocate(fault)
+			if err.Error() != want || pleat.ErrorsOf(err)[0].Field != "jobs[0].sequences[0].x" {
 				t.Errorf("%v; want %s", err, want)
 			}
 		}

@@ -7,12 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"maps"
-	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"pleat"
 	"pleat/api"
@@ -84,11 +79,6 @@ func batchBody[In, Out any](
 // newBatchBody reads the description of a batch.
 func newBatchBody(s *Server, c *call) (body []byte, done func(), err error) {
 	return readBodyOf(c, maxBatchBody, &s.batchBodies)
-}
-
-// rerunBody reads what is to differ in a batch that is run again.
-func rerunBody(s *Server, c *call) (body []byte, done func(), err error) {
-	return s.readBody(c, small(s))
 }
 
 // createBatch is POST /v1/batches, for any user: it validates all rows of a batch and stores it, whole or not at all.
@@ -442,136 +432,6 @@ func (s *Server) retryBatch(ctx context.Context, c *call) (api.RetriedBatch, err
 	return api.RetriedBatch{BatchID: string(id), Rows: n}, s.withRowQuota(ctx, c, err)
 }
 
-// rerunBatch is POST /v1/batches/{id}/rerun, for the owner: a new batch of the same rows with other parameters. An
-// Idempotency-Key works as in createBatch.
-func (s *Server) rerunBatch(
-	ctx context.Context, c *call, in *api.RerunBatch, unfit error,
-) (api.CreatedBatch, error) {
-	if unfit != nil {
-		return api.CreatedBatch{}, unfit
-	}
-	id, err := ownedBatch(c)
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	key, err := idempotencyKey(c.r)
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	digest, err := digestOf(in, "rerun "+string(id))
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	b, err := s.store.Batch(ctx, id)
-	if err == nil && b.Owner != c.who.User {
-		err = pleat.ErrBatchNotFound
-	}
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	if in.Params == nil {
-		return api.CreatedBatch{}, pleat.InvalidField("params", " is required; it holds what is to differ")
-	}
-	params := wire.ToParams(in.Params)
-	if params.Model == "" {
-		params.Model = b.Model
-	}
-	m, err := s.model(ctx, &api.Params{ModelName: params.Model})
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	n := pleat.Batch{
-		Owner:  b.Owner,
-		Name:   cmp.Or(in.Name, b.Name),
-		Kind:   b.Kind,
-		Model:  m.Name,
-		Public: in.IsPublic,
-		Source: id,
-	}
-	if err := pleat.CheckName("name", n.Name); err != nil {
-		return api.CreatedBatch{}, err
-	}
-	again := &repeatedBatch{s: s, of: &b, name: n.Name, params: params, model: m}
-	if err := again.check(ctx); err != nil {
-		return api.CreatedBatch{}, err
-	}
-	made, err := s.store.CreateBatch(ctx, store.NewBatch{
-		By:      c.cred.Credential,
-		Batch:   n,
-		Rows:    again.rows(ctx),
-		Key:     key,
-		Digest:  digest,
-		Request: c.id,
-		Trace:   tracing.Text(ctx),
-	})
-	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
-}
-
-// repeatedBatch are the rows of a batch with other parameters.
-type repeatedBatch struct {
-	s      *Server
-	of     *pleat.Batch
-	name   string // of the new batch
-	params pleat.Params
-	model  pleat.Model
-}
-
-// each calls fn for every row with its new job until one fails.
-func (r *repeatedBatch) each(ctx context.Context, fn func(customID string, job *pleat.Job) error) error {
-	return r.s.store.BatchInputs(ctx, r.of.ID, func(customID string, in store.RowInput) error {
-		name := in.Name
-		if name == batch.RowName(r.of.Name, customID) { // it has none of its own
-			name = batch.RowName(r.name, customID)
-		}
-		job := pleat.Job{
-			Name:        name,
-			Sequences:   in.Sequences,
-			Params:      pleat.Params{Model: r.params.Model, Values: maps.Clone(r.params.Values)},
-			Constraints: in.Constraints,
-		}
-		if seed, given := in.Run.Params.Seed(); given {
-			if _, other := r.params.Seed(); !other { // the seeds of the rows are not parameters of the batch
-				job.Params.Values["seed"] = seed
-			}
-		}
-		if err := job.Validate(r.model); err != nil {
-			return unfitRow(customID, err)
-		}
-		return fn(customID, &job)
-	})
-}
-
-// unfitRow returns why a row cannot be run again with other parameters.
-func unfitRow(customID string, err error) error {
-	fault := pleat.ErrorsOf(err)[0]
-	if strings.HasPrefix(fault.Field, "params") {
-		return err
-	}
-	return pleat.InvalidField("params", ": the row %q cannot be folded with them: %s", customID, fault.Message)
-}
-
-// check validates the rows with the new parameters.
-func (r *repeatedBatch) check(ctx context.Context) error {
-	return r.each(ctx, func(string, *pleat.Job) error { return nil })
-}
-
-// rows yields the rows for the store, after check has accepted them.
-func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[store.NewRow, error] {
-	return func(yield func(store.NewRow, error) bool) {
-		stopped := false
-		err := r.each(ctx, func(customID string, job *pleat.Job) error {
-			digest, _ := rowDigest(job)
-			if stopped = !yield(newRow(customID, job, r.model, false, digest), nil); stopped {
-				return context.Canceled
-			}
-			return nil
-		})
-		if err != nil && !stopped {
-			yield(store.NewRow{}, err)
-		}
-	}
-}
-
 // setBatchPublic is PATCH /v1/batches/{id}/public, for the owner, as setPublic is for a job.
 func (s *Server) setBatchPublic(ctx context.Context, c *call, in *api.SetPublic) (api.BatchVisibility, error) {
 	id, err := ownedBatch(c)
@@ -596,82 +456,4 @@ func (s *Server) deleteBatch(ctx context.Context, c *call) (api.DeletedBatch, er
 	}
 	s.removeDeleted(ctx)
 	return api.DeletedBatch{BatchID: string(id), Deleted: true}, nil
-}
-
-const (
-	// countedEachTime is how many rows a batch may have whose rows are counted for every reader.
-	countedEachTime = 2000
-	// countsMaxAge is how old the counts of a larger batch may be.
-	countsMaxAge = time.Second
-	// countTime bounds a count that several requests wait for.
-	countTime = 30 * time.Second
-	// maxCounts bounds the batches whose counts are kept.
-	maxCounts = 1000
-)
-
-// rowCounts keeps the counts of large batches for a second, since each reader and each stream asks for them, and
-// anybody may read a public batch. The zero value is empty.
-type rowCounts struct {
-	mu     sync.Mutex
-	kept   map[pleat.BatchID]countedRows
-	flight singleflight.Group // counts a batch once for all who ask meanwhile
-}
-
-// countedRows are the counts of a batch, which were read at a time.
-type countedRows struct {
-	at     time.Time
-	counts map[pleat.State]int
-}
-
-// read completes a batch with its counts. Of several callers at once, one counts and the others wait for it, each no
-// longer than its own request.
-func (k *rowCounts) read(ctx context.Context, st *store.Store, b *pleat.Batch) error {
-	if b.Counts != nil || b.Rows <= countedEachTime {
-		return st.CountRows(ctx, b)
-	}
-	if counts := k.recent(b.ID); counts != nil {
-		b.Counts = counts
-		return nil
-	}
-	counted := *b
-	done := k.flight.DoChan(string(b.ID), func() (any, error) {
-		// Not with the context of one caller: the others need the counts even if that one leaves.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTime)
-		defer cancel()
-		if err := st.CountRows(ctx, &counted); err != nil {
-			return nil, err
-		}
-		k.keep(b.ID, counted.Counts)
-		return counted.Counts, nil
-	})
-	select {
-	case r := <-done:
-		if r.Err != nil {
-			return r.Err
-		}
-		b.Counts = r.Val.(map[pleat.State]int)
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// recent returns the counts of a batch if they were read a moment ago, else nil.
-func (k *rowCounts) recent(id pleat.BatchID) map[pleat.State]int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c, ok := k.kept[id]; ok && time.Since(c.at) < countsMaxAge {
-		return c.counts
-	}
-	return nil
-}
-
-// keep keeps the counts of a batch.
-func (k *rowCounts) keep(id pleat.BatchID, counts map[pleat.State]int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.kept == nil || len(k.kept) >= maxCounts {
-		k.kept = map[pleat.BatchID]countedRows{}
-	}
-	k.kept[id] = countedRows{time.Now(), counts}
 }
