@@ -1132,6 +1132,7 @@ export interface components {
             params?: components["schemas"]["Params"] | null;
         };
         RerunBatch: {
+            isPublic?: boolean | null;
             name?: string | null;
             params: components["schemas"]["Params"];
         };
