@@ -75,14 +75,21 @@ func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
 
 // advance is the next step of a batch. It reports whether there is a further one at once.
 func (t *tx) advance(id pleat.BatchID) (bool, error) {
+	var locked pleat.BatchID
+	err := t.row("SELECT id FROM batch WHERE id = $1 AND ended_at = 0 FOR UPDATE SKIP LOCKED", []any{id}, &locked)
+	if err != nil {
+		return false, mapNoRows(err, nil)
+	}
+	// A statement that locks a batch sees the newest version of it, but the jobs as they were when the statement began:
+	// another node may have made them meanwhile. So another statement reads the batch.
 	var b openedBatch
-	err := t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_before, b.deleted_at,
+	err = t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_before, b.deleted_at,
 			CASE WHEN `+hasLiveJobs+` THEN 1 ELSE 0 END, b.request, b.trace
-		FROM batch b WHERE b.id = $1 AND b.ended_at = 0 FOR UPDATE SKIP LOCKED`,
+		FROM batch b WHERE b.id = $1`,
 		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryBefore, &b.deleted, &b.live,
 			&b.request, &b.trace)...)
 	if err != nil {
-		return false, mapNoRows(err, nil)
+		return false, err
 	}
 	if err := b.fill(&b.Batch); err != nil {
 		return false, err

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -145,6 +146,40 @@ func TestBatch(t *testing.T) {
 			t.Errorf("one job of a batch deleted: %v", err)
 		}
 	})
+}
+
+// Nodes that advance the same batches at the same time end none of them before its job has run.
+func TestBatchOnSeveralNodes(t *testing.T) {
+	for name, open := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			var clock storetest.Clock
+			address := open(t)
+			a, b := storetest.OpenAt(t, address, &clock), storetest.OpenAt(t, address, &clock)
+			u := storetest.User(t, a, "ada")
+			for range 8 {
+				var made []pleat.BatchID
+				for range 40 {
+					made = append(made, createBatch(t, a, newBatch(u, "small", texts(1)...)).Batch)
+				}
+				var nodes sync.WaitGroup
+				for _, s := range []*store.Store{a, b, a, b, a, b} {
+					nodes.Go(func() {
+						for range 3 {
+							if _, err := s.AdvanceBatches(context.Background()); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				nodes.Wait()
+				for _, id := range made {
+					if b, rows := readBatch(t, a, id); !b.EndedAt.IsZero() || rows[0].Job == "" {
+						t.Fatalf("a batch is %s before its job %q ran", b.State(), rows[0].Job)
+					}
+				}
+			}
+		})
+	}
 }
 
 // Every state of rows gives the batch the state that the interface says.
