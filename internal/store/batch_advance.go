@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"pleat"
 )
 
 const (
-	// batchesAtOnce is how many open batches one call of AdvanceBatches looks at.
+	// batchesAtOnce is how many open batches AdvanceBatches reads at once.
 	batchesAtOnce = 100
 	// jobsAtOnce is how many jobs of a batch are made, stopped or run again in one transaction.
 	jobsAtOnce = 100
@@ -21,9 +22,34 @@ const BatchesTopic = "batches"
 // BatchTopic has news when a row of the batch changes its state.
 func BatchTopic(id pleat.BatchID) string { return "batch:" + string(id) }
 
-// hasLiveJobs is the condition that a job of the batch b has not ended.
-const hasLiveJobs = `EXISTS (
-	SELECT 1 FROM job j WHERE j.batch_id = b.id AND j.batch_id <> '' AND j.state IN ('INITIALIZED', 'RUNNING'))`
+// isLive is the condition that a job j of a batch has not ended, and toStop that its worker does not know yet that it
+// is to stop.
+const (
+	isLive = "j.state IN ('INITIALIZED', 'RUNNING')"
+	toStop = isLive + " AND EXISTS (SELECT 1 FROM task k WHERE k.run_id = j.run_id AND k.cancel = 0)"
+)
+
+// hasJobs returns the condition that the batch b has a job j that meets a condition.
+func hasJobs(condition string) string {
+	return "EXISTS (SELECT 1 FROM job j WHERE j.batch_id = b.id AND j.batch_id <> '' AND " + condition + ")"
+}
+
+// batchesToAdvance lists batches whose next step can be taken: those that were deleted with jobs to stop, and open ones,
+// by id from $2 on. One that was created before $1 and is not open yet is abandoned. A cancelled batch whose jobs are
+// all stopping has no step until they have ended.
+var batchesToAdvance = `
+	SELECT b.id FROM batch b
+	WHERE b.deleted_at <> 0 AND b.id > $2 AND ` + hasJobs(toStop) + `
+	UNION ALL
+	SELECT b.id FROM batch b
+	WHERE b.ended_at = 0 AND b.deleted_at = 0 AND b.id > $2 AND (
+		b.opened_at = 0 AND b.created_at < $1
+		OR b.opened_at <> 0 AND (
+			b.cancelled = 0 AND (b.jobs_made < b.job_count OR b.retry_before > 0)
+			OR b.cancelled = 1 AND ` + hasJobs(toStop) + `
+			OR NOT ` + hasJobs(isLive) + `))
+	ORDER BY 1
+	LIMIT ` + strconv.Itoa(batchesAtOnce)
 
 // openedBatch is what AdvanceBatches needs to know of a batch.
 type openedBatch struct {
@@ -33,44 +59,40 @@ type openedBatch struct {
 	request, trace                                  string
 }
 
-// AdvanceBatches takes the next step of each open batch: it makes jobs of rows, stops those of a cancelled batch, runs
-// failed ones again, and ends a batch whose jobs have all ended. Each step is a transaction, and is bounded, so that no
-// batch holds up another or the verbs of others. It returns whether there is more to do at once. Any node may call it,
-// several at once too: it begins with a lock of the batch.
+// AdvanceBatches takes one step of each open batch that has one: it makes jobs of rows, stops those of a cancelled
+// batch, runs failed ones again, and ends a batch whose jobs have all ended. Each step is a transaction, and is bounded,
+// so that no batch holds up another or the verbs of others. It returns whether one of the steps that were taken has a
+// further one. The error is that of batches that could not be advanced, which do not hold up the others. Any node may
+// call it, several at once too: a step begins with a lock of the batch.
 func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
-	var ids []pleat.BatchID
-	rows, err := s.read(ctx, `
-		SELECT b.id FROM batch b
-		WHERE b.deleted_at <> 0 AND `+hasLiveJobs+`
-		UNION ALL
-		SELECT b.id FROM batch b
-		WHERE b.ended_at = 0 AND b.deleted_at = 0 AND (b.opened_at <> 0 OR b.created_at < $1) AND (
-			b.opened_at = 0 OR b.jobs_made < b.job_count OR b.cancelled = 1 OR b.retry_before > 0
-			OR NOT `+hasLiveJobs+`)
-		LIMIT $2`,
-		s.now()-abandonedAfter.Microseconds(), batchesAtOnce)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var id pleat.BatchID
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
-	})
-	if err != nil {
-		return false, unavailable("list open batches", err)
-	}
 	var faults []error
-	for _, id := range ids {
-		again := false
-		err := s.write(ctx, "advance batch", func(t *tx) (err error) {
-			again, err = t.advance(id)
+	for after := pleat.BatchID(""); ; {
+		var ids []pleat.BatchID
+		rows, err := s.read(ctx, batchesToAdvance, s.now()-abandonedAfter.Microseconds(), after)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			err := scan(&after)
+			ids = append(ids, after)
 			return err
 		})
 		if err != nil {
-			faults = append(faults, fmt.Errorf("batch %s: %w", id, err)) // it must not hold up the others
+			return more, errors.Join(append(faults, unavailable("list open batches", err))...)
 		}
-		more = more || again
+		for _, id := range ids {
+			again := false
+			err := s.write(ctx, "advance batch", func(t *tx) (err error) {
+				again, err = t.advance(id)
+				return err
+			})
+			if err != nil {
+				faults = append(faults, fmt.Errorf("batch %s: %w", id, err))
+				continue
+			}
+			more = more || again
+		}
+		if len(ids) < batchesAtOnce {
+			return more, errors.Join(faults...)
+		}
 	}
-	return more || len(ids) == batchesAtOnce, errors.Join(faults...)
 }
 
 // advance is the next step of a batch. It reports whether there is a further one at once.
@@ -84,7 +106,7 @@ func (t *tx) advance(id pleat.BatchID) (bool, error) {
 	// another node may have made them meanwhile. So another statement reads the batch.
 	var b openedBatch
 	err = t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_before, b.deleted_at,
-			CASE WHEN `+hasLiveJobs+` THEN 1 ELSE 0 END, b.request, b.trace
+			CASE WHEN `+hasJobs(isLive)+` THEN 1 ELSE 0 END, b.request, b.trace
 		FROM batch b WHERE b.id = $1`,
 		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryBefore, &b.deleted, &b.live,
 			&b.request, &b.trace)...)
@@ -177,8 +199,7 @@ func (t *tx) makeJobs(b *openedBatch) error {
 // stopJobs stops the next jobs of a cancelled batch and returns how many. It does not count those whose worker is
 // stopping them already.
 func (t *tx) stopJobs(id pleat.BatchID) (int, error) {
-	runs, err := t.jobsIn(id, `j.state = 'INITIALIZED' OR j.state = 'RUNNING' AND EXISTS (
-		SELECT 1 FROM task k WHERE k.run_id = j.run_id AND k.cancel = 0)`)
+	runs, err := t.jobsIn(id, toStop)
 	for i := 0; i < len(runs) && err == nil; i++ {
 		if _, err = t.cancel(runs[i].run); pleat.CodeOf(err) == pleat.CodeConflict {
 			err = nil // it has just ended

@@ -269,6 +269,53 @@ func TestBatchCancel(t *testing.T) {
 	})
 }
 
+// Batches that wait for jobs that run have no step, and hold up no other; nor do those that cannot be advanced.
+func TestBatchesThatWait(t *testing.T) {
+	for name, open := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			address := open(t)
+			s := storetest.OpenAt(t, address, &storetest.Clock{})
+			u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
+			const waiting, broken = 101, 101
+			var made []pleat.BatchID
+			for range waiting {
+				made = append(made, createBatch(t, s, newBatch(eve, "cancelled", texts(1)...)).Batch)
+			}
+			advance(t, s)
+			if n := len(claim(t, s, "w", waiting)); n != waiting {
+				t.Fatalf("%d tasks", n)
+			}
+			for _, id := range made {
+				if err := s.CancelBatch(ctx, eve, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			advance(t, s)
+			for range broken {
+				id := createBatch(t, s, newBatch(eve, "broken", texts(1)...)).Batch
+				storetest.Exec(t, address, "UPDATE batch_row SET input = '{' WHERE batch_id = '"+string(id)+"'")
+			}
+			late := createBatch(t, s, newBatch(u, "late", texts(150)...))
+			more, err := s.AdvanceBatches(ctx)
+			if !more || err == nil {
+				t.Errorf("first steps: %v %v", more, err)
+			}
+			if n := storetest.Count(t, s, "job"); n != waiting+100 {
+				t.Errorf("%d jobs after the first steps", n-waiting)
+			}
+			if more, _ = s.AdvanceBatches(ctx); more {
+				if more, _ = s.AdvanceBatches(ctx); more {
+					t.Error("there is always more to do at once")
+				}
+			}
+			if _, rows := readBatch(t, s, late.Batch); rows[149].Job == "" {
+				t.Error("the last row has no job")
+			}
+		})
+	}
+}
+
 // Another user's job, and another job of the batch's owner, start as the next; so do those of another batch.
 func TestBatchIsFair(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
