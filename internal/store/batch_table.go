@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -64,6 +65,9 @@ const maxDriving = 2000
 // maxRowScores is how many scores of a row its table has. A complex of many chains has more, three for each pair.
 const maxRowScores = 64
 
+// maxColumns is how many columns a table has: users name the chains by which scores are called.
+const maxColumns = 200
+
 // rowScores are the scores of a result that a table has.
 func rowScores(r *pleat.Result) []pleat.Score {
 	all := r.Scores()
@@ -107,25 +111,44 @@ func (t *tx) forgetScores(job pleat.JobID) {
 		job)
 }
 
-// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. It steps
-// from name to name in an index.
+// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. Of more than
+// maxColumns it lists the scores without chains and the first others by name. It steps from name to name in an index.
 func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, error) {
-	out := []string{}
+	all := pleat.ScoreNames()
+	args := []any{id, maxColumns}
+	for _, name := range all {
+		args = append(args, name)
+	}
+	named := map[string]bool{}
 	rows, err := s.read(ctx, `
-		WITH RECURSIVE named (name) AS (
-			SELECT min(name) FROM batch_score WHERE batch_id = $1
+		WITH RECURSIVE named (name, n) AS (
+			SELECT (SELECT min(name) FROM batch_score WHERE batch_id = $1), 1
 			UNION ALL
-			SELECT (SELECT min(s.name) FROM batch_score s WHERE s.batch_id = $1 AND s.name > named.name)
-			FROM named WHERE named.name IS NOT NULL
+			SELECT (SELECT min(s.name) FROM batch_score s WHERE s.batch_id = $1 AND s.name > named.name), named.n + 1
+			FROM named WHERE named.name IS NOT NULL AND named.n < $2
 		)
-		SELECT name FROM named WHERE name IS NOT NULL`,
-		id)
+		SELECT name FROM named WHERE name IS NOT NULL
+		UNION
+		SELECT v.column1 FROM (`+values(3, len(all), "text")+`) AS v
+		WHERE EXISTS (SELECT 1 FROM batch_score s WHERE s.batch_id = $1 AND s.name = v.column1)`,
+		args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		out = append(out, "")
-		return scan(&out[len(out)-1])
+		var name string
+		err := scan(&name)
+		named[name] = true
+		return err
 	})
+	if err != nil {
+		return nil, unavailable("read columns", err)
+	}
+	out := slices.DeleteFunc(all, func(name string) bool { return !named[name] })
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if len(out) < maxColumns && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
 	pleat.SortColumns(out)
-	return out, unavailable("read columns", err)
+	return out, nil
 }
 
 // BatchTable reads a page of the rows of a batch. The next page begins after the position that it returns; nil: there

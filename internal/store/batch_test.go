@@ -429,6 +429,35 @@ func TestBatchTable(t *testing.T) {
 	})
 }
 
+// finishPairs completes a run with the scores of 20 pairs of chains, whose names begin with a letter.
+func finishPairs(t *testing.T, s *store.Store, c store.ClaimedTask, letter rune) {
+	t.Helper()
+	end, v := storetest.Completed(), 0.5
+	for i := range 20 {
+		end.Result.Predictions[0].Pairs = append(end.Result.Predictions[0].Pairs,
+			pleat.PairScore{A: "A", B: fmt.Sprint(string(letter), i), IPTM: &v, IPSAE: &v, PDockQ2: &v})
+	}
+	if err := s.FinishRun(context.Background(), store.LeaseOf(&c.Task), end); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A table has a bounded number of columns, however many chains its rows name, and those without chains among them.
+func TestBatchColumns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := storetest.User(t, s, "ada")
+		made := createBatch(t, s, newBatch(u, "pairs", texts(8)...))
+		advance(t, s)
+		for i, c := range claim(t, s, "w", 8) {
+			finishPairs(t, s, c, 'b'+rune(i))
+		}
+		got, err := s.BatchColumns(context.Background(), made.Batch)
+		if err != nil || len(got) != 200 || got[0] != "meanPLDDT" || !slices.Contains(got, "ipsae.A-b0") {
+			t.Errorf("%d %q %v", len(got), got, err)
+		}
+	})
+}
+
 // A deleted batch is seen by nobody, and nothing of it stays.
 func TestBatchDeletion(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

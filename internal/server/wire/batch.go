@@ -134,7 +134,9 @@ func BatchRow(r *store.TableRow, columns []string, to Audience) api.BatchRow {
 		out.Scores[name] = nil
 	}
 	for i := range r.Scores {
-		out.Scores[r.Scores[i].Name] = &r.Scores[i].Value
+		if _, listed := out.Scores[r.Scores[i].Name]; listed {
+			out.Scores[r.Scores[i].Name] = &r.Scores[i].Value
+		}
 	}
 	return out
 }
