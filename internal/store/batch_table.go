@@ -34,6 +34,7 @@ type ScoreCondition struct {
 // RowPosition is the place of a row in a table that is sorted.
 type RowPosition struct {
 	Value  *float64 // of the score by which the table is sorted; nil: none
+	First  int      // the first of the rows that share its job
 	Number int
 }
 
@@ -46,6 +47,7 @@ type TableRow struct {
 	State    pleat.State
 	Failure  *pleat.Failure
 	Scores   []pleat.Score
+	first    int // of the rows that share its job
 }
 
 // value is the row's score of a name; nil if it lacks it.
@@ -74,19 +76,8 @@ func rowScores(r *pleat.Result) []pleat.Score {
 	return all[:min(len(all), maxRowScores)]
 }
 
-// rowsOf selects the rows of jobs that a condition selects: batch and number of the row from which each was made, and
-// of those that share it.
-func rowsOf(condition string) string {
-	return `
-		SELECT j.batch_id, j.batch_row AS number FROM job j WHERE ` + condition + `
-		UNION ALL
-		SELECT o.batch_id, o.number FROM job j
-		JOIN batch_row o ON o.batch_id = j.batch_id AND o.same_as = j.batch_row AND o.same_as <> o.number
-		WHERE ` + condition
-}
-
-// scoreRows stores the scores of a run that ends under the rows that share its job.
-func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
+// scoreJob stores the scores of a run that ends under the row of its job. Those of the rows that share it are not stored.
+func (t *tx) scoreJob(r endingRun, result *pleat.Result) {
 	var args []any
 	for _, s := range rowScores(result) {
 		args = append(args, s.Name, s.Value)
@@ -94,20 +85,20 @@ func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
 	for part := range rowParts(args, 2) {
 		t.send(`
 			INSERT INTO batch_score (batch_id, number, name, value)
-			SELECT r.batch_id, r.number, v.column1, v.column2
-			FROM (`+rowsOf("j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0")+`) AS r
+			SELECT j.batch_id, j.batch_row, v.column1, v.column2
+			FROM job j
 			CROSS JOIN (`+values(3, len(part)/2, "text", "double precision")+`) AS v
-			WHERE true
+			WHERE j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0
 			ON CONFLICT DO NOTHING`,
 			append([]any{r.source.Job, r.run}, part...)...)
 	}
 }
 
-// forgetScores deletes the scores of the rows that share a job, which is run again.
+// forgetScores deletes the scores of a job, which is run again.
 func (t *tx) forgetScores(job pleat.JobID) {
 	t.send(`
 		DELETE FROM batch_score
-		WHERE (batch_id, number) IN (`+rowsOf("j.id = $1")+`)`,
+		WHERE (batch_id, number) = (SELECT j.batch_id, j.batch_row FROM job j WHERE j.id = $1)`,
 		job)
 }
 
@@ -152,7 +143,7 @@ func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, e
 }
 
 // BatchTable reads a page of the rows of a batch. The next page begins after the position that it returns; nil: there
-// is none. It does not check who asks. Its time does not grow with the batch: a condition that few rows meet is
+// is none. It does not check who asks. Its time hardly grows with the batch: a condition that few rows meet is
 // answered from its index, any other in the order of the table.
 func (s *Store) BatchTable(
 	ctx context.Context, b *pleat.Batch, q TableQuery,
@@ -174,28 +165,29 @@ func (q *TableQuery) cut(list []TableRow) ([]TableRow, *RowPosition) {
 		return list, nil
 	}
 	last := &list[q.Limit-1]
-	return list[:q.Limit], &RowPosition{q.valueOf(last), last.Number}
+	return list[:q.Limit], new(q.at(last))
 }
 
 // rows returns the rows of a list that meet the conditions of the query and come after its position, in its order.
 func (q *TableQuery) rows(list []TableRow) []TableRow {
-	at := func(r *TableRow) RowPosition { return RowPosition{q.valueOf(r), r.Number} }
 	list = slices.DeleteFunc(slices.Clone(list), func(r TableRow) bool {
-		return !q.meets(&r) || q.After != nil && q.compare(at(&r), *q.After) <= 0
+		return !q.meets(&r) || q.After != nil && q.compare(q.at(&r), *q.After) <= 0
 	})
-	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(at(&x), at(&y)) })
+	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(q.at(&x), q.at(&y)) })
 	return list
 }
 
-// valueOf is the score of a row by which the table is sorted.
-func (q *TableQuery) valueOf(r *TableRow) *float64 {
-	if q.Sort == "" {
-		return nil
+// at is the position of a row.
+func (q *TableQuery) at(r *TableRow) RowPosition {
+	p := RowPosition{First: r.first, Number: r.Number}
+	if q.Sort != "" {
+		p.Value = r.value(q.Sort)
 	}
-	return r.value(q.Sort)
+	return p
 }
 
-// compare orders two rows of the table as the indexes do: rows with equal scores by number, upwards or downwards.
+// compare orders two rows of the table as the indexes do: rows with equal scores by their job and number, upwards or
+// downwards.
 func (q *TableQuery) compare(a, b RowPosition) int {
 	switch {
 	case a.Value == nil && b.Value == nil:
@@ -205,7 +197,7 @@ func (q *TableQuery) compare(a, b RowPosition) int {
 	case b.Value == nil:
 		return -1
 	}
-	order := cmp.Or(cmp.Compare(*a.Value, *b.Value), cmp.Compare(a.Number, b.Number))
+	order := cmp.Or(cmp.Compare(*a.Value, *b.Value), cmp.Compare(a.First, b.First), cmp.Compare(a.Number, b.Number))
 	if q.Descending {
 		return -order
 	}
@@ -255,8 +247,8 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 		return err
 	}
 	if q.State != "" && q.State != unmadeState(b) && b.Counts[q.State] <= maxDriving {
-		if err := try("SELECT r.number FROM ("+
-			rowsOf("j.state = $2 AND j.batch_id = $1 AND j.batch_id <> ''")+") AS r", b.ID, q.State); err != nil {
+		if err := try("SELECT batch_row FROM job WHERE state = $2 AND batch_id = $1 AND batch_id <> ''",
+			b.ID, q.State); err != nil {
 			return nil, err
 		}
 	}
@@ -266,8 +258,9 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 			return nil, err
 		}
 	}
-	if !found {
-		return nil, nil
+	driving, err := s.sharingRows(ctx, b, driving)
+	if err != nil || !found || len(driving) > maxDriving {
+		return nil, err
 	}
 	list, err := s.tableRows(ctx, b, driving)
 	if err != nil {
@@ -286,6 +279,37 @@ func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int, 
 		return scan(&out[len(out)-1])
 	})
 	return out, err
+}
+
+// sharingRows returns the numbers of the rows that share the jobs of rows, in the order of these, which it includes.
+func (s *Store) sharingRows(ctx context.Context, b *pleat.Batch, jobs []int) ([]int, error) {
+	if b.Jobs == b.Rows {
+		return jobs, nil
+	}
+	sharing := map[int][]int{}
+	for part := range slices.Chunk(jobs, maxStatementRows) {
+		var ids []any
+		for _, number := range part {
+			ids = append(ids, number)
+			sharing[number] = []int{number}
+		}
+		err := s.eachOf(ctx, "SELECT same_as, number FROM batch_row WHERE batch_id = $1 AND same_as <> number AND same_as",
+			[]any{b.ID}, ids, func(scan func(...any) error) error {
+				var same, number int
+				err := scan(&same, &number)
+				sharing[same] = append(sharing[same], number)
+				return err
+			})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var out []int
+	for _, number := range jobs {
+		slices.Sort(sharing[number])
+		out = append(out, sharing[number]...)
+	}
+	return out, nil
 }
 
 // walkedRows reads one row more than the page in the order of the table: first the rows that have the score by which it
@@ -310,34 +334,50 @@ func (s *Store) walkedRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 	return s.tableRows(ctx, b, numbers)
 }
 
-// scoredNumbers reads the numbers of rows in the order of their scores, from their index. The condition compares rows
-// of its columns, as pageOf does, so that PostgreSQL uses no other index, whatever it estimates.
+// scoredNumbers reads the numbers of rows in the order of their scores, from the index of these, one more than the page
+// if there are. The condition compares rows of its columns, as pageOf does, so that PostgreSQL uses no other index,
+// whatever it estimates.
 func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]int, error) {
 	low, high := q.bounds()
-	p := &page{args: []any{b.ID, q.Sort, *low.Value, low.Number, *high.Value, high.Number}}
+	p := &page{args: []any{b.ID, q.Sort, *low.Value, low.First, *high.Value, high.First}}
 	const columns = "s.batch_id, s.name, s.value, s.number"
-	p.where = "(" + columns + ") > ($1, $2, $3, $4) AND (" + columns + ") < ($1, $2, $5, $6)"
+	p.where = "(" + columns + ") >= ($1, $2, $3, $4) AND (" + columns + ") <= ($1, $2, $5, $6)"
 	p.order = columns
 	if q.Descending {
 		p.order = strings.ReplaceAll(columns, ",", " DESC,") + " DESC"
 	}
 	p.meet(b, q, "s")
-	return s.numbers(ctx, p.sql("s.number", "batch_score s", q.Limit+1), p.args...)
+	// The first job may have had all its rows on the page before.
+	jobs, err := s.numbers(ctx, p.sql("s.number", "batch_score s", q.Limit+2), p.args...)
+	if err != nil {
+		return nil, err
+	}
+	if q.Descending {
+		slices.Reverse(jobs)
+	}
+	numbers, err := s.sharingRows(ctx, b, jobs)
+	if q.Descending {
+		slices.Reverse(numbers)
+	}
+	if q.After != nil {
+		numbers = numbers[slices.Index(numbers, q.After.Number)+1:]
+	}
+	return numbers[:min(len(numbers), q.Limit+1)], err
 }
 
-// bounds are the positions between which the rows are that have the score by which the table is sorted, by the page
-// before and the conditions on the score.
+// bounds are the positions between which the jobs are that have the score by which the table is sorted, by the last row
+// of the page before, whose job may have further ones, and the conditions on the score.
 func (q *TableQuery) bounds() (low, high RowPosition) {
-	low, high = RowPosition{Value: new(-math.MaxFloat64)}, RowPosition{new(math.MaxFloat64), math.MaxInt64}
+	low, high = RowPosition{Value: new(-math.MaxFloat64)}, RowPosition{Value: new(math.MaxFloat64), First: math.MaxInt64}
 	for _, c := range q.Conditions {
 		if c.Name != q.Sort {
 			continue
 		}
 		if strings.Contains(">=", c.Op) && c.Value > *low.Value {
-			low = RowPosition{new(c.Value), 0}
+			low = RowPosition{Value: new(c.Value)}
 		}
 		if strings.Contains("<=", c.Op) && c.Value < *high.Value {
-			high = RowPosition{new(c.Value), math.MaxInt64}
+			high = RowPosition{Value: new(c.Value), First: math.MaxInt64}
 		}
 	}
 	up := TableQuery{}
@@ -365,14 +405,15 @@ func (s *Store) unscoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQue
 	if q.Sort != "" {
 		p.and(`NOT EXISTS (
 			SELECT 1 FROM batch_score s
-			WHERE s.batch_id = r.batch_id AND s.number = r.number AND s.name = ` + p.param(q.Sort) + ")")
+			WHERE s.batch_id = r.batch_id AND s.number = r.same_as AND s.name = ` + p.param(q.Sort) + ")")
 	}
 	p.meet(b, q, "r")
 	return s.numbers(ctx, p.sql("r.number", "batch_row r", limit), p.args...)
 }
 
-// meet adds the conditions of a query on the row of a batch whose number the table has.
+// meet adds the conditions of a query on the job of a row of batch_score s or batch_row r.
 func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
+	job := map[string]string{"s": "s.number", "r": "r.same_as"}[table]
 	for _, c := range q.Conditions {
 		if table == "s" && c.Name == q.Sort {
 			p.and("s.value " + c.Op + " " + p.param(c.Value))
@@ -380,15 +421,14 @@ func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
 		}
 		p.and(`EXISTS (
 			SELECT 1 FROM batch_score c
-			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + table + ".number AND c.name = " +
+			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + job + " AND c.name = " +
 			p.param(c.Name) + " AND c.value " + c.Op + " " + p.param(c.Value) + ")")
 	}
 	if q.State != "" {
-		p.and(`EXISTS (
-			SELECT 1 FROM batch_row x
-			LEFT JOIN job j ON j.batch_id = x.batch_id AND j.batch_id <> '' AND j.batch_row = x.same_as
-			WHERE x.batch_id = ` + table + ".batch_id AND x.number = " + table + ".number AND COALESCE(j.state, " +
-			p.param(unmadeState(b)) + ") = " + p.param(q.State) + ")")
+		p.and(`COALESCE((
+			SELECT j.state FROM job j
+			WHERE j.batch_id = ` + table + ".batch_id AND j.batch_id <> '' AND j.batch_row = " + job + "), " +
+			p.param(unmadeState(b)) + ") = " + p.param(q.State))
 	}
 }
 
@@ -433,12 +473,13 @@ func (r *tablePart) readRows(ctx context.Context, s *Store) error {
 		place[r.rows[i].Number] = i
 		ids = append(ids, r.rows[i].Number)
 	}
-	return r.each(ctx, s, "SELECT number, custom_id, same_as FROM batch_row WHERE batch_id = $1 AND number",
+	return s.eachOf(ctx, "SELECT number, custom_id, same_as FROM batch_row WHERE batch_id = $1 AND number",
 		[]any{r.batch}, ids, func(scan func(...any) error) error {
 			var number, same int
 			var id string
 			err := scan(&number, &id, &same)
-			r.rows[place[number]].CustomID = id
+			to := &r.rows[place[number]]
+			to.CustomID, to.first = id, same
 			r.made[same] = append(r.made[same], place[number])
 			return err
 		})
@@ -450,7 +491,7 @@ func (r *tablePart) readJobs(ctx context.Context, s *Store) error {
 	for number := range r.made {
 		ids = append(ids, number)
 	}
-	return r.each(ctx, s, `
+	return s.eachOf(ctx, `
 		SELECT batch_row, id, name, state, run_id FROM job WHERE batch_id = $1 AND batch_id <> '' AND batch_row`,
 		[]any{r.batch}, ids, func(scan func(...any) error) error {
 			var number int
@@ -472,7 +513,7 @@ func (r *tablePart) readRuns(ctx context.Context, s *Store) error {
 	for run := range r.runs {
 		ids = append(ids, string(run))
 	}
-	return r.each(ctx, s, "SELECT id, result, failure FROM run WHERE id", nil, ids,
+	return s.eachOf(ctx, "SELECT id, result, failure FROM run WHERE id", nil, ids,
 		func(scan func(...any) error) error {
 			var run pleat.RunID
 			var result, failure string
@@ -491,9 +532,9 @@ func (r *tablePart) readRuns(ctx context.Context, s *Store) error {
 		})
 }
 
-// each calls fn for every row of a query that ends with a column, which must be one of ids.
-func (r *tablePart) each(
-	ctx context.Context, s *Store, query string, args, ids []any, fn func(scan func(...any) error) error,
+// eachOf calls fn for every row of a query that ends with a column, which must be one of ids.
+func (s *Store) eachOf(
+	ctx context.Context, query string, args, ids []any, fn func(scan func(...any) error) error,
 ) error {
 	if len(ids) == 0 {
 		return nil

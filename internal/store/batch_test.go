@@ -377,7 +377,11 @@ func TestBatchTable(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		const rows = 60
-		made := createBatch(t, s, newBatch(u, "screen", texts(rows)...))
+		all := texts(rows)
+		for i, same := range map[int]int{7: 1, 8: 1, 30: 1, 31: 12, 32: 12, 33: 0, 57: 12, 58: 53, 59: 3} {
+			all[i] = all[same]
+		}
+		made := createBatch(t, s, newBatch(u, "screen", all...))
 		advance(t, s)
 		for i, c := range claim(t, s, "w", rows) {
 			switch {
@@ -389,16 +393,16 @@ func TestBatchTable(t *testing.T) {
 				finishScored(t, s, c, float64(i%7*10)) // with equal scores
 			}
 		}
-		b, all := readBatch(t, s, made.Batch)
+		b, table := readBatch(t, s, made.Batch)
 		if got, err := s.BatchColumns(ctx, b.ID); err != nil || !slices.Equal(got, []string{"meanPLDDT"}) {
 			t.Errorf("%v %v", got, err)
 		}
-		type table func(context.Context, *pleat.Batch, store.TableQuery) ([]store.TableRow, *store.RowPosition, error)
-		read := func(table table, q store.TableQuery) []int {
+		type reader func(context.Context, *pleat.Batch, store.TableQuery) ([]store.TableRow, *store.RowPosition, error)
+		read := func(read reader, q store.TableQuery) []int {
 			t.Helper()
 			var out []int
 			for q.Limit = 7; ; {
-				part, next, err := table(ctx, &b, q)
+				part, next, err := read(ctx, &b, q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -416,9 +420,9 @@ func TestBatchTable(t *testing.T) {
 					for _, conditions := range [][]store.ScoreCondition{nil, {{"meanPLDDT", ">=", 40}},
 						{{"meanPLDDT", "<", 40}, {"meanPLDDT", "<>", 10}}, {{"ptm_score", ">", 0}}} {
 						q := store.TableQuery{Sort: sort, Descending: descending, State: state, Conditions: conditions}
-						want := q.Rows(all)
-						for way, table := range map[string]table{"driven": s.BatchTable, "walked": s.WalkedTable} {
-							if diff := cmp.Diff(want, read(table, q)); diff != "" {
+						want := q.Rows(table)
+						for way, by := range map[string]reader{"driven": s.BatchTable, "walked": s.WalkedTable} {
+							if diff := cmp.Diff(want, read(by, q)); diff != "" {
 								t.Errorf("%s %+v: %s", way, q, diff)
 							}
 						}
@@ -440,6 +444,43 @@ func finishPairs(t *testing.T, s *store.Store, c store.ClaimedTask, letter rune)
 	if err := s.FinishRun(context.Background(), store.LeaseOf(&c.Task), end); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Rows that share a job cost its end no more than one row does, and all have its scores.
+func TestBatchSharedScores(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		const rows = 2500
+		made := createBatch(t, s, newBatch(u, "equal", append(slices.Repeat([]string{"GSGS"}, rows), "GAGA")...))
+		advance(t, s)
+		for i, c := range claim(t, s, "w", 2) {
+			finishScored(t, s, c, float64(i))
+		}
+		if n := storetest.Count(t, s, "batch_score"); n != 2 {
+			t.Errorf("%d scores are stored", n)
+		}
+		b, all := readBatch(t, s, made.Batch)
+		if s := all[rows-1].Scores; len(s) != 1 || s[0].Value != 0 {
+			t.Errorf("the last row has %v", s)
+		}
+		q := store.TableQuery{Sort: "meanPLDDT", Descending: true, Limit: 1000}
+		for want := rows + 1; want > 0; {
+			page, next, err := s.BatchTable(ctx, &b, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page {
+				if r.Number != want {
+					t.Fatalf("row %d; want %d", r.Number, want)
+				}
+				want--
+			}
+			if q.After = next; (next == nil) != (want == 0) {
+				t.Fatalf("the next page after row %d is %v", want+1, next)
+			}
+		}
+	})
 }
 
 // A table has a bounded number of columns, however many chains its rows name, and those without chains among them.
