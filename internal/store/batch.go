@@ -105,7 +105,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		t.send(`
 			INSERT INTO batch (
 				id, account_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
-				cancelled, retry_before, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
+				cancelled, retry_row, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '')`,
 			b.ID, b.Owner, b.Name, b.Kind, b.Model, boolToInt(b.Public), b.Source, boolToInt(n.EachRow), n.Request,
 			n.Trace, t.now)

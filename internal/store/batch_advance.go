@@ -45,7 +45,7 @@ var batchesToAdvance = `
 	WHERE b.ended_at = 0 AND b.deleted_at = 0 AND b.id > $2 AND (
 		b.opened_at = 0 AND b.created_at < $1
 		OR b.opened_at <> 0 AND (
-			b.cancelled = 0 AND (b.jobs_made < b.job_count OR b.retry_before > 0)
+			b.cancelled = 0 AND (b.jobs_made < b.job_count OR b.retry_row > 0)
 			OR b.cancelled = 1 AND ` + hasJobs(toStop) + `
 			OR NOT ` + hasJobs(isLive) + `))
 	ORDER BY 1
@@ -55,7 +55,7 @@ var batchesToAdvance = `
 type openedBatch struct {
 	pleat.Batch
 	batchRow
-	made, next, eachRow, retryBefore, deleted, live int64
+	made, next, eachRow, retryRow, deleted, live int64
 	request, trace                                  string
 }
 
@@ -105,10 +105,10 @@ func (t *tx) advance(id pleat.BatchID) (bool, error) {
 	// A statement that locks a batch sees the newest version of it, but the jobs as they were when the statement began:
 	// another node may have made them meanwhile. So another statement reads the batch.
 	var b openedBatch
-	err = t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_before, b.deleted_at,
+	err = t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_row, b.deleted_at,
 			CASE WHEN `+hasJobs(isLive)+` THEN 1 ELSE 0 END, b.request, b.trace
 		FROM batch b WHERE b.id = $1`,
-		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryBefore, &b.deleted, &b.live,
+		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryRow, &b.deleted, &b.live,
 			&b.request, &b.trace)...)
 	if err != nil {
 		return false, err
@@ -126,7 +126,7 @@ func (t *tx) advance(id pleat.BatchID) (bool, error) {
 	case b.Cancelled || b.deleted != 0:
 	case b.made < int64(b.Jobs):
 		return true, t.makeJobs(&b)
-	case b.retryBefore > 0:
+	case b.retryRow > 0:
 		return true, t.retryJobs(&b)
 	}
 	if b.live == 1 || b.deleted != 0 {
@@ -199,7 +199,7 @@ func (t *tx) makeJobs(b *openedBatch) error {
 // stopJobs stops the next jobs of a cancelled batch and returns how many. It does not count those whose worker is
 // stopping them already.
 func (t *tx) stopJobs(id pleat.BatchID) (int, error) {
-	runs, err := t.jobsIn(id, toStop)
+	runs, err := t.jobRuns(jobsToStop, id)
 	for i := 0; i < len(runs) && err == nil; i++ {
 		if _, err = t.cancel(runs[i].run); pleat.CodeOf(err) == pleat.CodeConflict {
 			err = nil // it has just ended
@@ -215,15 +215,37 @@ type jobRun struct {
 	row int64
 }
 
-// jobsIn lists jobs of a batch that a condition selects, at most jobsAtOnce.
-func (t *tx) jobsIn(id pleat.BatchID, condition string, args ...any) ([]jobRun, error) {
-	var out []jobRun
-	rows, err := t.query(`
+// The jobs j of the batch $1 that stopJobs and retryJobs select. Neither reads more of them than it takes, however many
+// there are: the jobs to stop come in no order, and those to run again, from the row $2 on, in that of the rows in each
+// state, as an index has them.
+var (
+	jobsToStop  = jobsOf(toStop) + limitJobs
+	jobsToRetry = `
+		SELECT f.id, f.run_id, f.batch_row FROM (
+			SELECT * FROM (` + inOrder("FAILED") + limitJobs + `) AS failed
+			UNION ALL
+			SELECT * FROM (` + inOrder("STOPPED") + limitJobs + `) AS stopped
+		) AS f
+		ORDER BY f.batch_row` + limitJobs
+	limitJobs = " LIMIT " + strconv.Itoa(jobsAtOnce)
+)
+
+// jobsOf returns the query for the jobs of the batch $1 that meet a condition.
+func jobsOf(condition string) string {
+	return `
 		SELECT j.id, j.run_id, j.batch_row FROM job j
-		WHERE j.batch_id = $1 AND j.batch_id <> '' AND (`+condition+`)
-		ORDER BY j.id
-		LIMIT $2`,
-		append([]any{id, jobsAtOnce}, args...)...)
+		WHERE j.batch_id = $1 AND j.batch_id <> '' AND ` + condition
+}
+
+// inOrder is jobsOf for the jobs in a state from the row $2 on, in the order of the rows.
+func inOrder(state string) string {
+	return jobsOf("j.state = '"+state+"' AND j.batch_row >= $2") + " ORDER BY j.batch_row"
+}
+
+// jobRuns reads the jobs that a query selects.
+func (t *tx) jobRuns(query string, args ...any) ([]jobRun, error) {
+	var out []jobRun
+	rows, err := t.query(query, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var j jobRun
 		err := scan(&j.job, &j.run, &j.row)
@@ -233,13 +255,10 @@ func (t *tx) jobsIn(id pleat.BatchID, condition string, args ...any) ([]jobRun, 
 	return out, err
 }
 
-// failedBefore is the condition of a job j that is to be run again.
-const failedBefore = `j.state IN ('FAILED', 'STOPPED') AND EXISTS (
-	SELECT 1 FROM run u WHERE u.id = j.run_id AND u.finished_at <= $3)`
-
-// retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had.
+// retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had. It takes them in the
+// order of the rows, each once, so that it needs no clock to tell them from those that fail again.
 func (t *tx) retryJobs(b *openedBatch) error {
-	list, err := t.jobsIn(b.ID, failedBefore, b.retryBefore)
+	list, err := t.jobRuns(jobsToRetry, b.ID, b.retryRow)
 	if err != nil {
 		return err
 	}
@@ -258,9 +277,11 @@ func (t *tx) retryJobs(b *openedBatch) error {
 			return err
 		}
 	}
-	if len(list) < jobsAtOnce {
-		t.send("UPDATE batch SET retry_before = 0 WHERE id = $1", b.ID)
+	next := int64(0)
+	if len(list) == jobsAtOnce {
+		next = list[len(list)-1].row + 1
 	}
+	t.send("UPDATE batch SET retry_row = $1 WHERE id = $2", next, b.ID)
 	return nil
 }
 
@@ -316,7 +337,7 @@ func (s *Store) CancelBatch(ctx context.Context, owner pleat.UserID, id pleat.Ba
 		if !b.EndedAt.IsZero() {
 			return pleat.Errorf(pleat.CodeConflict, "the batch has already ended: it is %s", b.State())
 		}
-		t.send("UPDATE batch SET cancelled = 1, retry_before = 0 WHERE id = $1", id)
+		t.send("UPDATE batch SET cancelled = 1, retry_row = 0 WHERE id = $1", id)
 		t.notify(BatchesTopic, BatchTopic(id))
 		return nil
 	})
@@ -348,7 +369,7 @@ func (s *Store) RetryBatch(ctx context.Context, owner pleat.UserID, id pleat.Bat
 			return err
 		}
 		t.reopenBatch(id)
-		t.send("UPDATE batch SET cancelled = 0, retry_before = $1 WHERE id = $2", t.now, id)
+		t.send("UPDATE batch SET cancelled = 0, retry_row = 1 WHERE id = $1", id)
 		return nil
 	})
 	return n, err

@@ -269,6 +269,45 @@ func TestBatchCancel(t *testing.T) {
 	})
 }
 
+// A retry runs rows again that failed on a node whose clock was ahead, and each once: those that fail again meanwhile
+// stay failed.
+func TestBatchRetryNeedsNoClock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		clock.Stop()
+		u := storetest.User(t, s, "ada")
+		const rows = 150
+		made := createBatch(t, s, newBatch(u, "failed", texts(rows)...))
+		advance(t, s)
+		failAll := func() int {
+			list := claim(t, s, "w", rows)
+			for i, c := range list {
+				if err := finish(s, c, []pleat.State{pleat.StateFailed, pleat.StateStopped}[i%2]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return len(list)
+		}
+		failAll()
+		advance(t, s)
+		clock.Advance(-5 * time.Millisecond)
+		if n, err := s.RetryBatch(ctx, u, made.Batch); err != nil || n != rows {
+			t.Fatal(n, err)
+		}
+		again := 0
+		for more := true; more; {
+			var err error
+			if more, err = s.AdvanceBatches(ctx); err != nil {
+				t.Fatal(err)
+			}
+			again += failAll()
+		}
+		if b, _ := readBatch(t, s, made.Batch); again != rows || b.State() != pleat.StateFailed {
+			t.Errorf("%d rows ran again; the batch is %s", again, b.State())
+		}
+	})
+}
+
 // Batches that wait for jobs that run have no step, and hold up no other; nor do those that cannot be advanced.
 func TestBatchesThatWait(t *testing.T) {
 	for name, open := range storetest.Databases() {
@@ -540,6 +579,31 @@ func TestBatchDeletion(t *testing.T) {
 			if table != "quota_day" && table != "result_use" && len(rows) != len(before[table]) {
 				t.Errorf("%s has %d rows more: %q", table, len(rows)-len(before[table]), rows[0])
 			}
+		}
+	})
+}
+
+// The jobs of a deleted batch are stopped before the first of them is purged.
+func TestBatchPurgeWaits(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := storetest.User(t, s, "ada")
+		made := createBatch(t, s, newBatch(u, "deleted", texts(3)...))
+		advance(t, s)
+		running := claim(t, s, "w", 1)
+		if err := s.DeleteBatch(context.Background(), u, made.Batch); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s)
+		purge(t, s)
+		if n := storetest.Count(t, s, "job"); n != 3 {
+			t.Errorf("%d jobs while one runs", n)
+		}
+		if err := finish(s, running[0], pleat.StateStopped); err != nil {
+			t.Fatal(err)
+		}
+		purge(t, s)
+		if n := storetest.Count(t, s, "job") + storetest.Count(t, s, "batch"); n != 0 {
+			t.Errorf("%d jobs and batches are left", n)
 		}
 	})
 }

@@ -21,6 +21,8 @@ func TestNoTableIsScanned(t *testing.T) {
 		{"deleted workflows", tombstones[0].due, []any{1}},
 		{"deleted jobs", tombstones[1].due, []any{1}},
 		{"batches with a next step", batchesToAdvance, []any{1, "id"}},
+		{"jobs to stop", jobsToStop, []any{"id"}},
+		{"jobs to run again", jobsToRetry, []any{"id", 1}},
 		{"leases that have expired", heldTasksSQL(leaseExpired), []any{1}},
 		{"the next lease to expire", nextLease, nil},
 		{"files", blobRefs, []any{"runs/x", 100}},

@@ -121,18 +121,25 @@ type tombstone struct {
 // tombstones are the workflows before the jobs, since a job goes after its follow-ups, and the batches, which have no
 // runs, after their jobs.
 var tombstones = []tombstone{
-	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", ""),
+	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", "", ""),
 	newTombstone("job", "SELECT id FROM run WHERE job_id = $1", "SELECT r.id FROM run r WHERE r.job_id = h.id",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at <> 0)"),
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at <> 0)", batchHasEnded+" AND"),
 	newTombstone("batch", "SELECT id FROM run WHERE job_id = '' AND id = $1", "SELECT r.id FROM run r WHERE r.id = ''",
-		"AND NOT EXISTS (SELECT 1 FROM job j WHERE j.batch_id = h.id AND j.batch_id <> '')"),
+		"AND NOT EXISTS (SELECT 1 FROM job j WHERE j.batch_id = h.id AND j.batch_id <> '')", ""),
 }
 
-// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, and further is one more condition.
-func newTombstone(table, runs, runsOf, further string) tombstone {
+// batchHasEnded is the condition that the job h belongs to no batch of which another job has not ended: such a batch may
+// have very many jobs, which are not looked through until all have ended.
+const batchHasEnded = `NOT EXISTS (
+	SELECT 1 FROM job j
+	WHERE j.batch_id = h.batch_id AND j.batch_id <> '' AND ` + isLive + ")"
+
+// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, further is one more condition, and quiet
+// one that the row need not meet if it was deleted before $1.
+func newTombstone(table, runs, runsOf, further, quiet string) tombstone {
 	return tombstone{table: table, runs: runs, due: `
 		SELECT h.id FROM ` + table + ` h
-		WHERE h.deleted_at <> 0 ` + further + ` AND (h.deleted_at < $1 OR NOT EXISTS (
+		WHERE h.deleted_at <> 0 ` + further + ` AND (h.deleted_at < $1 OR ` + quiet + ` NOT EXISTS (
 			SELECT 1 FROM task k WHERE k.run_id IN (` + runsOf + `))
 			AND NOT EXISTS (
 				SELECT 1 FROM delivery d WHERE d.source_id = h.id AND d.status = 'PENDING'))
