@@ -56,7 +56,7 @@ type openedBatch struct {
 	pleat.Batch
 	batchRow
 	made, next, eachRow, retryRow, deleted, live int64
-	request, trace                                  string
+	request, trace                               string
 }
 
 // AdvanceBatches takes one step of each open batch that has one: it makes jobs of rows, stops those of a cancelled
@@ -135,8 +135,7 @@ func (t *tx) advance(id pleat.BatchID) (bool, error) {
 	return false, t.endBatch(&b)
 }
 
-// makeJobs makes the jobs of the next rows. A job of a batch has a tenant of its own, so that its owner's other jobs
-// need not wait for all of them.
+// makeJobs makes the jobs of the next rows.
 func (t *tx) makeJobs(b *openedBatch) error {
 	type job struct {
 		row    int64
@@ -222,9 +221,9 @@ var (
 	jobsToStop  = jobsOf(toStop) + limitJobs
 	jobsToRetry = `
 		SELECT f.id, f.run_id, f.batch_row FROM (
-			SELECT * FROM (` + inOrder("FAILED") + limitJobs + `) AS failed
+			SELECT * FROM (` + inOrder("FAILED") + limitJobs + `) AS page_failed
 			UNION ALL
-			SELECT * FROM (` + inOrder("STOPPED") + limitJobs + `) AS stopped
+			SELECT * FROM (` + inOrder("STOPPED") + limitJobs + `) AS page_stopped
 		) AS f
 		ORDER BY f.batch_row` + limitJobs
 	limitJobs = " LIMIT " + strconv.Itoa(jobsAtOnce)

@@ -47,7 +47,7 @@ type TableRow struct {
 	State    pleat.State
 	Failure  *pleat.Failure
 	Scores   []pleat.Score
-	first    int // of the rows that share its job
+	First    int // of the rows that share its job
 }
 
 // value is the row's score of a name; nil if it lacks it.
@@ -179,7 +179,7 @@ func (q *TableQuery) rows(list []TableRow) []TableRow {
 
 // at is the position of a row.
 func (q *TableQuery) at(r *TableRow) RowPosition {
-	p := RowPosition{First: r.first, Number: r.Number}
+	p := RowPosition{First: r.First, Number: r.Number}
 	if q.Sort != "" {
 		p.Value = r.value(q.Sort)
 	}
@@ -479,7 +479,7 @@ func (r *tablePart) readRows(ctx context.Context, s *Store) error {
 			var id string
 			err := scan(&number, &id, &same)
 			to := &r.rows[place[number]]
-			to.CustomID, to.first = id, same
+			to.CustomID, to.First = id, same
 			r.made[same] = append(r.made[same], place[number])
 			return err
 		})

@@ -355,7 +355,7 @@ func TestBatchesThatWait(t *testing.T) {
 	}
 }
 
-// Another user's job, and another job of the batch's owner, start as the next; so do those of another batch.
+// Another user's job, and another job of the batch's owner, start as the next.
 func TestBatchIsFair(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
@@ -369,6 +369,73 @@ func TestBatchIsFair(t *testing.T) {
 		}
 		if !slices.Contains(next, own.Job) || !slices.Contains(next, other.Job) {
 			t.Errorf("the next three tasks are %v; want %s and %s among them", next, own.Job, other.Job)
+		}
+	})
+}
+
+// Many batches of a user get no more turns than one.
+func TestBatchesAreFair(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
+		for range 50 {
+			createBatch(t, s, newBatch(eve, "small", texts(1)...))
+		}
+		createBatch(t, s, newBatch(u, "screen", texts(3)...))
+		advance(t, s)
+		for range 3 {
+			create(t, s, u, "own")
+		}
+		turns := map[pleat.UserID]int{}
+		for _, c := range claim(t, s, "w", 10) {
+			turns[c.Task.Owner]++
+		}
+		if turns[u] != 6 {
+			t.Errorf("ada, who has 6 jobs, got %d of 10 turns, and eve %d", turns[u], turns[eve])
+		}
+	})
+}
+
+// What a row of a batch refuses alone: a run of its own after the batch was cancelled, which would be stopped at once,
+// and another visibility than the batch has.
+func TestBatchRowAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		made := createBatch(t, s, newBatch(u, "cancelled", texts(2)...))
+		advance(t, s)
+		if err := s.CancelBatch(ctx, u, made.Batch); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s)
+		_, rows := readBatch(t, s, made.Batch)
+		spec := storetest.NewFold(u, "").Run
+		if _, err := s.Rerun(ctx, u, rows[0].Job, spec); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a row of a cancelled batch was run again: %v", err)
+		}
+		if used, err := s.Usage(ctx, u); err != nil || used.Jobs.Used != 0 {
+			t.Errorf("%+v %v", used.Jobs, err)
+		}
+		if err := s.SetPublic(ctx, u, rows[0].Job, true); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a row of a private batch was made public: %v", err)
+		}
+		if err := s.SetBatchPublic(ctx, u, made.Batch, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetPublic(ctx, u, rows[0].Job, true); err != nil {
+			t.Errorf("it is public already: %v", err)
+		}
+		if err := s.SetPublic(ctx, u, rows[0].Job, false); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a row of a public batch was made private: %v", err)
+		}
+		if _, err := s.RetryBatch(ctx, u, made.Batch); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s)
+		for _, c := range claim(t, s, "w", 2) {
+			finishScored(t, s, c, 50)
+		}
+		if _, err := s.Rerun(ctx, u, rows[0].Job, spec); err != nil {
+			t.Errorf("a row of a retried batch could not be run again: %v", err)
 		}
 	})
 }
