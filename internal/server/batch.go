@@ -103,6 +103,7 @@ func (s *Server) createBatch(
 		By: c.cred.Credential,
 		Batch: pleat.Batch{
 			Owner: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name, Public: in.IsPublic,
+			Rows: p.spec.Count(),
 		},
 		Rows:    p.rows(ctx, bypassesCache(c.r)),
 		EachRow: p.hooks.EachRow,
@@ -457,7 +458,7 @@ func (s *Server) rerunBatch(ctx context.Context, c *call, in *api.RerunBatch) (a
 		return api.CreatedBatch{}, err
 	}
 	n := b
-	n.ID, n.Source, n.Model, n.Counts, n.Cancelled, n.Rows, n.Jobs = "", id, m.Name, nil, false, 0, 0
+	n.ID, n.Source, n.Model, n.Counts, n.Cancelled = "", id, m.Name, nil, false
 	n.EndedAt = time.Time{}
 	if in.Name != "" {
 		n.Name = in.Name

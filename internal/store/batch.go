@@ -12,7 +12,7 @@ import (
 // NewBatch is a validated batch to create. The store does not check it again.
 type NewBatch struct {
 	By      Credential               // of the owner, which must be valid in the end; zero: it is not checked
-	Batch   pleat.Batch              // the store sets its ID and times
+	Batch   pleat.Batch              // its Rows are how many are expected; the store sets them, the ID and times
 	Rows    iter.Seq2[NewRow, error] // an error ends the creation
 	EachRow bool                     // Subs are for the event of each row, too
 	Key     string                   // Idempotency-Key; empty: none
@@ -61,14 +61,19 @@ const (
 //
 // An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the owner's or not valid.
 // CodeConflict: the key came with another request, or the owner's results hold as much as they may. CodeLimited: the
-// quota is spent.
+// quota is spent, also by the rows that are expected, of which then none is stored. CodeInvalid: there is no row.
 func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, error) {
 	n.Batch.ID = pleat.BatchID(newID())
 	c, err := s.beginBatch(ctx, &n)
 	if err != nil || c.Replayed {
 		return c, err
 	}
-	if err := s.storeRows(ctx, &n); err != nil {
+	n.Batch.Rows = 0 // storeRows counts them
+	err = s.storeRows(ctx, &n)
+	if err == nil && n.Batch.Rows == 0 {
+		err = pleat.Invalidf("the batch has no rows; it must have at least one")
+	}
+	if err != nil {
 		return c, errors.Join(err, s.abandonBatch(ctx, n.Batch.ID))
 	}
 	c, err = s.openBatch(ctx, &n)
@@ -78,13 +83,16 @@ func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, erro
 	return c, err
 }
 
-// beginBatch stores the batch, which nobody sees yet, unless an earlier call has its idempotency key.
+// beginBatch stores the batch, which nobody sees yet, unless an earlier call has its idempotency key or the quota is
+// spent.
 func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error) {
 	var c CreatedBatch
 	err := s.writeAsync(ctx, "create batch", func(t *tx) error {
 		c = CreatedBatch{}
 		var valid bool
 		t.askValid(n.By, n.Batch.Owner, &valid)
+		var spent charge
+		t.askSpentRows(n.Batch.Owner, &spent)
 		var earlier earlierCall
 		if n.Key != "" {
 			t.ask(`
@@ -102,6 +110,10 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 			return earlier.replay(n.Digest, &c)
 		}
 		b := &n.Batch
+		spent.used += b.Rows
+		if _, err := t.rowUsage(&spent, b.Rows); err != nil {
+			return err
+		}
 		t.send(`
 			INSERT INTO batch (
 				id, account_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
@@ -322,6 +334,7 @@ func (s *Store) ListBatches(
 
 // BatchInputs reads the inputs of the rows of a batch in their order, those of rows that share a job as often as they
 // were given, and calls fn for each until it fails. It reads them in parts, so that it holds no connection meanwhile.
+// ErrBatchNotFound: the batch was deleted, perhaps meanwhile, and rows may be missing.
 func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(customID string, in RowInput) error) error {
 	for after := 0; ; {
 		type inputRow struct {
@@ -342,8 +355,12 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 			part = append(part, in)
 			return err
 		})
-		if err != nil || len(part) == 0 {
+		if err != nil {
 			return unavailable("read rows", err)
+		}
+		if len(part) == 0 {
+			_, err := s.BatchHead(ctx, id)
+			return err
 		}
 		for _, p := range part {
 			var in RowInput

@@ -457,7 +457,10 @@ func TestBatchQuota(t *testing.T) {
 		if _, err := s.CreateBatch(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("another request with the key: %v", err)
 		}
-		_, err := s.CreateBatch(ctx, newBatch(u, "second", texts(3)...))
+		second := newBatch(u, "second", texts(3)...)
+		second.Batch.Rows = 3
+		second.Rows = func(func(store.NewRow, error) bool) { t.Error("rows over the quota were read") }
+		_, err := s.CreateBatch(ctx, second)
 		const want = "Daily batch quota exceeded. Limit: 5 rows per day. Current: 3 rows. This batch: 3 rows."
 		if pleat.CodeOf(err) != pleat.CodeLimited || err.Error() != want {
 			t.Errorf("over the quota: %v", err)
@@ -469,9 +472,55 @@ func TestBatchQuota(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].ID != first.Batch {
 			t.Errorf("%+v %v", list, err)
 		}
+		if _, err := s.CreateBatch(ctx, newBatch(u, "unexpected", texts(3)...)); pleat.CodeOf(err) != pleat.CodeLimited {
+			t.Errorf("over the quota: %v", err)
+		}
 		purge(t, s)
 		if n := storetest.Count(t, s, "batch_row"); n != 3 {
 			t.Errorf("%d rows are left of a refused batch", n-3)
+		}
+	})
+}
+
+// The inputs of a batch that is deleted while they are read are not taken for all of them, and no batch has no rows.
+func TestBatchInputs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		made := createBatch(t, s, newBatch(u, "read", texts(501)...))
+		advance(t, s)
+		read := func(each func(n int)) (n int, err error) {
+			err = s.BatchInputs(ctx, made.Batch, func(string, store.RowInput) error {
+				n++
+				each(n)
+				return nil
+			})
+			return n, err
+		}
+		if n, err := read(func(int) {}); n != 501 || err != nil {
+			t.Errorf("%d rows, %v", n, err)
+		}
+		if err := s.CancelBatch(ctx, u, made.Batch); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s)
+		n, err := read(func(n int) {
+			if n == 1 {
+				if err := s.DeleteBatch(ctx, u, made.Batch); err != nil {
+					t.Fatal(err)
+				}
+				purge(t, s)
+			}
+		})
+		if err != pleat.ErrBatchNotFound {
+			t.Errorf("%d rows, %v", n, err)
+		}
+		if c, err := s.CreateBatch(ctx, newBatch(u, "empty")); pleat.CodeOf(err) != pleat.CodeInvalid {
+			t.Errorf("%+v %v", c, err)
+		}
+		purge(t, s)
+		if n := storetest.Count(t, s, "batch"); n != 0 {
+			t.Errorf("%d batches are left", n)
 		}
 	})
 }
