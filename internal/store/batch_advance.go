@@ -411,7 +411,7 @@ func (s *Store) DeleteBatch(ctx context.Context, owner pleat.UserID, id pleat.Ba
 }
 
 // deleteBatch is DeleteBatch for a locked batch. AdvanceBatches stops the jobs that have not ended, whose tasks need
-// their input until then.
+// their input until then; setState deletes it.
 func (t *tx) deleteBatch(owner pleat.UserID, id pleat.BatchID) error {
 	t.send("UPDATE batch SET deleted_at = $1, name = '' WHERE id = $2", t.now, id)
 	t.send(`

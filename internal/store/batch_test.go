@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -407,6 +408,7 @@ func TestBatchRowAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		advance(t, s)
+		advance(t, s)
 		_, rows := readBatch(t, s, made.Batch)
 		spec := storetest.NewFold(u, "").Run
 		if _, err := s.Rerun(ctx, u, rows[0].Job, spec); pleat.CodeOf(err) != pleat.CodeConflict {
@@ -694,6 +696,41 @@ func TestBatchDeletion(t *testing.T) {
 		for table, rows := range storetest.Tables(t, s) {
 			if table != "quota_day" && table != "result_use" && len(rows) != len(before[table]) {
 				t.Errorf("%s has %d rows more: %q", table, len(rows)-len(before[table]), rows[0])
+			}
+		}
+	})
+}
+
+// What the user of a deleted batch gave goes at once, or for a job when it has stopped, whatever is still delivered.
+func TestBatchInputsAreDeleted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := storetest.User(t, s, "ada")
+		n := newBatch(u, "screen", "GSGSGS", "GAGAGA", "GTGTGT")
+		n.Subs, n.EachRow = []pleat.Subscription{toEndpoint(global(t, s, u, false))}, true
+		made := createBatch(t, s, n)
+		advance(t, s)
+		tasks := claim(t, s, "w", 2)
+		finishScored(t, s, tasks[0], 50)
+		if err := s.DeleteBatch(context.Background(), u, made.Batch); err != nil {
+			t.Fatal(err)
+		}
+		purge(t, s)
+		if n := storetest.Count(t, s, "batch_row") + storetest.Count(t, s, "batch_score"); n != 0 {
+			t.Errorf("%d rows and scores are left", n)
+		}
+		advance(t, s)
+		if err := finish(s, tasks[1], pleat.StateStopped); err != nil {
+			t.Fatal(err)
+		}
+		purge(t, s)
+		if storetest.Count(t, s, "job") != 3 {
+			t.Error("a job went before the delivery of its event")
+		}
+		for table, rows := range storetest.Tables(t, s) {
+			for _, row := range rows {
+				if strings.Contains(row, "GSGS") || strings.Contains(row, "GAGA") || strings.Contains(row, "GTGT") {
+					t.Errorf("%s: %s", table, row)
+				}
 			}
 		}
 	})

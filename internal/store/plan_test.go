@@ -18,8 +18,10 @@ func TestNoTableIsScanned(t *testing.T) {
 	}{
 		{"old workflows", expiredWorkflows, []any{1, "id"}},
 		{"old jobs", expiredJobs, []any{1, "id"}},
-		{"deleted workflows", tombstones[0].due, []any{1}},
-		{"deleted jobs", tombstones[1].due, []any{1}},
+		{"inputs of deleted batches", tombstones[0].due, nil},
+		{"deleted workflows", tombstones[1].due, []any{1}},
+		{"deleted jobs", tombstones[2].due, []any{1}},
+		{"deleted batches", tombstones[3].due, []any{1}},
 		{"batches with a next step", batchesToAdvance, []any{1, "id"}},
 		{"jobs to stop", jobsToStop, []any{"id"}},
 		{"jobs to run again", jobsToRetry, []any{"id", 1}},
