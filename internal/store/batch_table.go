@@ -219,19 +219,26 @@ func (q *TableQuery) meets(r *TableRow) bool {
 
 // holds reports whether a value meets the condition.
 func (c *ScoreCondition) holds(v float64) bool {
+	low, high, within := c.span()
+	return (low <= v && v <= high) == (within == 1)
+}
+
+// span returns the condition as two bounds, which values that meet it are within, both included, or not: 1 or 0. The
+// text of a query must not depend on the operator, since the texts that users can make are kept.
+func (c *ScoreCondition) span() (low, high float64, within int) {
 	switch c.Op {
 	case ">=":
-		return v >= c.Value
+		return c.Value, math.MaxFloat64, 1
 	case "<=":
-		return v <= c.Value
+		return -math.MaxFloat64, c.Value, 1
 	case ">":
-		return v > c.Value
+		return math.Nextafter(c.Value, math.Inf(1)), math.MaxFloat64, 1
 	case "<":
-		return v < c.Value
+		return -math.MaxFloat64, math.Nextafter(c.Value, math.Inf(-1)), 1
 	case "<>":
-		return v != c.Value
+		return c.Value, c.Value, 0
 	}
-	return v == c.Value
+	return c.Value, c.Value, 1
 }
 
 // drivenRows reads one row more than the page by the condition of the query that selects fewest rows, if it selects at
@@ -253,8 +260,12 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 		}
 	}
 	for _, c := range q.Conditions {
-		if err := try("SELECT number FROM batch_score WHERE batch_id = $1 AND name = $2 AND value "+c.Op+" $3",
-			b.ID, c.Name, c.Value); err != nil {
+		low, high, within := c.span()
+		if within == 0 { // nearly all rows that have the score
+			low, high = -math.MaxFloat64, math.MaxFloat64
+		}
+		if err := try("SELECT number FROM batch_score WHERE batch_id = $1 AND name = $2 AND value >= $3 AND value <= $4",
+			b.ID, c.Name, low, high); err != nil {
 			return nil, err
 		}
 	}
@@ -348,7 +359,7 @@ func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery
 	}
 	p.meet(b, q, "s")
 	// The first job may have had all its rows on the page before.
-	jobs, err := s.numbers(ctx, p.sql("s.number", "batch_score s", q.Limit+2), p.args...)
+	jobs, err := s.numbers(ctx, p.sql("s.number", "batch_score s", fewLimits(q.Limit+2)), p.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -373,11 +384,12 @@ func (q *TableQuery) bounds() (low, high RowPosition) {
 		if c.Name != q.Sort {
 			continue
 		}
-		if strings.Contains(">=", c.Op) && c.Value > *low.Value {
-			low = RowPosition{Value: new(c.Value)}
+		from, to, within := c.span()
+		if within == 1 && from > *low.Value {
+			low = RowPosition{Value: &from}
 		}
-		if strings.Contains("<=", c.Op) && c.Value < *high.Value {
-			high = RowPosition{Value: new(c.Value), First: math.MaxInt64}
+		if within == 1 && to < *high.Value {
+			high = RowPosition{Value: &to, First: math.MaxInt64}
 		}
 	}
 	up := TableQuery{}
@@ -408,21 +420,37 @@ func (s *Store) unscoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQue
 			WHERE s.batch_id = r.batch_id AND s.number = r.same_as AND s.name = ` + p.param(q.Sort) + ")")
 	}
 	p.meet(b, q, "r")
-	return s.numbers(ctx, p.sql("r.number", "batch_row r", limit), p.args...)
+	numbers, err := s.numbers(ctx, p.sql("r.number", "batch_row r", fewLimits(limit)), p.args...)
+	return numbers[:min(len(numbers), limit)], err
 }
 
-// meet adds the conditions of a query on the job of a row of batch_score s or batch_row r.
+// fewLimits returns a limit that is not smaller, one of two for all pages that a user may ask for: the text of a query
+// has it.
+func fewLimits(n int) int {
+	if n <= 128 {
+		return 128
+	}
+	return max(1024, padded(n))
+}
+
+// meet adds the conditions of a query on the job of a row of batch_score s or batch_row r. It repeats the last one, so
+// that there are few different numbers of them. The bounds of the query have those of the score s.
 func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
 	job := map[string]string{"s": "s.number", "r": "r.same_as"}[table]
-	for _, c := range q.Conditions {
-		if table == "s" && c.Name == q.Sort {
-			p.and("s.value " + c.Op + " " + p.param(c.Value))
-			continue
-		}
+	list := slices.DeleteFunc(slices.Clone(q.Conditions), func(c ScoreCondition) bool {
+		_, _, within := c.span()
+		return table == "s" && c.Name == q.Sort && within == 1
+	})
+	for n := padded(len(list)); 0 < len(list) && len(list) < n; {
+		list = append(list, list[len(list)-1])
+	}
+	for _, c := range list {
+		low, high, within := c.span()
 		p.and(`EXISTS (
 			SELECT 1 FROM batch_score c
-			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + job + " AND c.name = " +
-			p.param(c.Name) + " AND c.value " + c.Op + " " + p.param(c.Value) + ")")
+			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + job + " AND c.name = " + p.param(c.Name) +
+			" AND CASE WHEN c.value >= " + p.param(low) + " AND c.value <= " + p.param(high) +
+			" THEN 1 ELSE 0 END = " + p.param(within) + ")")
 	}
 	if q.State != "" {
 		p.and(`COALESCE((

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pleat"
 )
 
 // What looks for jobs and workflows to delete, every few seconds, reads only rows that are old or deleted, and a page
@@ -51,6 +53,34 @@ func TestGlanceReadsIndexes(t *testing.T) {
 				t.Errorf("%s\n%s", q, step)
 			}
 		}
+	}
+}
+
+// The texts of queries that users can make by filters, orders and limits are few, since SQLite's are kept.
+func TestFiltersMakeFewQueries(t *testing.T) {
+	s := openMigrated(t)
+	b := &pleat.Batch{ID: "x", Counts: map[pleat.State]int{pleat.StateRunning: 3000}}
+	operators := []string{">=", "<=", "<>", ">", "<", "="}
+	kept := func() (n int) {
+		s.translated.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	before := kept()
+	for i := range 2000 {
+		q := TableQuery{Sort: []string{"", "ptm_score"}[i%2], Descending: i/2%2 == 1, Limit: 1 + i/2}
+		if i/4%2 == 1 {
+			q.State = pleat.StateCompleted
+		}
+		for k := i; len(q.Conditions) < i%11; k /= 6 {
+			c := ScoreCondition{Name: []string{"meanPLDDT", "ptm_score"}[k%2], Op: operators[k%6], Value: 1}
+			q.Conditions = append(q.Conditions, c)
+		}
+		if _, err := s.walkedRows(context.Background(), b, &q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := kept() - before; n > 100 {
+		t.Errorf("2000 filters made %d different queries", n)
 	}
 }
 
