@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-modelcif test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
@@ -47,6 +47,9 @@ test-webhooks: ## signatures checked by the official libraries of Go, Python and
 
 test-tables: ## pandas and DuckDB read the tables of batches
 	scripts/test-tables
+
+test-modelcif: ## python-ihm, python-modelcif and gemmi check the structure files
+	scripts/test-modelcif
 
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies

@@ -97,6 +97,7 @@ func (r *Result) Scores() []Score {
 			add("iptm", pair.IPTM)
 			add("ipsae", pair.IPSAE)
 			add("pdockq2", pair.PDockQ2)
+			add("lis", pair.LIS)
 		}
 	}
 	return out
@@ -120,6 +121,7 @@ var scoreColumns = []ScoreColumn{
 	{"iptm", "0 to 1", true},
 	{"ipsae", "0 to 1", true},
 	{"pdockq2", "0 to 1", true},
+	{"lis", "0 to 1", true},
 }
 
 // ScoreNames lists the names of scores without chains.

@@ -130,6 +130,7 @@ type PairScore struct {
 	IPTM    *float64 `json:"iptm"`
 	IPSAE   *float64 `json:"ipsae"`
 	PDockQ2 *float64 `json:"pdockq2"`
+	LIS     *float64 `json:"lis" doc:"Local interaction score, 0 to 1."`
 }
 
 // LinkedItem is a workflow, delivery or subscription of a job.

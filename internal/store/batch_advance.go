@@ -34,9 +34,9 @@ func hasJobs(condition string) string {
 	return "EXISTS (SELECT 1 FROM job j WHERE j.batch_id = b.id AND j.batch_id <> '' AND " + condition + ")"
 }
 
-// batchesToAdvance lists batches whose next step can be taken: those that were deleted with jobs to stop, and open ones,
-// by id from $2 on. One that was created before $1 and is not open yet is abandoned. A cancelled batch whose jobs are
-// all stopping has no step until they have ended.
+// batchesToAdvance lists batches whose next step can be taken, by id from $2 on: deleted ones with jobs to stop, and
+// open ones. One that was created before $1 and is not open yet is abandoned. A cancelled batch whose jobs are all
+// stopping has no step until they have ended.
 var batchesToAdvance = `
 	SELECT b.id FROM batch b
 	WHERE b.deleted_at <> 0 AND b.id > $2 AND ` + hasJobs(toStop) + `
@@ -60,8 +60,8 @@ type openedBatch struct {
 }
 
 // AdvanceBatches takes one step of each open batch that has one: it makes jobs of rows, stops those of a cancelled
-// batch, runs failed ones again, and ends a batch whose jobs have all ended. Each step is a transaction, and is bounded,
-// so that no batch holds up another or the verbs of others. It returns whether one of the steps that were taken has a
+// batch, runs failed ones again, and ends a batch whose jobs have all ended. Each step is a transaction and bounded, so
+// that no batch holds up another or the verbs of others. It returns whether one of the steps that were taken has a
 // further one. The error is that of batches that could not be advanced, which do not hold up the others. Any node may
 // call it, several at once too: a step begins with a lock of the batch.
 func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
@@ -254,8 +254,8 @@ func (t *tx) jobRuns(query string, args ...any) ([]jobRun, error) {
 	return out, err
 }
 
-// retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had. It takes them in the
-// order of the rows, each once, so that it needs no clock to tell them from those that fail again.
+// retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had. It takes them in
+// the order of the rows, each once, so that it needs no clock to tell them from those that fail again.
 func (t *tx) retryJobs(b *openedBatch) error {
 	list, err := t.jobRuns(jobsToRetry, b.ID, b.retryRow)
 	if err != nil {

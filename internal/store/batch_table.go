@@ -76,7 +76,7 @@ func rowScores(r *pleat.Result) []pleat.Score {
 	return all[:min(len(all), maxRowScores)]
 }
 
-// scoreJob stores the scores of a run that ends under the row of its job. Those of the rows that share it are not stored.
+// scoreJob stores the scores of a run that ends under the row of its job, and none under the rows that share it.
 func (t *tx) scoreJob(r endingRun, result *pleat.Result) {
 	var args []any
 	for _, s := range rowScores(result) {
@@ -264,7 +264,8 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 		if within == 0 { // nearly all rows that have the score
 			low, high = -math.MaxFloat64, math.MaxFloat64
 		}
-		if err := try("SELECT number FROM batch_score WHERE batch_id = $1 AND name = $2 AND value >= $3 AND value <= $4",
+		if err := try(`
+			SELECT number FROM batch_score WHERE batch_id = $1 AND name = $2 AND value >= $3 AND value <= $4`,
 			b.ID, c.Name, low, high); err != nil {
 			return nil, err
 		}
@@ -304,7 +305,8 @@ func (s *Store) sharingRows(ctx context.Context, b *pleat.Batch, jobs []int) ([]
 			ids = append(ids, number)
 			sharing[number] = []int{number}
 		}
-		err := s.eachOf(ctx, "SELECT same_as, number FROM batch_row WHERE batch_id = $1 AND same_as <> number AND same_as",
+		err := s.eachOf(ctx, `
+			SELECT same_as, number FROM batch_row WHERE batch_id = $1 AND same_as <> number AND same_as`,
 			[]any{b.ID}, ids, func(scan func(...any) error) error {
 				var same, number int
 				err := scan(&same, &number)
@@ -379,7 +381,8 @@ func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery
 // bounds are the positions between which the jobs are that have the score by which the table is sorted, by the last row
 // of the page before, whose job may have further ones, and the conditions on the score.
 func (q *TableQuery) bounds() (low, high RowPosition) {
-	low, high = RowPosition{Value: new(-math.MaxFloat64)}, RowPosition{Value: new(math.MaxFloat64), First: math.MaxInt64}
+	low = RowPosition{Value: new(-math.MaxFloat64)}
+	high = RowPosition{Value: new(math.MaxFloat64), First: math.MaxInt64}
 	for _, c := range q.Conditions {
 		if c.Name != q.Sort {
 			continue

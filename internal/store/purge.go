@@ -136,8 +136,8 @@ var tombstones = []tombstone{
 		"AND NOT EXISTS (SELECT 1 FROM job j WHERE j.batch_id = h.id AND j.batch_id <> '')", ""),
 }
 
-// batchHasEnded is the condition that the job h belongs to no batch of which another job has not ended: such a batch may
-// have very many jobs, which are not looked through until all have ended.
+// batchHasEnded is the condition that the job h belongs to no batch of which another job has not ended: such a batch
+// may have very many jobs, which are not looked through until all have ended.
 const batchHasEnded = `NOT EXISTS (
 	SELECT 1 FROM job j
 	WHERE j.batch_id = h.batch_id AND j.batch_id <> '' AND ` + isLive + ")"

@@ -16,6 +16,7 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/msa"
 	"pleat/internal/report"
+	"pleat/internal/store"
 	"pleat/internal/tracing"
 )
 
@@ -50,6 +51,27 @@ func (p *Pool) joinAligner() {
 		_, err := p.files.Put(ctx, key, r)
 		return err
 	}
+	a.Claims = searchClaims{p.service, p.cfg.ID}
+}
+
+// searchClaims are the claims of one worker for searches.
+type searchClaims struct {
+	service Inputs
+	worker  pleat.WorkerID
+}
+
+// ClaimSearches implements msa.Claims.
+func (c searchClaims) ClaimSearches(ctx context.Context, searches []msa.Search) ([]bool, error) {
+	all := make([]store.Search, len(searches))
+	for i, s := range searches {
+		all[i] = store.Search(s)
+	}
+	return c.service.ClaimSearches(ctx, c.worker, all)
+}
+
+// EndSearches implements msa.Claims.
+func (c searchClaims) EndSearches(ctx context.Context, keys []string, found bool) error {
+	return c.service.EndSearches(ctx, c.worker, keys, found)
 }
 
 // awaitSearches returns when the aligner has stopped. Its searches end with the tasks that wait for them.

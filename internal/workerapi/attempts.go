@@ -141,6 +141,22 @@ func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]sto
 	return files, nil
 }
 
+// ClaimSearches implements work.Inputs.
+func (c *Client) ClaimSearches(ctx context.Context, _ pleat.WorkerID, searches []store.Search) ([]bool, error) {
+	in := ClaimSearches{Searches: make([]Search, len(searches))}
+	for i, s := range searches {
+		in.Searches[i] = Search(s)
+	}
+	var out ClaimedSearches
+	err := c.call(ctx, request{path: "searches", in: in, out: &out})
+	return out.Granted, err
+}
+
+// EndSearches implements work.Inputs.
+func (c *Client) EndSearches(ctx context.Context, _ pleat.WorkerID, keys []string, found bool) error {
+	return c.call(ctx, request{path: "searches/end", in: EndSearches{keys, found}})
+}
+
 // WorkflowSource finds what a workflow reads.
 func (c *Client) WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
 	var out Source

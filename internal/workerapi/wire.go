@@ -362,6 +362,32 @@ type GivenAlignment struct {
 	Paired   bool   `json:"paired,omitempty"`
 }
 
+// ClaimSearches is the body of POST searches: the searches for alignments that the worker wants to make.
+type ClaimSearches struct {
+	Searches []Search `json:"searches"`
+}
+
+// Search is a search for an alignment; see store.Search.
+type Search struct {
+	Key     string       `json:"key"`
+	User    pleat.UserID `json:"user,omitempty"`
+	Protein string       `json:"protein,omitempty"`
+}
+
+// ClaimedSearches is the answer: whether each search is the worker's, in their order.
+type ClaimedSearches struct {
+	Granted []bool `json:"granted"`
+}
+
+// EndSearches is the body of POST searches/end: the searches have ended.
+type EndSearches struct {
+	Keys  []string `json:"keys"`
+	Found bool     `json:"found"` // the alignments are in the cache
+}
+
+// MaxSearches bounds the searches of one call.
+const MaxSearches = 600
+
 // Source is the answer of GET tasks/{id}/source: what a workflow reads.
 type Source struct {
 	Structure SourceFile        `json:"structure,omitzero"`

@@ -12,6 +12,7 @@
 //	heartbeat.go  heartbeats, collected for one transaction
 //	watch.go      orders for workers
 //	task.go       what workers say of their tasks
+//	search.go     searches for alignments, each by one worker
 //	file.go       files to and from the artifact store
 package workers
 
@@ -151,6 +152,8 @@ func (g *Gateway) routes() {
 	handle("GET blobs/{ref}", g.withErrors(g.download))
 	handle("GET alignments/{group}/{name}", g.withErrors(g.readAlignment))
 	handle("PUT alignments/{group}/{name}", g.withErrors(g.writeAlignment))
+	handle("POST searches", withSession(g, large, g.claimSearches))
+	handle("POST searches/end", withSession(g, large, g.endSearches))
 	handle("POST tasks/{id}/files", withHeld(g, small, g.announce))
 	handle("PUT tasks/{id}/files/{name}", g.withErrors(g.upload))
 	handle("POST tasks/{id}/publish", withTask(g, small, g.publish))
