@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleat/api"
 	"pleat/internal/store/storetest"
 )
@@ -150,7 +152,7 @@ func TestRerunIsIdempotent(t *testing.T) {
 	}
 	const body = `{"params":{"modelName":"mini","seed":"2"}}`
 	first, second := read[api.CreatedBatch](t, rerun(body)), read[api.CreatedBatch](t, rerun(body))
-	if first != second || first.BatchID == made.BatchID {
+	if !cmp.Equal(first, second) || first.BatchID == made.BatchID {
 		t.Errorf("%+v, then %+v", first, second)
 	}
 	if r := rerun(`{"params":{"modelName":"mini","seed":"3"}}`); r.status != 409 {
