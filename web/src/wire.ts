@@ -1025,6 +1025,8 @@ export interface components {
             /** Format: double */
             iptm: number | null;
             /** Format: double */
+            lis: number | null;
+            /** Format: double */
             pdockq2: number | null;
         };
         Parameters: {
