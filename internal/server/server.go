@@ -33,6 +33,8 @@
 //	validate.go          POST /v1/jobs/validate
 //	alignment.go         alignments: create, read
 //	batch.go             batches: create, check, read, change
+//	batch_rerun.go       their repetition with other parameters
+//	batch_counts.go      the counts of large batches, for a second
 //	batch_table.go       their tables, files and events
 //	waiting.go           why a run waits
 //	exchange.go          import and export of other programs' files

@@ -23,12 +23,8 @@ type TableQuery struct {
 	Limit      int
 }
 
-// ScoreCondition is a condition that a row must meet by one of its scores. A row that lacks the score does not.
-type ScoreCondition struct {
-	Name  string
-	Op    string // one of >= <= > < = <>
-	Value float64
-}
+// ScoreCondition is a condition of a query.
+type ScoreCondition = pleat.ScoreCondition
 
 // RowPosition is the place of a row in a table that is sorted.
 type RowPosition struct {
@@ -36,26 +32,8 @@ type RowPosition struct {
 	Number int
 }
 
-// TableRow is a row of a batch with what is known of its job.
-type TableRow struct {
-	Number   int
-	CustomID string
-	Job      pleat.JobID // empty: it was not made yet
-	Name     string
-	State    pleat.State
-	Failure  *pleat.Failure
-	Scores   []pleat.Score
-}
-
-// value is the row's score of a name; nil if it lacks it.
-func (r *TableRow) value(name string) *float64 {
-	for i := range r.Scores {
-		if r.Scores[i].Name == name {
-			return &r.Scores[i].Value
-		}
-	}
-	return nil
-}
+// TableRow is a row of a table.
+type TableRow = pleat.BatchRow
 
 // maxDriving is the largest number of rows that a condition may select for its index to drive a query. Of more rows, a
 // page is found sooner in the order of the table.
@@ -169,7 +147,7 @@ func (q *TableQuery) valueOf(r *TableRow) *float64 {
 	if q.Sort == "" {
 		return nil
 	}
-	return r.value(q.Sort)
+	return r.Score(q.Sort)
 }
 
 // compare orders two rows of the table as the indexes do: rows with equal scores by number, upwards or downwards.
@@ -195,28 +173,11 @@ func (q *TableQuery) meets(r *TableRow) bool {
 		return false
 	}
 	for _, c := range q.Conditions {
-		if v := r.value(c.Name); v == nil || !c.holds(*v) {
+		if v := r.Score(c.Name); v == nil || !c.Holds(*v) {
 			return false
 		}
 	}
 	return true
-}
-
-// holds reports whether a value meets the condition.
-func (c *ScoreCondition) holds(v float64) bool {
-	switch c.Op {
-	case ">=":
-		return v >= c.Value
-	case "<=":
-		return v <= c.Value
-	case ">":
-		return v > c.Value
-	case "<":
-		return v < c.Value
-	case "<>":
-		return v != c.Value
-	}
-	return v == c.Value
 }
 
 // drivenRows reads one row more than the page by the condition of the query that selects fewest rows, if it selects at

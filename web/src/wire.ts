@@ -1172,6 +1172,7 @@ export interface components {
             params?: components["schemas"]["Params"] | null;
         };
         RerunBatch: {
+            isPublic?: boolean | null;
             name?: string | null;
             params: components["schemas"]["Params"];
         };
