@@ -112,6 +112,7 @@ type BatchRow struct {
 	State    State
 	Failure  *Failure // nil unless FAILED or STOPPED
 	Scores   []Score
+	First    int // of the rows that share its job
 }
 
 // Score is the row's score of a name; nil: it lacks it.

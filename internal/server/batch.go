@@ -110,6 +110,7 @@ func (s *Server) createBatch(
 		By: c.cred.Credential,
 		Batch: pleat.Batch{
 			Owner: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name, Public: in.IsPublic,
+			Rows: p.spec.Count(),
 		},
 		Rows:    p.rows(ctx, bypassesCache(c.r)),
 		EachRow: p.hooks.EachRow,

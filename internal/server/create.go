@@ -207,7 +207,8 @@ func (s *Server) checkRowModel(ctx context.Context, id pleat.JobID, model string
 // rerun is POST /v1/jobs/{id}/runs, for the owner: a new run of the same input, with the parameters of the request or
 // else those of the job. It counts against the quota like a new job. 400: the parameters are wrong, or the model folds
 // the chains together where the job's model folds each on its own, or the reverse, since a job's results have one
-// form; 409: the latest run has not ended, or the job is a row of a batch of another model; 429: the quota of the day is used up.
+// form; 409: the latest run has not ended, or the job is a row of a batch that has another model or was cancelled; 429:
+// the quota of the day is used up.
 func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.CreatedJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // NewBatch is a validated batch to create. The store does not check it again.
 type NewBatch struct {
 	By      Credential               // of the owner, which must be valid in the end; zero: it is not checked
-	Batch   pleat.Batch              // the store sets its ID and times
+	Batch   pleat.Batch              // its Rows are how many are expected; the store sets them, the ID and times
 	Rows    iter.Seq2[NewRow, error] // an error ends the creation
 	EachRow bool                     // Subs are for the event of each row, too
 	Key     string                   // Idempotency-Key; empty: none
@@ -62,14 +62,19 @@ const (
 //
 // An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the owner's or not valid.
 // CodeConflict: the key came with another request, or the owner's results hold as much as they may. CodeLimited: the
-// quota is spent.
+// quota is spent, also by the rows that are expected, of which then none is stored. CodeInvalid: there is no row.
 func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, error) {
 	n.Batch.ID = pleat.BatchID(newID())
 	c, err := s.beginBatch(ctx, &n)
 	if err != nil || c.Replayed {
 		return c, err
 	}
-	if err := s.storeRows(ctx, &n); err != nil {
+	n.Batch.Rows = 0 // storeRows counts them
+	err = s.storeRows(ctx, &n)
+	if err == nil && n.Batch.Rows == 0 {
+		err = pleat.Invalidf("the batch has no rows; it must have at least one")
+	}
+	if err != nil {
 		return c, errors.Join(err, s.abandonBatch(ctx, n.Batch.ID))
 	}
 	c, err = s.openBatch(ctx, &n)
@@ -79,13 +84,16 @@ func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, erro
 	return c, err
 }
 
-// beginBatch stores the batch, which nobody sees yet, unless an earlier call has its idempotency key.
+// beginBatch stores the batch, which nobody sees yet, unless an earlier call has its idempotency key or the quota is
+// spent.
 func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error) {
 	var c CreatedBatch
 	err := s.writeAsync(ctx, "create batch", func(t *tx) error {
 		c = CreatedBatch{}
 		var valid bool
 		t.askValid(n.By, n.Batch.Owner, &valid)
+		var spent charge
+		t.askSpentRows(n.Batch.Owner, &spent)
 		var earlier earlierCall
 		if n.Key != "" {
 			t.ask(`
@@ -103,10 +111,14 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 			return earlier.replay(n.Digest, &c)
 		}
 		b := &n.Batch
+		spent.used += b.Rows
+		if _, err := t.rowUsage(&spent, b.Rows); err != nil {
+			return err
+		}
 		t.send(`
 			INSERT INTO batch (
 				id, account_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
-				cancelled, retry_before, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
+				cancelled, retry_row, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '')`,
 			b.ID, b.Owner, b.Name, b.Kind, b.Model, boolToInt(b.Public), b.Source, boolToInt(n.EachRow), n.Request,
 			n.Trace, t.now)
@@ -334,6 +346,7 @@ func (s *Store) ListBatches(
 
 // BatchInputs reads the inputs of the rows of a batch in their order, those of rows that share a job as often as they
 // were given, and calls fn for each until it fails. It reads them in parts, so that it holds no connection meanwhile.
+// ErrBatchNotFound: the batch was deleted, perhaps meanwhile, and rows may be missing.
 func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(customID string, in RowInput) error) error {
 	for after := 0; ; {
 		type inputRow struct {
@@ -354,8 +367,12 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 			part = append(part, in)
 			return err
 		})
-		if err != nil || len(part) == 0 {
+		if err != nil {
 			return unavailable("read rows", err)
+		}
+		if len(part) == 0 {
+			_, err := s.BatchHead(ctx, id)
+			return err
 		}
 		for _, p := range part {
 			var in RowInput

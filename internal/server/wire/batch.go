@@ -138,7 +138,9 @@ func BatchRow(r *pleat.BatchRow, columns []string, to Audience) api.BatchRow {
 		out.Scores[name] = nil
 	}
 	for i := range r.Scores {
-		out.Scores[r.Scores[i].Name] = &r.Scores[i].Value
+		if _, listed := out.Scores[r.Scores[i].Name]; listed {
+			out.Scores[r.Scores[i].Name] = &r.Scores[i].Value
+		}
 	}
 	return out
 }
