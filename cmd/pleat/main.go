@@ -15,8 +15,8 @@
 //   - main.go: the program and its exit codes; call.go, client.go, follow.go, folder.go and record.go: what the
 //     commands share.
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
-//   - fold.go, rank.go, batch.go, batch_input.go, ask.go, md.go, jobs.go, workflows.go, compare.go, models.go, usage.go,
-//     verify.go, webhooks.go: clients of a server.
+//   - fold.go, rank.go, batch.go, batch_input.go, ask.go, md.go, jobs.go, workflows.go, compare.go, models.go,
+//     usage.go, verify.go, webhooks.go: clients of a server.
 //   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
 //     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
 //     archive for a report of a fault.
