@@ -248,8 +248,8 @@ func TestByHand(t *testing.T) {
 	near(t, "lddtCA", p.LDDTCA, 6.0/10, 1e-12)
 }
 
-// tmOfHinge returns the TM-score of a helix of 20 residues, for which d0 is 0.5 Å, and a copy whose last residue is 30 Å
-// away.
+// tmOfHinge returns the TM-score of a helix of 20 residues, for which d0 is 0.5 Å, and a copy whose last residue is
+// 30 Å away.
 func tmOfHinge(t *testing.T) *float64 {
 	var helix []structure.Vec
 	for i := range 20 {

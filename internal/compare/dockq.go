@@ -123,11 +123,40 @@ func (p *pair) interfaceScore(native distances, first, second *match) api.Interf
 	b := [2]*chain{&p.b.chains[first.b], &p.b.chains[second.b]}
 	out.Model = []string{b[0].ID, b[1].ID}
 	same := [2]map[int32]int32{identical(first, a[0], b[0]), identical(second, a[1], b[1])}
-	back := [2]map[int32]int32{inverse(same[0]), inverse(same[1])}
-	model := closest(b[0], b[1])
+	fnat, fnon, members := sharedContacts(native, closest(b[0], b[1]), same)
+	var sidesA, sidesB, wholeA, wholeB [2][]structure.Vec
+	for k := range 2 {
+		sidesA[k], sidesB[k] = backbones(a[k], b[k], same[k], members[k])
+		wholeA[k], wholeB[k] = backbones(a[k], b[k], same[k], nil)
+	}
+	if len(sidesA[0])+len(sidesA[1]) < minAligned || len(wholeA[0]) < minAligned || len(wholeA[1]) < minAligned {
+		out.Reason = "the chains have too few residues in common at the interface"
+		return out
+	}
+	irmsd := structure.RMSD(append(sidesB[0], sidesB[1]...), append(sidesA[0], sidesA[1]...))
+	receptor, ligand := 1, 0 // of equal chains, as DockQ has them
+	if len(a[0].Residues) > len(a[1].Residues) {
+		receptor, ligand = 0, 1
+	}
+	rot, trans, _ := structure.Superpose(wholeB[receptor], wholeA[receptor])
+	sum := 0.0
+	for i, v := range wholeB[ligand] {
+		d := structure.Distance(structure.Apply(rot, trans, v), wholeA[ligand][i])
+		sum += d * d
+	}
+	lrmsd := math.Sqrt(sum / float64(len(wholeB[ligand])))
+	score := (fnat + 1/(1+(irmsd/1.5)*(irmsd/1.5)) + 1/(1+(lrmsd/8.5)*(lrmsd/8.5))) / 3
+	out.DockQ, out.FNat, out.FNon, out.IRMSD, out.LRMSD = &score, &fnat, &fnon, &irmsd, &lrmsd
+	return out
+}
 
+// sharedContacts compares the contacts of an interface of the reference with those of the model, whose residues same
+// maps. It returns the part of the reference's contacts that the model has, the part of the model's contacts that the
+// reference does not have, and the residues of the interface, by chain.
+func sharedContacts(native, model distances, same [2]map[int32]int32) (fnat, fnon float64, members [2]map[int32]bool) {
+	back := [2]map[int32]int32{inverse(same[0]), inverse(same[1])}
 	shared, extra, touching := 0, 0, 0
-	members := [2]map[int32]bool{{}, {}}
+	members = [2]map[int32]bool{{}, {}}
 	for key, d := range native {
 		r0, ok0 := same[0][key[0]]
 		r1, ok1 := same[1][key[1]]
@@ -150,34 +179,10 @@ func (p *pair) interfaceScore(native distances, first, second *match) api.Interf
 			extra++
 		}
 	}
-	var sidesA, sidesB, wholeA, wholeB [2][]structure.Vec
-	for k := range 2 {
-		sidesA[k], sidesB[k] = backbones(a[k], b[k], same[k], members[k])
-		wholeA[k], wholeB[k] = backbones(a[k], b[k], same[k], nil)
-	}
-	if len(sidesA[0])+len(sidesA[1]) < minAligned || len(wholeA[0]) < minAligned || len(wholeA[1]) < minAligned {
-		out.Reason = "the chains have too few residues in common at the interface"
-		return out
-	}
-	irmsd := structure.RMSD(append(sidesB[0], sidesB[1]...), append(sidesA[0], sidesA[1]...))
-	receptor, ligand := 1, 0 // of equal chains, as DockQ has them
-	if len(a[0].Residues) > len(a[1].Residues) {
-		receptor, ligand = 0, 1
-	}
-	rot, trans, _ := structure.Superpose(wholeB[receptor], wholeA[receptor])
-	sum := 0.0
-	for i, v := range wholeB[ligand] {
-		d := structure.Distance(structure.Apply(rot, trans, v), wholeA[ligand][i])
-		sum += d * d
-	}
-	lrmsd := math.Sqrt(sum / float64(len(wholeB[ligand])))
-	fnat, fnon := float64(shared)/float64(native.contacts()), 0.0
 	if touching > 0 {
 		fnon = float64(extra) / float64(touching)
 	}
-	score := (fnat + 1/(1+(irmsd/1.5)*(irmsd/1.5)) + 1/(1+(lrmsd/8.5)*(lrmsd/8.5))) / 3
-	out.DockQ, out.FNat, out.FNon, out.IRMSD, out.LRMSD = &score, &fnat, &fnon, &irmsd, &lrmsd
-	return out
+	return float64(shared) / float64(native.contacts()), fnon, members
 }
 
 // identical returns, by residue of a, the aligned residue of b that has the same letter.

@@ -18,7 +18,8 @@ type Contact struct {
 type ResidueAt struct{ Chain, Residue int }
 
 // Contacts returns the contacts between residues of polymers, in the order of A and then of B. Where they cannot be
-// computed in reasonable time, it returns a sentence that says why instead. The only error is that of ctx, once it ends.
+// computed in reasonable time, it returns a sentence that says why instead. The only error is that of ctx, once it
+// ends.
 func Contacts(ctx context.Context, s *structure.Structure) (list []Contact, reason string, err error) {
 	x := newIndex(s)
 	if reason := x.crowding(); reason != "" {

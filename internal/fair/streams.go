@@ -28,7 +28,8 @@ func (n *Streams) Acquire(who string, stranger bool) error {
 	defer n.mu.Unlock()
 	switch {
 	case n.open[who] >= n.Each:
-		return pleat.Errorf(pleat.CodeLimited, "Too many %s are open; at most %d are allowed", cmp.Or(n.Of, "event streams"), n.Each)
+		return pleat.Errorf(pleat.CodeLimited, "Too many %s are open; at most %d are allowed",
+			cmp.Or(n.Of, "event streams"), n.Each)
 	case stranger && n.strangers >= n.Strangers:
 		return pleat.Errorf(pleat.CodeLimited,
 			"Too many %s without a key are open on this server; send a key, or try again later",

@@ -109,8 +109,8 @@ const (
 	bytesPerPAE = 8
 )
 
-// memory returns how many bytes a plan is expected to need with a model. That of a question or a comparison follows from the size of
-// its files, which a user chooses; that of a simulation from its sequence.
+// memory returns how many bytes a plan is expected to need with a model. That of a question or a comparison follows
+// from the size of its files, which a user chooses; that of a simulation from its sequence.
 func (p *Plan) memory(m *pleat.Model) int64 {
 	if p.MD != nil || p.Size.Structure == 0 {
 		return m.Memory.Bytes(p.MD.Tokens())

@@ -103,8 +103,8 @@ func remove(input map[string]json.RawMessage, names ...string) {
 	}
 }
 
-// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD, Compare and Align is set, according to Kind. The
-// file names of the former two are empty until the source has been fetched into a folder.
+// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD, Compare and Align is set, according to Kind.
+// The file names of the former two are empty until the source has been fetched into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
 	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm, compare, alignment
@@ -176,7 +176,8 @@ func (p *Plan) Sources() []StructureSource {
 	return []StructureSource{p.Source}
 }
 
-// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm, compare, alignment). Keys are read in
+// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm, compare, alignment). Keys
+// are read in
 // snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
 // and physics that the engine does not support.
 //
@@ -200,7 +201,8 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	var known bool
 	if _, p.Kind, known = pleat.WorkflowAlias(p.Alias); !known {
 		return Plan{}, pleat.InvalidField("workflow_name",
-			" is %q; it must be qna_v1, md, alignment_v1, compare_v1, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
+			" is %q; it must be qna_v1, md, alignment_v1, compare_v1, evolla_v1 or calvados_openmm_v1",
+			pleat.Clip(p.Alias))
 	}
 	if p.Draft && p.Kind == pleat.TaskAlign {
 		return Plan{}, pleat.InvalidField("create_mode", " is draft, but an alignment has nothing to edit; leave it out")

@@ -68,7 +68,7 @@ func (h *fixture) scopedOperations(job, workflow, batch string) []scopedOperatio
 	for path, methods := range doc.Paths {
 		id := job
 		switch {
-		case strings.HasPrefix(path, "/v1/workflows"):
+		case strings.HasPrefix(path, "/v1/workflows"), strings.HasPrefix(path, "/v1/alignments"):
 			id = workflow
 		case strings.HasPrefix(path, "/v1/batches"):
 			id = batch

@@ -149,8 +149,8 @@ var sections = []string{
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
-		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes, accountRoutes,
-		operationRoutes)
+		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes,
+		accountRoutes, operationRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if

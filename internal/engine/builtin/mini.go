@@ -1,6 +1,7 @@
 // Package builtin has the engines that are part of the program: they need no download, no process and no endpoint.
 //
-// It owns the adapters of the packages mini, calvados, analyst and compare to the seam, with the descriptions of their models.
+// It owns the adapters of the packages mini, calvados, analyst and compare to the seam, with the descriptions of their
+// models.
 // It must not compute or write anything itself: those packages compute, package report writes.
 //
 // Files:
