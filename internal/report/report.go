@@ -16,6 +16,7 @@
 //	confidence.go its confidence and pair scores
 //	answer.go     the artifacts of a question
 //	dynamics.go   the artifacts of a simulation
+//	comparison.go the result of a comparison
 //	measure.go    the analysis of a trajectory
 //	coverage.go   figures of alignments
 //	figure.go     figures as SVG and PNG

@@ -48,8 +48,9 @@ type CreatedBatch struct {
 }
 
 const (
-	// rowsAtOnce is how many rows of a batch are stored in one transaction.
-	rowsAtOnce = 2000
+	// rowsAtOnce is how many rows of a batch are stored in one transaction, and bytesAtOnce how many bytes of their
+	// inputs, but for the last row.
+	rowsAtOnce, bytesAtOnce = 2000, 8 << 20
 	// abandonedAfter is how long a batch whose rows are being stored may take until it is deleted.
 	abandonedAfter = time.Hour
 )
@@ -133,9 +134,10 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 	first := map[[32]byte]int{} // row by digest
 	var args []any
+	size := 0 // of the inputs in args
 	flush := func() error {
 		list := args
-		args = nil
+		args, size = nil, 0
 		return s.writeAsync(ctx, "store rows", func(t *tx) error {
 			for part := range rowParts(list, 5) {
 				t.send(`INSERT INTO batch_row (batch_id, number, custom_id, same_as, input) `+
@@ -156,7 +158,9 @@ func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 			first[row.Digest], same = number, number
 			input = encodeJSON(row.Input)
 		}
-		if args = append(args, n.Batch.ID, number, row.CustomID, same, input); len(args) >= rowsAtOnce*5 {
+		size += len(input)
+		args = append(args, n.Batch.ID, number, row.CustomID, same, input)
+		if len(args) >= rowsAtOnce*5 || size >= bytesAtOnce {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -267,6 +271,14 @@ func (s *Store) BatchHead(ctx context.Context, id pleat.BatchID) (pleat.Batch, e
 		return b, unavailable("read batch", mapNoRows(err, pleat.ErrBatchNotFound))
 	}
 	return b, unavailable("read batch", r.fill(&b))
+}
+
+// BatchModel returns the model of the batch of which a job is a row; empty: it is none, or was deleted.
+func (s *Store) BatchModel(ctx context.Context, job pleat.JobID) (string, error) {
+	var model string
+	err := s.readRow(ctx, "SELECT b.model FROM job j JOIN batch b ON b.id = j.batch_id WHERE j.id = $1", []any{job},
+		&model)
+	return model, unavailable("read batch of job", mapNoRows(err, nil))
 }
 
 // reading returns read with a context.

@@ -24,12 +24,8 @@ type TableQuery struct {
 	Limit      int
 }
 
-// ScoreCondition is a condition that a row must meet by one of its scores. A row that lacks the score does not.
-type ScoreCondition struct {
-	Name  string
-	Op    string // one of >= <= > < = <>
-	Value float64
-}
+// ScoreCondition is a condition of a query.
+type ScoreCondition = pleat.ScoreCondition
 
 // RowPosition is the place of a row in a table that is sorted.
 type RowPosition struct {
@@ -38,27 +34,8 @@ type RowPosition struct {
 	Number int
 }
 
-// TableRow is a row of a batch with what is known of its job.
-type TableRow struct {
-	Number   int
-	CustomID string
-	Job      pleat.JobID // empty: it was not made yet
-	Name     string
-	State    pleat.State
-	Failure  *pleat.Failure
-	Scores   []pleat.Score
-	First    int // of the rows that share its job
-}
-
-// value is the row's score of a name; nil if it lacks it.
-func (r *TableRow) value(name string) *float64 {
-	for i := range r.Scores {
-		if r.Scores[i].Name == name {
-			return &r.Scores[i].Value
-		}
-	}
-	return nil
-}
+// TableRow is a row of a table.
+type TableRow = pleat.BatchRow
 
 // maxDriving is the largest number of rows that a condition may select for its index to drive a query. Of more rows, a
 // page is found sooner in the order of the table.
@@ -181,7 +158,7 @@ func (q *TableQuery) rows(list []TableRow) []TableRow {
 func (q *TableQuery) at(r *TableRow) RowPosition {
 	p := RowPosition{First: r.First, Number: r.Number}
 	if q.Sort != "" {
-		p.Value = r.value(q.Sort)
+		p.Value = r.Score(q.Sort)
 	}
 	return p
 }
@@ -210,22 +187,16 @@ func (q *TableQuery) meets(r *TableRow) bool {
 		return false
 	}
 	for _, c := range q.Conditions {
-		if v := r.value(c.Name); v == nil || !c.holds(*v) {
+		if v := r.Score(c.Name); v == nil || !c.Holds(*v) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds reports whether a value meets the condition.
-func (c *ScoreCondition) holds(v float64) bool {
-	low, high, within := c.span()
-	return (low <= v && v <= high) == (within == 1)
-}
-
-// span returns the condition as two bounds, which values that meet it are within, both included, or not: 1 or 0. The
+// spanOf returns a condition as two bounds, which values that meet it are within, both included, or not: 1 or 0. The
 // text of a query must not depend on the operator, since the texts that users can make are kept.
-func (c *ScoreCondition) span() (low, high float64, within int) {
+func spanOf(c *ScoreCondition) (low, high float64, within int) {
 	switch c.Op {
 	case ">=":
 		return c.Value, math.MaxFloat64, 1
@@ -235,7 +206,7 @@ func (c *ScoreCondition) span() (low, high float64, within int) {
 		return math.Nextafter(c.Value, math.Inf(1)), math.MaxFloat64, 1
 	case "<":
 		return -math.MaxFloat64, math.Nextafter(c.Value, math.Inf(-1)), 1
-	case "<>":
+	case "!=":
 		return c.Value, c.Value, 0
 	}
 	return c.Value, c.Value, 1
@@ -260,7 +231,7 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 		}
 	}
 	for _, c := range q.Conditions {
-		low, high, within := c.span()
+		low, high, within := spanOf(&c)
 		if within == 0 { // nearly all rows that have the score
 			low, high = -math.MaxFloat64, math.MaxFloat64
 		}
@@ -387,7 +358,7 @@ func (q *TableQuery) bounds() (low, high RowPosition) {
 		if c.Name != q.Sort {
 			continue
 		}
-		from, to, within := c.span()
+		from, to, within := spanOf(&c)
 		if within == 1 && from > *low.Value {
 			low = RowPosition{Value: &from}
 		}
@@ -441,14 +412,14 @@ func fewLimits(n int) int {
 func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
 	job := map[string]string{"s": "s.number", "r": "r.same_as"}[table]
 	list := slices.DeleteFunc(slices.Clone(q.Conditions), func(c ScoreCondition) bool {
-		_, _, within := c.span()
+		_, _, within := spanOf(&c)
 		return table == "s" && c.Name == q.Sort && within == 1
 	})
 	for n := padded(len(list)); 0 < len(list) && len(list) < n; {
 		list = append(list, list[len(list)-1])
 	}
 	for _, c := range list {
-		low, high, within := c.span()
+		low, high, within := spanOf(&c)
 		p.and(`EXISTS (
 			SELECT 1 FROM batch_score c
 			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + job + " AND c.name = " + p.param(c.Name) +

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,30 @@ func TestBatch(t *testing.T) {
 		}
 		if err := s.DeleteJob(ctx, u, rows[0].Job); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("one job of a batch deleted: %v", err)
+		}
+	})
+}
+
+// The rows of a batch that wait to be stored are few if they are long.
+func TestLongRowsAreStoredSoon(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := storetest.User(t, s, "ada")
+		n := newBatch(u, "b")
+		const rows, most = 24, 8
+		long := strings.Repeat("G", 1<<20)
+		n.Rows = func(yield func(store.NewRow, error) bool) {
+			for i := range rows {
+				if held := i - storetest.Count(t, s, "batch_row"); held > most {
+					t.Fatalf("%d rows of 1 MiB wait to be stored", held)
+				}
+				in := store.RowInput{Sequences: []pleat.Sequence{storetest.Protein(long, "A")}}
+				if !yield(store.NewRow{CustomID: fmt.Sprint(i), Digest: [32]byte{byte(i)}, Input: in}, nil) {
+					return
+				}
+			}
+		}
+		if made := createBatch(t, s, n); made.Rows != rows || made.Jobs != rows {
+			t.Errorf("%+v", made)
 		}
 	})
 }
@@ -345,8 +370,8 @@ func TestBatchTable(t *testing.T) {
 		for _, sort := range []string{"", "meanPLDDT", "ptm_score"} {
 			for _, descending := range []bool{false, true} {
 				for _, state := range []pleat.State{"", pleat.StateCompleted, pleat.StateFailed, pleat.StateRunning} {
-					for _, conditions := range [][]store.ScoreCondition{nil, {{"meanPLDDT", ">=", 40}},
-						{{"meanPLDDT", "<", 40}, {"meanPLDDT", "<>", 10}}, {{"ptm_score", ">", 0}}} {
+					for _, conditions := range [][]pleat.ScoreCondition{nil, {{Name: "meanPLDDT", Op: ">=", Value: 40}},
+						{{Name: "meanPLDDT", Op: "<", Value: 40}, {Name: "meanPLDDT", Op: "!=", Value: 10}}, {{Name: "ptm_score", Op: ">", Value: 0}}} {
 						q := store.TableQuery{Sort: sort, Descending: descending, State: state, Conditions: conditions}
 						want := q.Rows(table)
 						for way, by := range map[string]reader{"driven": s.BatchTable, "walked": s.WalkedTable} {

@@ -3,6 +3,7 @@
 import { download, listeners, request } from './http'
 import type {
   AuditEntry,
+  Comparison,
   CreatedJob,
   CreateJob,
   CreateKey,
@@ -120,6 +121,16 @@ export const api = {
         ...(draft && { create_mode: 'draft' }),
       }),
     ),
+  // Compares up to four structures; reference is a position from 1, 0 for none.
+  compare: (of: string[], reference: number, signal?: AbortSignal) =>
+    request<Comparison>(
+      'GET',
+      '/v1/compare?' + query({ of: of.join(','), reference: reference || undefined }),
+      undefined,
+      signal ? { signal } : {},
+    ),
+  createComparison: (of: string[], reference: number) =>
+    counted(request<Workflow>('POST', '/v1/compare', { of, ...(reference > 0 && { reference }) })),
   workflows: (filter: {
     limit?: number
     cursor?: string
