@@ -65,6 +65,7 @@ func (s *Server) rerunBatch(
 		Model:  m.Name,
 		Public: in.IsPublic,
 		Source: id,
+		Rows:   b.Rows,
 	}
 	if err := pleat.CheckName("name", n.Name); err != nil {
 		return api.CreatedBatch{}, err

@@ -12,7 +12,7 @@ import (
 // NewBatch is a validated batch to create. The store does not check it again.
 type NewBatch struct {
 	By      Credential               // of the owner, which must be valid in the end; zero: it is not checked
-	Batch   pleat.Batch              // its Rows are how many are expected; the store sets them, the ID and times
+	Batch   pleat.Batch              // its Rows are how many are expected; the store sets them, Jobs, the ID and times
 	Rows    iter.Seq2[NewRow, error] // an error ends the creation
 	EachRow bool                     // Subs are for the event of each row, too
 	Key     string                   // Idempotency-Key; empty: none
@@ -69,7 +69,7 @@ func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, erro
 	if err != nil || c.Replayed {
 		return c, err
 	}
-	n.Batch.Rows = 0 // storeRows counts them
+	n.Batch.Rows, n.Batch.Jobs = 0, 0 // storeRows counts them
 	err = s.storeRows(ctx, &n)
 	if err == nil && n.Batch.Rows == 0 {
 		err = pleat.Invalidf("the batch has no rows; it must have at least one")

@@ -287,9 +287,10 @@ func TestBatchQuota(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		n := newBatch(u, "first", texts(3)...)
 		n.Key, n.Digest = "key", "digest"
+		n.Batch.Rows, n.Batch.Jobs = 3, 3 // of a batch that is repeated
 		first := createBatch(t, s, n)
 		again := createBatch(t, s, n)
-		if !again.Replayed || again.Batch != first.Batch || again.Rows != 3 {
+		if !again.Replayed || again.Batch != first.Batch || again.Rows != 3 || again.Jobs != 3 {
 			t.Errorf("%+v", again)
 		}
 		n.Digest = "other"

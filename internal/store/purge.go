@@ -142,8 +142,8 @@ const batchHasEnded = `NOT EXISTS (
 	SELECT 1 FROM job j
 	WHERE j.batch_id = h.batch_id AND j.batch_id <> '' AND ` + isLive + ")"
 
-// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, further is one more condition, and quiet
-// one that the row need not meet if it was deleted before $1.
+// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, further is one more condition, and
+// quiet one that the row need not meet if it was deleted before $1.
 func newTombstone(table, runs, runsOf, further, quiet string) tombstone {
 	return tombstone{table: table, runs: runs, due: `
 		SELECT h.id FROM ` + table + ` h
