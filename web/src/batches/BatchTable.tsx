@@ -94,7 +94,7 @@ function useHeads({ columns, rows, view, change, chosen }: HeadsProps): (Column 
   return [
     { title: 'Shortlist', hidden: true, class: 'pick' },
     { title: 'Row', class: 'id' },
-    { title: 'Status', class: 'state' },
+    { title: 'Status', class: 'status-cell' },
     ...columns.map((column, i): Column => {
       const direction = sortDirection(view.sort, column)
       const d = distributions[i]!
@@ -185,7 +185,7 @@ const BatchTableRow = ({ row, columns, index, isChosen, isListed, isFull }: RowP
         {row.customId}
       </button>
     </td>
-    <td class="state">
+    <td class="status-cell">
       <StatusChip status={row.status} />
     </td>
     {row.error ? (

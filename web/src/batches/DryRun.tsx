@@ -77,7 +77,7 @@ export function DryRun({ draft, sources, models, update }: Props) {
           {current?.result instanceof Error && (
             <p class="error">The batch could not be checked: {current.result.message}</p>
           )}
-          {v && <Summary v={v} />}
+          {v && (v.valid || isTooMany(v)) && <Summary v={v} />}
           {v && v.errors.length > 0 && <Faults v={v} body={current!.body} sources={sources} />}
         </div>
         <ErrorMessage text={error} />
@@ -142,12 +142,14 @@ function useCreate() {
   return { create, busy, error }
 }
 
+/** Whether only the quota is in the way. */
+const isTooMany = (v: BatchValidation) => v.errors.length === 1 && v.rows > v.quotaRemaining
+
 /** What the batch comes to. */
 function Summary({ v }: { v: BatchValidation }) {
-  if (v.rows === 0) return null
   const facts: [string, string][] = [
     ['Rows', v.rows.toLocaleString('en')],
-    ['Computed', v.jobs < v.rows ? `${v.jobs.toLocaleString('en')}; the others are equal to these` : 'all'],
+    ['Equal rows', v.jobs < v.rows ? `${(v.rows - v.jobs).toLocaleString('en')}, not computed again` : 'none'],
     ['Size', `${plural(v.tokens, 'token')}; the largest row has ${v.largestTokens.toLocaleString('en')}`],
     ['Time', v.expectedSeconds > 0 ? `${about(v.expectedSeconds)} of one core or device` : 'not known'],
     ...(v.alignments > 0

@@ -4,9 +4,8 @@ import type { ScoreColumn } from '../api'
 import { type Pen, usePen } from '../plots/canvas'
 import { css, marks, smooth } from '../plots/colour'
 import type { View } from './address'
-import { describe } from './Scatter'
-import { fraction, ScoreKey } from './ScoreKey'
-import { extent, type Grid, gridOf, type Row, scoreOf } from './scores'
+import { ScoreKey } from './ScoreKey'
+import { describeRow, extent, fraction, type Grid, gridOf, type Row, scoreOf } from './scores'
 
 interface Props {
   rows: Row[]
@@ -92,7 +91,7 @@ export function HeatMap({ rows, score, view, choose }: Props) {
         {named
           ? named.error
             ? `${named.customId}: ${named.error}`
-            : describe(named, [score])
+            : describeRow(named, [score])
           : 'Point at a cell to name its row; click it to choose it. A cross marks a row that failed or was stopped.'}
       </output>
     </figure>

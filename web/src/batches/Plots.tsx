@@ -51,8 +51,8 @@ export function Plots({ kind, rows, columns, view, change }: Props) {
         <div class="row plot-scores">
           {plot === 'scatter' && (
             <>
-              <ScoreMenu label="Across" value={chosen.x} columns={columns} onValue={(x) => change({ x })} />
-              <ScoreMenu label="Up" value={chosen.y} columns={columns} onValue={(y) => change({ y })} />
+              <ScoreMenu label="Horizontal" value={chosen.x} columns={columns} onValue={(x) => change({ x })} />
+              <ScoreMenu label="Vertical" value={chosen.y} columns={columns} onValue={(y) => change({ y })} />
             </>
           )}
           <ScoreMenu

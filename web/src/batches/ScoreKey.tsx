@@ -33,7 +33,3 @@ export function ScoreKey({ column, range }: Props) {
     </div>
   )
 }
-
-/** The fraction of a value in a range, 0 to 1. */
-export const fraction = (value: number, [low, high]: [number, number]) =>
-  high > low ? (value - low) / (high - low) : 0.5

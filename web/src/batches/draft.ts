@@ -209,6 +209,10 @@ export function faultOf({ field, message }: FieldError, body: CreateBatch, sourc
     place: `${elementNames[list]} ${i + 1}`,
     id: (typeof entry === 'object' && entry?.customId) || '',
     line: source && body[list as SourceName] === source.entries ? (source.lines[i] ?? 0) : 0,
-    message: message.replace('Invalid sequence format: ', '').replace(path, ''),
+    message: withoutPath(message.replace('Invalid sequence format: ', '').replace(path, '')),
   }
 }
+
+/** A message in which a sequence is named by its number, as in the text, and not by its field. */
+const withoutPath = (message: string) =>
+  message.replace(/^sequences\[(\d+)\]\.\w+\.(?:sequence, )?/, (_, n) => (n === '0' ? '' : `chain ${Number(n) + 1}, `))

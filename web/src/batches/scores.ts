@@ -37,6 +37,10 @@ export function extent(values: Iterable<number | null>): [number, number] | null
   return low <= high ? [low, high] : null
 }
 
+/** The fraction of a value in a range, 0 to 1. */
+export const fraction = (value: number, [low, high]: [number, number]) =>
+  high > low ? (value - low) / (high - low) : 0.5
+
 /** How the values of a score are distributed. */
 export interface Distribution {
   low: number
@@ -71,6 +75,15 @@ export function formatScore(value: number, unit: string): string {
 /** The unit and the direction of a score in words. */
 export const describeColumn = ({ unit, higherIsBetter }: ScoreColumn) =>
   `${unit && `${unit}, `}${higherIsBetter ? 'higher' : 'lower'} is better`
+
+/** A row with some of its scores, each once. */
+export function describeRow(row: Row, columns: ScoreColumn[]): string {
+  const scores = [...new Set(columns)].map(({ name, unit }) => {
+    const value = scoreOf(row, name)
+    return `${name} ${value === null ? 'none' : formatScore(value, unit)}`
+  })
+  return `${row.customId}: ${scores.join(', ')}`
+}
 
 /** A grid of the rows of a matrix: a line for each binder, a column for each target, in the order of the rows. */
 export interface Grid {
