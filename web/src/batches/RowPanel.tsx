@@ -52,7 +52,7 @@ export function RowPanel({ id, columns, view, rows, toggle }: Props) {
             </button>
           </p>
           {row.error && <p class="error">{asSentence(row.error)}</p>}
-          {row.status === 'COMPLETED' && row.jobId && <RowStructure key={row.jobId} job={row.jobId} />}
+          {row.status === 'COMPLETED' && row.jobId && <RowStructure job={row.jobId} />}
           <Scores row={row} columns={columns} />
         </>
       )}
@@ -104,7 +104,7 @@ const chooseDelay = 250 // ms; while keys move through the rows, no structure is
 
 /** The structure of a completed row. */
 function RowStructure({ job }: { job: string }) {
-  const [found, setFound] = useState<{ p: Prediction; name: string; others: number } | Error>()
+  const [found, setFound] = useState<{ of: string; p: Prediction; name: string; others: number } | Error>()
   const [tries, setTries] = useState(0)
   useEffect(() => {
     const abort = new AbortController()
@@ -115,7 +115,7 @@ function RowStructure({ job }: { job: string }) {
       if (abort.signal.aborted) return
       const colours = coloursOf(p)
       if (!colours.includes(colour.peek())) colour.value = colours[0]!
-      setFound({ p, name: view.job.name, others: structures.length - 1 })
+      setFound({ of: job, p, name: view.job.name, others: structures.length - 1 })
     }
     const timer = setTimeout(() => {
       reset()
@@ -142,11 +142,11 @@ function RowStructure({ job }: { job: string }) {
         <p class="loading">Loading the structure…</p>
       </div>
     )
-  const { p, name, others } = found
+  const { of, p, name, others } = found
   return (
-    <>
+    <div class={of === job ? '' : 'outdated'} aria-busy={of !== job} data-structure={of}>
       <Stage source={p.source} table={p.model.table} colours={coloursOf(p)} name={name.replace(/[^\w.-]+/g, '-')} />
       {others > 0 && <p class="dim small-text">The first chain of {others + 1}, each of which is folded alone.</p>}
-    </>
+    </div>
   )
 }
