@@ -1,14 +1,18 @@
 package pleat
 
-import "slices"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // AlignmentUse is how far a fold uses multiple sequence alignments of its proteins. A higher value includes the lower.
 type AlignmentUse int
 
 const (
 	NoAlignments       AlignmentUse = iota // the model accepts none, the job refuses them, or it has no protein
-	LibraryAlignments                      // those of the job's library item, if it has any
-	SearchedAlignments                     // a search makes those that the library item does not have
+	GivenAlignments                        // those that the job names, if it names any
+	SearchedAlignments                     // a search makes those that the job does not name
 )
 
 // AlignmentUse returns how a fold of sequences by the model uses alignments. The parameter msaAlgorithm decides:
@@ -19,9 +23,44 @@ func (m Model) AlignmentUse(p Params, sequences []Sequence) AlignmentUse {
 	case !m.Has(FeatureMSA) || p.Values["msaAlgorithm"] == MSANone || len(Proteins(sequences)) == 0:
 		return NoAlignments
 	case how == "" || how == MSANone:
-		return LibraryAlignments
+		return GivenAlignments
 	}
 	return SearchedAlignments
+}
+
+// alignmentParam is the parameter that names an alignment made before, see Params.Alignment.
+const alignmentParam = "alignmentId"
+
+// Alignment returns the workflow whose alignments a fold uses; empty: none.
+func (p Params) Alignment() WorkflowID {
+	id, _ := p.Values[alignmentParam].(string)
+	return WorkflowID(id)
+}
+
+// msa checks the alignment that the request gives for a sequence.
+func (v *validation) msa(i int, field string) {
+	s, m := &v.job.Sequences[i], v.model
+	switch {
+	case s.MSA == FileRef{}:
+		return
+	case s.Kind != Protein:
+		v.fault(field, ": alignments are used for proteins only; remove it from this %s", s.Kind)
+	case !m.Has(FeatureMSA):
+		v.fault(field, ": the model %q uses no alignments", m.Name)
+	case v.job.Params.Values["msaAlgorithm"] == MSANone:
+		v.fault(field, ": params.msaAlgorithm is %q, so that no alignment is used; leave out one of the two", MSANone)
+	case !IsUUID(string(s.MSA.Item)):
+		v.fault(field+".libraryItemId", " is %q; it must be the UUID of a library item", Clip(string(s.MSA.Item)))
+	case s.MSA.Name != "" && (strings.ToLower(path.Ext(s.MSA.Name)) != ".a3m" || path.Base(s.MSA.Name) != s.MSA.Name):
+		v.fault(field+".fileName", " is %q; it must be the plain name of a file that ends in .a3m", Clip(s.MSA.Name))
+	}
+	s.MSA.Item = ItemID(strings.ToLower(string(s.MSA.Item)))
+	same := func(o Sequence) bool {
+		return o.Kind == Protein && o.Text == s.Text && o.MSA != s.MSA && o.MSA != FileRef{}
+	}
+	if k := slices.IndexFunc(v.job.Sequences[:i], same); k >= 0 {
+		v.fault(field, ": %s has the same sequence and another alignment; give both the same", itemPath(k))
+	}
 }
 
 // Proteins returns the texts of the proteins among sequences in their order, each once.
@@ -44,8 +83,30 @@ func (j *Job) FirstQueue(m Model) string {
 	return Queue(TaskFold, m.Name)
 }
 
-// OfferAlignments adds the parameter msaAlgorithm to a model that takes alignments, unless its engine defines it.
-// Searched: the service searches for alignments.
+// AlignmentModel is the model of a worker that makes MSA searches, in the queue of alignments that are results.
+func AlignmentModel() Model {
+	return Model{
+		Name:      MSAMMseqs2,
+		Kind:      TaskAlign,
+		Title:     "MSA search",
+		Engine:    MSAMMseqs2,
+		Licence:   "MIT",
+		Device:    "cpu",
+		Entities:  []EntityKind{Protein},
+		Features:  []Feature{FeatureMSA, FeatureComplex, FeatureUnknown},
+		MinTokens: 1,
+		MaxTokens: MaxAligned,
+	}
+}
+
+// Limits of an alignment.
+const (
+	MaxAlignedSequences = 32     // in one request
+	MaxAligned          = 20_000 // their letters together
+)
+
+// OfferAlignments adds the parameters msaAlgorithm and alignmentId to a model that takes alignments, unless its engine
+// defines msaAlgorithm. Searched: the service searches for alignments.
 func (m *Model) OfferAlignments(searched bool) {
 	own := func(s ParamSpec) bool { return s.Name == "msaAlgorithm" }
 	if m.Kind != TaskFold || !m.Has(FeatureMSA) || slices.ContainsFunc(m.Params, own) {
@@ -56,15 +117,19 @@ func (m *Model) OfferAlignments(searched bool) {
 		Type:    ParamString,
 		Default: MSANone,
 		Values:  []string{MSANone},
-		Doc: "How alignments of proteins are made. " +
-			"This service makes none; a library item of the job may contain some.",
+		Doc:     "How alignments of proteins are made. This service makes none; a job may name some.",
 	}
 	if searched {
 		s.Default, s.Values = MSAMMseqs2, []string{MSAMMseqs2, MSANone}
 		s.Doc = "How alignments of proteins are made: mmseqs2 searches with the server or the program that the " +
 			"operator has set up, none folds from the sequences alone."
 	}
-	m.Params = append([]ParamSpec{s}, m.Params...)
+	given := ParamSpec{
+		Name: alignmentParam,
+		Type: ParamString,
+		Doc:  "The alignmentId of POST /v1/alignments, whose alignments are used; proteins that it lacks are searched for.",
+	}
+	m.Params = append([]ParamSpec{s, given}, m.Params...)
 }
 
 // AlignmentsSearched reports whether the service searches for alignments for the model, as its parameter msaAlgorithm

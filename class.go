@@ -62,7 +62,7 @@ func (c *Class) Queues() []string {
 	for i := range c.Models {
 		m := &c.Models[i]
 		searched := m.Kind == TaskFold && m.Has(FeatureMSA)
-		if c.Alignments != AlignmentsOnly {
+		if c.Alignments != AlignmentsOnly || m.Kind == TaskAlign {
 			out = append(out, Queue(m.Kind, m.Name))
 		}
 		if searched && c.Alignments != AlignmentsNever {

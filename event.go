@@ -204,19 +204,24 @@ func parseWebhooks(raw json.RawMessage, path string, allowed []string) ([]Destin
 	return out, nil
 }
 
-// aliasTable holds the keys under which a destination may be named. Each key is accepted wherever its canonical one
-// is, and it is stored with the run, since it names the rows that the run makes.
+// aliasTable holds the keys under which destinations and workflows may be named. Each key is accepted wherever its
+// canonical one is, and it is stored with the run, since it names the rows that the run makes.
 var aliasTable = map[string]struct {
-	destination Destination
-	target      string // workflow name and target_type of a subscription
-	task        string // type of the workflow's task
+	destination Destination // empty: it is none
+	target      string      // workflow name and target_type of a subscription
+	task        string      // type of the workflow's task
+	kind        TaskKind    // of that task; empty: it is no workflow
 }{
-	"qna":         {DestQnA, "qna_v1", "inference_qna"},
-	"evolla":      {DestQnA, "evolla_v1", "inference_qna"},
-	"md":          {DestMD, "md", "inference_md"},
-	"openmm":      {DestMD, "calvados_openmm_v1", "inference_calvados_openmm"},
-	"custom_http": {DestCustom, "custom_http", ""},
+	"qna":         {DestQnA, "qna_v1", "inference_qna", TaskQnA},
+	"evolla":      {DestQnA, "evolla_v1", "inference_qna", TaskQnA},
+	"md":          {DestMD, "md", "inference_md", TaskMD},
+	"openmm":      {DestMD, "calvados_openmm_v1", "inference_calvados_openmm", TaskMD},
+	"alignment":   {"", "alignment_v1", "search_alignment", TaskAlign},
+	"custom_http": {DestCustom, "custom_http", "", ""},
 }
+
+// workflowAliases lists the keys under which workflows may be named, canonical ones first.
+func workflowAliases() []string { return []string{"qna", "md", "alignment", "evolla", "openmm"} }
 
 // Aliases lists the keys under which destinations may be named, canonical ones first.
 func Aliases() []string { return []string{"qna", "md", "custom_http", "evolla", "openmm"} }

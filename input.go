@@ -86,14 +86,21 @@ func (w *Work) InputHash(fingerprint string) (string, error) {
 }
 
 // RequestHash returns the SHA-256, in hex, of what a server knows before a fold starts: the model with the versions of
-// its engine and weights, the effective parameters with the seed, the entities, the constraints and the library item
-// with the alignments. A run of the same hash is an earlier answer to the same request. InputHash, which a worker
+// its engine and weights, the effective parameters with the seed, the entities, the constraints and where the
+// alignments come from. A run of the same hash is an earlier answer to the same request. InputHash, which a worker
 // computes, decides whether its files are used again.
 func (f *FoldInput) RequestHash(m *Model) (string, error) {
+	var given []FileRef
+	for i := range f.Sequences {
+		if ref := f.Sequences[i].MSA; ref != (FileRef{}) {
+			given = append(given, ref)
+		}
+	}
 	return hashOf(struct {
 		Fold        foldIdentity
 		LibraryItem ItemID
-	}{f.identity(m), f.LibraryItem})
+		MSA         []FileRef `json:",omitempty"`
+	}{f.identity(m), f.LibraryItem, given})
 }
 
 // hashOf returns the SHA-256 of v as JSON, in hex.

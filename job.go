@@ -48,7 +48,15 @@ type Sequence struct {
 	CCD           bool           `json:"is_ccd,omitempty"`        // Text is a CCD code
 	Modifications []Modification `json:"modifications,omitempty"`
 	Source        string         `json:"source_sequence_id,omitempty"` // sourceSequenceId as given
-	CreatedAt     time.Time      `json:"-"`
+	// MSA is the alignment of a protein that its owner gives; zero: none.
+	MSA       FileRef   `json:"msa,omitzero"`
+	CreatedAt time.Time `json:"-"`
+}
+
+// FileRef names a file of the library. An empty Name means the item's only, or first suitable, file.
+type FileRef struct {
+	Item ItemID `json:"item"`
+	Name string `json:"name,omitempty"`
 }
 
 // Polymer reports whether the sequence is a chain of residues, not a ligand.

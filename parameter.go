@@ -46,6 +46,7 @@ const MaxSeed = math.MaxUint32
 // knownParams are the parameters of the interface, in its order. The manifest of a model names those that it takes.
 var knownParams = []ParamSpec{
 	{Name: "msaAlgorithm", Type: ParamString},
+	{Name: alignmentParam, Type: ParamString},
 	{Name: "relaxPrediction", Type: ParamBool},
 	{Name: "seed", Type: ParamString},
 	{Name: "recyclingSteps", Type: ParamInt},
@@ -126,7 +127,7 @@ func (p *Params) check(m Model) error {
 			delete(p.Values, name)
 			continue
 		}
-		if v == nil || name == "msaAlgorithm" && v == "" {
+		if v == nil || v == "" && (name == "msaAlgorithm" || name == alignmentParam) {
 			delete(p.Values, name)
 			continue
 		}
@@ -136,6 +137,10 @@ func (p *Params) check(m Model) error {
 			continue
 		}
 		p.Values[name] = canonical
+	}
+	if p.Alignment() != "" && p.Values["msaAlgorithm"] == MSANone {
+		faults = append(faults, InvalidField("params."+alignmentParam, ": params.msaAlgorithm is %q, so that no "+
+			"alignment is used; leave out one of the two", MSANone))
 	}
 	return faults.Err()
 }
@@ -171,6 +176,12 @@ func (s ParamSpec) field() string { return "params." + s.Name }
 func (s ParamSpec) normaliseString(text string) (any, *Error) {
 	if s.Name == "seed" {
 		return normaliseSeed(text)
+	}
+	if s.Name == alignmentParam && !IsUUID(text) {
+		return nil, InvalidField(s.field(), " is %q; it must be the alignmentId of POST /v1/alignments", Clip(text))
+	}
+	if s.Name == alignmentParam {
+		return strings.ToLower(text), nil
 	}
 	if s.Name == "msaAlgorithm" && text == MSAMMseqs2 && slices.Equal(s.Values, []string{MSANone}) {
 		return nil, InvalidField(s.field(), " is %q, but no alignments are made here: it must be %q or absent, "+

@@ -13,6 +13,7 @@ const (
 	TaskFold    TaskKind = "fold"
 	TaskQnA     TaskKind = "qna"
 	TaskMD      TaskKind = "md"
+	TaskAlign   TaskKind = "align"   // an MSA search whose alignments are the result
 	TaskDeliver TaskKind = "deliver" // one POST to a custom endpoint
 	TaskFollow  TaskKind = "follow"  // start a qna or md workflow after a fold
 )
@@ -72,12 +73,12 @@ func SearchQueue(model string) string { return searchQueuePrefix + model }
 // searchQueuePrefix begins the names of the queues of MSA searches.
 const searchQueuePrefix = "search/"
 
-// IsWorkerQueue reports whether workers claim from a queue of this name: one of folds, questions, simulations or MSA
-// searches. The service itself serves those of deliveries and follow-ups.
+// IsWorkerQueue reports whether workers claim from a queue of this name: one of folds, questions, simulations,
+// alignments or MSA searches. The service itself serves those of deliveries and follow-ups.
 func IsWorkerQueue(name string) bool {
 	kind, model, _ := strings.Cut(name, "/")
 	switch TaskKind(kind) {
-	case TaskFold, TaskQnA, TaskMD:
+	case TaskFold, TaskQnA, TaskMD, TaskAlign:
 		return true
 	}
 	return kind+"/" == searchQueuePrefix && model != ""
@@ -97,6 +98,10 @@ const (
 	RemoteLeaseDuration     = 45 * time.Second
 	RemoteHeartbeatInterval = 15 * time.Second
 )
+
+// SearchLease is how long a worker may search for an alignment, alone among all workers, before it must claim the search
+// again.
+const SearchLease = 30 * time.Second
 
 // MaxRunTime is how long a run may compute, unless the operator sets max-seconds.
 const MaxRunTime = 24 * time.Hour

@@ -202,6 +202,7 @@ func (v *validation) sequence(i int) (counted bool) {
 		return counted
 	}
 	v.property(i, path+".property_type")
+	v.msa(i, path+".msa")
 	if s.Kind == Ligand {
 		v.ligand(i)
 	} else {

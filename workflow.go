@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Workflow is a question about a structure, or a simulation of it: what was asked, and its one task. Until it is
+// Workflow is a question about a structure, a simulation of it, or an alignment of sequences: what was asked, and its one task. Until it is
 // executed it may be a draft, which has no task yet.
 type Workflow struct {
 	ID      WorkflowID
 	Owner   UserID
-	Kind    TaskKind // qna or md
-	Alias   string   // as the caller spelled it: qna, evolla, md, openmm
-	Type    string   // the workflow's name on the wire: qna_v1, evolla_v1, md, calvados_openmm_v1
+	Kind    TaskKind // qna, md or align
+	Alias   string   // as the caller spelled it: qna, evolla, md, openmm, alignment
+	Type    string   // the workflow's name on the wire: qna_v1, evolla_v1, md, calvados_openmm_v1, alignment_v1
 	Name    string
 	Public  bool
 	State   State
@@ -37,15 +37,10 @@ type FoldRef struct {
 
 // WorkflowAlias returns the alias and the kind that a workflow's name stands for: «evolla_v1» and «evolla» give evolla.
 func WorkflowAlias(name string) (alias string, kind TaskKind, ok bool) {
-	for _, key := range Aliases() {
-		a := aliasTable[key]
-		if a.task == "" || name != a.target && name != key && name != key+"_v1" {
-			continue
+	for _, key := range workflowAliases() {
+		if a := aliasTable[key]; name == a.target || name == key || name == key+"_v1" {
+			return key, a.kind, true
 		}
-		if a.destination == DestMD {
-			return key, TaskMD, true
-		}
-		return key, TaskQnA, true
 	}
 	return "", "", false
 }
@@ -64,6 +59,12 @@ type QnAInput struct {
 	Predicted bool        // its B-factors are pLDDT
 	Model     string      // what predicted it; empty: not known, or an experiment
 	Scores    *Prediction // of the engine that predicted it; nil: not known
+}
+
+// AlignInput is a set of proteins to align.
+type AlignInput struct {
+	Sequences []Sequence // of proteins, validated
+	Pairing   string     // greedy, complete or none; empty: as the operator has set it
 }
 
 // MDInput is a simulation to run.

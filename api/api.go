@@ -5,6 +5,7 @@
 //
 //	job.go       POST /v1/jobs and its body
 //	batch.go, batch_client.go  batches and their tables
+//	alignment.go  alignments of proteins
 //	result.go    GET /v1/jobs/{id}/results
 //	workflow.go  questions about structures, and dynamics
 //	library.go   the files of a user

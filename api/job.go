@@ -68,6 +68,13 @@ type Polymer struct {
 	PropertyType  string         `json:"property_type,omitempty" doc:"A property to predict in addition to the structure."`
 	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the two ends are bonded; absent: false."`
 	Modifications []Modification `json:"modifications,omitempty" doc:"Residues replaced by chemical components." maxItems:"20000"`
+	MSA           *FileRef       `json:"msa,omitempty" doc:"Of a protein: an alignment of one's own in A3M format, which begins with the sequence. Absent: one is searched for, if the model uses alignments."`
+}
+
+// FileRef names a file of the caller's library.
+type FileRef struct {
+	LibraryItemID string `json:"libraryItemId" doc:"A library item of the caller." format:"uuid"`
+	FileName      string `json:"fileName,omitempty" doc:"One of its files. Absent: the item's only suitable file." maxLength:"128"`
 }
 
 // Modification replaces one residue.
@@ -91,6 +98,7 @@ type LigandSequence struct {
 type Params struct {
 	ModelName                string   `json:"modelName" doc:"Name of a fold model, as GET /v1/models lists it." example:"mini"`
 	MSAAlgorithm             *string  `json:"msaAlgorithm,omitempty" doc:"How alignments are made: none or mmseqs2, if the model uses them."`
+	AlignmentID              *string  `json:"alignmentId,omitempty" doc:"The alignmentId of POST /v1/alignments, whose alignments are used; proteins that it lacks are searched for." format:"uuid"`
 	RelaxPrediction          *bool    `json:"relaxPrediction,omitempty" doc:"Whether to relax the structure in a force field; absent: false."`
 	Seed                     *string  `json:"seed,omitempty" doc:"0 to 4294967295. The same seed gives the same structure. Absent: the service chooses." example:"42"`
 	RecyclingSteps           *int64   `json:"recyclingSteps,omitempty" doc:"Recycling iterations of the network." minimum:"1"`

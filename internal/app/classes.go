@@ -84,13 +84,17 @@ func usualAlignments(c config.Config) pleat.Alignments {
 }
 
 // offerAlignments gives the models of a class the parameter msaAlgorithm, as its workers will, with a search where one
-// of the classes makes it.
+// of the classes makes it, and a class that searches the model of alignments.
 func offerAlignments(class *pleat.Class, classes []pleat.Class) {
 	for i := range class.Models {
 		m := &class.Models[i]
 		m.OfferAlignments(slices.ContainsFunc(classes, func(c pleat.Class) bool {
 			return c.Serves(pleat.SearchQueue(m.Name))
 		}))
+	}
+	aligned := func(m pleat.Model) bool { return m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) }
+	if class.Alignments != pleat.AlignmentsNever && slices.ContainsFunc(class.Models, aligned) {
+		class.Models = append(class.Models, pleat.AlignmentModel())
 	}
 }
 

@@ -50,8 +50,11 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	}
 	slices.Sort(here)
 	wanted := answering
-	if p.Kind == pleat.TaskMD {
+	switch p.Kind {
+	case pleat.TaskMD:
 		wanted = []string{simulating[p.MD.Preset]}
+	case pleat.TaskAlign:
+		wanted = []string{pleat.MSAMMseqs2}
 	}
 	var large error
 	for _, name := range wanted {
@@ -66,6 +69,9 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	switch {
 	case large != nil: // it would wait forever
 		return Task{}, large
+	case p.Kind == pleat.TaskAlign:
+		return Task{}, pleat.Invalidf("no alignments are made here, unless the operator sets msa-server or msa-command").
+			At("sequences")
 	case len(here) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind).
 			At("workflow_name")

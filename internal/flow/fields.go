@@ -112,7 +112,12 @@ func spellings(name string) []string {
 }
 
 // pathOf returns the path of a field.
-func (f *fields) pathOf(name string) string { return f.path + "." + name }
+func (f *fields) pathOf(name string) string {
+	if f.path == "" {
+		return name
+	}
+	return f.path + "." + name
+}
 
 // string reads a string of at most most bytes under any of its names; empty if it is absent.
 func (f *fields) string(name string, most int, others ...string) string {

@@ -1,5 +1,5 @@
-// Package flow defines the two workflows, questions about a structure (qna) and molecular dynamics (md): the fields of
-// their input, the engines that serve them, the input that a fold gives to its follow-ups, the rows of their results
+// Package flow defines the workflows, questions about a structure (qna), molecular dynamics (md) and alignments: the
+// fields of their input, the engines that serve them, the input that a fold gives to its follow-ups, the rows of their results
 // and the catalogue of their outputs.
 //
 // It must not use files, a clock, the network, a database or random numbers. internal/engine executes a workflow, and
@@ -9,6 +9,7 @@
 //	fields.go     reads a JSON object field by field
 //	qna.go        the input of questions
 //	md.go         the input of molecular dynamics
+//	alignment.go  the input and the row of alignments
 //	choose.go     the engine for a plan
 //	cost.go       whether a simulation would take too long, or write too much
 //	follow.go     the input of a follow-up of a fold
@@ -20,6 +21,7 @@ package flow
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -40,18 +42,12 @@ const (
 	SourceNone    SourceKind = "none" // only a sequence
 )
 
-// FileRef identifies a file of the library. An empty Name means the item's only, or first suitable, file.
-type FileRef struct {
-	Item pleat.ItemID
-	Name string
-}
-
 // StructureSource identifies the structure of a workflow. Kind determines which fields are set.
 type StructureSource struct {
 	Kind      SourceKind
 	Fold      pleat.FoldRef // of fold_job; Run empty: the job's latest; Sequence empty: the first protein
-	Structure FileRef       // of library and upload
-	PAE       FileRef       // of upload
+	Structure pleat.FileRef // of library and upload
+	PAE       pleat.FileRef // of upload
 	ID        string        // of pdb and uniprot, in upper case
 
 	// Name is what whoever resolved the source calls it: the job, the sequence or the file; empty: not known.
@@ -104,15 +100,16 @@ func remove(input map[string]json.RawMessage, names ...string) {
 	}
 }
 
-// Plan is a parsed and validated workflow_input. Exactly one of QnA and MD is set, according to Kind. Their file names
+// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD and Align is set, according to Kind. Their file names
 // are empty until the source has been fetched into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
-	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm
+	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm, alignment
 	Draft    bool   // it waits for its owner: its question may be blank and its fold may still run
 	Source   StructureSource
 	QnA      *pleat.QnAInput
 	MD       *pleat.MDInput
+	Align    *pleat.AlignInput
 	Seed     string // as given; empty: the service chooses
 	Public   bool
 	Webhooks json.RawMessage // as given, validated; nil: none
@@ -145,6 +142,13 @@ func (p *Plan) Name() string {
 			return words.Shorten(question, pleat.MaxName)
 		}
 	}
+	if p.Align != nil {
+		n := len(p.Align.Sequences)
+		if n == 1 {
+			return fmt.Sprintf("Alignment of a protein of %d residues", len(p.Align.Sequences[0].Text))
+		}
+		return fmt.Sprintf("Alignment of %d proteins", n)
+	}
 	return nameOf(p.Kind, cmp.Or(p.Source.Name, p.Source.ID, "a disordered chain"))
 }
 
@@ -157,7 +161,7 @@ func nameOf(kind pleat.TaskKind, about string) string {
 	return words.Shorten(what+about, pleat.MaxName)
 }
 
-// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm). Keys are read in
+// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm, alignment). Keys are read in
 // snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
 // and physics that the engine does not support.
 //
@@ -180,18 +184,24 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	var known bool
 	if _, p.Kind, known = pleat.WorkflowAlias(p.Alias); !known {
 		return Plan{}, pleat.InvalidField("workflow_name",
-			" is %q; it must be qna_v1, md, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
+			" is %q; it must be qna_v1, md, alignment_v1, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
+	}
+	if p.Draft && p.Kind == pleat.TaskAlign {
+		return Plan{}, pleat.InvalidField("create_mode", " is draft, but an alignment has nothing to edit; leave it out")
 	}
 	f := open(input, path)
 	p.Public = f.flag("isPublic")
 	p.Webhooks = f.raw("webhooks")
-	if p.Kind == pleat.TaskMD {
+	switch p.Kind {
+	case pleat.TaskMD:
 		readMD(f, &p)
-	} else {
+	case pleat.TaskAlign:
+		readAlignment(f, &p)
+	default:
 		readQnA(f, &p)
 	}
 	var err error
-	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, path+".webhooks")
+	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, f.pathOf("webhooks"))
 	f.refuse(err)
 	if err := f.faults.Err(); err != nil {
 		return Plan{}, err
@@ -209,12 +219,12 @@ func readFold(f *fields) pleat.FoldRef {
 }
 
 // readFile reads one entry of files.
-func readFile(files *fields, name string) FileRef {
+func readFile(files *fields, name string) pleat.FileRef {
 	f := files.object(name)
 	if f == nil {
-		return FileRef{}
+		return pleat.FileRef{}
 	}
-	ref := FileRef{Item: pleat.ItemID(f.uuid("libraryItemId")), Name: f.string("fileName", 255)}
+	ref := pleat.FileRef{Item: pleat.ItemID(f.uuid("libraryItemId")), Name: f.string("fileName", 255)}
 	if ref.Item == "" {
 		f.fail(f.pathOf("libraryItemId"), " is required; POST /v1/library/create makes an item")
 	}

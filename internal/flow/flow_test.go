@@ -48,10 +48,10 @@ func TestParseQnA(t *testing.T) {
 			"pdb/PDB_00001UBQ",
 		},
 		"library": {`{"targetSource":"library","libraryItemId":"` + item + `","question":"why?"}`, false,
-			StructureSource{Kind: SourceLibrary, Structure: FileRef{Item: item}}, "library/" + item},
+			StructureSource{Kind: SourceLibrary, Structure: pleat.FileRef{Item: item}}, "library/" + item},
 		"upload": {`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item +
 			`","fileName":"a b.pdb"}},"question":"why?"}`, false,
-			StructureSource{Kind: SourceUpload, Structure: FileRef{item, "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
+			StructureSource{Kind: SourceUpload, Structure: pleat.FileRef{Item: item, Name: "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
 		"draft, empty": {`{"pdbId":"1UBQ"}`, true, StructureSource{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
 		"other ids ignored": {`{"targetSource":"pdb","pdbId":"1UBQ","source_job_id":"` + job + `","question":"q"}`,
 			false, StructureSource{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
@@ -122,7 +122,7 @@ func TestParseMD(t *testing.T) {
 	}
 	p, err = Parse("md", json.RawMessage(`{"files":{"pdb":{"libraryItemId":"`+item+`"},"pae":{"library_item_id":"`+pae+
 		`","file_name":"pae.json"}}}`))
-	if err != nil || p.Source.Structure.Item != item || p.Source.PAE != (FileRef{pae, "pae.json"}) ||
+	if err != nil || p.Source.Structure.Item != item || p.Source.PAE != (pleat.FileRef{Item: pae, Name: "pae.json"}) ||
 		p.MD.Preset != PresetGo {
 		t.Errorf("%+v %v", p.Source, err)
 	}

@@ -119,7 +119,7 @@ var mdSources = []string{"fold_job", "upload", "library"}
 func readMDSource(f *fields, p *Plan) {
 	s := &p.Source
 	s.Fold = readFold(f)
-	item := FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
+	item := pleat.FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
 	if files := f.object("files"); files != nil {
 		s.Structure, s.PAE = readFile(files, "pdb"), readFile(files, "pae")
 	}
@@ -140,7 +140,7 @@ func readMDSource(f *fields, p *Plan) {
 	switch s.Kind {
 	case SourceFold:
 		require(f, s.Fold.Job, "sourceJobId")
-		s.Structure, s.PAE = FileRef{}, FileRef{}
+		s.Structure, s.PAE = pleat.FileRef{}, pleat.FileRef{}
 	case SourceUpload, SourceLibrary:
 		require(f, s.Structure.Item, "files.pdb.libraryItemId")
 		s.Fold = pleat.FoldRef{}

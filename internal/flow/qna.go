@@ -26,10 +26,10 @@ func readQnA(f *fields, p *Plan) {
 	fold := readFold(f)
 	files := f.object("files")
 	given := map[SourceKind]bool{SourceFold: fold.Job != ""}
-	item := FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
+	item := pleat.FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
 	pdb := strings.ToUpper(strings.TrimSpace(f.string("pdbId", 64)))
 	uniprot := strings.ToUpper(strings.TrimSpace(f.string("uniprotId", 64)))
-	var file FileRef
+	var file pleat.FileRef
 	if files != nil {
 		file = readFile(files, "pdb")
 	}

@@ -92,20 +92,28 @@ func WithURLs(row json.RawMessage, link func(name string) string) (json.RawMessa
 	if err := json.Unmarshal(row, &all); err != nil || all["artifacts"] == nil {
 		return row, err
 	}
-	var r dynamicsRow
-	if err := json.Unmarshal(row, &r); err != nil {
+	var files []RowFile
+	if err := json.Unmarshal(all["artifacts"], &files); err != nil {
 		return nil, fmt.Errorf("read row: %w", err)
 	}
-	for i := range r.Artifacts {
-		f := &r.Artifacts[i]
-		if u := link(f.Path); u != "" {
-			f.URL = &u
-			if f.Path == MetricsFile {
-				r.MetricsJSON = &u
+	var err error
+	for i := range files {
+		f := &files[i]
+		u := link(f.Path)
+		if u == "" {
+			continue
+		}
+		f.URL = &u
+		if f.Path == MetricsFile {
+			if all["metricsJson"], err = encode(u); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return encode(r)
+	if all["artifacts"], err = encode(files); err != nil {
+		return nil, err
+	}
+	return encode(all)
 }
 
 // Metrics are the measurements of a simulation under the names of the row and the catalogue. Lengths are in nm,

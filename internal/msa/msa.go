@@ -6,6 +6,7 @@
 // alignments are stored: internal/work connects these.
 //
 //	msa.go      Finder: cached alignments, or a search for them
+//	fetch.go    cached alignments, those that another process finds, and a search for the others
 //	pending.go  one search for each sequence at a time, shared by its callers
 //	server.go   Server: a search by ColabFold's HTTP interface
 //	command.go  Command: a search by colabfold_search or mmseqs on this machine
@@ -16,6 +17,7 @@
 package msa
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -100,8 +102,26 @@ type Finder struct {
 	Load func(ctx context.Context, key string) (io.ReadCloser, error)
 	Save func(ctx context.Context, key string, r io.Reader) error
 	Log  *slog.Logger
+	// Claims, if set, lets processes that share the cache search for each alignment once.
+	Claims Claims
 
 	searches pendingSearches
+}
+
+// Search is a search for the alignment of a protein, or for the paired alignments of several.
+type Search struct {
+	Key     string       // of its cache entry
+	User    pleat.UserID // who may use the entry; empty: all users
+	Protein string       // SHA-256 of the sequence, in hex; empty: of several, paired
+}
+
+// Claims keeps processes from searching for the same at the same time.
+type Claims interface {
+	// ClaimSearches returns which of some searches this process makes, in their order. A claim lasts for pleat.SearchLease; one
+	// that it has can be claimed again. The other searches are made by another process at the moment.
+	ClaimSearches(ctx context.Context, searches []Search) ([]bool, error)
+	// EndSearches ends claims. If found, the alignments are in the cache.
+	EndSearches(ctx context.Context, keys []string, found bool) error
 }
 
 // Found is the result of Find, in the order of the sequences.
@@ -114,6 +134,7 @@ type Found struct {
 type Query struct {
 	User      pleat.UserID // whose cached alignments and searches it uses, unless the finder shares them
 	Sequences []string     // which must differ
+	Pairing   Pairing      // of FindPaired; empty: that of the finder
 }
 
 // Find returns an alignment of each sequence. It calls report with lines of progress.
@@ -125,8 +146,9 @@ func (f *Finder) Find(ctx context.Context, q Query, report func(string)) (*Found
 // alignments.
 func (f *Finder) FindPaired(ctx context.Context, q Query, report func(string)) (*Found, error) {
 	requests := f.unpaired(q)
-	if f.pairs() && len(q.Sequences) > 1 {
-		requests = append(requests, f.request(q, f.pairing()))
+	pairing := cmp.Or(q.Pairing, f.Pairing, PairGreedy)
+	if f.Searcher.Pairs() && pairing != PairNone && len(q.Sequences) > 1 {
+		requests = append(requests, f.request(q, pairing))
 	}
 	return f.find(ctx, requests, len(q.Sequences), report)
 }
@@ -156,16 +178,6 @@ func (f *Finder) find(ctx context.Context, requests []request, n int, report fun
 	return out, nil
 }
 
-func (f *Finder) pairing() Pairing {
-	if f.Pairing == "" {
-		return PairGreedy
-	}
-	return f.Pairing
-}
-
-// pairs reports whether paired alignments are made at all.
-func (f *Finder) pairs() bool { return f.Searcher.Pairs() && f.pairing() != PairNone }
-
 // Wait returns when no search is running. Searches that no caller waits for are cancelled already.
 func (f *Finder) Wait() { f.searches.running.Wait() }
 
@@ -174,9 +186,9 @@ func (f *Finder) Database() string { return f.Searcher.Database() }
 
 // request is one alignment to find: that of one sequence, or the paired ones of several in their order.
 type request struct {
+	Search
 	sequences []string // one, unless pairing is set
 	pairing   Pairing  // PairNone: of one sequence
-	key       string   // of its cache entry
 }
 
 // Prefix begins every cache key.
@@ -186,52 +198,27 @@ const Prefix = "msa/"
 // share alignments, of the user. It so decides which callers join a search under way too.
 func (f *Finder) request(q Query, pairing Pairing) request {
 	sum := sha256.New()
+	user := q.User
 	if f.Shared { // as in versions in which all users shared, whose entries stay valid
+		user = ""
 		fmt.Fprint(sum, "pleat msa 1\n")
 	} else {
-		fmt.Fprintf(sum, "pleat msa 2\n%s\n", q.User)
+		fmt.Fprintf(sum, "pleat msa 2\n%s\n", user)
 	}
 	fmt.Fprintf(sum, "%s\n%s\n%s", f.Searcher.Database(), pairing, strings.Join(q.Sequences, "\n"))
 	name := hex.EncodeToString(sum.Sum(nil))
-	key := Prefix + name[:2] + "/" + name + ".a3m.gz"
-	return request{sequences: q.Sequences, pairing: pairing, key: key}
+	out := request{sequences: q.Sequences, pairing: pairing}
+	out.Key, out.User = Prefix+name[:2]+"/"+name+".a3m.gz", user
+	if pairing == PairNone {
+		out.Protein = ProteinHash(q.Sequences[0])
+	}
+	return out
 }
 
-// fetch returns cached alignments and searches for the others: all single sequences in one search, and each paired
-// request in a search of its own.
-func (f *Finder) fetch(ctx context.Context, requests []request, report func(string)) ([][]*Alignment, error) {
-	out := make([][]*Alignment, len(requests))
-	var missing []string
-	for i, a := range requests {
-		if out[i] = f.load(ctx, a); out[i] == nil && a.pairing == PairNone {
-			missing = append(missing, a.sequences[0])
-		}
-	}
-	if len(missing) > 0 {
-		all, err := f.search(ctx, missing, PairNone, report)
-		if err != nil {
-			return nil, err
-		}
-		for i, k := 0, 0; i < len(requests); i++ {
-			if out[i] == nil && requests[i].pairing == PairNone {
-				out[i] = numbered(all[k : k+1])
-				k++
-				f.save(ctx, requests[i], out[i])
-			}
-		}
-	}
-	for i, a := range requests {
-		if out[i] != nil {
-			continue
-		}
-		all, err := f.search(ctx, a.sequences, a.pairing, report)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = all
-		f.save(ctx, a, all)
-	}
-	return out, nil
+// ProteinHash identifies a protein by the SHA-256 of its sequence, in hex.
+func ProteinHash(sequence string) string {
+	sum := sha256.Sum256([]byte(sequence))
+	return hex.EncodeToString(sum[:])
 }
 
 // search asks the source, once no other search of this process runs. It returns one alignment for each sequence. If the
@@ -263,7 +250,7 @@ func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing
 
 // load returns the cached alignments of a request; nil if there are none or they cannot be read.
 func (f *Finder) load(ctx context.Context, r request) []*Alignment {
-	in, err := f.Load(ctx, r.key)
+	in, err := f.Load(ctx, r.Key)
 	if in == nil && err == nil {
 		return nil
 	}
@@ -273,7 +260,7 @@ func (f *Finder) load(ctx context.Context, r request) []*Alignment {
 		err = errors.Join(err, in.Close())
 	}
 	if err != nil {
-		f.Log.Warn("a cached alignment cannot be read; searching again", "key", r.key, "error", err)
+		f.Log.Warn("a cached alignment cannot be read; searching again", "key", r.Key, "error", err)
 		return nil
 	}
 	return out
@@ -302,10 +289,10 @@ func (f *Finder) save(ctx context.Context, req request, all []*Alignment) {
 	go func() { // ends with the pipe, which Save reads to its end or the next line closes
 		w.CloseWithError(writeCached(w, all))
 	}()
-	err := f.Save(context.WithoutCancel(ctx), req.key, r)
+	err := f.Save(context.WithoutCancel(ctx), req.Key, r)
 	_ = r.Close()
 	if err != nil {
-		f.Log.Warn("an alignment cannot be cached", "key", req.key, "error", err)
+		f.Log.Warn("an alignment cannot be cached", "key", req.Key, "error", err)
 	}
 }
 

@@ -72,14 +72,14 @@ func (p *pendingSearches) join(ctx context.Context, requests []request, fetch fe
 	var started []*pendingSearch
 	work := context.WithoutCancel(ctx) // other callers may wait for the batch after this one has left
 	for i, r := range requests {
-		s := p.pending[r.key]
+		s := p.pending[r.Key]
 		if s == nil {
 			if mine == nil {
 				mine = &batch{listeners: map[int]func(string){}}
 				work, mine.cancel = context.WithCancelCause(work)
 			}
 			s = &pendingSearch{batch: mine, done: make(chan struct{})}
-			p.pending[r.key] = s
+			p.pending[r.Key] = s
 			own, started = append(own, r), append(started, s)
 		}
 		s.batch.waiting++
@@ -102,8 +102,8 @@ func (p *pendingSearches) run(ctx context.Context, b *batch, own []request, star
 		if s.err = err; err == nil {
 			s.result = results[i]
 		}
-		if p.pending[own[i].key] == s {
-			delete(p.pending, own[i].key)
+		if p.pending[own[i].Key] == s {
+			delete(p.pending, own[i].Key)
 		}
 		close(s.done)
 	}

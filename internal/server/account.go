@@ -36,6 +36,9 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 	out := api.List[api.Model]{Data: []api.Model{}}
 	list, err := s.resolver.Models(ctx)
 	for i := range list {
+		if list[i].Kind == pleat.TaskAlign {
+			continue // what a search is, the models say that take alignments
+		}
 		out.Data = append(out.Data, wire.Model(&list[i]))
 	}
 	return out, err

@@ -26,11 +26,6 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	if from != "" {
-		if err := c.checkReads("create a job from a library item"); err != nil {
-			return api.CreatedJob{}, err
-		}
-	}
 	key, err := idempotencyKey(c.r)
 	if err != nil {
 		return api.CreatedJob{}, err
@@ -43,16 +38,10 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	if from != "" {
-		item, err := s.store.Item(ctx, c.who.User, pleat.ItemID(from))
-		if err != nil {
-			return api.CreatedJob{}, err
-		}
-		if err := s.resolver.CheckAlignments(ctx, &item, &p.job, p.model); err != nil {
-			return api.CreatedJob{}, err
-		}
+	p.job.LibraryItem = pleat.ItemID(from)
+	if err := s.checkGiven(ctx, c, &p.job, p.model); err != nil {
+		return api.CreatedJob{}, err
 	}
-	p.job.Owner, p.job.LibraryItem = c.who.User, pleat.ItemID(from)
 	spec := submit.JobRun(&p.job, p.model)
 	spec.Fresh, spec.Request, spec.Trace = bypassesCache(c.r), c.id, tracing.Text(ctx)
 	made, err := s.store.CreateJob(ctx, store.NewJob{
@@ -73,6 +62,27 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	quotaHeaders(c.w.Header(), made.Usage)
 	return wire.CreatedJob(made), nil
+}
+
+// checkGiven checks the library item and the alignments that a job names. The key must be able to read them.
+func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m pleat.Model) error {
+	named := job.Params.Alignment() != ""
+	for i := range job.Sequences {
+		named = named || job.Sequences[i].MSA != pleat.FileRef{}
+	}
+	if job.LibraryItem != "" {
+		if err := c.checkReads("create a job from a library item"); err != nil {
+			return err
+		}
+		if _, err := s.store.Item(ctx, c.who.User, job.LibraryItem); err != nil {
+			return err
+		}
+	} else if named {
+		if err := c.checkReads("use an alignment"); err != nil {
+			return err
+		}
+	}
+	return s.resolver.CheckAlignments(ctx, job, m)
 }
 
 // withQuota sets the quota's headers and Retry-After if err says that the quota is used up. It returns err, or the
@@ -138,6 +148,7 @@ func (s *Server) prepare(ctx context.Context, owner pleat.UserID, in *api.Create
 	var p prepared
 	var err error
 	p.job, err = wire.ToJob(in)
+	p.job.Owner = owner
 	if err := faults.Add(err); err != nil {
 		return p, err
 	}
@@ -209,6 +220,11 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 		return api.CreatedJob{}, err
 	}
 	if err := job.Validate(m); err != nil {
+		return api.CreatedJob{}, err
+	}
+	given := job
+	given.LibraryItem = "" // if that is gone, the run goes without its alignments
+	if err := s.checkGiven(ctx, c, &given, m); err != nil {
 		return api.CreatedJob{}, err
 	}
 	if job.Complex != v.Job.Complex {

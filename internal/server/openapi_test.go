@@ -15,6 +15,7 @@ import (
 
 	"pleat/internal/server"
 
+	"pleat"
 	"pleat/api"
 )
 
@@ -154,6 +155,12 @@ func TestDocument(t *testing.T) {
 	visitWorkflows(t, h, visit)
 	visitWebhooks(h, visit)
 	visitBatches(t, h, visit)
+	h.register(testModel, bigModel, pleat.AlignmentModel())
+	made = as("POST", "/v1/alignments", `{"sequences":["ACDEF",{"proteinChain":{"sequence":"GHIKL"}}]}`)
+	visit("POST /v1/alignments", "Alignment", made, 200)
+	visit("POST /v1/alignments", "Error", as("POST", "/v1/alignments", `{"sequences":[{}]}`), 400)
+	aligned := "/v1/alignments/" + read[api.Alignment](t, made).ID
+	visit("GET /v1/alignments/{id}", "Alignment", as("GET", aligned, nil), 200)
 	visit("GET /healthz", "Status", h.ask("GET", "/healthz", nil), 200)
 	visit("GET /readyz", "Status", h.ask("GET", "/readyz", nil), 200)
 	visit("GET /metrics", "", h.ask("GET", "/metrics", nil), 200)

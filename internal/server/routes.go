@@ -142,13 +142,14 @@ const operationSection = "Operation"
 
 // sections are the tags of the document, in its order.
 var sections = []string{
-	"Fold jobs", "Batches", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection,
+	"Fold jobs", "Batches", "Alignments", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection,
 }
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
-		jobRoutes, batchRoutes, workflowRoutes, libraryRoutes, webhookRoutes, accountRoutes, operationRoutes)
+		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, libraryRoutes, webhookRoutes, accountRoutes,
+		operationRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if

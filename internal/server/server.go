@@ -17,6 +17,7 @@
 //	routes.go            what a route is; the mux
 //	routes_jobs.go       routes of fold jobs and models
 //	routes_batches.go    routes of batches
+//	routes_alignments.go  routes of alignments
 //	routes_workflows.go  routes of workflows and the library
 //	routes_webhooks.go   routes of webhooks
 //	routes_service.go    routes of keys, sessions and operation
@@ -30,6 +31,7 @@
 //	auth.go              keys, sessions, who may see a job
 //	create.go            POST /v1/jobs and runs
 //	validate.go          POST /v1/jobs/validate
+//	alignment.go         alignments: create, read
 //	batch.go             batches: create, check, read, change
 //	batch_table.go       their tables, files and events
 //	waiting.go           why a run waits

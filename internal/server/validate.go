@@ -23,7 +23,10 @@ func (s *Server) validate(
 	out.Remaining = max(0, usage.Limit-usage.Used)
 	var p prepared
 	if len(faults) == 0 {
-		switch p, err = s.prepare(ctx, c.who.User, in); {
+		if p, err = s.prepare(ctx, c.who.User, in); err == nil {
+			err = s.checkGiven(ctx, c, &p.job, p.model)
+		}
+		switch {
 		case err == nil:
 			describe(&out, &p)
 			if out.Cached, err = s.earlierRun(ctx, c.who.User, &p); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"pleat/internal/tracing"
 )
 
-// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna) or a simulation (md). The input is
+// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md) or an alignment. The input is
 // checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
 // valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller
@@ -23,56 +24,65 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	draft := in.CreateMode == "draft"
 	parse := flow.Parse
-	if draft {
+	if in.CreateMode == "draft" {
 		parse = flow.ParseDraft
 	}
 	p, err := parse(alias, in.Input)
 	if err != nil {
 		return api.Workflow{}, err
 	}
+	id, err := s.startWorkflow(ctx, c, &p, in.Name, in.Input)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	return s.readWorkflow(ctx, id)
+}
+
+// startWorkflow resolves the source of a plan and stores it as a workflow of the caller with an input: as a draft, or
+// queued. An empty name stands for what the plan is about.
+func (s *Server) startWorkflow(
+	ctx context.Context, c *call, p *flow.Plan, name string, input json.RawMessage,
+) (pleat.WorkflowID, error) {
 	if err := c.checkReadsSource(p.Source); err != nil {
-		return api.Workflow{}, err
+		return "", err
 	}
-	if err := s.resolver.CheckSource(ctx, c.who.User, &p); err != nil {
-		return api.Workflow{}, err
+	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
+		return "", err
 	}
-	if in.Name == "" {
-		in.Name = p.Name()
-	}
-	n := store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
+	n := store.NewWorkflow{Draft: p.Draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
 		Kind:   p.Kind,
-		Alias:  alias,
-		Type:   pleat.WorkflowType(alias),
-		Name:   in.Name,
+		Alias:  p.Alias,
+		Type:   pleat.WorkflowType(p.Alias),
+		Name:   cmp.Or(name, p.Name()),
 		Public: p.Public,
 		Source: p.Source.Fold,
 	}}
-	if !draft {
-		if n.Run, err = s.resolver.WorkflowRun(ctx, &p); err != nil {
-			return api.Workflow{}, err
+	var err error
+	if !p.Draft {
+		if n.Run, err = s.resolver.WorkflowRun(ctx, p); err != nil {
+			return "", err
 		}
 		n.Run.Request, n.Run.Trace = c.id, tracing.Text(ctx)
 	}
-	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, &p)
+	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, p)
 	if err != nil {
-		return api.Workflow{}, err
+		return "", err
 	}
 	n.Subs = hooks.Subscriptions
-	if n.Workflow.Input, err = withField(in.Input, "webhooks", hooks.Settings); err != nil {
-		return api.Workflow{}, err
+	if n.Workflow.Input, err = withField(input, "webhooks", hooks.Settings); err != nil {
+		return "", err
 	}
 	w, err := s.store.CreateWorkflow(ctx, n)
 	if err != nil {
-		return api.Workflow{}, s.withReset(ctx, c, err)
+		return "", s.withReset(ctx, c, err)
 	}
 	c.made.workflow = w.ID
-	if !draft {
+	if !p.Draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
-	return s.readWorkflow(ctx, w.ID)
+	return w.ID, nil
 }
 
 // withReset sets Retry-After to the time at which the quota of workflows starts again, if err says that it is used up.
@@ -114,7 +124,7 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 
 // unknownWorkflow returns the error for a workflow_name that does not exist; it suggests the nearest one.
 func unknownWorkflow(name string) error {
-	all := []string{"qna_v1", "md", "evolla_v1", "calvados_openmm_v1"}
+	all := []string{"qna_v1", "md", "alignment_v1", "evolla_v1", "calvados_openmm_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.InvalidField("workflow_name", " %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -204,5 +205,61 @@ func TestTurnAfterASearch(t *testing.T) {
 		if order[0] != his.Job && order[1] != his.Job || order[4] != hers.Job {
 			t.Errorf("the order is %v; his is %s, her last %s", order, his.Job, hers.Job)
 		}
+	})
+}
+
+// Of the workers that claim a search, one makes it, until it ends or the worker is silent.
+func TestClaimSearches(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		ann, ada := storetest.User(t, s, "ann"), storetest.User(t, s, "ada")
+		claim := func(worker pleat.WorkerID, want ...bool) {
+			t.Helper()
+			got, err := s.ClaimSearches(ctx, worker, []store.Search{
+				{Key: "msa/b", User: ann, Protein: "pb"}, {Key: "msa/a", User: ann, Protein: "pa"},
+			})
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s was granted %v, %v; want %v", worker, got, err, want)
+			}
+		}
+		end := func(worker pleat.WorkerID, found bool, keys ...string) {
+			t.Helper()
+			if err := s.EndSearches(ctx, worker, keys, found); err != nil {
+				t.Fatal(err)
+			}
+		}
+		known := func(user pleat.UserID, want int) {
+			t.Helper()
+			if n, err := s.CountAlignments(ctx, user, []string{"pa", "pb", "pc"}); err != nil || n != want {
+				t.Errorf("%d alignments at hand, %v; want %d", n, err, want)
+			}
+		}
+		claim("one", true, true)
+		claim("two", false, false)
+		claim("one", true, true) // renewed
+		clock.Advance(pleat.SearchLease - time.Second)
+		claim("two", false, false)
+		known(ann, 0)
+		end("two", true, "msa/a", "msa/b") // which does not hold them
+		known(ann, 0)
+		end("one", true, "msa/a")
+		end("one", false, "msa/b")
+		known(ann, 1)
+		known(ada, 0)
+		claim("two", true, true)
+		end("one", false, "msa/a", "msa/b")
+		claim("one", false, false)
+		clock.Advance(pleat.SearchLease + time.Second)
+		claim("one", true, true)
+		clock.Advance(pleat.SearchLease + time.Second)
+		if err := s.ForgetSearches(ctx, clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		known(ann, 0)
+		if _, err := s.ClaimSearches(ctx, "one", []store.Search{{Key: "msa/s", Protein: "pc"}}); err != nil {
+			t.Fatal(err)
+		}
+		end("one", true, "msa/s")
+		known(ada, 1) // all users share it
 	})
 }

@@ -258,3 +258,11 @@ type WorkerOrders struct {
 	Cancel []pleat.TaskID // that it holds and whose owners want them stopped
 	Drain  bool           // it is to finish what it runs, claim nothing more and end
 }
+
+// GivenAlignment is a file with an alignment that a job names, so that its sequence is not searched for.
+type GivenAlignment struct {
+	Name     string // of the file, for messages
+	Key      string // of the blob
+	Sequence string // its first row; empty: not known, since it is a file of the library item of the job
+	Paired   bool   // its rows belong, by their order, to those of the other paired files
+}

@@ -3,28 +3,168 @@ package submit
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
 
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/flow"
 	"pleat/internal/msa"
 	"pleat/internal/store"
 )
 
-// CheckAlignments checks the alignments (.a3m) of a library item that a job is created from. If the model uses
-// alignments, each must begin with a protein of the job, and no two with the same. It reads only their first rows: the
-// files were checked when they were uploaded.
-func (r *Resolver) CheckAlignments(
-	ctx context.Context, item *store.LibraryItem, job *pleat.Job, m pleat.Model,
-) error {
+// GivenAlignments lists the alignments that a job names: those of its proteins first, then those of its parameter
+// alignmentId, then those of its library item. Where several are of one sequence, the first is used. What an earlier
+// check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's;
+// ErrNoItem: the library item of the job is gone, and what is returned are the others.
+func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error) {
+	var out []store.GivenAlignment
+	for i := range f.Sequences {
+		s := &f.Sequences[i]
+		if s.MSA == (pleat.FileRef{}) {
+			continue
+		}
+		file, err := r.ownAlignment(ctx, f.Owner, s.MSA, s.Path(i)+".msa")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, store.GivenAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text})
+	}
+	if id := f.Params.Alignment(); id != "" {
+		made, err := r.madeAlignments(ctx, f.Owner, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, made...)
+	}
+	if f.LibraryItem == "" {
+		return out, nil
+	}
+	item, err := r.Store.Item(ctx, f.Owner, f.LibraryItem)
+	for _, file := range item.Files {
+		if isAlignment(file.Name) {
+			out = append(out, store.GivenAlignment{Name: file.Name, Key: file.Key})
+		}
+	}
+	return out, err
+}
+
+// isAlignment reports whether a file of a library item is an alignment.
+func isAlignment(name string) bool { return strings.ToLower(path.Ext(name)) == ".a3m" }
+
+// ownAlignment finds the file of the owner's library that a field names.
+func (r *Resolver) ownAlignment(
+	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, field string,
+) (store.LibraryFile, error) {
+	role := FileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
+	file, err := r.File(ctx, owner, ref, role)
+	if errors.Is(err, store.ErrNoItem) {
+		err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", ref.Item)
+	}
+	return file, err
+}
+
+// madeAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
+// read.
+func (r *Resolver) madeAlignments(
+	ctx context.Context, user pleat.UserID, id pleat.WorkflowID,
+) ([]store.GivenAlignment, error) {
+	const field = "params.alignmentId"
+	v, err := r.Store.WorkflowView(ctx, id)
+	if err == nil && (v.Workflow.Owner != user && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
+		err = store.ErrNoWorkflow
+	}
+	if errors.Is(err, store.ErrNoWorkflow) {
+		return nil, pleat.InvalidField(field, " is %s, which is none of your alignments", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.Run == nil || v.Run.State != pleat.StateCompleted || v.Run.Result == nil {
+		return nil, pleat.InvalidField(field, ": the alignment %s is %s; a job can use it once it is COMPLETED", id,
+			v.Workflow.State)
+	}
+	plan, err := flow.Parse(v.Workflow.Alias, v.Workflow.Input)
+	if err != nil {
+		return nil, fmt.Errorf("read the input of alignment %s: %w", id, err)
+	}
+	proteins, err := flow.AlignedProteins(v.Run.Result.Row)
+	if err != nil {
+		return nil, fmt.Errorf("read alignment %s: %w", id, err)
+	}
+	var out []store.GivenAlignment
+	for i, p := range proteins {
+		for _, name := range []string{p.File, p.PairFile} {
+			k := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
+			if i < len(plan.Align.Sequences) && k >= 0 {
+				out = append(out, store.GivenAlignment{
+					Name:     name,
+					Key:      v.Artifacts[k].Key,
+					Sequence: plan.Align.Sequences[i].Text,
+					Paired:   name == p.PairFile,
+				})
+			}
+		}
+	}
+	return out, nil
+}
+
+// CheckAlignments checks the alignments that a job names, if the model uses alignments. Each of the library item must
+// begin with a protein of the job, and no two with the same; those of a protein must begin with it; the parameter
+// alignmentId must name one of a protein of the job. It reads only their first rows: the files were checked when they
+// were uploaded.
+func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.Model) error {
 	if m.AlignmentUse(job.Params, job.Sequences) == pleat.NoAlignments {
 		return nil
 	}
-	names := make([]string, len(item.Files))
-	for i, f := range item.Files {
-		names[i] = f.Name
+	all, err := r.GivenAlignments(ctx, &pleat.FoldInput{
+		Owner:       job.Owner,
+		LibraryItem: job.LibraryItem,
+		Sequences:   job.Sequences,
+		Params:      job.Params,
+	})
+	if err != nil || len(all) == 0 {
+		return err
 	}
-	err := msa.Match(names, pleat.Proteins(job.Sequences), func(i int) (string, error) {
-		return r.alignedSequence(ctx, pleat.Clip(names[i]), item.Files[i].Key)
+	for i := range job.Sequences {
+		s := &job.Sequences[i]
+		if s.MSA == (pleat.FileRef{}) {
+			continue
+		}
+		file := all[0]
+		all = all[1:]
+		query, err := r.alignedSequence(ctx, file, s.Path(i)+".msa")
+		if err != nil {
+			return err
+		}
+		if query != s.Text {
+			return pleat.InvalidField(s.Path(i)+".msa", ": the alignment %s begins with another sequence; its first row "+
+				"must be the sequence itself", pleat.Clip(file.Name))
+		}
+	}
+	proteins := pleat.Proteins(job.Sequences)
+	made := slices.IndexFunc(all, func(a store.GivenAlignment) bool { return a.Sequence == "" })
+	if made < 0 {
+		made = len(all)
+	}
+	used := func(a store.GivenAlignment) bool { return slices.Contains(proteins, a.Sequence) }
+	if job.Params.Alignment() != "" && !slices.ContainsFunc(all[:made], used) {
+		return pleat.InvalidField("params.alignmentId", ": the alignment %s has none of the job's proteins",
+			job.Params.Alignment())
+	}
+	return r.checkLibrary(ctx, all[made:], proteins)
+}
+
+// checkLibrary checks the alignments of the library item of a job.
+func (r *Resolver) checkLibrary(ctx context.Context, files []store.GivenAlignment, proteins []string) error {
+	names := make([]string, len(files))
+	for i := range files {
+		names[i] = files[i].Name
+	}
+	err := msa.Match(names, proteins, func(i int) (string, error) {
+		return r.alignedSequence(ctx, files[i], "from")
 	})
 	var unfit *msa.UnfitError
 	switch {
@@ -39,9 +179,9 @@ func (r *Resolver) CheckAlignments(
 		pleat.MSANone)
 }
 
-// alignedSequence returns the sequence that an alignment begins with.
-func (r *Resolver) alignedSequence(ctx context.Context, name, key string) (string, error) {
-	in, _, err := r.Blobs.Open(ctx, key)
+// alignedSequence returns the sequence that the alignment which a field names begins with.
+func (r *Resolver) alignedSequence(ctx context.Context, file store.GivenAlignment, field string) (string, error) {
+	in, _, err := r.Blobs.Open(ctx, file.Key)
 	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
 		return "", store.ErrNoItem
 	}
@@ -51,7 +191,8 @@ func (r *Resolver) alignedSequence(ctx context.Context, name, key string) (strin
 	defer in.Close()
 	query, err := msa.ReadQuery(in)
 	if err != nil {
-		return "", pleat.InvalidField("from", ": the alignment %s of the library item cannot be used: %s", name, err)
+		return "", pleat.InvalidField(field, ": the alignment %s of the library item cannot be used: %s",
+			pleat.Clip(file.Name), err)
 	}
 	return query, nil
 }

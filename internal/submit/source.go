@@ -187,6 +187,7 @@ func (f Fold) Prediction() *pleat.Prediction {
 type FileRole struct {
 	Name    string   // for messages
 	Endings []string // of file names, in lower case
+	Field   string   // of the request that names the file; empty: workflow_input
 }
 
 var (
@@ -198,7 +199,7 @@ var (
 // File returns the file of owner's library that ref names, or the first of the item that fits the role. An error has
 // CodeNotFound for an item that is not owner's, or CodeInvalid for one without such a file.
 func (r *Resolver) File(
-	ctx context.Context, owner pleat.UserID, ref flow.FileRef, role FileRole,
+	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, role FileRole,
 ) (store.LibraryFile, error) {
 	item, err := r.Store.Item(ctx, owner, ref.Item)
 	if err != nil {
@@ -211,13 +212,13 @@ func (r *Resolver) File(
 	if i := slices.IndexFunc(item.Files, fits); i >= 0 {
 		return item.Files[i], nil
 	}
-	endings := strings.Join(role.Endings, ", ")
+	endings, field := strings.Join(role.Endings, ", "), cmp.Or(role.Field, "workflow_input")
 	if ref.Name != "" {
-		return store.LibraryFile{}, pleat.InvalidField("workflow_input",
+		return store.LibraryFile{}, pleat.InvalidField(field,
 			": the library item %s has no %s file named %q; names end in %s", item.ID, role.Name, pleat.Clip(ref.Name),
 			endings)
 	}
-	return store.LibraryFile{}, pleat.InvalidField("workflow_input",
+	return store.LibraryFile{}, pleat.InvalidField(field,
 		": the library item %s has no %s file; POST /v1/library/%s/upload-files adds one, ending in %s", item.ID,
 		role.Name, item.ID, endings)
 }
@@ -287,7 +288,7 @@ func (r *Resolver) libraryFiles(
 
 // libraryFile is File with a name for the disk: the caller chose the one in the library.
 func (r *Resolver) libraryFile(
-	ctx context.Context, owner pleat.UserID, ref flow.FileRef, role FileRole,
+	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, role FileRole,
 ) (flow.SourceFile, error) {
 	file, err := r.File(ctx, owner, ref, role)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {

@@ -146,14 +146,14 @@ func TestFile(t *testing.T) {
 			{w.ann, "c.cif", StructureFile, "", `has no structure file named "c.cif"`},
 			{w.ben, "", StructureFile, "", store.ErrNoItem.Message},
 		} {
-			got, err := w.File(ctx, c.owner, flow.FileRef{Item: item.ID, Name: c.name}, c.role)
+			got, err := w.File(ctx, c.owner, pleat.FileRef{Item: item.ID, Name: c.name}, c.role)
 			if got.Name != c.want || (err == nil) != (c.fail == "") || err != nil &&
 				!strings.Contains(err.Error(), c.fail) {
 				t.Errorf("%q as %s: %q %v", c.name, c.role.Name, got.Name, err)
 			}
 		}
-		p := &flow.Plan{Source: flow.StructureSource{Kind: flow.SourceLibrary, Structure: flow.FileRef{Item: item.ID},
-			PAE: flow.FileRef{Item: item.ID}}}
+		p := &flow.Plan{Source: flow.StructureSource{Kind: flow.SourceLibrary, Structure: pleat.FileRef{Item: item.ID},
+			PAE: pleat.FileRef{Item: item.ID}}}
 		want := flow.SourceSize{Structure: int64(len("a.PDB")), PAE: int64(len("notes.json"))}
 		if err := w.CheckSource(ctx, w.ann, p); err != nil || p.Size != want {
 			t.Errorf("the size of the source is %+v, %v; want %+v", p.Size, err, want)

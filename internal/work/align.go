@@ -20,12 +20,15 @@ import (
 	"pleat/internal/tracing"
 )
 
-// offeredModels returns what the engines can run. Models that take alignments get the parameter msaAlgorithm with the
-// values that the service can serve.
+// offeredModels returns what the engines can run, and the model of alignments if the worker searches. Models that take
+// alignments get the parameter msaAlgorithm with the values that the service can serve.
 func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
 		all[i].OfferAlignments(p.cfg.Aligner != nil || p.cfg.SearchedElsewhere)
+	}
+	if p.cfg.Aligner != nil && p.cfg.Alignments != pleat.AlignmentsNever {
+		all = append(all, pleat.AlignmentModel())
 	}
 	return all
 }
@@ -48,6 +51,27 @@ func (p *Pool) joinAligner() {
 		_, err := p.files.Put(ctx, key, r)
 		return err
 	}
+	a.Claims = searchClaims{p.service, p.cfg.ID}
+}
+
+// searchClaims are the claims of one worker for searches.
+type searchClaims struct {
+	service Inputs
+	worker  pleat.WorkerID
+}
+
+// ClaimSearches implements msa.Claims.
+func (c searchClaims) ClaimSearches(ctx context.Context, searches []msa.Search) ([]bool, error) {
+	all := make([]store.Search, len(searches))
+	for i, s := range searches {
+		all[i] = store.Search(s)
+	}
+	return c.service.ClaimSearches(ctx, c.worker, all)
+}
+
+// EndSearches implements msa.Claims.
+func (c searchClaims) EndSearches(ctx context.Context, keys []string, found bool) error {
+	return c.service.EndSearches(ctx, c.worker, keys, found)
 }
 
 // awaitSearches returns when the aligner has stopped. Its searches end with the tasks that wait for them.
@@ -63,16 +87,22 @@ type alignmentStage struct {
 	p    *Pool
 	t    *runningTask
 	work *pleat.Work // its Fold gets the names of the alignments, its Model the citations of the search
-	sink *sink
+	sink pleat.Sink
 
 	// searchOnly: the attempt is at a search task, whose alignments a fold will use.
 	searchOnly bool
+	pairing    msa.Pairing // of the search; empty: as the operator has set it
 
 	state pleat.State // of the alignment; PENDING if none was made
 
-	// fromLibrary are the alignments of the job's library item, by sequence. Their sequences are not searched for.
-	fromLibrary map[string]*msa.Alignment
+	// given are the alignments that the job names, by sequence. Their sequences are not searched for.
+	given givenAlignments
+
+	depths map[string]depth // of the alignments that were written, by sequence
 }
+
+// depth is how many rows the alignment of a sequence has, the sequence included. Paired is 0 without paired rows.
+type depth struct{ unpaired, paired int }
 
 // run makes the alignments, and counts their time, with that of the search task if one ran first.
 func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
@@ -100,12 +130,12 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 		a.state = pleat.StateCompleted
 		return a.useSearchResults(ctx)
 	}
-	if f := a.readLibrary(ctx, proteins); f != nil {
+	if f := a.readGiven(ctx, proteins); f != nil {
 		return a.failed(ctx, f)
 	}
-	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.fromLibrary[s] != nil })
+	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.given.unpaired[s] != nil })
 	switch {
-	case use == pleat.LibraryAlignments:
+	case use == pleat.GivenAlignments:
 		search = nil
 	case a.p.cfg.Aligner == nil && len(search) > 0:
 		if _, asked := a.work.Fold.Params.Values["msaAlgorithm"]; asked {
@@ -113,7 +143,7 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 		}
 		search = nil
 	}
-	if len(search)+len(a.fromLibrary) == 0 || a.searchOnly && len(search) == 0 {
+	if len(search)+len(a.given.unpaired) == 0 || a.searchOnly && len(search) == 0 {
 		return nil
 	}
 	ctx, span := a.traced(ctx, len(search))
@@ -127,11 +157,12 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	return nil
 }
 
-// search searches for alignments of sequences and writes them, with those of the library. A complex of several proteins
-// gets paired alignments too, where the source can pair.
+// search searches for alignments of sequences and writes them, with those that the job names. A complex of several
+// proteins gets paired alignments too, where the source can pair.
 func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Failure {
 	a.state = pleat.StateRunning
-	a.sink.Progress("msa", 0, len(search)+len(a.fromLibrary))
+	total := len(search) + len(a.given.unpaired)
+	a.sink.Progress("msa", 0, total)
 	a.reportState(ctx)
 	found := &msa.Found{}
 	if len(search) > 0 {
@@ -140,7 +171,7 @@ func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Fai
 		if a.work.Fold.Complex {
 			find = a.p.cfg.Aligner.FindPaired
 		}
-		found, err = find(ctx, msa.Query{User: a.work.Fold.Owner, Sequences: search}, a.sink.Log)
+		found, err = find(ctx, msa.Query{User: a.work.Fold.Owner, Sequences: search, Pairing: a.pairing}, a.sink.Log)
 		if err != nil {
 			return a.searchFailure(err)
 		}
@@ -149,7 +180,7 @@ func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Fai
 	if f := a.writeFiles(search, found); f != nil {
 		return f
 	}
-	a.sink.Progress("msa", len(search)+len(a.fromLibrary), len(search)+len(a.fromLibrary))
+	a.sink.Progress("msa", total, total)
 	return nil
 }
 
@@ -204,10 +235,9 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 		a.p.logOf(a.t).Error("an alignment could not be stored", "error", err)
 		return pleat.Failed(pleat.FailStorage, "the alignment could not be stored")
 	}
-	all, paired := maps.Clone(a.fromLibrary), map[string]*msa.Alignment{}
-	if all == nil {
-		all = map[string]*msa.Alignment{}
-	}
+	all, paired := map[string]*msa.Alignment{}, map[string]*msa.Alignment{}
+	maps.Copy(all, a.given.unpaired)
+	maps.Copy(paired, a.given.paired)
 	for i, s := range search {
 		all[s] = found.Unpaired[i]
 		if found.Paired != nil {
@@ -217,6 +247,7 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 	if err := os.MkdirAll(filepath.Join(a.work.Dir, inputDir), 0o700); err != nil {
 		return trouble(err)
 	}
+	a.depths = map[string]depth{}
 	a.work.Fold.Alignments = nil
 	for i, s := range a.work.Fold.Sequences {
 		if s.Kind != pleat.Protein || all[s.Text] == nil {
@@ -227,13 +258,16 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 		if err := a.publishAlignment(all[s.Text], entry.File, a.prefix(s)+msaFile, s.ID); err != nil {
 			return trouble(err)
 		}
+		pairedRows := 0
 		if pair := paired[s.Text]; pair != nil {
+			pairedRows = len(pair.Rows)
 			entry.Paired = filepath.Join(inputDir, fmt.Sprintf("msa-paired-%d.a3m", i))
 			if err := a.publishAlignment(pair, entry.Paired, a.prefix(s)+pairedFile, s.ID); err != nil {
 				return trouble(err)
 			}
 		}
 		a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
+		a.depths[s.Text] = depth{len(all[s.Text].Rows), pairedRows}
 	}
 	c := report.Coverage{Work: *a.work, Unpaired: all, Paired: paired}
 	if err := c.Publish(a.sink); err != nil {
@@ -259,76 +293,6 @@ func (a *alignmentStage) publishAlignment(m *msa.Alignment, to, name string, own
 		ContentType: "text/x-a3m",
 		Sequence:    owner,
 	})
-}
-
-// readLibrary reads the alignments of the library item that the job was made from. Each belongs to the sequence in its
-// first row.
-func (a *alignmentStage) readLibrary(ctx context.Context, proteins []string) *pleat.Failure {
-	id := a.work.Fold.LibraryItem
-	if id == "" {
-		return nil
-	}
-	files, err := a.p.service.LibraryFiles(ctx, a.work.Fold)
-	switch {
-	case pleat.CodeOf(err) == pleat.CodeNotFound:
-		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
-		return nil
-	case err != nil:
-		a.p.logOf(a.t).Warn("a library item cannot be read", "item", id, "error", err)
-		return pleat.Failed(pleat.FailStorage, "the library item that the job was made from could not be read")
-	}
-	return a.readLibraryFiles(ctx, files, proteins)
-}
-
-// readLibraryFiles reads the alignments among the files of the library item. An alignment that does not belong to
-// exactly one of the job's proteins fails the run, since its owner expects it to be used.
-func (a *alignmentStage) readLibraryFiles(
-	ctx context.Context, files []store.LibraryFile, proteins []string,
-) *pleat.Failure {
-	names := make([]string, len(files))
-	for i, f := range files {
-		names[i] = f.Name
-	}
-	a.fromLibrary = map[string]*msa.Alignment{}
-	var failure *pleat.Failure
-	err := msa.Match(names, proteins, func(i int) (string, error) {
-		var m *msa.Alignment
-		if m, failure = a.readLibraryFile(ctx, files[i]); failure != nil {
-			return "", errors.New(failure.Message)
-		}
-		a.fromLibrary[m.Query()] = m
-		return m.Query(), nil
-	})
-	var unfit *msa.UnfitError
-	if !errors.As(err, &unfit) {
-		return failure
-	}
-	if unfit.Same != "" {
-		return invalidAlignment(unfit.File, "is the second of its sequence")
-	}
-	return invalidAlignment(unfit.File, "begins with none of the job's proteins")
-}
-
-// readLibraryFile reads one alignment of the library item.
-func (a *alignmentStage) readLibraryFile(ctx context.Context, f store.LibraryFile) (*msa.Alignment, *pleat.Failure) {
-	in, _, err := a.p.files.Open(ctx, f.Key)
-	if err != nil {
-		a.p.logOf(a.t).Warn("an alignment of the library cannot be read", "key", f.Key, "error", err)
-		return nil, pleat.Failed(pleat.FailStorage,
-			fmt.Sprintf("the alignment %s of the library could not be read", pleat.Clip(f.Name)))
-	}
-	defer in.Close()
-	m, err := msa.Read(in, "")
-	if err != nil {
-		return nil, invalidAlignment(f.Name, "cannot be used: "+err.Error())
-	}
-	return m, nil
-}
-
-// invalidAlignment is the failure of a run whose library item has an alignment that it cannot use.
-func invalidAlignment(file, why string) *pleat.Failure {
-	return pleat.Failed(pleat.FailInvalidInput,
-		fmt.Sprintf("the alignment %s of the library %s", pleat.Clip(file), why))
 }
 
 // cite adds the papers of the search programs to those that the results cite.

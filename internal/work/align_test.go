@@ -14,6 +14,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/builtin"
+	"pleat/internal/flow"
 	"pleat/internal/msa"
 	"pleat/internal/msa/msatest"
 	"pleat/internal/store"
@@ -178,8 +179,8 @@ func TestNoAlignment(t *testing.T) {
 			t.Errorf("%d tickets", len(a.server.Tickets))
 		}
 		models, err := f.s.Models(context.Background())
-		if err != nil || len(models) != 1 || models[0].Params[0].Name != "msaAlgorithm" ||
-			models[0].Params[0].Default != "mmseqs2" {
+		m, _ := pleat.FindModel(models, "null")
+		if err != nil || len(models) != 2 || m.Params[0].Name != "msaAlgorithm" || m.Params[0].Default != "mmseqs2" {
 			t.Errorf("%v, %v", models, err)
 		}
 	})
@@ -327,6 +328,86 @@ func TestAlignmentsOfAnotherUserAreNotUsed(t *testing.T) {
 				t.Errorf("shared %t: %d searches after a user's second fold; want %d", shared, n, want)
 			}
 			stop()
+		}
+	})
+}
+
+// However many folds on however many workers need an alignment, it is searched for once.
+func TestWorkersSearchOnce(t *testing.T) {
+	onEachService(t, func(t *testing.T, f *fixture) {
+		a := &aligned{fixture: f, server: msatest.New(t)}
+		a.server.Gate = make(chan struct{})
+		want := []string{seqA, seqB, "AAAAAAAA", "CCCCCCCC"}
+		slices.Sort(want)
+		var jobs []store.Created
+		for range 5 {
+			for _, s := range want {
+				jobs = append(jobs, a.fold(proteins(s)))
+			}
+		}
+		for _, id := range []string{"one", "two"} {
+			a.startWith(id, func(c *work.Config) { c.Aligner = finder(a.server) }, builtin.Null{})
+		}
+		storetest.Eventually(t, "each worker has as many searches as it takes", func() bool {
+			n := 0
+			for _, c := range jobs {
+				if f.states([]pleat.JobID{c.Job})[0] == pleat.StateRunning {
+					n++
+				}
+			}
+			return n == 16
+		})
+		close(a.server.Gate)
+		for _, c := range jobs {
+			a.await(c.Job, pleat.StateCompleted)
+		}
+		a.server.Lock()
+		defer a.server.Unlock()
+		var got []string
+		for _, ticket := range a.server.Tickets {
+			got = append(got, ticket.Sequences...)
+		}
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("searched for (-want +got):\n%s", d)
+		}
+	})
+}
+
+// An alignment of its own publishes the files that a fold of its proteins would, and is not searched for again by it.
+func TestAlignmentAlone(t *testing.T) {
+	onEachService(t, func(t *testing.T, f *fixture) {
+		a := newAligned(t, f)
+		w := f.createWorkflow(f.owner, pleat.TaskAlign,
+			`{"sequences":["`+seqA+`","`+seqB+`"],"pairing":"complete"}`)
+		v, _ := f.awaitWorkflow(w, pleat.StateCompleted)
+		var names []string
+		for _, file := range v.Artifacts {
+			names = append(names, file.Name)
+		}
+		slices.Sort(names)
+		want := []string{"A-msa-paired.a3m", "A-msa.a3m", "B-msa-paired.a3m", "B-msa.a3m", "coverage.png", "coverage.svg"}
+		if d := cmp.Diff(want, names); d != "" {
+			t.Errorf("files (-want +got):\n%s", d)
+		}
+		found, err := flow.AlignedProteins(v.Run.Result.Row)
+		if err != nil || len(found) != 2 || found[0].Depth != 3 || found[1].PairFile != "B-msa-paired.a3m" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		if n := len(a.server.Tickets); n != 2 || a.server.Tickets[1].Mode != "paircomplete" {
+			t.Errorf("%+v", a.server.Tickets)
+		}
+		var given []pleat.Alignment
+		a.see = func(w pleat.Work) { given = w.Fold.Alignments }
+		c := a.fold(proteins(seqB, seqA), params(map[string]any{"alignmentId": string(w)}))
+		if v := a.await(c.Job, pleat.StateCompleted); v.Run.MSA != pleat.StateCompleted {
+			t.Errorf("the alignment is %s", v.Run.MSA)
+		}
+		if len(given) != 2 || given[0].Paired == "" || given[1].Paired == "" {
+			t.Errorf("the engine got %+v", given)
+		}
+		if n := len(a.server.Tickets); n != 2 {
+			t.Errorf("%d searches after the fold", n)
 		}
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
+	"pleat/internal/flow"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/engine/enginetest"
 	"pleat/internal/queue"
@@ -268,12 +269,15 @@ func (f *fixture) await(job pleat.JobID, want pleat.State) store.View {
 	return storetest.AwaitJob(f.t, f.s, job, want)
 }
 
-// createWorkflow queues a question or a simulation.
+// createWorkflow queues a question, a simulation or an alignment.
 func (f *fixture) createWorkflow(owner pleat.UserID, kind pleat.TaskKind, input string) pleat.WorkflowID {
 	f.t.Helper()
 	alias, queue := "qna", "qna/analyst"
-	if kind == pleat.TaskMD {
+	switch kind {
+	case pleat.TaskMD:
 		alias, queue = "md", "md/calvados"
+	case pleat.TaskAlign:
+		alias, queue = flow.AliasAlignment, pleat.Queue(kind, pleat.MSAMMseqs2)
 	}
 	w, err := f.s.CreateWorkflow(context.Background(), store.NewWorkflow{
 		Workflow: pleat.Workflow{

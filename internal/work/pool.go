@@ -12,6 +12,8 @@
 //	fold.go      a fold
 //	search.go    the MSA search before a fold
 //	align.go     the alignments of a fold or a search
+//	given.go     the alignments that a job names
+//	alignment.go  an alignment that is a result of its own
 //	reuse.go     results reused from a run of the same input
 //	workflow.go  a question or a simulation, and the files it reads
 //	fetch.go     structures fetched by an id
@@ -106,7 +108,7 @@ type Pool struct {
 	// upkeep is what a worker that reaches the database does besides its tasks; nil: nothing.
 	upkeep *Upkeep
 
-	// searches are the queues in which folds wait for an MSA search; empty if no engine's model takes alignments.
+	// searches are the queues in which folds wait for an MSA search, and that of alignments; empty if there are none.
 	searches engine.Group
 
 	// claiming is held while tasks are claimed: two slot groups share the memory, and must not both claim the rest.
@@ -174,6 +176,9 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 	}
 	for _, m := range p.offeredModels() {
 		p.models[pleat.Queue(m.Kind, m.Name)] = m
+		if m.Kind == pleat.TaskAlign {
+			p.searches.Queues = append(p.searches.Queues, pleat.Queue(m.Kind, m.Name))
+		}
 		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) && cfg.Alignments != pleat.AlignmentsNever {
 			p.models[pleat.SearchQueue(m.Name)] = m
 			p.searches.Queues = append(p.searches.Queues, pleat.SearchQueue(m.Name))

@@ -64,8 +64,12 @@ type Outputs interface {
 type Inputs interface {
 	// CachedResult finds a result of the same input that the owner of a task may reuse; nil: there is none.
 	CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*store.CachedResult, error)
-	// LibraryFiles lists the files of the library item that a fold was made from. CodeNotFound: it is gone.
-	LibraryFiles(ctx context.Context, f *pleat.FoldInput) ([]store.LibraryFile, error)
+	// GivenAlignments lists the alignments that a fold names; see submit.Resolver. store.ErrNoItem: the library item of
+	// its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
+	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error)
+	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see store.Store.
+	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []store.Search) ([]bool, error)
+	EndSearches(ctx context.Context, worker pleat.WorkerID, keys []string, found bool) error
 	// WorkflowSource finds what a workflow reads. An error with CodeNotFound, CodeInvalid or CodeConflict says why it
 	// cannot be read.
 	WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error)
@@ -136,10 +140,9 @@ func (d *Direct) CachedResult(ctx context.Context, k *pleat.Task, inputHash stri
 	return d.Store.CachedResult(ctx, k.Owner, inputHash)
 }
 
-// LibraryFiles implements Inputs.
-func (d *Direct) LibraryFiles(ctx context.Context, f *pleat.FoldInput) ([]store.LibraryFile, error) {
-	item, err := d.Item(ctx, f.Owner, f.LibraryItem)
-	return item.Files, err
+// GivenAlignments implements Inputs.
+func (d *Direct) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error) {
+	return d.resolver.GivenAlignments(ctx, f)
 }
 
 // WorkflowSource implements Inputs.

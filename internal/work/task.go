@@ -160,6 +160,8 @@ func (p *Pool) execute(t *runningTask) {
 	case err != nil:
 		out.Failure = pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
 		p.logOf(t).Error("no scratch folder", "error", err)
+	case t.Task.Kind == pleat.TaskAlign:
+		out = p.align(t, dir)
 	case t.Workflow != nil:
 		out = p.workflow(t, dir)
 	case t.Task.NeedsSearch():

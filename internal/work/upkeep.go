@@ -149,6 +149,9 @@ func (u *Upkeep) forgetAlignments(ctx context.Context) {
 			n++
 			return u.Blobs.Delete(ctx, i.Key)
 		})
+		if err == nil {
+			err = u.Store.ForgetSearches(ctx, u.Clock().Add(-u.KeepAlignments))
+		}
 		if err != nil && ctx.Err() == nil {
 			u.Log.Warn("old alignments cannot be deleted", "error", err)
 		}

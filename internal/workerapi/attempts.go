@@ -123,19 +123,38 @@ func (c *Client) CachedResult(ctx context.Context, k *pleat.Task, inputHash stri
 	return out.result(), err
 }
 
-// LibraryFiles lists the files of the library item that a fold was made from.
-func (c *Client) LibraryFiles(ctx context.Context, f *pleat.FoldInput) ([]store.LibraryFile, error) {
-	var out Library
+// GivenAlignments lists the alignments that a fold names.
+func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error) {
+	var out Alignments
 	l := c.leaseOf(f.Run)
-	if err := c.about(ctx, l, request{method: http.MethodGet, path: "library", out: &out}); err != nil {
+	if err := c.about(ctx, l, request{method: http.MethodGet, path: "alignments", out: &out}); err != nil {
 		return nil, err
 	}
 	c.addLinks(l.Task, out.Links)
-	var files []store.LibraryFile
+	var files []store.GivenAlignment
 	for _, f := range out.Files {
-		files = append(files, store.LibraryFile{Name: f.Name, Key: f.Key, Bytes: f.Bytes})
+		files = append(files, store.GivenAlignment(f))
+	}
+	if out.LibraryGone {
+		return files, store.ErrNoItem
 	}
 	return files, nil
+}
+
+// ClaimSearches implements work.Inputs.
+func (c *Client) ClaimSearches(ctx context.Context, _ pleat.WorkerID, searches []store.Search) ([]bool, error) {
+	in := ClaimSearches{Searches: make([]Search, len(searches))}
+	for i, s := range searches {
+		in.Searches[i] = Search(s)
+	}
+	var out ClaimedSearches
+	err := c.call(ctx, request{path: "searches", in: in, out: &out})
+	return out.Granted, err
+}
+
+// EndSearches implements work.Inputs.
+func (c *Client) EndSearches(ctx context.Context, _ pleat.WorkerID, keys []string, found bool) error {
+	return c.call(ctx, request{path: "searches/end", in: EndSearches{keys, found}})
 }
 
 // WorkflowSource finds what a workflow reads.

@@ -346,18 +346,47 @@ type CachedResult struct {
 	Links     map[string]Link    `json:"links,omitempty"`
 }
 
-// Library is the answer of GET tasks/{id}/library: the files of the library item that the fold was made from.
-type Library struct {
-	Files []LibraryFile   `json:"files"`
-	Links map[string]Link `json:"links,omitempty"`
+// Alignments is the answer of GET tasks/{id}/alignments: the alignments that the fold names.
+type Alignments struct {
+	Files []GivenAlignment `json:"files"`
+	// LibraryGone: the library item of the job is gone, and its alignments with it.
+	LibraryGone bool            `json:"library_gone,omitempty"`
+	Links       map[string]Link `json:"links,omitempty"`
 }
 
-// LibraryFile is a file of a library item.
-type LibraryFile struct {
-	Name  string `json:"name"`
-	Key   string `json:"key"`
-	Bytes int64  `json:"bytes"`
+// GivenAlignment is a file with an alignment; see store.GivenAlignment.
+type GivenAlignment struct {
+	Name     string `json:"name"`
+	Key      string `json:"key"`
+	Sequence string `json:"sequence,omitempty"`
+	Paired   bool   `json:"paired,omitempty"`
 }
+
+// ClaimSearches is the body of POST searches: the searches for alignments that the worker wants to make.
+type ClaimSearches struct {
+	Searches []Search `json:"searches"`
+}
+
+// Search is a search for an alignment; see store.Search.
+type Search struct {
+	Key     string       `json:"key"`
+	User    pleat.UserID `json:"user,omitempty"`
+	Protein string       `json:"protein,omitempty"`
+}
+
+// ClaimedSearches is the answer: whether each search is the worker's, in their order.
+type ClaimedSearches struct {
+	Granted []bool `json:"granted"`
+}
+
+// EndSearches is the body of POST searches/end: the searches have ended.
+type EndSearches struct {
+	Keys  []string `json:"keys"`
+	Found bool     `json:"found"` // the alignments are in the cache
+}
+
+// MaxSearches bounds the searches of one call.
+const MaxSearches = 600
 
 // Source is the answer of GET tasks/{id}/source: what a workflow reads.
 type Source struct {

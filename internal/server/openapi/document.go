@@ -55,6 +55,7 @@ var enumNames = map[string]string{
 	"file,folder":            "LibraryItemType",
 	"draft":                  "CreateMode",
 	"affinity":               "LigandProperty",
+	"greedy,complete,none":   "Pairing",
 }
 
 // Operation is one method of one path, as the document describes it.

@@ -60,6 +60,9 @@ func toSequence(i int, in *api.SequenceItem) (pleat.Sequence, error) {
 		}
 		q.Kind, q.Text, q.ChainID, q.Label = kind, chain.Sequence, chain.ChainID, chain.Label
 		q.PropertyType, q.Cyclic, count = chain.PropertyType, chain.Cyclic, chain.Count
+		if f := chain.MSA; f != nil {
+			q.MSA = pleat.FileRef{Item: pleat.ItemID(f.LibraryItemID), Name: f.FileName}
+		}
 		for _, m := range chain.Modifications {
 			q.Modifications = append(q.Modifications, pleat.Modification{Residue: m.ResIdx, CCD: m.CCD})
 		}
@@ -74,7 +77,7 @@ func toSequence(i int, in *api.SequenceItem) (pleat.Sequence, error) {
 }
 
 // SequenceItem returns a sequence as a request would give it, in canonical form: letters in upper case without white
-// space, codes in upper case, no count of 1. Only the owner sees where the sequence came from.
+// space, codes in upper case, no count of 1. Only the owner sees where the sequence and its alignment came from.
 func SequenceItem(q *pleat.Sequence, to Audience) api.SequenceItem {
 	item := api.SequenceItem{}
 	if to == ForOwner {
@@ -102,6 +105,9 @@ func SequenceItem(q *pleat.Sequence, to Audience) api.SequenceItem {
 		Count:        count,
 		PropertyType: q.PropertyType,
 		Cyclic:       q.Cyclic,
+	}
+	if to == ForOwner && q.MSA != (pleat.FileRef{}) {
+		chain.MSA = &api.FileRef{LibraryItemID: string(q.MSA.Item), FileName: q.MSA.Name}
 	}
 	for _, m := range q.Modifications {
 		chain.Modifications = append(chain.Modifications, api.Modification{ResIdx: m.Residue, CCD: m.CCD})

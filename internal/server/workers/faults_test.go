@@ -179,7 +179,7 @@ var verbs = []struct {
 	{"POST", "msa", workerapi.MSA{State: pleat.StateRunning}},
 	{"POST", "others-wait", workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}},
 	{"POST", "cached-result", workerapi.HashOfInput{InputHash: "x"}},
-	{"GET", "library", nil},
+	{"GET", "alignments", nil},
 	{"GET", "source", nil},
 	{"POST", "release", workerapi.Release{}},
 	{"POST", "yield", workerapi.Yield{Slots: workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}}},

@@ -244,12 +244,8 @@ func (g *Gateway) alignmentKey(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	k, _, err := g.findClass(r.Context(), c.Class)
-	if err != nil {
+	if err := g.checkSearches(r.Context(), c, 0); err != nil {
 		return "", err
-	}
-	if k.Alignments == pleat.AlignmentsNever {
-		return "", pleat.Errorf(pleat.CodeForbidden, "workers of the class %s make no alignments", c.Class)
 	}
 	key := msa.Prefix + r.PathValue("group") + "/" + r.PathValue("name")
 	if blob.CheckKey(key) != nil {

@@ -12,6 +12,7 @@
 //	heartbeat.go  heartbeats, collected for one transaction
 //	watch.go      orders for workers
 //	task.go       what workers say of their tasks
+//	search.go     searches for alignments, each by one worker
 //	file.go       files to and from the artifact store
 package workers
 
@@ -151,6 +152,8 @@ func (g *Gateway) routes() {
 	handle("GET blobs/{ref}", g.withErrors(g.download))
 	handle("GET alignments/{group}/{name}", g.withErrors(g.readAlignment))
 	handle("PUT alignments/{group}/{name}", g.withErrors(g.writeAlignment))
+	handle("POST searches", withSession(g, large, g.claimSearches))
+	handle("POST searches/end", withSession(g, large, g.endSearches))
 	handle("POST tasks/{id}/files", withHeld(g, small, g.announce))
 	handle("PUT tasks/{id}/files/{name}", g.withErrors(g.upload))
 	handle("POST tasks/{id}/publish", withTask(g, small, g.publish))
@@ -162,7 +165,7 @@ func (g *Gateway) routes() {
 	handle("POST tasks/{id}/yield", withTask(g, large, g.yield))
 	handle("POST tasks/{id}/others-wait", withHeld(g, small, g.othersWait))
 	handle("POST tasks/{id}/cached-result", withHeld(g, small, g.cachedResult))
-	handle("GET tasks/{id}/library", withHeld(g, 0, g.library))
+	handle("GET tasks/{id}/alignments", withHeld(g, 0, g.alignments))
 	handle("GET tasks/{id}/source", withHeld(g, 0, g.source))
 	g.mux.HandleFunc(workerapi.Path, func(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, pleat.Errorf(pleat.CodeNotFound, "the worker protocol has no call %s %s", pleat.Clip(r.Method),

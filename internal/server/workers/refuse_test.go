@@ -179,7 +179,6 @@ func TestRefusals(t *testing.T) {
 		{"others-wait: negative memory", task.Token, "POST", about(&task, "others-wait"), `{"memory":-1}`},
 		{"cached-result: hash with a NUL", task.Token, "POST", about(&task, "cached-result"),
 			`{"input_hash":"\u0000"}`},
-		{"library: none", task.Token, "GET", about(&task, "library"), ""},
 		{"source: no workflow", task.Token, "GET", about(&task, "source"), ""},
 	} {
 		var body any
@@ -260,7 +259,7 @@ func FuzzTokens(fz *testing.F) {
 	fz.Add("pleattask_e30." + strings.Repeat("A", 43))
 	g := f.gateway()
 	fz.Fuzz(func(t *testing.T, token string) {
-		for _, c := range [][2]string{{"files", session}, {about(&task, "library"), task.Token}, {"class", f.tokens["gpu"]}} {
+		for _, c := range [][2]string{{"files", session}, {about(&task, "alignments"), task.Token}, {"class", f.tokens["gpu"]}} {
 			r := httptest.NewRequestWithContext(t.Context(), "GET", workerapi.Path+c[0], nil)
 			r.Header["Authorization"] = []string{"Bearer " + token}
 			w := httptest.NewRecorder()

@@ -420,24 +420,29 @@ func (g *Gateway) cachedResult(
 	return out, err
 }
 
-// library is GET tasks/{id}/library: the files of the library item that the fold was made from.
-func (g *Gateway) library(ctx context.Context, c *caller, _ *none) (workerapi.Library, error) {
-	out := workerapi.Library{Files: []workerapi.LibraryFile{}}
+// alignments is GET tasks/{id}/alignments: the alignments that the fold names.
+func (g *Gateway) alignments(ctx context.Context, c *caller, _ *none) (workerapi.Alignments, error) {
+	out := workerapi.Alignments{Files: []workerapi.GivenAlignment{}}
 	views, err := g.store.RunViews(ctx, []pleat.RunID{c.Task.Run})
 	if err != nil {
 		return out, err
 	}
 	v := views[c.Task.Run]
-	if v == nil || v.Job.LibraryItem == "" {
-		return out, store.ErrNoItem
+	if v == nil {
+		return out, pleat.Errorf(pleat.CodeConflict, "the task is not one of a fold")
 	}
-	item, err := g.store.Item(ctx, v.Job.Owner, v.Job.LibraryItem)
-	if err != nil {
+	files, err := g.resolver.GivenAlignments(ctx, &pleat.FoldInput{
+		Owner:       v.Job.Owner,
+		LibraryItem: v.Job.LibraryItem,
+		Sequences:   v.Job.Sequences,
+		Params:      v.Run.Params,
+	})
+	if out.LibraryGone = errors.Is(err, store.ErrNoItem); err != nil && !out.LibraryGone {
 		return out, err
 	}
 	var keys []string
-	for _, f := range item.Files {
-		out.Files = append(out.Files, workerapi.LibraryFile{Name: f.Name, Key: f.Key, Bytes: f.Bytes})
+	for _, f := range files {
+		out.Files = append(out.Files, workerapi.GivenAlignment(f))
 		keys = append(keys, f.Key)
 	}
 	out.Links, err = g.links(ctx, c, keys)

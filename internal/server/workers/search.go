@@ -1,0 +1,81 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/msa"
+	"pleat/internal/store"
+	"pleat/internal/workerapi"
+)
+
+// proteinHash matches the hash of a protein.
+var proteinHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// claimSearches is POST searches: which searches for alignments the worker makes, so that no other makes the same.
+func (g *Gateway) claimSearches(
+	ctx context.Context, c *caller, in *workerapi.ClaimSearches,
+) (workerapi.ClaimedSearches, error) {
+	var out workerapi.ClaimedSearches
+	if err := g.checkSearches(ctx, c, len(in.Searches)); err != nil {
+		return out, err
+	}
+	searches := make([]store.Search, len(in.Searches))
+	for i, s := range in.Searches {
+		field := fmt.Sprintf("searches[%d]", i)
+		if err := checkSearchKey(field+".key", s.Key); err != nil {
+			return out, err
+		}
+		if s.User != "" && !pleat.IsUUID(string(s.User)) {
+			return out, pleat.InvalidField(field+".user", " is no id of a user")
+		}
+		if s.Protein != "" && !proteinHash.MatchString(s.Protein) {
+			return out, pleat.InvalidField(field+".protein", " is no SHA-256 in hex")
+		}
+		searches[i] = store.Search(s)
+	}
+	err := g.writes(ctx, func() (err error) {
+		out.Granted, err = g.store.ClaimSearches(ctx, c.Worker, searches)
+		return err
+	})
+	return out, err
+}
+
+// endSearches is POST searches/end: searches of the worker have ended, with or without an alignment.
+func (g *Gateway) endSearches(ctx context.Context, c *caller, in *workerapi.EndSearches) (none, error) {
+	if err := g.checkSearches(ctx, c, len(in.Keys)); err != nil {
+		return none{}, err
+	}
+	for i, key := range in.Keys {
+		if err := checkSearchKey(fmt.Sprintf("keys[%d]", i), key); err != nil {
+			return none{}, err
+		}
+	}
+	return none{}, g.writes(ctx, func() error { return g.store.EndSearches(ctx, c.Worker, in.Keys, in.Found) })
+}
+
+// checkSearches checks that the class of a worker makes searches, and how many there are.
+func (g *Gateway) checkSearches(ctx context.Context, c *caller, n int) error {
+	k, _, err := g.findClass(ctx, c.Class)
+	switch {
+	case err != nil:
+		return err
+	case k.Alignments == pleat.AlignmentsNever:
+		return pleat.Errorf(pleat.CodeForbidden, "workers of the class %s make no alignments", c.Class)
+	case n > workerapi.MaxSearches:
+		return pleat.InvalidField("searches", " has %d entries; at most %d are allowed", n, workerapi.MaxSearches)
+	}
+	return nil
+}
+
+// checkSearchKey checks the key of a cached alignment.
+func checkSearchKey(field, key string) error {
+	if !strings.HasPrefix(key, msa.Prefix) || blob.CheckKey(key) != nil {
+		return pleat.InvalidField(field, " is no key of an alignment")
+	}
+	return nil
+}

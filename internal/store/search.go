@@ -1,0 +1,95 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"pleat"
+)
+
+// Search is a search for an alignment, or for paired alignments.
+type Search struct {
+	Key     string       // of the entry in the cache of alignments, see package msa
+	User    pleat.UserID // who may use the entry; empty: all users
+	Protein string       // SHA-256 of the sequence, in hex; empty: of several, paired
+}
+
+// ClaimSearches decides which of some searches a worker makes: those that no other worker makes at the moment. A claim
+// lasts for pleat.SearchLease, unless the worker claims the search again. The result is in the order of the searches.
+func (s *Store) ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []Search) ([]bool, error) {
+	granted := make([]bool, len(searches))
+	order := make([]int, len(searches)) // of the rows that are locked
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(searches[a].Key, searches[b].Key) })
+	err := s.write(ctx, "claim searches", func(t *tx) error {
+		for _, i := range order {
+			q := &searches[i]
+			granted[i] = false
+			t.ask(`
+				INSERT INTO msa_search (key, account_id, protein, worker_id, lease_until, found_at)
+				VALUES ($1, $2, $3, $4, $5, 0)
+				ON CONFLICT (key) DO UPDATE SET worker_id = $4, lease_until = $5
+				WHERE msa_search.worker_id = $4 OR msa_search.lease_until < $6
+				RETURNING 1`,
+				[]any{q.Key, q.User, q.Protein, worker, t.leaseEnd(pleat.SearchLease), t.now},
+				func(scan func(...any) error) error {
+					granted[i] = true
+					return scan(new(int64))
+				})
+		}
+		return t.wait()
+	})
+	return granted, err
+}
+
+// EndSearches ends the claims of a worker: the alignments were found and are in the cache, or were not. Claims that it
+// does not hold any more are left alone.
+func (s *Store) EndSearches(ctx context.Context, worker pleat.WorkerID, keys []string, found bool) error {
+	return s.write(ctx, "end searches", func(t *tx) error {
+		for _, key := range slices.Sorted(slices.Values(keys)) {
+			if found {
+				t.send("UPDATE msa_search SET lease_until = 0, found_at = $1 WHERE key = $2 AND worker_id = $3",
+					t.now, key, worker)
+				continue
+			}
+			t.send("UPDATE msa_search SET lease_until = 0 WHERE key = $1 AND worker_id = $2", key, worker)
+		}
+		return t.wait()
+	})
+}
+
+// CountAlignments returns how many of some proteins, given by the SHA-256 of their sequences in hex, have an alignment
+// in the cache that a user may use. It counts what was found, which may have been searched for in another database.
+func (s *Store) CountAlignments(ctx context.Context, user pleat.UserID, proteins []string) (int, error) {
+	total := 0
+	for list := range slices.Chunk(proteins, maxStatementRows) {
+		ids := make([]any, len(list))
+		for i := range list {
+			ids[i] = list[i]
+		}
+		ids = pad(ids)
+		args := append([]any{user}, ids...)
+		var n int
+		err := s.readRow(ctx, `
+			SELECT count(DISTINCT protein) FROM msa_search
+			WHERE account_id IN ($1, '') AND found_at <> 0 AND protein IN (`+params(2, len(ids))+")", args, &n)
+		if err != nil {
+			return 0, unavailable("count alignments", err)
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// ForgetSearches deletes what is known of searches that ended, with or without an alignment, before a time. The cache
+// entries are deleted by their age, too.
+func (s *Store) ForgetSearches(ctx context.Context, before time.Time) error {
+	return s.write(ctx, "forget searches", func(t *tx) error {
+		_, err := t.exec("DELETE FROM msa_search WHERE found_at < $1 AND lease_until < $1", before.UnixMicro())
+		return err
+	})
+}

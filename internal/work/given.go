@@ -1,0 +1,112 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pleat"
+	"pleat/internal/msa"
+	"pleat/internal/store"
+)
+
+// givenAlignments are the alignments that a job names, by sequence.
+type givenAlignments struct {
+	unpaired, paired map[string]*msa.Alignment
+}
+
+// readGiven reads the alignments that the job names. Those of the library item belong to the sequence in their first
+// row; one that belongs to none of the job's proteins, or is the second of one, fails the run, since its owner expects
+// it to be used.
+func (a *alignmentStage) readGiven(ctx context.Context, proteins []string) *pleat.Failure {
+	files, err := a.p.service.GivenAlignments(ctx, a.work.Fold)
+	switch {
+	case errors.Is(err, store.ErrNoItem):
+		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
+	case pleat.CodeOf(err) == pleat.CodeInvalid:
+		return pleat.Failed(pleat.FailInvalidInput, err.Error())
+	case err != nil:
+		a.p.logOf(a.t).Warn("the alignments that a job names cannot be read", "error", err)
+		return pleat.Failed(pleat.FailStorage, "the alignments that the job names could not be read")
+	}
+	a.given = givenAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
+	var library []store.GivenAlignment
+	for _, f := range files {
+		of := a.given.unpaired
+		if f.Paired {
+			of = a.given.paired
+		}
+		switch {
+		case f.Sequence == "":
+			library = append(library, f)
+			continue
+		case !slices.Contains(proteins, f.Sequence) || of[f.Sequence] != nil:
+			continue
+		}
+		m, failure := a.readAlignment(ctx, f)
+		if failure != nil {
+			return failure
+		}
+		of[f.Sequence] = m
+	}
+	if failure := a.readLibrary(ctx, library, proteins); failure != nil {
+		return failure
+	}
+	if len(a.given.paired) < len(proteins) || len(proteins) == 1 || !a.work.Fold.Complex {
+		a.given.paired = nil // rows of some proteins alone are not paired with anything
+	}
+	return nil
+}
+
+// readLibrary reads the alignments of the library item that the job was made from.
+func (a *alignmentStage) readLibrary(
+	ctx context.Context, files []store.GivenAlignment, proteins []string,
+) *pleat.Failure {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Name
+	}
+	var failure *pleat.Failure
+	err := msa.Match(names, proteins, func(i int) (string, error) {
+		var m *msa.Alignment
+		if m, failure = a.readAlignment(ctx, files[i]); failure != nil {
+			return "", errors.New(failure.Message)
+		}
+		if a.given.unpaired[m.Query()] == nil {
+			a.given.unpaired[m.Query()] = m
+		}
+		return m.Query(), nil
+	})
+	var unfit *msa.UnfitError
+	if !errors.As(err, &unfit) {
+		return failure
+	}
+	if unfit.Same != "" {
+		return invalidAlignment(unfit.File, "is the second of its sequence")
+	}
+	return invalidAlignment(unfit.File, "begins with none of the job's proteins")
+}
+
+// readAlignment reads one alignment, whose first row must be its sequence, if that is known.
+func (a *alignmentStage) readAlignment(
+	ctx context.Context, f store.GivenAlignment,
+) (*msa.Alignment, *pleat.Failure) {
+	in, _, err := a.p.files.Open(ctx, f.Key)
+	if err != nil {
+		a.p.logOf(a.t).Warn("an alignment cannot be read", "key", f.Key, "error", err)
+		return nil, pleat.Failed(pleat.FailStorage, fmt.Sprintf("the alignment %s could not be read",
+			pleat.Clip(f.Name)))
+	}
+	defer in.Close()
+	m, err := msa.Read(in, f.Sequence)
+	if err != nil {
+		return nil, invalidAlignment(f.Name, "cannot be used: "+err.Error())
+	}
+	return m, nil
+}
+
+// invalidAlignment is the failure of a run that names an alignment which it cannot use.
+func invalidAlignment(file, why string) *pleat.Failure {
+	return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s %s", pleat.Clip(file), why))
+}
