@@ -19,11 +19,11 @@ interface Props {
 export function BatchHead({ batch: b, reload }: Props) {
   const [error, setError] = useState('')
   const [repeating, setRepeating] = useState(false)
-  const perform = async (action: () => Promise<unknown>) => {
+  const perform = async (action: () => Promise<unknown>, then: () => unknown = reload) => {
     try {
       await action()
       setError('')
-      await reload()
+      await then()
     } catch (e) {
       setError((e as Error).message)
     }
@@ -53,7 +53,7 @@ export function BatchHead({ batch: b, reload }: Props) {
           <OwnerActions
             batch={b}
             reload={reload}
-            perform={(action) => void perform(action)}
+            perform={(action, then) => void perform(action, then)}
             repeat={() => setRepeating(!repeating)}
             repeating={repeating}
           />
@@ -76,7 +76,8 @@ function describeRows({ rows, jobs }: Batch): string {
 }
 
 interface ActionsProps extends Props {
-  perform(action: () => Promise<unknown>): void
+  /** Runs an action and what follows it, which is to read the batch again if nothing is said. */
+  perform(action: () => Promise<unknown>, then?: () => unknown): void
   repeat(): void
   repeating: boolean
 }
@@ -92,10 +93,10 @@ function OwnerActions({ batch: b, reload, perform, repeat, repeating }: ActionsP
   }
   const remove = () => {
     if (!confirm(`Delete “${b.name}” with ${plural(b.rows, 'row')} and all their files? This cannot be undone.`)) return
-    perform(async () => {
-      await api.deleteBatch(b.batchId)
-      navigate('/ui/batches')
-    })
+    perform(
+      () => api.deleteBatch(b.batchId),
+      () => navigate('/ui/batches'),
+    )
   }
   return (
     <div class="head-actions">

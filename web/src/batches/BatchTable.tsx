@@ -153,6 +153,8 @@ function useRow({ columns, view, isLong }: { columns: ScoreColumn[]; view: View;
   )
 }
 
+const scoreWidth = 128 // px, as in batches.css
+
 interface RowProps {
   row: Row
   columns: ScoreColumn[]
@@ -189,7 +191,12 @@ const BatchTableRow = ({ row, columns, index, isChosen, isListed, isFull }: RowP
       <StatusChip status={row.status} />
     </td>
     {row.error ? (
-      <td class="why" colSpan={Math.max(1, columns.length)} title={row.error}>
+      <td
+        class="why"
+        colSpan={Math.max(1, columns.length)}
+        style={{ flex: `${columns.length} 0 ${columns.length * scoreWidth}px` }} // as wide as the scores of other rows
+        title={row.error}
+      >
         {asSentence(row.error)}
       </td>
     ) : (
