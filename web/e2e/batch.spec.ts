@@ -344,6 +344,12 @@ test('a matrix has a heat map, whose cells choose rows', async ({ page, visit })
   await page.getByRole('tab', { name: 'Scatter' }).click()
   await expect(page.locator('.scatter')).toHaveAttribute('data-points', '12')
   await expect(page).toHaveURL(/plot=scatter/)
+  for (const address of [page.url(), '/ui/batches', '/ui/batches/new']) {
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.goto(address)
+    await expect(page.locator('[data-ready]').first()).toBeVisible()
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), address).toBeLessThanOrEqual(360)
+  }
 })
 
 test('a batch is stopped, retried, repeated, published and deleted', async ({
