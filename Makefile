@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-compare test-modelcif test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
@@ -48,6 +48,12 @@ test-webhooks: ## signatures checked by the official libraries of Go, Python and
 test-tables: ## pandas and DuckDB read the tables of batches
 	scripts/test-tables
 
+test-compare: ## gemmi, tmtools, biotite and DockQ compute the scores of comparisons
+	scripts/test-compare
+
+test-modelcif: ## python-ihm, python-modelcif and gemmi check the structure files
+	scripts/test-modelcif
+
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies
 
@@ -64,10 +70,11 @@ test-helm: ## the Helm chart: what it renders with several sets of values, witho
 test-kube: ## the Helm chart and KEDA on a real control plane, with pods as processes, and CHAOS (1) rounds of random kills
 	PLEAT_TEST_CHAOS=$(CHAOS) scripts/test-kube
 
-test-engines: ## the real engines with random weights; takes minutes and 25 GB of disk
+test-engines: ## the real engines with random weights, and the peers of comparisons; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
 		./cmd/pleat ./internal/engine/runner
 	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
+	scripts/test-compare
 
 fuzz: ## run every fuzz target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)

@@ -97,9 +97,56 @@ func (r *Result) Scores() []Score {
 			add("iptm", pair.IPTM)
 			add("ipsae", pair.IPSAE)
 			add("pdockq2", pair.PDockQ2)
+			add("lis", pair.LIS)
 		}
 	}
 	return out
+}
+
+// BatchRow is a row of a batch in its table, with what is known of its job.
+type BatchRow struct {
+	Number   int // from 1
+	CustomID string
+	Job      JobID // empty: it is not made yet
+	Name     string
+	State    State
+	Failure  *Failure // nil unless FAILED or STOPPED
+	Scores   []Score
+	First    int // of the rows that share its job
+}
+
+// Score is the row's score of a name; nil: it lacks it.
+func (r *BatchRow) Score(name string) *float64 {
+	for i := range r.Scores {
+		if r.Scores[i].Name == name {
+			return &r.Scores[i].Value
+		}
+	}
+	return nil
+}
+
+// ScoreCondition is a condition that a row must meet by one of its scores. A row that lacks the score does not.
+type ScoreCondition struct {
+	Name  string
+	Op    string // one of >= <= > < = !=
+	Value float64
+}
+
+// Holds reports whether a value meets the condition.
+func (c *ScoreCondition) Holds(v float64) bool {
+	switch c.Op {
+	case ">=":
+		return v >= c.Value
+	case "<=":
+		return v <= c.Value
+	case ">":
+		return v > c.Value
+	case "<":
+		return v < c.Value
+	case "!=":
+		return v != c.Value
+	}
+	return v == c.Value
 }
 
 // ScoreColumn describes a column of scores.
@@ -107,19 +154,21 @@ type ScoreColumn struct {
 	Name         string
 	Unit         string // empty: a number without one
 	HigherBetter bool
+	OfPair       bool // of two chains, which its name has after a dot
 }
 
 // scoreColumns are the columns by the part of their names before a dot, in the order of a table.
 var scoreColumns = []ScoreColumn{
-	{"meanPLDDT", "0 to 100", true},
-	{"ptm_score", "0 to 1", true},
-	{"iptm_score", "0 to 1", true},
-	{"max_pae_score", "Å", false},
-	{"affinity_pred_value", "log10(IC50 in µM)", false},
-	{"affinity_probability_binary", "0 to 1", true},
-	{"iptm", "0 to 1", true},
-	{"ipsae", "0 to 1", true},
-	{"pdockq2", "0 to 1", true},
+	{Name: "meanPLDDT", Unit: "0 to 100", HigherBetter: true},
+	{Name: "ptm_score", Unit: "0 to 1", HigherBetter: true},
+	{Name: "iptm_score", Unit: "0 to 1", HigherBetter: true},
+	{Name: "max_pae_score", Unit: "Å"},
+	{Name: "affinity_pred_value", Unit: "log10(IC50 in µM)"},
+	{Name: "affinity_probability_binary", Unit: "0 to 1", HigherBetter: true},
+	{Name: "iptm", Unit: "0 to 1", HigherBetter: true, OfPair: true},
+	{Name: "ipsae", Unit: "0 to 1", HigherBetter: true, OfPair: true},
+	{Name: "pdockq2", Unit: "0 to 1", HigherBetter: true, OfPair: true},
+	{Name: "lis", Unit: "0 to 1", HigherBetter: true, OfPair: true},
 }
 
 // ScoreNames lists the names of scores without chains.

@@ -31,6 +31,7 @@ func TestDocumentedNumbers(t *testing.T) {
 	}{
 		{"interface.md", `A body may have ` + number + ` levels`, api.MaxDepth},
 		{"interface.md", `levels and ` + number + ` bytes`, api.MaxBody},
+		{"interface.md", `bytes, and ` + number + ` values in its`, api.MaxValues},
 		{"operations.md", `A run that kills its worker ` + number + ` times fails`, store.DefaultTries},
 		{"operations.md", `its job is tried again in a new one, ` + number + ` times at most`, store.DefaultTries},
 		{"operations.md", `renews its claims every ` + number + ` seconds`, seconds(pleat.HeartbeatInterval)},

@@ -217,11 +217,17 @@ var aliasTable = map[string]struct {
 	"md":          {DestMD, "md", "inference_md", TaskMD},
 	"openmm":      {DestMD, "calvados_openmm_v1", "inference_calvados_openmm", TaskMD},
 	"alignment":   {"", "alignment_v1", "search_alignment", TaskAlign},
+	AliasCompare:  {"", "compare_v1", "compare", TaskCompare},
 	"custom_http": {DestCustom, "custom_http", "", ""},
 }
 
+// AliasCompare is the alias of comparisons of structures.
+const AliasCompare = "compare"
+
 // workflowAliases lists the keys under which workflows may be named, canonical ones first.
-func workflowAliases() []string { return []string{"qna", "md", "alignment", "evolla", "openmm"} }
+func workflowAliases() []string {
+	return []string{"qna", "md", "alignment", AliasCompare, "evolla", "openmm"}
+}
 
 // Aliases lists the keys under which destinations may be named, canonical ones first.
 func Aliases() []string { return []string{"qna", "md", "custom_http", "evolla", "openmm"} }

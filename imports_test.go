@@ -31,7 +31,8 @@ var layers = [][]string{
 	{"internal/engine/runner", "internal/engine/remote", "internal/engine/builtin"},
 	{"internal/report"},
 	{"internal/engine"},
-	{"internal/analyst", "internal/flow", "internal/batch", "internal/compare", "internal/garbage"},
+	{"internal/analyst", "internal/flow", "internal/batch", "internal/compare", "internal/garbage",
+		"internal/archive"},
 	{
 		"internal/store", "internal/msa", "internal/webhook", "internal/mail", "internal/identity", "internal/blob",
 		"internal/plot", "internal/facts", "internal/mini", "internal/calvados", "internal/format",

@@ -175,6 +175,7 @@ type PairScore struct {
 	IPTM    *float64 `json:"iptm"`
 	IPSAE   *float64 `json:"ipsae"`
 	PDockQ2 *float64 `json:"pdockq2"`
+	LIS     *float64 `json:"lis"`
 }
 
 // Result is the outcome of a run, as the database stores it in JSON. A completed fold has Predictions, a completed

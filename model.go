@@ -26,7 +26,7 @@ const (
 // the page read it.
 type Model struct {
 	Name       string       `json:"name"`
-	Kind       TaskKind     `json:"kind"` // fold, qna or md
+	Kind       TaskKind     `json:"kind"` // fold, qna, md or compare
 	Title      string       `json:"title"`
 	Engine     string       `json:"engine"`
 	Version    string       `json:"version"`
@@ -61,6 +61,7 @@ var BuiltInEngines = []BuiltInEngine{
 	{Name: "mini", Kind: TaskFold, Default: true},
 	{Name: "calvados", Kind: TaskMD, Default: true},
 	{Name: "analyst", Kind: TaskQnA, Default: true},
+	{Name: "compare", Kind: TaskCompare, Default: true},
 	{Name: "null", Kind: TaskFold}, // for tests and measurements
 }
 

@@ -13,6 +13,7 @@ const (
 	TaskFold    TaskKind = "fold"
 	TaskQnA     TaskKind = "qna"
 	TaskMD      TaskKind = "md"
+	TaskCompare TaskKind = "compare" // compare structures
 	TaskAlign   TaskKind = "align"   // an MSA search whose alignments are the result
 	TaskDeliver TaskKind = "deliver" // one POST to a custom endpoint
 	TaskFollow  TaskKind = "follow"  // start a qna or md workflow after a fold
@@ -74,11 +75,11 @@ func SearchQueue(model string) string { return searchQueuePrefix + model }
 const searchQueuePrefix = "search/"
 
 // IsWorkerQueue reports whether workers claim from a queue of this name: one of folds, questions, simulations,
-// alignments or MSA searches. The service itself serves those of deliveries and follow-ups.
+// comparisons, alignments or MSA searches. The service itself serves those of deliveries and follow-ups.
 func IsWorkerQueue(name string) bool {
 	kind, model, _ := strings.Cut(name, "/")
 	switch TaskKind(kind) {
-	case TaskFold, TaskQnA, TaskMD, TaskAlign:
+	case TaskFold, TaskQnA, TaskMD, TaskAlign, TaskCompare:
 		return true
 	}
 	return kind+"/" == searchQueuePrefix && model != ""

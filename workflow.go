@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Workflow is a question about a structure, a simulation of it, or an alignment of sequences: what was asked, and its one task. Until it is
-// executed it may be a draft, which has no task yet.
+// Workflow is a question about a structure, a simulation of it, a comparison of several, or an alignment of sequences:
+// what was asked, and its one task. Until it is executed it may be a draft, which has no task yet.
 type Workflow struct {
 	ID      WorkflowID
 	Owner   UserID
-	Kind    TaskKind // qna, md or align
-	Alias   string   // as the caller spelled it: qna, evolla, md, openmm, alignment
-	Type    string   // the workflow's name on the wire: qna_v1, evolla_v1, md, calvados_openmm_v1, alignment_v1
+	Kind    TaskKind // qna, md, compare or align
+	Alias   string   // as the caller spelled it: qna, evolla, md, openmm, compare, alignment
+	Type    string   // its name on the wire: qna_v1, evolla_v1, md, calvados_openmm_v1, compare_v1, alignment_v1
 	Name    string
 	Public  bool
 	State   State
@@ -45,7 +45,8 @@ func WorkflowAlias(name string) (alias string, kind TaskKind, ok bool) {
 	return "", "", false
 }
 
-// WorkflowType is the workflow's name on the wire for an alias: qna_v1, evolla_v1, md, calvados_openmm_v1.
+// WorkflowType is the workflow's name on the wire for an alias: qna_v1, evolla_v1, md, calvados_openmm_v1,
+// compare_v1.
 func WorkflowType(alias string) string { return aliasTable[alias].target }
 
 // QnAInput is a question about a structure.
@@ -59,6 +60,29 @@ type QnAInput struct {
 	Predicted bool        // its B-factors are pLDDT
 	Model     string      // what predicted it; empty: not known, or an experiment
 	Scores    *Prediction // of the engine that predicted it; nil: not known
+}
+
+// MinCompared and MaxCompared are how many structures a comparison may have.
+const MinCompared, MaxCompared = 2, 20
+
+// CompareInput is structures to compare.
+type CompareInput struct {
+	Structures []ComparedStructure
+	Reference  int // position of the reference, counted from 1; 0: none
+}
+
+// ComparedStructure is one of the structures of a comparison.
+type ComparedStructure struct {
+	Of        string `json:"of"`               // as it was given: job:ID/SAMPLE
+	Kind      string `json:"kind"`             // job, library, pdb
+	Name      string `json:"name"`             // of the job, the file or the entry
+	File      string `json:"-"`                // name of its file, inside Work.Dir
+	Stored    string `json:"stored,omitempty"` // what the file is called where it is stored; empty: it is not stored
+	Job       JobID  `json:"job,omitempty"`
+	Run       RunID  `json:"run,omitempty"`
+	Item      ItemID `json:"item,omitempty"`
+	Model     string `json:"model,omitempty"`     // that predicted it; empty: not known
+	Predicted bool   `json:"predicted,omitempty"` // its B-factors are pLDDT
 }
 
 // AlignInput is a set of proteins to align.
@@ -85,7 +109,8 @@ type MDInput struct {
 	Parameters map[string]any // every input as resolved, for the record
 }
 
-// Work is one attempt at a task, as an engine gets it. Exactly one of Fold, QnA and MD is set, the one of Kind. Files
+// Work is one attempt at a task, as an engine gets it. Exactly one of Fold, QnA, MD and Compare is set, the
+// one of Kind. Files
 // that an input names are in Dir.
 type Work struct {
 	Kind    TaskKind
@@ -95,6 +120,7 @@ type Work struct {
 	Fold    *FoldInput
 	QnA     *QnAInput
 	MD      *MDInput
+	Compare *CompareInput
 	Input   string            // InputHash of a fold; empty: not known
 	Files   map[string]string // SHA-256 in hex of a fold's input files in Dir, such as alignments, by name
 	Dir     string            // a fresh folder with the input's files; the engine writes its output here

@@ -8,6 +8,7 @@
 //	alignment.go  alignments of proteins
 //	result.go    GET /v1/jobs/{id}/results
 //	workflow.go  questions about structures, and dynamics
+//	compare.go, compare_client.go  comparisons of structures
 //	library.go   the files of a user
 //	view.go      lists, one job, progress, models, usage, keys
 //	webhook.go   endpoints, deliveries, ingested events

@@ -19,7 +19,7 @@ type CreateBatch struct {
 	Jobs []BatchJob `json:"jobs,omitempty" doc:"list: the jobs." maxItems:"100000"`
 
 	Binders       []BatchEntry `json:"binders,omitempty" doc:"matrix: what is combined with each target." maxItems:"100000"`
-	Targets       []BatchEntry `json:"targets,omitempty" doc:"matrix: the targets; absent: the binders are combined with one another." maxItems:"100000"`
+	Targets       []BatchEntry `json:"targets,omitzero" doc:"matrix: the targets; absent: the binders are combined with one another." maxItems:"100000"`
 	UpperTriangle bool         `json:"upperTriangle,omitempty" doc:"matrix without targets: each pair once; absent: in both orders."`
 	Self          bool         `json:"self,omitempty" doc:"matrix without targets: each binder with itself, too."`
 
@@ -181,8 +181,9 @@ type BatchValidation struct {
 
 // RerunBatch is the body of POST /v1/batches/{id}/rerun.
 type RerunBatch struct {
-	Name   string  `json:"name,omitempty" doc:"Name of the new batch; absent: that of the batch." maxLength:"255"`
-	Params *Params `json:"params" doc:"The model of the new rows, and their parameters, instead of those of the batch."`
+	Name     string  `json:"name,omitempty" doc:"Name of the new batch; absent: that of the batch. Rows that were called by the batch are called by the new one." maxLength:"255"`
+	IsPublic bool    `json:"isPublic,omitempty" doc:"Whether anyone may read the new batch and the results of its rows; absent: false."`
+	Params   *Params `json:"params" doc:"The model of the new rows, and their parameters, instead of those of the batch."`
 }
 
 // RetriedBatch is the response to POST /v1/batches/{id}/retry-failed.

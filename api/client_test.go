@@ -160,3 +160,16 @@ func TestTime(t *testing.T) {
 		t.Error("yesterday is a time")
 	}
 }
+
+// An empty list of targets is sent: without it the binders would be combined with one another.
+func TestEmptyTargetsAreSent(t *testing.T) {
+	for want, targets := range map[string][]BatchEntry{
+		`"kind":"matrix","params":null,"targets":[]}`: {},
+		`"kind":"matrix","params":null}`:              nil,
+	} {
+		b, err := json.Marshal(CreateBatch{Kind: "matrix", Targets: targets})
+		if err != nil || !strings.HasSuffix(string(b), want) {
+			t.Errorf("%s %v; want %s", b, err, want)
+		}
+	}
+}

@@ -17,6 +17,10 @@ import (
 // MaxDepth is how deep arrays and objects may be nested in a request.
 const MaxDepth = 32
 
+// MaxValues is how many values a request may have in all its arrays and objects: 30 for each row of the largest batch.
+// A short value takes many times its size in memory.
+const MaxValues = 3_000_000
+
 // MaxBody is the size of the largest request body in bytes, unless an operator sets another or the endpoint has a limit
 // of its own.
 const MaxBody = 10_000_000
@@ -26,8 +30,8 @@ type DecodeError struct {
 	Field   string // path of the value at fault, such as sequences[0].proteinChain; empty: the document as a whole
 	Message string // one sentence for the caller
 
-	// Unreadable says that the document cannot be read any further, because it is not JSON or nested too deeply. The
-	// fault is in no field.
+	// Unreadable says that the document cannot be read any further, because it is not JSON, is nested too deeply or
+	// has too many values. The fault is in no field.
 	Unreadable bool
 }
 
@@ -64,10 +68,10 @@ func refuse(p *location, format string, args ...any) error {
 }
 
 // Decode reads one JSON document into v, a pointer, and accepts nothing ambiguous: unknown fields, duplicate keys,
-// numbers that do not fit, invalid UTF-8, text after the document and nesting deeper than MaxDepth are faults, each
-// with the path of the value. The error is of type DecodeErrors: all faults, or the one that makes the document
-// unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type json.RawMessage are copied as
-// they are. The maxItems tag of a field limits its slice.
+// numbers that do not fit, invalid UTF-8, text after the document, nesting deeper than MaxDepth and more than MaxValues
+// values are faults, each with the path of the value. The error is of type DecodeErrors: all faults, or the one that
+// makes the document unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type json.RawMessage
+// are copied as they are. The maxItems tag of a field limits its slice.
 //
 // encoding/json accepts all of these, and its errors name Go's fields and byte offsets.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
@@ -366,8 +370,9 @@ func (d *decoder) mapping(v reflect.Value, p *location, depth int) error {
 // array reads an array into a slice. A null element is an error, since a slice has no absent elements.
 func (d *decoder) array(v reflect.Value, p *location, depth, most int) error {
 	out, n := reflect.MakeSlice(v.Type(), 0, 0), 0
+	at := &location{up: p} // of one element after the other: faults keep its text
 	err := d.elements(p, depth, func(i int) error {
-		at := &location{up: p, index: i}
+		at.index = i
 		if n = i + 1; most > 0 && n > most { // items beyond the limit are only counted, for the message
 			return d.skip(at, depth+1)
 		}

@@ -39,6 +39,30 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// A document of many short values is refused after MaxValues of them: each takes many times its size in memory.
+func TestDecodeRefusesManyValues(t *testing.T) {
+	const want = "the request body has more than 3000000 values in its arrays and objects"
+	var in struct {
+		Webhooks json.RawMessage `json:"webhooks"`
+	}
+	for _, more := range []int{0, 1} {
+		err := Decode([]byte(`{"webhooks":[`+strings.Repeat("0,", MaxValues-2+more)+`0]}`), &in)
+		var all DecodeErrors
+		if refused := errors.As(err, &all); refused != (more > 0) ||
+			refused && (len(all) != 1 || !all[0].Unreadable || err.Error() != want) {
+			t.Errorf("%d more: %v", more, err)
+		}
+	}
+	for body, v := range map[string]any{
+		`[1,2]`: new([]int), `{"a":{},"b":1}`: new(map[string]any), `[{"a":1}]`: new([]any),
+	} {
+		d := decoder{root: &location{name: "the request body"}, data: []byte(body), values: MaxValues - 1}
+		if err := d.document("the request body", v); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
 // Every way to get a request wrong has its sentence.
 func TestDecodeRefuses(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }

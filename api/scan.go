@@ -61,9 +61,10 @@ func (p *location) String() string {
 // decoder reads one document from its start to its end, without going back. The cursor at is an index in data; messages
 // count bytes from 1.
 type decoder struct {
-	root *location // names the document
-	data []byte
-	at   int
+	root   *location // names the document
+	data   []byte
+	at     int
+	values int // that were read in arrays and objects
 
 	faults DecodeErrors // of the values that were read so far
 }
@@ -108,6 +109,14 @@ func (d *decoder) literal(s string) error {
 	return nil
 }
 
+// count counts a value in an array or an object.
+func (d *decoder) count() error {
+	if d.values++; d.values > MaxValues {
+		return broken("%s has more than %d values in its arrays and objects", d.root, MaxValues)
+	}
+	return nil
+}
+
 // entries reads an object. It calls fn for every key, with the cursor before the value.
 func (d *decoder) entries(p *location, depth int, fn func(key string) error) error {
 	if depth >= MaxDepth {
@@ -124,6 +133,9 @@ func (d *decoder) entries(p *location, depth int, fn func(key string) error) err
 		}
 		key, err := d.str()
 		if err != nil {
+			return err
+		}
+		if err := d.count(); err != nil {
 			return err
 		}
 		if d.peek() != ':' {
@@ -156,6 +168,9 @@ func (d *decoder) elements(p *location, depth int, fn func(i int) error) error {
 		return nil
 	}
 	for i := 0; ; i++ {
+		if err := d.count(); err != nil {
+			return err
+		}
 		if err := fn(i); err != nil {
 			return err
 		}
@@ -185,7 +200,11 @@ func (d *decoder) skip(p *location, depth int) error {
 			return d.skip(at, depth+1)
 		})
 	case '[':
-		return d.elements(p, depth, func(i int) error { return d.skip(&location{up: p, index: i}, depth+1) })
+		at := &location{up: p} // of one element after the other: faults keep its text
+		return d.elements(p, depth, func(i int) error {
+			at.index = i
+			return d.skip(at, depth+1)
+		})
 	case '"':
 		_, err := d.str()
 		return err

@@ -130,6 +130,7 @@ type PairScore struct {
 	IPTM    *float64 `json:"iptm"`
 	IPSAE   *float64 `json:"ipsae"`
 	PDockQ2 *float64 `json:"pdockq2"`
+	LIS     *float64 `json:"lis" doc:"Local interaction score, 0 to 1."`
 }
 
 // LinkedItem is a workflow, delivery or subscription of a job.
@@ -223,7 +224,7 @@ type ClassDemand struct {
 // Model describes a model: its inputs, limits, parameters and expected cost.
 type Model struct {
 	Name       string      `json:"name"`
-	Kind       string      `json:"kind" enum:"fold,qna,md"`
+	Kind       string      `json:"kind" enum:"fold,qna,md,compare"`
 	Title      string      `json:"title"`
 	Engine     string      `json:"engine"`
 	Version    string      `json:"version"`

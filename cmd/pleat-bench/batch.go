@@ -213,11 +213,11 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 			Sort: "meanPLDDT", Descending: true, After: &store.RowPosition{Value: &middle, Number: 1},
 		}},
 		{"the first page of half of the rows, sorted", store.TableQuery{
-			Sort: "meanPLDDT", Conditions: []store.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 50}},
+			Sort: "meanPLDDT", Conditions: []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 50}},
 			State: pleat.StateCompleted,
 		}},
 		{"the hundred rows that a filter selects", store.TableQuery{
-			Sort: "meanPLDDT", Conditions: []store.ScoreCondition{{Name: "meanPLDDT", Op: ">="}},
+			Sort: "meanPLDDT", Conditions: []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">="}},
 		}},
 	} {
 		q.query.Limit = 100

@@ -44,7 +44,7 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
   pleat batch submit screen.json`,
 		Args: exactly("a file"),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			request, err := in.read(args[0], cmd.InOrStdin())
+			request, err := in.read(args[0], cmd.InOrStdin(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -115,11 +115,24 @@ func finishBatch(cmd *cobra.Command, c *api.Client, id string) error {
 	if err := printBatch(cmd, last); err != nil {
 		return err
 	}
-	if n := last.Counts["FAILED"] + last.Counts["STOPPED"]; n > 0 {
-		const text = "%d of %d rows ended without a result; pleat batch table %s --filter status=FAILED says why"
-		return &exit{exitUnfinished, fmt.Errorf(text, n, last.Rows, id)}
+	return rowsWithoutResult(last)
+}
+
+// rowsWithoutResult returns an error with exitUnfinished if rows of a batch ended without a result, which names the
+// commands that say why.
+func rowsWithoutResult(b api.Batch) error {
+	n, commands := 0, []string(nil)
+	for _, state := range []pleat.State{pleat.StateFailed, pleat.StateStopped} {
+		if count := b.Counts[string(state)]; count > 0 {
+			n += count
+			commands = append(commands, fmt.Sprintf("pleat batch table %s --filter status=%s", b.BatchID, state))
+		}
 	}
-	return nil
+	if n == 0 {
+		return nil
+	}
+	const text = "%d of %d rows ended without a result; to see why: %s"
+	return &exit{exitUnfinished, fmt.Errorf(text, n, b.Rows, strings.Join(commands, " and "))}
 }
 
 // describeCounts returns the counts of a batch in one line.

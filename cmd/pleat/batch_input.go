@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pleat"
@@ -27,8 +28,8 @@ type batchInput struct {
 // maxBatchFile bounds a file of a batch, in bytes; the service takes no larger body.
 const maxBatchFile = 64 << 20
 
-// read reads a batch from a file; - is standard input.
-func (b batchInput) read(name string, stdin io.Reader) (api.CreateBatch, error) {
+// read reads a batch from a file; - is standard input. It warns of what it ignores.
+func (b batchInput) read(name string, stdin io.Reader, warnings io.Writer) (api.CreateBatch, error) {
 	in := stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -57,7 +58,7 @@ func (b batchInput) read(name string, stdin io.Reader) (api.CreateBatch, error) 
 	case first[0] == '>':
 		out.Jobs, err = fastaRows(data)
 	default:
-		out.Jobs, err = csvRows(data)
+		out.Jobs, err = csvRows(data, warnings)
 	}
 	if err != nil {
 		return out, err
@@ -107,8 +108,8 @@ func fastaRows(data []byte) ([]api.BatchJob, error) {
 	return out, nil
 }
 
-// csvRows makes a row of each line of a CSV or TSV file with the columns id and sequence.
-func csvRows(data []byte) ([]api.BatchJob, error) {
+// csvRows makes a row of each line of a CSV or TSV file with the columns id and sequence. It warns of other columns.
+func csvRows(data []byte, warnings io.Writer) ([]api.BatchJob, error) {
 	r := csv.NewReader(bytes.NewReader(data))
 	head, _, _ := bytes.Cut(data, []byte("\n"))
 	if bytes.ContainsRune(head, '\t') {
@@ -125,6 +126,16 @@ func csvRows(data []byte) ([]api.BatchJob, error) {
 	if id < 0 || sequence < 0 {
 		return nil, usagef("the file has the columns %s; it must have id and sequence",
 			pleat.Clip(strings.Join(columns, ", ")))
+	}
+	var ignored []string
+	for i, name := range columns {
+		if i != id && i != sequence {
+			ignored = append(ignored, strconv.Quote(name))
+		}
+	}
+	if len(ignored) > 0 {
+		fmt.Fprintf(warnings, "only the columns id and sequence are read; ignored: %s\n",
+			pleat.Clip(strings.Join(ignored, ", ")))
 	}
 	var out []api.BatchJob
 	for {

@@ -15,8 +15,8 @@
 //   - main.go: the program and its exit codes; call.go, client.go, follow.go, folder.go and record.go: what the
 //     commands share.
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
-//   - fold.go, rank.go, batch.go, batch_input.go, ask.go, md.go, jobs.go, workflows.go, models.go, usage.go, verify.go,
-//     webhooks.go: clients of a server.
+//   - fold.go, rank.go, batch.go, batch_input.go, ask.go, md.go, jobs.go, workflows.go, compare.go, models.go, usage.go,
+//     verify.go, webhooks.go: clients of a server.
 //   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
 //     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
 //     archive for a report of a fault.
@@ -149,7 +149,7 @@ differs, 130 interrupted.`
 func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
-		foldCmd(), batchCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
+		foldCmd(), batchCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(), compareCmd(),
 		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
 		topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())

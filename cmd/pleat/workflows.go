@@ -16,7 +16,7 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	return group("workflows", "List, show, cancel and delete workflows: questions and simulations", "",
+	return group("workflows", "List, show, cancel and delete workflows: questions, simulations and comparisons", "",
 		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel(), workflowsDelete())
 }
 
@@ -43,7 +43,7 @@ func workflowsList() *cobra.Command {
 	f.IntVar(&filter.Limit, "limit", 50, "number of workflows, at most 200")
 	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
 	f.StringVar(&filter.Status, "status", "", "only workflows with this status, such as RUNNING")
-	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1 or md")
+	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md or compare_v1")
 	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
 	f.Bool("json", false, "print JSON")
 	config.AddFlags(f, config.Client)

@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/archive"
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/engine"
@@ -292,7 +293,7 @@ func (a *App) workConfig() (work.Config, error) {
 		Log:            a.log,
 		Disk:           a.disk,
 		Devices:        a.devices,
-		ArchiveURLs:    work.ArchiveURLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
+		ArchiveURLs:    archive.URLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
 		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),
 		KeepAlignments: days(a.cfg.MSAKeep),
 		Tune:           a.cfg.Migrate,

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pleat"
+	"pleat/internal/archive"
 	"pleat/internal/config"
 	"pleat/internal/deliver"
 	"pleat/internal/queue"
@@ -174,8 +175,7 @@ func (a *App) newServer(
 		// A proxy on this machine makes its callers' connections look local.
 		OpenMetrics:  tcp != nil && tcp.IP.IsLoopback() && len(trusted) == 0,
 		IngestSecret: c.Ingest,
-		FetchPDB:     c.PDBURL != "",
-		FetchUniProt: c.UniProtURL != "",
+		ArchiveURLs:  archive.URLs{PDB: c.PDBURL, UniProt: c.UniProtURL},
 		MaxTime:      seconds(c.MaxSeconds),
 	}, server.Deps{
 		Store:   a.Store,

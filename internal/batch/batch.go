@@ -94,11 +94,29 @@ func Under(path string, fault *pleat.Error) *pleat.Error {
 // moved returns a fault whose field and message name other paths. A message that names none begins with a path.
 func moved(fault *pleat.Error, to *strings.Replacer, path string) *pleat.Error {
 	out := *fault
-	out.Field, out.Message = to.Replace(fault.Field), to.Replace(fault.Message)
+	out.Field, out.Message = to.Replace(fault.Field), replaceUnquoted(fault.Message, to)
 	if out.Message == fault.Message && !strings.Contains(out.Message, out.Field) {
 		out.Message = path + ": " + out.Message
 	}
 	return &out
+}
+
+// replaceUnquoted replaces in a message, but not in what it quotes of the request.
+func replaceUnquoted(message string, to *strings.Replacer) string {
+	var out strings.Builder
+	for message != "" {
+		before, _, _ := strings.Cut(message, `"`)
+		out.WriteString(to.Replace(before))
+		message = message[len(before):]
+		quoted, err := strconv.QuotedPrefix(message)
+		if err != nil { // the rest has no whole quotation
+			out.WriteString(to.Replace(message))
+			break
+		}
+		out.WriteString(quoted)
+		message = message[len(quoted):]
+	}
+	return out.String()
 }
 
 // Relocate returns the faults of the row's job as those of the request: in the item from which a sequence came, and in
@@ -167,6 +185,7 @@ func (s *Spec) Check() error {
 		checkEntries("targets", s.Targets, fault)
 		checkColons("binders", s.Binders, fault)
 		checkColons("targets", s.Targets, fault)
+		s.checkJoinedIDs(fault)
 	case pleat.BatchLigands:
 		ids := newIDs("ligands", fault)
 		for i := range s.Ligands {
@@ -177,7 +196,10 @@ func (s *Spec) Check() error {
 	case pleat.BatchSeeds:
 		s.checkSeeds(fault)
 	}
-	if n := s.Count(); len(faults) == 0 && (n < 1 || n > pleat.MaxBatchRows) {
+	if len(faults) > 0 { // what Count goes over may be of any size then
+		return faults
+	}
+	if n := s.Count(); n < 1 || n > pleat.MaxBatchRows {
 		fault(pleat.Invalidf("the batch has %d rows; it must have 1 to %d", n, pleat.MaxBatchRows).At(s.rowsKey()))
 	}
 	return faults.Err()
@@ -262,6 +284,9 @@ func (s *Spec) checkKeys(fault func(error)) {
 		fault(pleat.InvalidField("mutations", " or scan is required for the kind variants"))
 	case s.Kind == pleat.BatchSeeds && given["seeds"] == given["seedCount"]:
 		fault(pleat.InvalidField("seeds", " or seedCount is required for the kind seeds, and not both"))
+	case s.Kind == pleat.BatchMatrix && given["targets"] && len(s.Targets) == 0:
+		fault(pleat.InvalidField("targets", " is empty; it must have an item, or be left out to combine the binders "+
+			"with one another"))
 	case s.Kind == pleat.BatchMatrix && given["targets"] && (s.UpperTriangle || s.Self):
 		fault(pleat.InvalidField("targets", " cannot be given with upperTriangle or self, which combine the binders "+
 			"with one another"))
@@ -320,6 +345,31 @@ func checkColons(path string, list []Entry, fault func(error)) {
 		if strings.Contains(list[i].CustomID, ":") {
 			fault(pleat.InvalidField(At(path, i)+".customId", " is %q; it must not have a colon, which joins the ids "+
 				"of a row", pleat.Clip(list[i].CustomID)))
+		}
+	}
+}
+
+// checkJoinedIDs refuses binders whose ids are too long together with the longest id that is joined to them.
+func (s *Spec) checkJoinedIDs(fault func(error)) {
+	targets, path := s.Targets, "targets"
+	if targets == nil {
+		targets, path = s.Binders, "binders"
+	}
+	length := func(list []Entry, i int) int { return utf8.RuneCountInString(idOr(list[i].CustomID, i)) }
+	longest := []int(nil) // the first and the second
+	for k := range targets {
+		longest = append(longest, k)
+		slices.SortStableFunc(longest, func(a, b int) int { return length(targets, b) - length(targets, a) })
+		longest = longest[:min(len(longest), 2)]
+	}
+	for i := range s.Binders {
+		for _, k := range longest {
+			n := length(s.Binders, i) + 1 + length(targets, k)
+			if n > pleat.MaxName && (s.Targets != nil || i != k || s.Self) {
+				fault(pleat.InvalidField(At("binders", i)+".customId", " and that of %s have %d characters together "+
+					"with their colon; at most %d are allowed", At(path, k), n, pleat.MaxName))
+				return
+			}
 		}
 	}
 }
@@ -383,16 +433,17 @@ func (s *Spec) Rows() iter.Seq[Row] {
 			n++
 			r.Number = n
 			if r.Job.Name == "" {
-				r.Job.Name = nameOf(s.Name, r.CustomID)
+				r.Job.Name = RowName(s.Name, r.CustomID)
 			}
 			return yield(r)
 		})
 	}
 }
 
-// nameOf joins the name of a batch and a custom id to the name of a job, which has at most MaxName characters.
-func nameOf(name, id string) string {
-	out := fmt.Sprint(name, " ", id)
+// RowName is what the job of a row without a name of its own is called: by the name of the batch and the custom id,
+// with at most pleat.MaxName characters.
+func RowName(batch, id string) string {
+	out := fmt.Sprint(batch, " ", id)
 	if utf8.RuneCountInString(out) > pleat.MaxName {
 		return string([]rune(out)[:pleat.MaxName])
 	}

@@ -107,6 +107,91 @@ func TestScanLetters(t *testing.T) {
 	}
 }
 
+// The check of a batch with faults does not go over its rows, whatever the length of the chain that is scanned. Before,
+// it made a text of each mutation.
+func TestFaultyScanIsNotCounted(t *testing.T) {
+	long := protein(strings.Repeat("A", 50_000), "")
+	for want, s := range map[string]Spec{
+		"sequences[0].proteinChain.sequence has 50000 residues; at most 20000 are allowed": {
+			Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{long}, Scan: &Scan{From: 1, To: 50_000},
+		},
+		"scan.residues, position 2: A is there already": {
+			Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{protein(long.Text[:20_000], "")},
+			Scan: &Scan{From: 1, To: 20_000, Residues: "AA"},
+		},
+	} {
+		allocations := testing.AllocsPerRun(1, func() {
+			if err := s.Check(); err == nil || err.Error() != want {
+				t.Errorf("%v; want %s", err, want)
+			}
+		})
+		if allocations > 100 {
+			t.Errorf("%s: %.0f allocations", want, allocations)
+		}
+	}
+}
+
+// A scan is counted without making its rows, and looks up whether a residue has a modification.
+func TestCountOfScan(t *testing.T) {
+	q := protein(strings.Repeat("A", 20_000), "")
+	for i := range 20_000 {
+		q.Modifications = append(q.Modifications, pleat.Modification{Residue: i + 1, CCD: "SEP"})
+	}
+	s := Spec{Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{q}, Scan: &Scan{From: 1, To: 20_000}}
+	if n := s.Count(); n != 0 {
+		t.Errorf("%d rows of modified residues", n)
+	}
+	s.Sequences[0].Modifications, s.Mutations = nil, []string{"A1C"}
+	allocations := testing.AllocsPerRun(1, func() {
+		if n := s.Count(); n != 19*20_000 {
+			t.Errorf("%d rows", n)
+		}
+	})
+	if allocations > 100 {
+		t.Errorf("%.0f allocations", allocations)
+	}
+}
+
+// The custom id of a variant is its mutations written in one way, as short as that of any row.
+func TestIDsOfVariants(t *testing.T) {
+	check := func(mutations ...string) (string, []string) {
+		s := Spec{Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{protein("ACDEFG", "")},
+			Mutations: mutations}
+		if err := s.Check(); err != nil {
+			return err.Error(), nil
+		}
+		var ids []string
+		for row := range s.Rows() {
+			ids = append(ids, row.CustomID)
+		}
+		return "", ids
+	}
+	fault, ids := check(" wt", "a"+strings.Repeat("0", 300)+"1c ", "A1C:\nC02D")
+	if diff := cmp.Diff([]string{"WT", "A1C", "A1C:C2D"}, ids); diff != "" || fault != "" {
+		t.Error(fault, diff)
+	}
+	var many []string
+	long := protein(strings.Repeat("A", 1200), "")
+	for i := range 52 {
+		many = append(many, fmt.Sprint("A", 1000+i, "C"))
+	}
+	s := Spec{Kind: pleat.BatchVariants, Name: "n", Sequences: []pleat.Sequence{long},
+		Mutations: []string{"WT", strings.Join(many, ":")}}
+	const want = "mutations[1] has 363 characters; at most 255 are allowed"
+	if err := s.Check(); err == nil || err.Error() != want || pleat.ErrorsOf(err)[0].Field != "mutations[1]" {
+		t.Errorf("%v; want %s", err, want)
+	}
+	for again, want := range map[string]string{
+		"A1C ": `mutations[1] is "A1C " like mutations[0]; rows must differ`,
+		"A01C": `mutations[1] is "A01C" like mutations[0]; rows must differ`,
+		"ſ1C":  `mutations[1] is "ſ1C"; a mutation looks like A23V, and several like A23V:K45R`,
+	} {
+		if fault, _ := check("A1C", again); fault != want {
+			t.Errorf("%s; want %s", fault, want)
+		}
+	}
+}
+
 // A modification would take the place of a mutation of its residue.
 func TestModifiedResidues(t *testing.T) {
 	a := protein("GYD", "")
@@ -203,6 +288,62 @@ func TestRelocate(t *testing.T) {
 		want := `targets[0].sequences[1].proteinChain.chain_id "B" is already used by targets[0].sequences[0]`
 		if err == nil || err.Error() != want || pleat.ErrorsOf(err)[0].Field != want[:45] {
 			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// What a message quotes of the request stays as it is, whatever it looks like.
+func TestRelocateLeavesQuotations(t *testing.T) {
+	s := Spec{Kind: pleat.BatchList, Name: "n", Jobs: []Entry{entry("", protein("GYD", "A"))}}
+	for row := range s.Rows() {
+		for given, want := range map[string]string{
+			` is "sequences[0]"; it must not be`:          `jobs[0].sequences[0].x is "sequences[0]"; it must not be`,
+			` is "\\\"sequences[0]\" of sequences[0]", x`: `jobs[0].sequences[0].x is "\\\"sequences[0]\" of sequences[0]", x`,
+			` is like "a" of sequences[0]`:                `jobs[0].sequences[0].x is like "a" of jobs[0].sequences[0]`,
+			` is 5" of sequences[0]`:                      `jobs[0].sequences[0].x is 5" of jobs[0].sequences[0]`,
+		} {
+			fault := pleat.Invalidf("%s", "sequences[0].x"+given).At("sequences[0].x")
+			err := row.Relocate(fault)
+			if err.Error() != want || pleat.ErrorsOf(err)[0].Field != "jobs[0].sequences[0].x" {
+				t.Errorf("%v; want %s", err, want)
+			}
+		}
+	}
+	fault := pleat.InvalidField("x", " is %q", "x")
+	if got := Under("jobs[1]", fault); got.Message != `jobs[1].x is "x"` {
+		t.Error(got.Message)
+	}
+}
+
+// The ids of a row of a matrix are as short together as that of any row.
+func TestIDsOfMatrix(t *testing.T) {
+	a, long := protein("GYD", ""), func(n int) string { return strings.Repeat("é", n) }
+	matrix := func(change func(s *Spec)) string {
+		s := Spec{Kind: pleat.BatchMatrix, Name: "n", Binders: []Entry{entry("b", a), entry(long(127), a)}}
+		change(&s)
+		if err := s.Check(); err != nil {
+			return err.Error()
+		}
+		for row := range s.Rows() {
+			if err := pleat.CheckName("customId", row.CustomID); err != nil {
+				t.Error(err)
+			}
+		}
+		return ""
+	}
+	const tooLong = " have 256 characters together with their colon; at most 255 are allowed"
+	for want, got := range map[string]string{
+		"binders[1].customId and that of targets[0]" + tooLong: matrix(func(s *Spec) {
+			s.Targets = []Entry{entry(long(128), a), entry("t", a)}
+		}),
+		"binders[0].customId and that of binders[1]" + tooLong: matrix(func(s *Spec) { s.Binders[1].CustomID = long(254) }),
+		"binders[1].customId and that of binders[1] have 257 characters together with their colon; at most 255 are allowed": matrix(
+			func(s *Spec) { s.Self, s.Binders[1].CustomID = true, long(128) }),
+		"": matrix(func(s *Spec) { s.Targets = []Entry{entry(long(127), a), entry("t", a)} }) +
+			matrix(func(s *Spec) { s.Binders[1].CustomID = long(253) }) + matrix(func(s *Spec) { s.Self = true }),
+	} {
+		if got != want {
+			t.Errorf("%s; want %s", got, want)
 		}
 	}
 }

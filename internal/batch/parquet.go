@@ -75,7 +75,7 @@ func tableSchema(columns []pleat.ScoreColumn) *parquet.Schema {
 }
 
 // Write adds a row.
-func (t *parquetTable) Write(r TableRow) error {
+func (t *parquetTable) Write(r pleat.BatchRow) error {
 	t.row = t.row[:0]
 	required := func(v parquet.Value) { t.row = append(t.row, v.Level(0, 0, len(t.row))) }
 	optional := func(v parquet.Value, given bool) {
@@ -92,14 +92,14 @@ func (t *parquetTable) Write(r TableRow) error {
 	required(text(r.Name))
 	required(text(string(r.State)))
 	for _, c := range t.columns {
-		v := r.score(c.Name)
+		v := r.Score(c.Name)
 		if v == nil {
 			optional(parquet.Value{}, false)
 		} else {
 			optional(parquet.DoubleValue(*v), true)
 		}
 	}
-	optional(text(r.Failure), r.Failure != "")
+	optional(text(failure(&r)), r.Failure != nil)
 	if _, err := t.w.WriteRows([]parquet.Row{t.row}); err != nil {
 		return err
 	}

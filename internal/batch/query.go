@@ -25,14 +25,7 @@ type Sort struct {
 // Filter selects rows of a table. The zero value selects all.
 type Filter struct {
 	State      pleat.State // empty: any
-	Conditions []Condition
-}
-
-// Condition is one that a score must meet.
-type Condition struct {
-	Column string
-	Op     string // one of operators
-	Value  float64
+	Conditions []pleat.ScoreCondition
 }
 
 // operators of conditions, those first whose text has another as its beginning.
@@ -61,7 +54,11 @@ func ParseSort(text string) (Sort, error) {
 // columnNamed describes the column of a name that a field of the query has.
 func columnNamed(field, name string) (pleat.ScoreColumn, error) {
 	c, ok := pleat.ColumnOf(name)
-	if ok && len(name) <= 100 {
+	switch {
+	case ok && c.OfPair && !strings.Contains(name, "."):
+		return c, pleat.InvalidField(field, " names %q, which is a score of two chains; name them after a dot, as in "+
+			"%s.A-B", name, name)
+	case ok && len(name) <= 100:
 		return c, nil
 	}
 	known := pleat.ScoreNames()
@@ -117,7 +114,7 @@ func (f *Filter) parse(n int, text string) error {
 	if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 		return pleat.InvalidField("filter", ", condition %d: %q is not a number", n, pleat.Clip(value))
 	}
-	f.Conditions = append(f.Conditions, Condition{name, op, number})
+	f.Conditions = append(f.Conditions, pleat.ScoreCondition{Name: name, Op: op, Value: number})
 	return nil
 }
 
@@ -160,18 +157,6 @@ func ParseRows(text string, last int) ([]int, error) {
 		out = append(out, n)
 	}
 	return out, nil
-}
-
-// String writes the filter as ParseFilter reads it.
-func (f Filter) String() string {
-	var parts []string
-	if f.State != "" {
-		parts = append(parts, "status="+string(f.State))
-	}
-	for _, c := range f.Conditions {
-		parts = append(parts, c.Column+c.Op+strconv.FormatFloat(c.Value, 'g', -1, 64))
-	}
-	return strings.Join(parts, ",")
 }
 
 // Columns describes the columns of scores by their names, in the same order.

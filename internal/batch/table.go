@@ -9,30 +9,9 @@ import (
 	"pleat"
 )
 
-// TableRow is a row of a batch in a file.
-type TableRow struct {
-	Number   int // from 1
-	CustomID string
-	Job      pleat.JobID // empty: the job is not made yet
-	Name     string
-	State    pleat.State
-	Failure  string // empty: it did not fail
-	Scores   []pleat.Score
-}
-
-// score is the row's score of a name; nil: it lacks it.
-func (r *TableRow) score(name string) *float64 {
-	for i := range r.Scores {
-		if r.Scores[i].Name == name {
-			return &r.Scores[i].Value
-		}
-	}
-	return nil
-}
-
 // TableWriter writes a table. Close completes the file, and does not close what it is written to.
 type TableWriter interface {
-	Write(r TableRow) error
+	Write(r pleat.BatchRow) error
 	Close() error
 }
 
@@ -56,17 +35,17 @@ func NewCSV(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
 }
 
 // Write adds a row.
-func (t *csvTable) Write(r TableRow) error {
+func (t *csvTable) Write(r pleat.BatchRow) error {
 	t.cells = append(t.cells[:0], strconv.Itoa(r.Number), plainText(r.CustomID), string(r.Job), plainText(r.Name),
 		string(r.State))
 	for _, c := range t.columns {
 		text := ""
-		if v := r.score(c.Name); v != nil {
+		if v := r.Score(c.Name); v != nil {
 			text = strconv.FormatFloat(*v, 'g', -1, 64)
 		}
 		t.cells = append(t.cells, text)
 	}
-	t.cells = append(t.cells, plainText(r.Failure))
+	t.cells = append(t.cells, plainText(failure(&r)))
 	return t.w.Write(t.cells)
 }
 
@@ -101,7 +80,7 @@ func NewJSONL(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
 }
 
 // Write adds a row.
-func (t *jsonlTable) Write(r TableRow) error {
+func (t *jsonlTable) Write(r pleat.BatchRow) error {
 	t.line = t.line[:0]
 	field := func(name string, value any) error {
 		key, err := json.Marshal(name)
@@ -122,9 +101,9 @@ func (t *jsonlTable) Write(r TableRow) error {
 	fields := []any{"row", r.Number, "customId", r.CustomID, "jobId", optional(string(r.Job)), "name", r.Name,
 		"status", string(r.State)}
 	for _, c := range t.columns {
-		fields = append(fields, c.Name, r.score(c.Name))
+		fields = append(fields, c.Name, r.Score(c.Name))
 	}
-	fields = append(fields, "error", optional(r.Failure))
+	fields = append(fields, "error", optional(failure(&r)))
 	for i := 0; i < len(fields); i += 2 {
 		if err := field(fields[i].(string), fields[i+1]); err != nil {
 			return err
@@ -136,6 +115,14 @@ func (t *jsonlTable) Write(r TableRow) error {
 
 // Close has nothing to do.
 func (t *jsonlTable) Close() error { return nil }
+
+// failure is why a row failed or was stopped; empty: it did not.
+func failure(r *pleat.BatchRow) string {
+	if r.Failure == nil {
+		return ""
+	}
+	return r.Failure.Message
+}
 
 // optional returns nil for an absent text.
 func optional(text string) *string {

@@ -25,17 +25,27 @@ type mutation struct {
 // String writes the mutation as parseMutation reads it.
 func (m mutation) String() string { return fmt.Sprintf("%c%d%c", m.from, m.residue, m.to) }
 
-// parseMutation reads a mutation such as A23V.
+// parseMutation reads a mutation such as A23V, with space around it.
 func parseMutation(text string) (mutation, bool) {
-	text = strings.ToUpper(text)
-	if len(text) < 3 || !isLetter(text[0]) || !isLetter(text[len(text)-1]) {
+	text = strings.TrimSpace(text)
+	if len(text) < 3 {
 		return mutation{}, false
 	}
-	n, err := strconv.Atoi(text[1 : len(text)-1])
-	if err != nil || n < 1 || text[1] == '+' {
+	from, digits, to := upper(text[0]), text[1:len(text)-1], upper(text[len(text)-1])
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || digits[0] == '+' || !isLetter(from) || !isLetter(to) {
 		return mutation{}, false
 	}
-	return mutation{text[0], text[len(text)-1], n}, true
+	return mutation{from, to, n}, true
+}
+
+// upper returns a letter in upper case. Other than strings.ToUpper it leaves all bytes that are not ASCII, some of
+// which would become ASCII letters.
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c - 'a' + 'A'
+	}
+	return c
 }
 
 func isLetter(c byte) bool { return c >= 'A' && c <= 'Z' }
@@ -88,33 +98,58 @@ func (s *Spec) checkVariants(fault func(error)) {
 		return
 	}
 	text := residues(s.Sequences[i].Text)
+	if len(text) > pleat.MaxResidues { // each row copies the chain, and Count goes over it
+		fault(pleat.InvalidField(s.Sequences[i].Path(i)+".sequence", " has %d residues; at most %d are allowed",
+			len(text), pleat.MaxResidues))
+		return
+	}
+	modified := modifiedResidues(&s.Sequences[i])
 	seen := map[string]int{}
 	for k, list := range s.Mutations {
-		if first, twice := seen[strings.ToUpper(list)]; twice {
-			fault(pleat.InvalidField(At("mutations", k), " is %q like %s; rows must differ", pleat.Clip(list),
+		field := At("mutations", k)
+		id, err := checkMutations(text, list, modified)
+		if err != nil {
+			fault(pleat.InvalidField(field, " is %q%s", pleat.Clip(list), err.Error()))
+			continue
+		}
+		if err := pleat.CheckName(field, id); err != nil {
+			fault(err)
+			continue
+		}
+		if first, twice := seen[id]; twice {
+			fault(pleat.InvalidField(field, " is %q like %s; rows must differ", pleat.Clip(list),
 				At("mutations", first)))
 			continue
 		}
-		seen[strings.ToUpper(list)] = k
-		if _, err := mutate(text, list); err != nil {
-			fault(pleat.InvalidField(At("mutations", k), " is %q%s", pleat.Clip(list), err.Error()))
-			continue
-		}
-		for part := range strings.SplitSeq(list, ":") {
-			if m, ok := parseMutation(strings.TrimSpace(part)); ok && modified(&s.Sequences[i], m.residue) {
-				fault(pleat.InvalidField(At("mutations", k), " is %q, but residue %d of the chain has a modification",
-					pleat.Clip(list), m.residue))
-			}
-		}
+		seen[id] = k
 	}
 	if s.Scan != nil {
 		s.checkScan(text, fault)
 	}
 }
 
-// modified reports whether a residue of a chain has a modification, which would take the place of a mutation.
-func modified(q *pleat.Sequence, residue int) bool {
-	return slices.ContainsFunc(q.Modifications, func(m pleat.Modification) bool { return m.Residue == residue })
+// checkMutations checks the mutations of one row and returns its custom id. An error continues a sentence that has
+// named them.
+func checkMutations(text, list string, modified map[int]bool) (id string, err error) {
+	id, _, err = mutate(text, list)
+	if err != nil {
+		return "", err
+	}
+	for part := range strings.SplitSeq(list, ":") {
+		if m, ok := parseMutation(part); ok && modified[m.residue] {
+			return "", fmt.Errorf(", but residue %d of the chain has a modification", m.residue)
+		}
+	}
+	return id, nil
+}
+
+// modifiedResidues are the residues of a chain with a modification, which would take the place of a mutation.
+func modifiedResidues(q *pleat.Sequence) map[int]bool {
+	out := map[int]bool{}
+	for _, m := range q.Modifications {
+		out[m.Residue] = true
+	}
+	return out
 }
 
 // checkScan checks the range and the letters of a scan of a chain.
@@ -128,7 +163,7 @@ func (s *Spec) checkScan(text string, fault func(error)) {
 	}
 	seen := map[byte]bool{}
 	for i := range len(x.Residues) {
-		c := strings.ToUpper(x.Residues[i : i+1])[0]
+		c := upper(x.Residues[i])
 		if !isLetter(c) {
 			fault(pleat.InvalidField("scan.residues", ", position %d: it must hold one-letter codes", i+1))
 			return
@@ -141,33 +176,34 @@ func (s *Spec) checkScan(text string, fault func(error)) {
 	}
 }
 
-// mutate applies mutations, joined by colons, to a chain. An error continues a sentence that has named them.
-func mutate(text, list string) (string, error) {
-	if strings.EqualFold(list, wildType) {
-		return text, nil
+// mutate applies mutations, joined by colons, to a chain. The custom id of the row is the same mutations, each written
+// in one way. An error continues a sentence that has named them.
+func mutate(text, list string) (id, mutated string, err error) {
+	if strings.EqualFold(strings.TrimSpace(list), wildType) {
+		return wildType, text, nil
 	}
-	parts := strings.Split(list, ":")
-	if len(parts) > maxMutations {
-		return "", fmt.Errorf(", which has %d mutations; at most %d are allowed", len(parts), maxMutations)
+	if n := strings.Count(list, ":") + 1; n > maxMutations {
+		return "", "", fmt.Errorf(", which has %d mutations; at most %d are allowed", n, maxMutations)
 	}
-	out, done := []byte(text), map[int]bool{}
-	for _, part := range parts {
-		m, ok := parseMutation(strings.TrimSpace(part))
+	out, done, names := []byte(text), map[int]bool{}, []string(nil)
+	for part := range strings.SplitSeq(list, ":") {
+		m, ok := parseMutation(part)
 		switch {
 		case !ok:
-			return "", fmt.Errorf("; a mutation looks like A23V, and several like A23V:K45R")
+			return "", "", fmt.Errorf("; a mutation looks like A23V, and several like A23V:K45R")
 		case m.residue > len(text):
-			return "", fmt.Errorf(", but the chain has %d residues", len(text))
+			return "", "", fmt.Errorf(", but the chain has %d residues", len(text))
 		case text[m.residue-1] != m.from:
-			return "", fmt.Errorf(", but residue %d of the chain is %c", m.residue, text[m.residue-1])
+			return "", "", fmt.Errorf(", but residue %d of the chain is %c", m.residue, text[m.residue-1])
 		case m.from == m.to:
-			return "", fmt.Errorf(", which changes nothing at residue %d", m.residue)
+			return "", "", fmt.Errorf(", which changes nothing at residue %d", m.residue)
 		case done[m.residue]:
-			return "", fmt.Errorf(", which changes residue %d twice", m.residue)
+			return "", "", fmt.Errorf(", which changes residue %d twice", m.residue)
 		}
 		out[m.residue-1], done[m.residue] = m.to, true
+		names = append(names, m.String())
 	}
-	return string(out), nil
+	return strings.Join(names, ":"), string(out), nil
 }
 
 // letters are the one-letter codes of a scan of a chain of a kind.
@@ -178,11 +214,13 @@ func (x *Scan) letters(kind pleat.EntityKind) string {
 	return strings.ToUpper(x.Residues)
 }
 
-// named are the mutations that were named, which a scan does not repeat.
-func (s *Spec) named() map[string]bool {
-	out := map[string]bool{}
+// named are the single mutations that were named, which a scan does not repeat.
+func (s *Spec) named() map[mutation]bool {
+	out := map[mutation]bool{}
 	for _, list := range s.Mutations {
-		out[strings.ToUpper(list)] = true
+		if m, ok := parseMutation(list); ok {
+			out[m] = true
+		}
 	}
 	return out
 }
@@ -193,14 +231,14 @@ func (s *Spec) scanned(q *pleat.Sequence, fn func(m mutation) bool) {
 	if s.Scan == nil {
 		return
 	}
-	text, letters, named := residues(q.Text), s.Scan.letters(q.Kind), s.named()
+	text, letters, named, modified := residues(q.Text), s.Scan.letters(q.Kind), s.named(), modifiedResidues(q)
 	for k := max(s.Scan.From, 1); k <= min(s.Scan.To, len(text)); k++ {
-		if modified(q, k) {
+		if modified[k] {
 			continue
 		}
 		for _, to := range []byte(letters) {
 			m := mutation{text[k-1], to, k}
-			if to != m.from && !named[m.String()] && !fn(m) {
+			if to != m.from && !named[m] && !fn(m) {
 				return
 			}
 		}
@@ -238,8 +276,8 @@ func (s *Spec) variantRows(yield func(Row) bool) {
 		return r
 	}
 	for k, list := range s.Mutations {
-		mutated, err := mutate(text, list)
-		if err != nil || !yield(row(strings.ToUpper(list), mutated, At("mutations", k))) {
+		id, mutated, err := mutate(text, list)
+		if err != nil || !yield(row(id, mutated, At("mutations", k))) {
 			return
 		}
 	}

@@ -99,7 +99,7 @@ func TestBadSettings(t *testing.T) {
 		{args: []string{"--max-body", "1"}, want: "--max-body is 1B; it must be 1KiB to 1GiB"},
 		{args: []string{"--rate", "fast"}, want: `--rate is "fast"; it must be a number from 0`},
 		{args: []string{"--engines", "mini,Boltz!"},
-			want: `--engines names "Boltz!"; there are mini, calvados, analyst, null, and the folders of runners`},
+			want: `--engines names "Boltz!"; there are mini, calvados, analyst, compare, null, and the folders of runners`},
 		{args: []string{"--devices", "0=plenty"},
 			want: `--devices cannot be used: "plenty" is not a size such as 48GB`},
 		{args: []string{"--devices", "$(rm)=1GB"}, want: `is no device; write its index or UUID and its memory`},

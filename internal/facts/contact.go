@@ -77,6 +77,11 @@ func (x *Index) link(p int, near []int, from int) {
 	}
 }
 
+// sortLinks puts the links from an index on, which are those of one site, in the order of their second sites.
+func (x *Index) sortLinks(from int) {
+	slices.SortFunc(x.linked[from:], func(m, n link) int { return int(m.b - n.b) })
+}
+
 // contacts fills in salt bridges, hydrogen-bond candidates and interfaces.
 func (f *Facts) contacts(ctx context.Context) error {
 	x := f.index

@@ -132,7 +132,7 @@ func (x *Index) surface(ctx context.Context) error {
 				return errCrowded
 			}
 		}
-		slices.SortFunc(x.linked[from:], func(m, n link) int { return int(m.b - n.b) })
+		x.sortLinks(from)
 	}
 	x.HasSurface = true
 	return nil

@@ -1,6 +1,7 @@
 package fair
 
 import (
+	"cmp"
 	"sync"
 
 	"pleat"
@@ -12,6 +13,8 @@ import (
 type Streams struct {
 	Each      int // the most for one caller
 	Strangers int // the most for all strangers together
+	// Of says in messages what the streams are; empty: event streams.
+	Of string
 
 	mu        sync.Mutex
 	open      map[string]int // by caller
@@ -25,10 +28,11 @@ func (n *Streams) Acquire(who string, stranger bool) error {
 	defer n.mu.Unlock()
 	switch {
 	case n.open[who] >= n.Each:
-		return pleat.Errorf(pleat.CodeLimited, "Too many event streams are open; at most %d are allowed", n.Each)
+		return pleat.Errorf(pleat.CodeLimited, "Too many %s are open; at most %d are allowed", cmp.Or(n.Of, "event streams"), n.Each)
 	case stranger && n.strangers >= n.Strangers:
 		return pleat.Errorf(pleat.CodeLimited,
-			"Too many event streams without a key are open on this server; send a key, or try again later")
+			"Too many %s without a key are open on this server; send a key, or try again later",
+			cmp.Or(n.Of, "event streams"))
 	}
 	if n.open == nil {
 		n.open = map[string]int{}

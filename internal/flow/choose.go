@@ -53,6 +53,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	switch p.Kind {
 	case pleat.TaskMD:
 		wanted = []string{simulating[p.MD.Preset]}
+	case pleat.TaskCompare:
+		wanted = []string{"compare"}
 	case pleat.TaskAlign:
 		wanted = []string{pleat.MSAMMseqs2}
 	}
@@ -107,10 +109,10 @@ const (
 	bytesPerPAE = 8
 )
 
-// memory returns how many bytes a plan is expected to need with a model. That of a question follows from the size of
+// memory returns how many bytes a plan is expected to need with a model. That of a question or a comparison follows from the size of
 // its files, which a user chooses; that of a simulation from its sequence.
 func (p *Plan) memory(m *pleat.Model) int64 {
-	if p.QnA == nil || p.Size.Structure == 0 {
+	if p.MD != nil || p.Size.Structure == 0 {
 		return m.Memory.Bytes(p.MD.Tokens())
 	}
 	return m.Memory.Bytes(int(p.Size.Structure/bytesPerToken)) + bytesPerPAE*p.Size.PAE
@@ -121,7 +123,7 @@ func (p *Plan) expected(m *pleat.Model) time.Duration {
 	switch {
 	case p.MD != nil && p.residues() > 0:
 		return pleat.Seconds(m.Speed.Seconds(p.residues()) * p.MD.LengthNs)
-	case p.QnA != nil:
+	case p.MD == nil && p.Align == nil:
 		return pleat.Seconds(m.Speed.Seconds(int(p.Size.Structure / bytesPerToken)))
 	}
 	return 0

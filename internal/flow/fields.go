@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -26,7 +27,7 @@ type fields struct {
 func open(raw json.RawMessage, path string) *fields {
 	f := &fields{path: path, faults: new(pleat.Errors)}
 	if err := json.Unmarshal(raw, &f.raws); err != nil || f.raws == nil {
-		f.fail(path, " must be a JSON object")
+		f.fail(cmp.Or(path, "the body"), " must be a JSON object")
 	}
 	return f
 }

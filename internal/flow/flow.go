@@ -1,5 +1,6 @@
-// Package flow defines the workflows, questions about a structure (qna), molecular dynamics (md) and alignments: the
-// fields of their input, the engines that serve them, the input that a fold gives to its follow-ups, the rows of their results
+// Package flow defines the workflows, questions about a structure (qna), molecular dynamics (md), comparisons of
+// structures (compare) and alignments: the fields of their input, the engines that serve them, the input that a fold
+// gives to its follow-ups, the rows of their results
 // and the catalogue of their outputs.
 //
 // It must not use files, a clock, the network, a database or random numbers. internal/engine executes a workflow, and
@@ -9,6 +10,7 @@
 //	fields.go     reads a JSON object field by field
 //	qna.go        the input of questions
 //	md.go         the input of molecular dynamics
+//	compare.go    the input of comparisons
 //	alignment.go  the input and the row of alignments
 //	choose.go     the engine for a plan
 //	cost.go       whether a simulation would take too long, or write too much
@@ -49,6 +51,7 @@ type StructureSource struct {
 	Structure pleat.FileRef // of library and upload
 	PAE       pleat.FileRef // of upload
 	ID        string        // of pdb and uniprot, in upper case
+	Sample    string        // of a fold_job that is compared: number or file name of a sample; empty: its structure
 
 	// Name is what whoever resolved the source calls it: the job, the sequence or the file; empty: not known.
 	Name string
@@ -100,15 +103,16 @@ func remove(input map[string]json.RawMessage, names ...string) {
 	}
 }
 
-// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD and Align is set, according to Kind. Their file names
-// are empty until the source has been fetched into a folder.
+// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD, Compare and Align is set, according to Kind. The
+// file names of the former two are empty until the source has been fetched into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
-	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm, alignment
+	Alias    string // the word for the workflow, as given: qna, evolla, md, openmm, compare, alignment
 	Draft    bool   // it waits for its owner: its question may be blank and its fold may still run
 	Source   StructureSource
 	QnA      *pleat.QnAInput
 	MD       *pleat.MDInput
+	Compare  *Comparison // instead of Source
 	Align    *pleat.AlignInput
 	Seed     string // as given; empty: the service chooses
 	Public   bool
@@ -137,6 +141,9 @@ const inputPath = "workflow_input"
 
 // Name returns the name of a workflow that was given none: the question, or what is simulated.
 func (p *Plan) Name() string {
+	if p.Compare != nil {
+		return fmt.Sprintf("Comparison of %d structures", len(p.Compare.Of))
+	}
 	if p.QnA != nil {
 		if question := strings.Join(strings.Fields(p.QnA.Question), " "); question != "" {
 			return words.Shorten(question, pleat.MaxName)
@@ -161,7 +168,15 @@ func nameOf(kind pleat.TaskKind, about string) string {
 	return words.Shorten(what+about, pleat.MaxName)
 }
 
-// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm, alignment). Keys are read in
+// Sources returns the structures that a plan is about.
+func (p *Plan) Sources() []StructureSource {
+	if p.Compare != nil {
+		return p.Compare.Of
+	}
+	return []StructureSource{p.Source}
+}
+
+// Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm, compare, alignment). Keys are read in
 // snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
 // and physics that the engine does not support.
 //
@@ -179,12 +194,13 @@ func ParseDraft(alias string, input json.RawMessage) (Plan, error) {
 // parse completes a plan, of which Alias and Draft are set, from its input at a path.
 func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	if len(input) > MaxInput {
-		return Plan{}, pleat.InvalidField(path, " has %d bytes; at most %d are allowed", len(input), MaxInput)
+		return Plan{}, pleat.InvalidField(cmp.Or(path, "the body"), " has %d bytes; at most %d are allowed", len(input),
+			MaxInput)
 	}
 	var known bool
 	if _, p.Kind, known = pleat.WorkflowAlias(p.Alias); !known {
 		return Plan{}, pleat.InvalidField("workflow_name",
-			" is %q; it must be qna_v1, md, alignment_v1, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
+			" is %q; it must be qna_v1, md, alignment_v1, compare_v1, evolla_v1 or calvados_openmm_v1", pleat.Clip(p.Alias))
 	}
 	if p.Draft && p.Kind == pleat.TaskAlign {
 		return Plan{}, pleat.InvalidField("create_mode", " is draft, but an alignment has nothing to edit; leave it out")
@@ -195,6 +211,8 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	switch p.Kind {
 	case pleat.TaskMD:
 		readMD(f, &p)
+	case pleat.TaskCompare:
+		readComparison(f, &p)
 	case pleat.TaskAlign:
 		readAlignment(f, &p)
 	default:

@@ -36,11 +36,18 @@ func AnswerRow(q *pleat.QnAInput, answer, engine, metadata string) (json.RawMess
 	})
 }
 
-// PublicRow returns the row of an answered question without what is private of its targetRef; other rows unchanged.
+// PublicRow returns the row of an answered question without what is private of its targetRef, and that of a comparison
+// without what is private of its structures; other rows unchanged.
 func PublicRow(row json.RawMessage) (json.RawMessage, error) {
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(row, &all); err != nil || all["targetRef"] == nil {
+	if err := json.Unmarshal(row, &all); err != nil {
 		return row, err
+	}
+	if all["structures"] != nil {
+		return publicComparison(row)
+	}
+	if all["targetRef"] == nil {
+		return row, nil
 	}
 	var reference string
 	if err := json.Unmarshal(all["targetRef"], &reference); err != nil {

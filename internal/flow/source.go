@@ -23,4 +23,13 @@ type SourceFiles struct {
 	Model     string
 	Name      string
 	Scores    *pleat.Prediction // nil: there are none
+
+	Compared []ComparedFile // of a comparison, in the order of its input; nothing else is set then
+}
+
+// ComparedFile is one of the structures of a comparison. File.Key is empty for what the service does not store.
+type ComparedFile struct {
+	pleat.ComparedStructure
+	Key   string `json:"key,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"` // 0: not known
 }

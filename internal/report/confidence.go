@@ -103,8 +103,8 @@ func (s *Structure) mergePolymers() {
 	s.PAE = &m
 }
 
-// pairs scores every pair of chains: ipTM as the model states it, else computed from the PAE; ipSAE and pDockQ2 between
-// polymers, for which they are defined (package structure cites them). It must run after mergePolymers. Pairs without
+// pairs scores every pair of chains: ipTM as the model states it, else computed from the PAE; ipSAE, pDockQ2 and LIS
+// between polymers, for which they are defined (package structure cites them). It must run after mergePolymers. Pairs without
 // any score are left out.
 func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 	if len(s.Chains) < 2 || len(s.Chains) > maxPairChains {
@@ -121,7 +121,7 @@ func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 			p := pleat.PairScore{A: s.Chains[i].ID, B: s.Chains[j].ID}
 			p.IPTM = rounded(stated[pairKey(p.A, p.B)], 4)
 			if c, ok := computed[[2]int{i, j}]; ok {
-				p.IPSAE, p.PDockQ2 = rounded(&c.IPSAE, 4), rounded(&c.PDockQ2, 4)
+				p.IPSAE, p.PDockQ2, p.LIS = rounded(&c.IPSAE, 4), rounded(&c.PDockQ2, 4), rounded(&c.LIS, 4)
 				if p.IPTM == nil {
 					p.IPTM = rounded(&c.IPTM, 4)
 				}

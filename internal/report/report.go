@@ -16,6 +16,7 @@
 //	confidence.go its confidence and pair scores
 //	answer.go     the artifacts of a question
 //	dynamics.go   the artifacts of a simulation
+//	comparison.go the result of a comparison
 //	measure.go    the analysis of a trajectory
 //	coverage.go   figures of alignments
 //	figure.go     figures as SVG and PNG
@@ -178,6 +179,13 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	}
 	if p.BFactors != nil {
 		meta.PLDDT = p.BFactors
+	}
+	meta.PTM, meta.IPTM = p.PTM, p.IPTM
+	if p.PAE != nil {
+		meta.PAEFile = prefix + "pae.json"
+	}
+	for _, c := range m.Citations {
+		meta.Citations = append(meta.Citations, paperOf(c))
 	}
 	meta.ID, meta.Title = titleOf(&r.Work, p.Sequence.ID)
 	err := r.file(pleat.ArtifactCIF, prefix+"model.cif", "chemical/x-mmcif", func(w io.Writer) error {

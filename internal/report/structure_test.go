@@ -122,7 +122,7 @@ func TestPredictionHasTheOrderOfTheJob(t *testing.T) {
 // The pair's scores are those of the published definitions, worked out by hand: two residues against two, every error
 // between the chains 1 Å, within them 0. With so few residues d0 is 1 Å, so every term is 1/(1+1) = 0.5. Four pairs
 // of residues lie within 8 Å; each chain's interface has pLDDT 50, and the mean of 1/(1+(1/10)²) over the contacts is
-// 1/1.01.
+// 1/1.01. The local interaction score is (12 - 1)/12.
 func TestPairScores(t *testing.T) {
 	sequences := []pleat.Sequence{
 		{Kind: pleat.Protein, Text: "AG", Chains: []string{"A"}},
@@ -150,6 +150,7 @@ func TestPairScores(t *testing.T) {
 		"iptm":    {*p.IPTM, 0.5},
 		"ipsae":   {*p.IPSAE, 0.5},
 		"pdockq2": {*p.PDockQ2, dockq2},
+		"lis":     {*p.LIS, 11.0 / 12},
 	} {
 		if math.Abs(v[0]-v[1]) > 1e-4 {
 			t.Errorf("%s is %v; want %v", name, v[0], v[1])

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pleat"
@@ -170,9 +171,9 @@ func (c *call) checkReads(what string) error {
 	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s too", what, pleat.ScopeRead)
 }
 
-// checkReadsSource is checkReads for work on the source of a workflow. A source that is not stored needs no scope.
-func (c *call) checkReadsSource(source flow.StructureSource) error {
-	if !source.Stored() {
+// checkReadsSource is checkReads for work on the sources of a workflow. Those that are not stored need no scope.
+func (c *call) checkReadsSource(p *flow.Plan) error {
+	if !slices.ContainsFunc(p.Sources(), flow.StructureSource.Stored) {
 		return nil
 	}
 	return c.checkReads("start a workflow about a fold or a file")

@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"iter"
-	"maps"
-	"strings"
-	"sync"
 	"time"
 
 	"pleat"
@@ -29,25 +25,31 @@ const (
 	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a
 	// short request can describe many long ones.
 	maxBatchLetters = 100_000_000
+	// modificationLetters is what a modification counts as, since a row has its own copy of each.
+	modificationLetters = 50
+	// maxBatchInput bounds the inputs of the different rows of a batch, in bytes of JSON: constraints, modifications and
+	// names are stored with each row, too.
+	maxBatchInput = 200_000_000
 	// batchTime bounds the creation and the check of a batch.
 	batchTime = 5 * time.Minute
 )
 
-// batchBody is jsonBody for a batch, whose body may be larger and whose work may take longer than those of other
-// requests. Unfit is why the body is not one; only a body that is not JSON is refused before. A node checks one batch
-// at a time, since a large one needs much memory, and users take turns.
-func batchBody[Out any](
-	fn func(s *Server, ctx context.Context, c *call, in *api.CreateBatch, unfit error) (Out, error),
+// batchBody is jsonBody for the creation and the check of a batch, whose body may be larger and whose work may take
+// longer than those of other requests. Unfit is why the body is not one; only a body that is not JSON is refused before.
+// A node checks one batch at a time, since a large one needs much memory, and users take turns.
+func batchBody[In, Out any](
+	read func(s *Server, c *call) (body []byte, done func(), err error),
+	fn func(s *Server, ctx context.Context, c *call, in *In, unfit error) (Out, error),
 ) endpoint {
 	return endpoint{
-		request:     openapi.JSONRequest[api.CreateBatch](),
+		request:     openapi.JSONRequest[In](),
 		response:    openapi.JSON[Out](),
 		ownDeadline: true,
 		serve: func(s *Server, ctx context.Context, c *call) error {
 			if c.r.ContentLength == 0 {
 				return pleat.Invalidf("the request body is empty; it must be a JSON object")
 			}
-			body, done, err := readBodyOf(c, maxBatchBody, &s.batchBodies)
+			body, done, err := read(s, c)
 			defer done()
 			if err != nil {
 				return err
@@ -59,7 +61,7 @@ func batchBody[Out any](
 				return err
 			}
 			defer s.batches.Release(c.who.User)
-			in := new(api.CreateBatch)
+			in := new(In)
 			unfit := api.Decode(body, in)
 			var all api.DecodeErrors
 			if errors.As(unfit, &all) && all[0].Unreadable {
@@ -72,6 +74,11 @@ func batchBody[Out any](
 			return c.json(out)
 		},
 	}
+}
+
+// newBatchBody reads the description of a batch.
+func newBatchBody(s *Server, c *call) (body []byte, done func(), err error) {
+	return readBodyOf(c, maxBatchBody, &s.batchBodies)
 }
 
 // createBatch is POST /v1/batches, for any user: it validates all rows of a batch and stores it, whole or not at all.
@@ -88,7 +95,7 @@ func (s *Server) createBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	digest, err := batchDigest(in)
+	digest, err := digestOf(in, "")
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
@@ -103,6 +110,7 @@ func (s *Server) createBatch(
 		By: c.cred.Credential,
 		Batch: pleat.Batch{
 			Owner: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name, Public: in.IsPublic,
+			Rows: p.spec.Count(),
 		},
 		Rows:    p.rows(ctx, bypassesCache(c.r)),
 		EachRow: p.hooks.EachRow,
@@ -113,16 +121,6 @@ func (s *Server) createBatch(
 		Trace:   tracing.Text(ctx),
 	})
 	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
-}
-
-// batchDigest is digestOf for a batch.
-func batchDigest(in any) (string, error) {
-	b, err := json.Marshal(in)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
 }
 
 // withRowQuota sets Retry-After if err says that the quota of rows is used up, and returns err.
@@ -151,6 +149,7 @@ type preparedBatch struct {
 // batchSum is what the rows of a batch come to.
 type batchSum struct {
 	rows, jobs, largest int
+	bytes               int // of the inputs of the different rows
 	tokens              int64
 	seconds             float64
 	proteins            map[[32]byte]struct{} // that need an alignment
@@ -189,6 +188,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		return err
 	}
 	var faults pleat.Errors
+	repeated := 0
 	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
 	seen := map[[32]byte]struct{}{}
 	for row := range p.spec.Rows() {
@@ -197,24 +197,28 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		}
 		if err := row.Relocate(p.validate(&row)); err != nil {
 			if len(faults) > 0 && err.Error() == faults[len(faults)-1].Error() {
-				continue // a fault of the parameters of all rows
-			}
-			if err := faults.Add(err); err != nil {
+				repeated++ // a fault of what all rows share
+			} else if err := faults.Add(err); err != nil {
 				return err
 			}
-			if len(faults) == pleat.MaxErrors {
+			if len(faults)+repeated >= pleat.MaxErrors {
 				return faults
 			}
 			continue
 		}
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())
-		d := rowDigest(&row.Job)
+		d, size := rowDigest(&row.Job)
 		p.digests = append(p.digests, d)
 		if _, twice := seen[d]; twice {
 			continue
 		}
 		seen[d] = struct{}{}
+		if p.sum.bytes += size; p.sum.bytes > maxBatchInput {
+			_ = faults.Add(pleat.InvalidField(row.Path, ": the different rows up to this one have inputs of more than %d "+
+				"bytes; split the batch", maxBatchInput)) // a fault of the request
+			return faults
+		}
 		p.sum.jobs++
 		p.sum.largest = max(p.sum.largest, row.Job.Largest(p.model))
 		p.sum.seconds += row.Job.Seconds(p.model)
@@ -233,7 +237,8 @@ func (p *preparedBatch) checkLetters(ctx context.Context) error {
 	for row := range p.spec.Rows() {
 		for i := range row.Job.Sequences {
 			q := &row.Job.Sequences[i]
-			total += len(q.Text) * min(max(q.Count, 1), pleat.MaxChains)
+			size := len(q.Text) + modificationLetters*len(q.Modifications)
+			total += size * min(max(q.Count, 1), pleat.MaxChains)
 		}
 		if total > maxBatchLetters {
 			return pleat.Errors{pleat.InvalidField(row.Path, ": the rows up to this one have more than %d letters of "+
@@ -260,8 +265,8 @@ func (p *preparedBatch) validate(row *batch.Row) error {
 	return row.Job.Validate(p.model)
 }
 
-// rowDigest identifies what a row computes, without its name.
-func rowDigest(j *pleat.Job) [32]byte {
+// rowDigest identifies what a row computes, without its name. Size is that of its input, in bytes of JSON.
+func rowDigest(j *pleat.Job) (digest [32]byte, size int) {
 	b, err := json.Marshal(struct {
 		Sequences   []pleat.Sequence
 		Params      pleat.Params
@@ -270,7 +275,7 @@ func rowDigest(j *pleat.Job) [32]byte {
 	if err != nil {
 		panic("server: digest of a row: " + err.Error()) // our own types: cannot fail but by a bug
 	}
-	return sha256.Sum256(b)
+	return sha256.Sum256(b), len(b) + len(j.Name)
 }
 
 // rows yields the rows for the store, after check has accepted them. Fresh rows are computed even if there is a cached
@@ -428,105 +433,6 @@ func (s *Server) retryBatch(ctx context.Context, c *call) (api.RetriedBatch, err
 	return api.RetriedBatch{BatchID: string(id), Rows: n}, s.withRowQuota(ctx, c, err)
 }
 
-// rerunBatch is POST /v1/batches/{id}/rerun, for the owner: a new batch of the same rows with other parameters.
-func (s *Server) rerunBatch(ctx context.Context, c *call, in *api.RerunBatch) (api.CreatedBatch, error) {
-	id, err := ownedBatch(c)
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	b, err := s.store.Batch(ctx, id)
-	if err == nil && b.Owner != c.who.User {
-		err = pleat.ErrBatchNotFound
-	}
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	if in.Params == nil {
-		return api.CreatedBatch{}, pleat.InvalidField("params", " is required; it holds what is to differ")
-	}
-	params := wire.ToParams(in.Params)
-	if params.Model == "" {
-		params.Model = b.Model
-	}
-	m, err := s.model(ctx, &api.Params{ModelName: params.Model})
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	again := &repeatedBatch{s: s, of: id, params: params, model: m}
-	if err := again.check(ctx); err != nil {
-		return api.CreatedBatch{}, err
-	}
-	n := b
-	n.ID, n.Source, n.Model, n.Counts, n.Cancelled, n.Rows, n.Jobs = "", id, m.Name, nil, false, 0, 0
-	n.EndedAt = time.Time{}
-	if in.Name != "" {
-		n.Name = in.Name
-	}
-	made, err := s.store.CreateBatch(ctx, store.NewBatch{
-		By: c.cred.Credential, Batch: n, Rows: again.rows(ctx), Request: c.id, Trace: tracing.Text(ctx),
-	})
-	return wire.CreatedBatch(made), s.withRowQuota(ctx, c, err)
-}
-
-// repeatedBatch are the rows of a batch with other parameters.
-type repeatedBatch struct {
-	s      *Server
-	of     pleat.BatchID
-	params pleat.Params
-	model  pleat.Model
-}
-
-// each calls fn for every row with its new job until one fails.
-func (r *repeatedBatch) each(ctx context.Context, fn func(customID string, job *pleat.Job) error) error {
-	return r.s.store.BatchInputs(ctx, r.of, func(customID string, in store.RowInput) error {
-		job := pleat.Job{
-			Name:        in.Name,
-			Sequences:   in.Sequences,
-			Params:      pleat.Params{Model: r.params.Model, Values: maps.Clone(r.params.Values)},
-			Constraints: in.Constraints,
-		}
-		if seed, given := in.Run.Params.Seed(); given {
-			if _, other := r.params.Seed(); !other { // the seeds of the rows are not parameters of the batch
-				job.Params.Values["seed"] = seed
-			}
-		}
-		if err := job.Validate(r.model); err != nil {
-			return unfitRow(customID, err)
-		}
-		return fn(customID, &job)
-	})
-}
-
-// unfitRow returns why a row cannot be run again with other parameters.
-func unfitRow(customID string, err error) error {
-	fault := pleat.ErrorsOf(err)[0]
-	if strings.HasPrefix(fault.Field, "params") {
-		return err
-	}
-	return pleat.InvalidField("params", ": the row %q cannot be folded with them: %s", customID, fault.Message)
-}
-
-// check validates the rows with the new parameters.
-func (r *repeatedBatch) check(ctx context.Context) error {
-	return r.each(ctx, func(string, *pleat.Job) error { return nil })
-}
-
-// rows yields the rows for the store, after check has accepted them.
-func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[store.NewRow, error] {
-	return func(yield func(store.NewRow, error) bool) {
-		stopped := false
-		err := r.each(ctx, func(customID string, job *pleat.Job) error {
-			if stopped = !yield(newRow(customID, job, r.model, false, rowDigest(job)), nil); stopped {
-				return context.Canceled
-			}
-			return nil
-		})
-		if err != nil && !stopped {
-			yield(store.NewRow{}, err)
-		}
-	}
-}
-
 // setBatchPublic is PATCH /v1/batches/{id}/public, for the owner, as setPublic is for a job.
 func (s *Server) setBatchPublic(ctx context.Context, c *call, in *api.SetPublic) (api.BatchVisibility, error) {
 	id, err := ownedBatch(c)
@@ -551,47 +457,4 @@ func (s *Server) deleteBatch(ctx context.Context, c *call) (api.DeletedBatch, er
 	}
 	s.removeDeleted(ctx)
 	return api.DeletedBatch{BatchID: string(id), Deleted: true}, nil
-}
-
-const (
-	// countedEachTime is how many rows a batch may have whose rows are counted for every reader.
-	countedEachTime = 2000
-	// countsMaxAge is how old the counts of a larger batch may be.
-	countsMaxAge = time.Second
-	// maxCounts bounds the batches whose counts are kept.
-	maxCounts = 1000
-)
-
-// rowCounts keeps the counts of large batches for a second, since each reader and each stream asks for them, and
-// anybody may read a public batch. The zero value is empty.
-type rowCounts struct {
-	mu   sync.Mutex
-	kept map[pleat.BatchID]countedRows
-}
-
-// countedRows are the counts of a batch, which were read at a time.
-type countedRows struct {
-	at     time.Time
-	counts map[pleat.State]int
-}
-
-// read completes a batch with its counts. Of several callers at once, one counts and the others wait for it.
-func (k *rowCounts) read(ctx context.Context, st *store.Store, b *pleat.Batch) error {
-	if b.Counts != nil || b.Rows <= countedEachTime {
-		return st.CountRows(ctx, b)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c, ok := k.kept[b.ID]; ok && time.Since(c.at) < countsMaxAge {
-		b.Counts = c.counts
-		return nil
-	}
-	if err := st.CountRows(ctx, b); err != nil {
-		return err
-	}
-	if k.kept == nil || len(k.kept) >= maxCounts {
-		k.kept = map[pleat.BatchID]countedRows{}
-	}
-	k.kept[b.ID] = countedRows{time.Now(), b.Counts}
-	return nil
 }

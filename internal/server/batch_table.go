@@ -78,14 +78,7 @@ func tableQuery(r *http.Request, b *pleat.Batch) (store.TableQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	q.State = f.State
-	for _, c := range f.Conditions {
-		op := c.Op
-		if op == "!=" {
-			op = "<>"
-		}
-		q.Conditions = append(q.Conditions, store.ScoreCondition{Name: c.Column, Op: op, Value: c.Value})
-	}
+	q.State, q.Conditions = f.State, f.Conditions
 	if q.Numbers, err = batch.ParseRows(query.Get("rows"), b.Rows); err != nil {
 		return q, err
 	}
@@ -132,16 +125,21 @@ func tableFile(ending, media string, to func(io.Writer, []pleat.ScoreColumn) bat
 		if err != nil {
 			return err
 		}
-		columns, err := s.store.BatchColumns(ctx, b.ID)
-		if err != nil {
-			return err
+		attached := func() { attach(c, media, batchFileName(&b, ending)) }
+		if c.r.Method == http.MethodHead { // the rest is the work for a body
+			attached()
+			return nil
 		}
 		release, err := s.beginExport(c)
 		if err != nil {
 			return err
 		}
 		defer release()
-		attach(c, media, batchFileName(&b, ending))
+		columns, err := s.store.BatchColumns(ctx, b.ID)
+		if err != nil {
+			return err
+		}
+		attached()
 		table := to(c.w, batch.Columns(columns))
 		c.deadline(tableWrite)
 		err = s.eachPage(ctx, &b, q, func(rows []store.TableRow) error {
@@ -197,12 +195,17 @@ func (s *Server) batchArchive(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	attached := func() { attach(c, "application/zip", batchFileName(&b, ".zip")) }
+	if c.r.Method == http.MethodHead {
+		attached()
+		return nil
+	}
 	release, err := s.beginExport(c)
 	if err != nil {
 		return err
 	}
 	defer release()
-	attach(c, "application/zip", batchFileName(&b, ".zip"))
+	attached()
 	z := zip.NewWriter(c.w)
 	c.deadline(tableWrite)
 	err = s.eachPage(ctx, &b, q, func(rows []store.TableRow) error {

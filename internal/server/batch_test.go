@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pleat/api"
+	"pleat/internal/store/storetest"
 )
 
 // trpBatch is a batch of one row.
@@ -55,6 +56,8 @@ func TestBatchFaults(t *testing.T) {
 		kind("list", `"binders":[{"sequences":[`+protein+`]}]`):   "binders is a field of the kind matrix; the kind of this batch is list",
 		kind("pairs", `"jobs":[]`):                                "kind is \"pairs\"; it may be list, matrix, ligands, variants or seeds",
 		kind("matrix", `"binders":[{"sequences":[`+protein+`]}]`): "the batch has 0 rows; it must have 1 to 100000",
+		kind("matrix", `"binders":[{"sequences":[`+protein+`]},{"sequences":[`+protein+`]}],"targets":[]`): "targets is " +
+			"empty; it must have an item, or be left out to combine the binders with one another",
 		kind("matrix", `"binders":[{"sequences":[`+protein+`]}],"targets":[{"sequences":[{"proteinChain":`+
 			`{"sequence":"1"}}]}]`): "Invalid sequence format: targets[0].sequences[0].proteinChain.sequence, residue 1: '1' is " +
 			"not an amino acid; " +
@@ -98,6 +101,134 @@ func TestBatchOfLongRows(t *testing.T) {
 	const want = "more than 100000000 letters of sequences, copies counted; split the batch"
 	if r.status != 400 || !strings.HasSuffix(r.message(t), want) {
 		t.Errorf("%d %.300s", r.status, r.body)
+	}
+}
+
+// A short request whose constraints are stored with each of many rows is refused, too.
+func TestBatchOfManyConstraints(t *testing.T) {
+	h := newFixture(t)
+	contacts := strings.Repeat(`{"chain_id":"B","res_idx":1},`, 999) + `{"chain_id":"B","res_idx":2}`
+	pocket := `{"binder":{"chain_id":"A"},"contacts":[` + contacts + `]}`
+	entries := func(chain string, n int) string {
+		var list []string
+		for i := range n {
+			list = append(list, `{"sequences":[{"proteinChain":{"chain_id":"`+chain+`","sequence":"GS`+
+				strings.Repeat("A", i)+`"}}]}`)
+		}
+		return strings.Join(list, ",")
+	}
+	r := h.as(h.key, "POST", "/v1/batches", `{"name":"x","kind":"matrix","params":{"modelName":"big"},"binders":[`+
+		entries("A", 8)+`],"targets":[`+entries("B", 12)+`],"constraints":{"pocket":[`+strings.Repeat(pocket+",", 99)+
+		pocket+`]}}`)
+	const want = ": the different rows up to this one have inputs of more than 200000000 bytes; split the batch"
+	if r.status != 400 || !strings.HasPrefix(r.message(t), "binders[") || !strings.HasSuffix(r.message(t), want) {
+		t.Errorf("%d %.300s", r.status, r.body)
+	}
+	if left := storetest.Count(t, h.store, "batch"); left != 0 {
+		t.Errorf("%d batches", left)
+	}
+}
+
+// Modifications count as letters, since each row has its own copy of them.
+func TestBatchOfManyModifications(t *testing.T) {
+	h := newFixture(t)
+	body := `{"name":"x","kind":"seeds","params":{"modelName":"big"},"sequences":[{"proteinChain":{"sequence":"GSGSG",` +
+		`"modifications":[` + strings.Repeat(`{"res_idx":1,"ccd":"SEP"},`, 20_000-1) + `{"res_idx":1,"ccd":"SEP"}]}}],` +
+		`"seedCount":100000}`
+	r := h.as(h.key, "POST", "/v1/batches", body)
+	if r.status != 400 || !strings.Contains(r.message(t), "more than 100000000 letters of sequences") {
+		t.Errorf("%d %.300s", r.status, r.body)
+	}
+}
+
+// A rerun that is sent again with its Idempotency-Key makes no second batch.
+func TestRerunIsIdempotent(t *testing.T) {
+	h := newFixture(t)
+	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	rerun := func(body string) reply {
+		return h.as(h.key, "POST", "/v1/batches/"+made.BatchID+"/rerun", body, "Idempotency-Key", "again")
+	}
+	const body = `{"params":{"modelName":"mini","seed":"2"}}`
+	first, second := read[api.CreatedBatch](t, rerun(body)), read[api.CreatedBatch](t, rerun(body))
+	if first != second || first.BatchID == made.BatchID {
+		t.Errorf("%+v, then %+v", first, second)
+	}
+	if r := rerun(`{"params":{"modelName":"mini","seed":"3"}}`); r.status != 409 {
+		t.Errorf("another body: %d %s", r.status, r.body)
+	}
+}
+
+// The rows of a rerun are called by the new batch, unless they have names of their own, and it is private unless it is
+// to be public.
+func TestNamesOfRerun(t *testing.T) {
+	h := newFixture(t)
+	const jobs = `"jobs":[{"customId":"a","sequences":[{"proteinChain":{"sequence":"GSGSG"}}]},` +
+		`{"customId":"b","name":"first c","sequences":[{"proteinChain":{"sequence":"GAGAG"}}]}]}`
+	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches",
+		`{"name":"first","kind":"list","isPublic":true,"params":{"modelName":"mini"},`+jobs))
+	path := "/v1/batches/" + made.BatchID + "/rerun"
+	for body, want := range map[string]string{
+		`{"name":"second","params":{"seed":"2"}}`:                "private: second a, first c",
+		`{"name":"third","isPublic":true,"params":{"seed":"2"}}`: "public: third a, first c",
+		`{"params":{"seed":"2"}}`:                                "private: first a, first c",
+	} {
+		again := read[api.CreatedBatch](t, h.as(h.key, "POST", path, body))
+		h.advanceBatches()
+		b := read[api.Batch](t, h.as(h.key, "GET", "/v1/batches/"+again.BatchID, nil))
+		rows := read[api.BatchRows](t, h.as(h.key, "GET", "/v1/batches/"+again.BatchID+"/rows", nil))
+		got := map[bool]string{true: "public: ", false: "private: "}[b.IsPublic] + rows.Data[0].Name + ", " +
+			rows.Data[1].Name
+		if got != want {
+			t.Errorf("%s: %s; want %s", body, got, want)
+		}
+	}
+	r := h.as(h.key, "POST", path, `{"name":" ","params":{}}`)
+	if r.status != 400 || r.message(t) != "name is required and must not be empty" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+// A row of a batch is run again by the model of the batch alone.
+func TestRowIsRunAgainByTheModelOfTheBatch(t *testing.T) {
+	h := newFixture(t)
+	other := testModel
+	other.Name = "other"
+	h.register(testModel, other) // before the server reads what there is
+	read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	h.advanceBatches()
+	task := h.claim()
+	h.finish(task)
+	path := "/v1/jobs/" + string(task.Fold.Job) + "/runs"
+	r := h.as(h.key, "POST", path, `{"params":{"modelName":"other"}}`)
+	if r.status != 409 || r.message(t) != `the job is a row of a batch, whose rows have one model, "mini"; run the batch `+
+		"again with other parameters, or create a new job" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if r := h.as(h.key, "POST", path, `{"params":{"seed":"2"}}`); r.status != 200 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+// HEAD of a file of a batch has the header alone, and reads no rows for it.
+func TestHeadOfBatchFiles(t *testing.T) {
+	h := newFixture(t)
+	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	h.advanceBatches()
+	h.finish(h.claim())
+	for _, name := range []string{"table.csv", "table.jsonl", "table.parquet", "archive.zip"} {
+		path := "/v1/batches/" + made.BatchID + "/" + name
+		whole := h.as(h.key, "GET", path, nil)
+		head := h.as(h.key, "HEAD", path, nil, "X-Request-ID", name)
+		if head.status != 200 || head.header.Get("Content-Type") != whole.header.Get("Content-Type") ||
+			head.header.Get("Content-Disposition") != whole.header.Get("Content-Disposition") {
+			t.Errorf("%s: %d %v, but GET has %v", name, head.status, head.header, whole.header)
+		}
+		if line := h.logLine(name); !strings.Contains(line, " bytes=0 ") {
+			t.Errorf("%s: a body was made: %s", name, line)
+		}
+	}
+	if r := h.as(h.key, "HEAD", "/v1/batches/"+made.BatchID+"/table.csv?sort=x", nil); r.status != 400 {
+		t.Errorf("a wrong query: %d", r.status)
 	}
 }
 

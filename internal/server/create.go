@@ -124,8 +124,9 @@ func idempotencyKey(r *http.Request) (string, error) {
 }
 
 // digestOf returns a digest of a request in hexadecimal, that does not depend on the order of its fields and on white
-// space. The store compares it to detect an Idempotency-Key that comes again with another body.
-func digestOf(in *api.CreateJob, from string) (string, error) {
+// space. from is what the request has outside its body. The store compares it to detect an Idempotency-Key that comes
+// again with another body.
+func digestOf(in any, from string) (string, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
 		return "", err
@@ -192,10 +193,22 @@ func bypassesCache(r *http.Request) bool {
 	return false
 }
 
+// checkRowModel returns an error if a job is a row of a batch of another model: the scores of a batch are one table, in
+// which those of two models cannot be compared.
+func (s *Server) checkRowModel(ctx context.Context, id pleat.JobID, model string) error {
+	of, err := s.store.BatchModel(ctx, id)
+	if err == nil && of != "" && of != model {
+		err = pleat.Errorf(pleat.CodeConflict, "the job is a row of a batch, whose rows have one model, %q; run the batch "+
+			"again with other parameters, or create a new job", of)
+	}
+	return err
+}
+
 // rerun is POST /v1/jobs/{id}/runs, for the owner: a new run of the same input, with the parameters of the request or
 // else those of the job. It counts against the quota like a new job. 400: the parameters are wrong, or the model folds
 // the chains together where the job's model folds each on its own, or the reverse, since a job's results have one
-// form; 409: the latest run has not ended; 429: the quota of the day is used up.
+// form; 409: the latest run has not ended, or the job is a row of a batch that has another model or was cancelled; 429:
+// the quota of the day is used up.
 func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.CreatedJob, error) {
 	id, err := ownedJob(c)
 	if err != nil {
@@ -217,6 +230,9 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	}
 	m, err := s.model(ctx, &api.Params{ModelName: job.Params.Model})
 	if err != nil {
+		return api.CreatedJob{}, err
+	}
+	if err := s.checkRowModel(ctx, id, m.Name); err != nil {
 		return api.CreatedJob{}, err
 	}
 	if err := job.Validate(m); err != nil {

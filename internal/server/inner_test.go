@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +108,57 @@ func TestNoPlaceInTime(t *testing.T) {
 	err := s.checkFile(ctx, newFile{owner: "ann", name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
 	if status, message := refusal(err); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", status, message)
+	}
+}
+
+// A rerun of a batch takes its turn among the batches of all users before it reads anything, and may take longer than
+// other requests.
+func TestRerunTakesATurn(t *testing.T) {
+	i := slices.IndexFunc(batchRoutes, func(r route) bool { return r.id == "rerunBatch" })
+	rerun := batchRoutes[i].handler
+	if !rerun.ownDeadline {
+		t.Error("a rerun has the time of other requests")
+	}
+	s := &Server{batches: fair.NewTurns(0)} // without a store
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequest("POST", "/v1/batches/x/rerun", strings.NewReader(`{"params":{}}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.SetPathValue("id", "01890a5d-ac96-774b-bcce-b302099a8057")
+	c := &call{w: &answer{ResponseWriter: httptest.NewRecorder()}, r: r}
+	if err := rerun.serve(s, ctx, c); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Who waits for the counts of a large batch waits neither for those of another, nor longer than its request lasts.
+func TestRowCountsWaitForOneBatch(t *testing.T) {
+	st := storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)
+	var k rowCounts
+	release := make(chan struct{})
+	slow := k.flight.DoChan("slow", func() (any, error) {
+		<-release
+		return map[pleat.State]int{pleat.StateRunning: 7}, nil
+	})
+	large := func(id pleat.BatchID) *pleat.Batch { return &pleat.Batch{ID: id, Rows: countedEachTime + 1} }
+	other := large("other")
+	if err := k.read(t.Context(), st, other); err != nil || other.Counts[pleat.StateInitialized] != other.Rows {
+		t.Error(err, other.Counts)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.read(ctx, st, large("slow")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(release)
+	<-slow
+	before := st.Transactions()
+	again := large("other")
+	if err := k.read(t.Context(), st, again); err != nil || again.Counts[pleat.StateInitialized] != again.Rows {
+		t.Error(err, again.Counts)
+	}
+	if n := st.Transactions() - before; n != 0 {
+		t.Errorf("%d transactions for counts of a moment ago", n)
 	}
 }
 

@@ -99,7 +99,7 @@ func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, erro
 }
 
 // setPublic is PATCH /v1/jobs/{id}/public, for the owner. When a job becomes private, the links that were given out and
-// the streams of other readers end at once.
+// the streams of other readers end at once. 409: the job belongs to a batch.
 func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api.Visibility, error) {
 	id, err := ownedJob(c)
 	if err != nil {

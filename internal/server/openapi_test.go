@@ -22,7 +22,7 @@ import (
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
 func TestDocument(t *testing.T) {
 	h := newFixtureWith(t, forHooks)
-	h.register(testModel, bigModel, analystModel, calvadosModel) // before the server reads what there is
+	h.register(testModel, bigModel, analystModel, calvadosModel, compareModel) // before the server reads what there is
 	raw := h.ask("GET", "/openapi.json", nil)
 	if raw.status != 200 {
 		t.Fatal(raw.status)
@@ -137,6 +137,13 @@ func TestDocument(t *testing.T) {
 	visit("POST /v1/jobs/{id}/cancel", "CancelledJob", as("POST", job+"/cancel", nil), 200)
 	visit("DELETE /v1/jobs/{id}", "DeletedJob", as("DELETE", job, nil), 200)
 	visit("GET /v1/models", "ListModel", h.ask("GET", "/v1/models", nil), 200)
+	of := "library:" + h.item(h.key, "s", "a.pdb", chainPDB(30))
+	visit("GET /v1/compare", "Comparison", as("GET", "/v1/compare?of="+of+","+of+"&reference=1", nil), 200)
+	visit("GET /v1/compare", "Error", as("GET", "/v1/compare", nil), 400)
+	compared := `{"of":["` + of + `","` + of + `"],"reference":2}`
+	check("CreateComparison", compared, true)
+	visit("POST /v1/compare", "Workflow", as("POST", "/v1/compare", compared), 200)
+	visit("POST /v1/compare", "Error", as("POST", "/v1/compare", "{}"), 400)
 	visit("GET /v1/classes", "ListClass", as("GET", "/v1/classes", nil), 200)
 	token := h.fleetToken()
 	visit("GET /fleet/v1/classes/{class}", "ClassDemand", h.as(token, "GET", "/fleet/v1/classes/default", nil), 200)

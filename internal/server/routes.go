@@ -142,13 +142,14 @@ const operationSection = "Operation"
 
 // sections are the tags of the document, in its order.
 var sections = []string{
-	"Fold jobs", "Batches", "Alignments", "Workflows", "Library", "Webhooks", "Keys and sessions", operationSection,
+	"Fold jobs", "Batches", "Alignments", "Workflows", "Comparison", "Library", "Webhooks", "Keys and sessions",
+	operationSection,
 }
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
-		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, libraryRoutes, webhookRoutes, accountRoutes,
+		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes, accountRoutes,
 		operationRoutes)
 }
 

@@ -28,7 +28,7 @@ var batchRoutes = inSection("Batches", []route{
 		scope:    pleat.ScopeSubmit,
 		grows:    true,
 		summary:  "Create a batch of jobs",
-		handler:  batchBody((*Server).createBatch),
+		handler:  batchBody(newBatchBody, (*Server).createBatch),
 		errors:   []int{409},
 		headers:  []openapi.Param{idempotencyHeader, cacheControlHeader},
 	},
@@ -38,7 +38,7 @@ var batchRoutes = inSection("Batches", []route{
 		access:  user,
 		scope:   pleat.ScopeSubmit,
 		summary: "Check a batch without creating it",
-		handler: batchBody((*Server).validateBatch),
+		handler: batchBody(newBatchBody, (*Server).validateBatch),
 	},
 	{
 		id:      "listBatches",
@@ -142,7 +142,9 @@ var batchRoutes = inSection("Batches", []route{
 		scope:   pleat.ScopeSubmit,
 		grows:   true,
 		summary: "Create a batch of the same rows with other parameters",
-		handler: jsonBody(small, (*Server).rerunBatch),
+		handler: batchBody(rerunBody, (*Server).rerunBatch),
+		errors:  []int{409},
+		headers: []openapi.Param{idempotencyHeader},
 	},
 	{
 		id:      "setBatchPublic",

@@ -32,7 +32,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		access:  user,
 		scope:   pleat.ScopeSubmit,
 		grows:   true,
-		summary: "Create a question, a simulation, or a draft of either",
+		summary: "Create a question, a simulation, a comparison, or a draft of one",
 		handler: jsonBody(large, (*Server).createWorkflow),
 		errors:  []int{404, 409},
 	},
@@ -45,7 +45,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		handler: noBody((*Server).listWorkflows),
 		query: slices.Concat(pageOf(50), []openapi.Param{
 			{Name: "status", Kind: "WorkflowStatus", Doc: "Only workflows in this state."},
-			{Name: "workflow_type", Kind: "string", Doc: "Only this type, such as qna_v1 or md."},
+			{Name: "workflow_type", Kind: "string", Doc: "Only this type, such as qna_v1, md or compare_v1."},
 		}, ofSource),
 	},
 	{
@@ -191,6 +191,37 @@ var workflowRoutes = inSection("Workflows", []route{
 		summary: "Extract one frame of a simulation as a structure",
 		handler: jsonBody(small, (*Server).extractFrame),
 		errors:  []int{409},
+	},
+})
+
+// compareRoutes are the routes of comparisons.
+var compareRoutes = inSection("Comparison", []route{
+	{
+		id:      "getComparison",
+		pattern: "GET /v1/compare",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Compare up to four structures",
+		handler: answers(openapi.JSON[api.Comparison](), (*Server).getComparison),
+		errors:  []int{401, 403, 404, 409},
+		query: []openapi.Param{
+			{
+				Name: "of", Kind: "string",
+				Doc: "2 to 4 structures joined by commas, of 4,000 residues in all: job:ID, job:ID/SAMPLE, library:ID, " +
+					"library:ID/FILE or pdb:ID.",
+			},
+			{Name: "reference", Kind: "integer", Doc: "Which of them is the reference, counted from 1; absent: none."},
+		},
+	},
+	{
+		id:      "createComparison",
+		pattern: "POST /v1/compare",
+		access:  user,
+		scope:   pleat.ScopeSubmit,
+		grows:   true,
+		summary: "Compare up to twenty structures in a task",
+		handler: jsonBody(small, (*Server).createComparison),
+		errors:  []int{404, 409},
 	},
 })
 

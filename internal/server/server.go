@@ -33,6 +33,8 @@
 //	validate.go          POST /v1/jobs/validate
 //	alignment.go         alignments: create, read
 //	batch.go             batches: create, check, read, change
+//	batch_rerun.go       their repetition with other parameters
+//	batch_counts.go      the counts of large batches, for a second
 //	batch_table.go       their tables, files and events
 //	waiting.go           why a run waits
 //	exchange.go          import and export of other programs' files
@@ -42,6 +44,7 @@
 //	compress.go          gzip of large files
 //	workflow.go          workflows: create, execute, change
 //	workflow_view.go     workflows: read, list, linked rows
+//	compare.go           comparisons of structures
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them
 //	bodies.go            how bodies are read, and the bounds of large ones
@@ -71,6 +74,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/archive"
 	"pleat/internal/blob"
 	"pleat/internal/fair"
 	"pleat/internal/seal"
@@ -111,10 +115,10 @@ type Config struct {
 	OpenMetrics bool
 	// IngestSecret is the secret that POST /v1/webhooks/events/ingest demands; empty: it refuses every request.
 	IngestSecret string
-	// FetchPDB allows workflows to name an entry of the Protein Data Bank, which a worker fetches.
-	FetchPDB bool
-	// FetchUniProt allows workflows to name a UniProt accession, whose predicted structure a worker fetches.
-	FetchUniProt bool
+	// ArchiveURLs are where structures come from that workflows and comparisons name by an id: an entry of the Protein
+	// Data Bank, or a UniProt accession. Where there is none, such ids are refused. Workers fetch them for workflows,
+	// the server itself for GET /v1/compare.
+	ArchiveURLs archive.URLs
 	// MaxTime is how long a run of a workflow may be expected to take; 0: no limit.
 	MaxTime time.Duration
 	// LinkFor is how long a link to a private file lives at most, 2 to 24 h; 0: 24 h. Values outside are brought to the
@@ -162,6 +166,8 @@ type Server struct {
 	checks      *fair.Turns     // of uploaded files
 	batches     *fair.Turns     // of batches that are checked and stored
 	exports     fair.Streams    // files of batches
+	comparisons fair.Streams    // requests for comparisons that wait or compute
+	comparing   *fair.Turns     // of comparisons that compute
 	rowCounts   rowCounts
 	batchBodies fair.Bytes
 	bodies      fair.Bytes
@@ -219,7 +225,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 		stop:        make(chan struct{}),
 		checks:      fair.NewTurns(uploadChecks),
 		batches:     fair.NewTurns(1),
-		exports:     fair.Streams{Each: maxExports, Strangers: strangerExports},
+		exports:     fair.Streams{Each: maxExports, Strangers: strangerExports, Of: "files of batches"},
+		comparisons: fair.Streams{Each: maxComparisons, Strangers: strangerComparisons, Of: "comparisons"},
+		comparing:   fair.NewTurns(comparePlaces),
 		batchBodies: fair.Bytes{Share: maxBatchBody, Most: 2 * maxBatchBody, First: maxBatchBody},
 		bodies: fair.Bytes{
 			Share: bodyShare * cfg.MaxBody,
@@ -263,8 +271,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Blobs:        s.blobs,
 		Guard:        s.guard,
 		Ring:         s.ring,
-		FetchPDB:     cfg.FetchPDB,
-		FetchUniProt: cfg.FetchUniProt,
+		FetchPDB:     cfg.ArchiveURLs.PDB != "",
+		FetchUniProt: cfg.ArchiveURLs.UniProt != "",
 		MaxTime:      cfg.MaxTime,
 	}
 	s.meters = newMeters(s)

@@ -132,7 +132,7 @@ func TestUploadsUnderWayAreBounded(t *testing.T) {
 // Items and drafts of a user are bounded in number and in bytes.
 func TestItemsAndDraftsAreBounded(t *testing.T) {
 	limits := store.Limits{LibraryBytes: 1 << 20, LibraryItems: 40, Drafts: 6}
-	fetch := func(c *server.Config) { c.FetchPDB = true }
+	fetch := func(c *server.Config) { c.ArchiveURLs.PDB = "http://127.0.0.1/{id}" }
 	h := newLimitedFixture(t, limits, fetch)
 	big := strings.Repeat("m", 32<<10-20)
 	count := func(table string, ask func(i int) reply, n, status int) int {

@@ -14,7 +14,8 @@ import (
 	"pleat/internal/tracing"
 )
 
-// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md) or an alignment. The input is
+// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md), a comparison
+// (compare) or an alignment. The input is
 // checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
 // valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller
@@ -44,7 +45,7 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 func (s *Server) startWorkflow(
 	ctx context.Context, c *call, p *flow.Plan, name string, input json.RawMessage,
 ) (pleat.WorkflowID, error) {
-	if err := c.checkReadsSource(p.Source); err != nil {
+	if err := c.checkReadsSource(p); err != nil {
 		return "", err
 	}
 	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
@@ -102,7 +103,7 @@ func (s *Server) withReset(ctx context.Context, c *call, err error) error {
 // checkCreateWorkflow checks everything about a request but its input, and returns the alias of the workflow.
 func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 	if in.WorkflowName == "" {
-		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1 or md")
+		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1, md or compare_v1")
 	}
 	alias, _, ok := pleat.WorkflowAlias(in.WorkflowName)
 	if !ok {
@@ -124,7 +125,7 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 
 // unknownWorkflow returns the error for a workflow_name that does not exist; it suggests the nearest one.
 func unknownWorkflow(name string) error {
-	all := []string{"qna_v1", "md", "alignment_v1", "evolla_v1", "calvados_openmm_v1"}
+	all := []string{"qna_v1", "md", "alignment_v1", "compare_v1", "evolla_v1", "calvados_openmm_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.InvalidField("workflow_name", " %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}
@@ -178,7 +179,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(p.Source); err != nil {
+	if err := c.checkReadsSource(&p); err != nil {
 		return api.Workflow{}, err
 	}
 	if p.Source.Kind == flow.SourceFold {
@@ -270,7 +271,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(p.Source); err != nil {
+	if err := c.checkReadsSource(&p); err != nil {
 		return api.Workflow{}, err
 	}
 	quoted, err := api.Encode(*in.Question)

@@ -31,6 +31,7 @@ import (
 var (
 	analystModel  = pleat.Model{Name: "analyst", Kind: pleat.TaskQnA, Engine: "analyst", Version: "1"}
 	calvadosModel = pleat.Model{Name: "calvados", Kind: pleat.TaskMD, Engine: "calvados", Version: "1"}
+	compareModel  = pleat.Model{Name: "compare", Kind: pleat.TaskCompare, Engine: "compare", Version: "1"}
 )
 
 // newWorkflowFixture is a fixture with engines for workflows.

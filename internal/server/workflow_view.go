@@ -281,7 +281,8 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 	if t := c.r.URL.Query().Get("workflow_type"); t != "" {
 		_, kind, ok := pleat.WorkflowAlias(t)
 		if !ok {
-			return api.List[api.WorkflowRow]{}, pleat.InvalidField("workflow_type", " is %q; it may be qna_v1, md or alignment_v1",
+			return api.List[api.WorkflowRow]{}, pleat.InvalidField("workflow_type",
+				" is %q; it may be qna_v1, md, alignment_v1 or compare_v1",
 				pleat.Clip(t))
 		}
 		f.Kind = kind

@@ -444,6 +444,13 @@ func (t *tx) askChargeRows(user pleat.UserID, rows int, c *charge) {
 		func(scan func(...any) error) error { return scan(&c.used) })
 }
 
+// askSpentRows is askChargeRows without a charge.
+func (t *tx) askSpentRows(user pleat.UserID, c *charge) {
+	t.askResults(user, &c.bytes)
+	t.ask("SELECT batch_rows FROM quota_day WHERE account_id = $1 AND day = $2", []any{user, t.now / microsPerDay},
+		func(scan func(...any) error) error { return scan(&c.used) })
+}
+
 // rowUsage is usage after askChargeRows.
 func (t *tx) rowUsage(c *charge, rows int) (Usage, error) {
 	if err := t.checkResults(c.bytes); err != nil {

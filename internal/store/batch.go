@@ -12,7 +12,7 @@ import (
 // NewBatch is a validated batch to create. The store does not check it again.
 type NewBatch struct {
 	By      Credential               // of the owner, which must be valid in the end; zero: it is not checked
-	Batch   pleat.Batch              // the store sets its ID and times
+	Batch   pleat.Batch              // its Rows are how many are expected; the store sets them, the ID and times
 	Rows    iter.Seq2[NewRow, error] // an error ends the creation
 	EachRow bool                     // Subs are for the event of each row, too
 	Key     string                   // Idempotency-Key; empty: none
@@ -48,8 +48,9 @@ type CreatedBatch struct {
 }
 
 const (
-	// rowsAtOnce is how many rows of a batch are stored in one transaction.
-	rowsAtOnce = 2000
+	// rowsAtOnce is how many rows of a batch are stored in one transaction, and bytesAtOnce how many bytes of their
+	// inputs, but for the last row.
+	rowsAtOnce, bytesAtOnce = 2000, 8 << 20
 	// abandonedAfter is how long a batch whose rows are being stored may take until it is deleted.
 	abandonedAfter = time.Hour
 )
@@ -61,14 +62,19 @@ const (
 //
 // An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the owner's or not valid.
 // CodeConflict: the key came with another request, or the owner's results hold as much as they may. CodeLimited: the
-// quota is spent.
+// quota is spent, also by the rows that are expected, of which then none is stored. CodeInvalid: there is no row.
 func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, error) {
 	n.Batch.ID = pleat.BatchID(newID())
 	c, err := s.beginBatch(ctx, &n)
 	if err != nil || c.Replayed {
 		return c, err
 	}
-	if err := s.storeRows(ctx, &n); err != nil {
+	n.Batch.Rows = 0 // storeRows counts them
+	err = s.storeRows(ctx, &n)
+	if err == nil && n.Batch.Rows == 0 {
+		err = pleat.Invalidf("the batch has no rows; it must have at least one")
+	}
+	if err != nil {
 		return c, errors.Join(err, s.abandonBatch(ctx, n.Batch.ID))
 	}
 	c, err = s.openBatch(ctx, &n)
@@ -78,13 +84,16 @@ func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, erro
 	return c, err
 }
 
-// beginBatch stores the batch, which nobody sees yet, unless an earlier call has its idempotency key.
+// beginBatch stores the batch, which nobody sees yet, unless an earlier call has its idempotency key or the quota is
+// spent.
 func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error) {
 	var c CreatedBatch
 	err := s.writeAsync(ctx, "create batch", func(t *tx) error {
 		c = CreatedBatch{}
 		var valid bool
 		t.askValid(n.By, n.Batch.Owner, &valid)
+		var spent charge
+		t.askSpentRows(n.Batch.Owner, &spent)
 		var earlier earlierCall
 		if n.Key != "" {
 			t.ask(`
@@ -102,10 +111,14 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 			return earlier.replay(n.Digest, &c)
 		}
 		b := &n.Batch
+		spent.used += b.Rows
+		if _, err := t.rowUsage(&spent, b.Rows); err != nil {
+			return err
+		}
 		t.send(`
 			INSERT INTO batch (
 				id, account_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
-				cancelled, retry_before, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
+				cancelled, retry_row, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '')`,
 			b.ID, b.Owner, b.Name, b.Kind, b.Model, boolToInt(b.Public), b.Source, boolToInt(n.EachRow), n.Request,
 			n.Trace, t.now)
@@ -121,9 +134,10 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 	first := map[[32]byte]int{} // row by digest
 	var args []any
+	size := 0 // of the inputs in args
 	flush := func() error {
 		list := args
-		args = nil
+		args, size = nil, 0
 		return s.writeAsync(ctx, "store rows", func(t *tx) error {
 			for part := range rowParts(list, 5) {
 				t.send(`INSERT INTO batch_row (batch_id, number, custom_id, same_as, input) `+
@@ -144,7 +158,9 @@ func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 			first[row.Digest], same = number, number
 			input = encodeJSON(row.Input)
 		}
-		if args = append(args, n.Batch.ID, number, row.CustomID, same, input); len(args) >= rowsAtOnce*5 {
+		size += len(input)
+		args = append(args, n.Batch.ID, number, row.CustomID, same, input)
+		if len(args) >= rowsAtOnce*5 || size >= bytesAtOnce {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -257,6 +273,14 @@ func (s *Store) BatchHead(ctx context.Context, id pleat.BatchID) (pleat.Batch, e
 	return b, unavailable("read batch", r.fill(&b))
 }
 
+// BatchModel returns the model of the batch of which a job is a row; empty: it is none, or was deleted.
+func (s *Store) BatchModel(ctx context.Context, job pleat.JobID) (string, error) {
+	var model string
+	err := s.readRow(ctx, "SELECT b.model FROM job j JOIN batch b ON b.id = j.batch_id WHERE j.id = $1", []any{job},
+		&model)
+	return model, unavailable("read batch of job", mapNoRows(err, nil))
+}
+
 // reading returns read with a context.
 func (s *Store) reading(ctx context.Context) func(string, ...any) (rows, error) {
 	return func(q string, args ...any) (rows, error) { return s.read(ctx, q, args...) }
@@ -322,6 +346,7 @@ func (s *Store) ListBatches(
 
 // BatchInputs reads the inputs of the rows of a batch in their order, those of rows that share a job as often as they
 // were given, and calls fn for each until it fails. It reads them in parts, so that it holds no connection meanwhile.
+// ErrBatchNotFound: the batch was deleted, perhaps meanwhile, and rows may be missing.
 func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(customID string, in RowInput) error) error {
 	for after := 0; ; {
 		type inputRow struct {
@@ -342,8 +367,12 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 			part = append(part, in)
 			return err
 		})
-		if err != nil || len(part) == 0 {
+		if err != nil {
 			return unavailable("read rows", err)
+		}
+		if len(part) == 0 {
+			_, err := s.BatchHead(ctx, id)
+			return err
 		}
 		for _, p := range part {
 			var in RowInput

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"pleat"
 )
 
 const (
-	// batchesAtOnce is how many open batches one call of AdvanceBatches looks at.
+	// batchesAtOnce is how many open batches AdvanceBatches reads at once.
 	batchesAtOnce = 100
 	// jobsAtOnce is how many jobs of a batch are made, stopped or run again in one transaction.
 	jobsAtOnce = 100
@@ -21,68 +22,96 @@ const BatchesTopic = "batches"
 // BatchTopic has news when a row of the batch changes its state.
 func BatchTopic(id pleat.BatchID) string { return "batch:" + string(id) }
 
-// hasLiveJobs is the condition that a job of the batch b has not ended.
-const hasLiveJobs = `EXISTS (
-	SELECT 1 FROM job j WHERE j.batch_id = b.id AND j.batch_id <> '' AND j.state IN ('INITIALIZED', 'RUNNING'))`
+// isLive is the condition that a job j of a batch has not ended, and toStop that its worker does not know yet that it
+// is to stop.
+const (
+	isLive = "j.state IN ('INITIALIZED', 'RUNNING')"
+	toStop = isLive + " AND EXISTS (SELECT 1 FROM task k WHERE k.run_id = j.run_id AND k.cancel = 0)"
+)
+
+// hasJobs returns the condition that the batch b has a job j that meets a condition.
+func hasJobs(condition string) string {
+	return "EXISTS (SELECT 1 FROM job j WHERE j.batch_id = b.id AND j.batch_id <> '' AND " + condition + ")"
+}
+
+// batchesToAdvance lists batches whose next step can be taken, by id from $2 on: deleted ones with jobs to stop, and
+// open ones. One that was created before $1 and is not open yet is abandoned. A cancelled batch whose jobs are all
+// stopping has no step until they have ended.
+var batchesToAdvance = `
+	SELECT b.id FROM batch b
+	WHERE b.deleted_at <> 0 AND b.id > $2 AND ` + hasJobs(toStop) + `
+	UNION ALL
+	SELECT b.id FROM batch b
+	WHERE b.ended_at = 0 AND b.deleted_at = 0 AND b.id > $2 AND (
+		b.opened_at = 0 AND b.created_at < $1
+		OR b.opened_at <> 0 AND (
+			b.cancelled = 0 AND (b.jobs_made < b.job_count OR b.retry_row > 0)
+			OR b.cancelled = 1 AND ` + hasJobs(toStop) + `
+			OR NOT ` + hasJobs(isLive) + `))
+	ORDER BY 1
+	LIMIT ` + strconv.Itoa(batchesAtOnce)
 
 // openedBatch is what AdvanceBatches needs to know of a batch.
 type openedBatch struct {
 	pleat.Batch
 	batchRow
-	made, next, eachRow, retryBefore, deleted, live int64
-	request, trace                                  string
+	made, next, eachRow, retryRow, deleted, live int64
+	request, trace                               string
 }
 
-// AdvanceBatches takes the next step of each open batch: it makes jobs of rows, stops those of a cancelled batch, runs
-// failed ones again, and ends a batch whose jobs have all ended. Each step is a transaction, and is bounded, so that no
-// batch holds up another or the verbs of others. It returns whether there is more to do at once. Any node may call it,
-// several at once too: it begins with a lock of the batch.
+// AdvanceBatches takes one step of each open batch that has one: it makes jobs of rows, stops those of a cancelled
+// batch, runs failed ones again, and ends a batch whose jobs have all ended. Each step is a transaction and bounded, so
+// that no batch holds up another or the verbs of others. It returns whether one of the steps that were taken has a
+// further one. The error is that of batches that could not be advanced, which do not hold up the others. Any node may
+// call it, several at once too: a step begins with a lock of the batch.
 func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
-	var ids []pleat.BatchID
-	rows, err := s.read(ctx, `
-		SELECT b.id FROM batch b
-		WHERE b.deleted_at <> 0 AND `+hasLiveJobs+`
-		UNION ALL
-		SELECT b.id FROM batch b
-		WHERE b.ended_at = 0 AND b.deleted_at = 0 AND (b.opened_at <> 0 OR b.created_at < $1) AND (
-			b.opened_at = 0 OR b.jobs_made < b.job_count OR b.cancelled = 1 OR b.retry_before > 0
-			OR NOT `+hasLiveJobs+`)
-		LIMIT $2`,
-		s.now()-abandonedAfter.Microseconds(), batchesAtOnce)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var id pleat.BatchID
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
-	})
-	if err != nil {
-		return false, unavailable("list open batches", err)
-	}
 	var faults []error
-	for _, id := range ids {
-		again := false
-		err := s.write(ctx, "advance batch", func(t *tx) (err error) {
-			again, err = t.advance(id)
+	for after := pleat.BatchID(""); ; {
+		var ids []pleat.BatchID
+		rows, err := s.read(ctx, batchesToAdvance, s.now()-abandonedAfter.Microseconds(), after)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			err := scan(&after)
+			ids = append(ids, after)
 			return err
 		})
 		if err != nil {
-			faults = append(faults, fmt.Errorf("batch %s: %w", id, err)) // it must not hold up the others
+			return more, errors.Join(append(faults, unavailable("list open batches", err))...)
 		}
-		more = more || again
+		for _, id := range ids {
+			again := false
+			err := s.write(ctx, "advance batch", func(t *tx) (err error) {
+				again, err = t.advance(id)
+				return err
+			})
+			if err != nil {
+				faults = append(faults, fmt.Errorf("batch %s: %w", id, err))
+				continue
+			}
+			more = more || again
+		}
+		if len(ids) < batchesAtOnce {
+			return more, errors.Join(faults...)
+		}
 	}
-	return more || len(ids) == batchesAtOnce, errors.Join(faults...)
 }
 
 // advance is the next step of a batch. It reports whether there is a further one at once.
 func (t *tx) advance(id pleat.BatchID) (bool, error) {
-	var b openedBatch
-	err := t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_before, b.deleted_at,
-			CASE WHEN `+hasLiveJobs+` THEN 1 ELSE 0 END, b.request, b.trace
-		FROM batch b WHERE b.id = $1 AND b.ended_at = 0 FOR UPDATE SKIP LOCKED`,
-		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryBefore, &b.deleted, &b.live,
-			&b.request, &b.trace)...)
+	var locked pleat.BatchID
+	err := t.row("SELECT id FROM batch WHERE id = $1 AND ended_at = 0 FOR UPDATE SKIP LOCKED", []any{id}, &locked)
 	if err != nil {
 		return false, mapNoRows(err, nil)
+	}
+	// A statement that locks a batch sees the newest version of it, but the jobs as they were when the statement began:
+	// another node may have made them meanwhile. So another statement reads the batch.
+	var b openedBatch
+	err = t.row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_row, b.deleted_at,
+			CASE WHEN `+hasJobs(isLive)+` THEN 1 ELSE 0 END, b.request, b.trace
+		FROM batch b WHERE b.id = $1`,
+		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryRow, &b.deleted, &b.live,
+			&b.request, &b.trace)...)
+	if err != nil {
+		return false, err
 	}
 	if err := b.fill(&b.Batch); err != nil {
 		return false, err
@@ -97,7 +126,7 @@ func (t *tx) advance(id pleat.BatchID) (bool, error) {
 	case b.Cancelled || b.deleted != 0:
 	case b.made < int64(b.Jobs):
 		return true, t.makeJobs(&b)
-	case b.retryBefore > 0:
+	case b.retryRow > 0:
 		return true, t.retryJobs(&b)
 	}
 	if b.live == 1 || b.deleted != 0 {
@@ -106,8 +135,7 @@ func (t *tx) advance(id pleat.BatchID) (bool, error) {
 	return false, t.endBatch(&b)
 }
 
-// makeJobs makes the jobs of the next rows. A job of a batch has a tenant of its own, so that its owner's other jobs
-// need not wait for all of them.
+// makeJobs makes the jobs of the next rows.
 func (t *tx) makeJobs(b *openedBatch) error {
 	type job struct {
 		row    int64
@@ -170,8 +198,7 @@ func (t *tx) makeJobs(b *openedBatch) error {
 // stopJobs stops the next jobs of a cancelled batch and returns how many. It does not count those whose worker is
 // stopping them already.
 func (t *tx) stopJobs(id pleat.BatchID) (int, error) {
-	runs, err := t.jobsIn(id, `j.state = 'INITIALIZED' OR j.state = 'RUNNING' AND EXISTS (
-		SELECT 1 FROM task k WHERE k.run_id = j.run_id AND k.cancel = 0)`)
+	runs, err := t.jobRuns(jobsToStop, id)
 	for i := 0; i < len(runs) && err == nil; i++ {
 		if _, err = t.cancel(runs[i].run); pleat.CodeOf(err) == pleat.CodeConflict {
 			err = nil // it has just ended
@@ -187,15 +214,37 @@ type jobRun struct {
 	row int64
 }
 
-// jobsIn lists jobs of a batch that a condition selects, at most jobsAtOnce.
-func (t *tx) jobsIn(id pleat.BatchID, condition string, args ...any) ([]jobRun, error) {
-	var out []jobRun
-	rows, err := t.query(`
+// The jobs j of the batch $1 that stopJobs and retryJobs select. Neither reads more of them than it takes, however many
+// there are: the jobs to stop come in no order, and those to run again, from the row $2 on, in that of the rows in each
+// state, as an index has them.
+var (
+	jobsToStop  = jobsOf(toStop) + limitJobs
+	jobsToRetry = `
+		SELECT f.id, f.run_id, f.batch_row FROM (
+			SELECT * FROM (` + inOrder("FAILED") + limitJobs + `) AS page_failed
+			UNION ALL
+			SELECT * FROM (` + inOrder("STOPPED") + limitJobs + `) AS page_stopped
+		) AS f
+		ORDER BY f.batch_row` + limitJobs
+	limitJobs = " LIMIT " + strconv.Itoa(jobsAtOnce)
+)
+
+// jobsOf returns the query for the jobs of the batch $1 that meet a condition.
+func jobsOf(condition string) string {
+	return `
 		SELECT j.id, j.run_id, j.batch_row FROM job j
-		WHERE j.batch_id = $1 AND j.batch_id <> '' AND (`+condition+`)
-		ORDER BY j.id
-		LIMIT $2`,
-		append([]any{id, jobsAtOnce}, args...)...)
+		WHERE j.batch_id = $1 AND j.batch_id <> '' AND ` + condition
+}
+
+// inOrder is jobsOf for the jobs in a state from the row $2 on, in the order of the rows.
+func inOrder(state string) string {
+	return jobsOf("j.state = '"+state+"' AND j.batch_row >= $2") + " ORDER BY j.batch_row"
+}
+
+// jobRuns reads the jobs that a query selects.
+func (t *tx) jobRuns(query string, args ...any) ([]jobRun, error) {
+	var out []jobRun
+	rows, err := t.query(query, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var j jobRun
 		err := scan(&j.job, &j.run, &j.row)
@@ -205,13 +254,10 @@ func (t *tx) jobsIn(id pleat.BatchID, condition string, args ...any) ([]jobRun, 
 	return out, err
 }
 
-// failedBefore is the condition of a job j that is to be run again.
-const failedBefore = `j.state IN ('FAILED', 'STOPPED') AND EXISTS (
-	SELECT 1 FROM run u WHERE u.id = j.run_id AND u.finished_at <= $3)`
-
-// retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had.
+// retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had. It takes them in
+// the order of the rows, each once, so that it needs no clock to tell them from those that fail again.
 func (t *tx) retryJobs(b *openedBatch) error {
-	list, err := t.jobsIn(b.ID, failedBefore, b.retryBefore)
+	list, err := t.jobRuns(jobsToRetry, b.ID, b.retryRow)
 	if err != nil {
 		return err
 	}
@@ -230,9 +276,11 @@ func (t *tx) retryJobs(b *openedBatch) error {
 			return err
 		}
 	}
-	if len(list) < jobsAtOnce {
-		t.send("UPDATE batch SET retry_before = 0 WHERE id = $1", b.ID)
+	next := int64(0)
+	if len(list) == jobsAtOnce {
+		next = list[len(list)-1].row + 1
 	}
+	t.send("UPDATE batch SET retry_row = $1 WHERE id = $2", next, b.ID)
 	return nil
 }
 
@@ -288,7 +336,7 @@ func (s *Store) CancelBatch(ctx context.Context, owner pleat.UserID, id pleat.Ba
 		if !b.EndedAt.IsZero() {
 			return pleat.Errorf(pleat.CodeConflict, "the batch has already ended: it is %s", b.State())
 		}
-		t.send("UPDATE batch SET cancelled = 1, retry_before = 0 WHERE id = $1", id)
+		t.send("UPDATE batch SET cancelled = 1, retry_row = 0 WHERE id = $1", id)
 		t.notify(BatchesTopic, BatchTopic(id))
 		return nil
 	})
@@ -320,7 +368,7 @@ func (s *Store) RetryBatch(ctx context.Context, owner pleat.UserID, id pleat.Bat
 			return err
 		}
 		t.reopenBatch(id)
-		t.send("UPDATE batch SET cancelled = 0, retry_before = $1 WHERE id = $2", t.now, id)
+		t.send("UPDATE batch SET cancelled = 0, retry_row = 1 WHERE id = $1", id)
 		return nil
 	})
 	return n, err
@@ -363,7 +411,7 @@ func (s *Store) DeleteBatch(ctx context.Context, owner pleat.UserID, id pleat.Ba
 }
 
 // deleteBatch is DeleteBatch for a locked batch. AdvanceBatches stops the jobs that have not ended, whose tasks need
-// their input until then.
+// their input until then; setState deletes it.
 func (t *tx) deleteBatch(owner pleat.UserID, id pleat.BatchID) error {
 	t.send("UPDATE batch SET deleted_at = $1, name = '' WHERE id = $2", t.now, id)
 	t.send(`

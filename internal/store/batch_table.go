@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -24,39 +25,18 @@ type TableQuery struct {
 	Limit      int
 }
 
-// ScoreCondition is a condition that a row must meet by one of its scores. A row that lacks the score does not.
-type ScoreCondition struct {
-	Name  string
-	Op    string // one of >= <= > < = <>
-	Value float64
-}
+// ScoreCondition is a condition of a query.
+type ScoreCondition = pleat.ScoreCondition
 
 // RowPosition is the place of a row in a table that is sorted.
 type RowPosition struct {
 	Value  *float64 // of the score by which the table is sorted; nil: none
+	First  int      // the first of the rows that share its job
 	Number int
 }
 
-// TableRow is a row of a batch with what is known of its job.
-type TableRow struct {
-	Number   int
-	CustomID string
-	Job      pleat.JobID // empty: it was not made yet
-	Name     string
-	State    pleat.State
-	Failure  *pleat.Failure
-	Scores   []pleat.Score
-}
-
-// value is the row's score of a name; nil if it lacks it.
-func (r *TableRow) value(name string) *float64 {
-	for i := range r.Scores {
-		if r.Scores[i].Name == name {
-			return &r.Scores[i].Value
-		}
-	}
-	return nil
-}
+// TableRow is a row of a table.
+type TableRow = pleat.BatchRow
 
 // maxDriving is the largest number of rows that a condition may select for its index to drive a query. Of more rows, a
 // page is found sooner in the order of the table.
@@ -65,25 +45,17 @@ const maxDriving = 2000
 // maxRowScores is how many scores of a row its table has. A complex of many chains has more, three for each pair.
 const maxRowScores = 64
 
+// maxColumns is how many columns a table has: users name the chains by which scores are called.
+const maxColumns = 200
+
 // rowScores are the scores of a result that a table has.
 func rowScores(r *pleat.Result) []pleat.Score {
 	all := r.Scores()
 	return all[:min(len(all), maxRowScores)]
 }
 
-// rowsOf selects the rows of jobs that a condition selects: batch and number of the row from which each was made, and
-// of those that share it.
-func rowsOf(condition string) string {
-	return `
-		SELECT j.batch_id, j.batch_row AS number FROM job j WHERE ` + condition + `
-		UNION ALL
-		SELECT o.batch_id, o.number FROM job j
-		JOIN batch_row o ON o.batch_id = j.batch_id AND o.same_as = j.batch_row AND o.same_as <> o.number
-		WHERE ` + condition
-}
-
-// scoreRows stores the scores of a run that ends under the rows that share its job.
-func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
+// scoreJob stores the scores of a run that ends under the row of its job, and none under the rows that share it.
+func (t *tx) scoreJob(r endingRun, result *pleat.Result) {
 	var args []any
 	for _, s := range rowScores(result) {
 		args = append(args, s.Name, s.Value)
@@ -91,46 +63,65 @@ func (t *tx) scoreRows(r endingRun, result *pleat.Result) {
 	for part := range rowParts(args, 2) {
 		t.send(`
 			INSERT INTO batch_score (batch_id, number, name, value)
-			SELECT r.batch_id, r.number, v.column1, v.column2
-			FROM (`+rowsOf("j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0")+`) AS r
+			SELECT j.batch_id, j.batch_row, v.column1, v.column2
+			FROM job j
 			CROSS JOIN (`+values(3, len(part)/2, "text", "double precision")+`) AS v
-			WHERE true
+			WHERE j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0
 			ON CONFLICT DO NOTHING`,
 			append([]any{r.source.Job, r.run}, part...)...)
 	}
 }
 
-// forgetScores deletes the scores of the rows that share a job, which is run again.
+// forgetScores deletes the scores of a job, which is run again.
 func (t *tx) forgetScores(job pleat.JobID) {
 	t.send(`
 		DELETE FROM batch_score
-		WHERE (batch_id, number) IN (`+rowsOf("j.id = $1")+`)`,
+		WHERE (batch_id, number) = (SELECT j.batch_id, j.batch_row FROM job j WHERE j.id = $1)`,
 		job)
 }
 
-// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. It steps
-// from name to name in an index.
+// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. Of more than
+// maxColumns it lists the scores without chains and the first others by name. It steps from name to name in an index.
 func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, error) {
-	out := []string{}
+	all := pleat.ScoreNames()
+	args := []any{id, maxColumns}
+	for _, name := range all {
+		args = append(args, name)
+	}
+	named := map[string]bool{}
 	rows, err := s.read(ctx, `
-		WITH RECURSIVE named (name) AS (
-			SELECT min(name) FROM batch_score WHERE batch_id = $1
+		WITH RECURSIVE named (name, n) AS (
+			SELECT (SELECT min(name) FROM batch_score WHERE batch_id = $1), 1
 			UNION ALL
-			SELECT (SELECT min(s.name) FROM batch_score s WHERE s.batch_id = $1 AND s.name > named.name)
-			FROM named WHERE named.name IS NOT NULL
+			SELECT (SELECT min(s.name) FROM batch_score s WHERE s.batch_id = $1 AND s.name > named.name), named.n + 1
+			FROM named WHERE named.name IS NOT NULL AND named.n < $2
 		)
-		SELECT name FROM named WHERE name IS NOT NULL`,
-		id)
+		SELECT name FROM named WHERE name IS NOT NULL
+		UNION
+		SELECT v.column1 FROM (`+values(3, len(all), "text")+`) AS v
+		WHERE EXISTS (SELECT 1 FROM batch_score s WHERE s.batch_id = $1 AND s.name = v.column1)`,
+		args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		out = append(out, "")
-		return scan(&out[len(out)-1])
+		var name string
+		err := scan(&name)
+		named[name] = true
+		return err
 	})
+	if err != nil {
+		return nil, unavailable("read columns", err)
+	}
+	out := slices.DeleteFunc(all, func(name string) bool { return !named[name] })
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if len(out) < maxColumns && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
 	pleat.SortColumns(out)
-	return out, unavailable("read columns", err)
+	return out, nil
 }
 
 // BatchTable reads a page of the rows of a batch. The next page begins after the position that it returns; nil: there
-// is none. It does not check who asks. Its time does not grow with the batch: a condition that few rows meet is
+// is none. It does not check who asks. Its time hardly grows with the batch: a condition that few rows meet is
 // answered from its index, any other in the order of the table.
 func (s *Store) BatchTable(
 	ctx context.Context, b *pleat.Batch, q TableQuery,
@@ -152,28 +143,29 @@ func (q *TableQuery) cut(list []TableRow) ([]TableRow, *RowPosition) {
 		return list, nil
 	}
 	last := &list[q.Limit-1]
-	return list[:q.Limit], &RowPosition{q.valueOf(last), last.Number}
+	return list[:q.Limit], new(q.at(last))
 }
 
 // rows returns the rows of a list that meet the conditions of the query and come after its position, in its order.
 func (q *TableQuery) rows(list []TableRow) []TableRow {
-	at := func(r *TableRow) RowPosition { return RowPosition{q.valueOf(r), r.Number} }
 	list = slices.DeleteFunc(slices.Clone(list), func(r TableRow) bool {
-		return !q.meets(&r) || q.After != nil && q.compare(at(&r), *q.After) <= 0
+		return !q.meets(&r) || q.After != nil && q.compare(q.at(&r), *q.After) <= 0
 	})
-	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(at(&x), at(&y)) })
+	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(q.at(&x), q.at(&y)) })
 	return list
 }
 
-// valueOf is the score of a row by which the table is sorted.
-func (q *TableQuery) valueOf(r *TableRow) *float64 {
-	if q.Sort == "" {
-		return nil
+// at is the position of a row.
+func (q *TableQuery) at(r *TableRow) RowPosition {
+	p := RowPosition{First: r.First, Number: r.Number}
+	if q.Sort != "" {
+		p.Value = r.Score(q.Sort)
 	}
-	return r.value(q.Sort)
+	return p
 }
 
-// compare orders two rows of the table as the indexes do: rows with equal scores by number, upwards or downwards.
+// compare orders two rows of the table as the indexes do: rows with equal scores by their job and number, upwards or
+// downwards.
 func (q *TableQuery) compare(a, b RowPosition) int {
 	switch {
 	case a.Value == nil && b.Value == nil:
@@ -183,7 +175,7 @@ func (q *TableQuery) compare(a, b RowPosition) int {
 	case b.Value == nil:
 		return -1
 	}
-	order := cmp.Or(cmp.Compare(*a.Value, *b.Value), cmp.Compare(a.Number, b.Number))
+	order := cmp.Or(cmp.Compare(*a.Value, *b.Value), cmp.Compare(a.First, b.First), cmp.Compare(a.Number, b.Number))
 	if q.Descending {
 		return -order
 	}
@@ -196,28 +188,29 @@ func (q *TableQuery) meets(r *TableRow) bool {
 		return false
 	}
 	for _, c := range q.Conditions {
-		if v := r.value(c.Name); v == nil || !c.holds(*v) {
+		if v := r.Score(c.Name); v == nil || !c.Holds(*v) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds reports whether a value meets the condition.
-func (c *ScoreCondition) holds(v float64) bool {
+// spanOf returns a condition as two bounds, which values that meet it are within, both included, or not: 1 or 0. The
+// text of a query must not depend on the operator, since the texts that users can make are kept.
+func spanOf(c *ScoreCondition) (low, high float64, within int) {
 	switch c.Op {
 	case ">=":
-		return v >= c.Value
+		return c.Value, math.MaxFloat64, 1
 	case "<=":
-		return v <= c.Value
+		return -math.MaxFloat64, c.Value, 1
 	case ">":
-		return v > c.Value
+		return math.Nextafter(c.Value, math.Inf(1)), math.MaxFloat64, 1
 	case "<":
-		return v < c.Value
-	case "<>":
-		return v != c.Value
+		return -math.MaxFloat64, math.Nextafter(c.Value, math.Inf(-1)), 1
+	case "!=":
+		return c.Value, c.Value, 0
 	}
-	return v == c.Value
+	return c.Value, c.Value, 1
 }
 
 // drivenRows reads one row more than the page by the condition of the query that selects fewest rows, if it selects at
@@ -236,19 +229,25 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 		return err
 	}
 	if q.State != "" && q.State != unmadeState(b) && b.Counts[q.State] <= maxDriving {
-		if err := try("SELECT r.number FROM ("+
-			rowsOf("j.state = $2 AND j.batch_id = $1 AND j.batch_id <> ''")+") AS r", b.ID, q.State); err != nil {
+		if err := try("SELECT batch_row FROM job WHERE state = $2 AND batch_id = $1 AND batch_id <> ''",
+			b.ID, q.State); err != nil {
 			return nil, err
 		}
 	}
 	for _, c := range q.Conditions {
-		if err := try("SELECT number FROM batch_score WHERE batch_id = $1 AND name = $2 AND value "+c.Op+" $3",
-			b.ID, c.Name, c.Value); err != nil {
+		low, high, within := spanOf(&c)
+		if within == 0 { // nearly all rows that have the score
+			low, high = -math.MaxFloat64, math.MaxFloat64
+		}
+		if err := try(`
+			SELECT number FROM batch_score WHERE batch_id = $1 AND name = $2 AND value >= $3 AND value <= $4`,
+			b.ID, c.Name, low, high); err != nil {
 			return nil, err
 		}
 	}
-	if !found {
-		return nil, nil
+	driving, err := s.sharingRows(ctx, b, driving)
+	if err != nil || !found || len(driving) > maxDriving {
+		return nil, err
 	}
 	return s.someRows(ctx, b, q, driving)
 }
@@ -274,6 +273,38 @@ func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int, 
 	return out, err
 }
 
+// sharingRows returns the numbers of the rows that share the jobs of rows, in the order of these, which it includes.
+func (s *Store) sharingRows(ctx context.Context, b *pleat.Batch, jobs []int) ([]int, error) {
+	if b.Jobs == b.Rows {
+		return jobs, nil
+	}
+	sharing := map[int][]int{}
+	for part := range slices.Chunk(jobs, maxStatementRows) {
+		var ids []any
+		for _, number := range part {
+			ids = append(ids, number)
+			sharing[number] = []int{number}
+		}
+		err := s.eachOf(ctx, `
+			SELECT same_as, number FROM batch_row WHERE batch_id = $1 AND same_as <> number AND same_as`,
+			[]any{b.ID}, ids, func(scan func(...any) error) error {
+				var same, number int
+				err := scan(&same, &number)
+				sharing[same] = append(sharing[same], number)
+				return err
+			})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var out []int
+	for _, number := range jobs {
+		slices.Sort(sharing[number])
+		out = append(out, sharing[number]...)
+	}
+	return out, nil
+}
+
 // walkedRows reads one row more than the page in the order of the table: first the rows that have the score by which it
 // is sorted, then those that lack it.
 func (s *Store) walkedRows(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]TableRow, error) {
@@ -296,34 +327,52 @@ func (s *Store) walkedRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 	return s.tableRows(ctx, b, numbers)
 }
 
-// scoredNumbers reads the numbers of rows in the order of their scores, from their index. The condition compares rows
-// of its columns, as pageOf does, so that PostgreSQL uses no other index, whatever it estimates.
+// scoredNumbers reads the numbers of rows in the order of their scores, from the index of these, one more than the page
+// if there are. The condition compares rows of its columns, as pageOf does, so that PostgreSQL uses no other index,
+// whatever it estimates.
 func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]int, error) {
 	low, high := q.bounds()
-	p := &page{args: []any{b.ID, q.Sort, *low.Value, low.Number, *high.Value, high.Number}}
+	p := &page{args: []any{b.ID, q.Sort, *low.Value, low.First, *high.Value, high.First}}
 	const columns = "s.batch_id, s.name, s.value, s.number"
-	p.where = "(" + columns + ") > ($1, $2, $3, $4) AND (" + columns + ") < ($1, $2, $5, $6)"
+	p.where = "(" + columns + ") >= ($1, $2, $3, $4) AND (" + columns + ") <= ($1, $2, $5, $6)"
 	p.order = columns
 	if q.Descending {
 		p.order = strings.ReplaceAll(columns, ",", " DESC,") + " DESC"
 	}
 	p.meet(b, q, "s")
-	return s.numbers(ctx, p.sql("s.number", "batch_score s", q.Limit+1), p.args...)
+	// The first job may have had all its rows on the page before.
+	jobs, err := s.numbers(ctx, p.sql("s.number", "batch_score s", fewLimits(q.Limit+2)), p.args...)
+	if err != nil {
+		return nil, err
+	}
+	if q.Descending {
+		slices.Reverse(jobs)
+	}
+	numbers, err := s.sharingRows(ctx, b, jobs)
+	if q.Descending {
+		slices.Reverse(numbers)
+	}
+	if q.After != nil {
+		numbers = numbers[slices.Index(numbers, q.After.Number)+1:]
+	}
+	return numbers[:min(len(numbers), q.Limit+1)], err
 }
 
-// bounds are the positions between which the rows are that have the score by which the table is sorted, by the page
-// before and the conditions on the score.
+// bounds are the positions between which the jobs are that have the score by which the table is sorted, by the last row
+// of the page before, whose job may have further ones, and the conditions on the score.
 func (q *TableQuery) bounds() (low, high RowPosition) {
-	low, high = RowPosition{Value: new(-math.MaxFloat64)}, RowPosition{new(math.MaxFloat64), math.MaxInt64}
+	low = RowPosition{Value: new(-math.MaxFloat64)}
+	high = RowPosition{Value: new(math.MaxFloat64), First: math.MaxInt64}
 	for _, c := range q.Conditions {
 		if c.Name != q.Sort {
 			continue
 		}
-		if strings.Contains(">=", c.Op) && c.Value > *low.Value {
-			low = RowPosition{new(c.Value), 0}
+		from, to, within := spanOf(&c)
+		if within == 1 && from > *low.Value {
+			low = RowPosition{Value: &from}
 		}
-		if strings.Contains("<=", c.Op) && c.Value < *high.Value {
-			high = RowPosition{new(c.Value), math.MaxInt64}
+		if within == 1 && to < *high.Value {
+			high = RowPosition{Value: &to, First: math.MaxInt64}
 		}
 	}
 	up := TableQuery{}
@@ -351,30 +400,46 @@ func (s *Store) unscoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQue
 	if q.Sort != "" {
 		p.and(`NOT EXISTS (
 			SELECT 1 FROM batch_score s
-			WHERE s.batch_id = r.batch_id AND s.number = r.number AND s.name = ` + p.param(q.Sort) + ")")
+			WHERE s.batch_id = r.batch_id AND s.number = r.same_as AND s.name = ` + p.param(q.Sort) + ")")
 	}
 	p.meet(b, q, "r")
-	return s.numbers(ctx, p.sql("r.number", "batch_row r", limit), p.args...)
+	numbers, err := s.numbers(ctx, p.sql("r.number", "batch_row r", fewLimits(limit)), p.args...)
+	return numbers[:min(len(numbers), limit)], err
 }
 
-// meet adds the conditions of a query on the row of a batch whose number the table has.
+// fewLimits returns a limit that is not smaller, one of two for all pages that a user may ask for: the text of a query
+// has it.
+func fewLimits(n int) int {
+	if n <= 128 {
+		return 128
+	}
+	return max(1024, padded(n))
+}
+
+// meet adds the conditions of a query on the job of a row of batch_score s or batch_row r. It repeats the last one, so
+// that there are few different numbers of them. The bounds of the query have those of the score s.
 func (p *page) meet(b *pleat.Batch, q *TableQuery, table string) {
-	for _, c := range q.Conditions {
-		if table == "s" && c.Name == q.Sort {
-			p.and("s.value " + c.Op + " " + p.param(c.Value))
-			continue
-		}
+	job := map[string]string{"s": "s.number", "r": "r.same_as"}[table]
+	list := slices.DeleteFunc(slices.Clone(q.Conditions), func(c ScoreCondition) bool {
+		_, _, within := spanOf(&c)
+		return table == "s" && c.Name == q.Sort && within == 1
+	})
+	for n := padded(len(list)); 0 < len(list) && len(list) < n; {
+		list = append(list, list[len(list)-1])
+	}
+	for _, c := range list {
+		low, high, within := spanOf(&c)
 		p.and(`EXISTS (
 			SELECT 1 FROM batch_score c
-			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + table + ".number AND c.name = " +
-			p.param(c.Name) + " AND c.value " + c.Op + " " + p.param(c.Value) + ")")
+			WHERE c.batch_id = ` + table + ".batch_id AND c.number = " + job + " AND c.name = " + p.param(c.Name) +
+			" AND CASE WHEN c.value >= " + p.param(low) + " AND c.value <= " + p.param(high) +
+			" THEN 1 ELSE 0 END = " + p.param(within) + ")")
 	}
 	if q.State != "" {
-		p.and(`EXISTS (
-			SELECT 1 FROM batch_row x
-			LEFT JOIN job j ON j.batch_id = x.batch_id AND j.batch_id <> '' AND j.batch_row = x.same_as
-			WHERE x.batch_id = ` + table + ".batch_id AND x.number = " + table + ".number AND COALESCE(j.state, " +
-			p.param(unmadeState(b)) + ") = " + p.param(q.State) + ")")
+		p.and(`COALESCE((
+			SELECT j.state FROM job j
+			WHERE j.batch_id = ` + table + ".batch_id AND j.batch_id <> '' AND j.batch_row = " + job + "), " +
+			p.param(unmadeState(b)) + ") = " + p.param(q.State))
 	}
 }
 
@@ -419,12 +484,13 @@ func (r *tablePart) readRows(ctx context.Context, s *Store) error {
 		place[r.rows[i].Number] = i
 		ids = append(ids, r.rows[i].Number)
 	}
-	return r.each(ctx, s, "SELECT number, custom_id, same_as FROM batch_row WHERE batch_id = $1 AND number",
+	return s.eachOf(ctx, "SELECT number, custom_id, same_as FROM batch_row WHERE batch_id = $1 AND number",
 		[]any{r.batch}, ids, func(scan func(...any) error) error {
 			var number, same int
 			var id string
 			err := scan(&number, &id, &same)
-			r.rows[place[number]].CustomID = id
+			to := &r.rows[place[number]]
+			to.CustomID, to.First = id, same
 			r.made[same] = append(r.made[same], place[number])
 			return err
 		})
@@ -436,7 +502,7 @@ func (r *tablePart) readJobs(ctx context.Context, s *Store) error {
 	for number := range r.made {
 		ids = append(ids, number)
 	}
-	return r.each(ctx, s, `
+	return s.eachOf(ctx, `
 		SELECT batch_row, id, name, state, run_id FROM job WHERE batch_id = $1 AND batch_id <> '' AND batch_row`,
 		[]any{r.batch}, ids, func(scan func(...any) error) error {
 			var number int
@@ -458,7 +524,7 @@ func (r *tablePart) readRuns(ctx context.Context, s *Store) error {
 	for run := range r.runs {
 		ids = append(ids, string(run))
 	}
-	return r.each(ctx, s, "SELECT id, result, failure FROM run WHERE id", nil, ids,
+	return s.eachOf(ctx, "SELECT id, result, failure FROM run WHERE id", nil, ids,
 		func(scan func(...any) error) error {
 			var run pleat.RunID
 			var result, failure string
@@ -477,9 +543,9 @@ func (r *tablePart) readRuns(ctx context.Context, s *Store) error {
 		})
 }
 
-// each calls fn for every row of a query that ends with a column, which must be one of ids.
-func (r *tablePart) each(
-	ctx context.Context, s *Store, query string, args, ids []any, fn func(scan func(...any) error) error,
+// eachOf calls fn for every row of a query that ends with a column, which must be one of ids.
+func (s *Store) eachOf(
+	ctx context.Context, query string, args, ids []any, fn func(scan func(...any) error) error,
 ) error {
 	if len(ids) == 0 {
 		return nil

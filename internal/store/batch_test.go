@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,6 +148,30 @@ func TestBatch(t *testing.T) {
 	})
 }
 
+// The rows of a batch that wait to be stored are few if they are long.
+func TestLongRowsAreStoredSoon(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := storetest.User(t, s, "ada")
+		n := newBatch(u, "b")
+		const rows, most = 24, 8
+		long := strings.Repeat("G", 1<<20)
+		n.Rows = func(yield func(store.NewRow, error) bool) {
+			for i := range rows {
+				if held := i - storetest.Count(t, s, "batch_row"); held > most {
+					t.Fatalf("%d rows of 1 MiB wait to be stored", held)
+				}
+				in := store.RowInput{Sequences: []pleat.Sequence{storetest.Protein(long, "A")}}
+				if !yield(store.NewRow{CustomID: fmt.Sprint(i), Digest: [32]byte{byte(i)}, Input: in}, nil) {
+					return
+				}
+			}
+		}
+		if made := createBatch(t, s, n); made.Rows != rows || made.Jobs != rows {
+			t.Errorf("%+v", made)
+		}
+	})
+}
+
 // Every state of rows gives the batch the state that the interface says.
 func TestBatchStates(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
@@ -234,7 +259,8 @@ func TestBatchCancel(t *testing.T) {
 	})
 }
 
-// Another user's job, and another job of the batch's owner, start as the next; so do those of another batch.
+// A retry runs rows again that failed on a node whose clock was ahead, and each once: those that fail again meanwhile
+// Another user's job, and another job of the batch's owner, start as the next.
 func TestBatchIsFair(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
@@ -252,6 +278,7 @@ func TestBatchIsFair(t *testing.T) {
 	})
 }
 
+// What a row of a batch refuses alone: a run of its own after the batch was cancelled, which would be stopped at once,
 // The rows of a batch count against a quota of their own, once for a repeated request.
 func TestBatchQuota(t *testing.T) {
 	limits := store.Limits{BatchRows: 5}
@@ -269,7 +296,10 @@ func TestBatchQuota(t *testing.T) {
 		if _, err := s.CreateBatch(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("another request with the key: %v", err)
 		}
-		_, err := s.CreateBatch(ctx, newBatch(u, "second", texts(3)...))
+		second := newBatch(u, "second", texts(3)...)
+		second.Batch.Rows = 3
+		second.Rows = func(func(store.NewRow, error) bool) { t.Error("rows over the quota were read") }
+		_, err := s.CreateBatch(ctx, second)
 		const want = "Daily batch quota exceeded. Limit: 5 rows per day. Current: 3 rows. This batch: 3 rows."
 		if pleat.CodeOf(err) != pleat.CodeLimited || err.Error() != want {
 			t.Errorf("over the quota: %v", err)
@@ -280,6 +310,10 @@ func TestBatchQuota(t *testing.T) {
 		list, err := s.ListBatches(ctx, u, "", 9)
 		if err != nil || len(list) != 1 || list[0].ID != first.Batch {
 			t.Errorf("%+v %v", list, err)
+		}
+		_, err = s.CreateBatch(ctx, newBatch(u, "unexpected", texts(3)...))
+		if pleat.CodeOf(err) != pleat.CodeLimited {
+			t.Errorf("over the quota: %v", err)
 		}
 		purge(t, s)
 		if n := storetest.Count(t, s, "batch_row"); n != 3 {
@@ -295,7 +329,11 @@ func TestBatchTable(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		const rows = 60
-		made := createBatch(t, s, newBatch(u, "screen", texts(rows)...))
+		all := texts(rows)
+		for i, same := range map[int]int{7: 1, 8: 1, 30: 1, 31: 12, 32: 12, 33: 0, 57: 12, 58: 53, 59: 3} {
+			all[i] = all[same]
+		}
+		made := createBatch(t, s, newBatch(u, "screen", all...))
 		advance(t, s)
 		for i, c := range claim(t, s, "w", rows) {
 			switch {
@@ -307,16 +345,16 @@ func TestBatchTable(t *testing.T) {
 				finishScored(t, s, c, float64(i%7*10)) // with equal scores
 			}
 		}
-		b, all := readBatch(t, s, made.Batch)
+		b, table := readBatch(t, s, made.Batch)
 		if got, err := s.BatchColumns(ctx, b.ID); err != nil || !slices.Equal(got, []string{"meanPLDDT"}) {
 			t.Errorf("%v %v", got, err)
 		}
-		type table func(context.Context, *pleat.Batch, store.TableQuery) ([]store.TableRow, *store.RowPosition, error)
-		read := func(table table, q store.TableQuery) []int {
+		type reader func(context.Context, *pleat.Batch, store.TableQuery) ([]store.TableRow, *store.RowPosition, error)
+		read := func(read reader, q store.TableQuery) []int {
 			t.Helper()
 			var out []int
 			for q.Limit = 7; ; {
-				part, next, err := table(ctx, &b, q)
+				part, next, err := read(ctx, &b, q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -331,12 +369,12 @@ func TestBatchTable(t *testing.T) {
 		for _, sort := range []string{"", "meanPLDDT", "ptm_score"} {
 			for _, descending := range []bool{false, true} {
 				for _, state := range []pleat.State{"", pleat.StateCompleted, pleat.StateFailed, pleat.StateRunning} {
-					for _, conditions := range [][]store.ScoreCondition{nil, {{"meanPLDDT", ">=", 40}},
-						{{"meanPLDDT", "<", 40}, {"meanPLDDT", "<>", 10}}, {{"ptm_score", ">", 0}}} {
+					for _, conditions := range [][]pleat.ScoreCondition{nil, {{Name: "meanPLDDT", Op: ">=", Value: 40}},
+						{{Name: "meanPLDDT", Op: "<", Value: 40}, {Name: "meanPLDDT", Op: "!=", Value: 10}}, {{Name: "ptm_score", Op: ">", Value: 0}}} {
 						q := store.TableQuery{Sort: sort, Descending: descending, State: state, Conditions: conditions}
-						want := q.Rows(all)
-						for way, table := range map[string]table{"driven": s.BatchTable, "walked": s.WalkedTable} {
-							if diff := cmp.Diff(want, read(table, q)); diff != "" {
+						want := q.Rows(table)
+						for way, by := range map[string]reader{"driven": s.BatchTable, "walked": s.WalkedTable} {
+							if diff := cmp.Diff(want, read(by, q)); diff != "" {
 								t.Errorf("%s %+v: %s", way, q, diff)
 							}
 						}

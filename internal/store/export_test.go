@@ -22,7 +22,7 @@ func (s *Store) Settings(ctx context.Context, name string) (main, nowait string,
 // PurgeStatements are the statements that delete the rows of a deleted job or workflow, which is their parameter.
 func PurgeStatements() (out []string) {
 	for _, kind := range tombstones {
-		for _, step := range purgeSteps {
+		for _, step := range kind.steps() {
 			out = append(out, kind.statement(step.text))
 		}
 	}

@@ -223,7 +223,7 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 	t.insertEvent(v, "")
 	t.insertDeliveries(v, r.subs)
 	if r.batch != "" {
-		t.scoreRows(r, e.result)
+		t.scoreJob(r, e.result)
 		t.notify(BatchesTopic, BatchTopic(r.batch))
 	}
 	return nil

@@ -136,11 +136,11 @@ type runRef struct {
 	bytes  int           // of the input, which counts with the run's files against Limits.ResultsBytes
 }
 
-// tenant is whose turn the run's task takes. A batch has turns of its own: its owner's other jobs need not wait for all
-// of it.
+// tenant is whose turn the run's task takes. The batches of a user have turns of their own, which they share: the
+// user's other jobs need not wait for all of them, and no user gets more turns by more batches.
 func (r *runRef) tenant() string {
 	if r.batch != "" {
-		return string(r.owner) + "/" + string(r.batch)
+		return string(r.owner) + "/batch"
 	}
 	return string(r.owner)
 }
@@ -205,7 +205,8 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 
 // Rerun starts another run of a job whose latest has ended, and counts it against the quota. The job shows the new run
 // from then on; the runs before it keep their results. Subscriptions move to the new run. ErrJobNotFound: the job does
-// not exist or is another user's. CodeConflict: its latest run has not ended. CodeLimited: the quota is spent.
+// not exist or is another user's. CodeConflict: its latest run has not ended, or it belongs to a batch that was
+// cancelled. CodeLimited: the quota is spent.
 func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec) (Created, error) {
 	var c Created
 	err := s.write(ctx, "rerun", func(t *tx) error {
@@ -219,8 +220,16 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 		c = Created{}
 		var spent charge
 		t.askCharge(owner, &spent)
+		cancelled := int64(0)
+		t.ask("SELECT cancelled FROM batch WHERE id = $1", []any{h.batch}, func(scan func(...any) error) error {
+			return scan(&cancelled)
+		})
 		if err := t.wait(); err != nil {
 			return err
+		}
+		if cancelled == 1 { // the run would be stopped at once
+			return pleat.Errorf(pleat.CodeConflict,
+				"the job belongs to the batch %s, which was cancelled; use retry-failed of the batch", h.batch)
 		}
 		if c.Usage, err = t.usage(&spent); err != nil {
 			return err
@@ -281,11 +290,16 @@ func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
 
 // SetPublic makes a job public or private. Making it private raises the epoch, which invalidates the links that were
 // given out. Nothing changes if it is so already. ErrJobNotFound: the job does not exist or is another user's.
+// CodeConflict: it belongs to a batch, whose rows are all public or all private.
 func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.JobID, public bool) error {
 	return s.write(ctx, "set public", func(t *tx) error {
 		h, err := t.lockJob(owner, job)
 		if err != nil || h.Public == public {
 			return err
+		}
+		if h.batch != "" {
+			return pleat.Errorf(pleat.CodeConflict,
+				"the job belongs to the batch %s; change the visibility of the batch", h.batch)
 		}
 		t.notify(RunTopic(h.Run), OwnerTopic(owner))
 		_, err = t.exec(`

@@ -113,26 +113,41 @@ func (t *tx) deleteWorkflow(w *pleat.Workflow) error {
 
 // tombstone is a table of jobs, workflows or batches with the SQL that finds deleted ones whose rows can be deleted.
 type tombstone struct {
-	table string
-	runs  string // the runs of the row $1
-	due   string // the oldest row that is not under way, or was deleted before $1
+	table  string
+	runs   string // the runs of the row $1
+	due    string // the oldest row that is not under way, or was deleted before $1
+	inputs bool   // what its user gave goes at once, whatever is under way; due has no parameter
 }
 
-// tombstones are the workflows before the jobs, since a job goes after its follow-ups, and the batches, which have no
-// runs, after their jobs.
+// tombstones are the inputs of batches, which nothing that is under way needs, the workflows before the jobs, since a
+// job goes after its follow-ups, and the batches, which have no runs, after their jobs.
 var tombstones = []tombstone{
-	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", ""),
+	{table: "batch", inputs: true, due: `
+		SELECT h.id FROM batch h
+		WHERE h.deleted_at <> 0 AND COALESCE(
+			(SELECT 1 FROM batch_row r WHERE r.batch_id = h.id LIMIT 1),
+			(SELECT 1 FROM batch_score s WHERE s.batch_id = h.id LIMIT 1)) = 1
+		ORDER BY h.deleted_at
+		LIMIT 1`},
+	newTombstone("workflow", "SELECT run_id FROM workflow WHERE id = $1", "SELECT h.run_id", "", ""),
 	newTombstone("job", "SELECT id FROM run WHERE job_id = $1", "SELECT r.id FROM run r WHERE r.job_id = h.id",
-		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at <> 0)"),
+		"AND NOT EXISTS (SELECT 1 FROM workflow w WHERE "+startedBy+" AND w.deleted_at <> 0)", batchHasEnded+" AND"),
 	newTombstone("batch", "SELECT id FROM run WHERE job_id = '' AND id = $1", "SELECT r.id FROM run r WHERE r.id = ''",
-		"AND NOT EXISTS (SELECT 1 FROM job j WHERE j.batch_id = h.id AND j.batch_id <> '')"),
+		"AND NOT EXISTS (SELECT 1 FROM job j WHERE j.batch_id = h.id AND j.batch_id <> '')", ""),
 }
 
-// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, and further is one more condition.
-func newTombstone(table, runs, runsOf, further string) tombstone {
+// batchHasEnded is the condition that the job h belongs to no batch of which another job has not ended: such a batch
+// may have very many jobs, which are not looked through until all have ended.
+const batchHasEnded = `NOT EXISTS (
+	SELECT 1 FROM job j
+	WHERE j.batch_id = h.batch_id AND j.batch_id <> '' AND ` + isLive + ")"
+
+// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, further is one more condition, and quiet
+// one that the row need not meet if it was deleted before $1.
+func newTombstone(table, runs, runsOf, further, quiet string) tombstone {
 	return tombstone{table: table, runs: runs, due: `
 		SELECT h.id FROM ` + table + ` h
-		WHERE h.deleted_at <> 0 ` + further + ` AND (h.deleted_at < $1 OR NOT EXISTS (
+		WHERE h.deleted_at <> 0 ` + further + ` AND (h.deleted_at < $1 OR ` + quiet + ` NOT EXISTS (
 			SELECT 1 FROM task k WHERE k.run_id IN (` + runsOf + `))
 			AND NOT EXISTS (
 				SELECT 1 FROM delivery d WHERE d.source_id = h.id AND d.status = 'PENDING'))
@@ -140,12 +155,23 @@ func newTombstone(table, runs, runsOf, further string) tombstone {
 		LIMIT 1`}
 }
 
-// purgeSteps delete the rows of a deleted job, workflow or batch $1, each at most purgeRows of them, in an order in
-// which no row loses what it is found by; statement replaces the capital names. A step with blobs returns their keys.
-var purgeSteps = []struct {
+// purgeStep is a statement that deletes rows of a deleted job, workflow or batch $1, at most purgeRows of them;
+// statement replaces the capital names. One with blobs returns their keys.
+type purgeStep struct {
 	text  string
 	blobs bool
-}{
+}
+
+// inputSteps delete what the user gave in the rows of a batch, and their scores.
+var inputSteps = []purgeStep{
+	{text: `DELETE FROM batch_score WHERE (batch_id, number, name) IN (
+		SELECT batch_id, number, name FROM batch_score WHERE batch_id = $1 LIMIT ROWS)`},
+	{text: `DELETE FROM batch_row WHERE (batch_id, number) IN (
+		SELECT batch_id, number FROM batch_row WHERE batch_id = $1 LIMIT ROWS)`},
+}
+
+// purgeSteps delete the rows of a deleted job, workflow or batch in an order in which no row loses what it is found by.
+var purgeSteps = []purgeStep{
 	{text: `DELETE FROM run_event WHERE (run_id, seq) IN (
 		SELECT run_id, seq FROM run_event WHERE run_id IN (RUNS) LIMIT ROWS)`},
 	{blobs: true, text: `DELETE FROM artifact WHERE id IN (
@@ -171,10 +197,6 @@ var purgeSteps = []struct {
 		SELECT id FROM library_item WHERE workflow_id = $1 AND workflow_id <> '' AND deleted_at = 0 LIMIT ROWS)`},
 	{text: `DELETE FROM idempotency WHERE account_id = (SELECT account_id FROM SOURCE WHERE id = $1)
 		AND answer LIKE '%' || $1 || '%'`},
-	{text: `DELETE FROM batch_score WHERE (batch_id, number, name) IN (
-		SELECT batch_id, number, name FROM batch_score WHERE batch_id = $1 LIMIT ROWS)`},
-	{text: `DELETE FROM batch_row WHERE (batch_id, number) IN (
-		SELECT batch_id, number FROM batch_row WHERE batch_id = $1 LIMIT ROWS)`},
 	{text: countSQL("0", "-sum(bytes)", "run WHERE "+purgedRuns)},
 	{text: `DELETE FROM run WHERE ` + purgedRuns},
 	{text: `DELETE FROM SOURCE WHERE id = $1`},
@@ -183,7 +205,15 @@ var purgeSteps = []struct {
 // purgedRuns are the runs that a call deletes.
 const purgedRuns = "id IN (SELECT id FROM run WHERE id IN (RUNS) ORDER BY id LIMIT ROWS)"
 
-// statement returns the SQL of one of purgeSteps for the table.
+// steps are the statements that delete the rows.
+func (k tombstone) steps() []purgeStep {
+	if k.inputs {
+		return inputSteps
+	}
+	return purgeSteps
+}
+
+// statement returns the SQL of one of the steps for the table.
 func (k tombstone) statement(text string) string {
 	return strings.NewReplacer("RUNS", k.runs, "DELIVERIES", "SELECT id FROM delivery WHERE source_id = $1",
 		"SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
@@ -193,11 +223,15 @@ func (k tombstone) statement(text string) string {
 // deletes more than purgeRows of a table, so that no transaction is long; a caller repeats it until it deletes nothing,
 // and then deletes the blobs that nothing else refers to. It writes nothing if nothing is due. Any node may call it,
 // several at once too. What is under way after an hour, such as a delivery to an endpoint that is paused, is deleted
-// all the same.
+// all the same. The rows of a batch go before anything that is under way has ended.
 func (s *Store) PurgeDeleted(ctx context.Context) (Purged, error) {
 	for _, kind := range tombstones {
 		var id string
-		err := s.readRow(ctx, kind.due, []any{s.now() - purgeGrace.Microseconds()}, &id)
+		args := []any{s.now() - purgeGrace.Microseconds()}
+		if kind.inputs {
+			args = nil
+		}
+		err := s.readRow(ctx, kind.due, args, &id)
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
 		}
@@ -230,7 +264,7 @@ func (t *tx) purge(kind tombstone, id string) (Purged, error) {
 			return p, err
 		}
 	}
-	for _, step := range purgeSteps {
+	for _, step := range kind.steps() {
 		var n int
 		if text := kind.statement(step.text); step.blobs {
 			var keys []string

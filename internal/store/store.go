@@ -22,6 +22,7 @@
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
 //	heartbeat.go          the renewal of leases, for many workers at once
+//	search.go             searches for alignments, each by one worker
 //	held.go               all tasks that one worker holds
 //	finish.go, reap.go    ends, expired leases
 //	yield.go              tasks that make room for another tenant's

@@ -31,7 +31,14 @@ func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) {
 	if source.Job == "" {
 		table = "workflow"
 	}
-	t.send("UPDATE "+table+` SET state = $1, version = version + 1, updated_at = $2 WHERE id = $3 AND run_id = $4`,
+	forget := ""
+	if table == "job" && state.Terminal() { // that was deleted with its batch
+		forget = `,
+			sequences = CASE WHEN deleted_at = 0 THEN sequences ELSE '[]' END,
+			constraints = CASE WHEN deleted_at = 0 THEN constraints ELSE '' END`
+	}
+	t.send("UPDATE "+table+" SET state = $1, version = version + 1, updated_at = $2"+forget+
+		" WHERE id = $3 AND run_id = $4",
 		state, t.now, source.ID(), run)
 }
 

@@ -192,6 +192,30 @@ func (c *cifWriter) components() {
 	c.end()
 }
 
+// ligandScheme maps the numbering of what is not a polymer to that of the authors (pdbx_nonpoly_scheme).
+func (c *cifWriter) ligandScheme() {
+	begun := false
+	for i := range c.s.Chains {
+		chain := &c.s.Chains[i]
+		if chain.Kind.Polymer() {
+			continue
+		}
+		for j, auth := range c.auth[i] {
+			if !begun {
+				begun = true
+				c.loop("pdbx_nonpoly_scheme", "asym_id", "entity_id", "mon_id", "ndb_seq_num", "pdb_seq_num",
+					"auth_seq_num", "pdb_mon_id", "auth_mon_id", "pdb_strand_id", "pdb_ins_code")
+			}
+			r, number := &chain.Residues[j], strconv.Itoa(auth)
+			c.row(c.labels[i], strconv.Itoa(c.entity[i]), r.Comp, strconv.Itoa(j+1), number, number, r.Comp, r.Comp,
+				chain.ID, dotted(r.Ins))
+		}
+	}
+	if begun {
+		c.end()
+	}
+}
+
 // scheme maps the numbering of sequences to that of the authors (pdbx_poly_seq_scheme), for polymers.
 func (c *cifWriter) scheme() {
 	if len(c.poly) == 0 {

@@ -2,6 +2,7 @@ package structure
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -12,8 +13,14 @@ func (c *cifWriter) model() {
 	if !c.m.Date.IsZero() {
 		date = c.m.Date.UTC().Format("2006-01-02")
 	}
-	c.loop("software", "pdbx_ordinal", "name", "version", "type", "classification", "description", "date")
-	c.row("1", c.m.software(), oneLine(c.m.Version), "program", "other", "Structure prediction", date)
+	c.citations()
+	items := []string{"pdbx_ordinal", "name", "version", "type", "classification", "description", "date"}
+	row := []string{"1", c.m.software(), oneLine(c.m.Version), "program", "other", "Structure prediction", date}
+	if len(c.m.Citations) > 0 {
+		items, row = append(items, "citation_id"), append(row, "1")
+	}
+	c.loop("software", items...)
+	c.row(row...)
 	c.end()
 	c.loop("ma_software_group", "ordinal_id", "group_id", "software_id")
 	c.row("1", "1", "1")
@@ -31,9 +38,32 @@ func (c *cifWriter) model() {
 		"input_data_group_id", "output_data_group_id")
 	c.row("1", "1", "1", "modeling", "Structure prediction", "1", "1", "2")
 	c.end()
-	if c.m.PLDDT != nil {
-		c.confidence()
+	c.confidence()
+}
+
+// citations writes the papers of the program and their authors.
+func (c *cifWriter) citations() {
+	all := c.m.Citations
+	if len(all) == 0 {
+		return
 	}
+	c.loop("citation", "id", "title", "journal_abbrev", "journal_volume", "page_first", "page_last", "year",
+		"pdbx_database_id_DOI")
+	for i := range all {
+		p := &all[i]
+		c.row(strconv.Itoa(i+1), oneLine(p.Title), oneLine(p.Journal), oneLine(p.Volume), oneLine(p.FirstPage),
+			oneLine(p.LastPage), oneLine(p.Year), oneLine(p.DOI))
+	}
+	c.end()
+	c.loop("citation_author", "citation_id", "name", "ordinal")
+	ordinal := 0
+	for i := range all {
+		for _, name := range all[i].Authors {
+			ordinal++
+			c.row(strconv.Itoa(i+1), oneLine(name), strconv.Itoa(ordinal))
+		}
+	}
+	c.end()
 }
 
 // targetCount returns the number of entities.
@@ -83,13 +113,12 @@ func (c *cifWriter) targets() {
 	c.end()
 }
 
-// confidence writes pLDDT from 0 to 100 (ma_qa_metric): the mean over all polymer residues, and one value per residue.
-// Viewers colour by it.
-func (c *cifWriter) confidence() {
-	c.loop("ma_qa_metric", "id", "mode", "name", "software_group_id", "type", "description")
-	c.row("1", "global", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, mean over polymer residues")
-	c.row("2", "local", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, per residue")
-	c.end()
+// globalMetric is a score of the whole model (ma_qa_metric, mode global).
+type globalMetric struct{ name, description, value string }
+
+// globalMetrics returns the scores of the whole model that are known.
+func (c *cifWriter) globalMetrics() []globalMetric {
+	var out []globalMetric
 	sum, n := 0.0, 0
 	for i, chain := range c.m.PLDDT {
 		if c.s.Chains[i].Kind.Polymer() {
@@ -99,12 +128,61 @@ func (c *cifWriter) confidence() {
 			}
 		}
 	}
-	if n == 0 {
+	if n > 0 {
+		out = append(out, globalMetric{
+			"pLDDT", "Predicted lDDT, 0 to 100, mean over polymer residues",
+			strconv.FormatFloat(sum/float64(n), 'f', 2, 64),
+		})
+	}
+	for _, score := range []struct {
+		name, description string
+		value             *float64
+	}{
+		{"pTM", "Predicted TM-score, 0 to 1", c.m.PTM},
+		{"ipTM", "Interface predicted TM-score, 0 to 1", c.m.IPTM},
+	} {
+		if score.value != nil {
+			out = append(out, globalMetric{
+				score.name, score.description, strconv.FormatFloat(*score.value, 'f', 4, 64),
+			})
+		}
+	}
+	return out
+}
+
+// confidence writes the quality metrics of the model: definitions, scores of the whole, and the pLDDT of each residue
+// of a polymer. Their names and types are what viewers recognise.
+func (c *cifWriter) confidence() {
+	global := c.globalMetrics()
+	if len(global) == 0 && c.m.PLDDT == nil {
 		return
 	}
-	c.loop("ma_qa_metric_global", "ordinal_id", "model_id", "metric_id", "metric_value")
-	c.row("1", "1", "1", strconv.FormatFloat(sum/float64(n), 'f', 2, 64))
+	c.loop("ma_qa_metric", "id", "mode", "name", "software_group_id", "type", "description")
+	for i, m := range global {
+		c.row(strconv.Itoa(i+1), "global", m.name, "1", m.name, m.description)
+	}
+	local := strconv.Itoa(len(global) + 1)
+	if c.m.PLDDT != nil {
+		c.row(local, "local", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, per residue")
+	}
 	c.end()
+	if len(global) > 0 {
+		c.loop("ma_qa_metric_global", "ordinal_id", "model_id", "metric_id", "metric_value")
+		for i, m := range global {
+			c.row(strconv.Itoa(i+1), "1", strconv.Itoa(i+1), m.value)
+		}
+		c.end()
+	}
+	if c.m.PLDDT != nil {
+		c.localConfidence(local)
+	}
+}
+
+// localConfidence writes the pLDDT of the residues of polymers, as the metric of an id.
+func (c *cifWriter) localConfidence(metric string) {
+	if !slices.ContainsFunc(c.s.Chains, func(chain Chain) bool { return chain.Kind.Polymer() }) {
+		return
+	}
 	c.loop("ma_qa_metric_local", "ordinal_id", "model_id", "label_asym_id", "label_seq_id", "label_comp_id",
 		"metric_id", "metric_value")
 	ordinal := 0
@@ -116,7 +194,7 @@ func (c *cifWriter) confidence() {
 		for j := range chain.Residues {
 			ordinal++
 			r := &chain.Residues[j]
-			c.row(strconv.Itoa(ordinal), "1", c.labels[i], strconv.Itoa(r.Seq), r.Comp, "2",
+			c.row(strconv.Itoa(ordinal), "1", c.labels[i], strconv.Itoa(r.Seq), r.Comp, metric,
 				strconv.FormatFloat(c.m.PLDDT[i][j], 'f', 2, 64))
 		}
 	}

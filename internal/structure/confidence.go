@@ -124,14 +124,16 @@ type Interface struct {
 	PDockQ               float64 // 0 where there is no contact
 	PDockQ2              float64 // the larger of the two directions; 0 where there is no contact
 	PDockQ2AB, PDockQ2BA float64
+	LIS                  float64 // local interaction score, 0 to 1: the mean of the two directions
 	MinPAE               float64 // lowest error between the two chains, Å
 }
 
 const (
-	// contactRadius is the largest distance in Å of two residues in contact, and ipsaeCutoff the PAE in Å below
-	// which ipSAE counts a residue pair.
+	// contactRadius is the largest distance in Å of two residues in contact, ipsaeCutoff the PAE in Å below which ipSAE
+	// counts a residue pair, and lisCutoff the PAE in Å up to which LIS does.
 	contactRadius = 8.0
 	ipsaeCutoff   = 10.0
+	lisCutoff     = 12.0
 )
 
 // Interfaces returns the scores of every pair of chains, in order of their first residues. It panics where the
@@ -139,7 +141,7 @@ const (
 //
 // Sources: ipSAE, Dunbrack (2025), with the cutoff of 10 Å and the program's d0 (at least 1 Å, 2 Å with nucleic
 // acid); pDockQ, Bryant et al., Nat. Commun. 13, 1265 (2022); pDockQ2, Zhu et al., Bioinformatics 39, btad424
-// (2023).
+// (2023); LIS, Kim et al., Enhanced protein-protein interaction discovery via AlphaFold-Multimer (2024).
 func (c *Complex) Interfaces() []Interface {
 	c.check()
 	var order []int
@@ -199,6 +201,7 @@ func (c *Complex) pair(ida, idb int, a, b []int) Interface {
 		out.IPSAEAB = c.best(a, b, ipsaeCutoff, 0, least)
 		out.IPSAEBA = c.best(b, a, ipsaeCutoff, 0, least)
 		out.IPSAE = max(out.IPSAEAB, out.IPSAEBA)
+		out.LIS = (c.localInteraction(a, b) + c.localInteraction(b, a)) / 2
 	}
 	c.dock(&out, a, b)
 	return out
@@ -226,6 +229,25 @@ func (c *Complex) minPAE(a, b []int) float64 {
 		}
 	}
 	return least
+}
+
+// localInteraction returns the mean of (12 Å − e)/12 Å over the errors e of at most 12 Å at residues b when aligned on
+// residues a; 0 where there are none.
+func (c *Complex) localInteraction(a, b []int) float64 {
+	sum, n := 0.0, 0
+	for _, i := range a {
+		row := c.PAE.Row(i)
+		for _, j := range b {
+			if e := float64(row[j]); e <= lisCutoff {
+				sum += (lisCutoff - e) / lisCutoff
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / float64(n)
 }
 
 // saeD0 returns ipSAE's distance scale in Å for n residues, at least the given minimum.

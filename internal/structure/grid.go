@@ -99,6 +99,31 @@ func (g *Grid) appendNear(dst []int, v Vec, radius float64, limit int) []int {
 	return dst
 }
 
+// Pairs calls yield for every two points within radius Å of each other, with their indices, i before j, and their
+// squared distance in Å². It stops when yield returns false. The pairs come in no particular order, which is faster
+// than Near for every point.
+func (g *Grid) Pairs(radius float64, yield func(i, j int, distance2 float64) bool) {
+	r2 := radius * radius
+	for i, v := range g.points {
+		if !finite(v) {
+			continue
+		}
+		lo := g.key(Vec{v[0] - radius, v[1] - radius, v[2] - radius})
+		hi := g.key(Vec{v[0] + radius, v[1] + radius, v[2] + radius})
+		for k := lo; k[0] <= hi[0]; k = nextCell(k, lo, hi) {
+			h, ok := g.head[k]
+			for j := h; ok && j >= 0; j = g.next[j] {
+				if int(j) <= i {
+					continue
+				}
+				if d2 := distance2(v, g.points[j]); d2 < r2 && !yield(i, int(j), d2) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // nextCell returns the cell after k in the box from lo to hi, the last coordinate first. After the last cell, the first
 // coordinate is above hi's.
 func nextCell(k, lo, hi [3]int32) [3]int32 {

@@ -21,8 +21,21 @@ type Meta struct {
 	// the atoms' own B is written. A chain's entry may be nil too, for ligands whose
 	// atoms carry pLDDT as their B.
 	PLDDT [][]float64
+	// PTM and IPTM are the model's own scores of the whole structure, 0 to 1; nil: it gives none.
+	PTM, IPTM *float64
+	// PAEFile is the name of the file beside this one with the predicted aligned errors; empty: there is none.
+	PAEFile string
+	// Citations are of the program, most important first.
+	Citations []Citation
 	// Experimental marks a structure that was not computed.
 	Experimental bool
+}
+
+// Citation is a paper, in plain ASCII. Fields that are not known are empty.
+type Citation struct {
+	Title, Journal, Volume, Year, DOI string
+	FirstPage, LastPage               string
+	Authors                           []string // «Family, Given»
 }
 
 // PLDDTFromB returns confidence by chain and residue from the atoms' B-factors: the mean over each residue's atoms,

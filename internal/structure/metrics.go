@@ -1,6 +1,9 @@
 package structure
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // TMScore compares two structures of the same sequence, residue by residue: the mean over the native's residues of
 // 1/(1+(d/d0)²) after the superposition that maximises it; 0 to 1. Two chains with a score above 0.5 share a fold.
@@ -11,18 +14,25 @@ import "math"
 // L/4 … 4 and are refined on the residues that came close, until these stay the same. Beyond 362 residues it uses
 // only some hundred evenly spaced fragments of each length, so that time does not grow with L³.
 func TMScore(model, native []Vec) float64 {
+	score, _ := AlignedTMScore(context.Background(), model, native, len(native))
+	return score
+}
+
+// AlignedTMScore is TMScore for the aligned residues of two structures, which may be fewer than a structure has: length
+// is the number of residues of the structure by which the score is normalised, in the mean and in d0. The only error is
+// that of ctx, once it ends. It panics where the lists differ in length.
+func AlignedTMScore(ctx context.Context, model, native []Vec, length int) (float64, error) {
+	sameLength(model, native)
 	if len(native) == 0 {
-		sameLength(model, native)
-		return 0
+		return 0, ctx.Err()
 	}
-	return search(model, native) / float64(len(native))
+	best, err := search(ctx, model, native, tmD0(length))
+	return best / float64(length), err
 }
 
 // search runs the superpositions that TMScore describes and returns the best Σ 1/(1+(d/d0)²).
-func search(model, native []Vec) float64 {
-	sameLength(model, native)
+func search(ctx context.Context, model, native []Vec, d0 float64) (float64, error) {
 	n := len(native)
-	d0 := tmD0(n)
 	s := &tmSearch{model: model, native: native, d02: d0 * d0, near: min(max(d0, 4.5), 8),
 		d2: make([]float64, n), kept: make([]int32, 0, n), old: make([]int32, 0, n),
 		a: make([]Vec, 0, n), b: make([]Vec, 0, n)}
@@ -33,6 +43,9 @@ func search(model, native []Vec) float64 {
 			size = shortest
 		}
 		for from := 0; from+size <= n; from += step {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
 			s.refine(from, size)
 		}
 		if size == shortest {
@@ -40,7 +53,7 @@ func search(model, native []Vec) float64 {
 		}
 		size /= 2
 	}
-	return s.best
+	return s.best, nil
 }
 
 // tmD0 returns the distance scale of the TM-score in Å for a chain of n residues.

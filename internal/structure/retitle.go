@@ -33,10 +33,21 @@ func RetitleCIF(w io.Writer, r io.Reader, m Meta) error {
 	if _, err := in.Discard(at + 1 + bytes.IndexByte(head[at+1:], '\n') + 1); err != nil {
 		return err
 	}
+	m.PAEFile = paeFileOf(head[:at])
 	c := &cifWriter{w: bufio.NewWriterSize(w, 64<<10), s: &Structure{}, m: &m}
 	c.entry()
 	_, err = in.WriteTo(c.w)
 	return errors.Join(err, c.w.Flush())
+}
+
+// paeFileOf returns the PAEFile that the head of a file names.
+func paeFileOf(head []byte) string {
+	_, rest, found := bytes.Cut(head, []byte("\n_ma_entry_associated_files."+paeFileItem+" "))
+	if !found {
+		return ""
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return strings.Trim(string(line), `'"`)
 }
 
 // RetitlePDB copies a computed structure that WritePDB wrote, with the Title of m instead of its own. The copy has the

@@ -23,7 +23,7 @@
 //	geometry.go    distances, centroid, radius of gyration
 //	grid.go        Grid and Contacts: neighbours within a radius
 //	superpose.go   Superpose and RMSD
-//	metrics.go     TMScore, LDDT
+//	metrics.go     TMScore, AlignedTMScore, LDDT
 //	compare.go     Compare: two structures, chain by chain
 //	confidence.go  PTM, IPTM, and Complex.Interfaces: ipSAE, pDockQ
 //	dssp.go        DSSP: secondary structure

@@ -90,7 +90,17 @@ func predicted() (*Structure, Meta) {
 			Charge:    -1,
 		}}}}},
 	}}
+	ptm := 0.5
 	return s, Meta{
+		PTM:     &ptm,
+		PAEFile: "pae.json",
+		Citations: []Citation{{
+			Title:   "A paper",
+			Journal: "Nature",
+			Year:    "2021",
+			DOI:     "10.1/x",
+			Authors: []string{"Jumper, John", "Evans, R."},
+		}},
 		ID:         "job 1",
 		Title:      "Toxin",
 		Software:   "pleat",
@@ -114,14 +124,20 @@ func TestWriteCIF(t *testing.T) {
 		"\n1 2 SEP n\n",
 		"\nB 1 ?\n",
 		"_ma_qa_metric.type\n",
-		"\n2 local pLDDT 1 pLDDT ",
-		"_ma_qa_metric_global.metric_value\n1 1 1 60.25\n",
-		"_ma_qa_metric_local.metric_value\n1 1 A 1 ALA 2 91.25\n2 1 A 2 SEP 2 50.00\n3 1 B 1 ALA 2 90.00\n4 1 B 2 " +
-			"SEP 2 40.00\n5 1 C 1 U 2 30.00\n#\n",
+		"\n2 global pTM 1 pTM ",
+		"\n3 local pLDDT 1 pLDDT ",
+		"_ma_qa_metric_global.metric_value\n1 1 1 60.25\n2 1 2 0.5000\n",
+		"_ma_qa_metric_local.metric_value\n1 1 A 1 ALA 3 91.25\n2 1 A 2 SEP 3 50.00\n3 1 B 1 ALA 3 90.00\n4 1 B 2 " +
+			"SEP 3 40.00\n5 1 C 1 U 3 30.00\n#\n",
+		"_ma_entry_associated_files.entry_id job1\n",
+		"_ma_entry_associated_files.file_url pae.json\n",
+		"_citation.pdbx_database_id_DOI\n1 'A paper' Nature ? ? ? 2021 10.1/x\n",
+		"_citation_author.ordinal\n1 'Jumper, John' 1\n1 'Evans, R.' 2\n",
+		"_pdbx_nonpoly_scheme.pdb_ins_code\nL 3 LIG 1 0 0 LIG LIG L .\n",
 		"\nATOM 1 C CA . ALA A 1 1 ? 0.000 1.000 2.000 1.00 91.25 ? 1 ALA A CA 1\n",
 		"\nATOM 5 O \"O5'\" . U C 2 1 ? 9.000 9.000 9.000 1.00 30.00 ? 1 U C \"O5'\" 1\n",
 		"\nHETATM 6 CL CL1 . LIG L 3 . ? 1.000 1.000 1.000 1.00 33.00 -1 0 LIG L CL1 1\n",
-		"\n1 pleat 0.1 program other 'Structure prediction' 2026-03-01\n",
+		"\n1 pleat 0.1 program other 'Structure prediction' 2026-03-01 1\n",
 		"_pdbx_data_usage.details 'Computed; not an experiment.'\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -36,6 +36,7 @@ func WriteCIF(w io.Writer, s *Structure, m Meta) error {
 	}
 	c.secondary()
 	c.scheme()
+	c.ligandScheme()
 	c.sites()
 	return c.w.Flush()
 }
@@ -140,14 +141,22 @@ func (c *cifWriter) head() {
 	}
 }
 
+// paeFileItem is the item of ma_entry_associated_files that names the file.
+const paeFileItem = "file_url"
+
 // entry writes the data block's name, the entry id, the title and the methodology, but not the end of their category.
 func (c *cifWriter) entry() {
 	id := c.m.id()
 	fmt.Fprintf(c.w, "data_%s\n#\n", id)
 	c.items("entry", "id", id)
 	if !c.m.Experimental {
-		c.items("audit_conform", "dict_name", "mmcif_ma.dic", "dict_version", "1.4.7",
-			"dict_location", "https://raw.githubusercontent.com/ihmwg/ModelCIF/master/dist/mmcif_ma.dic")
+		c.items("audit_conform", "dict_name", "mmcif_ma.dic", "dict_version", "1.4.9",
+			"dict_location", "https://raw.githubusercontent.com/ihmwg/ModelCIF/fece26d/dist/mmcif_ma.dic")
+	}
+	if c.m.PAEFile != "" && !c.m.Experimental {
+		c.items("ma_entry_associated_files", "entry_id", id, "id", "1", paeFileItem, oneLine(c.m.PAEFile),
+			"file_type", "file", "file_format", "json", "file_content", "local pairwise QA scores",
+			"details", "Predicted aligned errors in the format of the AlphaFold database")
 	}
 	method := "computational"
 	if c.m.Experimental {

@@ -16,6 +16,9 @@ import (
 // and the sizes of the files in the plan. If the fold has not finished, only a draft is accepted. An error has
 // CodeNotFound, CodeConflict, or CodeInvalid with the field in workflow_input, unless it is the store's.
 func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.Plan) error {
+	if p.Compare != nil {
+		return r.checkCompared(ctx, owner, p)
+	}
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:
 		fold, err := r.Fold(ctx, owner, src.Fold)
@@ -230,6 +233,9 @@ func (r *Resolver) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.Sou
 	plan, err := flow.Parse(w.Alias, w.Input)
 	if err != nil {
 		return flow.SourceFiles{}, err
+	}
+	if plan.Compare != nil {
+		return r.comparedFiles(ctx, w.Owner, plan.Compare)
 	}
 	switch src := plan.Source; src.Kind {
 	case flow.SourceFold:

@@ -7,6 +7,7 @@
 //	models.go     the models that run here, cached
 //	run.go        what the queue needs to know of a job or a workflow
 //	source.go     the fold or library file that a workflow works on
+//	compare.go    the structures that a comparison names
 //	file.go       what files a library may hold
 //	alignment.go  the alignments of a library item that a job uses
 //	notify.go     webhook settings: who is notified when a run ends

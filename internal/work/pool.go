@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/archive"
 	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/msa"
@@ -76,7 +77,7 @@ type Config struct {
 	// 0: 20 s.
 	Ahead time.Duration
 	// ArchiveURLs are where structures come from that workflows name by an id.
-	ArchiveURLs ArchiveURLs
+	ArchiveURLs archive.URLs
 	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
 	Aligner *msa.Finder
 	// Alignments says whether the worker makes MSA searches, folds, or both; empty: both. SearchedElsewhere: workers of

@@ -69,12 +69,8 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 	news, stop := u.Store.Subscribe(store.BatchesTopic)
 	defer stop()
 	for {
-		more, err := u.Store.AdvanceBatches(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err := advanceAll(ctx, u.Store); err != nil && ctx.Err() == nil {
 			u.Log.Warn("a batch could not be advanced", "error", err)
-		}
-		if more && err == nil {
-			continue
 		}
 		if !queue.Sleep(ctx, batchPause) {
 			return
@@ -84,6 +80,16 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 			return
 		case <-news:
 		case <-time.After(batchInterval):
+		}
+	}
+}
+
+// advanceAll takes the steps of batches that can be taken now. A batch that cannot be advanced does not slow the others;
+// its error is returned once they have no more steps.
+func advanceAll(ctx context.Context, s *store.Store) error {
+	for {
+		if more, err := s.AdvanceBatches(ctx); !more {
+			return err
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"pleat"
@@ -17,7 +18,7 @@ import (
 	"pleat/internal/flow"
 )
 
-// workflow runs one attempt at a question or a simulation: it fetches the structure that the input names and the last
+// workflow runs one attempt at a question, a simulation or a comparison: it fetches the structure that the input names and the last
 // attempt's checkpoint, then runs the engine.
 func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	invalid := func(why string) pleat.Output {
@@ -37,7 +38,12 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	s.Progress("fetch", 0, 1)
 	b := inputFetcher{p: p, log: p.logOf(t), flow: t.Workflow, work: &w}
 	began := time.Now()
-	f := b.fetchSource(t.ctx, plan.Source)
+	var f *pleat.Failure
+	if plan.Compare != nil {
+		f = b.fetchCompared(t.ctx, plan.Compare)
+	} else {
+		f = b.fetchSource(t.ctx, plan.Source)
+	}
 	if f != nil && t.ctx.Err() != nil {
 		f = engine.Interrupted(t.ctx)
 	}
@@ -171,4 +177,34 @@ func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	}
 	b.log.Warn("a workflow's source cannot be read", "error", err)
 	return pleat.Failed(pleat.FailStorage, "the source of the workflow could not be read")
+}
+
+// fetchCompared fetches the structures of a comparison, as input/1.cif, input/2.pdb and so on.
+func (b *inputFetcher) fetchCompared(ctx context.Context, c *flow.Comparison) *pleat.Failure {
+	if err := os.MkdirAll(filepath.Join(b.work.Dir, inputDir), 0o700); err != nil {
+		return pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
+	}
+	files, err := b.p.service.WorkflowSource(ctx, b.flow)
+	if err != nil {
+		return b.readFailure(err, err.Error())
+	}
+	in := &pleat.CompareInput{Reference: c.Reference}
+	b.work.Compare = in
+	for i, f := range files.Compared {
+		one := f.ComparedStructure
+		one.File = filepath.Join(inputDir, strconv.Itoa(i+1)+strings.ToLower(path.Ext(f.Stored)))
+		var failure *pleat.Failure
+		if f.Key != "" {
+			failure = b.file(ctx, flow.SourceFile{Name: filepath.Base(one.File), Key: f.Key})
+		} else {
+			var name string
+			name, failure = b.download(ctx, c.Of[i], b.p.cfg.ArchiveURLs.FetchPDB)
+			one.File = filepath.Join(inputDir, name)
+		}
+		if failure != nil {
+			return failure
+		}
+		in.Structures = append(in.Structures, one)
+	}
+	return nil
 }

@@ -271,6 +271,7 @@ func SourceOf(s flow.SourceFiles) Source {
 		Model:     s.Model,
 		Name:      s.Name,
 		Scores:    s.Scores,
+		Compared:  s.Compared,
 	}
 }
 
@@ -285,5 +286,6 @@ func (s *Source) files() flow.SourceFiles {
 		Model:     s.Model,
 		Name:      s.Name,
 		Scores:    s.Scores,
+		Compared:  s.Compared,
 	}
 }

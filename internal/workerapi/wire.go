@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/flow"
 )
 
 // The versions of the protocol: the newest that this program speaks, and the oldest. Both sides ignore fields that they
@@ -390,15 +391,16 @@ const MaxSearches = 600
 
 // Source is the answer of GET tasks/{id}/source: what a workflow reads.
 type Source struct {
-	Structure SourceFile        `json:"structure,omitzero"`
-	PAE       SourceFile        `json:"pae,omitzero"`
-	Sequence  string            `json:"sequence,omitempty"`
-	Reference string            `json:"reference,omitempty"`
-	Predicted bool              `json:"predicted,omitempty"`
-	Model     string            `json:"model,omitempty"`
-	Name      string            `json:"name,omitempty"`
-	Scores    *pleat.Prediction `json:"scores,omitempty"`
-	Links     map[string]Link   `json:"links,omitempty"`
+	Structure SourceFile          `json:"structure,omitzero"`
+	PAE       SourceFile          `json:"pae,omitzero"`
+	Sequence  string              `json:"sequence,omitempty"`
+	Reference string              `json:"reference,omitempty"`
+	Predicted bool                `json:"predicted,omitempty"`
+	Model     string              `json:"model,omitempty"`
+	Name      string              `json:"name,omitempty"`
+	Scores    *pleat.Prediction   `json:"scores,omitempty"`
+	Compared  []flow.ComparedFile `json:"compared,omitempty"` // of a comparison
+	Links     map[string]Link     `json:"links,omitempty"`
 }
 
 // SourceFile is a file that a workflow reads.

@@ -15,7 +15,7 @@ for (const folder of ['runners/made', '../../runners/foldrun'])
   cpSync(resolve(here, folder), join(runners, folder.split('/').at(-1)!), { recursive: true })
 
 /** The flags that add the runner. */
-export const engines = ['--engines', 'mini,calvados,analyst,made', '--runners', runners]
+export const engines = ['--engines', 'mini,calvados,analyst,compare,made', '--runners', runners]
 
 export const test = base.extend<object, { server: Server }>({
   server: [

@@ -6,6 +6,7 @@ import type {
   Batch,
   BatchRows,
   BatchValidation,
+  Comparison,
   CreatedBatch,
   CreatedJob,
   CreateJob,
@@ -145,6 +146,16 @@ export const api = {
         ...(draft && { create_mode: 'draft' }),
       }),
     ),
+  // Compares up to four structures; reference is a position from 1, 0 for none.
+  compare: (of: string[], reference: number, signal?: AbortSignal) =>
+    request<Comparison>(
+      'GET',
+      '/v1/compare?' + query({ of: of.join(','), reference: reference || undefined }),
+      undefined,
+      signal ? { signal } : {},
+    ),
+  createComparison: (of: string[], reference: number) =>
+    counted(request<Workflow>('POST', '/v1/compare', { of, ...(reference > 0 && { reference }) })),
   workflows: (filter: {
     limit?: number
     cursor?: string

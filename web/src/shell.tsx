@@ -53,6 +53,7 @@ const routes: Route[] = [
     pattern: '/ui/compare',
     title: 'Compare',
     load: async () => (await import('./compare/Compare')).Compare as Page,
+    isPublic: true,
   },
   {
     pattern: '/ui/workflows',
@@ -298,11 +299,12 @@ function LazyPage({ load, id }: { load: () => Promise<Page>; id: string }) {
   return page ? <page.is id={id} /> : <Loading />
 }
 
-// The two pages of workflows, loaded when needed.
+// The pages of workflows, loaded when needed.
 const ask = async () => (await import('./ask/Ask')).Ask as Page
 const dynamics = async () => (await import('./dynamics/Dynamics')).Dynamics as Page
+const compare = async () => (await import('./compare/Compare')).Compare as Page
 
-/** The page of a workflow: a question or a simulation, depending on its type. */
+/** The page of a workflow: a question, a simulation or a comparison, depending on its type. */
 function WorkflowPage({ id }: { id: string }) {
   const [found, setFound] = useState<Workflow | Error>()
   const [tries, setTries] = useState(0)
@@ -327,8 +329,11 @@ function WorkflowPage({ id }: { id: string }) {
   if (!found) return <Loading />
   if (found instanceof Error)
     return <Failure title="The workflow could not be loaded" error={found} retry={() => setTries(tries + 1)} />
-  return <LazyPage load={/qna|evolla/.test(found.workflow_type) ? ask : dynamics} id={id} />
+  return <LazyPage load={pageOf(found.workflow_type)} id={id} />
 }
+
+/** The page of a workflow by its type, which may be an alias. */
+const pageOf = (type: string) => (/qna|evolla/.test(type) ? ask : type === 'compare_v1' ? compare : dynamics)
 
 /** Shows an error instead of a page that throws, and keeps the frame. */
 class ErrorBoundary extends Component<{ children?: ComponentChildren }, { error?: Error }> {

@@ -10,6 +10,28 @@ export interface components {
             /** Format: double */
             affinity_probability_binary: number;
         };
+        AlignedProtein: {
+            chain: string;
+            /** Format: int64 */
+            depth: number | null;
+            msa_url: string | null;
+            paired_msa_url: string | null;
+            /** Format: int64 */
+            pairedDepth: number | null;
+            sequence: string;
+        };
+        Alignment: {
+            /** Format: uuid */
+            alignmentId: string;
+            createdAt: string;
+            error: string | null;
+            msa_coverage_plot_url: string | null;
+            name: string;
+            pairing: string | null;
+            proteins: components["schemas"]["AlignedProtein"][];
+            status: components["schemas"]["TaskStatus"];
+            updatedAt: string;
+        };
         Artifact: {
             /** Format: int64 */
             bytes: number;
@@ -233,6 +255,12 @@ export interface components {
             linear: number;
             /** Format: double */
             square: number;
+        };
+        CreateAlignment: {
+            name?: string | null;
+            pairing?: components["schemas"]["Pairing"] | null;
+            sequences: unknown[];
+            webhooks?: unknown;
         };
         CreateBatch: {
             binders?: components["schemas"]["BatchEntry"][] | null;
@@ -504,6 +532,11 @@ export interface components {
         FieldError: {
             field: string;
             message: string;
+        };
+        FileRef: {
+            fileName?: string | null;
+            /** Format: uuid */
+            libraryItemId: string;
         };
         /** @enum {string} */
         FinalStatus: "COMPLETED" | "FAILED" | "STOPPED";
@@ -830,6 +863,8 @@ export interface components {
             /** @example inference_md */
             workflowTaskTypeId: string;
         };
+        /** @enum {string} */
+        Pairing: "greedy" | "complete" | "none";
         PairScore: {
             chainA: string;
             chainB: string;
@@ -851,6 +886,8 @@ export interface components {
         };
         Params: {
             affinityMwCorrection?: boolean | null;
+            /** Format: uuid */
+            alignmentId?: string | null;
             /** Format: int64 */
             diffusionSample?: number | null;
             /** Format: int64 */
@@ -906,6 +943,7 @@ export interface components {
             cyclic?: boolean | null;
             label?: string | null;
             modifications?: components["schemas"]["Modification"][] | null;
+            msa?: components["schemas"]["FileRef"] | null;
             property_type?: string | null;
             /** @example DAYAQWLKDGGPSSGRPPPS */
             sequence: string;
@@ -1310,6 +1348,8 @@ export interface components {
     pathItems: never;
 }
 export type Affinity = components['schemas']['Affinity'];
+export type AlignedProtein = components['schemas']['AlignedProtein'];
+export type Alignment = components['schemas']['Alignment'];
 export type Artifact = components['schemas']['Artifact'];
 export type AtomRef = components['schemas']['AtomRef'];
 export type AttemptOutcome = components['schemas']['AttemptOutcome'];
@@ -1338,6 +1378,7 @@ export type ClosedSession = components['schemas']['ClosedSession'];
 export type Constraints = components['schemas']['Constraints'];
 export type Contact = components['schemas']['Contact'];
 export type Cost = components['schemas']['Cost'];
+export type CreateAlignment = components['schemas']['CreateAlignment'];
 export type CreateBatch = components['schemas']['CreateBatch'];
 export type CreatedBatch = components['schemas']['CreatedBatch'];
 export type CreatedItem = components['schemas']['CreatedItem'];
@@ -1371,6 +1412,7 @@ export type ExtractedFrame = components['schemas']['ExtractedFrame'];
 export type ExtractFrame = components['schemas']['ExtractFrame'];
 export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
+export type FileRef = components['schemas']['FileRef'];
 export type FinalStatus = components['schemas']['FinalStatus'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportJobs = components['schemas']['ImportJobs'];
@@ -1414,6 +1456,7 @@ export type OpenSession = components['schemas']['OpenSession'];
 export type OutputField = components['schemas']['OutputField'];
 export type OutputSchema = components['schemas']['OutputSchema'];
 export type OutputSchemaRequest = components['schemas']['OutputSchemaRequest'];
+export type Pairing = components['schemas']['Pairing'];
 export type PairScore = components['schemas']['PairScore'];
 export type Parameters = components['schemas']['Parameters'];
 export type Params = components['schemas']['Params'];

@@ -21,6 +21,8 @@ func New(name string, o Options) engine.Engine {
 		return Calvados(o)
 	case "analyst":
 		return Analyst{}
+	case "compare":
+		return Compare{}
 	case "null":
 		return Null{}
 	}

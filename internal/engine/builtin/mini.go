@@ -1,6 +1,6 @@
 // Package builtin has the engines that are part of the program: they need no download, no process and no endpoint.
 //
-// It owns the adapters of the packages mini, calvados and analyst to the seam, with the descriptions of their models.
+// It owns the adapters of the packages mini, calvados, analyst and compare to the seam, with the descriptions of their models.
 // It must not compute or write anything itself: those packages compute, package report writes.
 //
 // Files:
@@ -9,6 +9,7 @@
 //	mini.go      Mini: folds proteins
 //	calvados.go  Calvados: simulates proteins
 //	analyst.go   Analyst: answers questions about structures
+//	compare.go   Compare: compares structures
 //	null.go      Null: does nothing, for tests and measurements
 package builtin
 

@@ -48,7 +48,11 @@ func ToBatch(in *api.CreateBatch) (batch.Spec, error) {
 		}
 		out.Jobs = append(out.Jobs, e)
 	}
-	entries := func(list []api.BatchEntry, key string) (out []batch.Entry) {
+	entries := func(list []api.BatchEntry, key string) []batch.Entry {
+		if list == nil {
+			return nil
+		}
+		out := make([]batch.Entry, 0, len(list)) // an empty list is not an absent one
 		for i := range list {
 			e := &list[i]
 			out = append(out, batch.Entry{CustomID: e.CustomID, Sequences: sequences(e.Sequences, batch.At(key, i))})
@@ -120,7 +124,7 @@ func ScoreColumns(names []string) []api.ScoreColumn {
 }
 
 // BatchRow returns a row of a batch with the scores of the columns. Others than the owner do not see why a row failed.
-func BatchRow(r *store.TableRow, columns []string, to Audience) api.BatchRow {
+func BatchRow(r *pleat.BatchRow, columns []string, to Audience) api.BatchRow {
 	out := api.BatchRow{
 		Row:      r.Number,
 		CustomID: r.CustomID,
@@ -134,23 +138,18 @@ func BatchRow(r *store.TableRow, columns []string, to Audience) api.BatchRow {
 		out.Scores[name] = nil
 	}
 	for i := range r.Scores {
-		out.Scores[r.Scores[i].Name] = &r.Scores[i].Value
+		if _, listed := out.Scores[r.Scores[i].Name]; listed {
+			out.Scores[r.Scores[i].Name] = &r.Scores[i].Value
+		}
 	}
 	return out
 }
 
-// TableRow returns a row of a batch for a file.
-func TableRow(r *store.TableRow, to Audience) batch.TableRow {
-	out := batch.TableRow{
-		Number:   r.Number,
-		CustomID: r.CustomID,
-		Job:      r.Job,
-		Name:     r.Name,
-		State:    r.State,
-		Scores:   r.Scores,
-	}
+// TableRow returns a row of a batch for a file. Others than the owner do not see why a row failed.
+func TableRow(r *pleat.BatchRow, to Audience) pleat.BatchRow {
+	out := *r
 	if message := FailureMessage(r.Failure, to); message != nil {
-		out.Failure = *message
+		out.Failure = &pleat.Failure{Message: *message}
 	}
 	return out
 }

@@ -154,7 +154,14 @@ func ScoredChains(p *pleat.Prediction) api.ScoredChains {
 		Affinity:   affinity(p.Affinity),
 	}
 	for _, q := range p.Pairs {
-		out.Pairs = append(out.Pairs, api.PairScore{A: q.A, B: q.B, IPTM: q.IPTM, IPSAE: q.IPSAE, PDockQ2: q.PDockQ2})
+		out.Pairs = append(out.Pairs, api.PairScore{
+			A:       q.A,
+			B:       q.B,
+			IPTM:    q.IPTM,
+			IPSAE:   q.IPSAE,
+			PDockQ2: q.PDockQ2,
+			LIS:     q.LIS,
+		})
 	}
 	return out
 }

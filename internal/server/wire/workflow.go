@@ -64,7 +64,7 @@ func Question(w *pleat.Workflow) string {
 
 // WorkflowInput returns the input of a workflow as it was given, in its own spelling and with fields that the service
 // does not know. It sets isPublic to the present visibility, which may have changed since. Only the owner sees
-// webhooks, the owner of the source, and ids and file names of the library. Others see the ids of the fold that it is
+// webhooks, the owner of the source, ids and file names of the library, and what a comparison names. Others see the ids of the fold that it is
 // about only if it is readable, a fold that they may read.
 func WorkflowInput(w *pleat.Workflow, to Audience, readable pleat.FoldRef) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
@@ -82,6 +82,11 @@ func WorkflowInput(w *pleat.Workflow, to Audience, readable pleat.FoldRef) (json
 			delete(all, name)
 		}
 		flow.RemoveFiles(all)
+		if w.Kind == pleat.TaskCompare {
+			if err := flow.RemoveCompared(all); err != nil {
+				return nil, err
+			}
+		}
 		if readable.Job == "" || readable != w.Source {
 			flow.RemoveFold(all)
 		}

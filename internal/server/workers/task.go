@@ -463,6 +463,10 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 		return workerapi.Source{}, err
 	}
 	out := workerapi.SourceOf(files)
-	out.Links, err = g.links(ctx, c, []string{out.Structure.Key, out.PAE.Key})
+	keys := []string{out.Structure.Key, out.PAE.Key}
+	for i := range out.Compared {
+		keys = append(keys, out.Compared[i].Key)
+	}
+	out.Links, err = g.links(ctx, c, keys)
 	return out, err
 }

@@ -1,9 +1,9 @@
 // The same rows with another model or other parameters.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Batch, type Model } from '../api'
 import { ErrorMessage } from '../components'
 import { Input } from '../controls'
-import { plural } from '../format'
+import { plural, randomHex } from '../format'
 import { navigate } from '../router'
 import { paramsBody } from '../submit/body'
 import { ModelSettings, type Settings } from '../submit/ModelSettings'
@@ -15,13 +15,17 @@ export function Rerun({ batch: b, close }: { batch: Batch; close(): void }) {
   const [settings, setSettings] = useState<Settings>({ model: b.modelName, params: {} })
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)
+  const last = useRef({ text: '', key: '' })
   const submit = async (e: Event) => {
     e.preventDefault()
     setBusy(true)
     setError('')
     try {
       const model = Array.isArray(models) ? models.find((m) => m.name === settings.model) : undefined
-      const created = await api.rerunBatch(b.batchId, { name, params: paramsBody(settings, model) })
+      const request = { name, params: paramsBody(settings, model) }
+      const text = JSON.stringify(request)
+      if (last.current.text !== text) last.current = { text, key: randomHex(16) } // repeated, it is one batch
+      const created = await api.rerunBatch(b.batchId, request, last.current.key)
       close()
       navigate(`/ui/batches/${created.batchId}`)
     } catch (e) {

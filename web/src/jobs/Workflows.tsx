@@ -1,4 +1,4 @@
-// Questions about structures, and simulations, newest first.
+// Questions about structures, simulations and comparisons, newest first.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type WorkflowRow, type WorkflowStatus } from '../api'
 import { Empty, ErrorMessage, ProgressBar, StatusChip } from '../components'
@@ -9,7 +9,8 @@ import { ListView, Table } from '../table'
 import { Tabs } from './Tabs'
 
 /** The kind of a workflow by its type on the wire, which may be an alias. */
-const typeName = (type: string) => (/qna|evolla/.test(type) ? 'Question' : 'Simulation')
+const typeName = (type: string) =>
+  /qna|evolla/.test(type) ? 'Question' : type === 'compare_v1' ? 'Comparison' : 'Simulation'
 
 /** The list of workflows, updated by events. */
 export function Workflows() {
@@ -52,7 +53,7 @@ export function Workflows() {
       <div class="head">
         <div>
           <h1>Jobs</h1>
-          <p class="dim">Your questions about structures, and your simulations.</p>
+          <p class="dim">Your questions about structures, your simulations and your comparisons.</p>
         </div>
       </div>
       <Tabs />

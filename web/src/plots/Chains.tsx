@@ -141,7 +141,7 @@ function Cell({ value, measure }: { value: number | null; measure: Measure }) {
 }
 
 // The scores that the service computes for pairs of chains.
-const scores: { name: 'iptm' | 'ipsae' | 'pdockq2'; title: string; explanation: string }[] = [
+const scores: { name: 'iptm' | 'ipsae' | 'pdockq2' | 'lis'; title: string; explanation: string }[] = [
   {
     name: 'iptm',
     title: 'ipTM of the pair',
@@ -160,6 +160,13 @@ const scores: { name: 'iptm' | 'ipsae' | 'pdockq2'; title: string; explanation: 
     name: 'pdockq2',
     title: 'pDockQ2',
     explanation: '0 to 1: the expected quality of the interface. Values above 0.23 are acceptable.',
+  },
+  {
+    name: 'lis',
+    title: 'LIS',
+    explanation:
+      '0 to 1: the local interaction score, the mean of (12 Å − PAE)/12 Å over residue pairs with a PAE of at most ' +
+      '12 Å. It also finds small and flexible interfaces.',
   },
 ]
 

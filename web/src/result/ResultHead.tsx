@@ -1,6 +1,7 @@
 // The head of a result: name, status, and what its owner can do with it.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type JobView } from '../api'
+import { structuresAddress } from '../compare/address'
 import { ErrorMessage, StatusChip } from '../components'
 import { moment } from '../format'
 import { navigate } from '../router'
@@ -79,6 +80,11 @@ function OwnerActions({ view, reload, perform }: Props & { perform(action: () =>
           <button type="button" class="quiet small" onClick={() => perform(() => api.cancelJob(job.id))}>
             Stop
           </button>
+        )}
+        {run.status === 'COMPLETED' && (
+          <a class="button quiet small" href={structuresAddress([`job:${job.id}`])}>
+            Compare
+          </a>
         )}
         <a class="button quiet small" href={`/ui/?again=${job.id}${isLatest ? '' : `&run=${run.id}`}`}>
           Edit and rerun

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { JobView, Results } from '../api'
 import { Thread } from '../ask/Thread'
+import { maxSuperposed, structuresAddress } from '../compare/address'
 import { Failure, Loading } from '../components'
 import { Chains } from '../plots/Chains'
 import { Coverage } from '../plots/Coverage'
@@ -38,7 +39,13 @@ export function Structure({ view, results, sequence, children }: Props) {
     <>
       <Verdict p={p} />
       <div class="sides">
-        <Stage source={p.source} table={table} colours={coloursOf(p)} name={fileName(view.job.name)} />
+        <Stage
+          source={p.source}
+          table={table}
+          colours={coloursOf(p)}
+          name={fileName(view.job.name)}
+          footer={<Samples job={view.job.id} results={results} />}
+        />
         {hasPanels ? <Panels p={p} /> : scores}
       </div>
       {(p.scores?.meanPLLDT ?? null) !== null && (
@@ -65,6 +72,18 @@ export function Structure({ view, results, sequence, children }: Props) {
         </section>
       </div>
     </>
+  )
+}
+
+/** A link to the comparison of the structure with the further samples of the run; nothing if there are none. */
+function Samples({ job, results }: { job: string; results: Results }) {
+  const names = results.artifacts.map((a) => a.name).filter((name) => /(^|-)sample-\d+\.cif$/.test(name))
+  if (names.length === 0) return null
+  const of = [`job:${job}`, ...names.map((name) => `job:${job}/${name}`)]
+  return (
+    <p class="selection">
+      <a href={structuresAddress(of.slice(0, maxSuperposed))}>Compare with the other samples</a>
+    </p>
   )
 }
 

@@ -6,7 +6,7 @@ import cases from './verdict.test.json'
 
 // The Go tests of internal/facts hold the analyst's verdict to the same cases.
 test.each(cases)('verdict: $name', ({ scores, plddt, verdict: want }) => {
-  const pairs = scores.pairs.map((p) => ({ ...p, ipsae: null, pdockq2: null }))
+  const pairs = scores.pairs.map((p) => ({ ...p, ipsae: null, pdockq2: null, lis: null }))
   const s: ScoredChains = { ...scores, pairs, max_pae_score: null, confidence: '' }
   const residues = plddt.map((v, i) => ({ number: i + 1, name: 'ALA', plddt: v, tokens: 1 }))
   const table = plddt.length > 0 ? new Table([{ id: 'A', kind: 'protein', residues }]) : null

@@ -29,3 +29,9 @@ export async function loadViewer() {
   if (!graphics().available) throw new NoWebGL('This browser has no WebGL.')
   return import('./viewer')
 }
+
+/** Loads the code that draws several structures. Throws NoWebGL where it could not draw. */
+export async function loadSuperposed() {
+  if (!graphics().available) throw new NoWebGL('This browser has no WebGL.')
+  return import('./superposed')
+}

@@ -3,6 +3,7 @@
 
 import { PLDDTConfidenceColorThemeProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/color/plddt.js'
 import { QualityAssessmentProvider } from 'molstar/lib/extensions/model-archive/quality-assessment/prop.js'
+import type { PartialCanvas3DProps } from 'molstar/lib/mol-canvas3d/canvas3d.js'
 import { Vec2 } from 'molstar/lib/mol-math/linear-algebra.js'
 import type { Location } from 'molstar/lib/mol-model/location.js'
 import { Bond, type Structure, StructureElement } from 'molstar/lib/mol-model/structure.js'
@@ -92,14 +93,7 @@ export class Viewer {
   /** Creates a viewer that fills the host, which must have a size and a position. Throws NoWebGL. */
   static async open(host: HTMLElement, options: Options): Promise<Viewer> {
     const { software } = graphics()
-    const plugin = new PluginContext({
-      actions: [],
-      animations: [],
-      behaviors: [PluginSpec.Behavior(HighlightLoci)],
-      config: [[PluginConfig.General.PowerPreference, 'default']],
-      layout: { initial: { showControls: false, isExpanded: false } },
-    })
-    await plugin.init()
+    const plugin = await newPlugin()
     plugin.customModelProperties.register(QualityAssessmentProvider, true)
     const themes = plugin.representation.structure.themes.colorThemeRegistry
     themes.add(PLDDTConfidenceColorThemeProvider)
@@ -147,7 +141,7 @@ export class Viewer {
       }
       performance.mark('pleat:structure') // from here on the graphics card works
       const complete = canvas?.commitQueueSize.value === 0 && canvas.reprCount.value > 0
-      if (!complete || canvas.didDraw.value === before) await this.drawn()
+      if (!complete || canvas.didDraw.value === before) await drawn(this.plugin, () => this.disposed)
       performance.mark('pleat:drawn')
       this.host.dataset.ready = 'true'
     })
@@ -393,27 +387,7 @@ export class Viewer {
 
   /** Sets the background and outlines for a dark or light page. */
   setTheme(dark: boolean): void {
-    this.plugin.canvas3d?.setProps({
-      renderer: {
-        backgroundColor: Color(dark ? 0x3a424d : 0xdde3ea),
-        highlightColor: Color(0xffffff),
-        selectColor: Color(0xffffff),
-        highlightStrength: 0.6,
-      },
-      camera: { helper: { axes: { name: 'off', params: {} } } },
-      cameraFog: { name: 'on', params: { intensity: 20 } },
-      postprocessing: {
-        outline: {
-          name: 'on',
-          params: { scale: 1, threshold: 0.33, color: Color(dark ? 0x0b0e12 : 0x2a3340), includeTransparent: false },
-        },
-        occlusion: { name: 'off', params: {} },
-        shadow: { name: 'off', params: {} },
-        ...(this.software && { antialiasing: { name: 'off', params: {} } }),
-      },
-      ...(this.software && { multiSample: { mode: 'off' } }), // would draw each change several times
-      trackball: { animate: { name: 'off', params: {} } },
-    })
+    this.plugin.canvas3d?.setProps(canvasProps(dark, this.software))
   }
 
   /** Saves the view as a PNG file. */
@@ -489,22 +463,6 @@ export class Viewer {
     return next
   }
 
-  /** Resolves when everything that was requested is on the canvas. */
-  private drawn(): Promise<void> {
-    const canvas = this.plugin.canvas3d
-    if (!canvas) return Promise.resolve()
-    return new Promise((resolve) => {
-      let before = canvas.didDraw.value // the time of the last drawing before everything was there
-      const check = () => {
-        if (this.disposed) return resolve()
-        if (canvas.commitQueueSize.value > 0 || canvas.reprCount.value === 0) before = canvas.didDraw.value
-        else if (canvas.didDraw.value !== before) return resolve()
-        requestAnimationFrame(check)
-      }
-      requestAnimationFrame(check)
-    })
-  }
-
   /** Makes a colour theme of a function from an atom's location to its colour. */
   private theme(name: string, colourOf: (location: StructureElement.Location) => RGB): Theme {
     const atom = StructureElement.Location.create(undefined as unknown as Structure)
@@ -537,6 +495,58 @@ export class Viewer {
       ensureCustomProperties: PLDDTConfidenceColorThemeProvider.ensureCustomProperties,
     } as unknown as Theme
   }
+}
+
+/** Starts Mol* without a canvas. */
+export async function newPlugin(): Promise<PluginContext> {
+  const plugin = new PluginContext({
+    actions: [],
+    animations: [],
+    behaviors: [PluginSpec.Behavior(HighlightLoci)],
+    config: [[PluginConfig.General.PowerPreference, 'default']],
+    layout: { initial: { showControls: false, isExpanded: false } },
+  })
+  await plugin.init()
+  return plugin
+}
+
+/** The settings of the canvas for a dark or light page. software: the browser draws in software. */
+export const canvasProps = (dark: boolean, software: boolean): PartialCanvas3DProps => ({
+  renderer: {
+    backgroundColor: Color(dark ? 0x3a424d : 0xdde3ea),
+    highlightColor: Color(0xffffff),
+    selectColor: Color(0xffffff),
+    highlightStrength: 0.6,
+  },
+  camera: { helper: { axes: { name: 'off', params: {} } } },
+  cameraFog: { name: 'on', params: { intensity: 20 } },
+  postprocessing: {
+    outline: {
+      name: 'on',
+      params: { scale: 1, threshold: 0.33, color: Color(dark ? 0x0b0e12 : 0x2a3340), includeTransparent: false },
+    },
+    occlusion: { name: 'off', params: {} },
+    shadow: { name: 'off', params: {} },
+    ...(software && { antialiasing: { name: 'off', params: {} } }),
+  },
+  ...(software && { multiSample: { mode: 'off' } }), // would draw each change several times
+  trackball: { animate: { name: 'off', params: {} } },
+})
+
+/** Resolves when everything that was requested is on the canvas, or isDisposed. */
+export function drawn(plugin: PluginContext, isDisposed: () => boolean): Promise<void> {
+  const canvas = plugin.canvas3d
+  if (!canvas) return Promise.resolve()
+  return new Promise((resolve) => {
+    let before = canvas.didDraw.value // the time of the last drawing before everything was there
+    const check = () => {
+      if (isDisposed()) return resolve()
+      if (canvas.commitQueueSize.value > 0 || canvas.reprCount.value === 0) before = canvas.didDraw.value
+      else if (canvas.didDraw.value !== before) return resolve()
+      requestAnimationFrame(check)
+    }
+    requestAnimationFrame(check)
+  })
 }
 
 // Mol*'s names of the shapes.

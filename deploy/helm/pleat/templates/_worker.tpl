@@ -18,7 +18,7 @@
 
 {{/* The engines of a class that are runner processes, and so have a cache in the image of a worker. */}}
 {{- define "pleat.runners" -}}
-{{- without .class.engines "mini" "calvados" "analyst" "null" | toJson -}}
+{{- without .class.engines "mini" "calvados" "analyst" "compare" "null" | toJson -}}
 {{- end -}}
 
 {{/* The template of a worker's pods. Takes a dict of root and worker (with the defaults). */}}

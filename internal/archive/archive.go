@@ -1,0 +1,109 @@
+// Package archive fetches structures that are named by an id from the public databases that the operator has
+// configured.
+//
+// It owns the addresses and how an answer is read. It must not decide who may fetch, keep what it fetched, or read the
+// structures. Its one file is archive.go.
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/internal/msa"
+	"pleat/internal/words"
+)
+
+// URLs are the addresses of structures that are named by an id. The zero value fetches none.
+type URLs struct {
+	PDB     string        // address with {id} for the entry's id; empty: off
+	UniProt string        // address with {id} for the accession; empty: off
+	Timeout time.Duration // of one fetch; 0: a minute
+}
+
+// MaxBytes bounds a fetched structure. It is held in memory until it is written.
+const MaxBytes = 64 << 20
+
+// Entry is a structure as it was fetched. Name is ID.cif or ID.pdb, by its content.
+type Entry struct {
+	Name string
+	Text []byte
+}
+
+// FetchPDB fetches an entry of the Protein Data Bank of at most limit bytes. An error, of a network that fails, comes
+// with a failure that may be shown to users; a failure without an error is what the database answered.
+func (u URLs) FetchPDB(ctx context.Context, id string, limit int64) (Entry, *pleat.Failure, error) {
+	return u.fetch(ctx, source{"PDB", u.PDB, id, limit})
+}
+
+// FetchUniProt fetches the predicted structure of a UniProt accession, see FetchPDB.
+func (u URLs) FetchUniProt(ctx context.Context, accession string, limit int64) (Entry, *pleat.Failure, error) {
+	return u.fetch(ctx, source{"UniProt", u.UniProt, accession, limit})
+}
+
+// source is one structure of a database, by the database's name and address.
+type source struct {
+	database, address, id string
+	limit                 int64 // bytes
+}
+
+// fetch downloads a structure.
+func (u URLs) fetch(ctx context.Context, s source) (Entry, *pleat.Failure, error) {
+	if s.address == "" {
+		return Entry{}, pleat.Failed(pleat.FailUnsupported, fmt.Sprintf(
+			"the operator does not allow this service to fetch structures by %s id; "+
+				"put the file into the library instead", s.database)), nil
+	}
+	timeout := u.Timeout
+	if timeout == 0 {
+		timeout = time.Minute
+	}
+	ctx, done := context.WithTimeout(ctx, timeout)
+	defer done()
+	raw, status, err := get(ctx, strings.ReplaceAll(s.address, "{id}", s.id), s.limit)
+	switch {
+	case err != nil:
+		why := fmt.Sprintf("the source of %s structures did not answer", s.database)
+		return Entry{}, &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}, err
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return Entry{}, pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("there is no structure of the %s id %s",
+			s.database, s.id)), nil
+	case status >= 500 || status == http.StatusTooManyRequests:
+		why := fmt.Sprintf("the source of %s structures answered %d", s.database, status)
+		return Entry{}, &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}, nil
+	case status != http.StatusOK:
+		return Entry{}, pleat.Failed(pleat.FailUnsupported, fmt.Sprintf(
+			"the source of %s structures answered %d; the operator has to check its address", s.database, status)), nil
+	case int64(len(raw)) > s.limit:
+		return Entry{}, pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the structure has more than %d MiB",
+			s.limit>>20)), nil
+	}
+	ending := ".cif"
+	if !bytes.HasPrefix(bytes.TrimLeft(raw, "\r\n\t #"), []byte("data_")) {
+		ending = ".pdb"
+	}
+	return Entry{strings.ToLower(s.id) + ending, raw}, nil, nil
+}
+
+// get reads at most limit bytes of a page, and one more if there are more. It returns the status too, which is not an
+// error. It follows redirects within the origin only: the operator has allowed no other.
+func get(ctx context.Context, address string, limit int64) ([]byte, int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, words.WithoutAddress(err)
+	}
+	client := &http.Client{CheckRedirect: msa.SameOrigin}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, 0, words.WithoutAddress(err) // the operator's address may hold a key
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	return raw, resp.StatusCode, errors.Join(err, resp.Body.Close())
+}

@@ -1,0 +1,261 @@
+// Package compare compares structures: which chains and residues correspond, how they are superposed, and the scores of
+// their agreement.
+//
+// It owns the correspondence and the scores of every two structures (api.Comparison). It is pure: it uses no file,
+// clock, network or randomness, and it must not know where structures come from or who may read them.
+//
+//	compare.go   Compare: every two structures
+//	align.go     global alignment of two sequences
+//	mapping.go   which chains correspond
+//	lddt.go      lDDT of CA and of all heavy atoms
+//	dockq.go     DockQ of interfaces
+//	detail.go    distances by residue, contacts gained and lost
+package compare
+
+import (
+	"context"
+	"fmt"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/facts"
+	"pleat/internal/structure"
+)
+
+// Limits of a comparison.
+const (
+	MaxChains   = 64    // polymers of one structure
+	MaxResidues = 5000  // of the polymers of one structure
+	MaxTotal    = 20000 // of the polymers of all structures
+)
+
+// Input is one structure to compare.
+type Input struct {
+	Name      string // for messages
+	Structure *structure.Structure
+	Predicted bool // a model made it, so that its B-factors are pLDDT unless all are 0
+}
+
+// Compare compares every two structures. reference is the position of the reference, counted from 1; 0: there is none.
+// Of each structure the result says what the coordinates show; the caller adds where it comes from. progress, if not
+// nil, is called before each pair. The structures must not change meanwhile.
+//
+// An error has pleat.CodeInvalid and names the structure that is beyond the limits, or is that of ctx, which ends a
+// comparison within 200 ms.
+func Compare(
+	ctx context.Context, in []Input, reference int, progress func(done, total int),
+) (*api.Comparison, error) {
+	all, err := subjects(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	on := max(reference, 1) - 1
+	out := &api.Comparison{SuperposedOn: on + 1, Details: []api.ComparisonDetail{}}
+	if reference > 0 {
+		out.Reference = &reference
+	}
+	for i := range all {
+		out.Structures = append(out.Structures, all[i].describe())
+	}
+	out.Structures[on].Transform = &api.Transform{Rotation: [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
+	total := len(all) * (len(all) - 1) / 2
+	for i := range all {
+		for j := i + 1; j < len(all); j++ {
+			if progress != nil {
+				progress(len(out.Pairs), total)
+			}
+			a, b := i, j
+			if j == on && reference > 0 {
+				a, b = j, i
+			}
+			p := pair{
+				a: &all[a], b: &all[b], isReference: a == on && reference > 0,
+				out: api.ComparedPair{A: a + 1, B: b + 1, Reasons: map[string]string{}},
+			}
+			if err := p.compare(ctx); err != nil {
+				return nil, err
+			}
+			if a == on || b == on {
+				if err := p.detail(ctx, on, out); err != nil {
+					return nil, err
+				}
+			}
+			out.Pairs = append(out.Pairs, p.out)
+		}
+	}
+	return out, ctx.Err()
+}
+
+// subject is a structure with what every comparison needs of it.
+type subject struct {
+	Input
+	chains   []chain
+	residues int
+	plddt    [][]float64 // 0 to 100, by chain and residue; nil: there is none
+	contacts []facts.Contact
+	crowded  string // why its contacts and other neighbours cannot be computed; empty: they can
+}
+
+// subjects prepares structures, or refuses those beyond the limits.
+func subjects(ctx context.Context, in []Input) ([]subject, error) {
+	if len(in) < pleat.MinCompared || len(in) > pleat.MaxCompared {
+		return nil, pleat.InvalidField("of", " names %d structures; it must name %d to %d", len(in), pleat.MinCompared,
+			pleat.MaxCompared)
+	}
+	total := 0
+	out := make([]subject, len(in))
+	for i := range in {
+		s := &out[i]
+		s.Input, s.chains = in[i], polymersOf(in[i].Structure)
+		for j := range s.chains {
+			s.residues += len(s.chains[j].Residues)
+		}
+		total += s.residues
+		field := fmt.Sprintf("of[%d]", i)
+		switch {
+		case len(s.chains) > MaxChains:
+			return nil, pleat.InvalidField(field, " (%s) has %d polymer chains; at most %d can be compared",
+				pleat.Clip(s.Name), len(s.chains), MaxChains)
+		case s.residues > MaxResidues:
+			return nil, pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
+				pleat.Clip(s.Name), s.residues, MaxResidues)
+		case total > MaxTotal:
+			return nil, pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures",
+				MaxTotal)
+		}
+		if s.Predicted {
+			s.plddt = plddtOf(s.Structure)
+		}
+		var err error
+		if s.contacts, s.crowded, err = facts.Contacts(ctx, s.Structure); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Residues returns the number of residues of a structure that a comparison counts.
+func Residues(s *structure.Structure) int {
+	n := 0
+	for _, c := range polymersOf(s) {
+		n += len(c.Residues)
+	}
+	return n
+}
+
+// plddtOf returns the B-factors of a prediction by chain and residue; nil: all are 0, which stands for none.
+func plddtOf(s *structure.Structure) [][]float64 {
+	all := structure.PLDDTFromB(s)
+	for _, chain := range all {
+		for _, v := range chain {
+			if v != 0 {
+				return all
+			}
+		}
+	}
+	return nil
+}
+
+// describe returns what the coordinates of a structure show.
+func (s *subject) describe() api.ComparedStructure {
+	out := api.ComparedStructure{Name: s.Name, Residues: s.residues, Chains: []api.ComparedChain{}}
+	for i := range s.chains {
+		c := &s.chains[i]
+		out.Chains = append(out.Chains, api.ComparedChain{Chain: c.ID, Kind: string(c.Kind), Residues: len(c.Residues)})
+	}
+	return out
+}
+
+// pair is the comparison of two structures.
+type pair struct {
+	a, b        *subject
+	isReference bool // a is the reference
+	matches     []match
+	// pointsA and pointsB are the centres of the aligned residues, in the order of matches.
+	pointsA, pointsB []structure.Vec
+
+	out api.ComparedPair
+}
+
+// compare computes all scores of the pair.
+func (p *pair) compare(ctx context.Context) error {
+	var err error
+	if p.matches, err = matchChains(ctx, p.a.chains, p.b.chains); err != nil {
+		return err
+	}
+	p.out.Chains, p.out.Interfaces = []api.MatchedChains{}, []api.InterfaceScore{}
+	same := 0
+	for i := range p.matches {
+		m := &p.matches[i]
+		p.pointsA, p.pointsB = append(p.pointsA, m.pointsA...), append(p.pointsB, m.pointsB...)
+		same += m.same
+		p.out.Chains = append(p.out.Chains, api.MatchedChains{
+			A: p.a.chains[m.a].ID, B: p.b.chains[m.b].ID, AlignedResidues: len(m.pairs),
+			SequenceIdentity: float64(m.same) / float64(len(m.pairs)),
+		})
+	}
+	p.out.AlignedResidues = len(p.pointsA)
+	if len(p.matches) == 0 {
+		for _, name := range []string{"sequenceIdentity", "rmsd", "tmScoreA", "tmScoreB", "lddtCA", "lddtAllAtom",
+			"plddtChange", "dockq", "contacts"} {
+			p.out.Reasons[name] = "no chain of one structure has a sequence like that of a chain of the other"
+		}
+		return nil
+	}
+	p.out.SequenceIdentity = ptr(float64(same) / float64(len(p.pointsA)))
+	p.out.RMSD = ptr(structure.RMSD(p.pointsB, p.pointsA))
+	for _, n := range []struct {
+		to     **float64
+		length int
+	}{{&p.out.TMScoreA, p.a.residues}, {&p.out.TMScoreB, p.b.residues}} {
+		score, err := structure.AlignedTMScore(ctx, p.pointsB, p.pointsA, n.length)
+		if err != nil {
+			return err
+		}
+		*n.to = &score
+	}
+	if err := p.lddt(ctx); err != nil {
+		return err
+	}
+	p.changeOfPLDDT()
+	return p.dockq(ctx)
+}
+
+// changeOfPLDDT computes the mean change of pLDDT.
+func (p *pair) changeOfPLDDT() {
+	if p.a.plddt == nil || p.b.plddt == nil {
+		p.out.Reasons["plddtChange"] = "not both structures are predictions with pLDDT"
+		return
+	}
+	sum := 0.0
+	for i := range p.matches {
+		for _, d := range p.plddtChanges(&p.matches[i]) {
+			sum += *d
+		}
+	}
+	p.out.PLDDTChange = ptr(sum / float64(len(p.pointsA)))
+}
+
+// plddtChanges returns the change of pLDDT of the aligned residues of two chains. Both structures must have pLDDT.
+func (p *pair) plddtChanges(m *match) []*float64 {
+	a, b := p.a.plddt[p.a.chains[m.a].at], p.b.plddt[p.b.chains[m.b].at]
+	out := make([]*float64, len(m.pairs))
+	for i, r := range m.pairs {
+		out[i] = ptr(b[r[1]] - a[r[0]])
+	}
+	return out
+}
+
+// crowded returns why neighbours cannot be computed in one of the structures; empty: they can.
+func (p *pair) crowded() string {
+	if p.a.crowded != "" {
+		return fmt.Sprintf("structure %d: %s", p.out.A, p.a.crowded)
+	}
+	if p.b.crowded != "" {
+		return fmt.Sprintf("structure %d: %s", p.out.B, p.b.crowded)
+	}
+	return ""
+}
+
+// ptr returns a pointer to v.
+func ptr(v float64) *float64 { return &v }

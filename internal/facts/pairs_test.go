@@ -1,0 +1,39 @@
+package facts
+
+import (
+	"testing"
+
+	"pleat/internal/structure"
+	"pleat/internal/structure/structuretest"
+)
+
+// Contacts are those of the digest, without ligands and waters, and each once.
+func TestContacts(t *testing.T) {
+	atom := func(name string, x float64) structure.Atom {
+		return structure.Atom{Name: name, Element: "C", Pos: structure.Vec{x}, Occupancy: 1}
+	}
+	s := &structure.Structure{Chains: []structure.Chain{
+		{ID: "A", Kind: structure.Protein, Residues: []structure.Residue{
+			{Comp: "ALA", Seq: 1, Auth: 1, Atoms: []structure.Atom{atom("CA", 0), atom("CB", 1)}},
+			{Comp: "ALA", Seq: 2, Auth: 2, Atoms: []structure.Atom{atom("CA", 20)}},
+		}},
+		{ID: "L", Kind: structure.Ligand, Residues: []structure.Residue{
+			{Comp: "ATP", Auth: 1, Het: true, Atoms: []structure.Atom{atom("C1", 2)}},
+		}},
+		{ID: "B", Kind: structure.Protein, Residues: []structure.Residue{
+			{Comp: "GLY", Seq: 1, Auth: 7, Atoms: []structure.Atom{atom("CA", 5), atom("N", 24.5)}},
+		}},
+	}}
+	list, reason, err := Contacts(t.Context(), s)
+	want := []Contact{
+		{A: ResidueAt{0, 0}, B: ResidueAt{2, 0}, Distance: 4},
+		{A: ResidueAt{0, 1}, B: ResidueAt{2, 0}, Distance: 4.5},
+	}
+	if err != nil || reason != "" || len(list) != 2 || list[0] != want[0] || list[1] != want[1] {
+		t.Errorf("%v %q %v", list, reason, err)
+	}
+	if list, reason, err := Contacts(t.Context(), structuretest.CrowdedCube(3000, 10)); err != nil || reason == "" ||
+		list != nil {
+		t.Errorf("%d contacts, %q, %v", len(list), reason, err)
+	}
+}

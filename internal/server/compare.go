@@ -1,0 +1,274 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/blob"
+	"pleat/internal/compare"
+	"pleat/internal/flow"
+	"pleat/internal/report"
+	"pleat/internal/structure"
+	"pleat/internal/words"
+)
+
+const (
+	// maxDirect is how many structures GET /v1/compare compares, maxDirectResidues how many residues they may have in
+	// all, and maxDirectBytes how large each file may be. More is a task of a worker: POST /v1/compare.
+	maxDirect         = 4
+	maxDirectResidues = 4000
+	maxDirectBytes    = 16 << 20
+	// comparePlaces is how many comparisons this node computes at a time, one of each user and one of all callers
+	// without a valid credential; each takes some seconds of a core at most.
+	comparePlaces = 2
+	// maxComparisons is how many requests of a caller may wait or compute on this node; strangerComparisons those of
+	// all callers without a valid credential.
+	maxComparisons, strangerComparisons = 4, 8
+	// compareRetry is when a caller with too many comparisons may try again.
+	compareRetry = 5 * time.Second
+	// toTask ends the sentences that refuse what is too large here.
+	toTask = "POST /v1/compare compares up to 20 structures in a task"
+)
+
+// directLimits bound the files that GET /v1/compare reads.
+var directLimits = structure.Limits{Bytes: maxDirectBytes, Atoms: 200_000, Residues: 100_000, Chains: 1000}
+
+// getComparison is GET /v1/compare, for everyone: it compares structures that the caller may read, and answers with the
+// comparison. 400: the query is not valid, or asks for more than is computed at once; 401: a library item, a PDB entry
+// or a private job without a credential; 404: the caller may not read a structure; 409: a job has not completed; 429:
+// the caller has too many comparisons under way.
+func (s *Server) getComparison(ctx context.Context, c *call) error {
+	if c.cred.given {
+		who, err := s.identify(ctx, c.cred)
+		if err != nil {
+			return err
+		}
+		if c.who = who; !who.Scopes.Has(pleat.ScopeRead) {
+			return missingScope(c.served)
+		}
+	}
+	sources, reference, err := comparisonQuery(c.r)
+	if err != nil {
+		return err
+	}
+	files, err := s.comparedFiles(ctx, c, sources)
+	if err != nil {
+		return err
+	}
+	release, err := s.beginComparison(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	in, err := s.readCompared(ctx, sources, files)
+	if err != nil {
+		return err
+	}
+	out, err := compare.Compare(ctx, in, reference, nil)
+	if err != nil {
+		return err
+	}
+	from := make([]pleat.ComparedStructure, len(files))
+	for i := range files {
+		from[i] = files[i].ComparedStructure
+	}
+	row, err := report.Comparison(out, from)
+	if err != nil {
+		return err
+	}
+	c.raw(append(row, '\n'))
+	return nil
+}
+
+// comparisonQuery reads of and reference.
+func comparisonQuery(r *http.Request) ([]flow.StructureSource, int, error) {
+	text := r.URL.Query().Get("of")
+	if text == "" {
+		return nil, 0, pleat.InvalidField("of", " is required; it must be 2 to %d structures joined by commas, each "+
+			"job:ID, job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID", maxDirect)
+	}
+	of := splitCompared(text)
+	if len(of) > maxDirect {
+		return nil, 0, pleat.InvalidField("of", " names %d structures; at most %d are compared at once, and %s",
+			len(of), maxDirect, toTask)
+	}
+	sources, err := flow.ParseCompared(of, "of")
+	if err != nil {
+		return nil, 0, err
+	}
+	reference, err := intQuery(r, "reference", 1, len(of), 0)
+	return sources, reference, err
+}
+
+// splitCompared splits a list at the commas before a kind of structure, since file names may have commas.
+func splitCompared(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(text, ",") {
+		kind, _, found := strings.Cut(part, ":")
+		if len(out) == 0 || found && (kind == "job" || kind == "library" || kind == "pdb") || part == "" {
+			out = append(out, part)
+		} else {
+			out[len(out)-1] += "," + part
+		}
+	}
+	return out
+}
+
+// comparedFiles finds the structures that a caller wants to compare and may read. Strangers may read public jobs alone.
+func (s *Server) comparedFiles(
+	ctx context.Context, c *call, sources []flow.StructureSource,
+) ([]flow.ComparedFile, error) {
+	stranger := c.who.User == ""
+	var out []flow.ComparedFile
+	for i, source := range sources {
+		field := fmt.Sprintf("of[%d]", i)
+		if stranger && source.Kind != flow.SourceFold {
+			return nil, pleat.ErrUnauthorized
+		}
+		f, err := s.resolver.ComparedFile(ctx, c.who.User, source, field)
+		if stranger && source.Kind == flow.SourceFold && pleat.CodeOf(err) == pleat.CodeNotFound {
+			// A private job is 401 without a credential, as everywhere.
+			if _, known := s.readableJobByID(ctx, c, source.Fold.Job); pleat.CodeOf(known) == pleat.CodeUnauthorized {
+				err = known
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f.Bytes > maxDirectBytes {
+			return nil, pleat.InvalidField(field, " (%s) has %d bytes; at once at most %d are read, and %s",
+				pleat.Clip(f.Name), f.Bytes, maxDirectBytes, toTask)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// beginComparison waits for the turn of a caller to compute, and returns what ends it. 429: the caller has too many
+// requests that wait.
+func (s *Server) beginComparison(ctx context.Context, c *call) (func(), error) {
+	who, stranger, turn := c.caller, c.who.User == "", c.who.User // the empty user stands for all strangers
+	if err := s.comparisons.Acquire(who, stranger); err != nil {
+		retryAfter(c.w.Header(), compareRetry)
+		return nil, err
+	}
+	if err := s.comparing.Acquire(ctx, turn); err != nil {
+		s.comparisons.Release(who, stranger)
+		return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: "too many comparisons are being computed; " +
+			"try again, or send it as a task: POST /v1/compare", Err: err}
+	}
+	return func() {
+		s.comparing.Release(turn)
+		s.comparisons.Release(who, stranger)
+	}, nil
+}
+
+// readCompared reads the structures, and checks how many residues they have.
+func (s *Server) readCompared(
+	ctx context.Context, sources []flow.StructureSource, files []flow.ComparedFile,
+) ([]compare.Input, error) {
+	var out []compare.Input
+	residues := 0
+	for i := range files {
+		field := fmt.Sprintf("of[%d]", i)
+		read, err := s.readOneCompared(ctx, sources[i], &files[i], field)
+		if err != nil {
+			return nil, err
+		}
+		if residues += compare.Residues(read); residues > maxDirectResidues {
+			return nil, pleat.InvalidField("of", " has more than %d residues in all; %s", maxDirectResidues, toTask)
+		}
+		out = append(out, compare.Input{Name: files[i].Name, Structure: read, Predicted: files[i].Predicted})
+	}
+	return out, nil
+}
+
+// readOneCompared reads a structure from the artifact store or from the Protein Data Bank.
+func (s *Server) readOneCompared(
+	ctx context.Context, source flow.StructureSource, f *flow.ComparedFile, field string,
+) (*structure.Structure, error) {
+	var from io.Reader
+	if f.Key == "" {
+		entry, failure, err := s.cfg.ArchiveURLs.FetchPDB(ctx, source.ID, maxDirectBytes)
+		switch {
+		case failure == nil:
+			from = bytes.NewReader(entry.Text)
+		case failure.Retry:
+			return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: failure.Message + "; try again", Err: err}
+		case failure.Kind == pleat.FailTooLarge:
+			return nil, pleat.InvalidField(field, ": %s; %s", failure.Message, toTask)
+		default:
+			return nil, pleat.InvalidField(field, ": %s", failure.Message)
+		}
+	} else {
+		blobbed, _, err := s.blobs.Open(ctx, f.Key)
+		if errors.Is(err, blob.ErrNotFound) {
+			return nil, pleat.Errorf(pleat.CodeNotFound, "%s: the file %s is gone", field, pleat.Clip(f.Name)).At(field)
+		}
+		if err != nil {
+			return nil, storageError(err)
+		}
+		defer blobbed.Close()
+		from = blob.ContextReader(ctx, blobbed)
+	}
+	read, err := structure.Read(from, directLimits)
+	var limit *structure.ParseError
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &limit) && limit.Limit:
+		return nil, pleat.InvalidField(field, " (%s) is too large to be read at once: %s; %s", pleat.Clip(f.Name),
+			words.Shorten(limit.Error(), 200), toTask)
+	case err != nil:
+		return nil, pleat.InvalidField(field, " (%s) is no structure that can be read: %s", pleat.Clip(f.Name),
+			words.Shorten(err.Error(), 200))
+	}
+	return read, nil
+}
+
+// createComparison is POST /v1/compare, for any user: it creates a workflow compare_v1, as createWorkflow does, whose
+// result is the comparison. The errors are those of createWorkflow.
+func (s *Server) createComparison(ctx context.Context, c *call, in *api.CreateComparison) (api.Workflow, error) {
+	input, err := api.Encode(in)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	if in.Name != "" {
+		if err := pleat.CheckName("name", in.Name); err != nil {
+			return api.Workflow{}, err
+		}
+	}
+	p, err := flow.ParseComparison(input)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	kept, err := withoutField(input, "name")
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	id, err := s.startWorkflow(ctx, c, &p, in.Name, kept)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	return s.readWorkflow(ctx, id)
+}
+
+// withoutField returns a JSON object without a field.
+func withoutField(input json.RawMessage, field string) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(input, &all); err != nil {
+		return nil, err
+	}
+	delete(all, field)
+	b, err := api.Encode(all)
+	return bytes.TrimSpace(b), err
+}

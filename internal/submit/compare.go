@@ -1,0 +1,136 @@
+package submit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/internal/flow"
+)
+
+// ComparedFile finds a structure of a comparison, as owner may read it: owner's own jobs, public ones, and owner's
+// library. Field names it in messages. An error has CodeNotFound, CodeConflict for a run without a result, or
+// CodeInvalid, unless it is the store's.
+func (r *Resolver) ComparedFile(
+	ctx context.Context, owner pleat.UserID, s flow.StructureSource, field string,
+) (flow.ComparedFile, error) {
+	var out flow.ComparedFile
+	out.Of, out.Kind = s.Compared()
+	var err error
+	switch s.Kind {
+	case flow.SourceFold:
+		err = r.comparedFold(ctx, owner, s, &out)
+	case flow.SourceLibrary:
+		file, ferr := r.File(ctx, owner, s.Structure, StructureFile)
+		out.Name, out.Stored, out.Key, out.Bytes = file.Name, file.Name, file.Key, file.Bytes
+		out.Item, err = s.Structure.Item, ferr
+	default:
+		out.Name = s.ID
+		if !r.FetchPDB {
+			err = pleat.Invalidf("the operator does not allow this service to fetch from the Protein Data Bank; " +
+				"upload the file to the library and use library:ID")
+		}
+	}
+	if code := pleat.CodeOf(err); code == pleat.CodeNotFound || code == pleat.CodeInvalid ||
+		code == pleat.CodeConflict {
+		message := strings.TrimPrefix(err.Error(), "workflow_input: ")
+		return out, pleat.Errorf(code, "%s is %q: %s", field, pleat.Clip(out.Of), message).At(field)
+	}
+	return out, err
+}
+
+// comparedFold finds the structure of a fold: its own, or that of a sample.
+func (r *Resolver) comparedFold(
+	ctx context.Context, owner pleat.UserID, s flow.StructureSource, out *flow.ComparedFile,
+) error {
+	v, err := r.Store.View(ctx, s.Fold.Job)
+	if err != nil {
+		return err
+	}
+	if v.Job.Owner != owner && !v.Job.Public {
+		return pleat.ErrJobNotFound
+	}
+	if err := (Fold{View: &v}).CheckCompleted(); err != nil {
+		return err
+	}
+	file := structureNamed(v.Artifacts, s.Sample)
+	if file == nil && s.Sample == "" {
+		return pleat.Invalidf("the job has no structure; the model it ran with predicts none")
+	}
+	if file == nil {
+		return pleat.Invalidf("the job has no sample or structure of this name; its structures are %s",
+			cmp.Or(structureNames(v.Artifacts), "none"))
+	}
+	out.Name, out.Stored, out.Key, out.Bytes = v.Job.Name, file.Name, file.Key, file.Bytes
+	if s.Sample != "" {
+		out.Name = fmt.Sprintf("%s, %s", v.Job.Name, strings.TrimSuffix(file.Name, path.Ext(file.Name)))
+	}
+	out.Job, out.Run, out.Model, out.Predicted = v.Job.ID, v.Run.ID, v.Run.Model, true
+	return nil
+}
+
+// structureNamed returns the structure of a run that a comparison names: the first one, that of a sample's number, or
+// that of a file name; nil: there is none.
+func structureNamed(files []pleat.Artifact, sample string) *pleat.Artifact {
+	number, err := strconv.Atoi(sample)
+	numbered := err == nil && number > 0
+	for i := range files {
+		a := &files[i]
+		switch {
+		case !isStructure(a):
+		case sample == "" && a.Kind != pleat.ArtifactCIF: // a PDB file is always beside one
+		case sample == "", a.Name == sample, numbered && strings.HasSuffix("-"+a.Name, "-sample-"+sample+".cif"):
+			return a
+		}
+	}
+	return nil
+}
+
+// isStructure reports whether a file of a run is a structure.
+func isStructure(a *pleat.Artifact) bool {
+	ending := path.Ext(a.Name)
+	return (ending == ".cif" || ending == ".pdb") && (a.Kind == pleat.ArtifactCIF || a.Kind == pleat.ArtifactPDB ||
+		a.Kind == pleat.ArtifactOther)
+}
+
+// structureNames lists the names of at most ten structures of a run.
+func structureNames(files []pleat.Artifact) string {
+	var names []string
+	for i := range files {
+		if isStructure(&files[i]) && len(names) < 10 {
+			names = append(names, files[i].Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkCompared checks the structures of a comparison, and adds their sizes to the plan. The run of a draft need not
+// have ended.
+func (r *Resolver) checkCompared(ctx context.Context, owner pleat.UserID, p *flow.Plan) error {
+	for i, s := range p.Compare.Of {
+		f, err := r.ComparedFile(ctx, owner, s, fmt.Sprintf("%s[%d]", p.Compare.Field, i))
+		if err != nil && !(p.Draft && pleat.CodeOf(err) == pleat.CodeConflict) {
+			return err
+		}
+		p.Size.Structure += f.Bytes
+	}
+	return nil
+}
+
+// comparedFiles finds the files of a comparison.
+func (r *Resolver) comparedFiles(
+	ctx context.Context, owner pleat.UserID, c *flow.Comparison,
+) (out flow.SourceFiles, err error) {
+	for i, s := range c.Of {
+		f, err := r.ComparedFile(ctx, owner, s, fmt.Sprintf("of[%d]", i))
+		if err != nil {
+			return out, err
+		}
+		out.Compared = append(out.Compared, f)
+	}
+	return out, nil
+}
