@@ -118,7 +118,8 @@ export const api = {
     counted(sendJSON<CreatedBatch>('/v1/batches', body, { headers: { 'Idempotency-Key': key } })),
   cancelBatch: (id: string) => request<Batch>('POST', batchPath(id) + '/cancel'),
   retryBatch: (id: string) => counted(request('POST', batchPath(id) + '/retry-failed')),
-  rerunBatch: (id: string, what: RerunBatch) => counted(request<CreatedBatch>('POST', batchPath(id) + '/rerun', what)),
+  rerunBatch: (id: string, what: RerunBatch, key: string) =>
+    counted(request<CreatedBatch>('POST', batchPath(id) + '/rerun', what, { headers: { 'Idempotency-Key': key } })),
   setBatchPublic: (id: string, isPublic: boolean) => request('PATCH', batchPath(id) + '/public', { isPublic }),
   deleteBatch: (id: string) => request('DELETE', batchPath(id)),
   createItem: (name: string, fileType: string) =>

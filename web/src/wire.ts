@@ -232,6 +232,86 @@ export interface components {
         ClosedSession: {
             closed: boolean;
         };
+        ComparedChain: {
+            chain: string;
+            kind: components["schemas"]["PolymerType"];
+            /** Format: int64 */
+            residues: number;
+        };
+        /** @enum {string} */
+        ComparedKind: "job" | "library" | "pdb";
+        ComparedPair: {
+            /** Format: int64 */
+            a: number;
+            /** Format: int64 */
+            alignedResidues: number;
+            /** Format: int64 */
+            b: number;
+            chains: components["schemas"]["MatchedChains"][];
+            /** Format: double */
+            dockq: number | null;
+            interfaces: components["schemas"]["InterfaceScore"][];
+            /** Format: double */
+            lddtAllAtom: number | null;
+            /** Format: double */
+            lddtCA: number | null;
+            /** Format: double */
+            plddtChange: number | null;
+            reasons: {
+                [key: string]: string;
+            };
+            /** Format: double */
+            rmsd: number | null;
+            /** Format: double */
+            sequenceIdentity: number | null;
+            /** Format: double */
+            tmScoreA: number | null;
+            /** Format: double */
+            tmScoreB: number | null;
+        };
+        ComparedSegment: {
+            chainA: string;
+            chainB: string;
+            distance: number[];
+            lddt: number[];
+            plddtChange: (number | null)[];
+            residuesA: number[];
+            residuesB: number[];
+        };
+        ComparedStructure: {
+            chains: components["schemas"]["ComparedChain"][];
+            file: string | null;
+            /** Format: uuid */
+            jobId: string | null;
+            /** Format: uuid */
+            jobRunId: string | null;
+            kind: components["schemas"]["ComparedKind"];
+            /** Format: uuid */
+            libraryItemId: string | null;
+            modelName: string | null;
+            name: string;
+            of: string;
+            /** Format: int64 */
+            residues: number;
+            transform: components["schemas"]["Transform"];
+        };
+        Comparison: {
+            details: components["schemas"]["ComparisonDetail"][];
+            pairs: components["schemas"]["ComparedPair"][];
+            /** Format: int64 */
+            reference: number | null;
+            structures: components["schemas"]["ComparedStructure"][];
+            /** Format: int64 */
+            superposedOn: number;
+        };
+        ComparisonDetail: {
+            /** Format: int64 */
+            a: number;
+            /** Format: int64 */
+            b: number;
+            contacts: components["schemas"]["ContactChanges"];
+            segments: components["schemas"]["ComparedSegment"][];
+        };
         Constraints: {
             bond?: components["schemas"]["Bond"][] | null;
             contact?: components["schemas"]["Contact"][] | null;
@@ -248,6 +328,26 @@ export interface components {
             /** Format: int64 */
             res_idxB: number;
         };
+        ContactChange: {
+            a: components["schemas"]["Position"][];
+            b: components["schemas"]["Position"][];
+            change: components["schemas"]["ContactChangeType"];
+            /** Format: double */
+            distanceA: number;
+            /** Format: double */
+            distanceB: number;
+        };
+        ContactChanges: {
+            changes: components["schemas"]["ContactChange"][];
+            /** Format: int64 */
+            gained: number;
+            /** Format: int64 */
+            kept: number;
+            /** Format: int64 */
+            lost: number;
+        };
+        /** @enum {string} */
+        ContactChangeType: "gained" | "lost";
         Cost: {
             /** Format: double */
             base: number;
@@ -290,6 +390,19 @@ export interface components {
             targets?: components["schemas"]["BatchEntry"][] | null;
             upperTriangle?: boolean | null;
             webhooks?: unknown;
+        };
+        CreateComparison: {
+            isPublic?: boolean | null;
+            name?: string | null;
+            /**
+             * @example [
+             *       "job:019a8f6e-4c1e-7d9e-8a54-1c0a3f2b9d10",
+             *       "pdb:1UBQ"
+             *     ]
+             */
+            of: string[];
+            /** Format: int64 */
+            reference?: number | null;
         };
         CreatedBatch: {
             /** Format: uuid */
@@ -569,6 +682,21 @@ export interface components {
             source_kind: components["schemas"]["EventSource"];
             status: components["schemas"]["FinalStatus"];
         };
+        InterfaceScore: {
+            chains: string[];
+            /** Format: double */
+            dockq: number | null;
+            /** Format: double */
+            fnat: number | null;
+            /** Format: double */
+            fnonnat: number | null;
+            /** Format: double */
+            iRMSD: number | null;
+            /** Format: double */
+            LRMSD: number | null;
+            model: string[];
+            reason?: string;
+        };
         Job: {
             date: string;
             /** Format: uuid */
@@ -790,6 +918,14 @@ export interface components {
             data: components["schemas"]["WorkflowRow"][];
             next_cursor: string | null;
         };
+        MatchedChains: {
+            a: string;
+            /** Format: int64 */
+            alignedResidues: number;
+            b: string;
+            /** Format: double */
+            sequenceIdentity: number;
+        };
         Model: {
             citations: components["schemas"]["Citation"][];
             confidence: string;
@@ -818,7 +954,7 @@ export interface components {
             workers: number;
         };
         /** @enum {string} */
-        ModelKind: "fold" | "qna" | "md";
+        ModelKind: "fold" | "qna" | "md" | "compare";
         Modification: {
             /** @example SEP */
             ccd: string;
@@ -872,6 +1008,8 @@ export interface components {
             ipsae: number | null;
             /** Format: double */
             iptm: number | null;
+            /** Format: double */
+            lis: number | null;
             /** Format: double */
             pdockq2: number | null;
         };
@@ -947,6 +1085,15 @@ export interface components {
             property_type?: string | null;
             /** @example DAYAQWLKDGGPSSGRPPPS */
             sequence: string;
+        };
+        /** @enum {string} */
+        PolymerType: "protein" | "rna" | "dna";
+        Position: {
+            chain: string;
+            /** @example LYS */
+            name: string;
+            /** Format: int64 */
+            residue: number;
         };
         Prediction: {
             affinity_result_raw_json?: components["schemas"]["Affinity"];
@@ -1025,6 +1172,7 @@ export interface components {
             params?: components["schemas"]["Params"] | null;
         };
         RerunBatch: {
+            isPublic?: boolean | null;
             name?: string | null;
             params: components["schemas"]["Params"];
         };
@@ -1184,6 +1332,10 @@ export interface components {
             /** Format: uuid */
             task_id: string;
             task_type: string;
+        };
+        Transform: {
+            rotation: number[][];
+            translation: number[];
         };
         UploadedFiles: {
             files: components["schemas"]["LibraryFile"][];
@@ -1375,11 +1527,22 @@ export type Class = components['schemas']['Class'];
 export type ClassDemand = components['schemas']['ClassDemand'];
 export type ClassWorkers = components['schemas']['ClassWorkers'];
 export type ClosedSession = components['schemas']['ClosedSession'];
+export type ComparedChain = components['schemas']['ComparedChain'];
+export type ComparedKind = components['schemas']['ComparedKind'];
+export type ComparedPair = components['schemas']['ComparedPair'];
+export type ComparedSegment = components['schemas']['ComparedSegment'];
+export type ComparedStructure = components['schemas']['ComparedStructure'];
+export type Comparison = components['schemas']['Comparison'];
+export type ComparisonDetail = components['schemas']['ComparisonDetail'];
 export type Constraints = components['schemas']['Constraints'];
 export type Contact = components['schemas']['Contact'];
+export type ContactChange = components['schemas']['ContactChange'];
+export type ContactChanges = components['schemas']['ContactChanges'];
+export type ContactChangeType = components['schemas']['ContactChangeType'];
 export type Cost = components['schemas']['Cost'];
 export type CreateAlignment = components['schemas']['CreateAlignment'];
 export type CreateBatch = components['schemas']['CreateBatch'];
+export type CreateComparison = components['schemas']['CreateComparison'];
 export type CreatedBatch = components['schemas']['CreatedBatch'];
 export type CreatedItem = components['schemas']['CreatedItem'];
 export type CreatedJob = components['schemas']['CreatedJob'];
@@ -1418,6 +1581,7 @@ export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportJobs = components['schemas']['ImportJobs'];
 export type IngestedEvent = components['schemas']['IngestedEvent'];
 export type IngestEvent = components['schemas']['IngestEvent'];
+export type InterfaceScore = components['schemas']['InterfaceScore'];
 export type Job = components['schemas']['Job'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobFileFormat = components['schemas']['JobFileFormat'];
@@ -1447,6 +1611,7 @@ export type ListLinkedWorkflow = components['schemas']['ListLinkedWorkflow'];
 export type ListModel = components['schemas']['ListModel'];
 export type ListSubscription = components['schemas']['ListSubscription'];
 export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
+export type MatchedChains = components['schemas']['MatchedChains'];
 export type Model = components['schemas']['Model'];
 export type ModelKind = components['schemas']['ModelKind'];
 export type Modification = components['schemas']['Modification'];
@@ -1465,6 +1630,8 @@ export type ParamType = components['schemas']['ParamType'];
 export type PayloadFormat = components['schemas']['PayloadFormat'];
 export type Pocket = components['schemas']['Pocket'];
 export type Polymer = components['schemas']['Polymer'];
+export type PolymerType = components['schemas']['PolymerType'];
+export type Position = components['schemas']['Position'];
 export type Prediction = components['schemas']['Prediction'];
 export type Problem = components['schemas']['Problem'];
 export type PutWebhookConfig = components['schemas']['PutWebhookConfig'];
@@ -1495,6 +1662,7 @@ export type SubscriptionMapping = components['schemas']['SubscriptionMapping'];
 export type TasksResults = components['schemas']['TasksResults'];
 export type TaskStatus = components['schemas']['TaskStatus'];
 export type TaskStatusView = components['schemas']['TaskStatusView'];
+export type Transform = components['schemas']['Transform'];
 export type UploadedFiles = components['schemas']['UploadedFiles'];
 export type Usage = components['schemas']['Usage'];
 export type ValidatedItem = components['schemas']['ValidatedItem'];
