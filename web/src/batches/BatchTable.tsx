@@ -31,6 +31,7 @@ export function BatchTable({ list, loaded, view, choose, toggle, change }: Props
   const row = useRow({ columns, view, isLong })
   const onScroll = () => {
     const e = box.current!
+    e.toggleAttribute('data-shifted', e.scrollLeft > 0)
     if (next !== null && e.scrollHeight - e.scrollTop - e.clientHeight < 2000) list.loadMore()
   }
   const rowAt = (target: EventTarget) => Number((target as Element).closest('tr[data-row]')?.getAttribute('data-row'))
@@ -49,6 +50,7 @@ export function BatchTable({ list, loaded, view, choose, toggle, change }: Props
       <div
         class={list.stale ? 'batch-rows stale' : 'batch-rows'}
         ref={box}
+        style={{ '--scores': String(columns.length) }}
         tabIndex={0}
         role="region"
         aria-label={keyboardHelp}
