@@ -30,6 +30,14 @@ function compressed(): Plugin {
 // from the page's own origin.
 const service = { target: process.env.PLEAT_URL || 'http://127.0.0.1:8080', changeOrigin: false }
 
+// The modules that are loaded with every page, below src.
+const firstPage = [
+  '(?:main|shell|router|session|signin|events|api|http|wire|format|components|controls)\\.tsx?$',
+  'submit[\\\\/]',
+  'dynamics[\\\\/]methods\\.',
+  'compare[\\\\/]address\\.',
+].join('|')
+
 export default defineConfig({
   base: '/ui/',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
@@ -37,6 +45,7 @@ export default defineConfig({
   server: { proxy: { '/v1': service, '/docs': service, '/openapi.json': service } },
   build: {
     target: 'es2023',
+    modulePreload: { polyfill: false }, // every browser of the target has it
     assetsInlineLimit: 0, // the policy allows no inline code, and a file is kept by its hash
     chunkSizeWarningLimit: 4000,
     license: { fileName: 'licences.txt' },
@@ -45,6 +54,11 @@ export default defineConfig({
         // The viewer is a file of its own, whose name changes only with the viewer.
         codeSplitting: {
           groups: [
+            {
+              // What the first page needs is one file, also where later pages share parts of it: each file is a request.
+              name: 'index',
+              test: new RegExp(`[\\\\/](?:src[\\\\/](?:${firstPage})|node_modules[\\\\/]@?preact[\\\\/])`),
+            },
             {
               name: 'molstar',
               test: /node_modules[\\/](molstar|rxjs|immutable|mutative|io-ts|fp-ts|h264-mp4-encoder)[\\/]/,

@@ -9,10 +9,11 @@ import (
 	"pleat"
 )
 
-// Bounds of a filter.
+// Bounds of a filter, and of the rows that a query names.
 const (
 	maxFilter     = 1000 // bytes
 	maxConditions = 10
+	maxNamedRows  = 100
 )
 
 // Sort is the order of a table.
@@ -131,6 +132,31 @@ func (f *Filter) parseStatus(n int, op, value string) error {
 	}
 	f.State = state
 	return nil
+}
+
+// ParseRows reads numbers of rows that are joined by commas, such as 3,17. They are different and at most last. The empty
+// text names none: nil.
+func ParseRows(text string, last int) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parts := strings.SplitN(text, ",", maxNamedRows+1)
+	if len(parts) > maxNamedRows {
+		return nil, pleat.InvalidField("rows", " has more than %d numbers", maxNamedRows)
+	}
+	var out []int
+	for _, part := range parts {
+		n, err := strconv.Atoi(part)
+		switch {
+		case err != nil || n < 1 || n > last:
+			return nil, pleat.InvalidField("rows", " has %q, which is no number of a row; rows are 1 to %d",
+				pleat.Clip(part), last)
+		case slices.Contains(out, n):
+			return nil, pleat.InvalidField("rows", " has %d twice", n)
+		}
+		out = append(out, n)
+	}
+	return out, nil
 }
 
 // Columns describes the columns of scores by their names, in the same order.

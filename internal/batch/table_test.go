@@ -178,11 +178,39 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// The numbers of rows are different ones that the batch has.
+func TestParseRows(t *testing.T) {
+	if got, err := ParseRows("60,3,1", 60); err != nil || !slices.Equal(got, []int{60, 3, 1}) {
+		t.Error(got, err)
+	}
+	if got, err := ParseRows("", 60); err != nil || got != nil {
+		t.Error(got, err)
+	}
+	for text, want := range map[string]string{
+		"0":                                `rows has "0", which is no number of a row; rows are 1 to 60`,
+		"61":                               `rows has "61", which is no number of a row; rows are 1 to 60`,
+		"3,":                               `rows has "", which is no number of a row; rows are 1 to 60`,
+		"3,7,3":                            "rows has 3 twice",
+		strings.Repeat("1,", 100) + "1":    "rows has more than 100 numbers",
+		strings.Repeat("1,", 1000) + "1x ": "rows has more than 100 numbers",
+	} {
+		_, err := ParseRows(text, 60)
+		if err == nil || err.Error() != want || pleat.ErrorsOf(err)[0].Field != "rows" {
+			t.Errorf("%q: %v; want %s", text, err, want)
+		}
+	}
+}
+
 // A filter that is accepted has few conditions, each on a score, with an operator and a number.
 func FuzzFilter(f *testing.F) {
 	f.Add("meanPLDDT>=80,status=COMPLETED")
 	f.Add("iptm.A-B<1e300")
 	f.Fuzz(func(t *testing.T, text string) {
+		if rows, err := ParseRows(text, 60); err == nil && (len(rows) > 60 || slices.ContainsFunc(rows, func(n int) bool {
+			return n < 1 || n > 60
+		})) {
+			t.Errorf("%q: rows %v", text, rows)
+		}
 		_, _ = ParseSort(text)
 		got, err := ParseFilter(text)
 		if err != nil {

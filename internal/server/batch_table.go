@@ -38,7 +38,7 @@ func (s *Server) batchRows(ctx context.Context, c *call) (api.BatchRows, error) 
 	if err != nil {
 		return api.BatchRows{}, err
 	}
-	q, err := tableQuery(c.r)
+	q, err := tableQuery(c.r, &b)
 	if err != nil {
 		return api.BatchRows{}, err
 	}
@@ -65,8 +65,8 @@ func (s *Server) batchRows(ctx context.Context, c *call) (api.BatchRows, error) 
 	return out, nil
 }
 
-// tableQuery reads sort, filter, limit and cursor of the table of a batch.
-func tableQuery(r *http.Request) (store.TableQuery, error) {
+// tableQuery reads sort, filter, rows, limit and cursor of the table of a batch.
+func tableQuery(r *http.Request, b *pleat.Batch) (store.TableQuery, error) {
 	var q store.TableQuery
 	query := r.URL.Query()
 	by, err := batch.ParseSort(query.Get("sort"))
@@ -79,6 +79,9 @@ func tableQuery(r *http.Request) (store.TableQuery, error) {
 		return q, err
 	}
 	q.State, q.Conditions = f.State, f.Conditions
+	if q.Numbers, err = batch.ParseRows(query.Get("rows"), b.Rows); err != nil {
+		return q, err
+	}
 	if q.Limit, err = intQuery(r, "limit", 1, tablePage, 100); err != nil {
 		return q, err
 	}
@@ -118,7 +121,7 @@ func tableFile(ending, media string, to func(io.Writer, []pleat.ScoreColumn) bat
 		if err != nil {
 			return err
 		}
-		q, err := tableQuery(c.r)
+		q, err := tableQuery(c.r, &b)
 		if err != nil {
 			return err
 		}
@@ -188,7 +191,7 @@ func (s *Server) batchArchive(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	q, err := tableQuery(c.r)
+	q, err := tableQuery(c.r, &b)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"pleat"
 	"pleat/internal/batch"
 	"pleat/internal/server/openapi"
@@ -12,6 +14,7 @@ var tableParams = []openapi.Param{
 		"first. Rows that lack the score come last. Absent: the order in which the rows were given."},
 	{Name: "filter", Kind: "string", Doc: "Conditions that are joined by commas, such as " +
 		"meanPLDDT>=80,status=COMPLETED. The operators are >=, <=, >, <, = and !=."},
+	{Name: "rows", Kind: "string", Doc: "Numbers of rows that are joined by commas, at most 100. Absent: all rows."},
 }
 
 // batchRoutes are the routes of batches. Every path under /v1/batches/{id} answers 404 for a batch that the caller may
@@ -62,7 +65,7 @@ var batchRoutes = inSection("Batches", []route{
 		scope:   pleat.ScopeRead,
 		summary: "Read a page of a batch's table",
 		handler: noBody((*Server).batchRows),
-		query: append(tableParams[:2:2],
+		query: append(slices.Clip(tableParams),
 			openapi.Param{Name: "limit", Kind: "integer", Doc: "1 to 1000; 100 by default."},
 			openapi.Param{Name: "cursor", Kind: "string", Doc: "next_cursor of the previous page."}),
 	},

@@ -20,6 +20,7 @@ type TableQuery struct {
 	Descending bool
 	State      pleat.State // empty: any
 	Conditions []ScoreCondition
+	Numbers    []int        // of the rows, different ones from 1 to that of the last; nil: all
 	After      *RowPosition // the last row of the page before; nil: the first page
 	Limit      int
 }
@@ -215,6 +216,9 @@ func spanOf(c *ScoreCondition) (low, high float64, within int) {
 // drivenRows reads one row more than the page by the condition of the query that selects fewest rows, if it selects at
 // most maxDriving; nil if none does.
 func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) ([]TableRow, error) {
+	if q.Numbers != nil {
+		return s.someRows(ctx, b, q, q.Numbers)
+	}
 	var driving []int
 	found := false
 	try := func(query string, args ...any) error {
@@ -245,7 +249,12 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 	if err != nil || !found || len(driving) > maxDriving {
 		return nil, err
 	}
-	list, err := s.tableRows(ctx, b, driving)
+	return s.someRows(ctx, b, q, driving)
+}
+
+// someRows reads one row more than the page of those rows with the numbers that the query selects.
+func (s *Store) someRows(ctx context.Context, b *pleat.Batch, q *TableQuery, numbers []int) ([]TableRow, error) {
+	list, err := s.tableRows(ctx, b, numbers)
 	if err != nil {
 		return nil, err
 	}

@@ -379,6 +379,11 @@ func TestBatchTable(t *testing.T) {
 								t.Errorf("%s %+v: %s", way, q, diff)
 							}
 						}
+						q.Numbers = []int{60, 4, 3, 2, 1, 11, 12, 13, 14, 15}
+						want = slices.DeleteFunc(want, func(n int) bool { return !slices.Contains(q.Numbers, n) })
+						if diff := cmp.Diff(want, read(s.BatchTable, q)); diff != "" {
+							t.Errorf("%+v: %s", q, diff)
+						}
 					}
 				}
 			}

@@ -160,6 +160,78 @@ test(`scrolls through ${rows} jobs`, async ({ browser }) => {
   }
 })
 
+const batchRows = Number(process.env.PLEAT_BENCH_ROWS ?? 10_000)
+
+test(`scrolls through a batch of ${batchRows} rows`, async ({ browser }) => {
+  const server = new Server([...engines, '--batch-quota', String(batchRows + 1)])
+  await server.start()
+  try {
+    const id = await batchOf(server, batchRows)
+    for (const rate of [1, slowdown]) {
+      const context = await browser.newContext({ baseURL: server.url, viewport: { width: 1280, height: 860 } })
+      const page = await context.newPage()
+      await signIn(page, server)
+      const machine = rate === 1 ? 'this processor' : `a processor ${rate} times as slow`
+      const cdp = await context.newCDPSession(page)
+      await cdp.send('Emulation.setCPUThrottlingRate', { rate })
+      await page.goto(`/ui/batches/${id}`, { waitUntil: 'commit' })
+      await page.locator('tr[data-row]').first().waitFor()
+      const first = await page.evaluate(() => performance.now())
+      await expect(page.locator('.scatter')).toHaveAttribute('data-points', String(batchRows))
+      const all = await page.evaluate(() => performance.now())
+      console.log(
+        `the first rows are there after ${Math.round(first)} ms, all after ${Math.round(all)} ms on ${machine}`,
+      )
+      for (const [how, scroll] of Object.entries({
+        'by the wheel': rowsByWheel,
+        'by the scrollbar': rowsByScrollbar,
+      })) {
+        const { longest, frames, over, work, most } = await traced(page, browser, scroll)
+        report(`longest frame of ${frames} in the batch ${how} on ${machine}, ${over} over 50 ms`, longest, 50)
+        console.log(`own time of the longest task: ${Math.round(work)} ms; rows in the document: at most ${most}`)
+      }
+      await context.close()
+    }
+  } finally {
+    await server.remove()
+  }
+})
+
+/** Creates a batch of many rows, few of which differ, and waits until it has ended. */
+async function batchOf(server: Server, rows: number): Promise<string> {
+  const jobs = Array.from({ length: rows }, (_, i) => ({ sequences: [protein(10 + (i % 20)), protein(12)] }))
+  const body = { name: 'Many', kind: 'list', params: { modelName: 'made-up', stepScale: 2 }, jobs }
+  const { batchId } = await server.call<{ batchId: string }>('POST', '/v1/batches', body)
+  const finishedAt = async () =>
+    (await server.call<{ finishedAt: string | null }>('GET', `/v1/batches/${batchId}`)).finishedAt
+  await expect.poll(finishedAt, { timeout: 240_000 }).not.toBeNull()
+  return batchId
+}
+
+/** Scrolls through 2,000 rows of a batch by 400 px a frame. Returns the most rows that were in the document. */
+async function rowsByWheel() {
+  const box = document.querySelector('.batch-rows')!
+  let most = 0
+  for (let i = 0; i < 180; i++) {
+    box.scrollBy(0, 400)
+    await new Promise((next) => requestAnimationFrame(next))
+    most = Math.max(most, document.querySelectorAll('tr[data-row]').length)
+  }
+  return most
+}
+
+/** Jumps to and fro in a batch. Returns the most rows that were in the document. */
+async function rowsByScrollbar() {
+  const box = document.querySelector('.batch-rows')!
+  let most = 0
+  for (let i = 0; i < 60; i++) {
+    box.scrollTop = (box.scrollHeight * ((i * 7) % 20)) / 20
+    for (let k = 0; k < 3; k++) await new Promise((next) => requestAnimationFrame(next))
+    most = Math.max(most, document.querySelectorAll('tr[data-row]').length)
+  }
+  return most
+}
+
 /** Scrolls to the oldest job by 400 px a frame. Returns the most rows that were in the document. */
 async function byWheel() {
   let most = 0

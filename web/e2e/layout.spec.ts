@@ -1,6 +1,6 @@
 // Every page on a narrow screen and on paper, and the names of its controls.
 import type { Page } from '@playwright/test'
-import type { Workflow } from '../src/api'
+import type { Batch, CreatedBatch, Workflow } from '../src/api'
 import { driver, test } from './made'
 import { drawn } from './pixels'
 import { expect, type Server, trpCage } from './server'
@@ -36,7 +36,18 @@ async function content(server: Server) {
     question: 'Describe this structure',
   })
   const job = '/ui/jobs/' + jobId
-  return { job, simulation, question }
+  const { batchId } = await server.call<CreatedBatch>('POST', '/v1/batches', {
+    name: 'Peptides with a long name that has to break somewhere',
+    kind: 'matrix',
+    params: { modelName: 'made-up' },
+    binders: [{ customId: 'a-binder-with-a-rather-long-name', sequences: [{ proteinChain: { sequence: trpCage } }] }],
+    targets: [{ sequences: [{ proteinChain: { sequence: 'YYDPETGTWY' } }] }],
+  })
+  const batch = `/ui/batches/${batchId}?row=1&shortlist=1`
+  await expect
+    .poll(async () => (await server.call<Batch>('GET', '/v1/batches/' + batchId)).status, { timeout: 90_000 })
+    .toBe('COMPLETED')
+  return { job, simulation, question, batch }
 }
 
 /** Opens a page and waits until its data is there. */
@@ -50,7 +61,7 @@ async function open(page: Page, address: string) {
 const tooWide = (page: Page) =>
   page.evaluate(() =>
     [...document.querySelectorAll('header *, main *')]
-      .filter((e) => !e.closest('.print-only, pre') && e.getBoundingClientRect().width > 0)
+      .filter((e) => !e.closest('.print-only, pre, .batch-rows') && e.getBoundingClientRect().width > 0)
       .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
       .map((e) => `${e.tagName}.${e.className}`),
   )
@@ -71,12 +82,14 @@ async function nameless(page: Page): Promise<string[]> {
 }
 
 test('every page fits a phone, and every control has a name', async ({ page, server, visit }) => {
-  const { job, simulation, question } = await content(server)
+  const { job, simulation, question, batch } = await content(server)
   await visit('/ui/')
   await page.setViewportSize({ width: 390, height: 844 })
   const pages = [
     '/ui/',
     '/ui/jobs',
+    '/ui/batches',
+    '/ui/batches/new',
     '/ui/library',
     '/ui/workflows',
     '/ui/webhooks',
@@ -85,7 +98,7 @@ test('every page fits a phone, and every control has a name', async ({ page, ser
     '/ui/nowhere',
   ]
   const compare = `/ui/compare?jobs=${job.split('/').at(-1)}`
-  for (const address of [...pages, compare, job, simulation, question]) {
+  for (const address of [...pages, compare, job, simulation, question, batch]) {
     await open(page, address)
     if (address === '/ui/') {
       await page.getByRole('button', { name: /^Insulin/ }).click()
@@ -94,7 +107,7 @@ test('every page fits a phone, and every control has a name', async ({ page, ser
       await page.getByText('Parameters').click()
       await page.getByRole('combobox', { name: 'Model' }).first().selectOption('made-up') // with all options
     }
-    if ([job, simulation, question].includes(address)) await drawn(page)
+    if ([job, simulation, question, batch].includes(address)) await drawn(page)
     for (const summary of await page.locator('main summary').all()) await summary.click()
     for (const summary of await page.locator('main details:not([open]) > summary').all()) await summary.click()
     expect.soft(await tooWide(page), address).toEqual([])

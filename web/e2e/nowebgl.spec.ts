@@ -28,3 +28,22 @@ test('without WebGL the page shows a message, and the plots still work', async (
   await expect(page.getByRole('link', { name: 'model.cif' })).toBeVisible()
   await accessible(page)
 })
+
+test('without WebGL a batch has its table and plots, and says why there is no structure', async ({
+  page,
+  server,
+  visit,
+}) => {
+  const { batchId } = await server.call<{ batchId: string }>('POST', '/v1/batches', {
+    name: 'Flat',
+    kind: 'seeds',
+    params: { modelName: 'made-up' },
+    sequences: [{ proteinChain: { sequence: 'ALEKVQRISTDF' } }],
+    seedCount: 2,
+  })
+  await visit('/ui/batches/' + batchId)
+  await expect(page.locator('.scatter')).toHaveAttribute('data-points', '2')
+  await page.getByRole('button', { name: 'seed-1' }).click()
+  await expect(page.locator('[data-trouble]')).toContainText('no WebGL')
+  await accessible(page)
+})

@@ -43,7 +43,7 @@ test('no page but a result loads the viewer', async ({ page, visit }) => {
   const loaded: string[] = []
   page.on('response', (r) => loaded.push(r.url()))
   await visit('/ui/')
-  for (const name of ['Jobs', 'Webhooks', 'Keys', 'Models']) {
+  for (const name of ['Jobs', 'Batches', 'Webhooks', 'Keys', 'Models']) {
     await page.getByRole('link', { name, exact: true }).click()
     await expect(page).toHaveTitle(`${name} · Pleat`)
   }
@@ -146,7 +146,17 @@ test('models show their limits and how to read their results', async ({ page }) 
 test('no page is wider than a phone', async ({ page, server }) => {
   await signIn(page, server)
   await page.setViewportSize({ width: 360, height: 740 })
-  for (const path of ['/ui/', '/ui/jobs', '/ui/workflows', '/ui/webhooks', '/ui/keys', '/ui/models', '/ui/nowhere']) {
+  for (const path of [
+    '/ui/',
+    '/ui/jobs',
+    '/ui/batches',
+    '/ui/batches/new',
+    '/ui/workflows',
+    '/ui/webhooks',
+    '/ui/keys',
+    '/ui/models',
+    '/ui/nowhere',
+  ]) {
     await page.goto(path)
     await expect(page.locator('main h1').first()).toBeVisible()
     await expect(page.locator('.loading')).toHaveCount(0)

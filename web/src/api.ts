@@ -1,9 +1,13 @@
 // The calls of the API that the page makes, one method each. The types of their bodies are generated from the service's
 // OpenAPI document (wire.ts) and exported again here.
-import { download, listeners, request } from './http'
+import { download, listeners, request, sendJSON } from './http'
 import type {
   AuditEntry,
+  Batch,
+  BatchRows,
+  BatchValidation,
   Comparison,
+  CreatedBatch,
   CreatedJob,
   CreateJob,
   CreateKey,
@@ -20,6 +24,7 @@ import type {
   Model,
   NewKey,
   Redelivered,
+  RerunBatch,
   Results,
   Validation,
   WebhookConfig,
@@ -96,6 +101,27 @@ export const api = {
     counted(request<CreatedJob>('POST', `/v1/jobs/${encode(id)}/runs`, params ? { params } : {})),
   setPublic: (id: string, isPublic: boolean) => request('PATCH', `/v1/jobs/${encode(id)}/public`, { isPublic }),
   archive: (id: string, run = '') => `/v1/jobs/${encode(id)}/archive.zip${ofRun(run)}`,
+  batches: (page: { limit?: number; cursor?: string }) => request<List<Batch>>('GET', '/v1/batches?' + query(page)),
+  batch: (id: string) => request<Batch>('GET', batchPath(id)),
+  // A page of the table. selection: the filter and the order, as a query without the question mark.
+  batchRows: (id: string, selection: string, page: { limit?: number; cursor?: string }, signal?: AbortSignal) =>
+    request<BatchRows>(
+      'GET',
+      `${batchPath(id)}/rows?${[selection, query(page)].filter(Boolean).join('&')}`,
+      undefined,
+      signal ? { signal } : {},
+    ),
+  // The bodies of batches may be large: they are encoded once.
+  validateBatch: (body: string, signal?: AbortSignal) =>
+    sendJSON<BatchValidation>('/v1/batches/validate', body, signal ? { signal } : {}),
+  createBatch: (body: string, key: string) =>
+    counted(sendJSON<CreatedBatch>('/v1/batches', body, { headers: { 'Idempotency-Key': key } })),
+  cancelBatch: (id: string) => request<Batch>('POST', batchPath(id) + '/cancel'),
+  retryBatch: (id: string) => counted(request('POST', batchPath(id) + '/retry-failed')),
+  rerunBatch: (id: string, what: RerunBatch, key: string) =>
+    counted(request<CreatedBatch>('POST', batchPath(id) + '/rerun', what, { headers: { 'Idempotency-Key': key } })),
+  setBatchPublic: (id: string, isPublic: boolean) => request('PATCH', batchPath(id) + '/public', { isPublic }),
+  deleteBatch: (id: string) => request('DELETE', batchPath(id)),
   createItem: (name: string, fileType: string) =>
     request<{ id: string }>('POST', '/v1/library/create', { name, type: 'file', fileType, origin: 'page' }),
   uploadFile: (item: string, name: string, file: Blob) => {
@@ -174,6 +200,9 @@ export const api = {
   redeliver: (id: string) => request<Delivery>('POST', `/v1/webhooks/deliveries/${encode(id)}/redeliver`),
   sendWaiting: () => request<Redelivered>('POST', '/v1/webhooks/deliveries/redeliver', { status: 'PENDING' }),
 }
+
+/** The path of a batch. */
+export const batchPath = (id: string) => `/v1/batches/${encode(id)}`
 
 /** The query that names a run; empty for the latest. */
 const ofRun = (run: string) => run && `?jobRunId=${encode(run)}`

@@ -42,6 +42,12 @@ export async function request<T = unknown>(
   return (await send(path, init)).json() as Promise<T>
 }
 
+/** Posts a body that is JSON already. Throws ServiceError. */
+export async function sendJSON<T = unknown>(path: string, body: string, options: RequestOptions = {}): Promise<T> {
+  const headers = { ...options.headers, 'Content-Type': 'application/json' }
+  return (await send(path, { method: 'POST', body, headers, signal: options.signal ?? null })).json() as Promise<T>
+}
+
 /** Downloads a file of a run by the URL that the service gave for it. Throws ServiceError. */
 export async function download(url: string, signal?: AbortSignal): Promise<Response> {
   return send(sameOrigin(url), { signal: signal ?? null })

@@ -34,6 +34,22 @@ const routes: Route[] = [
     isPublic: true,
   },
   {
+    pattern: '/ui/batches',
+    title: 'Batches',
+    load: async () => (await import('./batches/Batches')).Batches as Page,
+  },
+  {
+    pattern: '/ui/batches/new',
+    title: 'New batch',
+    load: async () => (await import('./batches/NewBatch')).NewBatch as Page,
+  },
+  {
+    pattern: '/ui/batches/:id',
+    title: 'Batch',
+    load: async () => (await import('./batches/Batch')).BatchPage,
+    isPublic: true,
+  },
+  {
     pattern: '/ui/compare',
     title: 'Compare',
     load: async () => (await import('./compare/Compare')).Compare as Page,
@@ -74,6 +90,7 @@ export function preload() {
 const navigation = [
   { href: '/ui/', name: 'Fold' },
   { href: '/ui/jobs', name: 'Jobs' },
+  { href: '/ui/batches', name: 'Batches' },
   { href: '/ui/library', name: 'Library' },
   { href: '/ui/webhooks', name: 'Webhooks' },
   { href: '/ui/keys', name: 'Keys' },

@@ -11,6 +11,8 @@ export interface Column {
   class?: string
   /** Whether only screen readers read the title, as for a column of buttons. */
   hidden?: boolean
+  /** How the rows are sorted by the column, if they are. */
+  sort?: 'ascending' | 'descending'
 }
 
 interface TableProps {
@@ -32,9 +34,9 @@ export const Table = ({ class: extra = '', columns, rowCount, children }: TableP
     <thead>
       <tr>
         {columns.map((column, i) => {
-          const { title, class: cell, hidden }: Column = typeof column === 'string' ? { title: column } : column
+          const { title, class: cell, hidden, sort }: Column = typeof column === 'string' ? { title: column } : column
           return (
-            <th key={i} class={cell}>
+            <th key={i} class={cell} aria-sort={sort}>
               {hidden ? <span class="visually-hidden">{title}</span> : title}
             </th>
           )
@@ -53,6 +55,8 @@ const around = 500 // px
 const step = 4
 
 interface VirtualRowsProps<T> {
+  /** The element that scrolls the rows, if it is not the window. */
+  scroller?: RefObject<HTMLElement | null>
   rows: T[]
   idOf(row: T): string
   /** The number of columns. */
@@ -65,12 +69,12 @@ interface VirtualRowsProps<T> {
 }
 
 /** The rows of a table; of a long one those near the screen, with empty rows in place of the others. */
-export function VirtualRows<T>({ rows, idOf, columns, children }: VirtualRowsProps<T>) {
+export function VirtualRows<T>({ scroller, rows, idOf, columns, children }: VirtualRowsProps<T>) {
   const top = useRef<HTMLTableRowElement>(null)
   const made = useMemo(() => new Map<T, { index: number; element: VNode }>(), [children])
   const ids = useMemo(() => rows.map(idOf), [rows])
   const isLong = rows.length > maxWholeList
-  const { first, end, tops } = useRange(top, ids, isLong)
+  const { first, end, tops } = useRange(top, ids, isLong, scroller)
   const space = (height: number) => <td colSpan={columns} style={{ height: `${height}px` }} />
   const row = (index: number) => {
     const known = made.get(rows[index]!) // what is the same element is not rendered again
@@ -97,15 +101,21 @@ export function VirtualRows<T>({ rows, idOf, columns, children }: VirtualRowsPro
 }
 
 /** The range of rows to put into the document, which follows scrolling, and the offsets of all rows. */
-function useRange(top: RefObject<HTMLTableRowElement | null>, ids: string[], isLong: boolean) {
+function useRange(
+  top: RefObject<HTMLTableRowElement | null>,
+  ids: string[],
+  isLong: boolean,
+  scroller?: RefObject<HTMLElement | null>,
+) {
   const heights = useRef(new RowHeights()).current
   const [range, setRange] = useState<Range>({ first: 0, end: maxWholeList / 2 })
   const end = isLong ? Math.min(range.end, ids.length) : ids.length
   const first = isLong ? Math.min(range.first, end) : 0
   const update = () => {
     if (!top.current) return
-    const start = -top.current.getBoundingClientRect().top
-    const near = (px: number) => rowsBetween(heights.tops(ids), start - px, start + innerHeight + px)
+    const screen = scroller?.current?.getBoundingClientRect() ?? { top: 0, height: innerHeight }
+    const start = screen.top - top.current.getBoundingClientRect().top
+    const near = (px: number) => rowsBetween(heights.tops(ids), start - px, start + screen.height + px)
     const next = nextRange({ first, end }, near(0), near(around), step)
     if (next.first !== first || next.end !== end) setRange(next)
   }
@@ -117,11 +127,12 @@ function useRange(top: RefObject<HTMLTableRowElement | null>, ids: string[], isL
       update()
     }
     const timer = setTimeout(update) // the next step, in a task of its own after this frame
-    addEventListener('scroll', update, { passive: true })
+    const scrolled = scroller?.current ?? window
+    scrolled.addEventListener('scroll', update, { passive: true })
     addEventListener('resize', forget)
     return () => {
       clearTimeout(timer)
-      removeEventListener('scroll', update)
+      scrolled.removeEventListener('scroll', update)
       removeEventListener('resize', forget)
     }
   }, [isLong, ids, first, end])

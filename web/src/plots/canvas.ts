@@ -89,7 +89,7 @@ for (const [event, printing] of [
     for (const redraw of redraws) redraw()
   })
 
-const darkTheme = matchMedia('(prefers-color-scheme: dark) and (not print)')
+const darkTheme = matchMedia('screen and (prefers-color-scheme: dark)')
 
 /** Reports whether the page is dark, and renders again when that changes. Paper is light. */
 export function useTheme(): boolean {

@@ -95,37 +95,43 @@ async function parsePae(r: Response): Promise<Matrix> {
   return parseMatrix(bytes)
 }
 
-/**
- * Loads a structure with everything that is drawn with it. Before it reads the matrix and the alignment, which may be
- * many times as large, it shows the structure without them. Throws if the structure itself cannot be read; other files
- * that cannot be read are reported in problems.
- */
-export async function load(
+/** Loads a structure with what is drawn in 3D, without matrix and alignment. Throws if it cannot be read. */
+export async function loadStructure(
   view: JobView,
   results: Results,
   sequence: string,
   signal: AbortSignal,
-  showFirst: (p: Prediction) => void = () => {},
 ): Promise<Prediction> {
-  const files = results.artifacts
-  const cif = findFile(files, 'cif', sequence)
+  const optional = new OptionalFiles(results.artifacts, sequence, signal)
+  const first = await readStructure(view, results, sequence, beginStructure(results, sequence, signal), optional)
+  return { ...first, matrix: null, alignment: null }
+}
+
+/** Begins to download a structure, and the viewer after it. Throws if there is none. */
+function beginStructure(results: Results, sequence: string, signal: AbortSignal): Promise<string> {
+  const cif = findFile(results.artifacts, 'cif', sequence)
   if (!cif) throw new Error('This run has no structure.')
-  const optional = new OptionalFiles(files, sequence, signal)
   const structure = download(cif.url, signal).then((r) => r.text())
   // The viewer is larger than most files: on a slow line it would keep them, and the text that needs them, waiting.
   structure.then(loadViewer).catch(() => undefined) // Stage reports an error
-  const large = Promise.all([
-    optional.read('pae_json', parsePae),
-    optional.read('msa', (r) => r.text(), maxAlignmentBytes),
-  ])
-  large.catch(() => undefined) // it is awaited below, unless the structure fails
+  return structure
+}
+
+/** Reads a structure whose download has begun. Its matrix and alignment are still to be loaded, if there are any. */
+async function readStructure(
+  view: JobView,
+  { artifacts: files }: Results,
+  sequence: string,
+  structure: Promise<string>,
+  optional: OptionalFiles,
+): Promise<Prediction> {
   const [text, metrics] = await Promise.all([
     structure,
     optional.read('metrics_json', async (r) => (await r.json()) as Metrics),
   ])
   const measured = entryOf(metrics?.predictions ?? [], sequence, (p) => p.sequence_id)
   const kinds = new Map<string, Kind>(view.sequences.flatMap((s) => s.chains.map((c) => [c, s.type] as const)))
-  const first: Prediction = {
+  return {
     sequence,
     scores: entryOf(view.predictions, sequence, (p) => p.sequenceId) ?? null,
     source: { format: 'mmcif', text },
@@ -139,6 +145,28 @@ export async function load(
     alignment: findFile(files, 'msa', sequence) ? undefined : null,
     coverage: findFile(files, 'msa_coverage_plot', sequence) ?? null,
   }
+}
+
+/**
+ * Loads a structure with everything that is drawn with it. Before it reads the matrix and the alignment, which may be
+ * many times as large, it shows the structure without them. Throws if the structure itself cannot be read; other files
+ * that cannot be read are reported in problems.
+ */
+export async function load(
+  view: JobView,
+  results: Results,
+  sequence: string,
+  signal: AbortSignal,
+  showFirst: (p: Prediction) => void = () => {},
+): Promise<Prediction> {
+  const optional = new OptionalFiles(results.artifacts, sequence, signal)
+  const structure = beginStructure(results, sequence, signal)
+  const large = Promise.all([
+    optional.read('pae_json', parsePae),
+    optional.read('msa', (r) => r.text(), maxAlignmentBytes),
+  ])
+  large.catch(() => undefined) // it is awaited below, unless the structure fails
+  const first = await readStructure(view, results, sequence, structure, optional)
   if (!signal.aborted) showFirst(first)
   const [pae, alignment] = await large
   const model = { ...first.model }

@@ -2,12 +2,23 @@
 import type { Model, ParamSpec } from '../api'
 import { Checkbox, Input, Select } from '../controls'
 import { maxSize, valueRange } from '../format'
+import type { Draft } from './draft'
 import { Problems } from './Problems'
-import { draft, model, models, problemsOf, update } from './state'
+
+/** A model and its parameters as they are typed; an empty one has its default. */
+export type Settings = Pick<Draft, 'model' | 'params'>
+
+interface Props {
+  /** The folding models; null: not loaded yet. */
+  models: Model[] | Error | null
+  settings: Settings
+  update(fields: Partial<Settings>): void
+  /** The service's messages about a parameter; modelName is that of the model. */
+  problemsOf(parameter: string): string[]
+}
 
 /** The menu of models, what the chosen one is, and its parameters. */
-export function ModelSettings() {
-  const list = models.value
+export function ModelSettings({ models: list, settings, update, problemsOf }: Props) {
   if (list === null) return <p class="dim">Loading the models…</p>
   if (list instanceof Error) return <p class="error">The models could not be loaded: {list.message}</p>
   if (list.length === 0)
@@ -16,13 +27,15 @@ export function ModelSettings() {
         No folding engine is running. The operator starts one with <code>pleat worker</code>.
       </p>
     )
-  const m = model.value
-  const parameters = m?.params.filter(hasChoice) ?? []
+  const m = list.find((m) => m.name === settings.model)
+  // A parameter with a single value is shown only if it is set.
+  const parameters =
+    m?.params.filter((p) => p.values.length !== 1 || p.default !== p.values[0] || !!settings.params[p.name]) ?? []
   return (
     <>
       <label class="field">
         <span>Model</span>
-        <Select value={draft.value.model} onValue={(name) => update({ model: name })}>
+        <Select value={settings.model} onValue={(name) => update({ model: name })}>
           {list.map(({ name, title }) => (
             <option key={name} value={name}>
               {name} · {title}
@@ -30,23 +43,25 @@ export function ModelSettings() {
           ))}
         </Select>
       </label>
-      <Problems messages={problemsOf((p) => p.part === 'parameter' && p.name === 'modelName')} />
-      {m && <ModelFacts model={m} />}
+      <Problems messages={problemsOf('modelName')} />
+      {m && <ModelFacts model={m} settings={settings} />}
       {parameters.length > 0 && (
-        <details class="more" open={Object.values(draft.value.params).some((v) => v !== '')}>
+        <details class="more" open={Object.values(settings.params).some((v) => v !== '')}>
           <summary>Parameters</summary>
           {parameters.map((spec) => (
-            <Parameter key={spec.name} spec={spec} />
+            <Parameter
+              key={spec.name}
+              spec={spec}
+              value={settings.params[spec.name]}
+              setValue={(v) => update({ params: { ...settings.params, [spec.name]: v } })}
+              problems={problemsOf(spec.name)}
+            />
           ))}
         </details>
       )}
     </>
   )
 }
-
-/** A parameter with a single value is shown only if the draft sets it. */
-const hasChoice = (spec: ParamSpec) =>
-  spec.values.length !== 1 || spec.default !== spec.values[0] || !!draft.value.params[spec.name]
 
 // The names of molecules within a sentence.
 const entityNames: Record<string, string> = { protein: 'protein', rna: 'RNA', dna: 'DNA', ligand: 'ligands' }
@@ -65,8 +80,8 @@ function describeLimits(m: Model): string {
 }
 
 /** Limits, licence, MSA search and notice of a model. */
-function ModelFacts({ model: m }: { model: Model }) {
-  const msaAlgorithm = draft.value.params.msaAlgorithm || m.params.find((p) => p.name === 'msaAlgorithm')?.default
+function ModelFacts({ model: m, settings }: { model: Model; settings: Settings }) {
+  const msaAlgorithm = settings.params.msaAlgorithm || m.params.find((p) => p.name === 'msaAlgorithm')?.default
   return (
     <>
       <p class="dim small-text">{describeLimits(m)}</p>
@@ -95,11 +110,15 @@ function ModelFacts({ model: m }: { model: Model }) {
   )
 }
 
+interface ParameterProps {
+  spec: ParamSpec
+  value: string | boolean | undefined
+  setValue(value: string | boolean): void
+  problems: string[]
+}
+
 /** A parameter with its documentation and problems. */
-function Parameter({ spec }: { spec: ParamSpec }) {
-  const value = draft.value.params[spec.name]
-  const setValue = (v: string | boolean) => update({ params: { ...draft.peek().params, [spec.name]: v } })
-  const problems = problemsOf((p) => p.part === 'parameter' && p.name === spec.name)
+function Parameter({ spec, value, setValue, problems }: ParameterProps) {
   if (spec.type === 'boolean')
     return (
       <div class="field">

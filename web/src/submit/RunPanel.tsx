@@ -20,6 +20,7 @@ import {
   draft,
   imported,
   model,
+  models,
   problemsOf,
   removeAlignments,
   series,
@@ -114,7 +115,12 @@ export function RunPanel() {
         />
       </label>
       <Problems messages={problemsOf((p) => p.part === 'name')} />
-      <ModelSettings />
+      <ModelSettings
+        models={models.value}
+        settings={draft.value}
+        update={update}
+        problemsOf={(name) => problemsOf((p) => p.part === 'parameter' && p.name === name)}
+      />
       <Series />
       <LibraryItem />
       <hr />

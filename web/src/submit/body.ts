@@ -40,7 +40,7 @@ const itemFields = {
 } as const
 
 /** The sequence item of a card. */
-function itemBody(item: Item): SequenceItem {
+export function itemBody(item: Item): SequenceItem {
   const common = {
     sequence: sequenceOf(item),
     ...(item.chain && { chain_id: item.chain }),
@@ -140,7 +140,7 @@ function constraintsBody(draft: Draft): Constraints | undefined {
 }
 
 /** The parameters for the chosen model. Empty fields, and parameters that the model does not have, are left out. */
-function paramsBody(draft: Draft, model?: Model): Params {
+export function paramsBody(draft: Pick<Draft, 'model' | 'params'>, model?: Model): Params {
   const params: Params = { modelName: draft.model }
   for (const [name, value] of Object.entries(draft.params)) {
     const spec = model?.params.find((p) => p.name === name)
@@ -249,7 +249,7 @@ function readFollowUps(draft: Draft, constraints?: Constraints | null) {
 }
 
 /** Quotes a text for the shell. */
-const shellQuote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+export const shellQuote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 /** Formats the requests that submit a body as curl commands. files: alignments to upload to the library first. */
 export function curlCommands(origin: string, body: CreateJob, libraryItem = '', files: string[] = []): string {

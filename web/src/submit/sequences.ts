@@ -99,39 +99,58 @@ function parseHeader(header: string) {
   return { declared: words.slice(0, 2).map(kindOf).find(Boolean), label }
 }
 
-/** The sequences of a FASTA record: several if colons separate its chains. */
-function parseRecord(header: string, body: string): ParsedSequence[] {
+/** The sequences of a FASTA record: several if colons separate its chains. kind: if the header names none. */
+function parseSequences(header: string, body: string, kind?: Kind): ParsedSequence[] {
   const { declared, label } = parseHeader(header)
   const joinedByColons = declared?.kind !== 'ligand' && /^[A-Za-z\s*:]+$/.test(body)
   const chains = joinedByColons ? body.split(':') : [body]
   return chains
     .map((chain) => chain.trim().replace(/\*$/, '').trim())
     .filter((text) => text !== '')
-    .map((text) => ({ kind: declared?.kind ?? guessKind(text), text, label, ccd: declared?.ccd ?? false }))
+    .map((text) => ({
+      kind: declared?.kind ?? kind ?? guessKind(text),
+      text,
+      label,
+      ccd: declared?.ccd ?? false,
+    }))
+}
+
+/** A record of FASTA: its header without ">", its sequences, and the line at which it begins, from 1. */
+interface ParsedRecord {
+  header: string
+  line: number
+  sequences: ParsedSequence[]
 }
 
 /**
  * Reads FASTA, bare sequences separated by empty lines, a SMILES, or chains joined by colons. A header may name the
  * kind between bars, such as ">A|protein"; the rest of the header is the label. Lines that begin with ";" are comments.
+ * kind: of what no header says; without it, it is guessed. Records without a sequence are left out.
  */
-export function parseText(text: string): ParsedSequence[] {
-  const records: ParsedSequence[] = []
+export function parseRecords(text: string, kind?: Kind): ParsedRecord[] {
+  const records: ParsedRecord[] = []
   let header = ''
+  let start = 1
   let body: string[] = []
-  const finishRecord = (nextHeader: string) => {
-    records.push(...parseRecord(header, body.join('\n')))
+  const finishRecord = (nextHeader: string, line: number) => {
+    const sequences = parseSequences(header, body.join('\n'), kind)
+    if (sequences.length > 0) records.push({ header, line: start, sequences })
     header = nextHeader
+    start = line
     body = []
   }
-  for (const line of text.replace(/\r\n?/g, '\n').split('\n')) {
+  for (const [i, line] of text.replace(/\r\n?/g, '\n').split('\n').entries()) {
     if (line.startsWith(';')) continue
-    if (line.startsWith('>')) finishRecord(line.slice(1))
-    else if (line.trim() === '' && body.length > 0 && header === '') finishRecord('')
+    if (line.startsWith('>')) finishRecord(line.slice(1), i + 1)
+    else if (line.trim() === '' && body.length > 0 && header === '') finishRecord('', i + 2)
     else body.push(line)
   }
-  finishRecord('')
+  finishRecord('', 0)
   return records
 }
+
+/** Reads text as parseRecords does, without the borders of the records. */
+export const parseText = (text: string): ParsedSequence[] => parseRecords(text).flatMap((record) => record.sequences)
 
 /** Reports whether a text looks like another program's job file (JSON or YAML) rather than sequences. */
 export const isJobFile = (text: string) =>

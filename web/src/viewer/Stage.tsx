@@ -107,43 +107,60 @@ export function Stage({ source, table, colours, values, name, footer }: Props) {
   )
 }
 
-/** Opens the viewer in the host element, draws the source, and keeps the viewer in line with the shared state. */
+/** Loads the code of the viewer and opens one. */
+async function openViewer(element: HTMLElement, dark: boolean): Promise<Viewer> {
+  const { Viewer } = await loadViewer()
+  return Viewer.open(element, {
+    dark,
+    colour: colour.peek(),
+    onHover: (residue) => (hover.value = residue ? [residue] : []),
+    onPick: toggleSelection,
+  })
+}
+
+/**
+ * Opens the viewer in the host element, draws the source, and keeps the viewer in line with the shared state. Another
+ * source is drawn by the same viewer.
+ */
 function useViewer(host: RefObject<HTMLDivElement | null>, source: Source, shape: Shape, values: Props['values']) {
+  const opening = useRef<Promise<Viewer> | null>(null)
   const viewer = useRef<Viewer | null>(null)
   const [ready, setReady] = useState(false)
   const [problem, setProblem] = useState<{ title: string; text: string }>()
   const dark = useTheme()
   useEffect(() => {
-    let unmounted = false
+    let superseded = false
     setReady(false)
     setProblem(undefined)
-    const open = async () => {
-      const { Viewer } = await loadViewer()
-      const element = host.current
-      if (unmounted || !element) return
-      const opened = await Viewer.open(element, {
-        dark,
-        colour: colour.peek(),
-        onHover: (residue) => (hover.value = residue ? [residue] : []),
-        onPick: toggleSelection,
-      })
-      if (unmounted) return opened.dispose()
+    const draw = async () => {
+      opening.current ??= openViewer(host.current!, dark)
+      const opened = await opening.current
+      if (superseded) return
       viewer.current = opened
       await opened.load(source)
-      if (!unmounted) setReady(true)
+      if (!superseded) setReady(true)
     }
-    open().catch((e: Error) => {
-      if (unmounted) return
+    draw().catch((e: Error) => {
+      if (!viewer.current) opening.current = null // another source tries again
+      if (superseded) return
       const noWebGL = e.name === 'NoWebGL'
       if (!noWebGL) console.error(e)
       setProblem({ title: noWebGL ? 'No 3D view' : 'The structure could not be drawn', text: e.message })
     })
     return () => {
-      unmounted = true
-      viewer.current?.dispose()
-      viewer.current = null
+      superseded = true
     }
   }, [source])
+  useEffect(
+    () => () => {
+      viewer.current = null
+      opening.current?.then(
+        (opened) => opened.dispose(),
+        () => undefined, // it was not opened
+      )
+    },
+    [],
+  )
   const useUpdate = (apply: (v: Viewer) => unknown, deps: unknown[]) =>
     useEffect(() => {
       if (ready && viewer.current) void apply(viewer.current)

@@ -133,13 +133,15 @@ export class Viewer {
       delete this.host.dataset.ready
       const canvas = this.plugin.canvas3d
       canvas?.pause(true) // half a structure is not worth a drawing, which in software takes long
+      const before = canvas?.didDraw.value
       try {
         await this.build(source)
       } finally {
-        canvas?.animate()
+        canvas?.animate() // draws at once if the shaders are there, as those of an earlier source
       }
       performance.mark('pleat:structure') // from here on the graphics card works
-      await drawn(this.plugin, () => this.disposed)
+      const complete = canvas?.commitQueueSize.value === 0 && canvas.reprCount.value > 0
+      if (!complete || canvas.didDraw.value === before) await drawn(this.plugin, () => this.disposed)
       performance.mark('pleat:drawn')
       this.host.dataset.ready = 'true'
     })

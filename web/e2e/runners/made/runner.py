@@ -4,6 +4,7 @@ Its shapes are ideal helices laid side by side, its scores follow from the resid
 import array
 import math
 import time
+import zlib
 
 import foldrun
 
@@ -34,6 +35,9 @@ class Made(foldrun.Runner):
             job.fail("oom", "the device has no memory left for this many tokens")
         if job.params.get("recyclingSteps") == 3:
             job.fail("invalid_input", "chain A has a residue that this engine does not like")
+        # 0 to 1 by what is folded, for scores that differ; None: the scores are the same of all.
+        text = "".join(item["sequence"] for item in job.input["sequences"])
+        differ = [zlib.crc32(f"{text}{k}".encode()) / 2**32 for k in range(4)] if job.params.get("stepScale") == 2 else None
         rows, plddt, chains = [], [], []  # chains: the chain of each token
         entities, polymers, column = [], [], 0
         for number, item in enumerate(job.input["sequences"], 1):
@@ -77,6 +81,8 @@ class Made(foldrun.Runner):
                 path.write_text(cif, encoding="utf-8")
                 job.file("structure", path, rank=rank)
             return foldrun.Result(timings={"trunk": 1.5, "diffusion": 0.25})
+        if differ:
+            plddt = [v * (0.6 + 0.4 * differ[0]) for v in plddt]
         job.array("plddt", plddt)
         n = len(chains)
         errors = array.array("f", bytes(4 * n * n))
@@ -91,6 +97,12 @@ class Made(foldrun.Runner):
         scores = {"ptm": 0.84, "pae_max": 31.75, **({"iptm": 0.71, "pairs": pairs} if len(names) > 1 else {})}
         if any(s.get("property_type") == "affinity" for s in job.input["sequences"]):
             scores["affinity"] = {"affinity_pred_value": -1.2, "affinity_probability_binary": 0.92}
+        if differ:
+            scores["ptm"] = round(0.2 + 0.5 * differ[0] + 0.25 * differ[1], 4)
+            if "iptm" in scores:
+                scores["iptm"] = round(0.1 + 0.4 * differ[0] + 0.45 * differ[2], 4)
+                for pair in pairs:
+                    pair["iptm"] = round(0.1 + 0.85 * differ[3], 4)
         return foldrun.Result(scores=scores)
 
 
