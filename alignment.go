@@ -127,7 +127,8 @@ func (m *Model) OfferAlignments(searched bool) {
 	given := ParamSpec{
 		Name: alignmentParam,
 		Type: ParamString,
-		Doc:  "The alignmentId of POST /v1/alignments, whose alignments are used; proteins that it lacks are searched for.",
+		Doc: "The alignmentId of POST /v1/alignments, whose alignments are used; " +
+			"proteins that it lacks are searched for.",
 	}
 	m.Params = append([]ParamSpec{s, given}, m.Params...)
 }

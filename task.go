@@ -100,8 +100,8 @@ const (
 	RemoteHeartbeatInterval = 15 * time.Second
 )
 
-// SearchLease is how long a worker may search for an alignment, alone among all workers, before it must claim the search
-// again.
+// SearchLease is how long a worker may search for an alignment, alone among all workers, before it must claim the
+// search again.
 const SearchLease = 30 * time.Second
 
 // MaxRunTime is how long a run may compute, unless the operator sets max-seconds.

@@ -134,8 +134,8 @@ func (f *Filter) parseStatus(n int, op, value string) error {
 	return nil
 }
 
-// ParseRows reads numbers of rows that are joined by commas, such as 3,17. They are different and at most last. The empty
-// text names none: nil.
+// ParseRows reads numbers of rows that are joined by commas, such as 3,17. They are different and at most last. The
+// empty text names none: nil.
 func ParseRows(text string, last int) ([]int, error) {
 	if text == "" {
 		return nil, nil

@@ -206,7 +206,8 @@ func FuzzFilter(f *testing.F) {
 	f.Add("meanPLDDT>=80,status=COMPLETED")
 	f.Add("iptm.A-B<1e300")
 	f.Fuzz(func(t *testing.T, text string) {
-		if rows, err := ParseRows(text, 60); err == nil && (len(rows) > 60 || slices.ContainsFunc(rows, func(n int) bool {
+		rows, err := ParseRows(text, 60)
+		if err == nil && (len(rows) > 60 || slices.ContainsFunc(rows, func(n int) bool {
 			return n < 1 || n > 60
 		})) {
 			t.Errorf("%q: rows %v", text, rows)

@@ -147,7 +147,8 @@ func (c *Config) workerSettings() []Setting {
 	return []Setting{
 		setting("engines", &c.Engines,
 			"engines of this process, separated by commas: mini folds, calvados simulates, "+
-				"analyst answers questions, compare compares structures, null predicts nothing and is for tests of the service; "+
+				"analyst answers questions, compare compares structures, null predicts nothing and is for tests of "+
+				"the service; "+
 				"any other name is that of a runner, see pleat engines. "+
 				"The settings chat-url and nim-url add remote engines"),
 		setting("slots", &c.Slots,

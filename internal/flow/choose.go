@@ -72,7 +72,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	case large != nil: // it would wait forever
 		return Task{}, large
 	case p.Kind == pleat.TaskAlign:
-		return Task{}, pleat.Invalidf("no alignments are made here, unless the operator sets msa-server or msa-command").
+		return Task{}, pleat.Invalidf("no alignments are made here, unless the operator sets msa-server or " +
+			"msa-command").
 			At("sequences")
 	case len(here) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind).

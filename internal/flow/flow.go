@@ -205,7 +205,8 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 			pleat.Clip(p.Alias))
 	}
 	if p.Draft && p.Kind == pleat.TaskAlign {
-		return Plan{}, pleat.InvalidField("create_mode", " is draft, but an alignment has nothing to edit; leave it out")
+		return Plan{}, pleat.InvalidField("create_mode",
+			" is draft, but an alignment has nothing to edit; leave it out")
 	}
 	f := open(input, path)
 	p.Public = f.flag("isPublic")

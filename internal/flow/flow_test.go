@@ -51,7 +51,8 @@ func TestParseQnA(t *testing.T) {
 			StructureSource{Kind: SourceLibrary, Structure: pleat.FileRef{Item: item}}, "library/" + item},
 		"upload": {`{"targetSource":"upload","files":{"pdb":{"libraryItemId":"` + item +
 			`","fileName":"a b.pdb"}},"question":"why?"}`, false,
-			StructureSource{Kind: SourceUpload, Structure: pleat.FileRef{Item: item, Name: "a b.pdb"}}, "upload/" + item + "/a b.pdb"},
+			StructureSource{Kind: SourceUpload, Structure: pleat.FileRef{Item: item, Name: "a b.pdb"}},
+			"upload/" + item + "/a b.pdb"},
 		"draft, empty": {`{"pdbId":"1UBQ"}`, true, StructureSource{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},
 		"other ids ignored": {`{"targetSource":"pdb","pdbId":"1UBQ","source_job_id":"` + job + `","question":"q"}`,
 			false, StructureSource{Kind: SourcePDB, ID: "1UBQ"}, "pdb/1UBQ"},

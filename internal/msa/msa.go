@@ -117,8 +117,9 @@ type Search struct {
 
 // Claims keeps processes from searching for the same at the same time.
 type Claims interface {
-	// ClaimSearches returns which of some searches this process makes, in their order. A claim lasts for pleat.SearchLease; one
-	// that it has can be claimed again. The other searches are made by another process at the moment.
+	// ClaimSearches returns which of some searches this process makes, in their order. A claim lasts for
+	// pleat.SearchLease; one that it has can be claimed again. The other searches are made by another process at the
+	// moment.
 	ClaimSearches(ctx context.Context, searches []Search) ([]bool, error)
 	// EndSearches ends claims. If found, the alignments are in the cache.
 	EndSearches(ctx context.Context, keys []string, found bool) error

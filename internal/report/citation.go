@@ -30,8 +30,8 @@ func Cite(keys ...string) []pleat.Citation {
 	return out
 }
 
-// paperOf reads the fields of a BibTeX entry that a structure file cites, in plain ASCII. A field that it lacks, or that
-// is not in braces, is empty.
+// paperOf reads the fields of a BibTeX entry that a structure file cites, in plain ASCII. A field that it lacks, or
+// that is not in braces, is empty.
 func paperOf(c pleat.Citation) structure.Citation {
 	field := func(name string) string { return plainTeX(bibField(c.BibTeX, name)) }
 	out := structure.Citation{
@@ -74,7 +74,8 @@ func bibField(entry, name string) string {
 // An accent of TeX with its letter, such as \v{Z} or \'i, and what remains of TeX in a text.
 var (
 	texAccent  = regexp.MustCompile(`\\(?:[vucHrkdbt]\b|[\x60'^"~=.])\s*\{?\\?([A-Za-z])\}?`)
-	texSpecial = strings.NewReplacer("{", "", "}", "", `\&`, "&", "~", " ", `\o`, "o", `\O`, "O", `\ss`, "ss", `\l`, "l")
+	texSpecial = strings.NewReplacer("{", "", "}", "", `\&`, "&", "~", " ", `\o`, "o", `\O`, "O", `\ss`, "ss",
+		`\l`, "l")
 )
 
 // plainTeX returns a text of TeX without braces, accents and letters that are not ASCII, in one line.

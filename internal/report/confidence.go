@@ -104,8 +104,8 @@ func (s *Structure) mergePolymers() {
 }
 
 // pairs scores every pair of chains: ipTM as the model states it, else computed from the PAE; ipSAE, pDockQ2 and LIS
-// between polymers, for which they are defined (package structure cites them). It must run after mergePolymers. Pairs without
-// any score are left out.
+// between polymers, for which they are defined (package structure cites them). It must run after mergePolymers. Pairs
+// without any score are left out.
 func (s *Structure) pairs(scores *Scores) []pleat.PairScore {
 	if len(s.Chains) < 2 || len(s.Chains) > maxPairChains {
 		return nil

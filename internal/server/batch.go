@@ -27,16 +27,16 @@ const (
 	maxBatchLetters = 100_000_000
 	// modificationLetters is what a modification counts as, since a row has its own copy of each.
 	modificationLetters = 50
-	// maxBatchInput bounds the inputs of the different rows of a batch, in bytes of JSON: constraints, modifications and
-	// names are stored with each row, too.
+	// maxBatchInput bounds the inputs of the different rows of a batch, in bytes of JSON: constraints, modifications
+	// and names are stored with each row, too.
 	maxBatchInput = 200_000_000
 	// batchTime bounds the creation and the check of a batch.
 	batchTime = 5 * time.Minute
 )
 
 // batchBody is jsonBody for the creation and the check of a batch, whose body may be larger and whose work may take
-// longer than those of other requests. Unfit is why the body is not one; only a body that is not JSON is refused before.
-// A node checks one batch at a time, since a large one needs much memory, and users take turns.
+// longer than those of other requests. Unfit is why the body is not one; only a body that is not JSON is refused
+// before. A node checks one batch at a time, since a large one needs much memory, and users take turns.
 func batchBody[In, Out any](
 	read func(s *Server, c *call) (body []byte, done func(), err error),
 	fn func(s *Server, ctx context.Context, c *call, in *In, unfit error) (Out, error),
@@ -225,8 +225,9 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		}
 		seen[d] = struct{}{}
 		if p.sum.bytes += size; p.sum.bytes > maxBatchInput {
-			_ = faults.Add(pleat.InvalidField(row.Path, ": the different rows up to this one have inputs of more than %d "+
-				"bytes; split the batch", maxBatchInput)) // a fault of the request
+			_ = faults.Add(pleat.InvalidField(row.Path,
+				": the different rows up to this one have inputs of more than %d "+
+					"bytes; split the batch", maxBatchInput)) // a fault of the request
 			return faults
 		}
 		p.sum.jobs++

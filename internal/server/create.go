@@ -198,8 +198,9 @@ func bypassesCache(r *http.Request) bool {
 func (s *Server) checkRowModel(ctx context.Context, id pleat.JobID, model string) error {
 	of, err := s.store.BatchModel(ctx, id)
 	if err == nil && of != "" && of != model {
-		err = pleat.Errorf(pleat.CodeConflict, "the job is a row of a batch, whose rows have one model, %q; run the batch "+
-			"again with other parameters, or create a new job", of)
+		err = pleat.Errorf(pleat.CodeConflict,
+			"the job is a row of a batch, whose rows have one model, %q; run the batch "+
+				"again with other parameters, or create a new job", of)
 	}
 	return err
 }

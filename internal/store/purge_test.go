@@ -37,6 +37,7 @@ var ofSources = map[string]bool{
 	"batch":        false, // see TestBatchDeletion
 	"batch_row":    false,
 	"batch_score":  false,
+	"msa_search":   false, // deleted by age, with the cached alignments
 	"account":      false,
 	"api_key":      false,
 	"session":      false,

@@ -283,7 +283,8 @@ func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFil
 	p.equal("w.source_sequence", string(f.Source.Sequence))
 	out := []WorkflowRow{}
 	rows, err := s.read(ctx, p.sql(workflowColumns+`,
-		CASE WHEN w.kind = 'compare' THEN '' ELSE COALESCE(r.result, '') END, COALESCE(r.failure, ''), COALESCE(r.stage, ''), COALESCE(r.done, 0),
+		CASE WHEN w.kind = 'compare' THEN '' ELSE COALESCE(r.result, '') END, COALESCE(r.failure, ''),
+		COALESCE(r.stage, ''), COALESCE(r.done, 0),
 		COALESCE(r.total, 0)`, "workflow w LEFT JOIN run r ON r.id = w.run_id", f.Limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var row WorkflowRow

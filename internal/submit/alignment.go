@@ -140,8 +140,9 @@ func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.
 			return err
 		}
 		if query != s.Text {
-			return pleat.InvalidField(s.Path(i)+".msa", ": the alignment %s begins with another sequence; its first row "+
-				"must be the sequence itself", pleat.Clip(file.Name))
+			return pleat.InvalidField(s.Path(i)+".msa",
+				": the alignment %s begins with another sequence; its first row "+
+					"must be the sequence itself", pleat.Clip(file.Name))
 		}
 	}
 	proteins := pleat.Proteins(job.Sequences)

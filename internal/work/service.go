@@ -67,7 +67,8 @@ type Inputs interface {
 	// GivenAlignments lists the alignments that a fold names; see submit.Resolver. store.ErrNoItem: the library item of
 	// its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
 	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error)
-	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see store.Store.
+	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
+	// store.Store.
 	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []store.Search) ([]bool, error)
 	EndSearches(ctx context.Context, worker pleat.WorkerID, keys []string, found bool) error
 	// WorkflowSource finds what a workflow reads. An error with CodeNotFound, CodeInvalid or CodeConflict says why it

@@ -84,8 +84,8 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 	}
 }
 
-// advanceAll takes the steps of batches that can be taken now. A batch that cannot be advanced does not slow the others;
-// its error is returned once they have no more steps.
+// advanceAll takes the steps of batches that can be taken now. A batch that cannot be advanced does not slow the
+// others; its error is returned once they have no more steps.
 func advanceAll(ctx context.Context, s *store.Store) error {
 	for {
 		if more, err := s.AdvanceBatches(ctx); !more {

@@ -64,8 +64,8 @@ func Question(w *pleat.Workflow) string {
 
 // WorkflowInput returns the input of a workflow as it was given, in its own spelling and with fields that the service
 // does not know. It sets isPublic to the present visibility, which may have changed since. Only the owner sees
-// webhooks, the owner of the source, ids and file names of the library, and what a comparison names. Others see the ids of the fold that it is
-// about only if it is readable, a fold that they may read.
+// webhooks, the owner of the source, ids and file names of the library, and what a comparison names. Others see the ids
+// of the fold that it is about only if it is readable, a fold that they may read.
 func WorkflowInput(w *pleat.Workflow, to Audience, readable pleat.FoldRef) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(w.Input, &all); err != nil {
