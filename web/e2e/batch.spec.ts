@@ -1,6 +1,6 @@
 import type { Page } from '@playwright/test'
 import type { Batch, BatchRows, CreateBatch, CreatedBatch } from '../src/api'
-import { placesOf, pointsOf } from '../src/batches/points'
+import { margin, placesOf, pointsOf } from '../src/batches/points'
 import { type Grid, gridOf, type Row } from '../src/batches/scores'
 import { test as base, driver, engines } from './made'
 import { drawn } from './pixels'
@@ -273,10 +273,18 @@ test('a point of the scatter chooses its row, whose structure is shown beside', 
   await accessible(page)
   await picture(page, 'batch')
   // The plot is drawn again in the colours of a dark page.
-  const canvas = scatter.locator('canvas').first()
-  const times = Number(await canvas.getAttribute('data-drawn'))
+  const axis = () =>
+    scatter
+      .locator('canvas')
+      .first()
+      .evaluate((canvas: HTMLCanvasElement, x) => {
+        const copy = new OffscreenCanvas(1, 1).getContext('2d')!
+        copy.drawImage(canvas, -x, -100)
+        return copy.getImageData(0, 0, 1, 1).data[0]
+      }, margin.left)
+  await expect.poll(axis).toBeGreaterThan(200) // the vertical axis on a light page
   await page.emulateMedia({ colorScheme: 'dark' })
-  await expect.poll(async () => Number(await canvas.getAttribute('data-drawn'))).toBeGreaterThan(times)
+  await expect.poll(axis).toBeLessThan(100)
   // The address alone leads back to the row.
   await page.reload()
   await expect(panel.getByRole('heading')).toContainText(chosen.customId)
