@@ -28,6 +28,14 @@ func (m Model) AlignmentUse(p Params, sequences []Sequence) AlignmentUse {
 	return SearchedAlignments
 }
 
+// NamesAlignments reports whether a fold of sequences names alignments, by its parameters or its proteins.
+func NamesAlignments(p Params, sequences []Sequence) bool {
+	return p.Alignment() != "" || slices.ContainsFunc(sequences, func(s Sequence) bool { return s.MSA != FileRef{} })
+}
+
+// IsA3M reports whether a file name has the ending of an alignment in the only form that jobs take.
+func IsA3M(name string) bool { return strings.EqualFold(path.Ext(name), ".a3m") }
+
 // alignmentParam is the parameter that names an alignment made before, see Params.Alignment.
 const alignmentParam = "alignmentId"
 
@@ -51,7 +59,7 @@ func (v *validation) msa(i int, field string) {
 		v.fault(field, ": params.msaAlgorithm is %q, so that no alignment is used; leave out one of the two", MSANone)
 	case !IsUUID(string(s.MSA.Item)):
 		v.fault(field+".libraryItemId", " is %q; it must be the UUID of a library item", Clip(string(s.MSA.Item)))
-	case s.MSA.Name != "" && (strings.ToLower(path.Ext(s.MSA.Name)) != ".a3m" || path.Base(s.MSA.Name) != s.MSA.Name):
+	case s.MSA.Name != "" && (!IsA3M(s.MSA.Name) || path.Base(s.MSA.Name) != s.MSA.Name):
 		v.fault(field+".fileName", " is %q; it must be the plain name of a file that ends in .a3m", Clip(s.MSA.Name))
 	}
 	s.MSA.Item = ItemID(strings.ToLower(string(s.MSA.Item)))

@@ -2,8 +2,6 @@ package format
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"pleat"
 )
@@ -23,9 +21,6 @@ func refusePath(at, name string) error {
 	return pleat.Invalidf("%s names the file %q; a job names no files: leave it out", at, pleat.Clip(name))
 }
 
-// isA3M reports whether a name is that of an alignment in the only form that jobs take.
-func isA3M(name string) bool { return strings.EqualFold(path.Ext(name), ".a3m") }
-
 // align sets the alignment of a protein to the file that a field of the text names. An empty name is none.
 func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	switch {
@@ -36,7 +31,7 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	case q.Kind != pleat.Protein:
 		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins alone: "+
 			"leave it out", at, pleat.Clip(name), article(q.Kind))
-	case !isA3M(name):
+	case !pleat.IsA3M(name):
 		return pleat.Invalidf("%s names the file %q; an alignment must be A3M and its name end in .a3m", at,
 			pleat.Clip(name))
 	}

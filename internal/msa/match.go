@@ -1,9 +1,9 @@
 package msa
 
 import (
-	"path"
 	"slices"
-	"strings"
+
+	"pleat"
 )
 
 // UnfitError is the error of an alignment that a job cannot use.
@@ -19,7 +19,7 @@ type UnfitError struct {
 func Match(names, proteins []string, query func(i int) (string, error)) error {
 	used := map[string]string{} // file by the protein that it aligns
 	for i, name := range names {
-		if strings.ToLower(path.Ext(name)) != ".a3m" {
+		if !pleat.IsA3M(name) {
 			continue
 		}
 		q, err := query(i)

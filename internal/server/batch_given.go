@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"strings"
 
 	"pleat"
 	"pleat/internal/batch"
@@ -46,14 +45,7 @@ func (s *Server) checkRowAlignments(ctx context.Context, c *call, p *preparedBat
 	var faults pleat.Errors
 	for _, key := range p.given.list {
 		q := pleat.Sequence{Kind: pleat.Protein, Text: key.sequence, MSA: key.file}
-		job := pleat.Job{Owner: c.who.User, Sequences: []pleat.Sequence{q}}
-		err := s.resolver.CheckAlignments(ctx, &job, p.model)
-		if pleat.CodeOf(err) == pleat.CodeInvalid {
-			fault := *pleat.ErrorsOf(err)[0]
-			to := strings.NewReplacer(q.Path(0)+".msa", p.given.fields[key])
-			fault.Field, fault.Message = to.Replace(fault.Field), to.Replace(fault.Message)
-			err = &fault
-		}
+		err := s.resolver.CheckAlignment(ctx, c.who.User, &q, p.given.fields[key])
 		if err := faults.Add(err); err != nil {
 			return err
 		}

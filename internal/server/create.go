@@ -66,10 +66,6 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 
 // checkGiven checks the library item and the alignments that a job names. The key must be able to read them.
 func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m pleat.Model) error {
-	named := job.Params.Alignment() != ""
-	for i := range job.Sequences {
-		named = named || job.Sequences[i].MSA != pleat.FileRef{}
-	}
 	if job.LibraryItem != "" {
 		if err := c.checkReads("create a job from a library item"); err != nil {
 			return err
@@ -77,7 +73,7 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 		if _, err := s.store.Item(ctx, c.who.User, job.LibraryItem); err != nil {
 			return err
 		}
-	} else if named {
+	} else if pleat.NamesAlignments(job.Params, job.Sequences) {
 		if err := c.checkReads("use an alignment"); err != nil {
 			return err
 		}

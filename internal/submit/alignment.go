@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"pleat"
 	"pleat/internal/blob"
@@ -26,11 +24,11 @@ func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]s
 		if s.MSA == (pleat.FileRef{}) {
 			continue
 		}
-		file, err := r.ownAlignment(ctx, f.Owner, s.MSA, s.Path(i)+".msa")
+		own, err := r.ownAlignment(ctx, f.Owner, s, s.Path(i)+".msa")
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, store.GivenAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text})
+		out = append(out, own)
 	}
 	if id := f.Params.Alignment(); id != "" {
 		made, err := r.madeAlignments(ctx, f.Owner, id)
@@ -42,28 +40,34 @@ func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]s
 	if f.LibraryItem == "" {
 		return out, nil
 	}
-	item, err := r.Store.Item(ctx, f.Owner, f.LibraryItem)
+	library, err := r.libraryAlignments(ctx, f.Owner, f.LibraryItem)
+	return append(out, library...), err
+}
+
+// libraryAlignments lists the alignments of a library item of the owner's.
+func (r *Resolver) libraryAlignments(
+	ctx context.Context, owner pleat.UserID, id pleat.ItemID,
+) ([]store.GivenAlignment, error) {
+	var out []store.GivenAlignment
+	item, err := r.Store.Item(ctx, owner, id)
 	for _, file := range item.Files {
-		if isAlignment(file.Name) {
+		if pleat.IsA3M(file.Name) {
 			out = append(out, store.GivenAlignment{Name: file.Name, Key: file.Key})
 		}
 	}
 	return out, err
 }
 
-// isAlignment reports whether a file of a library item is an alignment.
-func isAlignment(name string) bool { return strings.ToLower(path.Ext(name)) == ".a3m" }
-
-// ownAlignment finds the file of the owner's library that a field names.
+// ownAlignment finds the file of the owner's library that a field names for a protein.
 func (r *Resolver) ownAlignment(
-	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, field string,
-) (store.LibraryFile, error) {
+	ctx context.Context, owner pleat.UserID, s *pleat.Sequence, field string,
+) (store.GivenAlignment, error) {
 	role := FileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
-	file, err := r.File(ctx, owner, ref, role)
+	file, err := r.File(ctx, owner, s.MSA, role)
 	if errors.Is(err, store.ErrNoItem) {
-		err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", ref.Item)
+		err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", s.MSA.Item)
 	}
-	return file, err
+	return store.GivenAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text}, err
 }
 
 // madeAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
@@ -119,43 +123,52 @@ func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.
 	if m.AlignmentUse(job.Params, job.Sequences) == pleat.NoAlignments {
 		return nil
 	}
-	all, err := r.GivenAlignments(ctx, &pleat.FoldInput{
-		Owner:       job.Owner,
-		LibraryItem: job.LibraryItem,
-		Sequences:   job.Sequences,
-		Params:      job.Params,
-	})
-	if err != nil || len(all) == 0 {
-		return err
-	}
 	for i := range job.Sequences {
 		s := &job.Sequences[i]
 		if s.MSA == (pleat.FileRef{}) {
 			continue
 		}
-		file := all[0]
-		all = all[1:]
-		query, err := r.alignedSequence(ctx, file, s.Path(i)+".msa")
-		if err != nil {
+		if err := r.CheckAlignment(ctx, job.Owner, s, s.Path(i)+".msa"); err != nil {
 			return err
-		}
-		if query != s.Text {
-			return pleat.InvalidField(s.Path(i)+".msa",
-				": the alignment %s begins with another sequence; its first row "+
-					"must be the sequence itself", pleat.Clip(file.Name))
 		}
 	}
 	proteins := pleat.Proteins(job.Sequences)
-	made := slices.IndexFunc(all, func(a store.GivenAlignment) bool { return a.Sequence == "" })
-	if made < 0 {
-		made = len(all)
+	if id := job.Params.Alignment(); id != "" {
+		made, err := r.madeAlignments(ctx, job.Owner, id)
+		if err != nil {
+			return err
+		}
+		used := func(a store.GivenAlignment) bool { return slices.Contains(proteins, a.Sequence) }
+		if !slices.ContainsFunc(made, used) {
+			return pleat.InvalidField("params.alignmentId", ": the alignment %s has none of the job's proteins", id)
+		}
 	}
-	used := func(a store.GivenAlignment) bool { return slices.Contains(proteins, a.Sequence) }
-	if job.Params.Alignment() != "" && !slices.ContainsFunc(all[:made], used) {
-		return pleat.InvalidField("params.alignmentId", ": the alignment %s has none of the job's proteins",
-			job.Params.Alignment())
+	if job.LibraryItem == "" {
+		return nil
 	}
-	return r.checkLibrary(ctx, all[made:], proteins)
+	library, err := r.libraryAlignments(ctx, job.Owner, job.LibraryItem)
+	if err != nil {
+		return err
+	}
+	return r.checkLibrary(ctx, library, proteins)
+}
+
+// CheckAlignment checks the alignment that a field names for a protein: it must be in the owner's library and begin
+// with the protein.
+func (r *Resolver) CheckAlignment(ctx context.Context, owner pleat.UserID, s *pleat.Sequence, field string) error {
+	file, err := r.ownAlignment(ctx, owner, s, field)
+	if err != nil {
+		return err
+	}
+	query, err := r.alignedSequence(ctx, file, field)
+	if err != nil {
+		return err
+	}
+	if query != s.Text {
+		return pleat.InvalidField(field, ": the alignment %s begins with another sequence; its first row must be the "+
+			"sequence itself", pleat.Clip(file.Name))
+	}
+	return nil
 }
 
 // checkLibrary checks the alignments of the library item of a job.

@@ -18,9 +18,13 @@ type givenAlignments struct {
 
 // readGiven reads the alignments that the job names. Those of the library item belong to the sequence in their first
 // row; one that belongs to none of the job's proteins, or is the second of one, fails the run, since its owner expects
-// it to be used.
+// it to be used. The service is not asked about a job that names none.
 func (a *alignmentStage) readGiven(ctx context.Context, proteins []string) *pleat.Failure {
-	files, err := a.p.service.GivenAlignments(ctx, a.work.Fold)
+	fold := a.work.Fold
+	if fold.LibraryItem == "" && !pleat.NamesAlignments(fold.Params, fold.Sequences) {
+		return nil
+	}
+	files, err := a.p.service.GivenAlignments(ctx, fold)
 	switch {
 	case errors.Is(err, store.ErrNoItem):
 		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
@@ -53,7 +57,7 @@ func (a *alignmentStage) readGiven(ctx context.Context, proteins []string) *plea
 	if failure := a.readLibrary(ctx, library, proteins); failure != nil {
 		return failure
 	}
-	if len(a.given.paired) < len(proteins) || len(proteins) == 1 || !a.work.Fold.Complex {
+	if len(a.given.paired) < len(proteins) || len(proteins) == 1 || !fold.Complex {
 		a.given.paired = nil // rows of some proteins alone are not paired with anything
 	}
 	return nil

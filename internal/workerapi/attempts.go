@@ -148,13 +148,14 @@ func (c *Client) ClaimSearches(ctx context.Context, _ pleat.WorkerID, searches [
 		in.Searches[i] = Search(s)
 	}
 	var out ClaimedSearches
-	err := c.call(ctx, request{path: "searches", in: in, out: &out})
+	err := c.call(ctx, request{path: "searches", route: "searches", in: in, out: &out})
 	return out.Granted, err
 }
 
 // EndSearches implements work.Inputs.
 func (c *Client) EndSearches(ctx context.Context, _ pleat.WorkerID, keys []string, found bool) error {
-	return c.call(ctx, request{path: "searches/end", in: EndSearches{keys, found}})
+	const path = "searches/end"
+	return c.call(ctx, request{path: path, route: path, in: EndSearches{keys, found}})
 }
 
 // WorkflowSource finds what a workflow reads.
