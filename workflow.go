@@ -126,6 +126,8 @@ type Work struct {
 	Dir     string            // a fresh folder with the input's files; the engine writes its output here
 	Resume  string            // path of the last attempt's checkpoint; empty: start at the beginning
 	Step    int64             // of that checkpoint
+	// Citations are of the programs that prepared the input, such as a search for alignments, beside those of Model.
+	Citations []Citation
 	// Computed, if not nil, is called when the computation is done and only files remain to be written, so that the
 	// accelerator is free for the next task. An engine need not call it.
 	Computed func()

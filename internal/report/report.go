@@ -30,6 +30,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -246,7 +247,7 @@ func (r *Report) writeRun() error {
 	if err := r.json(pleat.ArtifactConfig, "config.json", r.config()); err != nil {
 		return err
 	}
-	if err := r.citations(r.Engine, r.Work.Model.Citations); err != nil {
+	if err := r.citations(r.Engine, slices.Concat(r.Work.Model.Citations, r.Work.Citations)); err != nil {
 		return err
 	}
 	all := r.files

@@ -457,6 +457,9 @@ func (s *Store) tableRows(ctx context.Context, b *pleat.Batch, numbers []int) ([
 		}
 		for i, n := range part {
 			r.rows[i] = TableRow{Number: n, State: unmadeState(b)}
+			if b.Cancelled {
+				r.rows[i].Failure = stoppedEarly
+			}
 		}
 		for _, read := range []func(context.Context, *Store) error{r.readRows, r.readJobs, r.readRuns} {
 			if err := read(ctx, s); err != nil {
@@ -511,7 +514,7 @@ func (r *tablePart) readJobs(ctx context.Context, s *Store) error {
 			err := scan(&number, &row.Job, &row.Name, &row.State, &run)
 			for _, i := range r.made[number] {
 				to := &r.rows[i]
-				to.Job, to.Name, to.State = row.Job, row.Name, row.State
+				to.Job, to.Name, to.State, to.Failure = row.Job, row.Name, row.State, nil
 			}
 			r.runs[run] = r.made[number]
 			return err

@@ -347,6 +347,8 @@ func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 		return pleat.StateRunning, nil
 	}
 	t.send("DELETE FROM task WHERE id = $1", id)
-	why := pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")
-	return pleat.StateStopped, t.end(run, runEnd{state: pleat.StateStopped, failure: why})
+	return pleat.StateStopped, t.end(run, runEnd{state: pleat.StateStopped, failure: stoppedEarly})
 }
+
+// stoppedEarly is why a run has no result that was stopped before a worker had it, or its batch before it was made.
+var stoppedEarly = pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")

@@ -175,7 +175,7 @@ func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Fai
 		if err != nil {
 			return a.searchFailure(err)
 		}
-		a.cite()
+		a.work.Citations = searchCitations
 	}
 	if f := a.writeFiles(search, found); f != nil {
 		return f
@@ -293,17 +293,6 @@ func (a *alignmentStage) publishAlignment(m *msa.Alignment, to, name string, own
 		ContentType: "text/x-a3m",
 		Sequence:    owner,
 	})
-}
-
-// cite adds the papers of the search programs to those that the results cite.
-func (a *alignmentStage) cite() {
-	m := &a.work.Model
-	m.Citations = slices.Clone(m.Citations)
-	for _, c := range searchCitations {
-		if !slices.ContainsFunc(m.Citations, func(o pleat.Citation) bool { return o.Key == c.Key }) {
-			m.Citations = append(m.Citations, c)
-		}
-	}
 }
 
 // searchCitations are the papers of ColabFold's search and of MMseqs2.

@@ -28,7 +28,7 @@ func (p *Pool) search(t *runningTask, dir string) pleat.Output {
 // useSearchResults fetches the alignments that the search before this fold has published into the input folder. It
 // leaves the list of alignments in the order of the sequences.
 func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
-	a.cite()
+	a.work.Citations = searchCitations
 	dir := filepath.Join(a.work.Dir, inputDir)
 	err := os.MkdirAll(dir, 0o700)
 	fetch := func(name, as string) (string, error) {
