@@ -172,17 +172,18 @@ func (r *BatchRow) UnmarshalJSON(b []byte) error {
 
 // BatchValidation is the response to POST /v1/batches/validate.
 type BatchValidation struct {
-	Valid          bool         `json:"valid" doc:"Whether POST /v1/batches would accept this body now."`
-	Errors         []FieldError `json:"errors" doc:"Faults, at most 100. An exhausted quota is one of them."`
-	ModelName      string       `json:"modelName"`
-	Rows           int          `json:"rows"`
-	Jobs           int          `json:"jobs" doc:"Different rows, which are what is computed."`
-	Tokens         int64        `json:"tokens" doc:"Residues and ligand atoms of all jobs, copies counted."`
-	LargestTokens  int          `json:"largestTokens" doc:"Those of the largest job."`
-	Alignments     int          `json:"alignments" doc:"Different proteins for which the model needs an alignment."`
-	Seconds        float64      `json:"expectedSeconds" doc:"Expected core-seconds of all jobs, without waiting and without alignments."`
-	QuotaRemaining int          `json:"quotaRemaining" doc:"Rows that the caller may still create today."`
-	Notes          []string     `json:"notes" doc:"What of content was dropped, changed or guessed, with its position in the text."`
+	Valid            bool         `json:"valid" doc:"Whether POST /v1/batches would accept this body now."`
+	Errors           []FieldError `json:"errors" doc:"Faults, at most 100. An exhausted quota is one of them."`
+	ModelName        string       `json:"modelName"`
+	Rows             int          `json:"rows"`
+	Jobs             int          `json:"jobs" doc:"Different rows, which are what is computed."`
+	Tokens           int64        `json:"tokens" doc:"Residues and ligand atoms of all jobs, copies counted."`
+	LargestTokens    int          `json:"largestTokens" doc:"Those of the largest job."`
+	Alignments       int          `json:"alignments" doc:"Different proteins for which the model needs an alignment that no row gives."`
+	AlignmentsAtHand int          `json:"alignmentsAtHand" doc:"Those of them whose alignment an earlier search has found."`
+	Seconds          float64      `json:"expectedSeconds" doc:"Expected core-seconds of all jobs, without waiting and without alignments."`
+	QuotaRemaining   int          `json:"quotaRemaining" doc:"Rows that the caller may still create today."`
+	Notes            []string     `json:"notes" doc:"What of content was dropped, changed or guessed, with its position in the text."`
 }
 
 // RerunBatch is the body of POST /v1/batches/{id}/rerun.

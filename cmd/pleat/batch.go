@@ -171,7 +171,7 @@ func describeValidation(v api.BatchValidation) [][]string {
 		{"rows", fmt.Sprintf("%d, %d of them different", v.Rows, v.Jobs)},
 		{"model", v.ModelName},
 		{"tokens", fmt.Sprintf("%d, at most %d in a row", v.Tokens, v.LargestTokens)},
-		{"alignments", fmt.Sprint(v.Alignments)},
+		{"alignments", fmt.Sprintf("%d, %d of them at hand", v.Alignments, v.AlignmentsAtHand)},
 		{"core-seconds", fmt.Sprintf("%.0f", v.Seconds)},
 		{"quota left", fmt.Sprintf("%d rows", v.QuotaRemaining)},
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -234,12 +235,23 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		p.sum.largest = max(p.sum.largest, row.Job.Largest(p.model))
 		p.sum.seconds += row.Job.Seconds(p.model)
 		if p.model.AlignmentUse(row.Job.Params, row.Job.Sequences) == pleat.SearchedAlignments {
-			for _, text := range pleat.Proteins(row.Job.Sequences) {
-				p.sum.proteins[sha256.Sum256([]byte(text))] = struct{}{}
+			for i := range row.Job.Sequences {
+				if q := &row.Job.Sequences[i]; q.Kind == pleat.Protein && q.MSA == (pleat.FileRef{}) {
+					p.sum.proteins[sha256.Sum256([]byte(q.Text))] = struct{}{}
+				}
 			}
 		}
 	}
 	return faults.Err()
+}
+
+// hashes returns the SHA-256, in hex, of the proteins that need an alignment.
+func (m *batchSum) hashes() []string {
+	out := make([]string, 0, len(m.proteins))
+	for sum := range m.proteins {
+		out = append(out, hex.EncodeToString(sum[:]))
+	}
+	return out
 }
 
 // checkLetters refuses a batch whose rows are too long together, before any of them is checked.
@@ -342,6 +354,9 @@ func (s *Server) validateBatch(
 			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs
 			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds
 			out.Alignments = len(p.sum.proteins)
+			if err == nil {
+				out.AlignmentsAtHand, err = s.store.CountAlignments(ctx, c.who.User, p.sum.hashes())
+			}
 		}
 		if err != nil && pleat.CodeOf(err) != pleat.CodeInvalid {
 			return out, err

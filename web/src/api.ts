@@ -2,6 +2,7 @@
 // OpenAPI document (wire.ts) and exported again here.
 import { download, listeners, request, sendJSON } from './http'
 import type {
+  Alignment,
   AuditEntry,
   Batch,
   BatchRows,
@@ -147,6 +148,8 @@ export const api = {
         ...(draft && { create_mode: 'draft' }),
       }),
     ),
+  alignment: (id: string, signal?: AbortSignal) =>
+    request<Alignment>('GET', `/v1/alignments/${encode(id)}`, undefined, signal ? { signal } : {}),
   // Compares up to four structures; reference is a position from 1, 0 for none.
   compare: (of: string[], reference: number, signal?: AbortSignal) =>
     request<Comparison>(

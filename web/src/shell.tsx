@@ -8,6 +8,7 @@ import { match, path } from './router'
 import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './session'
 import { SignIn } from './signin'
 import { Submit } from './submit/Submit'
+import { workflowKind } from './workflow'
 
 /** The component of a page; id is the last part of its address. */
 type Page = ComponentType<{ id: string }>
@@ -303,8 +304,9 @@ function LazyPage({ load, id }: { load: () => Promise<Page>; id: string }) {
 const ask = async () => (await import('./ask/Ask')).Ask as Page
 const dynamics = async () => (await import('./dynamics/Dynamics')).Dynamics as Page
 const compare = async () => (await import('./compare/Compare')).Compare as Page
+const alignment = async () => (await import('./alignment/Alignment')).AlignmentPage
 
-/** The page of a workflow: a question, a simulation or a comparison, depending on its type. */
+/** The page of a workflow, depending on its type. */
 function WorkflowPage({ id }: { id: string }) {
   const [found, setFound] = useState<Workflow | Error>()
   const [tries, setTries] = useState(0)
@@ -329,11 +331,11 @@ function WorkflowPage({ id }: { id: string }) {
   if (!found) return <Loading />
   if (found instanceof Error)
     return <Failure title="The workflow could not be loaded" error={found} retry={() => setTries(tries + 1)} />
-  return <LazyPage load={pageOf(found.workflow_type)} id={id} />
+  return <LazyPage load={pages[workflowKind(found.workflow_type)]} id={id} />
 }
 
-/** The page of a workflow by its type, which may be an alias. */
-const pageOf = (type: string) => (/qna|evolla/.test(type) ? ask : type === 'compare_v1' ? compare : dynamics)
+// The pages of workflows, by kind.
+const pages = { Question: ask, Simulation: dynamics, Comparison: compare, Alignment: alignment }
 
 /** Shows an error instead of a page that throws, and keeps the frame. */
 class ErrorBoundary extends Component<{ children?: ComponentChildren }, { error?: Error }> {

@@ -129,6 +129,8 @@ export interface components {
         BatchValidation: {
             /** Format: int64 */
             alignments: number;
+            /** Format: int64 */
+            alignmentsAtHand: number;
             errors: components["schemas"]["FieldError"][];
             /** Format: double */
             expectedSeconds: number;

@@ -29,6 +29,13 @@ export function sourceOf(workflow: Workflow): Source | undefined {
 export const sourceAddress = (workflow: Workflow, { job, run }: Source) =>
   `/ui/jobs/${job}${workflow.is_owner && run ? `?run=${run}` : ''}`
 
+/** The kind of a workflow by its type on the wire, which may be an alias. */
+export function workflowKind(type: string) {
+  if (type === 'compare_v1') return 'Comparison'
+  if (type === 'alignment_v1') return 'Alignment'
+  return /qna|evolla/.test(type) ? 'Question' : 'Simulation'
+}
+
 /** Reports whether a workflow is queued or running. */
 export const isActive = (workflow: Workflow | undefined) =>
   !!workflow && !isTerminal(workflow.status) && workflow.status !== 'DRAFT'

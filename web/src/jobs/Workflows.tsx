@@ -1,4 +1,4 @@
-// Questions about structures, simulations and comparisons, newest first.
+// Questions about structures, simulations, comparisons and alignments, newest first.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type WorkflowRow, type WorkflowStatus } from '../api'
 import { Empty, ErrorMessage, ProgressBar, StatusChip } from '../components'
@@ -6,11 +6,8 @@ import { onChange } from '../events'
 import { moment, stageName, when } from '../format'
 import { usePagedList } from '../list'
 import { ListView, Table } from '../table'
+import { workflowKind } from '../workflow'
 import { Tabs } from './Tabs'
-
-/** The kind of a workflow by its type on the wire, which may be an alias. */
-const typeName = (type: string) =>
-  /qna|evolla/.test(type) ? 'Question' : type === 'compare_v1' ? 'Comparison' : 'Simulation'
 
 /** The list of workflows, updated by events. */
 export function Workflows() {
@@ -53,7 +50,7 @@ export function Workflows() {
       <div class="head">
         <div>
           <h1>Jobs</h1>
-          <p class="dim">Your questions about structures, your simulations and your comparisons.</p>
+          <p class="dim">Your questions about structures, simulations, comparisons and alignments.</p>
         </div>
       </div>
       <Tabs />
@@ -129,7 +126,7 @@ function Row({ workflow: w, cancel, remove }: { workflow: WorkflowRow; cancel():
           <ProgressBar label={`Progress of ${w.name}`} done={w.done} total={w.total} />
         )}
       </td>
-      <td class="dim wide-only">{typeName(w.workflow_type)}</td>
+      <td class="dim wide-only">{workflowKind(w.workflow_type)}</td>
       <td class="wide-only">
         {w.source_job_id ? <a href={`/ui/jobs/${w.source_job_id}`}>Fold</a> : <span class="dim">–</span>}
       </td>

@@ -5,7 +5,7 @@ import { Copy } from '../components'
 interface Props {
   isPublic: boolean
   setPublic(isPublic: boolean): Promise<unknown>
-  what: 'result' | 'question' | 'simulation' | 'batch'
+  what: string
 }
 
 /** A switch that makes something public or private, and copies its link while it is public. */
