@@ -17,6 +17,7 @@
 //	answer.go     the artifacts of a question
 //	dynamics.go   the artifacts of a simulation
 //	comparison.go the result of a comparison
+//	contacts.go   which residues of different chains touch
 //	measure.go    the analysis of a trajectory
 //	coverage.go   figures of alignments
 //	figure.go     figures as SVG and PNG
