@@ -111,7 +111,17 @@ test('PAE matrix, pLDDT plot, chains and structure share the selection', async (
     .first()
     .click()
   await expect(page.locator(selection)).toHaveAttribute('data-selection', /scored:A:.*aligned:B:/)
-  await expect(page.getByText(/\d+ residues have atoms within 5 Å/)).toBeVisible()
+  await expect(page.getByText(/\d+ residues have atoms within 4.5 Å/)).toBeVisible()
+
+  // A contact of the two chains selects its two residues.
+  const contacts = page.getByRole('region', { name: 'Contacts of chains A and B' })
+  await contacts
+    .getByRole('button', { name: /^Select .*chain A.* and .*chain B/ })
+    .first()
+    .click()
+  await expect(page.locator(selection)).toHaveAttribute('data-selection', /^scored:A:(\d+)-\1 aligned:B:(\d+)-\2$/)
+  await expect(contacts.locator('tr.current')).toHaveCount(1)
+  await expect(contacts.locator('tr.current')).toContainText(/\d\.\d\d.*\d+\.\d \/ \d+\.\d/)
   await expect(page.locator('[data-affinity]')).toContainText('0.92')
   await accessible(page)
   await page.evaluate(() => scrollTo(0, 0))
