@@ -18,6 +18,8 @@
 //	dynamics.go   the artifacts of a simulation
 //	comparison.go the result of a comparison
 //	contacts.go   which residues of different chains touch
+//	view.go       View: scripts that show a structure in ChimeraX and PyMOL, and a state for Mol*
+//	viewmvs.go    the state in the format MolViewSpec
 //	measure.go    the analysis of a trajectory
 //	coverage.go   figures of alignments
 //	figure.go     figures as SVG and PNG
@@ -31,6 +33,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -238,8 +241,8 @@ func (r *Report) drawPrediction(p *Prediction, prefix string) error {
 	return r.draw(figures)
 }
 
-// writeRun writes the files of the whole run: metrics, configuration, citations and archives. The archives hold all
-// others.
+// writeRun writes the files of the whole run: metrics, configuration, citations and archives. The last archive holds
+// all others, and scripts that show the structures.
 func (r *Report) writeRun() error {
 	if err := r.json(pleat.ArtifactMetrics, "metrics.json", r.metrics()); err != nil {
 		return err
@@ -262,5 +265,9 @@ func (r *Report) writeRun() error {
 			return err
 		}
 	}
-	return r.zip(pleat.ArtifactArchive, "results.zip", all)
+	scripts, err := r.scripts(all)
+	if err != nil {
+		return err
+	}
+	return r.zip(pleat.ArtifactArchive, "results.zip", slices.Concat(all, scripts))
 }

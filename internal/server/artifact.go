@@ -40,6 +40,7 @@ func (s *Server) artifact(ctx context.Context, c *call) error {
 	h := c.w.Header()
 	if head.Public {
 		h.Set("Cache-Control", "public, max-age=300, must-revalidate")
+		allowAll(h)
 	} else {
 		h.Set("Cache-Control", "private, max-age=300, must-revalidate")
 	}

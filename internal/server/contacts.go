@@ -14,6 +14,7 @@ import (
 	"pleat/api"
 	"pleat/internal/blob"
 	"pleat/internal/report"
+	"pleat/internal/seal"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/structure"
@@ -53,13 +54,19 @@ func (s *Server) contactsFile(ctx context.Context, c *call) error {
 	if err := report.WriteContacts(&table, out.Data); err != nil {
 		return err
 	}
-	attach(c, "text/csv; charset=utf-8",
-		downloadName(r.Job.Name, strings.TrimSuffix(r.file.Name, path.Ext(r.file.Name))+"-contacts.csv"))
+	c.w.Header().Set("X-Pleat-Total", strconv.Itoa(out.Total))
+	name := strings.TrimSuffix(r.file.Name, path.Ext(r.file.Name)) + "-contacts.csv"
+	return c.attachment("text/csv; charset=utf-8", downloadName(r.Job.Name, name), table.Bytes())
+}
+
+// attachment sends a file that was made for the request.
+func (c *call) attachment(media, name string, content []byte) error {
+	attach(c, media, name)
 	h := c.w.Header()
-	h.Set("X-Pleat-Total", strconv.Itoa(out.Total))
-	h.Set("Content-Length", strconv.Itoa(table.Len()))
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Content-Length", strconv.Itoa(len(content)))
 	c.w.WriteHeader(http.StatusOK)
-	_, err = c.w.Write(table.Bytes())
+	_, err := c.w.Write(content)
 	return quiet(c, err)
 }
 
@@ -101,6 +108,55 @@ func (s *Server) contactsOf(ctx context.Context, c *call, r *resultStructure) (a
 	}
 	out.JobID, out.JobRunID, out.File = string(r.Job.ID), string(r.Run.ID), r.file.Name
 	return out, err
+}
+
+// viewFile returns the handler of GET /v1/jobs/{id}/view.* in one of report.ViewFormats, for readers of the job: a script
+// that shows a structure of a run in another program. It names the structure by a signed link, which lives as long as
+// those of the results. The errors are those of contacts.
+//
+// Pages of other origins may read the state of a public job and the structure that it names, as the viewer at
+// molstar.org does. They cannot read more than everyone can: the browser sends them no credentials.
+func viewFile(ending, media string) writerFunc {
+	return func(s *Server, ctx context.Context, c *call) error {
+		r, err := s.resultStructure(ctx, c)
+		if err != nil {
+			return err
+		}
+		text, err := s.scriptOf(ctx, c, r, ending)
+		if err != nil {
+			return err
+		}
+		if r.Job.Public {
+			allowAll(c.w.Header())
+		}
+		name := strings.TrimSuffix(r.file.Name, path.Ext(r.file.Name)) + "." + ending
+		return c.attachment(media, downloadName(r.Job.Name, name), text)
+	}
+}
+
+// allowAll lets pages of every origin read a response that needs no credential.
+func allowAll(h http.Header) { h.Set("Access-Control-Allow-Origin", "*") }
+
+// scriptOf makes the script of viewFile.
+func (s *Server) scriptOf(ctx context.Context, c *call, r *resultStructure, ending string) ([]byte, error) {
+	release, err := s.beginComputation(ctx, c, r.caller)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	read, err := s.readResult(ctx, r.file)
+	if err != nil {
+		return nil, err
+	}
+	view, err := report.NewView(ctx, read, report.ViewOptions{
+		Source:  s.links.URL(r.file, seal.JobScope(&r.Job), s.clock()),
+		PLDDT:   r.file.Kind != pleat.ArtifactOther, // what an engine writes as the B-factors of samples is not known
+		Written: r.Run.FinishedAt,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return view.Script(ending)
 }
 
 // resultStructure is a structure of a run that has completed, as a caller may read it.

@@ -42,7 +42,7 @@
 //	named.go             the files of the library that such a file names
 //	job.go               lists, one job, cancel, visibility, deletion
 //	result.go            results and their cache
-//	contacts.go          contacts between the chains of a result
+//	contacts.go          contacts between the chains of a result, and scripts that show it
 //	artifact.go          signed links and files
 //	compress.go          gzip of large files
 //	workflow.go          workflows: create, execute, change
