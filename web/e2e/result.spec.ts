@@ -216,8 +216,20 @@ test('private results stay private, and public ones show nothing private', async
 
   await signIn(page, server)
   await page.goto('/ui/jobs/' + jobId)
+  // Scripts for viewers; the page of another service learns no link of a private job.
+  for (const [name, ending] of Object.entries({
+    'ChimeraX (.cxc)': 'cxc',
+    'PyMOL (.pml)': 'pml',
+    'Mol* (.mvsj)': 'mvsj',
+  })) {
+    const script = page.waitForEvent('download')
+    await page.getByRole('link', { name, exact: true }).click()
+    expect((await script).suggestedFilename()).toBe(`Mine-model.${ending}`)
+  }
+  await expect(page.getByRole('link', { name: 'molstar.org' })).toHaveCount(0)
   await page.getByRole('switch', { name: /Public/ }).check()
   await expect(page.getByRole('button', { name: 'Copy link' })).toBeVisible()
+  await expect(page.getByRole('link', { name: 'molstar.org' })).toHaveAttribute('href', /^https:.*mvs-url=http/)
 
   await page.context().clearCookies()
   await page.goto('/ui/jobs/' + jobId)

@@ -119,6 +119,9 @@ export const api = {
       signal ? { signal } : {},
     ),
   contactsFile: (id: string, of: ContactFilter) => `/v1/jobs/${encode(id)}/contacts.csv?${query({ ...of })}`,
+  // The address of a script that shows a structure of a run in another program.
+  viewFile: (id: string, ending: 'cxc' | 'pml' | 'mvsj', of: { jobRunId?: string; sample: string }) =>
+    `/v1/jobs/${encode(id)}/view.${ending}?${query({ ...of })}`,
   batches: (page: { limit?: number; cursor?: string }) => request<List<Batch>>('GET', '/v1/batches?' + query(page)),
   batch: (id: string) => request<Batch>('GET', batchPath(id)),
   // A page of the table. selection: the filter and the order, as a query without the question mark.
