@@ -184,7 +184,7 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	if p.BFactors != nil {
 		meta.PLDDT = p.BFactors
 	}
-	meta.PTM, meta.IPTM = p.PTM, p.IPTM
+	meta.PTM, meta.IPTM, meta.PairIPTM = p.PTM, p.IPTM, pairIPTM(p)
 	if p.PAE != nil {
 		meta.PAEFile = prefix + "pae.json"
 	}
@@ -208,6 +208,23 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 		return nil
 	}
 	return err
+}
+
+// pairIPTM returns the ipTM of the pairs of chains of a structure that have one.
+func pairIPTM(p *Prediction) []structure.PairIPTM {
+	index := map[string]int{}
+	for i := range p.Structure.Chains {
+		index[p.Structure.Chains[i].ID] = i
+	}
+	var out []structure.PairIPTM
+	for _, pair := range p.Pairs {
+		a, okA := index[pair.A]
+		b, okB := index[pair.B]
+		if okA && okB && pair.IPTM != nil {
+			out = append(out, structure.PairIPTM{A: a, B: b, IPTM: *pair.IPTM})
+		}
+	}
+	return out
 }
 
 // drawPrediction writes the figures of pLDDT by residue and of PAE, each if the engine gives the values.
