@@ -30,11 +30,11 @@ type ViewOptions struct {
 }
 
 // View shows a structure in another program: coloured by confidence in the bands of the AlphaFold database, or by chain
-// where there is none, with a name for each chain, ligands as sticks and the residues that touch another chain. It needs
-// a session without other structures.
+// where there is none, with a name for each chain, ligands as sticks and the residues that touch another chain. It
+// needs a session without other structures.
 //
-// The scripts have no text of a user or an engine: names are reduced to letters, digits and underscores (words.Slug), and
-// a chain whose id is more than four letters and digits is not named in them. The state for Mol* is JSON.
+// The scripts have no text of a user or an engine: names are reduced to letters, digits and underscores (words.Slug),
+// and a chain whose id is more than four letters and digits is not named in them. The state for Mol* is JSON.
 type View struct {
 	ViewOptions
 	title  string
@@ -90,7 +90,9 @@ func NewView(ctx context.Context, s *structure.Structure, o ViewOptions) (*View,
 	for _, c := range contacts {
 		touching[c.A], touching[c.B] = true, true
 	}
-	v.touch = stretches(s, func(chain, residue int) bool { return touching[facts.ResidueAt{Chain: chain, Residue: residue}] })
+	v.touch = stretches(s, func(chain, residue int) bool {
+		return touching[facts.ResidueAt{Chain: chain, Residue: residue}]
+	})
 	return v, nil
 }
 
@@ -331,8 +333,8 @@ func (d *folder) scripts(files []pleat.File) ([]pleat.File, error) {
 	return out, nil
 }
 
-// viewOfFile returns the view of a structure of the service, and false if it cannot be read or shown, as an engine's own
-// file.
+// viewOfFile returns the view of a structure of the service, and false if it cannot be read or shown, as an engine's
+// own file.
 func viewOfFile(f pleat.File) (v *View, ok bool, err error) {
 	in, err := os.Open(f.Path)
 	if err != nil {
@@ -341,7 +343,7 @@ func viewOfFile(f pleat.File) (v *View, ok bool, err error) {
 	defer in.Close()
 	read, unreadable := structure.Read(in, structure.Limits{})
 	if unreadable != nil {
-		return nil, false, nil
+		return nil, false, nil //nolint:nilerr // an engine's own file
 	}
 	v, refused := NewView(context.Background(), read, ViewOptions{Source: f.Name, PLDDT: true}) // never cancelled
 	return v, refused == nil, nil

@@ -104,15 +104,16 @@ func (s *Server) contactsOf(ctx context.Context, c *call, r *resultStructure) (a
 	}
 	out, err := report.Contacts(ctx, read, o)
 	if pleat.CodeOf(err) == pleat.CodeInvalid {
-		return out, pleat.InvalidField("chains", " is %s-%s, but %s", pleat.Clip(o.Chains[0]), pleat.Clip(o.Chains[1]), err)
+		return out, pleat.InvalidField("chains", " is %s-%s, but %s", pleat.Clip(o.Chains[0]),
+			pleat.Clip(o.Chains[1]), err)
 	}
 	out.JobID, out.JobRunID, out.File = string(r.Job.ID), string(r.Run.ID), r.file.Name
 	return out, err
 }
 
-// viewFile returns the handler of GET /v1/jobs/{id}/view.* in one of report.ViewFormats, for readers of the job: a script
-// that shows a structure of a run in another program. It names the structure by a signed link, which lives as long as
-// those of the results. The errors are those of contacts.
+// viewFile returns the handler of GET /v1/jobs/{id}/view.* in one of report.ViewFormats, for readers of the job: a
+// script that shows a structure of a run in another program. It names the structure by a signed link, which lives as
+// long as those of the results. The errors are those of contacts.
 //
 // Pages of other origins may read the state of a public job and the structure that it names, as the viewer at
 // molstar.org does. They cannot read more than everyone can: the browser sends them no credentials.
