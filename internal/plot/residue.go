@@ -45,7 +45,8 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 			a.fill(vg.Rectangle{Min: vg.Point{X: a.Min.X, Y: a.y(b.Low)}, Max: vg.Point{X: a.Max.X, Y: a.y(b.High)}},
 				tint(b.Colour, 0.2))
 			a.fill(vg.Rectangle{
-				Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.Low) + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.High) - 0.5},
+				Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.Low) + 0.5},
+				Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.High) - 0.5},
 			}, b.Colour)
 			a.drawText(a.Max.X+16, a.y((b.Low+b.High)/2)-sizeNote*0.34, b.Name, style{sizeNote, regular, ink}, start)
 		}

@@ -324,7 +324,11 @@ func (d *folder) scripts(files []pleat.File) ([]pleat.File, error) {
 				return nil, err
 			}
 			script := pleat.File{Name: name, Path: filepath.Join(d.dir, name)}
-			if err := WriteFile(script.Path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+			err = WriteFile(script.Path, func(w io.Writer) error {
+				_, err := w.Write(text)
+				return err
+			})
+			if err != nil {
 				return nil, err
 			}
 			out = append(out, script)

@@ -76,8 +76,8 @@ func (s *Server) contactsOf(ctx context.Context, c *call, r *resultStructure) (a
 	if chains := c.r.URL.Query().Get("chains"); chains != "" {
 		a, b, ok := strings.Cut(chains, "-")
 		if !ok || a == "" || b == "" || a == b {
-			return api.Contacts{}, pleat.InvalidField("chains", " is %q; it must be two chains joined by a hyphen, such "+
-				"as A-B", pleat.Clip(chains))
+			return api.Contacts{}, pleat.InvalidField("chains", " is %q; it must be two chains joined by a hyphen, "+
+				"such as A-B", pleat.Clip(chains))
 		}
 		o.Chains = [2]string{a, b}
 	}
