@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-compare test-modelcif test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-compare test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
@@ -53,6 +53,9 @@ test-compare: ## gemmi, tmtools, biotite and DockQ compute the scores of compari
 
 test-modelcif: ## python-ihm, python-modelcif and gemmi check the structure files
 	scripts/test-modelcif
+
+test-views: ## PyMOL and the library of MolViewSpec read the scripts for viewers
+	scripts/test-views
 
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies

@@ -85,6 +85,26 @@ type Affinity struct {
 	Probability float64 `json:"affinity_probability_binary" doc:"Probability that it binds at all, 0 to 1."`
 }
 
+// Contacts is the response of GET /v1/jobs/{id}/contacts: which residues, ligands and ions of different chains touch.
+type Contacts struct {
+	JobID     string           `json:"jobId" format:"uuid"`
+	JobRunID  string           `json:"jobRunId" format:"uuid"`
+	File      string           `json:"file" doc:"The structure that was measured, among the artifacts of the run." example:"model.cif"`
+	Data      []ResidueContact `json:"data" doc:"In the order of the structure."`
+	Total     int              `json:"total" doc:"How many contacts there are."`
+	Truncated bool             `json:"truncated" doc:"Whether data has not all of them."`
+	Reason    *string          `json:"reason" doc:"Why the contacts cannot be computed; null: they are."`
+}
+
+// ResidueContact is two residues, ligands or ions of different chains of which two heavy atoms are at most 4.5 Å apart.
+type ResidueContact struct {
+	A        Position `json:"a"`
+	B        Position `json:"b"`
+	Distance float64  `json:"distance" doc:"Between their closest heavy atoms, in Å."`
+	PAEAB    *float64 `json:"paeAB" doc:"Predicted aligned error at b when aligned on a, in Å, the mean over the atoms of a ligand; null: not given."`
+	PAEBA    *float64 `json:"paeBA" doc:"The same at a when aligned on b."`
+}
+
 // Artifact is one file of a run. URL works without a header; of a private job it lives for at most 24 hours.
 type Artifact struct {
 	Name        string `json:"name" example:"structure.cif"`

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // TableWriter writes a table. Close completes the file, and does not close what it is written to.
@@ -22,8 +23,7 @@ type csvTable struct {
 	cells   []string
 }
 
-// NewCSV returns a writer of CSV with a header. A score that a row lacks is an empty cell. A text that a spreadsheet
-// would take for a formula begins with an apostrophe (OWASP, «CSV Injection»).
+// NewCSV returns a writer of CSV with a header. A score that a row lacks is an empty cell. Texts are words.Cell.
 func NewCSV(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
 	t := &csvTable{w: csv.NewWriter(w), columns: columns}
 	t.cells = []string{"row", "customId", "jobId", "name", "status"}
@@ -36,7 +36,7 @@ func NewCSV(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
 
 // Write adds a row.
 func (t *csvTable) Write(r pleat.BatchRow) error {
-	t.cells = append(t.cells[:0], strconv.Itoa(r.Number), plainText(r.CustomID), string(r.Job), plainText(r.Name),
+	t.cells = append(t.cells[:0], strconv.Itoa(r.Number), words.Cell(r.CustomID), string(r.Job), words.Cell(r.Name),
 		string(r.State))
 	for _, c := range t.columns {
 		text := ""
@@ -45,7 +45,7 @@ func (t *csvTable) Write(r pleat.BatchRow) error {
 		}
 		t.cells = append(t.cells, text)
 	}
-	t.cells = append(t.cells, plainText(failure(&r)))
+	t.cells = append(t.cells, words.Cell(failure(&r)))
 	return t.w.Write(t.cells)
 }
 
@@ -53,18 +53,6 @@ func (t *csvTable) Write(r pleat.BatchRow) error {
 func (t *csvTable) Close() error {
 	t.w.Flush()
 	return t.w.Error()
-}
-
-// plainText returns a text as a cell that no spreadsheet takes for a formula.
-func plainText(text string) string {
-	if text == "" {
-		return ""
-	}
-	switch text[0] {
-	case '=', '+', '-', '@', '\t', '\r', '\n':
-		return "'" + text
-	}
-	return text
 }
 
 // jsonlTable writes one JSON object in each line.

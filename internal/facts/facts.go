@@ -12,7 +12,7 @@
 //	secondary.go   secondary structure in words
 //	confidence.go  pLDDT and aligned errors
 //	verdict.go     how good a prediction is, in words
-//	pairs.go       Contacts: the contacts alone
+//	pairs.go       Contacts and ChainContacts: the contacts alone
 //	contact.go     interfaces, salt bridges, hydrogen-bond candidates, disulfides
 //	surface.go     accessible surface, shape, hydrophobic patches
 //	pocket.go      pockets by geometry

@@ -7,7 +7,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Contact is two residues of polymers of which two heavy atoms are at most ContactDistance apart.
+// Contact is two residues, ligands or ions of which two heavy atoms are at most ContactDistance apart.
 type Contact struct {
 	A, B ResidueAt // A comes first in the structure
 	// Distance is that of their closest heavy atoms in Å.
@@ -21,18 +21,34 @@ type ResidueAt struct{ Chain, Residue int }
 // computed in reasonable time, it returns a sentence that says why instead. The only error is that of ctx, once it
 // ends.
 func Contacts(ctx context.Context, s *structure.Structure) (list []Contact, reason string, err error) {
+	return contactsWhere(ctx, s, func(a, b *Site) bool { return a.Kind.Polymer() && b.Kind.Polymer() })
+}
+
+// ChainContacts is Contacts of what is in different chains, with ligands and ions and without water.
+func ChainContacts(ctx context.Context, s *structure.Structure) (list []Contact, reason string, err error) {
+	return contactsWhere(ctx, s, func(a, b *Site) bool { return a.Chain != b.Chain })
+}
+
+// contactsWhere returns the contacts of the pairs of sites that count.
+func contactsWhere(
+	ctx context.Context, s *structure.Structure, counts func(a, b *Site) bool,
+) (list []Contact, reason string, err error) {
 	x := newIndex(s)
 	if reason := x.crowding(); reason != "" {
 		return nil, reason, nil
 	}
-	polymers := x.polymerOf()
 	x.lastLink = make([]int32, len(x.Sites))
 	var buf []int
+	first := make([]int, len(s.Chains)) // site of each chain
+	for i := len(x.Sites) - 1; i >= 0; i-- {
+		first[x.Sites[i].Chain] = i
+	}
+	place := func(site int32) ResidueAt {
+		chain := x.Sites[site].Chain
+		return ResidueAt{chain, int(site) - first[chain]}
+	}
 	for i := range x.Sites {
-		if polymers[i] < 0 {
-			continue
-		}
-		from := len(x.linked)
+		x.linked = x.linked[:0]
 		for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
 			buf = x.grid.Near(buf[:0], x.Points[p], ContactDistance)
 			if err := x.examine(ctx, len(buf)); errors.Is(err, errCrowded) {
@@ -40,17 +56,13 @@ func Contacts(ctx context.Context, s *structure.Structure) (list []Contact, reas
 			} else if err != nil {
 				return nil, "", err
 			}
-			x.link(p, buf, from)
+			x.link(p, buf, 0)
 		}
-		x.sortLinks(from)
-	}
-	place := func(site int32) ResidueAt {
-		p := x.Polymers[polymers[site]]
-		return ResidueAt{p.Chain, int(site) - p.Lo}
-	}
-	for _, l := range x.linked {
-		if polymers[l.b] >= 0 {
-			list = append(list, Contact{place(l.a), place(l.b), l.d})
+		x.sortLinks(0)
+		for _, l := range x.linked {
+			if counts(&x.Sites[l.a], &x.Sites[l.b]) {
+				list = append(list, Contact{place(l.a), place(l.b), l.d})
+			}
 		}
 	}
 	return list, "", nil

@@ -1,13 +1,14 @@
 package facts
 
 import (
+	"slices"
 	"testing"
 
 	"pleat/internal/structure"
 	"pleat/internal/structure/structuretest"
 )
 
-// Contacts are those of the digest, without ligands and waters, and each once.
+// Contacts are those of the digest, without ligands and waters, and each once. Those of chains have the ligands.
 func TestContacts(t *testing.T) {
 	atom := func(name string, x float64) structure.Atom {
 		return structure.Atom{Name: name, Element: "C", Pos: structure.Vec{x}, Occupancy: 1}
@@ -30,6 +31,16 @@ func TestContacts(t *testing.T) {
 		{A: ResidueAt{0, 1}, B: ResidueAt{2, 0}, Distance: 4.5},
 	}
 	if err != nil || reason != "" || len(list) != 2 || list[0] != want[0] || list[1] != want[1] {
+		t.Errorf("%v %q %v", list, reason, err)
+	}
+	list, reason, err = ChainContacts(t.Context(), s)
+	want = []Contact{
+		{A: ResidueAt{0, 0}, B: ResidueAt{1, 0}, Distance: 1},
+		{A: ResidueAt{0, 0}, B: ResidueAt{2, 0}, Distance: 4},
+		{A: ResidueAt{0, 1}, B: ResidueAt{2, 0}, Distance: 4.5},
+		{A: ResidueAt{1, 0}, B: ResidueAt{2, 0}, Distance: 3},
+	}
+	if err != nil || reason != "" || !slices.Equal(list, want) {
 		t.Errorf("%v %q %v", list, reason, err)
 	}
 	if list, reason, err := Contacts(t.Context(), structuretest.CrowdedCube(3000, 10)); err != nil || reason == "" ||

@@ -8,13 +8,16 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// bands are the confidence bands of the AlphaFold database (Jumper et al. 2021, doi:10.1038/s41586-021-03819-2;
-// colours of alphafold.ebi.ac.uk).
-var bands = []struct {
-	lo, hi float64
-	col    color.RGBA
-	name   string
-}{
+// Band is a range of pLDDT with the colour in which it is shown.
+type Band struct {
+	Low, High float64
+	Colour    color.RGBA
+	Name      string
+}
+
+// Bands are the confidence bands of the AlphaFold database, the highest first (Jumper et al. 2021,
+// doi:10.1038/s41586-021-03819-2; colours of alphafold.ebi.ac.uk).
+var Bands = []Band{
 	{90, 100, rgb(0x0053D6), "Very high (> 90)"},
 	{70, 90, rgb(0x65CBF3), "Confident (70–90)"},
 	{50, 70, rgb(0xFFDB13), "Low (50–70)"},
@@ -38,13 +41,14 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 		desc: fmt.Sprintf("Line of pLDDT (0 to 100) along the residues of %s. Mean %.1f, lowest %.1f, highest %.1f.%s",
 			describe(cs), mean(values), lowest(values), highest(values), sentence(l.Subtitle))}
 	return residueFigure(f, l, cs, values, 0, 100, "pLDDT (0–100)", ticks, 112, func(a panel) {
-		for _, b := range bands {
-			a.fill(vg.Rectangle{Min: vg.Point{X: a.Min.X, Y: a.y(b.lo)}, Max: vg.Point{X: a.Max.X, Y: a.y(b.hi)}},
-				tint(b.col, 0.2))
+		for _, b := range Bands {
+			a.fill(vg.Rectangle{Min: vg.Point{X: a.Min.X, Y: a.y(b.Low)}, Max: vg.Point{X: a.Max.X, Y: a.y(b.High)}},
+				tint(b.Colour, 0.2))
 			a.fill(vg.Rectangle{
-				Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.lo) + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.hi) - 0.5},
-			}, b.col)
-			a.drawText(a.Max.X+16, a.y((b.lo+b.hi)/2)-sizeNote*0.34, b.name, style{sizeNote, regular, ink}, start)
+				Min: vg.Point{X: a.Max.X + 4, Y: a.y(b.Low) + 0.5},
+				Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.High) - 0.5},
+			}, b.Colour)
+			a.drawText(a.Max.X+16, a.y((b.Low+b.High)/2)-sizeNote*0.34, b.Name, style{sizeNote, regular, ink}, start)
 		}
 	}), nil
 }

@@ -50,7 +50,11 @@ func Reissue(w pleat.Work, from CachedRun, result *pleat.Result) ([]pleat.File, 
 				packed = append(packed, g)
 			}
 		}
-		if err := r.zip(f.Kind, f.Name, packed); err != nil {
+		scripts, err := r.scripts(packed)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.zip(f.Kind, f.Name, append(packed, scripts...)); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,9 @@
 //	answer.go     the artifacts of a question
 //	dynamics.go   the artifacts of a simulation
 //	comparison.go the result of a comparison
+//	contacts.go   which residues of different chains touch
+//	view.go       View: scripts that show a structure in ChimeraX and PyMOL, and a state for Mol*
+//	viewmvs.go    the state in the format MolViewSpec
 //	measure.go    the analysis of a trajectory
 //	coverage.go   figures of alignments
 //	figure.go     figures as SVG and PNG
@@ -181,7 +184,7 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	if p.BFactors != nil {
 		meta.PLDDT = p.BFactors
 	}
-	meta.PTM, meta.IPTM = p.PTM, p.IPTM
+	meta.PTM, meta.IPTM, meta.PairIPTM = p.PTM, p.IPTM, pairIPTM(p)
 	if p.PAE != nil {
 		meta.PAEFile = prefix + "pae.json"
 	}
@@ -205,6 +208,23 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 		return nil
 	}
 	return err
+}
+
+// pairIPTM returns the ipTM of the pairs of chains of a structure that have one.
+func pairIPTM(p *Prediction) []structure.PairIPTM {
+	index := map[string]int{}
+	for i := range p.Structure.Chains {
+		index[p.Structure.Chains[i].ID] = i
+	}
+	var out []structure.PairIPTM
+	for _, pair := range p.Pairs {
+		a, okA := index[pair.A]
+		b, okB := index[pair.B]
+		if okA && okB && pair.IPTM != nil {
+			out = append(out, structure.PairIPTM{A: a, B: b, IPTM: *pair.IPTM})
+		}
+	}
+	return out
 }
 
 // drawPrediction writes the figures of pLDDT by residue and of PAE, each if the engine gives the values.
@@ -238,8 +258,8 @@ func (r *Report) drawPrediction(p *Prediction, prefix string) error {
 	return r.draw(figures)
 }
 
-// writeRun writes the files of the whole run: metrics, configuration, citations and archives. The archives hold all
-// others.
+// writeRun writes the files of the whole run: metrics, configuration, citations and archives. The last archive holds
+// all others, and scripts that show the structures.
 func (r *Report) writeRun() error {
 	if err := r.json(pleat.ArtifactMetrics, "metrics.json", r.metrics()); err != nil {
 		return err
@@ -262,5 +282,9 @@ func (r *Report) writeRun() error {
 			return err
 		}
 	}
-	return r.zip(pleat.ArtifactArchive, "results.zip", all)
+	scripts, err := r.scripts(all)
+	if err != nil {
+		return err
+	}
+	return r.zip(pleat.ArtifactArchive, "results.zip", slices.Concat(all, scripts))
 }

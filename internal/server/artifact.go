@@ -40,6 +40,7 @@ func (s *Server) artifact(ctx context.Context, c *call) error {
 	h := c.w.Header()
 	if head.Public {
 		h.Set("Cache-Control", "public, max-age=300, must-revalidate")
+		allowAll(h)
 	} else {
 		h.Set("Cache-Control", "private, max-age=300, must-revalidate")
 	}
@@ -110,8 +111,7 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 		err = errors.Join(fmt.Errorf("the file has %d bytes and its row says %d", info.Bytes, a.Bytes), f.Close())
 	}
 	if err != nil {
-		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again",
-			Err: fmt.Errorf("open artifact %s: %w", a.ID, err)}
+		return unreadable(a, err)
 	}
 	defer func() { _ = f.Close() }()
 	h := c.w.Header()
@@ -135,6 +135,12 @@ func (s *Server) file(ctx context.Context, c *call, a *pleat.Artifact, name stri
 	}
 	serve(&jsonErrors{answer: c.w})
 	return nil
+}
+
+// unreadable is the error for a file that the artifact store cannot give now.
+func unreadable(a *pleat.Artifact, err error) error {
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again",
+		Err: fmt.Errorf("open artifact %s: %w", a.ID, err)}
 }
 
 // deadline replaces the server's write deadline for the connection and lifts its read deadline. A file gets a minute

@@ -27,19 +27,19 @@ const (
 	maxDirect         = 4
 	maxDirectResidues = 4000
 	maxDirectBytes    = 16 << 20
-	// comparePlaces is how many comparisons this node computes at a time, one of each user and one of all callers
-	// without a valid credential; each takes some seconds of a core at most.
-	comparePlaces = 2
-	// maxComparisons is how many requests of a caller may wait or compute on this node; strangerComparisons those of
-	// all callers without a valid credential.
-	maxComparisons, strangerComparisons = 4, 8
-	// compareRetry is when a caller with too many comparisons may try again.
-	compareRetry = 5 * time.Second
+	// computePlaces is how many structures this node compares or measures at a time, one request of each user and one
+	// of all callers without a valid credential; each takes some seconds of a core at most.
+	computePlaces = 2
+	// maxComputations is how many of these requests of a caller may wait or compute on this node; strangerComputations
+	// those of all callers without a valid credential.
+	maxComputations, strangerComputations = 4, 8
+	// computeRetry is when a caller with too many of them may try again.
+	computeRetry = 5 * time.Second
 	// toTask ends the sentences that refuse what is too large here.
 	toTask = "POST /v1/compare compares up to 20 structures in a task"
 )
 
-// directLimits bound the files that GET /v1/compare reads.
+// directLimits bound the structures that a request reads.
 var directLimits = structure.Limits{Bytes: maxDirectBytes, Atoms: 200_000, Residues: 100_000, Chains: 1000}
 
 // getComparison is GET /v1/compare, for everyone: it compares structures that the caller may read, and answers with the
@@ -64,7 +64,7 @@ func (s *Server) getComparison(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	release, err := s.beginComparison(ctx, c)
+	release, err := s.beginComputation(ctx, c, c.who.User)
 	if err != nil {
 		return err
 	}
@@ -153,22 +153,22 @@ func (s *Server) comparedFiles(
 	return out, nil
 }
 
-// beginComparison waits for the turn of a caller to compute, and returns what ends it. 429: the caller has too many
-// requests that wait.
-func (s *Server) beginComparison(ctx context.Context, c *call) (func(), error) {
-	who, stranger, turn := c.caller, c.who.User == "", c.who.User // the empty user stands for all strangers
-	if err := s.comparisons.Acquire(who, stranger); err != nil {
-		retryAfter(c.w.Header(), compareRetry)
+// beginComputation waits for the turn of a caller to compute with structures, and returns what ends it. 429: the caller
+// has too many requests that wait.
+func (s *Server) beginComputation(ctx context.Context, c *call, user pleat.UserID) (func(), error) {
+	who, stranger, turn := c.caller, user == "", user // the empty user stands for all strangers
+	if err := s.computations.Acquire(who, stranger); err != nil {
+		retryAfter(c.w.Header(), computeRetry)
 		return nil, err
 	}
-	if err := s.comparing.Acquire(ctx, turn); err != nil {
-		s.comparisons.Release(who, stranger)
-		return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: "too many comparisons are being computed; " +
-			"try again, or send it as a task: POST /v1/compare", Err: err}
+	if err := s.computing.Acquire(ctx, turn); err != nil {
+		s.computations.Release(who, stranger)
+		return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: "too many structures are being compared or " +
+			"measured; try again", Err: err}
 	}
 	return func() {
-		s.comparing.Release(turn)
-		s.comparisons.Release(who, stranger)
+		s.computing.Release(turn)
+		s.computations.Release(who, stranger)
 	}, nil
 }
 

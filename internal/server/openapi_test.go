@@ -131,6 +131,24 @@ func TestDocument(t *testing.T) {
 	visit("GET /v1/jobs/{id}/events", "", as("GET", job+"/events", nil), 200)
 	visit("GET /v1/jobs/{id}/archive.zip", "", as("GET", job+"/archive.zip", nil), 200)
 	visit("GET /v1/jobs/{id}/archive.zip", "Error", as("GET", "/v1/jobs/"+k.JobID+"/archive.zip", nil), 409)
+	contacts := h.create(complexJob)
+	for c := h.claim(); ; c = h.claim() {
+		at := h.put(c.Fold.Run, pleat.Artifact{Kind: pleat.ArtifactPDB, Name: "a.pdb", ContentType: "chemical/x-pdb"},
+			chainPDB(600))
+		h.finish(c, at)
+		if string(c.Fold.Job) == contacts.JobID {
+			break
+		}
+	}
+	measured := "/v1/jobs/" + contacts.JobID + "/contacts"
+	visit("GET /v1/jobs/{id}/contacts", "Contacts", as("GET", measured+"?sample=a.pdb", nil), 200)
+	visit("GET /v1/jobs/{id}/contacts", "Error", as("GET", measured, nil), 400)
+	visit("GET /v1/jobs/{id}/contacts.csv", "", as("GET", measured+".csv?sample=a.pdb", nil), 200)
+	for _, ending := range []string{"cxc", "pml", "mvsj"} {
+		at := "/v1/jobs/" + contacts.JobID + "/view." + ending
+		visit("GET /v1/jobs/{id}/view."+ending, "", as("GET", at+"?sample=a.pdb", nil), 200)
+		visit("GET /v1/jobs/{id}/view."+ending, "Error", h.ask("GET", at, nil), 401)
+	}
 	visit("GET /v1/artifacts/{id}/{name}", "", h.ask("GET", a.URL, nil), 200)
 	visit("PATCH /v1/jobs/{id}/public", "Visibility", as("PATCH", job+"/public", `{"isPublic":true}`), 200)
 	visit("POST /v1/jobs/{id}/runs", "CreatedJob", as("POST", job+"/runs", `{"params":null}`), 200)

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"fmt"
+	"slices"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/openapi"
@@ -11,6 +14,21 @@ var runQuery = []openapi.Param{{
 	Name: "jobRunId", Kind: "uuid",
 	Doc: "The run to read; absent: the latest. Only the owner may read an earlier one.",
 }}
+
+// structureQuery names a structure of a run.
+var structureQuery = append(slices.Clone(runQuery), openapi.Param{
+	Name: "sample", Kind: "string",
+	Doc: "The number of a further sample, or the name of a structure among the files of the run; absent: the first.",
+})
+
+// contactQuery names the contacts of a structure.
+var contactQuery = append(slices.Clone(structureQuery), openapi.Param{
+	Name: "chains", Kind: "string",
+	Doc: "Only contacts between two chains, such as A-B; absent: between all.",
+}, openapi.Param{
+	Name: "limit", Kind: "integer",
+	Doc: fmt.Sprintf("The most contacts to return, 1 to %d; absent: all of these.", maxContacts),
+})
 
 // jobRoutes are the routes of fold jobs, their files and the models. Every path under /v1/jobs/{id} answers 404 for a
 // job that the caller may not read, and for one that does not exist.
@@ -117,6 +135,56 @@ var jobRoutes = inSection("Fold jobs", []route{
 		summary: "Download all files of a run of a job",
 		query:   runQuery,
 		handler: streams(openapi.Binary("application/zip"), (*Server).archive),
+		errors:  []int{409},
+	},
+	{
+		id:      "listJobContacts",
+		pattern: "GET /v1/jobs/{id}/contacts",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "List the contacts between the chains of a result",
+		query:   contactQuery,
+		handler: noBody((*Server).contacts),
+		errors:  []int{409},
+	},
+	{
+		id:      "downloadJobContacts",
+		pattern: "GET /v1/jobs/{id}/contacts.csv",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download the contacts between the chains of a result as CSV",
+		query:   contactQuery,
+		handler: answers(openapi.Binary("text/csv"), (*Server).contactsFile),
+		errors:  []int{409},
+	},
+	{
+		id:      "downloadChimeraXScript",
+		pattern: "GET /v1/jobs/{id}/view.cxc",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download a script that shows a result in ChimeraX",
+		query:   structureQuery,
+		handler: answers(openapi.Binary("text/plain"), viewFile("cxc", "text/plain; charset=utf-8")),
+		errors:  []int{409},
+	},
+	{
+		id:      "downloadPyMOLScript",
+		pattern: "GET /v1/jobs/{id}/view.pml",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download a script that shows a result in PyMOL",
+		query:   structureQuery,
+		handler: answers(openapi.Binary("text/plain"), viewFile("pml", "text/plain; charset=utf-8")),
+		errors:  []int{409},
+	},
+	{
+		id:      "downloadMolViewSpec",
+		pattern: "GET /v1/jobs/{id}/view.mvsj",
+		access:  reader,
+		scope:   pleat.ScopeRead,
+		summary: "Download a state that shows a result in Mol*",
+		query:   structureQuery,
+		handler: answers(openapi.Binary("application/json"), viewFile("mvsj", "application/json")),
 		errors:  []int{409},
 	},
 	{

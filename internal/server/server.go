@@ -42,6 +42,7 @@
 //	named.go             the files of the library that such a file names
 //	job.go               lists, one job, cancel, visibility, deletion
 //	result.go            results and their cache
+//	contacts.go          contacts between the chains of a result, and scripts that show it
 //	artifact.go          signed links and files
 //	compress.go          gzip of large files
 //	workflow.go          workflows: create, execute, change
@@ -152,35 +153,35 @@ type Server struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	hosts       map[string]bool
-	cookieName  string // of the cookie that holds a browser's session
-	handler     http.Handler
-	document    []byte // OpenAPI
-	docs        []byte // the page of it
-	cache       *cache
-	compressor  *compressor
-	resolver    *submit.Resolver // decisions that workers share
-	demand      demandCache
-	limits      limits
-	proxies     proxies
-	streams     fair.Streams
-	open        openCredentials // of the streams
-	checks      *fair.Turns     // of uploaded files
-	batches     *fair.Turns     // of batches that are checked and stored
-	exports     fair.Streams    // files of batches
-	comparisons fair.Streams    // requests for comparisons that wait or compute
-	comparing   *fair.Turns     // of comparisons that compute
-	rowCounts   rowCounts
-	batchBodies fair.Bytes
-	bodies      fair.Bytes
-	disk        *blob.Disk // nil: no limit
-	uploads     uploadCount
-	meters      *meters
-	keyUsage    keyUsage
-	known       *knownKeys // credentials that were valid recently
-	tracer      *tracing.Tracer
-	workers     *workers.Gateway
-	healthy     *telemetry.Health
+	hosts        map[string]bool
+	cookieName   string // of the cookie that holds a browser's session
+	handler      http.Handler
+	document     []byte // OpenAPI
+	docs         []byte // the page of it
+	cache        *cache
+	compressor   *compressor
+	resolver     *submit.Resolver // decisions that workers share
+	demand       demandCache
+	limits       limits
+	proxies      proxies
+	streams      fair.Streams
+	open         openCredentials // of the streams
+	checks       *fair.Turns     // of uploaded files
+	batches      *fair.Turns     // of batches that are checked and stored
+	exports      fair.Streams    // files of batches
+	computations fair.Streams    // requests that compare or measure structures, and wait or compute
+	computing    *fair.Turns     // of those that compute
+	rowCounts    rowCounts
+	batchBodies  fair.Bytes
+	bodies       fair.Bytes
+	disk         *blob.Disk // nil: no limit
+	uploads      uploadCount
+	meters       *meters
+	keyUsage     keyUsage
+	known        *knownKeys // credentials that were valid recently
+	tracer       *tracing.Tracer
+	workers      *workers.Gateway
+	healthy      *telemetry.Health
 
 	stop     chan struct{} // closed when event streams must end
 	stopOnce sync.Once
@@ -218,19 +219,19 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	defaults(&cfg)
 	s := &Server{
-		cfg:         cfg,
-		public:      u,
-		store:       d.Store,
-		ring:        d.Ring,
-		clock:       d.Clock,
-		log:         d.Log,
-		stop:        make(chan struct{}),
-		checks:      fair.NewTurns(uploadChecks),
-		batches:     fair.NewTurns(1),
-		exports:     fair.Streams{Each: maxExports, Strangers: strangerExports, Of: "files of batches"},
-		comparisons: fair.Streams{Each: maxComparisons, Strangers: strangerComparisons, Of: "comparisons"},
-		comparing:   fair.NewTurns(comparePlaces),
-		batchBodies: fair.Bytes{Share: maxBatchBody, Most: 2 * maxBatchBody, First: maxBatchBody},
+		cfg:          cfg,
+		public:       u,
+		store:        d.Store,
+		ring:         d.Ring,
+		clock:        d.Clock,
+		log:          d.Log,
+		stop:         make(chan struct{}),
+		checks:       fair.NewTurns(uploadChecks),
+		batches:      fair.NewTurns(1),
+		exports:      fair.Streams{Each: maxExports, Strangers: strangerExports, Of: "files of batches"},
+		computations: fair.Streams{Each: maxComputations, Strangers: strangerComputations, Of: "computations"},
+		computing:    fair.NewTurns(computePlaces),
+		batchBodies:  fair.Bytes{Share: maxBatchBody, Most: 2 * maxBatchBody, First: maxBatchBody},
 		bodies: fair.Bytes{
 			Share: bodyShare * cfg.MaxBody,
 			Most:  bodyTotal * cfg.MaxBody,

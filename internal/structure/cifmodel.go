@@ -150,11 +150,11 @@ func (c *cifWriter) globalMetrics() []globalMetric {
 	return out
 }
 
-// confidence writes the quality metrics of the model: definitions, scores of the whole, and the pLDDT of each residue
-// of a polymer. Their names and types are what viewers recognise.
+// confidence writes the quality metrics of the model: definitions, scores of the whole, the pLDDT of each residue of a
+// polymer, and the ipTM of pairs of chains. Their names and types are what viewers recognise.
 func (c *cifWriter) confidence() {
 	global := c.globalMetrics()
-	if len(global) == 0 && c.m.PLDDT == nil {
+	if len(global) == 0 && c.m.PLDDT == nil && len(c.m.PairIPTM) == 0 {
 		return
 	}
 	c.loop("ma_qa_metric", "id", "mode", "name", "software_group_id", "type", "description")
@@ -164,6 +164,10 @@ func (c *cifWriter) confidence() {
 	local := strconv.Itoa(len(global) + 1)
 	if c.m.PLDDT != nil {
 		c.row(local, "local", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, per residue")
+	}
+	pair := strconv.Itoa(len(global) + 2)
+	if len(c.m.PairIPTM) > 0 {
+		c.row(pair, "per-feature-pair", "ipTM", "1", "ipTM", "Interface predicted TM-score of two chains, 0 to 1")
 	}
 	c.end()
 	if len(global) > 0 {
@@ -176,6 +180,43 @@ func (c *cifWriter) confidence() {
 	if c.m.PLDDT != nil {
 		c.localConfidence(local)
 	}
+	c.pairConfidence(pair)
+}
+
+// pairConfidence writes the ipTM of pairs of chains, as the metric of an id. A chain that is in a pair is a feature,
+// which ModelCIF has since version 1.4.7.
+func (c *cifWriter) pairConfidence(metric string) {
+	if len(c.m.PairIPTM) == 0 {
+		return
+	}
+	var chains []int
+	for _, p := range c.m.PairIPTM {
+		chains = append(chains, p.A, p.B)
+	}
+	slices.Sort(chains)
+	chains = slices.Compact(chains)
+	feature := map[int]string{}
+	c.loop("ma_feature_list", "feature_id", "feature_type", "entity_type")
+	for k, i := range chains {
+		feature[i] = strconv.Itoa(k + 1)
+		kind := "non-polymer"
+		if c.s.Chains[i].Kind.Polymer() {
+			kind = "polymer"
+		}
+		c.row(feature[i], "entity instance", kind)
+	}
+	c.end()
+	c.loop("ma_entity_instance_feature", "ordinal_id", "feature_id", "label_asym_id")
+	for k, i := range chains {
+		c.row(strconv.Itoa(k+1), feature[i], c.labels[i])
+	}
+	c.end()
+	c.loop("ma_qa_metric_feature_pairwise", "ordinal_id", "model_id", "feature_id_1", "feature_id_2", "metric_id",
+		"metric_value")
+	for k, p := range c.m.PairIPTM {
+		c.row(strconv.Itoa(k+1), "1", feature[p.A], feature[p.B], metric, strconv.FormatFloat(p.IPTM, 'f', 4, 64))
+	}
+	c.end()
 }
 
 // localConfidence writes the pLDDT of the residues of polymers, as the metric of an id.

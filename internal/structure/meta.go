@@ -23,12 +23,20 @@ type Meta struct {
 	PLDDT [][]float64
 	// PTM and IPTM are the model's own scores of the whole structure, 0 to 1; nil: it gives none.
 	PTM, IPTM *float64
+	// PairIPTM are the ipTM of pairs of chains, 0 to 1.
+	PairIPTM []PairIPTM
 	// PAEFile is the name of the file beside this one with the predicted aligned errors; empty: there is none.
 	PAEFile string
 	// Citations are of the program, most important first.
 	Citations []Citation
 	// Experimental marks a structure that was not computed.
 	Experimental bool
+}
+
+// PairIPTM is the ipTM of two chains, by their indices in Structure.Chains.
+type PairIPTM struct {
+	A, B int
+	IPTM float64
 }
 
 // Citation is a paper, in plain ASCII. Fields that are not known are empty.

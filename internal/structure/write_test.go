@@ -92,8 +92,9 @@ func predicted() (*Structure, Meta) {
 	}}
 	ptm := 0.5
 	return s, Meta{
-		PTM:     &ptm,
-		PAEFile: "pae.json",
+		PTM:      &ptm,
+		PairIPTM: []PairIPTM{{A: 0, B: 1, IPTM: 0.8123}, {A: 1, B: 3, IPTM: 0.4}},
+		PAEFile:  "pae.json",
 		Citations: []Citation{{
 			Title:   "A paper",
 			Journal: "Nature",
@@ -129,6 +130,11 @@ func TestWriteCIF(t *testing.T) {
 		"_ma_qa_metric_global.metric_value\n1 1 1 60.25\n2 1 2 0.5000\n",
 		"_ma_qa_metric_local.metric_value\n1 1 A 1 ALA 3 91.25\n2 1 A 2 SEP 3 50.00\n3 1 B 1 ALA 3 90.00\n4 1 B 2 " +
 			"SEP 3 40.00\n5 1 C 1 U 3 30.00\n#\n",
+		"\n4 per-feature-pair ipTM 1 ipTM ",
+		"_ma_feature_list.entity_type\n1 'entity instance' polymer\n2 'entity instance' polymer\n" +
+			"3 'entity instance' non-polymer\n#\n",
+		"_ma_entity_instance_feature.label_asym_id\n1 1 A\n2 2 B\n3 3 L\n#\n",
+		"_ma_qa_metric_feature_pairwise.metric_value\n1 1 1 2 4 0.8123\n2 1 2 3 4 0.4000\n#\n",
 		"_ma_entry_associated_files.entry_id job1\n",
 		"_ma_entry_associated_files.file_url pae.json\n",
 		"_citation.pdbx_database_id_DOI\n1 'A paper' Nature ? ? ? 2021 10.1/x\n",

@@ -10,6 +10,7 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
+	"pleat/internal/store"
 )
 
 // ComparedFile finds a structure of a comparison, as owner may read it: owner's own jobs, public ones, and owner's
@@ -57,13 +58,9 @@ func (r *Resolver) comparedFold(
 	if err := (Fold{View: &v}).CheckCompleted(); err != nil {
 		return err
 	}
-	file := structureNamed(v.Artifacts, s.Sample)
-	if file == nil && s.Sample == "" {
-		return pleat.Invalidf("the job has no structure; the model it ran with predicts none")
-	}
-	if file == nil {
-		return pleat.Invalidf("the job has no sample or structure of this name; its structures are %s",
-			cmp.Or(structureNames(v.Artifacts), "none"))
+	file, err := StructureOf(&v, s.Sample)
+	if err != nil {
+		return err
 	}
 	out.Name, out.Stored, out.Key, out.Bytes = v.Job.Name, file.Name, file.Key, file.Bytes
 	if s.Sample != "" {
@@ -73,21 +70,25 @@ func (r *Resolver) comparedFold(
 	return nil
 }
 
-// structureNamed returns the structure of a run that a comparison names: the first one, that of a sample's number, or
-// that of a file name; nil: there is none.
-func structureNamed(files []pleat.Artifact, sample string) *pleat.Artifact {
+// StructureOf returns the structure of a run that a sample names: the first one if it is empty, that of the sample's
+// number, or that of a file name. An error has CodeInvalid and says what structures there are.
+func StructureOf(v *store.View, sample string) (*pleat.Artifact, error) {
 	number, err := strconv.Atoi(sample)
 	numbered := err == nil && number > 0
-	for i := range files {
-		a := &files[i]
+	for i := range v.Artifacts {
+		a := &v.Artifacts[i]
 		switch {
 		case !isStructure(a):
 		case sample == "" && a.Kind != pleat.ArtifactCIF: // a PDB file is always beside one
 		case sample == "", a.Name == sample, numbered && strings.HasSuffix("-"+a.Name, "-sample-"+sample+".cif"):
-			return a
+			return a, nil
 		}
 	}
-	return nil
+	if sample == "" {
+		return nil, pleat.Invalidf("the job has no structure; the model it ran with predicts none")
+	}
+	return nil, pleat.Invalidf("the job has no sample or structure of this name; its structures are %s",
+		cmp.Or(structureNames(v.Artifacts), "none"))
 }
 
 // isStructure reports whether a file of a run is a structure.

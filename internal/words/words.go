@@ -1,5 +1,5 @@
 // Package words helps to write messages: the nearest known name to a caller's input, and text and addresses that are
-// safe to print.
+// safe to print or to store in a table.
 // It is below the domain and the wire types, which both need it and must not import each other.
 package words
 
@@ -170,6 +170,19 @@ func Slug(s string, most int) string {
 		}
 	}
 	return strings.Trim(string(out[:min(len(out), most)]), "-")
+}
+
+// Cell returns a text as a cell of a CSV file. One that a spreadsheet would take for a formula begins with an apostrophe
+// (OWASP, «CSV Injection»).
+func Cell(text string) string {
+	if text == "" {
+		return ""
+	}
+	switch text[0] {
+	case '=', '+', '-', '@', '\t', '\r', '\n':
+		return "'" + text
+	}
+	return text
 }
 
 // Unique makes names differ from one another. The zero value is of no use; make it with Unique{}.

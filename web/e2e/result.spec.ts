@@ -111,7 +111,17 @@ test('PAE matrix, pLDDT plot, chains and structure share the selection', async (
     .first()
     .click()
   await expect(page.locator(selection)).toHaveAttribute('data-selection', /scored:A:.*aligned:B:/)
-  await expect(page.getByText(/\d+ residues have atoms within 5 Å/)).toBeVisible()
+  await expect(page.getByText(/\d+ residues have atoms within 4.5 Å/)).toBeVisible()
+
+  // A contact of the two chains selects its two residues.
+  const contacts = page.getByRole('region', { name: 'Contacts of chains A and B' })
+  await contacts
+    .getByRole('button', { name: /^Select .*chain A.* and .*chain B/ })
+    .first()
+    .click()
+  await expect(page.locator(selection)).toHaveAttribute('data-selection', /^scored:A:(\d+)-\1 aligned:B:(\d+)-\2$/)
+  await expect(contacts.locator('tr.current')).toHaveCount(1)
+  await expect(contacts.locator('tr.current')).toContainText(/\d\.\d\d.*\d+\.\d \/ \d+\.\d/)
   await expect(page.locator('[data-affinity]')).toContainText('0.92')
   await accessible(page)
   await page.evaluate(() => scrollTo(0, 0))
@@ -206,8 +216,20 @@ test('private results stay private, and public ones show nothing private', async
 
   await signIn(page, server)
   await page.goto('/ui/jobs/' + jobId)
+  // Scripts for viewers; the page of another service learns no link of a private job.
+  for (const [name, ending] of Object.entries({
+    'ChimeraX (.cxc)': 'cxc',
+    'PyMOL (.pml)': 'pml',
+    'Mol* (.mvsj)': 'mvsj',
+  })) {
+    const script = page.waitForEvent('download')
+    await page.getByRole('link', { name, exact: true }).click()
+    expect((await script).suggestedFilename()).toBe(`Mine-model.${ending}`)
+  }
+  await expect(page.getByRole('link', { name: 'molstar.org' })).toHaveCount(0)
   await page.getByRole('switch', { name: /Public/ }).check()
   await expect(page.getByRole('button', { name: 'Copy link' })).toBeVisible()
+  await expect(page.getByRole('link', { name: 'molstar.org' })).toHaveAttribute('href', /^https:.*mvs-url=http/)
 
   await page.context().clearCookies()
   await page.goto('/ui/jobs/' + jobId)

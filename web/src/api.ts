@@ -8,6 +8,7 @@ import type {
   BatchRows,
   BatchValidation,
   Comparison,
+  Contacts,
   CreatedBatch,
   CreatedJob,
   CreateJob,
@@ -63,6 +64,14 @@ export const isTerminal = (status: string) => status === 'COMPLETED' || status =
 /** Parses a time of the API, which is UTC with or without a "Z". */
 export const parseTime = (time: string) => new Date(/[Z+]/.test(time) ? time : `${time}Z`)
 
+/** Which contacts: of a run, a structure by its file, two chains such as A-B, and at most how many. */
+export interface ContactFilter {
+  jobRunId: string
+  sample: string
+  chains: string
+  limit?: number
+}
+
 // The path of the webhook configuration.
 const webhookPath = '/v1/webhooks/custom-http-config'
 const encode = encodeURIComponent
@@ -102,6 +111,18 @@ export const api = {
     counted(request<CreatedJob>('POST', `/v1/jobs/${encode(id)}/runs`, params ? { params } : {})),
   setPublic: (id: string, isPublic: boolean) => request('PATCH', `/v1/jobs/${encode(id)}/public`, { isPublic }),
   archive: (id: string, run = '') => `/v1/jobs/${encode(id)}/archive.zip${ofRun(run)}`,
+  // The contacts between the chains of a structure of a run, and the address of the same as CSV.
+  contacts: (id: string, of: ContactFilter, signal?: AbortSignal) =>
+    request<Contacts>(
+      'GET',
+      `/v1/jobs/${encode(id)}/contacts?${query({ ...of })}`,
+      undefined,
+      signal ? { signal } : {},
+    ),
+  contactsFile: (id: string, of: ContactFilter) => `/v1/jobs/${encode(id)}/contacts.csv?${query({ ...of })}`,
+  // The address of a script that shows a structure of a run in another program.
+  viewFile: (id: string, ending: 'cxc' | 'pml' | 'mvsj', of: { jobRunId?: string; sample: string }) =>
+    `/v1/jobs/${encode(id)}/view.${ending}?${query({ ...of })}`,
   batches: (page: { limit?: number; cursor?: string }) => request<List<Batch>>('GET', '/v1/batches?' + query(page)),
   batch: (id: string) => request<Batch>('GET', batchPath(id)),
   // A page of the table. selection: the filter and the order, as a query without the question mark.

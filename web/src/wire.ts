@@ -351,6 +351,19 @@ export interface components {
         };
         /** @enum {string} */
         ContactChangeType: "gained" | "lost";
+        Contacts: {
+            data: components["schemas"]["ResidueContact"][];
+            /** @example model.cif */
+            file: string;
+            /** Format: uuid */
+            jobId: string;
+            /** Format: uuid */
+            jobRunId: string;
+            reason: string | null;
+            /** Format: int64 */
+            total: number;
+            truncated: boolean;
+        };
         Cost: {
             /** Format: double */
             base: number;
@@ -1194,6 +1207,16 @@ export interface components {
             name?: string | null;
             params: components["schemas"]["Params"];
         };
+        ResidueContact: {
+            a: components["schemas"]["Position"];
+            b: components["schemas"]["Position"];
+            /** Format: double */
+            distance: number;
+            /** Format: double */
+            paeAB: number | null;
+            /** Format: double */
+            paeBA: number | null;
+        };
         ResidueRef: {
             chain_id: string;
             /** Format: int64 */
@@ -1557,6 +1580,7 @@ export type Contact = components['schemas']['Contact'];
 export type ContactChange = components['schemas']['ContactChange'];
 export type ContactChanges = components['schemas']['ContactChanges'];
 export type ContactChangeType = components['schemas']['ContactChangeType'];
+export type Contacts = components['schemas']['Contacts'];
 export type Cost = components['schemas']['Cost'];
 export type CreateAlignment = components['schemas']['CreateAlignment'];
 export type CreateBatch = components['schemas']['CreateBatch'];
@@ -1661,6 +1685,7 @@ export type Redelivered = components['schemas']['Redelivered'];
 export type RedeliveredStatus = components['schemas']['RedeliveredStatus'];
 export type Rerun = components['schemas']['Rerun'];
 export type RerunBatch = components['schemas']['RerunBatch'];
+export type ResidueContact = components['schemas']['ResidueContact'];
 export type ResidueRef = components['schemas']['ResidueRef'];
 export type Results = components['schemas']['Results'];
 export type ResultSequence = components['schemas']['ResultSequence'];

@@ -1,10 +1,12 @@
 """Checks mmCIF files against the dictionaries of PDBx/mmCIF and ModelCIF with gemmi, python-ihm and python-modelcif."""
 
+import gzip
 import io
 import sys
 from pathlib import Path
 
 import ihm.dictionary
+import modelcif.qa_metric
 import modelcif.reader
 from gemmi import cif
 
@@ -16,8 +18,12 @@ dictionaries, folder = Path(sys.argv[1]), Path(sys.argv[2])
 KNOWN = ("_struct.pdbx_structure_determination_methodology", "chem_comp_atom", "CONTRIBUTED: ma_",
          "item-linked-group atom_site 8:", "item-linked-group atom_site 9:", "Bad DDL2")
 
-with (dictionaries / "mmcif_ma.dic").open() as f:
-    dictionary = ihm.dictionary.read(f)
+# Debian's dictionary of ModelCIF can be older than the version that the files name: that one is beside this script (CC0,
+# github.com/ihmwg/ModelCIF, archive/mmcif_ma_ext-v1.4.9.dic). It extends PDBx/mmCIF.
+with (dictionaries / "mmcif_pdbx.dic").open() as f:
+    pdbx = ihm.dictionary.read(f)
+extension = gzip.decompress((Path(__file__).parent / "mmcif_ma_ext-1.4.9.dic.gz").read_bytes()).decode()
+dictionary = pdbx + ihm.dictionary.read(io.StringIO(extension))
 
 files = sorted(folder.glob("*.cif"))
 assert len(files) == 4, files
@@ -29,7 +35,8 @@ for path in files:
     assert len(models) == 1, path.name
     complaints = []
     ddl = cif.Ddl(logger=complaints.append, use_context=True, use_linked_groups=True, use_mandatory=True)
-    ddl.read_ddl(cif.read(str(dictionaries / "mmcif_ma.dic")))
+    ddl.read_ddl(cif.read(str(dictionaries / "mmcif_pdbx.dic")))
+    ddl.read_ddl(cif.read_string(extension))
     ddl.validate_cif(cif.read(str(path)))
     left = [c for c in complaints if not any(k in c for k in KNOWN)]
     assert not left, (path.name, left)
@@ -41,3 +48,8 @@ full = (folder / "full.cif").read_text()
 assert [c.title for c in system.citations] == ["A paper"], system.citations
 assert system.software[0].citation is system.citations[0]
 assert [f.path for r in system.repositories for f in r.files] == ["pae.json"], system.repositories
+
+pairs = [m for group in system.model_groups for model in group for m in model.qa_metrics if isinstance(m, modelcif.qa_metric.FeaturePairwise)]
+assert all(isinstance(m, modelcif.qa_metric.IpTM) for m in pairs), pairs
+ids = [(m.feature1.asym_units[0].id, m.feature2.asym_units[0].id, m.value) for m in pairs]
+assert ids == [("A", "B", 0.8123), ("B", "L", 0.4)], ids

@@ -5,7 +5,7 @@ import { Select } from '../controls'
 import { usePen } from './canvas'
 import { css, errorColour, type RGB, smooth } from './colour'
 import type { Matrix } from './matrix'
-import type { Table } from './residues'
+import { contactDistance, type Table } from './residues'
 
 /** A quantity of each pair of chains; null: not known. */
 interface Measure {
@@ -64,8 +64,9 @@ export function Chains({ table, pairs, matrix, countContacts, show, shown }: Pro
 
 /** The interface of two chains in one sentence. */
 function describeInterface([a, b]: [string, string], contactCount: number): string {
-  if (contactCount === 0) return `Chains ${a} and ${b} are not in contact: no atoms within 5 Å of each other.`
-  return `Chains ${a} and ${b}: ${contactCount} residues have atoms within 5 Å of the other chain. They are selected.`
+  if (contactCount === 0)
+    return `Chains ${a} and ${b} are not in contact: no atoms within ${contactDistance} Å of each other.`
+  return `Chains ${a} and ${b}: ${contactCount} residues have atoms within ${contactDistance} Å of the other chain. They are selected.`
 }
 
 interface PairTableProps {
@@ -218,7 +219,7 @@ function contactMeasure(countContacts: Props['countContacts']): Measure {
     name: 'contact',
     title: 'Residues in contact',
     explanation:
-      'How many residues of the two chains have atoms within 5 Å of the other. ' +
+      `How many residues of the two chains have atoms within ${contactDistance} Å of the other. ` +
       'It is measured on the model and is no evidence that the contact is real.',
     digits: 0,
     rgb: (v) => smooth(Math.min(1, v / 40)),

@@ -23,6 +23,9 @@ export interface Chain {
   residues: Unit[]
 }
 
+/** The largest distance in Å of two heavy atoms of residues in contact, as in the contacts of the API. */
+export const contactDistance = 4.5
+
 /** Finds residues by chain and number, by index, and by row of the PAE matrix. */
 export class Table {
   /** All residues in order. An index is a position in this list. */

@@ -4,6 +4,7 @@ import { type Artifact, api, download, type JobView, type Results, sameOrigin } 
 import { Copy, Foldable } from '../components'
 import { moment } from '../format'
 import { Table } from '../table'
+import { molstarAddress, viewers } from './viewers'
 
 // The descriptions of files, by the kind of the artifact.
 const kindNames: Record<string, string> = {
@@ -21,6 +22,9 @@ const kindNames: Record<string, string> = {
   archive: 'Archive of all files',
 }
 
+// More structures have no links to scripts: the archive has them all.
+const maxViewed = 4
+
 /** Formats a file size in binary units. */
 export function fileSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
@@ -37,8 +41,34 @@ function describeFile(a: Artifact, view: JobView): string {
   return index < 0 ? kind : `${kind}, ${view.sequences[index]!.name ?? `sequence ${index + 1}`}`
 }
 
+/** Links to scripts that show a structure in other programs. file: the structure. */
+function Viewers({ view, file }: { view: JobView; file: string }) {
+  const isLatest = view.runs[0]?.id === view.run.id
+  return (
+    <p class="row viewers">
+      <span class="dim">Show {file} in</span>
+      {viewers.map(({ ending, name }) => (
+        <a
+          key={ending}
+          href={api.viewFile(view.job.id, ending, { jobRunId: view.run.id, sample: file })}
+          download=""
+          title={`A script for ${name}. Of a private job its link to the structure expires within a day.`}
+        >
+          {name} (.{ending})
+        </a>
+      ))}
+      {view.job.isPublic && isLatest && (
+        <a href={molstarAddress(view.job.id, file, location.origin)} target="_blank" rel="noopener noreferrer">
+          molstar.org
+        </a>
+      )}
+    </p>
+  )
+}
+
 /** The files of a run, with a link to all of them. */
 export function Files({ view, results }: { view: JobView; results: Results }) {
+  const structures = results.artifacts.filter((a) => a.kind === 'cif').slice(0, maxViewed)
   return (
     <Foldable title="Files" count={results.artifacts.length} class="files-card">
       <p class="row end">
@@ -46,6 +76,9 @@ export function Files({ view, results }: { view: JobView; results: Results }) {
           Download all
         </a>
       </p>
+      {structures.map((a) => (
+        <Viewers key={a.name} view={view} file={a.name} />
+      ))}
       <div class="scroll">
         <Table
           class="files"

@@ -12,6 +12,7 @@ import { Plddt } from '../plots/Plddt'
 import { colour, type Marked, reset, type Stretch, selection } from '../store'
 import { TabList } from '../tabs'
 import { Stage } from '../viewer/Stage'
+import { ContactTable } from './ContactTable'
 import { coloursOf } from './colours'
 import { FileImage } from './FileImage'
 import { load, type Prediction } from './load'
@@ -46,7 +47,7 @@ export function Structure({ view, results, sequence, children }: Props) {
           name={fileName(view.job.name)}
           footer={<Samples job={view.job.id} results={results} />}
         />
-        {hasPanels ? <Panels p={p} /> : scores}
+        {hasPanels ? <Panels p={p} contacts={{ job: view.job.id, run: view.run.id, file: p.file }} /> : scores}
       </div>
       {(p.scores?.meanPLLDT ?? null) !== null && (
         <section class="card plot-card" aria-labelledby="plddt-title">
@@ -141,8 +142,8 @@ const panelsOf = (p: Prediction) => [
 /** The number of residues of ranges. */
 const residueCount = (list: Stretch[]) => list.reduce((n, s) => n + s.to - s.from + 1, 0)
 
-/** The plots with a tab for each. */
-function Panels({ p }: { p: Prediction }) {
+/** The plots with a tab for each. contacts: of which structure. */
+function Panels({ p, contacts }: { p: Prediction; contacts: { job: string; run: string; file: string } }) {
   const { table } = p.model
   const panels = panelsOf(p)
   const [chosen, setName] = useState('')
@@ -165,7 +166,10 @@ function Panels({ p }: { p: Prediction }) {
             {panel.name === 'pae' &&
               (p.matrix ? <Pae matrix={p.matrix} table={table} /> : <Loading what={loadingPae} />)}
             {panel.name === 'chains' && (
-              <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix ?? null} {...interfaces} />
+              <>
+                <Chains table={table} pairs={p.scores?.pairs ?? []} matrix={p.matrix ?? null} {...interfaces} />
+                {isShown && <ContactTable {...contacts} pair={interfaces.shown?.pair ?? null} />}
+              </>
             )}
             {panel.name === 'coverage' && <AlignmentPanel p={p} isShown={isShown} />}
           </div>

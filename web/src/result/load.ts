@@ -11,6 +11,8 @@ export interface Prediction {
   scores: ScoredChains | null
   /** The file that the viewer draws. It must stay the same object while it is shown. */
   source: { format: 'mmcif'; text: string }
+  /** The name of that file among the files of the run. */
+  file: string
   model: Model
   /** Predicted aligned errors; undefined while they are loaded. */
   matrix: Matrix | null | undefined
@@ -135,6 +137,7 @@ async function readStructure(
     sequence,
     scores: entryOf(view.predictions, sequence, (p) => p.sequenceId) ?? null,
     source: { format: 'mmcif', text },
+    file: findFile(files, 'cif', sequence)!.name,
     model: readCif(text, kinds, measured?.plddt ?? {}),
     matrix: findFile(files, 'pae_json', sequence) ? undefined : null,
     problems: [...optional.problems],

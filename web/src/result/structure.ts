@@ -1,7 +1,7 @@
 // Reads from a structure's file what the plots need: chains, residues, and the contacts between chains. The viewer
 // reads the same file itself; this also works without WebGL.
 import type { Kind } from '../api'
-import { type Chain, Table } from '../plots/residues'
+import { type Chain, contactDistance, Table } from '../plots/residues'
 import type { Stretch } from '../store'
 
 /** A structure: its residues, and its atoms for the search of contacts. */
@@ -111,8 +111,9 @@ export function withoutLigandAtoms(table: Table): Table {
 const offsets = [-1, 0, 1]
 const neighbourCells = offsets.flatMap((dx) => offsets.flatMap((dy) => offsets.map((dz) => [dx, dy, dz] as const)))
 
-/** Finds the residues of each of two chains that have heavy atoms within a distance (Å) of the other chain. */
-export function contacts({ table, atoms }: Model, a: string, b: string, distance = 5): [Stretch[], Stretch[]] {
+/** Finds the residues of each of two chains that are in contact with the other chain. */
+export function contacts({ table, atoms }: Model, a: string, b: string): [Stretch[], Stretch[]] {
+  const distance = contactDistance
   const cellOf = (i: number) =>
     [atoms.x[i]!, atoms.y[i]!, atoms.z[i]!].map((v) => Math.floor(v / distance)) as [number, number, number]
   const atomsOf = (chain: string) =>

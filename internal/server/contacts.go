@@ -1,0 +1,228 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/blob"
+	"pleat/internal/report"
+	"pleat/internal/seal"
+	"pleat/internal/server/wire"
+	"pleat/internal/store"
+	"pleat/internal/structure"
+	"pleat/internal/submit"
+	"pleat/internal/words"
+)
+
+// maxContacts is the most contacts that are listed. A complex of 2,000 residues has some hundreds.
+const maxContacts = 20_000
+
+// contacts is GET /v1/jobs/{id}/contacts, for readers of the job: the contacts between the chains of a structure of a
+// run. 400: the query is not valid, or the structure is too large; 404: the run has no structure; 409: it has not
+// completed; 429: the caller has too many computations under way.
+func (s *Server) contacts(ctx context.Context, c *call) (api.Contacts, error) {
+	r, err := s.resultStructure(ctx, c)
+	if err != nil {
+		return api.Contacts{}, err
+	}
+	return s.contactsOf(ctx, c, r)
+}
+
+// contactsFile is GET /v1/jobs/{id}/contacts.csv, for readers of the job: the same as CSV. Its name is that of the
+// structure. X-Pleat-Total says how many contacts there are.
+func (s *Server) contactsFile(ctx context.Context, c *call) error {
+	r, err := s.resultStructure(ctx, c)
+	if err != nil {
+		return err
+	}
+	out, err := s.contactsOf(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	if out.Reason != nil {
+		return pleat.Errorf(pleat.CodeConflict, "the contacts cannot be computed: %s", *out.Reason)
+	}
+	var table bytes.Buffer
+	if err := report.WriteContacts(&table, out.Data); err != nil {
+		return err
+	}
+	c.w.Header().Set("X-Pleat-Total", strconv.Itoa(out.Total))
+	name := strings.TrimSuffix(r.file.Name, path.Ext(r.file.Name)) + "-contacts.csv"
+	return c.attachment("text/csv; charset=utf-8", downloadName(r.Job.Name, name), table.Bytes())
+}
+
+// attachment sends a file that was made for the request.
+func (c *call) attachment(media, name string, content []byte) error {
+	attach(c, media, name)
+	h := c.w.Header()
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Content-Length", strconv.Itoa(len(content)))
+	c.w.WriteHeader(http.StatusOK)
+	_, err := c.w.Write(content)
+	return quiet(c, err)
+}
+
+// contactsOf reads chains and limit, and computes the contacts of a structure of a run.
+func (s *Server) contactsOf(ctx context.Context, c *call, r *resultStructure) (api.Contacts, error) {
+	o := report.ContactOptions{}
+	if chains := c.r.URL.Query().Get("chains"); chains != "" {
+		a, b, ok := strings.Cut(chains, "-")
+		if !ok || a == "" || b == "" || a == b {
+			return api.Contacts{}, pleat.InvalidField("chains", " is %q; it must be two chains joined by a hyphen, "+
+				"such as A-B", pleat.Clip(chains))
+		}
+		o.Chains = [2]string{a, b}
+	}
+	var err error
+	if o.Limit, err = intQuery(c.r, "limit", 1, maxContacts, maxContacts); err != nil {
+		return api.Contacts{}, err
+	}
+	release, err := s.beginComputation(ctx, c, r.caller)
+	if err != nil {
+		return api.Contacts{}, err
+	}
+	defer release()
+	read, err := s.readResult(ctx, r.file)
+	if err != nil {
+		return api.Contacts{}, err
+	}
+	if pae := r.errors(); pae != nil {
+		in, _, err := s.blobs.Open(ctx, pae.Key)
+		if err != nil {
+			return api.Contacts{}, unreadable(pae, err)
+		}
+		defer in.Close()
+		o.PAE = blob.ContextReader(ctx, in)
+	}
+	out, err := report.Contacts(ctx, read, o)
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		return out, pleat.InvalidField("chains", " is %s-%s, but %s", pleat.Clip(o.Chains[0]),
+			pleat.Clip(o.Chains[1]), err)
+	}
+	out.JobID, out.JobRunID, out.File = string(r.Job.ID), string(r.Run.ID), r.file.Name
+	return out, err
+}
+
+// viewFile returns the handler of GET /v1/jobs/{id}/view.* in one of report.ViewFormats, for readers of the job: a
+// script that shows a structure of a run in another program. It names the structure by a signed link, which lives as
+// long as those of the results. The errors are those of contacts.
+//
+// Pages of other origins may read the state of a public job and the structure that it names, as the viewer at
+// molstar.org does. They cannot read more than everyone can: the browser sends them no credentials.
+func viewFile(ending, media string) writerFunc {
+	return func(s *Server, ctx context.Context, c *call) error {
+		r, err := s.resultStructure(ctx, c)
+		if err != nil {
+			return err
+		}
+		text, err := s.scriptOf(ctx, c, r, ending)
+		if err != nil {
+			return err
+		}
+		if r.Job.Public {
+			allowAll(c.w.Header())
+		}
+		name := strings.TrimSuffix(r.file.Name, path.Ext(r.file.Name)) + "." + ending
+		return c.attachment(media, downloadName(r.Job.Name, name), text)
+	}
+}
+
+// allowAll lets pages of every origin read a response that needs no credential.
+func allowAll(h http.Header) { h.Set("Access-Control-Allow-Origin", "*") }
+
+// scriptOf makes the script of viewFile.
+func (s *Server) scriptOf(ctx context.Context, c *call, r *resultStructure, ending string) ([]byte, error) {
+	release, err := s.beginComputation(ctx, c, r.caller)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	read, err := s.readResult(ctx, r.file)
+	if err != nil {
+		return nil, err
+	}
+	view, err := report.NewView(ctx, read, report.ViewOptions{
+		Source:  s.links.URL(r.file, seal.JobScope(&r.Job), s.clock()),
+		PLDDT:   r.file.Kind != pleat.ArtifactOther, // what an engine writes as the B-factors of samples is not known
+		Written: r.Run.FinishedAt,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return view.Script(ending)
+}
+
+// resultStructure is a structure of a run that has completed, as a caller may read it.
+type resultStructure struct {
+	store.View
+	file   *pleat.Artifact
+	to     wire.Audience
+	caller pleat.UserID // empty: a caller without a valid credential
+}
+
+// resultStructure finds the structure that jobRunId and sample of a request name, for a caller who may read it.
+func (s *Server) resultStructure(ctx context.Context, c *call) (*resultStructure, error) {
+	head, err := s.readableRun(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r := &resultStructure{to: head.to, caller: head.Caller}
+	if r.View, err = s.viewFor(ctx, head); err != nil {
+		return nil, err
+	}
+	if r.Run.State != pleat.StateCompleted {
+		return nil, pleat.Errorf(pleat.CodeConflict, "the job is %s; it has a structure once it is COMPLETED",
+			r.Run.State)
+	}
+	sample := c.r.URL.Query().Get("sample")
+	r.file, err = submit.StructureOf(&r.View, sample)
+	switch {
+	case err != nil && sample == "":
+		return nil, pleat.Errorf(pleat.CodeNotFound, "%s", err)
+	case err != nil:
+		return nil, pleat.InvalidField("sample", " is %q: %s", pleat.Clip(sample), err)
+	}
+	return r, nil
+}
+
+// errors returns the file of the predicted aligned errors of the structure; nil: there is none, as of further samples.
+func (r *resultStructure) errors() *pleat.Artifact {
+	i := slices.IndexFunc(r.Artifacts, func(a pleat.Artifact) bool {
+		return a.Kind == pleat.ArtifactPAE && a.Sequence == r.file.Sequence
+	})
+	if i < 0 || r.file.Kind == pleat.ArtifactOther {
+		return nil
+	}
+	return &r.Artifacts[i]
+}
+
+// readResult reads a structure of a run.
+func (s *Server) readResult(ctx context.Context, file *pleat.Artifact) (*structure.Structure, error) {
+	if file.Bytes > maxDirectBytes {
+		return nil, pleat.Invalidf("the structure %s has %d bytes; at most %d are read for this", pleat.Clip(file.Name),
+			file.Bytes, maxDirectBytes)
+	}
+	in, _, err := s.blobs.Open(ctx, file.Key)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	defer in.Close()
+	read, err := structure.Read(blob.ContextReader(ctx, in), directLimits)
+	var fault *structure.ParseError
+	if errors.As(err, &fault) {
+		return nil, pleat.Invalidf("the structure %s cannot be read: %s", pleat.Clip(file.Name),
+			words.Shorten(fault.Error(), 200))
+	}
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	return read, nil
+}
