@@ -114,6 +114,7 @@ func (j *Job) Clone() Job {
 		c.Sequences[i].Modifications = slices.Clone(j.Sequences[i].Modifications)
 	}
 	c.Params.Values = maps.Clone(j.Params.Values)
+	c.Constraints.Templates = slices.Clone(j.Constraints.Templates)
 	return c
 }
 
@@ -204,7 +205,7 @@ const (
 	StageQueue   = "queue"   // no worker had the run: it waited in its queues, or for its next attempt
 	StageEarlier = "earlier" // attempts before the last, but for a search that succeeded; what they did is not known
 	StageMSA     = "msa"     // alignments: the search for them, wherever it took place, and the reading of stored ones
-	StageFetch   = "fetch"   // the files that a question or a simulation reads
+	StageFetch   = "fetch"   // the files that a question, a simulation or a comparison reads, and templates of a fold
 	StageWait    = "wait"    // for an accelerator, once a worker had the run
 	StageLoad    = "load"    // the model was loaded; absent if it was loaded already
 	StageInfer   = "infer"   // the computation

@@ -160,12 +160,8 @@ func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest
 			Modifications: s.Modifications,
 		})
 	}
-	if !f.Constraints.Empty() {
-		in.Constraints = &pleat.Constraints{
-			Pocket:  f.Constraints.Pocket,
-			Bond:    f.Constraints.Bond,
-			Contact: f.Constraints.Contact,
-		}
+	if c := f.Constraints.Structural(); !c.Empty() {
+		in.Constraints = &c
 	}
 	return &predictRequest{input: in, sequences: sequences}
 }
