@@ -161,6 +161,16 @@ type Prediction struct {
 	Confidence string     `json:"confidence,omitempty"` // what the engine's confidence means, in words
 	// Pairs holds interface scores per pair of chains, where the engine gives a PAE and there are several chains.
 	Pairs []PairScore `json:"pairs,omitempty"`
+	// Templates says how near the structure is to each template of its chains.
+	Templates []TemplateScore `json:"templates,omitempty"`
+}
+
+// TemplateScore says how near a chain of a predicted structure is to a template of it.
+type TemplateScore struct {
+	Template int      `json:"template"` // index into Constraints.Templates
+	Chain    string   `json:"chain"`
+	Residues int      `json:"residues"` // whose CA are compared: those of the template that the structure has
+	RMSD     *float64 `json:"rmsd"`     // Å, of these CA after superposition; nil: there are fewer than 3
 }
 
 // Affinity is the predicted binding of a ligand.
