@@ -317,6 +317,7 @@ export interface components {
             bond?: components["schemas"]["Bond"][] | null;
             contact?: components["schemas"]["Contact"][] | null;
             pocket?: components["schemas"]["Pocket"][] | null;
+            templates?: components["schemas"]["Template"][] | null;
             webhooks?: unknown;
         };
         Contact: {
@@ -1140,6 +1141,7 @@ export interface components {
             /** Format: double */
             ptm_score: number | null;
             seed: string;
+            templates?: components["schemas"]["TemplateScore"][];
         };
         Problem: {
             detail: string;
@@ -1295,6 +1297,7 @@ export interface components {
             /** Format: double */
             ptm_score: number | null;
             sequenceId?: string;
+            templates?: components["schemas"]["TemplateScore"][];
         };
         SequenceItem: {
             dnaSequence?: components["schemas"]["Polymer"] | null;
@@ -1348,6 +1351,29 @@ export interface components {
             /** Format: uuid */
             task_id: string;
             task_type: string;
+        };
+        Template: {
+            chain?: string | null;
+            fileName?: string | null;
+            force?: boolean | null;
+            /** Format: uuid */
+            jobId?: string | null;
+            /** Format: uuid */
+            libraryItemId?: string | null;
+            /** Format: double */
+            maxDistance?: number | null;
+            /** @example 1UBQ */
+            pdbId?: string | null;
+            templateChain?: string | null;
+        };
+        TemplateScore: {
+            chain: string;
+            /** Format: int64 */
+            residues: number;
+            /** Format: double */
+            rmsd: number | null;
+            /** Format: int64 */
+            template: number;
         };
         Transform: {
             rotation: number[][];
@@ -1680,6 +1706,8 @@ export type SubscriptionMapping = components['schemas']['SubscriptionMapping'];
 export type TasksResults = components['schemas']['TasksResults'];
 export type TaskStatus = components['schemas']['TaskStatus'];
 export type TaskStatusView = components['schemas']['TaskStatusView'];
+export type Template = components['schemas']['Template'];
+export type TemplateScore = components['schemas']['TemplateScore'];
 export type Transform = components['schemas']['Transform'];
 export type UploadedFiles = components['schemas']['UploadedFiles'];
 export type Usage = components['schemas']['Usage'];
