@@ -3,6 +3,7 @@ package pleat
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,14 @@ type Template struct {
 	Chain         string  `json:"chain,omitempty"`         // of the job; empty: every copy of its only protein
 	Force         bool    `json:"force,omitempty"`         // hold the chain within MaxDistance of the template
 	MaxDistance   float64 `json:"maxDistance,omitempty"`   // Å; 0 without Force
+}
+
+// StructureEndings are the endings of the names of structure files, in lower case.
+var StructureEndings = []string{".pdb", ".ent", ".cif", ".mmcif"}
+
+// IsStructureFile reports whether a file name has the ending of a structure in PDB or mmCIF format.
+func IsStructureFile(name string) bool {
+	return slices.Contains(StructureEndings, strings.ToLower(path.Ext(name)))
 }
 
 // TemplatePath is the path of template i in a creation request.
