@@ -147,7 +147,8 @@ type FoldInput struct {
 	Templates   []FoldTemplate // as the worker has read them, in the order of Constraints.Templates
 }
 
-// FoldTemplate is a template of one chain: an mmCIF file whose only chain is named A and has the positions of the job's.
+// FoldTemplate is a template of one chain: an mmCIF file whose only chain is named A and has the positions of the
+// job's.
 type FoldTemplate struct {
 	Template int    // index into Constraints.Templates
 	Sequence int    // index into FoldInput.Sequences

@@ -373,8 +373,8 @@ func (d *draft) addBoltzTemplate(n node) error {
 		}
 	}
 	if len(chains) > 1 {
-		d.addNote("%s is one template of %d chains; a job has one for each of them, which do not say how the chains are "+
-			"placed to each other", file.at, len(chains))
+		d.addNote("%s is one template of %d chains; a job has one for each of them, which do not say how the chains "+
+			"are placed to each other", file.at, len(chains))
 	}
 	return nil
 }

@@ -482,8 +482,8 @@ func TestTemplates(t *testing.T) {
 		return pleat.FileRef{Item: item, Name: name}, nil
 	}}
 	boltz := "sequences:\n- protein: {id: [X, B], sequence: MKT}\n- protein: {id: C, sequence: MKTA}\n"
-	af3 := `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [{"protein": {"id": ["A", "B"],
-		"sequence": "MKT", "templates": [{"mmcifPath": "t.cif", "queryIndices": [0], "templateIndices": [4]}]}}]}`
+	af3 := `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [
+		{"protein": {"id": ["A", "B"], "sequence": "MKT", "templates": [{"mmcifPath": "t.cif", "queryIndices": [0], "templateIndices": [4]}]}}]}`
 	of := func(file, chain, templateChain string) pleat.Template {
 		return pleat.Template{Item: item, File: file, Chain: chain, TemplateChain: templateChain}
 	}
@@ -508,13 +508,15 @@ func TestTemplates(t *testing.T) {
 		{text: "sequences:\n- protein: {id: A, sequence: MKT}\ntemplates:\n- cif: a.cif\n",
 			want: []pleat.Template{of("a.cif", "", "")}},
 		{text: boltz + "templates:\n- cif: a.cif\n", fault: "constraints.templates[0].chain is required"},
-		{text: boltz + "templates:\n- {cif: a.cif, chain_id: Q}\n", fault: `names the chain "Q", which the file does not have`},
+		{text: boltz + "templates:\n- {cif: a.cif, chain_id: Q}\n",
+			fault: `names the chain "Q", which the file does not have`},
 		{text: boltz + "templates:\n- {cif: a.txt, chain_id: C}\n",
 			fault: `templates[0].cif names the file "a.txt"; a template must be a structure`},
 		{text: boltz + "templates:\n- {cif: a.cif, pdb: a.pdb, chain_id: C}\n", fault: "one of cif and pdb"},
 		{text: boltz + "templates:\n- {cif: a.cif, chain_id: C, force: true}\n", fault: "threshold"},
 		{text: boltz + "templates:\n- {cif: a.cif, chain_id: [X, C], template_id: [A, B, C]}\n", fault: "template_id"},
-		{text: af3, want: []pleat.Template{of("t.cif", "A", ""), of("t.cif", "B", "")}, notes: "queryIndices and templateIndices"},
+		{text: af3, want: []pleat.Template{of("t.cif", "A", ""), of("t.cif", "B", "")},
+			notes: "queryIndices and templateIndices"},
 	} {
 		got, err := Import(c.text, "", Options{Files: files})
 		if c.fault != "" {
@@ -534,7 +536,8 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%q: the notes are %q; want %q", c.text, notes, c.notes)
 		}
 	}
-	if _, err := Import(af3, "", Options{}); err == nil || !strings.Contains(err.Error(), `mmcifPath names the file "t.cif"`) {
+	_, err := Import(af3, "", Options{})
+	if err == nil || !strings.Contains(err.Error(), `mmcifPath names the file "t.cif"`) {
 		t.Errorf("without files: %v", err)
 	}
 }

@@ -91,7 +91,11 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 // readsStructures calls fn, which reads structures, when it is the caller's turn to compute.
 func (s *Server) readsStructures(ctx context.Context, c *call, fn func() error) error {
 	if err := s.comparing.Acquire(ctx, c.who.User); err != nil {
-		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "too many structures are being read; try again", Err: err}
+		return &pleat.Error{
+			Code:    pleat.CodeUnavailable,
+			Message: "too many structures are being read; try again",
+			Err:     err,
+		}
 	}
 	defer s.comparing.Release(c.who.User)
 	return fn()

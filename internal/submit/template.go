@@ -59,8 +59,8 @@ func (r *Resolver) templateFile(
 }
 
 // CheckTemplates checks the templates that a valid job names. Files of the library and of jobs are read: they must have
-// the chain, and it must be like the job's. Entries of the Protein Data Bank are fetched when the job runs. An error has
-// CodeInvalid and names the field, unless it is one of the store or of the artifact store.
+// the chain, and it must be like the job's. Entries of the Protein Data Bank are fetched when the job runs. An error
+// has CodeInvalid and names the field, unless it is one of the store or of the artifact store.
 func (r *Resolver) CheckTemplates(ctx context.Context, job *pleat.Job) error {
 	var last readTemplate
 	for i := range job.Constraints.Templates {

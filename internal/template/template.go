@@ -24,7 +24,8 @@ const (
 	MaxBytes = 32 << 20
 	// maxResidues bounds the chain that is used, and so the time and memory of the alignment.
 	maxResidues = 5000
-	// minSame is how many residues a template must have in common with its chain: with fewer, the wrong chain was named.
+	// minSame is how many residues a template must have in common with its chain: with fewer, the wrong chain was
+	// named.
 	minSame = 3
 	// Chain is the name of the chain in the files of templates.
 	Chain = "A"
@@ -184,15 +185,16 @@ func standard(r *structure.Residue) (structure.Residue, bool) {
 			from = "SE"
 		}
 		if a, ok := r.Atom(from); ok {
-			out.Atoms = append(out.Atoms, structure.Atom{Name: atom, Element: atom[:1], Pos: a.Pos, B: a.B, Occupancy: 1})
+			out.Atoms = append(out.Atoms,
+				structure.Atom{Name: atom, Element: atom[:1], Pos: a.Pos, B: a.B, Occupancy: 1})
 		}
 	}
 	_, ok = out.Atom("CA")
 	return out, ok
 }
 
-// WriteCIF writes the template as mmCIF with an entity and its sequence, in a chain named Chain. The sequence is as long
-// as that of the job's chain, and each residue is at the position of its counterpart; other positions are unknown
+// WriteCIF writes the template as mmCIF with an entity and its sequence, in a chain named Chain. The sequence is as
+// long as that of the job's chain, and each residue is at the position of its counterpart; other positions are unknown
 // residues without atoms. So the alignment is part of the file, and an engine that aligns the sequences finds it again.
 // The same template gives the same bytes.
 func (t *Template) WriteCIF(w io.Writer) error {

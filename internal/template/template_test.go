@@ -99,8 +99,8 @@ func TestModifiedResiduesBecomeTheirParents(t *testing.T) {
 	serial := 0
 	add := func(record, atom, comp string, seq int, element string) {
 		serial++
-		pdb += fmt.Sprintf("%-6s%5d %-4s %-3s A%4d    %8.3f%8.3f%8.3f  1.00  0.00          %2s\n", record, serial, atom, comp,
-			seq, float64(serial), 0.0, 0.0, element)
+		pdb += fmt.Sprintf("%-6s%5d %-4s %-3s A%4d    %8.3f%8.3f%8.3f  1.00  0.00          %2s\n", record, serial, atom,
+			comp, seq, float64(serial), 0.0, 0.0, element)
 	}
 	for seq, comp := range []string{"ALA", "MSE", "SEP", "GLY", "UNK", "TRP"} {
 		for _, atom := range []string{" N", " CA", " C", " O", " CB", " H"} {

@@ -2,8 +2,8 @@ package work
 
 import "pleat"
 
-// fold runs one attempt at a fold: alignments and templates first, then an earlier result of the same input if there is one, else
-// the engine.
+// fold runs one attempt at a fold: alignments and templates first, then an earlier result of the same input if there is
+// one, else the engine.
 func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	w := p.work(t, dir)
 	w.Fold = t.Fold

@@ -133,7 +133,8 @@ func (p *Pool) writeTemplate(
 			return p.templateFailure(t, err)
 		}
 		w.Fold.Templates = append(w.Fold.Templates, file)
-		s.Log(fmt.Sprintf("chain %s: a template of %d residues, %d of them the same", chain, len(made.Residues), made.Same))
+		s.Log(fmt.Sprintf("chain %s: a template of %d residues, %d of them the same", chain, len(made.Residues),
+			made.Same))
 	}
 	return nil
 }

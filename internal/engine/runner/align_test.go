@@ -95,7 +95,8 @@ func TestAlignmentsGoToTheRunner(t *testing.T) {
 func TestTemplatesInRequests(t *testing.T) {
 	fold := pleat.FoldInput{
 		Sequences: []pleat.Sequence{
-			{Kind: pleat.Protein, Text: "MK", Chains: []string{"A"}}, {Kind: pleat.Protein, Text: "GS", Chains: []string{"B"}},
+			{Kind: pleat.Protein, Text: "MK", Chains: []string{"A"}},
+			{Kind: pleat.Protein, Text: "GS", Chains: []string{"B"}},
 		},
 		Constraints: pleat.Constraints{Templates: []pleat.Template{{Chain: "B", Force: true, MaxDistance: 2.5}}},
 		Templates:   []pleat.FoldTemplate{{Template: 0, Sequence: 1, Chain: "B", File: "input/template-1.cif"}},

@@ -178,13 +178,22 @@ class Constraints(unittest.TestCase):
 
 class Templates(unittest.TestCase):
     def test_each_chain_has_an_entry_and_a_file_of_its_own(self):
-        given = [Template(Path("/w/input/template-1.cif"), 0, "heavy"), Template(Path("/w/input/template-2.cif"), 0, "B", True, 2.5)]
+        given = [
+            Template(Path("/w/input/template-1.cif"), 0, "heavy"),
+            Template(Path("/w/input/template-2.cif"), 0, "B", True, 2.5),
+        ]
         doc = build(job(protein("GSHM", "heavy", "B")), "boltz-2", {}, given)
         self.assertEqual(
             doc.content["templates"],
             [
                 {"cif": "/w/input/template-1.cif", "chain_id": "x1", "template_id": "A"},
-                {"cif": "/w/input/template-2.cif", "chain_id": doc.names["B"], "template_id": "A", "force": True, "threshold": 2.5},
+                {
+                    "cif": "/w/input/template-2.cif",
+                    "chain_id": doc.names["B"],
+                    "template_id": "A",
+                    "force": True,
+                    "threshold": 2.5,
+                },
             ],
         )
         self.assertEqual(doc.names["heavy"], "x1")
