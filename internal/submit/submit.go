@@ -31,7 +31,9 @@ type Resolver struct {
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
 
-	FetchPDB     bool // whether workflows may name an entry of the Protein Data Bank
+	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
+	// whoever fetches knows whether it may.
+	FetchPDB     bool
 	FetchUniProt bool // whether workflows may name a UniProt accession
 
 	MaxTime time.Duration // that a run of a workflow may be expected to take; 0: no limit

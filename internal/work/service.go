@@ -105,7 +105,7 @@ type Direct struct {
 
 // NewDirect returns a Direct for one worker.
 func NewDirect(s *store.Store) *Direct {
-	return &Direct{Store: s, resolver: &submit.Resolver{Store: s}, news: make(chan struct{}, 1)}
+	return &Direct{Store: s, resolver: &submit.Resolver{Store: s, FetchPDB: true}, news: make(chan struct{}, 1)}
 }
 
 // RegisterWorker implements Members.

@@ -104,7 +104,7 @@ func New(cfg Config) *Gateway {
 		cfg:      cfg,
 		store:    cfg.Store,
 		blobs:    cfg.Blobs,
-		resolver: &submit.Resolver{Store: cfg.Store},
+		resolver: &submit.Resolver{Store: cfg.Store, FetchPDB: true},
 		mux:      http.NewServeMux(),
 		beats:    make(chan beat, 1024),
 		writing:  make(chan struct{}, maxWriting),
