@@ -2,12 +2,13 @@ package pleat
 
 import "encoding/json"
 
-// Constraints restrict a fold. Webhooks holds the webhook settings as given; ParseWebhooks reads them.
+// Constraints restrict or guide a fold. Webhooks holds the webhook settings as given; ParseWebhooks reads them.
 type Constraints struct {
-	Pocket   []Pocket        `json:"pocket,omitempty"`
-	Bond     []Bond          `json:"bond,omitempty"`
-	Contact  []Contact       `json:"contact,omitempty"`
-	Webhooks json.RawMessage `json:"webhooks,omitempty"`
+	Pocket    []Pocket        `json:"pocket,omitempty"`
+	Bond      []Bond          `json:"bond,omitempty"`
+	Contact   []Contact       `json:"contact,omitempty"`
+	Templates []Template      `json:"templates,omitempty"`
+	Webhooks  json.RawMessage `json:"webhooks,omitempty"`
 }
 
 // Pocket asks for a binder chain near the given residues.
@@ -49,15 +50,32 @@ type AtomRef struct {
 	Atom    string `json:"atom_name"`
 }
 
-// Empty reports whether there are no structural constraints. Webhooks do not count.
-func (c *Constraints) Empty() bool { return len(c.Pocket)+len(c.Bond)+len(c.Contact) == 0 }
+// Empty reports whether there are neither structural constraints nor templates. Webhooks do not count.
+func (c *Constraints) Empty() bool { return c.count()+len(c.Templates) == 0 }
+
+// count returns how many structural constraints there are.
+func (c *Constraints) count() int { return len(c.Pocket) + len(c.Bond) + len(c.Contact) }
+
+// Structural returns the constraints without templates and webhooks.
+func (c *Constraints) Structural() Constraints {
+	return Constraints{Pocket: c.Pocket, Bond: c.Bond, Contact: c.Contact}
+}
+
+// Private returns the constraints as everybody may see them: without webhooks, and without where templates come from.
+func (c *Constraints) Private() Constraints {
+	out := c.Structural()
+	for _, t := range c.Templates {
+		out.Templates = append(out.Templates, t.Private())
+	}
+	return out
+}
 
 // maxConstraints bounds the constraints of a job, and the residues of one pocket.
 const maxConstraints = 1000
 
 // constraintsTaken checks whether the model takes the job's constraints at all.
 func (v *validation) constraintsTaken() bool {
-	if v.job.Constraints.Empty() || v.model.Has(FeatureConstraints) {
+	if v.job.Constraints.count() == 0 || v.model.Has(FeatureConstraints) {
 		return true
 	}
 	v.fault("constraints", ": the model %q accepts no pocket, bond or contact constraints", v.model.Name)
@@ -67,7 +85,7 @@ func (v *validation) constraintsTaken() bool {
 // constraints checks that the constraints name chains and residues of the job. The chains must have their names.
 func (v *validation) constraints() {
 	c := &v.job.Constraints
-	if n := len(c.Pocket) + len(c.Bond) + len(c.Contact); n > maxConstraints {
+	if n := c.count(); n > maxConstraints {
 		v.fault("constraints", " has %d entries; at most %d are allowed", n, maxConstraints)
 		return
 	}

@@ -114,6 +114,7 @@ func (j *Job) Clone() Job {
 		c.Sequences[i].Modifications = slices.Clone(j.Sequences[i].Modifications)
 	}
 	c.Params.Values = maps.Clone(j.Params.Values)
+	c.Constraints.Templates = slices.Clone(j.Constraints.Templates)
 	return c
 }
 
@@ -160,6 +161,16 @@ type Prediction struct {
 	Confidence string     `json:"confidence,omitempty"` // what the engine's confidence means, in words
 	// Pairs holds interface scores per pair of chains, where the engine gives a PAE and there are several chains.
 	Pairs []PairScore `json:"pairs,omitempty"`
+	// Templates says how near the structure is to each template of its chains.
+	Templates []TemplateScore `json:"templates,omitempty"`
+}
+
+// TemplateScore says how near a chain of a predicted structure is to a template of it.
+type TemplateScore struct {
+	Template int      `json:"template"` // index into Constraints.Templates
+	Chain    string   `json:"chain"`
+	Residues int      `json:"residues"` // whose CA are compared: those of the template that the structure has
+	RMSD     *float64 `json:"rmsd"`     // Å, of these CA after superposition; nil: there are fewer than 3
 }
 
 // Affinity is the predicted binding of a ligand.
@@ -204,7 +215,7 @@ const (
 	StageQueue   = "queue"   // no worker had the run: it waited in its queues, or for its next attempt
 	StageEarlier = "earlier" // attempts before the last, but for a search that succeeded; what they did is not known
 	StageMSA     = "msa"     // alignments: the search for them, wherever it took place, and the reading of stored ones
-	StageFetch   = "fetch"   // the files that a question or a simulation reads
+	StageFetch   = "fetch"   // the files that a question, a simulation or a comparison reads, and templates of a fold
 	StageWait    = "wait"    // for an accelerator, once a worker had the run
 	StageLoad    = "load"    // the model was loaded; absent if it was loaded already
 	StageInfer   = "infer"   // the computation

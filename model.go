@@ -20,6 +20,9 @@ const (
 	FeatureCyclic        Feature = "cyclic"
 	FeatureComplex       Feature = "complex" // several chains in one structure
 	FeatureUnknown       Feature = "unknown" // X and N residues
+
+	// FeatureTemplateForce: a template may hold its chain, besides being an example.
+	FeatureTemplateForce Feature = "template_force"
 )
 
 // Model is the manifest of a model: its input, limits, cost, licence and citations. Validation, the list of models and

@@ -10,6 +10,7 @@
 //	parameter.go   Params and ParamSpec: the folding parameters and their checks
 //	alignment.go   AlignmentUse: whether a fold uses alignments, and whose
 //	constraint.go  pocket, bond and contact constraints
+//	template.go    Template: a structure that a model gets as an example
 //	validate.go    Job.Validate: finds every fault of a request
 //	error.go       Error and Errors: refused calls, with a code, a field and a message
 //	model.go       Model: the manifest of a model; the built-in engines

@@ -63,8 +63,9 @@ func (j *Job) Validate(m Model) error {
 	v.faults = j.checkEnvelope()
 	if n := len(j.Sequences); n > 0 && n <= MaxItems {
 		v.sequences()
-	} else if !j.Constraints.Empty() {
+	} else {
 		v.constraintsTaken()
+		v.templatesTaken()
 	}
 	v.add(j.Params.check(m))
 	j.Complex = m.Has(FeatureComplex) && j.chains() > 1
@@ -162,6 +163,9 @@ func (v *validation) sequences() {
 	taken := v.constraintsTaken()
 	if taken && named {
 		v.constraints()
+	}
+	if v.templatesTaken() && named {
+		v.templates()
 	}
 	v.chainLimit()
 	if counted {

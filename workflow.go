@@ -145,7 +145,24 @@ type FoldInput struct {
 	Seed        string
 	Constraints Constraints
 	Complex     bool
-	Alignments  []Alignment // in the order of the sequences; empty: none were made
+	Alignments  []Alignment    // in the order of the sequences; empty: none were made
+	Templates   []FoldTemplate // as the worker has read them, in the order of Constraints.Templates
+}
+
+// FoldTemplate is a template of one chain: an mmCIF file whose only chain is named A and has the positions of the
+// job's.
+type FoldTemplate struct {
+	Template int    // index into Constraints.Templates
+	Sequence int    // index into FoldInput.Sequences
+	Chain    string // of the job
+	File     string // path below Work.Dir
+	Residues []TemplateResidue
+}
+
+// TemplateResidue is a residue of a template.
+type TemplateResidue struct {
+	Position int        // in the job's chain, counted from 1
+	CA       [3]float64 // Å
 }
 
 // Alignment is the multiple sequence alignment of one sequence: A3M files, named by their paths below Work.Dir. The

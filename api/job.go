@@ -130,10 +130,11 @@ func (p *Params) Values() map[string]any {
 
 // Constraints restrict a fold. Their chains and residues must exist in the job.
 type Constraints struct {
-	Pocket   []Pocket        `json:"pocket,omitempty" doc:"Chains that must bind near given residues." maxItems:"1000"`
-	Bond     []Bond          `json:"bond,omitempty" doc:"Covalent bonds between atoms." maxItems:"1000"`
-	Contact  []Contact       `json:"contact,omitempty" doc:"Pairs of residues that must be near each other." maxItems:"1000"`
-	Webhooks json.RawMessage `json:"webhooks,omitempty" doc:"Webhooks: qna, md and custom_http, each an object with enabled and its settings."`
+	Pocket    []Pocket        `json:"pocket,omitempty" doc:"Chains that must bind near given residues." maxItems:"1000"`
+	Bond      []Bond          `json:"bond,omitempty" doc:"Covalent bonds between atoms." maxItems:"1000"`
+	Contact   []Contact       `json:"contact,omitempty" doc:"Pairs of residues that must be near each other." maxItems:"1000"`
+	Templates []Template      `json:"templates,omitempty" doc:"Structures that the model gets as examples of protein chains." maxItems:"20"`
+	Webhooks  json.RawMessage `json:"webhooks,omitempty" doc:"Webhooks: qna, md and custom_http, each an object with enabled and its settings."`
 }
 
 // Pocket asks for a binder chain near residues.
@@ -155,6 +156,19 @@ type Contact struct {
 	ChainB   string   `json:"chainB"`
 	ResIdxB  int      `json:"res_idxB" minimum:"1"`
 	Distance *float64 `json:"distance,omitempty" doc:"Largest distance in Å; absent: the model chooses." minimum:"0" maximum:"1000"`
+}
+
+// Template is a structure that a model gets as an example of a protein chain. A request has exactly one of
+// LibraryItemID, JobID and PDBID.
+type Template struct {
+	LibraryItemID string   `json:"libraryItemId,omitempty" doc:"A library item of the caller." format:"uuid"`
+	JobID         string   `json:"jobId,omitempty" doc:"A job whose latest results the caller may read." format:"uuid"`
+	PDBID         string   `json:"pdbId,omitempty" doc:"An entry of the Protein Data Bank, if the operator allows this service to fetch entries." example:"1UBQ"`
+	FileName      string   `json:"fileName,omitempty" doc:"A file of the library item or of the job's run, or the number of a sample. Absent: the first structure." maxLength:"512"`
+	TemplateChain string   `json:"templateChain,omitempty" doc:"The protein chain of the file, by the name that its authors give. Absent: its only one." maxLength:"64"`
+	Chain         string   `json:"chain,omitempty" doc:"The protein chain of the job. Absent: every copy of its only protein." maxLength:"4"`
+	Force         bool     `json:"force,omitempty" doc:"Whether to hold the chain within maxDistance of the template; absent: it is an example only. For models with the feature template_force."`
+	MaxDistance   *float64 `json:"maxDistance,omitempty" doc:"With force: the largest distance of a residue from the template, in Å." exclusiveMinimum:"0" maximum:"1000"`
 }
 
 // ChainRef refers to a chain.

@@ -77,6 +77,8 @@ type Prediction struct {
 	Seed   string   `json:"seed"`
 
 	Affinity *Affinity `json:"affinity_result_raw_json,omitempty" doc:"Present if the request asked for an affinity."`
+
+	Templates []TemplateScore `json:"templates,omitempty" doc:"How near the structure is to each template; present if the job has templates."`
 }
 
 // Affinity is how strongly a ligand is predicted to bind.

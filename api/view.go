@@ -121,6 +121,16 @@ type ScoredChains struct {
 	Confidence string      `json:"confidence" doc:"What the confidence scores mean."`
 	Pairs      []PairScore `json:"pairs" doc:"Scores of the interfaces between two chains."`
 	Affinity   *Affinity   `json:"affinity_result_raw_json,omitempty"`
+
+	Templates []TemplateScore `json:"templates,omitempty" doc:"How near the structure is to each template; present if the job has templates."`
+}
+
+// TemplateScore says how near a chain of a predicted structure is to a template of it.
+type TemplateScore struct {
+	Template int      `json:"template" doc:"Position in constraints.templates, counted from 0."`
+	Chain    string   `json:"chain" doc:"Chain of the job."`
+	Residues int      `json:"residues" doc:"Residues that are compared: those of the template that are aligned to the chain."`
+	RMSD     *float64 `json:"rmsd" doc:"RMSD of their CA atoms after superposition, in Å; null: there are fewer than 3."`
 }
 
 // PairScore rates the interface between two chains.

@@ -104,7 +104,7 @@ func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out
 	if err != nil {
 		return with, err
 	}
-	opt.Files.Alignment = with.alignment
+	with.refer(&opt.Files)
 	got, err := format.Import(text, format.Name(as), opt)
 	if err != nil {
 		return with, fmt.Errorf("%s: %w", path, err)
@@ -166,7 +166,7 @@ func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, ou
 		return with, err
 	}
 	files := in.from.files()
-	files.Alignment = with.alignment
+	with.refer(&files)
 	as, _ := cmd.Flags().GetString("format")
 	ids := words.Unique{}
 	for i := range in.files {

@@ -16,6 +16,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/format"
 	"pleat/internal/words"
 )
 
@@ -33,13 +34,14 @@ const bringOrigin = "pleat input files"
 // maxItemPages bounds the search for an item of an earlier command, in pages of 200.
 const maxItemPages = 25
 
-// bring uploads the alignments that an input names to an item of the library, and FASTA files if the server is to read
-// them. Equal files are in an item that an earlier command made, so that repeating a command makes the same request.
+// bring uploads the alignments and structures that an input names to an item of the library, and FASTA files if the
+// server is to read them. Equal files are in an item that an earlier command made, so that repeating a command makes the
+// same request.
 func (s *sources) bring(cmd *cobra.Command, c *api.Client, texts bool) (brought, error) {
 	out := brought{files: map[string]string{}}
 	of := map[string]*sourceFile{} // by the name in the item
 	for _, name := range s.order {
-		if f := s.found[name]; f.aligns || texts {
+		if f := s.found[name]; f.kind != sourceText || texts {
 			out.files[name] = storedName(f)
 			of[storedName(f)] = f
 		}
@@ -149,8 +151,11 @@ func (b *brought) importFiles() []api.ImportFile {
 	return out
 }
 
-// alignment returns the library file that stands for a name of the input.
-func (b *brought) alignment(name string) (pleat.FileRef, error) {
+// refer makes jobs refer to the library files that stand for the names of the input.
+func (b *brought) refer(files *format.Files) { files.Alignment, files.Structure = b.file, b.file }
+
+// file returns the library file that stands for a name of the input.
+func (b *brought) file(name string) (pleat.FileRef, error) {
 	stored, ok := b.files[name]
 	if !ok {
 		return pleat.FileRef{}, fmt.Errorf("%q was not uploaded", pleat.Clip(name))

@@ -288,7 +288,7 @@ func importText(
 	}
 	file.Files = with.importFiles()
 	got, err := c.Import(cmd.Context(), file)
-	if err != nil || !from.aligned() { // no job refers to FASTA files
+	if err != nil || !from.referred() { // no job refers to FASTA files
 		with.discard(cmd, c)
 	}
 	return got, with, explain(c, err)

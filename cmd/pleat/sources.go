@@ -41,8 +41,17 @@ type sourceFile struct {
 	folder sourceFolder
 	path   string // below the folder
 	sha256 string
-	aligns bool // it is an alignment, else a FASTA file
+	kind   sourceKind
 }
+
+// sourceKind is what an input names a file as.
+type sourceKind int
+
+const (
+	sourceText      sourceKind = iota // a FASTA file, which the reader of the input needs
+	sourceAlignment                   // an alignment, to which the job refers
+	sourceStructure                   // a structure, to which the job refers
+)
 
 // addFilesFlag adds the flag with further folders of sources.
 func addFilesFlag(cmd *cobra.Command) {
@@ -155,15 +164,18 @@ func readText(in io.Reader, name string, most int) (string, error) {
 // unknownItem stands for the library item of a file that is not uploaded yet.
 const unknownItem = "00000000-0000-0000-0000-000000000000"
 
-// files returns the sources for a first reading, which finds what an input names: alignments are checked, and stand for
-// themselves until they are uploaded.
+// files returns the sources for a first reading, which finds what an input names: alignments and structures are
+// checked, and stand for themselves until they are uploaded.
 func (s *sources) files() format.Files {
 	return format.Files{
 		Alignment: func(name string) (pleat.FileRef, error) {
-			return pleat.FileRef{Item: unknownItem, Name: filepath.Base(name)}, s.add(name, true)
+			return pleat.FileRef{Item: unknownItem, Name: filepath.Base(name)}, s.add(name, sourceAlignment)
+		},
+		Structure: func(name string) (pleat.FileRef, error) {
+			return pleat.FileRef{Item: unknownItem, Name: filepath.Base(name)}, s.add(name, sourceStructure)
 		},
 		Text: func(name string) (string, error) {
-			if err := s.add(name, false); err != nil {
+			if err := s.add(name, sourceText); err != nil {
 				return "", err
 			}
 			text, err := s.found[name].read()
@@ -175,10 +187,10 @@ func (s *sources) files() format.Files {
 	}
 }
 
-// aligned reports whether the input names an alignment.
-func (s *sources) aligned() bool {
+// referred reports whether the input names a file to which its jobs refer.
+func (s *sources) referred() bool {
 	for _, f := range s.found {
-		if f.aligns {
+		if f.kind != sourceText {
 			return true
 		}
 	}
@@ -186,17 +198,23 @@ func (s *sources) aligned() bool {
 }
 
 // add finds a file and checks it.
-func (s *sources) add(name string, aligns bool) error {
-	if f := s.found[name]; f != nil && f.aligns == aligns {
+func (s *sources) add(name string, kind sourceKind) error {
+	if f := s.found[name]; f != nil && f.kind == kind {
 		return nil
 	}
 	f, err := s.locate(name)
 	if err != nil {
 		return err
 	}
-	if f.aligns = aligns; aligns {
+	switch f.kind = kind; kind {
+	case sourceAlignment:
 		err = f.check(msa.Check)
-	} else {
+	case sourceStructure:
+		var as submit.FileKind
+		if as, err = submit.KindOfFile(filepath.Base(f.path)); err == nil {
+			err = f.check(as.Check)
+		}
+	default:
 		err = f.check(func(io.Reader) error { return nil })
 	}
 	if err != nil {

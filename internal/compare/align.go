@@ -22,12 +22,12 @@ const (
 	second
 )
 
-// align returns the pairs of positions that a global alignment of two sequences puts together, in order. The same
+// Align returns the pairs of positions that a global alignment of two sequences puts together, in order. The same
 // residues score, different ones do not, and X is like none. Its time and memory (a byte each) are those of the product
 // of the lengths.
 //
 // Source: Gotoh, J. Mol. Biol. 162, 705 (1982).
-func align(ctx context.Context, a, b string) ([][2]int32, error) {
+func Align(ctx context.Context, a, b string) ([][2]int32, error) {
 	var out [][2]int32
 	if a == b {
 		for i := range len(a) {

@@ -156,7 +156,7 @@ func TestAlign(t *testing.T) {
 		// One gap of four costs less than two of two.
 		{"AAAAGGGGCCCC", "AAAACCCC", [][2]int32{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {8, 4}, {9, 5}, {10, 6}, {11, 7}}},
 	} {
-		got, err := align(t.Context(), c.a, c.b)
+		got, err := Align(t.Context(), c.a, c.b)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%s and %s: %v %s", c.a, c.b, err, diff)
 		}
@@ -187,7 +187,7 @@ func TestAlignIsBest(t *testing.T) {
 	letters := rapid.StringOfN(rapid.SampledFrom([]rune("AC")), 0, 6, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := letters.Draw(t, "a"), letters.Draw(t, "b")
-		got, err := align(context.Background(), a, b)
+		got, err := Align(context.Background(), a, b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,13 +273,13 @@ func TestSimilarity(t *testing.T) {
 	}
 	for range 50 {
 		a, b := sequence(20+random.IntN(180)), sequence(20+random.IntN(180))
-		pairs, err := align(t.Context(), a, b)
+		pairs, err := Align(t.Context(), a, b)
 		if s := similarity(a, b, pairs); err != nil || s >= minSimilarity {
 			t.Errorf("%s and %s: %v %v", a, b, s, err)
 		}
 	}
 	for _, c := range [][2]string{{"ARNDCQEGHI", "ARNDCQEGHI"}, {"NDCQE", "ARNDCQEGHI"}} {
-		if pairs, err := align(t.Context(), c[0], c[1]); err != nil || similarity(c[0], c[1], pairs) != 1 {
+		if pairs, err := Align(t.Context(), c[0], c[1]); err != nil || similarity(c[0], c[1], pairs) != 1 {
 			t.Errorf("%v: %v %v", c, pairs, err)
 		}
 	}

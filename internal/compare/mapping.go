@@ -152,7 +152,7 @@ func (m *mapper) compareSequences(ctx context.Context) error {
 			pairs, known := aligned[key]
 			if !known {
 				var err error
-				if pairs, err = align(ctx, key[0], key[1]); err != nil {
+				if pairs, err = Align(ctx, key[0], key[1]); err != nil {
 					return err
 				}
 				aligned[key] = pairs

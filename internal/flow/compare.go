@@ -86,7 +86,7 @@ func parseOneCompared(text, field string) (StructureSource, error) {
 			"pdb:ID", pleat.Clip(text))
 	case kind == "pdb":
 		s.Kind, s.ID = SourcePDB, strings.ToUpper(rest)
-		if !pdbID.MatchString(s.ID) {
+		if !pleat.IsPDBID(s.ID) {
 			return s, pleat.InvalidField(field, " is %q; after pdb: it must have a PDB id such as 1UBQ",
 				pleat.Clip(text))
 		}

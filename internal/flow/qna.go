@@ -7,13 +7,8 @@ import (
 	"pleat"
 )
 
-// The identifiers of public databases, in upper case: PDB ids in their short and long form
-// (https://www.wwpdb.org/documentation/new-format-for-pdb-ids) and UniProt accessions
-// (https://www.uniprot.org/help/accession_numbers).
-var (
-	pdbID     = regexp.MustCompile(`^(?:[1-9][A-Z0-9]{3}|PDB_0000[A-Z0-9]{4})$`)
-	uniprotID = regexp.MustCompile(`^(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2})$`)
-)
+// uniprotID is the form of UniProt accessions, in upper case (https://www.uniprot.org/help/accession_numbers).
+var uniprotID = regexp.MustCompile(`^(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2})$`)
 
 // readQnA reads a question and its source into p. The question of a draft may be blank.
 func readQnA(f *fields, p *Plan) {
@@ -53,7 +48,7 @@ func readQnA(f *fields, p *Plan) {
 	case SourcePDB:
 		p.Source.ID = pdb
 		require(f, pdb, "pdbId")
-		if pdb != "" && !pdbID.MatchString(pdb) {
+		if pdb != "" && !pleat.IsPDBID(pdb) {
 			f.fail(f.pathOf("pdbId"), " is %q; it must be a PDB id such as 1UBQ", pleat.Clip(pdb))
 		}
 	case SourceUniProt:

@@ -38,7 +38,7 @@ type af3Item struct {
 	Ligand  *af3Ligand `json:"ligand,omitempty"`
 }
 
-// af3Chain is a polymer in one copy for each id. Alignments inside the file and templates are not imported.
+// af3Chain is a polymer in one copy for each id. Alignments and templates inside the file are not imported.
 type af3Chain struct {
 	// ID is a string, or a list with one string for each copy.
 	ID any `json:"id"` // a string, or a list of strings
@@ -53,11 +53,11 @@ type af3Chain struct {
 	UnpairedMSAPath *string `json:"unpairedMsaPath,omitempty"`
 	PairedMSA       *string `json:"pairedMsa,omitempty"`
 	PairedMSAPath   *string `json:"pairedMsaPath,omitempty"`
-	// Templates are dropped with a note.
+	// Templates of a protein. Those inside the file are dropped with a note.
 	Templates []af3Template `json:"templates,omitempty"`
 }
 
-// af3Template is a structural template. It is decoded only to be reported.
+// af3Template is a structural template.
 type af3Template struct {
 	// CIF is the text of an mmCIF file; CIFPath names one.
 	CIF     *string `json:"mmcif,omitempty"`
@@ -109,6 +109,9 @@ func readAlphaFold3(text string, in *reading) error {
 	if err := d.nameChains(); err != nil {
 		return err
 	}
+	if err := d.addAF3Templates(); err != nil {
+		return err
+	}
 	for i, pair := range j.Bonds {
 		if err := d.addAF3Bond(fmt.Sprintf("bondedAtomPairs[%d]", i), pair); err != nil {
 			return err
@@ -151,7 +154,7 @@ func (d *draft) addAF3Chain(at string, kind pleat.EntityKind, c *af3Chain) error
 		return err
 	}
 	q := pleat.Sequence{Kind: kind, Text: text, Label: d.label(at+".description", c.Description)}
-	if err := d.addAF3Alignments(at, &q, c); err != nil {
+	if err := d.addAF3Alignments(at, &q, ids, c); err != nil {
 		return err
 	}
 	if err := modifyAll(&q, at, c.Modifications); err != nil {
@@ -160,9 +163,9 @@ func (d *draft) addAF3Chain(at string, kind pleat.EntityKind, c *af3Chain) error
 	return d.add(entity{at, q, ids})
 }
 
-// addAF3Alignments takes the alignment of a chain from a file, and records what else there is about alignments and
-// templates that a job does not take.
-func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, c *af3Chain) error {
+// addAF3Alignments takes the alignment and the templates of a chain from files, and records what else there is about
+// them that a job does not take.
+func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, ids []string, c *af3Chain) error {
 	unpaired, paired := text(c.UnpairedMSAPath), text(c.PairedMSAPath)
 	if err := d.align(q, at+".unpairedMsaPath", unpaired); err != nil {
 		return err
@@ -181,13 +184,48 @@ func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, c *af3Chain) erro
 	if q.Kind == pleat.Protein && c.UnpairedMSA != nil && text(c.UnpairedMSA)+text(c.PairedMSA)+paired == "" {
 		d.alone = append(d.alone, at+".unpairedMsa")
 	}
+	inside := 0
 	for i, t := range c.Templates {
-		if t.CIFPath != nil {
-			return refusePath(fmt.Sprintf("%s.templates[%d].mmcifPath", at, i), *t.CIFPath)
+		if t.CIFPath == nil {
+			inside++
+			continue
 		}
+		if kind := q.Kind; kind != pleat.Protein {
+			return pleat.Invalidf("%s.templates is on %s; jobs have templates of proteins alone: leave it out", at,
+				article(kind))
+		}
+		d.templates = append(d.templates, draftTemplate{
+			fmt.Sprintf("%s.templates[%d].mmcifPath", at, i), *t.CIFPath, ids, len(t.QueryIndices) > 0})
 	}
-	if n := len(c.Templates); n > 0 {
-		d.addNote("%s.templates, %d in number, was dropped: a job brings no templates of its own", at, n)
+	if inside > 0 {
+		d.addNote("%s.templates, %d inside the file, was dropped: a job takes templates as files of the library", at,
+			inside)
+	}
+	return nil
+}
+
+// draftTemplate is a template of the copies of a protein, which get their names later.
+type draftTemplate struct {
+	at, name string
+	ids      []string
+	mapped   bool // the file says which residues correspond
+}
+
+// addAF3Templates adds the templates that the proteins name, once the chains have their names.
+func (d *draft) addAF3Templates() error {
+	for _, t := range d.templates {
+		for _, id := range t.ids {
+			chain, _, err := d.chain(t.at, id)
+			if err != nil {
+				return err
+			}
+			if err := d.template(t.at, t.name, pleat.Template{Chain: chain}); err != nil {
+				return err
+			}
+		}
+		if t.mapped {
+			d.addNote("%s: queryIndices and templateIndices were dropped: the service aligns the template itself", t.at)
+		}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const boltzNear, boltzFar = 4, 20
 // maxConstraints is the most items that a list of constraints or properties may have.
 const maxConstraints = 1000
 
-// readBoltz reads one job. Templates are an error, because they name files.
+// readBoltz reads one job.
 func readBoltz(text string, in *reading) error {
 	root, err := parseYAML(text)
 	if err != nil {
@@ -28,9 +28,6 @@ func readBoltz(text string, in *reading) error {
 	}
 	if v, ok := f["version"]; ok && v.Value != "1" {
 		return v.wrong("1")
-	}
-	if t, ok := f["templates"]; ok && len(t.Content) > 0 {
-		return pleat.Invalidf("templates (line %d) names files; jobs take no templates yet: leave them out", t.Line)
 	}
 	d := in.draft("")
 	if _, ok := f["sequences"]; !ok {
@@ -49,6 +46,9 @@ func readBoltz(text string, in *reading) error {
 		return err
 	}
 	if err := eachOf(f["constraints"], d.addBoltzConstraint); err != nil {
+		return err
+	}
+	if err := eachOf(f["templates"], d.addBoltzTemplate); err != nil {
 		return err
 	}
 	if err := eachOf(f["properties"], d.addBoltzProperty); err != nil {
@@ -311,6 +311,95 @@ func (d *draft) addBoltzPocket(n node) error {
 	}
 	d.job.Constraints.Pocket = append(d.job.Constraints.Pocket, p)
 	return d.dropForce(f["force"])
+}
+
+// addBoltzTemplate adds a template of each chain that an entry names; of none, the only protein's.
+func (d *draft) addBoltzTemplate(n node) error {
+	f, err := n.fields("cif", "pdb", "chain_id", "template_id", "force", "threshold")
+	if err != nil {
+		return err
+	}
+	file, ok := f["cif"]
+	if _, both := f["pdb"]; both == ok {
+		return n.wrong("a mapping with one of cif and pdb")
+	} else if both {
+		file = f["pdb"]
+	}
+	name, err := file.scalar(&d.notes)
+	if err != nil {
+		return err
+	}
+	chains, err := d.boltzNames(f["chain_id"])
+	if err != nil {
+		return err
+	}
+	of, err := d.boltzNames(f["template_id"])
+	if err != nil {
+		return err
+	}
+	if len(of) > 1 && len(of) != len(chains) {
+		return f["template_id"].wrong("one chain, or as many as chain_id has")
+	}
+	var t pleat.Template
+	if v := f["force"]; !v.null() {
+		if t.Force, err = v.truth(); err != nil {
+			return err
+		}
+	}
+	if t.Force {
+		v, ok := f["threshold"]
+		if !ok {
+			return f["force"].wrong("beside threshold, a length in Å")
+		}
+		if t.MaxDistance, err = v.number(); err != nil {
+			return err
+		}
+	}
+	if len(chains) == 0 {
+		chains = []string{""}
+	}
+	for i, id := range chains {
+		t.Chain, t.TemplateChain = "", ""
+		if id != "" {
+			if t.Chain, _, err = d.chain(f["chain_id"].at, id); err != nil {
+				return err
+			}
+		}
+		if len(of) > 0 {
+			t.TemplateChain = of[min(i, len(of)-1)]
+		}
+		if err := d.template(file.at, name, t); err != nil {
+			return err
+		}
+	}
+	if len(chains) > 1 {
+		d.addNote("%s is one template of %d chains; a job has one for each of them, which do not say how the chains "+
+			"are placed to each other", file.at, len(chains))
+	}
+	return nil
+}
+
+// boltzNames reads a name or a list of names. An absent key has none.
+func (d *draft) boltzNames(n node) ([]string, error) {
+	if n.null() {
+		return nil, nil
+	}
+	items := []node{n}
+	if n.Kind == yaml.SequenceNode {
+		var err error
+		if items, err = n.list(pleat.MaxChains); err != nil {
+			return nil, err
+		}
+	}
+	var out []string
+	for _, item := range items {
+		name, err := item.scalar(&d.notes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, name)
+	}
+	return out, nil
 }
 
 // addBoltzContact adds a contact with its distance in Å, if the file gives one.

@@ -20,7 +20,8 @@ var everything = pleat.Model{
 	Params:   pleat.KnownParams(),
 	Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureConstraints,
-		pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown},
+		pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
+		pleat.FeatureTemplates, pleat.FeatureTemplateForce},
 }
 
 // draft is a job under construction. All entities are added first; after nameChains, chains and residues can be looked
@@ -38,6 +39,8 @@ type draft struct {
 	split []splitLigand
 	// alone are the places in the file that ask for no alignment of one protein.
 	alone []string
+	// templates are those of AlphaFold 3, which are added once the chains have their names.
+	templates []draftTemplate
 }
 
 // entity is one molecule of a file, in one copy for each id. at is its position in the file, for messages.

@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"strings"
 
 	"pleat"
 )
@@ -12,6 +13,8 @@ import (
 type Files struct {
 	// Alignment returns the file of the library that holds an alignment (A3M) of one protein.
 	Alignment func(name string) (pleat.FileRef, error)
+	// Structure returns the file of the library that holds a structure in PDB or mmCIF format.
+	Structure func(name string) (pleat.FileRef, error)
 	// Text returns the content of a FASTA file of a samplesheet.
 	Text func(name string) (string, error)
 }
@@ -40,6 +43,24 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 		return placed(at, err)
 	}
 	q.MSA = f
+	return nil
+}
+
+// template adds a template from the file that a field of the text names. t says what it is for.
+func (d *draft) template(at, name string, t pleat.Template) error {
+	switch {
+	case d.opt.Files.Structure == nil:
+		return refusePath(at, name)
+	case !pleat.IsStructureFile(name):
+		return pleat.Invalidf("%s names the file %q; a template must be a structure, and its name end in %s", at,
+			pleat.Clip(name), strings.Join(pleat.StructureEndings, ", "))
+	}
+	f, err := d.opt.Files.Structure(name)
+	if err != nil {
+		return placed(at, err)
+	}
+	t.Item, t.File = f.Item, f.Name
+	d.job.Constraints.Templates = append(d.job.Constraints.Templates, t)
 	return nil
 }
 

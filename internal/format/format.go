@@ -196,6 +196,9 @@ func Export(j *pleat.Job, as Name) (File, error) {
 			out.addNote("%s.msa is not in the file: the alignment is a file of a library", q.Path(i))
 		}
 	}
+	for i := range j.Constraints.Templates {
+		out.addNote("%s is not in the file: the template is a file of the service", pleat.TemplatePath(i))
+	}
 	if len(j.Constraints.Webhooks) > 0 && string(j.Constraints.Webhooks) != "null" {
 		out.addNote("constraints.webhooks is not in the file: the format has no place for it")
 	}

@@ -461,7 +461,7 @@ func TestRefusals(t *testing.T) {
 			`duplicate key "id" (line 2) in sequences[0].protein`},
 		{"sequences: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), "", "line 1 is nested more than 32 levels"},
 		{"version: 2\n" + boltz, "", `version is "2" (line 1); it must be 1`},
-		{boltz + "templates:\n- cif: a.cif\n", "", "templates (line 4) names files"},
+		{boltz + "templates:\n- cif: a.cif\n", "", `templates[0].cif names the file "a.cif"`},
 		{boltz + "template: x\n", "", `unknown field "template" (line 3) in the file; did you mean "templates"?`},
 		{"sequences:\n- protein: {id: A, sequence: MKT, msa: http://x/a.a3m}\n", "",
 			`sequences[0].protein.msa names the file "http://x/a.a3m"`},

@@ -160,10 +160,11 @@ func (d *draft) addOpenFoldChain(at string, c *openFoldChain) error {
 		return pleat.Invalidf("%s has smiles, ccd_codes or sdf_file_path, which are fields of a ligand; its "+
 			"molecule_type is %q", at, kind)
 	case c.Template != "":
-		return pleat.Invalidf("%s.template_alignment_file_path names the file %q; jobs take no templates yet: leave "+
-			"it out", at, pleat.Clip(c.Template))
+		return pleat.Invalidf("%s.template_alignment_file_path names the file %q; jobs take structures as templates: "+
+			"leave it out", at, pleat.Clip(c.Template))
 	case c.Templates != nil:
-		return pleat.Invalidf("%s.template_entry_chain_ids names templates; jobs take none yet: leave it out", at)
+		return pleat.Invalidf("%s.template_entry_chain_ids names templates of a list of hits; jobs take structures: "+
+			"leave it out", at)
 	}
 	codes, err := residueCodes(at+".non_canonical_residues", c.Residues)
 	if err != nil {

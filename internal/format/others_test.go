@@ -226,7 +226,7 @@ func TestRefusalsOfOthers(t *testing.T) {
 		{protenix(`{"proteinChain": {"sequence": "MKT", "msa": {"precomputed_msa_dir": "d", "pairing_db": "x"}}}`, ``),
 			`[0].sequences[0].proteinChain.msa.precomputed_msa_dir names the file "d/non_pairing.a3m"`},
 		{protenix(`{"proteinChain": {"sequence": "MKT", "templatesPath": "t.hhr"}}`, ``),
-			`[0].sequences[0].proteinChain.templatesPath names the file "t.hhr"; jobs take no templates yet`},
+			`[0].sequences[0].proteinChain.templatesPath names the file "t.hhr"; jobs take structures as templates`},
 		{protenix(`{"proteinChain": {"sequence": "MKT", "glycans": [{}]}}`, ``),
 			"[0].sequences[0].proteinChain.glycans is not taken"},
 		{protenix(`{"ligand": {"ligand": "FILE_atp.sdf"}}`, ``),
@@ -473,5 +473,71 @@ func TestAlignments(t *testing.T) {
 		if notes := strings.Join(got.Notes, "\n"); (c.notes == "") != (notes == "") || !strings.Contains(notes, c.notes) {
 			t.Errorf("%q: the notes are %q; want %q", c.text, notes, c.notes)
 		}
+	}
+}
+
+// The structures that Boltz and AlphaFold 3 files name become templates of chains.
+func TestTemplates(t *testing.T) {
+	files := Files{Structure: func(name string) (pleat.FileRef, error) {
+		return pleat.FileRef{Item: item, Name: name}, nil
+	}}
+	boltz := "sequences:\n- protein: {id: [X, B], sequence: MKT}\n- protein: {id: C, sequence: MKTA}\n"
+	af3 := `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [
+		{"protein": {"id": ["A", "B"], "sequence": "MKT", "templates": [{"mmcifPath": "t.cif", "queryIndices": [0], "templateIndices": [4]}]}}]}`
+	of := func(file, chain, templateChain string) pleat.Template {
+		return pleat.Template{Item: item, File: file, Chain: chain, TemplateChain: templateChain}
+	}
+	forced := of("a.cif", "C", "A1")
+	forced.Force, forced.MaxDistance = true, 2.5
+	for _, c := range []struct {
+		text  string
+		want  []pleat.Template
+		fault string
+		notes string
+	}{
+		{text: boltz + "templates:\n- cif: a.cif\n  chain_id: C\n", want: []pleat.Template{of("a.cif", "C", "")}},
+		{
+			text:  boltz + "templates:\n- pdb: a.pdb\n  chain_id: [X, C]\n  template_id: [H, L]\n",
+			want:  []pleat.Template{of("a.pdb", "X", "H"), of("a.pdb", "C", "L")},
+			notes: "is one template of 2 chains",
+		},
+		{
+			text: boltz + "templates:\n- {cif: a.cif, chain_id: C, template_id: A1, force: true, threshold: 2.5}\n",
+			want: []pleat.Template{forced},
+		},
+		{text: "sequences:\n- protein: {id: A, sequence: MKT}\ntemplates:\n- cif: a.cif\n",
+			want: []pleat.Template{of("a.cif", "", "")}},
+		{text: boltz + "templates:\n- cif: a.cif\n", fault: "constraints.templates[0].chain is required"},
+		{text: boltz + "templates:\n- {cif: a.cif, chain_id: Q}\n",
+			fault: `names the chain "Q", which the file does not have`},
+		{text: boltz + "templates:\n- {cif: a.txt, chain_id: C}\n",
+			fault: `templates[0].cif names the file "a.txt"; a template must be a structure`},
+		{text: boltz + "templates:\n- {cif: a.cif, pdb: a.pdb, chain_id: C}\n", fault: "one of cif and pdb"},
+		{text: boltz + "templates:\n- {cif: a.cif, chain_id: C, force: true}\n", fault: "threshold"},
+		{text: boltz + "templates:\n- {cif: a.cif, chain_id: [X, C], template_id: [A, B, C]}\n", fault: "template_id"},
+		{text: af3, want: []pleat.Template{of("t.cif", "A", ""), of("t.cif", "B", "")},
+			notes: "queryIndices and templateIndices"},
+	} {
+		got, err := Import(c.text, "", Options{Files: files})
+		if c.fault != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fault) || pleat.CodeOf(err) != pleat.CodeInvalid {
+				t.Errorf("%q: got %v; want %q", c.text, err, c.fault)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		if d := cmp.Diff(c.want, got.Jobs[0].Constraints.Templates); d != "" {
+			t.Errorf("%q: %s", c.text, d)
+		}
+		if notes := strings.Join(got.Notes, "\n"); c.notes != "" && !strings.Contains(notes, c.notes) {
+			t.Errorf("%q: the notes are %q; want %q", c.text, notes, c.notes)
+		}
+	}
+	_, err := Import(af3, "", Options{})
+	if err == nil || !strings.Contains(err.Error(), `mmcifPath names the file "t.cif"`) {
+		t.Errorf("without files: %v", err)
 	}
 }

@@ -181,7 +181,8 @@ func (d *protenixDraft) addChain(at string, kind pleat.EntityKind, c *protenixCh
 		return pleat.Invalidf("%s.glycans is not taken, as in Protenix itself: give the sugars as ligands, and the "+
 			"bonds between them in covalent_bonds", at)
 	case c.Templates != "":
-		return pleat.Invalidf("%s.templatesPath names the file %q; jobs take no templates yet: leave it out", at,
+		return pleat.Invalidf("%s.templatesPath names the file %q; jobs take structures as templates, not lists of "+
+			"hits: leave it out", at,
 			pleat.Clip(c.Templates))
 	}
 	text, err := polymer(at+".sequence", kind, c.Sequence)

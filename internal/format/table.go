@@ -147,7 +147,7 @@ func readColabFold(text string, in *reading) error {
 				return err
 			}
 			if t := r.values["templatepath"]; t != "" {
-				return pleat.Invalidf("%s names the file %q; jobs take no templates yet: leave it out",
+				return pleat.Invalidf("%s names the file %q; jobs from a table take no templates: leave it out",
 					r.at("templatepath"), pleat.Clip(t))
 			}
 			d := in.draft(fmt.Sprintf("line %d, column ", r.line))

@@ -69,8 +69,7 @@ func requestOf(w pleat.Work) request {
 		out.Sequences = append(out.Sequences, itemOf(&s))
 	}
 	if !f.Constraints.Empty() {
-		c := f.Constraints
-		c.Webhooks = nil
+		c := f.Constraints.Private() // the file is public with its job
 		out.Constraints = &c
 	}
 	return out

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"math"
+	"slices"
 
 	"pleat"
 	"pleat/internal/structure"
@@ -81,12 +82,49 @@ func (r *Report) summary(p *Prediction) pleat.Prediction {
 	if p.MeanPLDDT == nil {
 		out.MeanPLDDT = meanOf(p.PLDDT)
 	}
+	out.Templates = r.templateScores(p)
 	if p.PAE != nil {
 		most := 0.0
 		for _, v := range p.PAE.V {
 			most = max(most, float64(v))
 		}
 		out.MaxPAE = rounded(&most, 2)
+	}
+	return out
+}
+
+// minSuperposed is how many points a superposition needs to mean anything.
+const minSuperposed = 3
+
+// templateScores compares a structure with the templates of its chains: RMSD in Å, with two decimals, of the CA of the
+// residues that the template has.
+func (r *Report) templateScores(p *Prediction) []pleat.TemplateScore {
+	var out []pleat.TemplateScore
+	for i := range r.Work.Fold.Templates {
+		t := &r.Work.Fold.Templates[i]
+		if !slices.Contains(p.Chains, t.Chain) {
+			continue
+		}
+		centres := map[int]structure.Vec{}
+		if c := p.Structure.Chain(t.Chain); c != nil {
+			for k := range c.Residues {
+				if at, ok := c.Residues[k].Centre(); ok {
+					centres[c.Residues[k].Seq] = at
+				}
+			}
+		}
+		var model, template []structure.Vec
+		for _, residue := range t.Residues {
+			if at, ok := centres[residue.Position]; ok {
+				model, template = append(model, at), append(template, residue.CA)
+			}
+		}
+		score := pleat.TemplateScore{Template: t.Template, Chain: t.Chain, Residues: len(model)}
+		if len(model) >= minSuperposed {
+			rmsd := structure.RMSD(model, template)
+			score.RMSD = rounded(&rmsd, 2)
+		}
+		out = append(out, score)
 	}
 	return out
 }

@@ -107,7 +107,7 @@ func (s *Server) createBatch(
 	if err := p.check(ctx); err != nil {
 		return api.CreatedBatch{}, err
 	}
-	if err := s.checkRowAlignments(ctx, c, p); err != nil {
+	if err := s.checkRowGiven(ctx, c, p); err != nil {
 		return api.CreatedBatch{}, err
 	}
 	made, err := s.store.CreateBatch(ctx, store.NewBatch{
@@ -149,7 +149,9 @@ type preparedBatch struct {
 	hooks submit.BatchWebhooks
 	sum   batchSum
 	given givenAlignments // the alignments that rows name
-	notes []string        // on the file of another program that the rows were read from
+	// templates are the different ones that rows name.
+	templates []givenTemplate
+	notes     []string // on the file of another program that the rows were read from
 	// digests identify what each row computes, once check has accepted all.
 	digests [][32]byte
 }
@@ -217,6 +219,10 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			continue
 		}
 		p.addGiven(&row)
+		if err := p.addTemplates(&row); err != nil {
+			_ = faults.Add(err) // a fault of the request
+			return faults
+		}
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())
 		d, size := rowDigest(&row.Job)
@@ -349,7 +355,7 @@ func (s *Server) validateBatch(
 		if p, err = s.prepareBatch(ctx, c, in); err == nil {
 			out.Notes = append(out.Notes, p.notes...)
 			if err = p.check(ctx); err == nil {
-				err = s.checkRowAlignments(ctx, c, p)
+				err = s.checkRowGiven(ctx, c, p)
 			}
 			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs
 			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds

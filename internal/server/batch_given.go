@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"pleat"
 	"pleat/internal/batch"
@@ -18,6 +19,69 @@ type givenAlignment struct {
 type givenAlignments struct {
 	list   []givenAlignment
 	fields map[givenAlignment]string
+}
+
+// maxBatchTemplates is how many different templates the rows of a batch may name.
+const maxBatchTemplates = 100
+
+// givenTemplate is a template with the first row that names it.
+type givenTemplate struct {
+	pleat.Template // without its chain: rows may name chains differently
+	row            batch.Row
+	index          int
+}
+
+// addTemplates records the templates that a row names. Those of the same file and chain are checked once, for the first
+// row; a row that they do not fit fails when it runs.
+func (p *preparedBatch) addTemplates(row *batch.Row) error {
+	for i, t := range row.Job.Constraints.Templates {
+		key := pleat.Template{Item: t.Item, Job: t.Job, PDB: t.PDB, File: t.File, TemplateChain: t.TemplateChain}
+		same := func(g givenTemplate) bool { return g.Template == key }
+		switch {
+		case slices.ContainsFunc(p.templates, same):
+		case len(p.templates) == maxBatchTemplates:
+			return row.Relocate(pleat.InvalidField(pleat.TemplatePath(i), " is one too many: the rows of a batch may "+
+				"name %d different templates", maxBatchTemplates))
+		default:
+			p.templates = append(p.templates, givenTemplate{key, *row, i})
+		}
+	}
+	return nil
+}
+
+// checkRowGiven checks the alignments and templates that the rows name.
+func (s *Server) checkRowGiven(ctx context.Context, c *call, p *preparedBatch) error {
+	if err := s.checkRowAlignments(ctx, c, p); err != nil {
+		return err
+	}
+	return s.checkRowTemplates(ctx, c, p)
+}
+
+// checkRowTemplates checks the templates that the rows name, as checkGiven does for a job.
+func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatch) error {
+	if len(p.templates) == 0 {
+		return nil
+	}
+	if err := c.checkReads("use a template"); err != nil {
+		return err
+	}
+	var faults pleat.Errors
+	for i := range p.templates {
+		g := &p.templates[i]
+		job := g.row.Job
+		job.Owner = c.who.User
+		err := s.readsStructures(ctx, c, func() error {
+			return s.resolver.CheckTemplate(ctx, &job, &job.Constraints.Templates[g.index],
+				pleat.TemplatePath(g.index))
+		})
+		if pleat.CodeOf(err) == pleat.CodeInvalid {
+			err = g.row.Relocate(err)
+		}
+		if err := faults.Add(err); err != nil {
+			return err
+		}
+	}
+	return faults.Err()
 }
 
 // addGiven records the alignments that a row names. Equal ones of other rows are checked once.

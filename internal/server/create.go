@@ -64,7 +64,8 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	return wire.CreatedJob(made), nil
 }
 
-// checkGiven checks the library item and the alignments that a job names. The key must be able to read them.
+// checkGiven checks the library item, the alignments and the templates that a job names. The key must be able to read
+// them.
 func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m pleat.Model) error {
 	if job.LibraryItem != "" {
 		if err := c.checkReads("create a job from a library item"); err != nil {
@@ -78,7 +79,26 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 			return err
 		}
 	}
-	return s.resolver.CheckAlignments(ctx, job, m)
+	if err := s.resolver.CheckAlignments(ctx, job, m); err != nil || len(job.Constraints.Templates) == 0 {
+		return err
+	}
+	if err := c.checkReads("use a template"); err != nil {
+		return err
+	}
+	return s.readsStructures(ctx, c, func() error { return s.resolver.CheckTemplates(ctx, job) })
+}
+
+// readsStructures calls fn, which reads structures, when it is the caller's turn to compute.
+func (s *Server) readsStructures(ctx context.Context, c *call, fn func() error) error {
+	if err := s.computing.Acquire(ctx, c.who.User); err != nil {
+		return &pleat.Error{
+			Code:    pleat.CodeUnavailable,
+			Message: "too many structures are being read; try again",
+			Err:     err,
+		}
+	}
+	defer s.computing.Release(c.who.User)
+	return fn()
 }
 
 // withQuota sets the quota's headers and Retry-After if err says that the quota is used up. It returns err, or the

@@ -129,7 +129,7 @@ func (s *Server) exportJob(ctx context.Context, c *call) error {
 		job.Params = job.Params.With("seed", v.Run.Seed)
 	}
 	if head.to == wire.ForOthers { // without notes on what others may not see
-		job.Constraints.Webhooks = nil
+		job.Constraints = job.Constraints.Private()
 		job.Sequences = slices.Clone(job.Sequences)
 		for i := range job.Sequences {
 			job.Sequences[i].Source, job.Sequences[i].MSA = "", pleat.FileRef{}

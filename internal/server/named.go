@@ -106,6 +106,17 @@ func (n *namedFiles) files(ctx context.Context) format.Files {
 			}
 			return pleat.FileRef{Item: f.item, Name: f.file.Name}, nil
 		},
+		Structure: func(name string) (pleat.FileRef, error) {
+			f, err := n.find(name)
+			if err != nil {
+				return pleat.FileRef{}, err
+			}
+			if !pleat.IsStructureFile(f.file.Name) {
+				return pleat.FileRef{}, pleat.Invalidf("%q stands for the file %s, which is no structure",
+					pleat.Clip(name), pleat.Clip(f.file.Name))
+			}
+			return pleat.FileRef{Item: f.item, Name: f.file.Name}, nil
+		},
 		Text: func(name string) (string, error) {
 			f, err := n.find(name)
 			if err != nil {

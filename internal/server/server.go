@@ -33,7 +33,7 @@
 //	validate.go          POST /v1/jobs/validate
 //	alignment.go         alignments: create, read
 //	batch.go             batches: create, check, read, change
-//	batch_given.go       the alignments that their rows name
+//	batch_given.go       the alignments and templates that their rows name
 //	batch_rerun.go       their repetition with other parameters
 //	batch_counts.go      the counts of large batches, for a second
 //	batch_table.go       their tables, files and events
@@ -170,7 +170,7 @@ type Server struct {
 	batches      *fair.Turns     // of batches that are checked and stored
 	exports      fair.Streams    // files of batches
 	computations fair.Streams    // requests that compare or measure structures, and wait or compute
-	computing    *fair.Turns     // of those that compute
+	computing    *fair.Turns     // of those that compute, and of templates that are checked
 	rowCounts    rowCounts
 	batchBodies  fair.Bytes
 	bodies       fair.Bytes

@@ -259,6 +259,13 @@ type WorkerOrders struct {
 	Drain  bool           // it is to finish what it runs, claim nothing more and end
 }
 
+// GivenTemplate is the file of a template that a job names.
+type GivenTemplate struct {
+	Name  string // of the file or of the entry of the Protein Data Bank, for messages
+	Key   string // of the blob; empty: the worker fetches the entry
+	Bytes int64  // of the file; 0: not known
+}
+
 // GivenAlignment is a file with an alignment that a job names, so that its sequence is not searched for.
 type GivenAlignment struct {
 	Name     string // of the file, for messages

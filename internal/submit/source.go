@@ -195,7 +195,7 @@ type FileRole struct {
 
 var (
 	// The roles: the structure that a workflow looks at, and its predicted aligned errors.
-	StructureFile = FileRole{Name: "structure", Endings: []string{".pdb", ".ent", ".cif", ".mmcif"}}
+	StructureFile = FileRole{Name: "structure", Endings: pleat.StructureEndings}
 	PAEFile       = FileRole{Name: "PAE", Endings: []string{".json"}}
 )
 

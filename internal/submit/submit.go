@@ -10,6 +10,7 @@
 //	compare.go    the structures that a comparison names
 //	file.go       what files a library may hold
 //	alignment.go  the alignments of a library item that a job uses
+//	template.go   the templates that a job names
 //	notify.go     webhook settings: who is notified when a run ends
 package submit
 
@@ -26,11 +27,13 @@ import (
 // not be copied.
 type Resolver struct {
 	Store *store.Store
-	Blobs blob.Store     // the files of libraries; nil: CheckAlignments must not be called
+	Blobs blob.Store     // the files of libraries; nil: CheckAlignments and CheckTemplates must not be called
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
 
-	FetchPDB     bool // whether workflows may name an entry of the Protein Data Bank
+	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
+	// whoever fetches knows whether it may.
+	FetchPDB     bool
 	FetchUniProt bool // whether workflows may name a UniProt accession
 
 	MaxTime time.Duration // that a run of a workflow may be expected to take; 0: no limit

@@ -276,6 +276,8 @@ func (f *fixture) createWorkflow(owner pleat.UserID, kind pleat.TaskKind, input 
 	switch kind {
 	case pleat.TaskMD:
 		alias, queue = "md", "md/calvados"
+	case pleat.TaskCompare:
+		alias, queue = pleat.AliasCompare, pleat.Queue(kind, "compare")
 	case pleat.TaskAlign:
 		alias, queue = flow.AliasAlignment, pleat.Queue(kind, pleat.MSAMMseqs2)
 	}

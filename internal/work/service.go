@@ -67,6 +67,8 @@ type Inputs interface {
 	// GivenAlignments lists the alignments that a fold names; see submit.Resolver. store.ErrNoItem: the library item of
 	// its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
 	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error)
+	// GivenTemplates finds the templates that a fold names; see submit.Resolver.
+	GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error)
 	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
 	// store.Store.
 	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []store.Search) ([]bool, error)
@@ -103,7 +105,7 @@ type Direct struct {
 
 // NewDirect returns a Direct for one worker.
 func NewDirect(s *store.Store) *Direct {
-	return &Direct{Store: s, resolver: &submit.Resolver{Store: s}, news: make(chan struct{}, 1)}
+	return &Direct{Store: s, resolver: &submit.Resolver{Store: s, FetchPDB: true}, news: make(chan struct{}, 1)}
 }
 
 // RegisterWorker implements Members.
@@ -144,6 +146,11 @@ func (d *Direct) CachedResult(ctx context.Context, k *pleat.Task, inputHash stri
 // GivenAlignments implements Inputs.
 func (d *Direct) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error) {
 	return d.resolver.GivenAlignments(ctx, f)
+}
+
+// GivenTemplates implements Inputs.
+func (d *Direct) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error) {
+	return d.resolver.GivenTemplates(ctx, f)
 }
 
 // WorkflowSource implements Inputs.

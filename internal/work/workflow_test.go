@@ -383,6 +383,21 @@ func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 	return item.ID
 }
 
+// The worker fetches an entry that a comparison names, by its own configuration.
+func TestComparisonWithAnEntry(t *testing.T) {
+	onEachService(t, func(t *testing.T, f *fixture) {
+		crambin, err := os.ReadFile("../structure/testdata/1crn.pdb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := structureServer(t, crambin)
+		f.startWith("w", func(c *work.Config) { c.ArchiveURLs.PDB = srv.URL + "/pdb/{id}.pdb" }, builtin.Compare{})
+		item := f.libraryFile("crambin.pdb", crambin)
+		id := f.createWorkflow(f.owner, pleat.TaskCompare, fmt.Sprintf(`{"of":["library:%s","pdb:1CRN"]}`, item))
+		f.awaitWorkflow(id, pleat.StateCompleted)
+	})
+}
+
 // A fetch that fails shows no key of the operator's address, in the log or to the user.
 func TestFetchShowsNoKey(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {

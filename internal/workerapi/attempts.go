@@ -141,6 +141,21 @@ func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]sto
 	return files, nil
 }
 
+// GivenTemplates finds the templates that a fold names.
+func (c *Client) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error) {
+	var out Templates
+	l := c.leaseOf(f.Run)
+	if err := c.about(ctx, l, request{method: http.MethodGet, path: "templates", out: &out}); err != nil {
+		return nil, err
+	}
+	c.addLinks(l.Task, out.Links)
+	var files []store.GivenTemplate
+	for _, f := range out.Files {
+		files = append(files, store.GivenTemplate(f))
+	}
+	return files, nil
+}
+
 // ClaimSearches implements work.Inputs.
 func (c *Client) ClaimSearches(ctx context.Context, _ pleat.WorkerID, searches []store.Search) ([]bool, error) {
 	in := ClaimSearches{Searches: make([]Search, len(searches))}

@@ -363,6 +363,19 @@ type GivenAlignment struct {
 	Paired   bool   `json:"paired,omitempty"`
 }
 
+// Templates is the answer of GET tasks/{id}/templates: the templates that the fold names, in their order.
+type Templates struct {
+	Files []GivenTemplate `json:"files"`
+	Links map[string]Link `json:"links,omitempty"`
+}
+
+// GivenTemplate is the file of a template; see store.GivenTemplate.
+type GivenTemplate struct {
+	Name  string `json:"name"`
+	Key   string `json:"key,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"`
+}
+
 // ClaimSearches is the body of POST searches: the searches for alignments that the worker wants to make.
 type ClaimSearches struct {
 	Searches []Search `json:"searches"`

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foldrun import invalid, unsupported
+from foldrun import Template, invalid, unsupported
 from foldrun.document import (
     SINGLE_SEQUENCE_NOTE,
     bonds,
@@ -21,6 +21,8 @@ from foldrun.document import (
 
 # Å: the default of the package, and the range that its contact conditioning was trained on.
 DISTANCE, NEAREST, FARTHEST = 6.0, 4.0, 20.0
+# The chain in every file of a template, by its label.
+TEMPLATE_CHAIN = "A"
 # Letters that replace a modified residue's where two chains have the same sequence; the modification replaces them.
 PLACEHOLDERS = "XZBJOU"
 
@@ -56,9 +58,11 @@ class Document:
         return chain_map(self.names)
 
 
-def build(job: Mapping[str, Any], model: str, alignments: Mapping[int, str]) -> Document:
+def build(
+    job: Mapping[str, Any], model: str, alignments: Mapping[int, str], templates: Sequence[Template] = ()
+) -> Document:
     """The document of a job. model is boltz-2 or boltz; alignments maps the index of a sequence to the path of its
-    alignment.
+    alignment; templates are in the order of the job.
 
     Raises Failure with a message that names the field."""
     entities = group(job["sequences"], alignments)
@@ -69,6 +73,8 @@ def build(job: Mapping[str, Any], model: str, alignments: Mapping[int, str]) -> 
     constraints = constrain(job.get("constraints") or {}, model, kinds, names)
     if constraints:
         doc.content["constraints"] = constraints
+    if templates:
+        doc.content["templates"] = template_entries(templates, model, names)
     doc.affinity = binder(entities)
     if doc.affinity:
         doc.content["properties"] = [{"affinity": {"binder": names[doc.affinity]}}]
@@ -212,6 +218,22 @@ def constrain(
     out += bonds(given, names)
     for i, c in enumerate(given.get("contact") or []):
         out.append(contact(i, c, kinds, names))
+    return out
+
+
+def template_entries(
+    templates: Sequence[Template], model: str, names: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The templates in Boltz's form, one entry for each chain. The package names a template by its file, and reads
+    entries of one name as one template, in which the chains have their places to each other: so each has its own."""
+    if model != "boltz-2":
+        raise unsupported(f"constraints.templates is not taken by the model {model}; boltz-2 does")
+    out: list[dict[str, Any]] = []
+    for t in templates:
+        entry: dict[str, Any] = {"cif": str(t.path), "chain_id": names[t.chain], "template_id": TEMPLATE_CHAIN}
+        if t.force:
+            entry |= {"force": True, "threshold": t.max_distance}
+        out.append(entry)
     return out
 
 

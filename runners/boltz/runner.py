@@ -166,7 +166,8 @@ class Prediction:
     def document(self) -> document.Document:
         """The input document of the job. Its alignments are written, and its ligands are checked."""
         self.watch.say("prepare")
-        doc = document.build(self.job.input, self.runner.name, alignment_tables(self.job, "boltz"))
+        tables = alignment_tables(self.job, "boltz")
+        doc = document.build(self.job.input, self.runner.name, tables, self.job.templates())
         chemistry.check(self.job.input["sequences"], doc, self.runner.dictionary)
         return doc
 
@@ -214,6 +215,7 @@ class Prediction:
                 target_dir=self.out / "predictions" if affinity else processed / "structures",
                 mol_dir=self.runner.cache / "mols",
                 extra_mols_dir=processed / "mols",
+                template_dir=None if affinity else processed / "templates",
                 override_method="other" if affinity else None,
                 affinity=affinity,
                 **common,

@@ -26,7 +26,7 @@ foldrun.alignment and foldrun.weights hold what runners share when they read a j
 """
 
 from .digest import Digest
-from .job import Cancelled, Failure, Job, Load, Ready, Result, invalid, too_large, unsupported
+from .job import Cancelled, Failure, Job, Load, Ready, Result, Template, invalid, too_large, unsupported
 from .serve import Runner, serve
 from .watch import Watch
 from .wire import CODES, PROTOCOL, WireError
@@ -42,6 +42,7 @@ __all__ = [
     "Ready",
     "Result",
     "Runner",
+    "Template",
     "Watch",
     "WireError",
     "invalid",

@@ -44,6 +44,17 @@ def too_large(message: str) -> Failure:
 
 
 @dataclass
+class Template:
+    """An example of one chain: an mmCIF file whose only chain is named A, with the positions of the job's chain."""
+
+    path: Path
+    sequence: int  # index into the job's sequences
+    chain: str  # of the job
+    force: bool = False  # hold the chain within max_distance of the template
+    max_distance: float = 0.0  # Å
+
+
+@dataclass
 class Load:
     """What to load: a model of the manifest, onto a device (cpu, or cuda:0, the only one that this process sees)."""
 
@@ -87,7 +98,7 @@ class Job:
         self.workdir = Path(message["workdir"])
         self.kind: str = message["kind"]
         self.input: dict[str, Any] = message["input"]
-        # [{kind, path, sequence?}], paths relative to workdir
+        # [{kind, path, sequence?, and of a template chain, force?, max_distance?}], paths relative to workdir
         self.files: list[dict[str, Any]] = message.get("files") or []
         self.params: dict[str, Any] = message.get("params") or {}
         self.seed: int = message.get("seed") or 0
@@ -147,6 +158,16 @@ class Job:
             if f.get("kind") == kind and (sequence is None or f.get("sequence") == sequence):
                 return self.workdir / f["path"]
         return None
+
+    def templates(self) -> list[Template]:
+        """The templates of the job, in its order."""
+        return [
+            Template(
+                self.workdir / f["path"], f["sequence"], f["chain"], bool(f.get("force")), f.get("max_distance") or 0.0
+            )
+            for f in self.files
+            if f.get("kind") == "template"
+        ]
 
     def file(self, kind: str, path: str | Path, rank: int = 0, **more: Any) -> None:
         """Adds a file to the result. It must be below workdir, and must not change afterwards."""

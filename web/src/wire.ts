@@ -319,6 +319,7 @@ export interface components {
             bond?: components["schemas"]["Bond"][] | null;
             contact?: components["schemas"]["Contact"][] | null;
             pocket?: components["schemas"]["Pocket"][] | null;
+            templates?: components["schemas"]["Template"][] | null;
             webhooks?: unknown;
         };
         Contact: {
@@ -1155,6 +1156,7 @@ export interface components {
             /** Format: double */
             ptm_score: number | null;
             seed: string;
+            templates?: components["schemas"]["TemplateScore"][];
         };
         Problem: {
             detail: string;
@@ -1320,6 +1322,7 @@ export interface components {
             /** Format: double */
             ptm_score: number | null;
             sequenceId?: string;
+            templates?: components["schemas"]["TemplateScore"][];
         };
         SequenceItem: {
             dnaSequence?: components["schemas"]["Polymer"] | null;
@@ -1373,6 +1376,29 @@ export interface components {
             /** Format: uuid */
             task_id: string;
             task_type: string;
+        };
+        Template: {
+            chain?: string | null;
+            fileName?: string | null;
+            force?: boolean | null;
+            /** Format: uuid */
+            jobId?: string | null;
+            /** Format: uuid */
+            libraryItemId?: string | null;
+            /** Format: double */
+            maxDistance?: number | null;
+            /** @example 1UBQ */
+            pdbId?: string | null;
+            templateChain?: string | null;
+        };
+        TemplateScore: {
+            chain: string;
+            /** Format: int64 */
+            residues: number;
+            /** Format: double */
+            rmsd: number | null;
+            /** Format: int64 */
+            template: number;
         };
         Transform: {
             rotation: number[][];
@@ -1707,6 +1733,8 @@ export type SubscriptionMapping = components['schemas']['SubscriptionMapping'];
 export type TasksResults = components['schemas']['TasksResults'];
 export type TaskStatus = components['schemas']['TaskStatus'];
 export type TaskStatusView = components['schemas']['TaskStatusView'];
+export type Template = components['schemas']['Template'];
+export type TemplateScore = components['schemas']['TemplateScore'];
 export type Transform = components['schemas']['Transform'];
 export type UploadedFiles = components['schemas']['UploadedFiles'];
 export type Usage = components['schemas']['Usage'];

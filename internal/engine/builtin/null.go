@@ -29,7 +29,8 @@ func (Null) Models() []pleat.Model {
 		Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Features: []pleat.Feature{
 			pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic,
-			pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureUnknown,
+			pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureUnknown, pleat.FeatureTemplates,
+			pleat.FeatureTemplateForce,
 		},
 		Params: []pleat.ParamSpec{
 			{Name: "seed", Type: pleat.ParamString, Doc: "Stored, without effect."},

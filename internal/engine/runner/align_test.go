@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -86,5 +88,40 @@ func TestAlignmentsGoToTheRunner(t *testing.T) {
 	}
 	if d := cmp.Diff(alone, files(pleat.FeatureMSA)); d != "" {
 		t.Error(d)
+	}
+}
+
+// A template goes with the sequence that it is for, alone or among others.
+func TestTemplatesInRequests(t *testing.T) {
+	fold := pleat.FoldInput{
+		Sequences: []pleat.Sequence{
+			{Kind: pleat.Protein, Text: "MK", Chains: []string{"A"}},
+			{Kind: pleat.Protein, Text: "GS", Chains: []string{"B"}},
+		},
+		Constraints: pleat.Constraints{Templates: []pleat.Template{{Chain: "B", Force: true, MaxDistance: 2.5}}},
+		Templates:   []pleat.FoldTemplate{{Template: 0, Sequence: 1, Chain: "B", File: "input/template-1.cif"}},
+	}
+	for _, c := range []struct {
+		features []pleat.Feature
+		of       []int // the sequence of the template in each request; -1: it has none
+	}{{[]pleat.Feature{pleat.FeatureComplex}, []int{1}}, {nil, []int{-1, 0}}} {
+		u := runnerAttempt{work: pleat.Work{Model: pleat.Model{Features: c.features}, Fold: &fold}}
+		for i, q := range u.foldRequests() {
+			if raw, _ := json.Marshal(q.input); strings.Contains(string(raw), "templates") {
+				t.Errorf("the input has the templates: %s", raw)
+			}
+			switch {
+			case c.of[i] < 0 && len(q.files) > 0:
+				t.Errorf("request %d has files of another sequence: %+v", i, q.files)
+			case c.of[i] < 0:
+			case len(q.files) != 1:
+				t.Errorf("request %d has the files %+v", i, q.files)
+			default:
+				f := q.files[0]
+				if f.kind != "template" || *f.sequence != c.of[i] || f.chain != "B" || !f.force || f.distance != 2.5 {
+					t.Errorf("request %d has the file %+v", i, f)
+				}
+			}
+		}
 	}
 }

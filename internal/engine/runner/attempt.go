@@ -184,7 +184,14 @@ func (a *runnerAttempt) message(q *predictRequest, scratch string) (wirePredict,
 		if err := linkOrCopy(filepath.Join(a.work.Dir, f.path), filepath.Join(dir, name)); err != nil {
 			return fail(err)
 		}
-		m.Files = append(m.Files, wireInput{Kind: f.kind, Path: name, Sequence: f.sequence})
+		m.Files = append(m.Files, wireInput{
+			Kind:        f.kind,
+			Path:        name,
+			Sequence:    f.sequence,
+			Chain:       f.chain,
+			Force:       f.force,
+			MaxDistance: f.distance,
+		})
 	}
 	if a.work.Resume != "" {
 		name := filepath.Join("resume", filepath.Base(a.work.Resume))

@@ -23,6 +23,10 @@ type inputFile struct {
 	kind     string
 	path     string // below the folder of the work
 	sequence *int   // index of the sequence that it belongs to; nil: none
+	// Of a template: the chain of the job, and whether the chain is held within a distance in Å of it.
+	chain    string
+	force    bool
+	distance float64
 }
 
 // foldInput is the input of a fold. It and the types below are sent as they are; docs/runner-protocol.md describes the
@@ -126,6 +130,9 @@ func (a *runnerAttempt) foldRequests() []*predictRequest {
 		for _, al := range f.Alignments {
 			whole.files = append(whole.files, alignmentFiles(al, al.Sequence)...)
 		}
+		for i := range f.Templates {
+			whole.files = append(whole.files, templateFile(f, &f.Templates[i], f.Templates[i].Sequence))
+		}
 		return []*predictRequest{whole}
 	}
 	var out []*predictRequest
@@ -138,6 +145,11 @@ func (a *runnerAttempt) foldRequests() []*predictRequest {
 			if al.Sequence == i {
 				al.Paired = "" // there is no other sequence in the request
 				q.files = append(q.files, alignmentFiles(al, 0)...)
+			}
+		}
+		for k := range f.Templates {
+			if f.Templates[k].Sequence == i {
+				q.files = append(q.files, templateFile(f, &f.Templates[k], 0))
 			}
 		}
 		out = append(out, q)
@@ -160,14 +172,23 @@ func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest
 			Modifications: s.Modifications,
 		})
 	}
-	if !f.Constraints.Empty() {
-		in.Constraints = &pleat.Constraints{
-			Pocket:  f.Constraints.Pocket,
-			Bond:    f.Constraints.Bond,
-			Contact: f.Constraints.Contact,
-		}
+	if c := f.Constraints.Structural(); !c.Empty() {
+		in.Constraints = &c
 	}
 	return &predictRequest{input: in, sequences: sequences}
+}
+
+// templateFile returns the file of a template for the sequence with an index in the request.
+func templateFile(f *pleat.FoldInput, t *pleat.FoldTemplate, sequence int) inputFile {
+	given := &f.Constraints.Templates[t.Template]
+	return inputFile{
+		kind:     "template",
+		path:     t.File,
+		sequence: &sequence,
+		chain:    t.Chain,
+		force:    given.Force,
+		distance: given.MaxDistance,
+	}
 }
 
 // alignmentFiles returns the files of an alignment (a3m) for the sequence with an index in the request: the rows of its

@@ -223,7 +223,8 @@ var (
 
 // allFeatures are the features that a manifest may name.
 var allFeatures = []pleat.Feature{
-	pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureTemplates, pleat.FeatureConstraints,
+	pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureTemplates, pleat.FeatureTemplateForce,
+	pleat.FeatureConstraints,
 	pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
 }
 

@@ -163,6 +163,16 @@ func ScoredChains(p *pleat.Prediction) api.ScoredChains {
 			LIS:     q.LIS,
 		})
 	}
+	out.Templates = templateScores(p)
+	return out
+}
+
+// templateScores returns how near a structure is to its templates; nil if it has none.
+func templateScores(p *pleat.Prediction) []api.TemplateScore {
+	var out []api.TemplateScore
+	for _, t := range p.Templates {
+		out = append(out, api.TemplateScore(t))
+	}
 	return out
 }
 
@@ -217,6 +227,7 @@ func Prediction(v *store.View, id pleat.SequenceID, links []string, to Audience)
 		if p.Sequence == id || p.Sequence == "" && len(r.Result.Predictions) == 1 && len(v.Job.Sequences) == 1 {
 			out.Prediction, out.MeanPLLDT, out.PTM, out.IPTM, out.MaxPAE, out.Affinity = true, p.MeanPLDDT, p.PTM,
 				p.IPTM, p.MaxPAE, affinity(p.Affinity)
+			out.Templates = templateScores(p)
 			break
 		}
 	}

@@ -26,7 +26,8 @@ func ToJob(in *api.CreateJob) (pleat.Job, error) {
 }
 
 // CreateJob returns the request that would create a job again. Of the parameters it keeps the model, the seed and how
-// alignments are made, and it drops webhooks, visibility, chat and sources: it is for jobs that were read from a file.
+// alignments are made, and it drops visibility, chat and sources: it is for jobs that were read from a file, which have
+// no webhooks.
 func CreateJob(j *pleat.Job) api.CreateJob {
 	out := api.CreateJob{Name: j.Name, Params: &api.Params{ModelName: j.Params.Model}}
 	if seed, ok := j.Params.Seed(); ok {
@@ -39,7 +40,7 @@ func CreateJob(j *pleat.Job) api.CreateJob {
 		q.Source = ""
 		out.Sequences = append(out.Sequences, SequenceItem(&q, ForOwner))
 	}
-	out.Constraints = Constraints(&j.Constraints, ForOthers)
+	out.Constraints = Constraints(&j.Constraints, ForOwner)
 	return out
 }
 
@@ -157,15 +158,34 @@ func toConstraints(in *api.Constraints) pleat.Constraints {
 		}
 		c.Contact = append(c.Contact, k)
 	}
+	for _, t := range in.Templates {
+		k := pleat.Template{
+			Item:          pleat.ItemID(t.LibraryItemID),
+			Job:           pleat.JobID(t.JobID),
+			PDB:           t.PDBID,
+			File:          t.FileName,
+			TemplateChain: t.TemplateChain,
+			Chain:         t.Chain,
+			Force:         t.Force,
+		}
+		if t.MaxDistance != nil {
+			k.MaxDistance = *t.MaxDistance
+		}
+		c.Templates = append(c.Templates, k)
+	}
 	c.Webhooks = in.Webhooks
 	return c
 }
 
-// Constraints returns the constraints of a job as they were given; nil if there were none. Only the owner sees the
-// webhooks, whose addresses and tokens were removed when the job was created. A distance of 0 is one that the request
-// did not give.
+// Constraints returns the constraints of a job as they were given; nil if there were none. Only the owner sees where
+// templates come from, and the webhooks, whose addresses and tokens were removed when the job was created. A distance
+// of 0 is one that the request did not give.
 func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 	var out api.Constraints
+	if to != ForOwner {
+		private := c.Private()
+		c = &private
+	}
 	for _, p := range c.Pocket {
 		q := api.Pocket{Binder: api.ChainRef{ChainID: p.Binder.Chain}, Contacts: []api.ResidueRef{}}
 		for _, r := range p.Contacts {
@@ -187,7 +207,23 @@ func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 		}
 		out.Contact = append(out.Contact, k)
 	}
-	if to == ForOwner && len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
+	for _, t := range c.Templates {
+		k := api.Template{
+			LibraryItemID: string(t.Item),
+			JobID:         string(t.Job),
+			PDBID:         t.PDB,
+			FileName:      t.File,
+			TemplateChain: t.TemplateChain,
+			Chain:         t.Chain,
+			Force:         t.Force,
+		}
+		if t.MaxDistance != 0 {
+			d := t.MaxDistance
+			k.MaxDistance = &d
+		}
+		out.Templates = append(out.Templates, k)
+	}
+	if len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
 		out.Webhooks = c.Webhooks
 	}
 	if c.Empty() && out.Webhooks == nil {

@@ -180,6 +180,7 @@ var verbs = []struct {
 	{"POST", "others-wait", workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}},
 	{"POST", "cached-result", workerapi.HashOfInput{InputHash: "x"}},
 	{"GET", "alignments", nil},
+	{"GET", "templates", nil},
 	{"GET", "source", nil},
 	{"POST", "release", workerapi.Release{}},
 	{"POST", "yield", workerapi.Yield{Slots: workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}}},

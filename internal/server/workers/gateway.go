@@ -104,7 +104,7 @@ func New(cfg Config) *Gateway {
 		cfg:      cfg,
 		store:    cfg.Store,
 		blobs:    cfg.Blobs,
-		resolver: &submit.Resolver{Store: cfg.Store},
+		resolver: &submit.Resolver{Store: cfg.Store, FetchPDB: true},
 		mux:      http.NewServeMux(),
 		beats:    make(chan beat, 1024),
 		writing:  make(chan struct{}, maxWriting),
@@ -166,6 +166,7 @@ func (g *Gateway) routes() {
 	handle("POST tasks/{id}/others-wait", withHeld(g, small, g.othersWait))
 	handle("POST tasks/{id}/cached-result", withHeld(g, small, g.cachedResult))
 	handle("GET tasks/{id}/alignments", withHeld(g, 0, g.alignments))
+	handle("GET tasks/{id}/templates", withHeld(g, 0, g.templates))
 	handle("GET tasks/{id}/source", withHeld(g, 0, g.source))
 	g.mux.HandleFunc(workerapi.Path, func(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, pleat.Errorf(pleat.CodeNotFound, "the worker protocol has no call %s %s", pleat.Clip(r.Method),

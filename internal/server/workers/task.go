@@ -420,23 +420,53 @@ func (g *Gateway) cachedResult(
 	return out, err
 }
 
-// alignments is GET tasks/{id}/alignments: the alignments that the fold names.
-func (g *Gateway) alignments(ctx context.Context, c *caller, _ *none) (workerapi.Alignments, error) {
-	out := workerapi.Alignments{Files: []workerapi.GivenAlignment{}}
+// foldOf returns what the files that a fold names depend on.
+func (g *Gateway) foldOf(ctx context.Context, c *caller) (*pleat.FoldInput, error) {
 	views, err := g.store.RunViews(ctx, []pleat.RunID{c.Task.Run})
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	v := views[c.Task.Run]
 	if v == nil {
-		return out, pleat.Errorf(pleat.CodeConflict, "the task is not one of a fold")
+		return nil, pleat.Errorf(pleat.CodeConflict, "the task is not one of a fold")
 	}
-	files, err := g.resolver.GivenAlignments(ctx, &pleat.FoldInput{
+	return &pleat.FoldInput{
 		Owner:       v.Job.Owner,
 		LibraryItem: v.Job.LibraryItem,
 		Sequences:   v.Job.Sequences,
 		Params:      v.Run.Params,
-	})
+		Constraints: v.Job.Constraints,
+	}, nil
+}
+
+// templates is GET tasks/{id}/templates: the templates that the fold names.
+func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.Templates, error) {
+	out := workerapi.Templates{Files: []workerapi.GivenTemplate{}}
+	fold, err := g.foldOf(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	files, err := g.resolver.GivenTemplates(ctx, fold)
+	if err != nil {
+		return out, err
+	}
+	var keys []string
+	for _, f := range files {
+		out.Files = append(out.Files, workerapi.GivenTemplate(f))
+		keys = append(keys, f.Key)
+	}
+	out.Links, err = g.links(ctx, c, keys)
+	return out, err
+}
+
+// alignments is GET tasks/{id}/alignments: the alignments that the fold names.
+func (g *Gateway) alignments(ctx context.Context, c *caller, _ *none) (workerapi.Alignments, error) {
+	out := workerapi.Alignments{Files: []workerapi.GivenAlignment{}}
+	fold, err := g.foldOf(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	files, err := g.resolver.GivenAlignments(ctx, fold)
 	if out.LibraryGone = errors.Is(err, store.ErrNoItem); err != nil && !out.LibraryGone {
 		return out, err
 	}

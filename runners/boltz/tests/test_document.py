@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from document import build, parallel  # noqa: E402
-from foldrun import Failure  # noqa: E402
+from foldrun import Failure, Template  # noqa: E402
 
 
 def protein(sequence, *chains, **more):
@@ -174,6 +174,36 @@ class Constraints(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex(Failure, text):
                 self.one(model, **given)
+
+
+class Templates(unittest.TestCase):
+    def test_each_chain_has_an_entry_and_a_file_of_its_own(self):
+        given = [
+            Template(Path("/w/input/template-1.cif"), 0, "heavy"),
+            Template(Path("/w/input/template-2.cif"), 0, "B", True, 2.5),
+        ]
+        doc = build(job(protein("GSHM", "heavy", "B")), "boltz-2", {}, given)
+        self.assertEqual(
+            doc.content["templates"],
+            [
+                {"cif": "/w/input/template-1.cif", "chain_id": "x1", "template_id": "A"},
+                {
+                    "cif": "/w/input/template-2.cif",
+                    "chain_id": doc.names["B"],
+                    "template_id": "A",
+                    "force": True,
+                    "threshold": 2.5,
+                },
+            ],
+        )
+        self.assertEqual(doc.names["heavy"], "x1")
+
+    def test_none(self):
+        self.assertNotIn("templates", build(job(protein("GSHM", "A")), "boltz-2", {}).content)
+
+    def test_boltz_1_takes_none(self):
+        with self.assertRaisesRegex(Failure, "constraints.templates is not taken by the model boltz; boltz-2 does"):
+            build(job(protein("GSHM", "A")), "boltz", {}, [Template(Path("t.cif"), 0, "A")])
 
 
 class Parallel(unittest.TestCase):

@@ -34,8 +34,8 @@ function Proteins({ id }: { id: string }) {
         <section class="card" aria-labelledby="use-title">
           <h2 id="use-title">Use this alignment</h2>
           <p>
-            Any job with one of these proteins can use it, whatever its model: set the parameter <code>alignmentId</code>{' '}
-            to <code>{id}</code> <Copy text={id} />
+            Any job with one of these proteins can use it, whatever its model: set the parameter{' '}
+            <code>alignmentId</code> to <code>{id}</code> <Copy text={id} />
           </p>
         </section>
       )}

@@ -153,7 +153,12 @@ function Summary({ v }: { v: BatchValidation }) {
     ['Size', `${plural(v.tokens, 'token')}; the largest row has ${v.largestTokens.toLocaleString('en')}`],
     ['Time', v.expectedSeconds > 0 ? `${about(v.expectedSeconds)} of one core or device` : 'not known'],
     ...(v.alignments > 0
-      ? [['Alignments', `of ${plural(v.alignments, 'protein')}, ${v.alignmentsAtHand} of them at hand`] as [string, string]]
+      ? [
+          ['Alignments', `of ${plural(v.alignments, 'protein')}, ${v.alignmentsAtHand} of them at hand`] as [
+            string,
+            string,
+          ],
+        ]
       : []),
     ['Quota', `${v.rows.toLocaleString('en')} of the ${plural(v.quotaRemaining, 'row')} left today`],
   ]

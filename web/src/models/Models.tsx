@@ -19,6 +19,7 @@ const featureNames: Record<string, string> = {
   affinity: 'Ligand affinity',
   msa: 'Alignments (MSA)',
   templates: 'Templates',
+  template_force: 'Chains held near templates',
   constraints: 'Constraints',
   modifications: 'Modified residues',
   cyclic: 'Cyclic chains',

@@ -1,0 +1,138 @@
+package submit
+
+import (
+	"context"
+	"errors"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+	"pleat/internal/structure"
+	"pleat/internal/template"
+)
+
+// GivenTemplates finds the files of the templates that a job names, in their order. What an earlier check has found may
+// be gone. An error has CodeInvalid and names the field, unless it is the store's.
+func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error) {
+	var out []store.GivenTemplate
+	for i := range f.Constraints.Templates {
+		file, err := r.templateFile(ctx, f.Owner, &f.Constraints.Templates[i], pleat.TemplatePath(i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file)
+	}
+	return out, nil
+}
+
+// templateFile finds the file of a template, as owner may read it: of owner's library, or of owner's jobs and public
+// ones. A field names the template.
+func (r *Resolver) templateFile(
+	ctx context.Context, owner pleat.UserID, t *pleat.Template, field string,
+) (store.GivenTemplate, error) {
+	switch {
+	case t.Item != "":
+		role := StructureFile
+		role.Field = field
+		file, err := r.File(ctx, owner, pleat.FileRef{Item: t.Item, Name: t.File}, role)
+		if errors.Is(err, store.ErrNoItem) {
+			err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", t.Item)
+		}
+		return store.GivenTemplate{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
+	case t.Job != "":
+		source := flow.StructureSource{Kind: flow.SourceFold, Fold: pleat.FoldRef{Job: t.Job}, Sample: t.File}
+		var file flow.ComparedFile
+		err := r.comparedFold(ctx, owner, source, &file)
+		at := field + ".jobId"
+		switch pleat.CodeOf(err) {
+		case pleat.CodeNotFound:
+			err = pleat.InvalidField(at, " is %s, which is none of your jobs, nor a public one", t.Job)
+		case pleat.CodeConflict:
+			err = pleat.InvalidField(at, " is %s, whose latest run has no result", t.Job)
+		case pleat.CodeInvalid:
+			err = pleat.InvalidField(field, ": %s", err)
+		}
+		return store.GivenTemplate{Name: file.Stored, Key: file.Key, Bytes: file.Bytes}, err
+	}
+	return store.GivenTemplate{Name: t.PDB}, nil
+}
+
+// CheckTemplates checks the templates that a valid job names. Files of the library and of jobs are read: they must have
+// the chain, and it must be like the job's. Entries of the Protein Data Bank are fetched when the job runs. An error
+// has CodeInvalid and names the field, unless it is one of the store or of the artifact store.
+func (r *Resolver) CheckTemplates(ctx context.Context, job *pleat.Job) error {
+	var last readTemplate
+	for i := range job.Constraints.Templates {
+		err := r.checkTemplate(ctx, job, &job.Constraints.Templates[i], pleat.TemplatePath(i), &last)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readTemplate is a file of templates that was read, so that several chains of it need one reading.
+type readTemplate struct {
+	key  string
+	read *structure.Structure
+}
+
+// CheckTemplate is CheckTemplates for one template, which a field names.
+func (r *Resolver) CheckTemplate(ctx context.Context, job *pleat.Job, t *pleat.Template, field string) error {
+	return r.checkTemplate(ctx, job, t, field, &readTemplate{})
+}
+
+func (r *Resolver) checkTemplate(
+	ctx context.Context, job *pleat.Job, t *pleat.Template, field string, last *readTemplate,
+) error {
+	if t.PDB != "" {
+		if !r.FetchPDB {
+			return pleat.InvalidField(field+".pdbId", " is %s, but the operator does not allow this service to fetch "+
+				"from the Protein Data Bank; upload the file to the library and use libraryItemId", t.PDB)
+		}
+		return nil
+	}
+	file, err := r.templateFile(ctx, job.Owner, t, field)
+	if err != nil {
+		return err
+	}
+	if file.Bytes > template.MaxBytes {
+		return pleat.InvalidField(field, ": the file %s has more than %d MiB; a template may have that much",
+			pleat.Clip(file.Name), template.MaxBytes>>20)
+	}
+	if last.key != file.Key {
+		read, err := r.readTemplate(ctx, file, field)
+		if err != nil {
+			return err
+		}
+		*last = readTemplate{file.Key, read}
+	}
+	sequence, _ := t.Targets(job.Sequences)
+	_, err = template.New(ctx, last.read, t.TemplateChain, job.Sequences[sequence].Text)
+	return aboutTemplate(err, field, file.Name)
+}
+
+// readTemplate reads the file of a template.
+func (r *Resolver) readTemplate(
+	ctx context.Context, file store.GivenTemplate, field string,
+) (*structure.Structure, error) {
+	in, _, err := r.Blobs.Open(ctx, file.Key)
+	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
+		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	read, err := template.Read(blob.ContextReader(ctx, in))
+	return read, aboutTemplate(err, field, file.Name)
+}
+
+// aboutTemplate completes the sentence of a refused template with its field and its file.
+func aboutTemplate(err error, field, name string) error {
+	if pleat.CodeOf(err) != pleat.CodeInvalid {
+		return err
+	}
+	return pleat.InvalidField(field, ": the file %s %s", pleat.Clip(name), err)
+}

@@ -1,0 +1,149 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pleat"
+	"pleat/internal/archive"
+	"pleat/internal/blob"
+	"pleat/internal/engine"
+	"pleat/internal/report"
+	"pleat/internal/store"
+	"pleat/internal/structure"
+	"pleat/internal/template"
+)
+
+// templates puts the templates that the job names into the folder of the work, each as a file for one chain. The files
+// are read now, since they may have changed or gone since the job was created: then the run fails and says so.
+func (p *Pool) templates(t *runningTask, w *pleat.Work, s *sink) *pleat.Failure {
+	if len(w.Fold.Constraints.Templates) == 0 {
+		return nil
+	}
+	began := time.Now()
+	f := p.readTemplates(t.ctx, t, w, s)
+	t.timings[pleat.StageFetch] = time.Since(began).Seconds()
+	if f != nil && t.ctx.Err() != nil {
+		return engine.Interrupted(t.ctx)
+	}
+	return f
+}
+
+// readTemplates is templates without the time that it takes.
+func (p *Pool) readTemplates(ctx context.Context, t *runningTask, w *pleat.Work, s *sink) *pleat.Failure {
+	fold := w.Fold
+	files, err := p.service.GivenTemplates(ctx, fold)
+	if err == nil && len(files) != len(fold.Constraints.Templates) {
+		err = fmt.Errorf("the service knows %d of %d templates", len(files), len(fold.Constraints.Templates))
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(w.Dir, inputDir), 0o700)
+	}
+	if err != nil {
+		return p.templateFailure(t, err)
+	}
+	fold.Templates = nil
+	for i := range files {
+		s.Progress("fetch", i, len(files))
+		read, failure := p.readTemplate(ctx, t, &fold.Constraints.Templates[i], pleat.TemplatePath(i), files[i])
+		if failure != nil {
+			return failure
+		}
+		if failure = p.writeTemplate(ctx, t, w, s, i, files[i].Name, read); failure != nil {
+			return failure
+		}
+	}
+	s.Progress("fetch", len(files), len(files))
+	return nil
+}
+
+// readTemplate reads the file of a template, or an entry of the Protein Data Bank.
+func (p *Pool) readTemplate(
+	ctx context.Context, t *runningTask, of *pleat.Template, at string, file store.GivenTemplate,
+) (*structure.Structure, *pleat.Failure) {
+	var in io.Reader
+	if file.Key == "" {
+		entry, failure, err := p.cfg.ArchiveURLs.FetchPDB(ctx, of.PDB, min(template.MaxBytes, archive.MaxBytes))
+		if err != nil {
+			p.logOf(t).Warn("a template cannot be fetched", "error", err)
+		}
+		if failure != nil {
+			failure.Message = at + ": " + failure.Message
+			return nil, failure
+		}
+		in = bytes.NewReader(entry.Text)
+	} else {
+		stored, _, err := p.files.Open(ctx, file.Key)
+		if errors.Is(err, blob.ErrNotFound) {
+			err = pleat.InvalidField(at, ": the file %s is gone", pleat.Clip(file.Name))
+		}
+		if err != nil {
+			return nil, p.templateFailure(t, err)
+		}
+		defer stored.Close()
+		in = stored
+	}
+	read, err := template.Read(in)
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(file.Name), err)
+	}
+	if err != nil {
+		return nil, p.templateFailure(t, err)
+	}
+	return read, nil
+}
+
+// writeTemplate writes a template for each chain that it is for: a file of its own, since packages take chains that
+// share one for a complex.
+func (p *Pool) writeTemplate(
+	ctx context.Context, t *runningTask, w *pleat.Work, s *sink, i int, name string, read *structure.Structure,
+) *pleat.Failure {
+	of := &w.Fold.Constraints.Templates[i]
+	at, text := pleat.TemplatePath(i), ""
+	sequence, chains := of.Targets(w.Fold.Sequences)
+	if sequence >= 0 {
+		text = w.Fold.Sequences[sequence].Text
+	}
+	made, err := template.New(ctx, read, of.TemplateChain, text)
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(name), err)
+	}
+	if err != nil {
+		return p.templateFailure(t, err)
+	}
+	for _, chain := range chains {
+		file := pleat.FoldTemplate{
+			Template: i,
+			Sequence: sequence,
+			Chain:    chain,
+			File:     filepath.Join(inputDir, fmt.Sprintf("template-%d.cif", len(w.Fold.Templates)+1)),
+		}
+		for k := range made.Residues {
+			r := &made.Residues[k]
+			at, _ := r.Centre()
+			file.Residues = append(file.Residues, pleat.TemplateResidue{Position: r.Seq, CA: at})
+		}
+		if err := report.WriteFile(filepath.Join(w.Dir, file.File), made.WriteCIF); err != nil {
+			return p.templateFailure(t, err)
+		}
+		w.Fold.Templates = append(w.Fold.Templates, file)
+		s.Log(fmt.Sprintf("chain %s: a template of %d residues, %d of them the same", chain, len(made.Residues),
+			made.Same))
+	}
+	return nil
+}
+
+// templateFailure is the failure of a run whose templates cannot be used: its owner's fault, or one that may pass.
+func (p *Pool) templateFailure(t *runningTask, err error) *pleat.Failure {
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		return pleat.Failed(pleat.FailInvalidInput, err.Error())
+	}
+	p.logOf(t).Warn("the templates that a job names cannot be read", "error", err)
+	return pleat.Failed(pleat.FailStorage, "the templates that the job names could not be read")
+}
