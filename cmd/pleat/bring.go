@@ -35,8 +35,8 @@ const bringOrigin = "pleat input files"
 const maxItemPages = 25
 
 // bring uploads the alignments and structures that an input names to an item of the library, and FASTA files if the
-// server is to read them. Equal files are in an item that an earlier command made, so that repeating a command makes the
-// same request.
+// server is to read them. Equal files are in an item that an earlier command made, so that repeating a command makes
+// the same request.
 func (s *sources) bring(cmd *cobra.Command, c *api.Client, texts bool) (brought, error) {
 	out := brought{files: map[string]string{}}
 	of := map[string]*sourceFile{} // by the name in the item

@@ -254,8 +254,8 @@ func (c *Config) remoteSettings() []Setting {
 				"empty: NVIDIA's own for addresses of nvidia.com, none for others").
 			secret(secretInURL).onlyWith("nim-url"),
 		setting("pdb-url", &c.PDBURL,
-			"address from which workflows and templates fetch entries of the Protein Data Bank, with {id} in place of the "+
-				"entry, "+
+			"address from which workflows and templates fetch entries of the Protein Data Bank, "+
+				"with {id} in place of the entry, "+
 				"such as https://files.rcsb.org/download/{id}.cif; empty: such inputs are refused").secret(secretInURL),
 		setting("uniprot-url", &c.UniProtURL,
 			"address from which workflows fetch predicted structures by UniProt accession, "+

@@ -172,8 +172,8 @@ func Slug(s string, most int) string {
 	return strings.Trim(string(out[:min(len(out), most)]), "-")
 }
 
-// Cell returns a text as a cell of a CSV file. One that a spreadsheet would take for a formula begins with an apostrophe
-// (OWASP, «CSV Injection»).
+// Cell returns a text as a cell of a CSV file. One that a spreadsheet would take for a formula begins with an
+// apostrophe (OWASP, «CSV Injection»).
 func Cell(text string) string {
 	if text == "" {
 		return ""

@@ -42,7 +42,9 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 			}})
 		item := f.libraryFile("crambin.pdb", raw)
 		fold := func(all ...pleat.Template) store.Created {
-			return f.create(proteins("GG"+crambin, "MKTAYIAK"), func(n *store.NewJob) { n.Job.Constraints.Templates = all })
+			return f.create(proteins("GG"+crambin, "MKTAYIAK"), func(n *store.NewJob) {
+				n.Job.Constraints.Templates = all
+			})
 		}
 		f.await(fold(
 			pleat.Template{Item: item, Chain: "A"},
@@ -62,7 +64,8 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 				"constraints.templates[0].libraryItemId is 01890a5d-ac96-774b-bcce-b302099a8057, which is no item of"},
 		} {
 			v := f.await(fold(c.template).Job, pleat.StateFailed)
-			if r := v.Run.Failure; r == nil || r.Kind != pleat.FailInvalidInput || !strings.Contains(r.Message, c.want) {
+			r := v.Run.Failure
+			if r == nil || r.Kind != pleat.FailInvalidInput || !strings.Contains(r.Message, c.want) {
 				t.Errorf("%+v; want %q", v.Run.Failure, c.want)
 			}
 		}
@@ -71,7 +74,8 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 
 // checkTemplate checks template i, crambin for a chain that has two residues more at its beginning.
 func checkTemplate(t *testing.T, w pleat.Work, i int, got pleat.FoldTemplate) {
-	if got.Template != i || got.Sequence != 0 || got.Chain != "A" || got.File != fmt.Sprintf("input/template-%d.cif", i+1) {
+	file := fmt.Sprintf("input/template-%d.cif", i+1)
+	if got.Template != i || got.Sequence != 0 || got.Chain != "A" || got.File != file {
 		t.Errorf("template %d is %+v", i, got)
 	}
 	if len(got.Residues) != len(crambin) || got.Residues[0].Position != 3 {

@@ -221,9 +221,7 @@ def constrain(
     return out
 
 
-def template_entries(
-    templates: Sequence[Template], model: str, names: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def template_entries(templates: Sequence[Template], model: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """The templates in Boltz's form, one entry for each chain. The package names a template by its file, and reads
     entries of one name as one template, in which the chains have their places to each other: so each has its own."""
     if model != "boltz-2":

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import type { Locator, Page } from '@playwright/test'
-import type { CreatedJob, JobView } from '../src/api'
+import type { Alignment, CreatedJob, JobView } from '../src/api'
 import { test as base, driver, engines } from './made'
 import { accessible, expect, Server, signIn, trpCage } from './server'
 
@@ -180,4 +180,20 @@ test('the alignment of an MSA search is drawn while the fold runs', async ({ pag
   await expect(page.getByRole('article')).toHaveAttribute('data-state', 'RUNNING')
   await page.getByRole('button', { name: 'Stop' }).click()
   await expect(page.getByRole('heading', { name: 'This run was stopped' })).toBeVisible()
+})
+
+test('an alignment has a page with its files', async ({ page, server, visit }) => {
+  const made = await server.call<Alignment>('POST', '/v1/alignments', { sequences: [trpCage, 'GYDPETGTWG'] })
+  await visit('/ui/workflows/' + made.alignmentId)
+  await expect(page.getByRole('article')).toHaveAttribute('data-state', 'COMPLETED')
+  const chain = page.getByRole('region', { name: 'Protein A' })
+  const canvas = chain.locator('[data-plot=coverage] canvas')
+  await expect(canvas).toHaveAttribute('aria-label', /^Alignment of \d+ sequences over 20 residues$/)
+  await expect(canvas).toHaveAttribute('data-drawn', /\d/)
+  await expect(chain.getByRole('link', { name: 'Alignment (A3M)' })).toHaveAttribute('href', /A-msa\.a3m/)
+  await expect(page.getByRole('region', { name: 'Use this alignment' })).toContainText(made.alignmentId)
+  await accessible(page)
+
+  await page.goto('/ui/workflows')
+  await expect(page.locator(`[data-workflow="${made.alignmentId}"]`)).toContainText('Alignment')
 })
