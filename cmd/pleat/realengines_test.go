@@ -27,6 +27,7 @@ func TestRealEnginesBoltz(t *testing.T) {
 	l.run("protein", l.protein)
 	l.run("complex", l.complex)
 	l.run("affinity", l.affinity)
+	l.run("templates", l.templates)
 	l.run("modification", l.modification)
 	l.run("nucleic acids", l.nucleic)
 	l.run("refusals", l.refusals)
@@ -102,6 +103,27 @@ func (l *engineServer) affinity(t *testing.T) {
 		heavier := l.fold(trp+","+ligand, less+`,"affinityMwCorrection":true`, "")
 		if heavier.Predictions[0].Affinity.Value == p.Affinity.Value {
 			t.Error("affinityMwCorrection changed nothing")
+		}
+	}
+}
+
+// templates folds a chain with the structure of an earlier job as its template: the package takes the file, and the
+// structure is another than without it. Random weights show no more than that.
+func (l *engineServer) templates(t *testing.T) {
+	source := l.fold(trp, strings.Replace(quick, `"seed":"1"`, `"seed":"2"`, 1), "")
+	plain := l.fold(trp, quick, "")
+	one := `"templates":[{"jobId":"` + source.Job.ID + `"`
+	for _, c := range []string{one + `}]`, one + `,"force":true,"maxDistance":1}]`} {
+		v := l.fold(trp, quick, c)
+		l.wantChains(v.Job.ID, "A "+trp3)
+		scores := v.Predictions[0].Templates
+		if len(scores) != 1 || scores[0].Residues != 20 || scores[0].RMSD == nil {
+			t.Errorf("%s: templates %+v", c, scores)
+			continue
+		}
+		t.Logf("RMSD to the template %.3f Å", *scores[0].RMSD)
+		if bytes.Equal(l.file(plain.Job.ID, "cif"), l.file(v.Job.ID, "cif")) {
+			t.Errorf("%s: the template changed nothing", c)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestAlignmentReachesTheEngine(t *testing.T) {
 			if m, err := msa.Read(in, seqA); err != nil || len(m.Rows) != 3 {
 				t.Errorf("%v, %v", m, err)
 			}
-			if !slices.ContainsFunc(w.Model.Citations, func(c pleat.Citation) bool {
+			if !slices.ContainsFunc(w.Citations, func(c pleat.Citation) bool {
 				return c.Key == "steinegger2017mmseqs2"
 			}) {
 				t.Error("the search is not cited")
