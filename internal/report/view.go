@@ -57,7 +57,7 @@ type stretch struct {
 }
 
 // safeSource matches what a script may contain as the name or the address of a structure.
-var safeSource = regexp.MustCompile(`^[A-Za-z0-9._~:/?&=%+@-]+$`)
+var safeSource = regexp.MustCompile(`^[]A-Za-z0-9._~:/?&=%+@[-]+$`)
 
 // scriptChain matches the ids of chains that scripts name: those that a job can have.
 var scriptChain = regexp.MustCompile(`^[A-Za-z0-9]{1,4}$`)

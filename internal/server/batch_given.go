@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -65,15 +66,15 @@ func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatc
 	if err := c.checkReads("use a template"); err != nil {
 		return err
 	}
+	file := func(g givenTemplate) string { return string(g.Item) + string(g.Job) + g.File }
+	slices.SortStableFunc(p.templates, func(a, b givenTemplate) int { return cmp.Compare(file(a), file(b)) })
+	check := s.resolver.TemplateCheck()
 	var faults pleat.Errors
 	for i := range p.templates {
 		g := &p.templates[i]
 		job := g.row.Job
 		job.Owner = c.who.User
-		err := s.readsStructures(ctx, c, func() error {
-			return s.resolver.CheckTemplate(ctx, &job, &job.Constraints.Templates[g.index],
-				pleat.TemplatePath(g.index))
-		})
+		err := s.checkTemplate(ctx, c, check, &job, g.index, pleat.TemplatePath(g.index))
 		if pleat.CodeOf(err) == pleat.CodeInvalid {
 			err = g.row.Relocate(err)
 		}

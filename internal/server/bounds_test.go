@@ -39,6 +39,7 @@ func TestDocumentedBounds(t *testing.T) {
 		fmt.Sprintf("| comparisons, contacts and scripts of all callers without a key under way | %d |",
 			strangerComputations),
 		fmt.Sprintf("| one structure of a comparison, contacts or a script | %d MiB |", maxDirectBytes/mib),
+		fmt.Sprintf("| templates that a request has checked, together | %d MiB |", submit.MaxTemplatesRead/mib),
 		fmt.Sprintf("| files and metadata of one user's library | %s |",
 			strings.Replace(c.Library.String(), "GiB", " GiB", 1)),
 		fmt.Sprintf("| items and files of one user's library | %s |", thousands(c.LibraryItems)),

@@ -15,7 +15,6 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/report"
 	"pleat/internal/seal"
-	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/structure"
 	"pleat/internal/submit"
@@ -24,6 +23,9 @@ import (
 
 // maxContacts is the most contacts that are listed. A complex of 2,000 residues has some hundreds.
 const maxContacts = 20_000
+
+// maxPAEBytes bounds the file of predicted aligned errors that is read for the contacts: some 4,000 residues.
+const maxPAEBytes = 100 << 20
 
 // contacts is GET /v1/jobs/{id}/contacts, for readers of the job: the contacts between the chains of a structure of a
 // run. 400: the query is not valid, or the structure is too large; 404: the run has no structure; 409: it has not
@@ -94,7 +96,7 @@ func (s *Server) contactsOf(ctx context.Context, c *call, r *resultStructure) (a
 	if err != nil {
 		return api.Contacts{}, err
 	}
-	if pae := r.errors(); pae != nil {
+	if pae := r.paeFile(); pae != nil && pae.Bytes <= maxPAEBytes {
 		in, _, err := s.blobs.Open(ctx, pae.Key)
 		if err != nil {
 			return api.Contacts{}, unreadable(pae, err)
@@ -108,7 +110,7 @@ func (s *Server) contactsOf(ctx context.Context, c *call, r *resultStructure) (a
 			pleat.Clip(o.Chains[1]), err)
 	}
 	out.JobID, out.JobRunID, out.File = string(r.Job.ID), string(r.Run.ID), r.file.Name
-	return out, err
+	return out, inTime(err)
 }
 
 // viewFile returns the handler of GET /v1/jobs/{id}/view.* in one of report.ViewFormats, for readers of the job: a
@@ -155,16 +157,23 @@ func (s *Server) scriptOf(ctx context.Context, c *call, r *resultStructure, endi
 		Written: r.Run.FinishedAt,
 	})
 	if err != nil {
-		return nil, err
+		return nil, inTime(err)
 	}
 	return view.Script(ending)
+}
+
+// inTime returns the error of a computation, which is unavailable if its time has run out.
+func inTime(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the structure takes too long now; try again", Err: err}
 }
 
 // resultStructure is a structure of a run that has completed, as a caller may read it.
 type resultStructure struct {
 	store.View
 	file   *pleat.Artifact
-	to     wire.Audience
 	caller pleat.UserID // empty: a caller without a valid credential
 }
 
@@ -174,7 +183,7 @@ func (s *Server) resultStructure(ctx context.Context, c *call) (*resultStructure
 	if err != nil {
 		return nil, err
 	}
-	r := &resultStructure{to: head.to, caller: head.Caller}
+	r := &resultStructure{caller: head.Caller}
 	if r.View, err = s.viewFor(ctx, head); err != nil {
 		return nil, err
 	}
@@ -193,8 +202,8 @@ func (s *Server) resultStructure(ctx context.Context, c *call) (*resultStructure
 	return r, nil
 }
 
-// errors returns the file of the predicted aligned errors of the structure; nil: there is none, as of further samples.
-func (r *resultStructure) errors() *pleat.Artifact {
+// paeFile returns the file of the predicted aligned errors of the structure; nil: there is none, as of further samples.
+func (r *resultStructure) paeFile() *pleat.Artifact {
 	i := slices.IndexFunc(r.Artifacts, func(a pleat.Artifact) bool {
 		return a.Kind == pleat.ArtifactPAE && a.Sequence == r.file.Sequence
 	})

@@ -85,20 +85,26 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 	if err := c.checkReads("use a template"); err != nil {
 		return err
 	}
-	return s.readsStructures(ctx, c, func() error { return s.resolver.CheckTemplates(ctx, job) })
-}
-
-// readsStructures calls fn, which reads structures, when it is the caller's turn to compute.
-func (s *Server) readsStructures(ctx context.Context, c *call, fn func() error) error {
-	if err := s.computing.Acquire(ctx, c.who.User); err != nil {
-		return &pleat.Error{
-			Code:    pleat.CodeUnavailable,
-			Message: "too many structures are being read; try again",
-			Err:     err,
+	check := s.resolver.TemplateCheck()
+	for i := range job.Constraints.Templates {
+		err := s.checkTemplate(ctx, c, check, job, i, pleat.TemplatePath(i))
+		if err != nil {
+			return err
 		}
 	}
-	defer s.computing.Release(c.who.User)
-	return fn()
+	return nil
+}
+
+// checkTemplate checks template i of a job, which a field names, when it is the caller's turn to compute.
+func (s *Server) checkTemplate(
+	ctx context.Context, c *call, check *submit.TemplateCheck, job *pleat.Job, i int, field string,
+) error {
+	release, err := s.beginComputation(ctx, c, c.who.User)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return check.Check(ctx, job, &job.Constraints.Templates[i], field)
 }
 
 // withQuota sets the quota's headers and Retry-After if err says that the quota is used up. It returns err, or the

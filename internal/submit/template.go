@@ -58,59 +58,59 @@ func (r *Resolver) templateFile(
 	return store.GivenTemplate{Name: t.PDB}, nil
 }
 
-// CheckTemplates checks the templates that a valid job names. Files of the library and of jobs are read: they must have
-// the chain, and it must be like the job's. Entries of the Protein Data Bank are fetched when the job runs. An error
+// MaxTemplatesRead bounds the files of the templates that a request has checked, in bytes.
+const MaxTemplatesRead = 256 << 20
+
+// TemplateCheck checks the templates of a request. It keeps the file that it has read last, so that several chains of
+// it need one reading.
+type TemplateCheck struct {
+	resolver *Resolver
+	key      string
+	last     *structure.Structure
+	bytes    int64 // of all files that were read
+}
+
+// TemplateCheck returns a check of the templates of one request.
+func (r *Resolver) TemplateCheck() *TemplateCheck { return &TemplateCheck{resolver: r} }
+
+// Check checks template t of a valid job, which a field names. A file of the library or of a job is read: it must have
+// the chain, and that must be like the job's. An entry of the Protein Data Bank is fetched when the job runs. An error
 // has CodeInvalid and names the field, unless it is one of the store or of the artifact store.
-func (r *Resolver) CheckTemplates(ctx context.Context, job *pleat.Job) error {
-	var last readTemplate
-	for i := range job.Constraints.Templates {
-		err := r.checkTemplate(ctx, job, &job.Constraints.Templates[i], pleat.TemplatePath(i), &last)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readTemplate is a file of templates that was read, so that several chains of it need one reading.
-type readTemplate struct {
-	key  string
-	read *structure.Structure
-}
-
-// CheckTemplate is CheckTemplates for one template, which a field names.
-func (r *Resolver) CheckTemplate(ctx context.Context, job *pleat.Job, t *pleat.Template, field string) error {
-	return r.checkTemplate(ctx, job, t, field, &readTemplate{})
-}
-
-func (r *Resolver) checkTemplate(
-	ctx context.Context, job *pleat.Job, t *pleat.Template, field string, last *readTemplate,
-) error {
+func (c *TemplateCheck) Check(ctx context.Context, job *pleat.Job, t *pleat.Template, field string) error {
 	if t.PDB != "" {
-		if !r.FetchPDB {
+		if !c.resolver.FetchPDB {
 			return pleat.InvalidField(field+".pdbId", " is %s, but the operator does not allow this service to fetch "+
 				"from the Protein Data Bank; upload the file to the library and use libraryItemId", t.PDB)
 		}
 		return nil
 	}
-	file, err := r.templateFile(ctx, job.Owner, t, field)
+	file, err := c.resolver.templateFile(ctx, job.Owner, t, field)
 	if err != nil {
 		return err
 	}
+	if c.key != file.Key {
+		if err := c.read(ctx, file, field); err != nil {
+			return err
+		}
+	}
+	sequence, _ := t.Targets(job.Sequences)
+	_, err = template.New(ctx, c.last, t.TemplateChain, job.Sequences[sequence].Text)
+	return aboutTemplate(err, field, file.Name)
+}
+
+// read reads the file of a template.
+func (c *TemplateCheck) read(ctx context.Context, file store.GivenTemplate, field string) error {
 	if file.Bytes > template.MaxBytes {
 		return pleat.InvalidField(field, ": the file %s has more than %d MiB; a template may have that much",
 			pleat.Clip(file.Name), template.MaxBytes>>20)
 	}
-	if last.key != file.Key {
-		read, err := r.readTemplate(ctx, file, field)
-		if err != nil {
-			return err
-		}
-		*last = readTemplate{file.Key, read}
+	if c.bytes += file.Bytes; c.bytes > MaxTemplatesRead {
+		return pleat.InvalidField(field, ": the files of the templates up to this one have more than %d MiB together; "+
+			"use fewer or smaller files", MaxTemplatesRead>>20)
 	}
-	sequence, _ := t.Targets(job.Sequences)
-	_, err = template.New(ctx, last.read, t.TemplateChain, job.Sequences[sequence].Text)
-	return aboutTemplate(err, field, file.Name)
+	read, err := c.resolver.readTemplate(ctx, file, field)
+	c.key, c.last = file.Key, read
+	return err
 }
 
 // readTemplate reads the file of a template.
@@ -122,7 +122,7 @@ func (r *Resolver) readTemplate(
 		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
 	}
 	if err != nil {
-		return nil, err
+		return nil, aboutTemplate(err, field, file.Name)
 	}
 	defer in.Close()
 	read, err := template.Read(blob.ContextReader(ctx, in))
@@ -131,8 +131,15 @@ func (r *Resolver) readTemplate(
 
 // aboutTemplate completes the sentence of a refused template with its field and its file.
 func aboutTemplate(err error, field, name string) error {
-	if pleat.CodeOf(err) != pleat.CodeInvalid {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case pleat.CodeOf(err) == pleat.CodeInvalid:
+		return pleat.InvalidField(field, ": the file %s %s", pleat.Clip(name), err)
 	}
-	return pleat.InvalidField(field, ": the file %s %s", pleat.Clip(name), err)
+	return &pleat.Error{
+		Code:    pleat.CodeUnavailable,
+		Message: field + ": the file " + pleat.Clip(name) + " could not be read now; try again",
+		Err:     err,
+	}
 }

@@ -2,17 +2,17 @@ package work
 
 import "pleat"
 
-// fold runs one attempt at a fold: alignments and templates first, then an earlier result of the same input if there is
-// one, else the engine.
+// fold runs one attempt at a fold: templates and alignments first, then an earlier result of the same input if there is
+// one, else the engine. A template that is gone fails the run before a search for alignments.
 func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	w := p.work(t, dir)
 	w.Fold = t.Fold
 	s := &sink{p: p, t: t, dir: dir}
+	if f := p.templates(t, &w, s); f != nil {
+		return pleat.Output{Failure: f}
+	}
 	a := alignmentStage{p: p, t: t, work: &w, sink: s}
 	if f := a.run(t.ctx); f != nil {
-		return pleat.Output{Failure: f, MSA: a.state}
-	}
-	if f := p.templates(t, &w, s); f != nil {
 		return pleat.Output{Failure: f, MSA: a.state}
 	}
 	p.hashInput(t, &w)
