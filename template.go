@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Limits of the templates of a job.
@@ -143,7 +145,9 @@ func (v *validation) templateSource(at string, t *Template) {
 	}
 	t.Item, t.Job = ItemID(strings.ToLower(string(t.Item))), JobID(strings.ToLower(string(t.Job)))
 	t.PDB = strings.ToUpper(t.PDB)
-	if t.File != "" && (len(t.File) > maxTemplateName || path.Base(t.File) != t.File || !isPrintable(t.File)) {
+	isName := utf8.ValidString(t.File) && len(t.File) <= maxTemplateName && path.Base(t.File) == t.File &&
+		!strings.ContainsFunc(t.File, unicode.IsControl)
+	if t.File != "" && !isName {
 		v.fault(at+".fileName", " is %q; it must be the plain name of a file", Clip(t.File))
 	}
 	if len(t.TemplateChain) > maxTemplateChain || !isPrintable(t.TemplateChain) {
