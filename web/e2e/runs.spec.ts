@@ -134,7 +134,7 @@ test('several seeds and models make several jobs, which are compared', async ({ 
   await expect(rows).toHaveCount(4)
   await expect(page.locator('tr[data-state=COMPLETED]')).toHaveCount(4, { timeout: 120_000 })
   for (const name of ['Chig (mini, seed 1)', 'Chig (mini, seed 2)', 'Chig (made-up, seed 1)', 'Chig (made-up, seed 2)'])
-    await expect(page.getByRole('link', { name })).toBeVisible()
+    await expect(page.getByRole('region', { name: 'Jobs' }).getByRole('link', { name })).toBeVisible()
   const scores = (await rows.locator('.score').allInnerTexts()).map(Number)
   expect(scores).toHaveLength(4)
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
