@@ -22,7 +22,8 @@ import (
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
 func TestDocument(t *testing.T) {
 	h := newFixtureWith(t, forHooks)
-	h.register(testModel, bigModel, analystModel, calvadosModel, compareModel) // before the server reads what there is
+	h.register(testModel, bigModel, analystModel, calvadosModel, compareModel,
+		pleat.AlignmentModel()) // before the server reads what there is
 	raw := h.ask("GET", "/openapi.json", nil)
 	if raw.status != 200 {
 		t.Fatal(raw.status)
@@ -180,7 +181,6 @@ func TestDocument(t *testing.T) {
 	visitWorkflows(t, h, visit)
 	visitWebhooks(h, visit)
 	visitBatches(t, h, visit)
-	h.register(testModel, bigModel, pleat.AlignmentModel())
 	made = as("POST", "/v1/alignments", `{"sequences":["ACDEF",{"proteinChain":{"sequence":"GHIKL"}}]}`)
 	visit("POST /v1/alignments", "Alignment", made, 200)
 	visit("POST /v1/alignments", "Error", as("POST", "/v1/alignments", `{"sequences":[{}]}`), 400)
