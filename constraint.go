@@ -160,7 +160,7 @@ func (r *references) contact(path string, c *Contact) {
 func (r *references) chain(name, field string) int {
 	i, ok := r.chains[name]
 	if !ok {
-		r.fault(field, " is %q; the job has the chains %s", Clip(name), list(r.names, 20))
+		r.fault(field, " is %q; the job has the chains %s", Clip(name), ListNames(r.names, 20))
 		return -1
 	}
 	return i

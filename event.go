@@ -176,7 +176,7 @@ func parseWebhooks(raw json.RawMessage, path string, allowed []string) ([]Destin
 				return nil, Invalidf("unknown destination %q in %s; did you mean %q?", Clip(key), path, n).
 					At(path + "." + Clip(key))
 			}
-			return nil, Invalidf("unknown destination %q in %s; it may be %s", Clip(key), path, list(allowed, 9)).
+			return nil, Invalidf("unknown destination %q in %s; it may be %s", Clip(key), path, ListNames(allowed, 9)).
 				At(path + "." + Clip(key))
 		}
 		if string(all[key]) == "null" {

@@ -245,13 +245,13 @@ func (v *validation) constraintLimits() {
 	} {
 		if c.n > 0 && !slices.Contains(l.Constraints, c.kind) {
 			v.fault("constraints."+c.kind, ": the model %q accepts no %s constraints; it accepts %s",
-				m.Name, c.kind, list(l.Constraints, len(l.Constraints)))
+				m.Name, c.kind, ListNames(l.Constraints, len(l.Constraints)))
 		}
 	}
 }
 
-// list writes names for a sentence, at most n of them.
-func list(names []string, n int) string {
+// ListNames writes names for a sentence, at most n of them.
+func ListNames(names []string, n int) string {
 	if len(names) > n {
 		return strings.Join(names[:n], ", ") + fmt.Sprintf(" and %d more", len(names)-n)
 	}

@@ -100,7 +100,7 @@ func (v *validation) templates() {
 			}
 		}
 	}
-	if total > MaxTemplates && len(all) <= MaxTemplates {
+	if total > MaxTemplates {
 		v.fault("constraints.templates", ": the job has %d templates, copies of chains counted; at most %d are allowed",
 			total, MaxTemplates)
 	}
@@ -189,9 +189,9 @@ func (v *validation) templateTargets(at string, t *Template) []string {
 	case len(proteins) == 0:
 		v.fault(at, ": the job has no protein chain; templates are used for proteins only")
 	case t.Chain == "":
-		v.fault(at+".chain", " is required; it must be one of the protein chains %s", list(proteins, 20))
+		v.fault(at+".chain", " is required; it must be one of the protein chains %s", ListNames(proteins, 20))
 	default:
-		v.fault(at+".chain", " is %q; the job has the protein chains %s", Clip(t.Chain), list(proteins, 20))
+		v.fault(at+".chain", " is %q; the job has the protein chains %s", Clip(t.Chain), ListNames(proteins, 20))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ type ViewOptions struct {
 type View struct {
 	ViewOptions
 	title  string
-	format string // of the source: the ending cif or pdb
+	format string // of the source: mmcif or pdb
 	chains []viewedChain
 	bands  [][]stretch // by plot.Bands: polymers in this band; nil: coloured by chain
 	touch  []stretch   // residues of polymers that are in contact with another chain
@@ -69,7 +69,7 @@ func NewView(ctx context.Context, s *structure.Structure, o ViewOptions) (*View,
 		return nil, pleat.Invalidf("the address of the structure, %s, has characters that a script cannot have",
 			pleat.Clip(o.Source))
 	}
-	v := &View{ViewOptions: o, title: s.Title, format: "cif"}
+	v := &View{ViewOptions: o, title: s.Title, format: "mmcif"}
 	if from, _, _ := strings.Cut(o.Source, "?"); path.Ext(from) == ".pdb" {
 		v.format = "pdb"
 	}
@@ -188,11 +188,7 @@ func (v *View) ChimeraX() []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Shows a predicted structure in UCSF ChimeraX. Open it in a new session.")
-	format := "mmcif"
-	if v.format == "pdb" {
-		format = "pdb"
-	}
-	line(`open "%s" format %s`, v.Source, format)
+	line(`open "%s" format %s`, v.Source, v.format)
 	line("hide atoms")
 	line("show cartoons")
 	line("color bychain")
@@ -232,7 +228,7 @@ func (v *View) PyMOL() []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Shows a predicted structure in PyMOL. Open it in a new session.")
-	line("load %s, fold, format=%s", v.Source, v.format)
+	line("load %s, fold, format=%s", v.Source, strings.TrimPrefix(v.format, "mm"))
 	line("hide everything, fold")
 	line("show cartoon, fold")
 	if v.bands == nil {

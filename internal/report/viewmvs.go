@@ -43,10 +43,6 @@ type mvsSelector struct {
 
 // MolViewSpec returns the view as a state (.mvsj) for Mol* and other viewers that read MolViewSpec.
 func (v *View) MolViewSpec() ([]byte, error) {
-	format := "mmcif"
-	if v.format == "pdb" {
-		format = "pdb"
-	}
 	var shown []mvsNode
 	cartoon := mvsNode{Kind: "representation", Params: map[string]any{"type": "cartoon"}}
 	for k, list := range v.bands {
@@ -87,7 +83,7 @@ func (v *View) MolViewSpec() ([]byte, error) {
 			Params: map[string]any{"url": v.Source},
 			Children: []mvsNode{{
 				Kind:   "parse",
-				Params: map[string]any{"format": format},
+				Params: map[string]any{"format": v.format},
 				Children: []mvsNode{{
 					Kind:     "structure",
 					Params:   map[string]any{"type": "model"},

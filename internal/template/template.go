@@ -8,7 +8,6 @@ package template
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -134,19 +133,13 @@ func chainOf(s *structure.Structure, name string) (*structure.Chain, error) {
 	return proteins[i], nil
 }
 
-// list writes the names of chains for a sentence, at most 20 of them.
+// list writes the names of chains for a sentence.
 func list(names []string) string {
-	const most = 20
-	more := ""
-	if len(names) > most {
-		more = fmt.Sprintf(" and %d more", len(names)-most)
-		names = names[:most]
-	}
 	clipped := make([]string, len(names))
 	for i, n := range names {
 		clipped[i] = pleat.Clip(n)
 	}
-	return strings.Join(clipped, ", ") + more
+	return pleat.ListNames(clipped, 20)
 }
 
 // backbone are the atoms that every amino acid but glycine has; glycine has no CB.
