@@ -212,21 +212,25 @@ var aliasTable = map[string]struct {
 	task        string      // type of the workflow's task
 	kind        TaskKind    // of that task; empty: it is no workflow
 }{
-	"qna":         {DestQnA, "qna_v1", "inference_qna", TaskQnA},
-	"evolla":      {DestQnA, "evolla_v1", "inference_qna", TaskQnA},
-	"md":          {DestMD, "md", "inference_md", TaskMD},
-	"openmm":      {DestMD, "calvados_openmm_v1", "inference_calvados_openmm", TaskMD},
-	"alignment":   {"", "alignment_v1", "search_alignment", TaskAlign},
-	AliasCompare:  {"", "compare_v1", "compare", TaskCompare},
-	"custom_http": {DestCustom, "custom_http", "", ""},
+	"qna":          {DestQnA, "qna_v1", "inference_qna", TaskQnA},
+	"evolla":       {DestQnA, "evolla_v1", "inference_qna", TaskQnA},
+	"md":           {DestMD, "md", "inference_md", TaskMD},
+	"openmm":       {DestMD, "calvados_openmm_v1", "inference_calvados_openmm", TaskMD},
+	AliasAlignment: {"", "alignment_v1", "search_alignment", TaskAlign},
+	AliasCompare:   {"", "compare_v1", "compare", TaskCompare},
+	"custom_http":  {DestCustom, "custom_http", "", ""},
 }
 
-// AliasCompare is the alias of comparisons of structures.
-const AliasCompare = "compare"
+const (
+	// AliasAlignment is the alias of searches of alignments.
+	AliasAlignment = "alignment"
+	// AliasCompare is the alias of comparisons of structures.
+	AliasCompare = "compare"
+)
 
 // workflowAliases lists the keys under which workflows may be named, canonical ones first.
 func workflowAliases() []string {
-	return []string{"qna", "md", "alignment", AliasCompare, "evolla", "openmm"}
+	return []string{"qna", "md", AliasAlignment, AliasCompare, "evolla", "openmm"}
 }
 
 // Aliases lists the keys under which destinations may be named, canonical ones first.

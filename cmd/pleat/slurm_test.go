@@ -201,6 +201,7 @@ func (s *slurmSite) cancelAll() {
 			text, _ := os.ReadFile(name)
 			s.t.Logf("%s ends with:\n%s", filepath.Base(name), lastLines(string(text), 15))
 		}
+		s.t.Logf("the controller's log ends with:\n%s", lastLines(slurmLog(s.t), 30))
 	}
 	if s.fleet != nil {
 		s.fleet.kill()
@@ -573,6 +574,12 @@ func (s *slurmSite) startNode(node string) {
 // killPID kills the process whose number a file has.
 func killPID(t *testing.T, file string) {
 	t.Helper()
+	kill(t, readPID(t, file))
+}
+
+// readPID reads the number of a process.
+func readPID(t *testing.T, file string) int {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -581,7 +588,7 @@ func killPID(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kill(t, pid)
+	return pid
 }
 
 func kill(t *testing.T, pid int) {
@@ -630,7 +637,16 @@ func slurmControllerGone(s *slurmSite) {
 	first := s.create(4000)
 	s.await(first, "RUNNING", slurmPatience)
 	dir := os.Getenv("PLEAT_TEST_SLURM")
-	killPID(s.t, filepath.Join(dir, "slurmctld.pid"))
+	// A controller that is killed forgets what it has not saved for seconds, such as that a job has started. One that is
+	// told to end saves its state first.
+	pid := readPID(s.t, filepath.Join(dir, "slurmctld.pid"))
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	waitUntil(s.t, slurmPatience, "the controller has ended", func() bool {
+		command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return len(command) == 0
+	})
 	started := false
 	start := func() {
 		if !started {

@@ -56,6 +56,19 @@ func (p *pair) lddt(ctx context.Context) error {
 	return nil
 }
 
+// eachResidue calls f for each residue of a, with its polymer and position there, the residue of b that corresponds,
+// nil if none does, and its number over all polymers.
+func (p *pair) eachResidue(f func(c *chain, j int, other *structure.Residue, residue int)) {
+	other := p.counterparts()
+	residue := 0
+	for i := range p.a.chains {
+		for j := range p.a.chains[i].Residues {
+			f(&p.a.chains[i], j, other[i][j], residue)
+			residue++
+		}
+	}
+}
+
 // counterparts returns, by polymer and residue of a, the residue of b that corresponds; nil: none does.
 func (p *pair) counterparts() [][]*structure.Residue {
 	out := make([][]*structure.Residue, len(p.a.chains))
@@ -74,36 +87,25 @@ func (p *pair) counterparts() [][]*structure.Residue {
 // lddtCentres returns one point for each residue of the reference that has a centre.
 func (p *pair) lddtCentres() *lddtPoints {
 	out := &lddtPoints{}
-	residue := 0
-	other := p.counterparts()
-	for i := range p.a.chains {
-		c := &p.a.chains[i]
-		for j := range c.Residues {
-			if c.has[j] {
-				point := lddtPoint{residue: residue, swap: -1}
-				if r := other[i][j]; r != nil {
-					point.model, point.has = r.Centre()
-				}
-				out.points, out.info = append(out.points, c.centres[j]), append(out.info, point)
-			}
-			residue++
+	p.eachResidue(func(c *chain, j int, other *structure.Residue, residue int) {
+		if !c.has[j] {
+			return
 		}
-	}
+		point := lddtPoint{residue: residue, swap: -1}
+		if other != nil {
+			point.model, point.has = other.Centre()
+		}
+		out.points, out.info = append(out.points, c.centres[j]), append(out.info, point)
+	})
 	return out
 }
 
 // lddtAtoms returns one point for each heavy atom of the reference's polymers.
 func (p *pair) lddtAtoms() *lddtPoints {
 	out := &lddtPoints{}
-	residue := 0
-	other := p.counterparts()
-	for i := range p.a.chains {
-		c := &p.a.chains[i]
-		for j := range c.Residues {
-			out.add(&c.Residues[j], other[i][j], residue)
-			residue++
-		}
-	}
+	p.eachResidue(func(c *chain, j int, other *structure.Residue, residue int) {
+		out.add(&c.Residues[j], other, residue)
+	})
 	return out
 }
 

@@ -13,7 +13,6 @@ type AlignmentInput struct {
 	Sequences []string        `json:"sequences"`
 	Pairing   string          `json:"pairing,omitempty"`
 	Webhooks  json.RawMessage `json:"webhooks,omitempty"`
-	IsPublic  bool            `json:"isPublic,omitempty"`
 }
 
 // ParseAlignment is Parse for the input of an alignment that is the request itself: its faults name sequences, not
@@ -23,11 +22,8 @@ func ParseAlignment(input AlignmentInput) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	return parse(Plan{Alias: AliasAlignment}, raw, "")
+	return parse(Plan{Alias: pleat.AliasAlignment}, raw, "")
 }
-
-// AliasAlignment is the alias of alignment workflows.
-const AliasAlignment = "alignment"
 
 // readAlignment reads the proteins to align and how their rows are paired.
 func readAlignment(f *fields, p *Plan) {
@@ -51,7 +47,7 @@ func readAlignment(f *fields, p *Plan) {
 		f.fail(field, " has %d entries; at most %d are allowed", n, pleat.MaxAlignedSequences)
 		return
 	}
-	job := pleat.Job{Name: AliasAlignment, Params: pleat.Params{Model: pleat.MSAMMseqs2}}
+	job := pleat.Job{Name: pleat.AliasAlignment, Params: pleat.Params{Model: pleat.MSAMMseqs2}}
 	for _, text := range texts {
 		job.Sequences = append(job.Sequences, pleat.Sequence{Kind: pleat.Protein, Text: text})
 	}

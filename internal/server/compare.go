@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -238,37 +237,24 @@ func (s *Server) readOneCompared(
 // createComparison is POST /v1/compare, for any user: it creates a workflow compare_v1, as createWorkflow does, whose
 // result is the comparison. The errors are those of createWorkflow.
 func (s *Server) createComparison(ctx context.Context, c *call, in *api.CreateComparison) (api.Workflow, error) {
+	name := in.Name
+	if name != "" {
+		if err := pleat.CheckName("name", name); err != nil {
+			return api.Workflow{}, err
+		}
+	}
+	in.Name = "" // it is the workflow's, not a part of its input
 	input, err := api.Encode(in)
 	if err != nil {
 		return api.Workflow{}, err
-	}
-	if in.Name != "" {
-		if err := pleat.CheckName("name", in.Name); err != nil {
-			return api.Workflow{}, err
-		}
 	}
 	p, err := flow.ParseComparison(input)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	kept, err := withoutField(input, "name")
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	id, err := s.startWorkflow(ctx, c, &p, in.Name, kept)
+	id, err := s.startWorkflow(ctx, c, &p, name, bytes.TrimSpace(input))
 	if err != nil {
 		return api.Workflow{}, err
 	}
 	return s.readWorkflow(ctx, id)
-}
-
-// withoutField returns a JSON object without a field.
-func withoutField(input json.RawMessage, field string) (json.RawMessage, error) {
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(input, &all); err != nil {
-		return nil, err
-	}
-	delete(all, field)
-	b, err := api.Encode(all)
-	return bytes.TrimSpace(b), err
 }

@@ -279,7 +279,7 @@ func (f *fixture) createWorkflow(owner pleat.UserID, kind pleat.TaskKind, input 
 	case pleat.TaskCompare:
 		alias, queue = pleat.AliasCompare, pleat.Queue(kind, "compare")
 	case pleat.TaskAlign:
-		alias, queue = flow.AliasAlignment, pleat.Queue(kind, pleat.MSAMMseqs2)
+		alias, queue = pleat.AliasAlignment, pleat.Queue(kind, pleat.MSAMMseqs2)
 	}
 	w, err := f.s.CreateWorkflow(context.Background(), store.NewWorkflow{
 		Workflow: pleat.Workflow{
