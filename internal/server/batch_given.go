@@ -3,10 +3,12 @@ package server
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"pleat"
 	"pleat/internal/batch"
+	"pleat/internal/submit"
 )
 
 // givenAlignment is an alignment of the library for a protein.
@@ -20,10 +22,16 @@ type givenAlignment struct {
 type givenAlignments struct {
 	list   []givenAlignment
 	fields map[givenAlignment]string
+	// made are the rows that name an alignment of POST /v1/alignments, by that alignment.
+	made map[pleat.WorkflowID][]batch.Row
 }
 
-// maxBatchTemplates is how many different templates the rows of a batch may name.
-const maxBatchTemplates = 100
+const (
+	// maxBatchTemplates is how many different templates the rows of a batch may name.
+	maxBatchTemplates = 100
+	// maxBatchMade is how many different alignments of POST /v1/alignments they may name.
+	maxBatchMade = 100
+)
 
 // givenTemplate is a template with the first row that names it.
 type givenTemplate struct {
@@ -86,7 +94,15 @@ func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatc
 }
 
 // addGiven records the alignments that a row names. Equal ones of other rows are checked once.
-func (p *preparedBatch) addGiven(row *batch.Row) {
+func (p *preparedBatch) addGiven(row *batch.Row) error {
+	id := row.Job.Params.Alignment()
+	if id != "" && p.model.AlignmentUse(row.Job.Params, row.Job.Sequences) != pleat.NoAlignments {
+		if p.given.made[id] == nil && len(p.given.made) == maxBatchMade {
+			return row.Relocate(pleat.InvalidField("params.alignmentId", " is one too many: the rows of a batch may "+
+				"name %d different alignments", maxBatchMade))
+		}
+		p.given.made[id] = append(p.given.made[id], *row)
+	}
 	for i := range row.Job.Sequences {
 		q := &row.Job.Sequences[i]
 		key := givenAlignment{q.MSA, q.Text}
@@ -97,17 +113,21 @@ func (p *preparedBatch) addGiven(row *batch.Row) {
 		p.given.fields[key] = pleat.ErrorsOf(at)[0].Field
 		p.given.list = append(p.given.list, key)
 	}
+	return nil
 }
 
 // checkRowAlignments checks the alignments that the rows name, as checkGiven does for a job.
 func (s *Server) checkRowAlignments(ctx context.Context, c *call, p *preparedBatch) error {
-	if len(p.given.list) == 0 {
+	if len(p.given.list) == 0 && len(p.given.made) == 0 {
 		return nil
 	}
 	if err := c.checkReads("use an alignment"); err != nil {
 		return err
 	}
 	var faults pleat.Errors
+	if err := faults.Add(s.checkRowMade(ctx, c, p)); err != nil {
+		return err
+	}
 	for _, key := range p.given.list {
 		q := pleat.Sequence{Kind: pleat.Protein, Text: key.sequence, MSA: key.file}
 		err := s.resolver.CheckAlignment(ctx, c.who.User, &q, p.given.fields[key])
@@ -116,6 +136,29 @@ func (s *Server) checkRowAlignments(ctx context.Context, c *call, p *preparedBat
 		}
 		if len(faults) == pleat.MaxErrors {
 			break
+		}
+	}
+	return faults.Err()
+}
+
+// checkRowMade checks the alignments of POST /v1/alignments that the rows name. A fault of the alignment is told once.
+func (s *Server) checkRowMade(ctx context.Context, c *call, p *preparedBatch) error {
+	var faults pleat.Errors
+	for _, id := range slices.Sorted(maps.Keys(p.given.made)) {
+		rows := p.given.made[id]
+		made, err := s.resolver.MadeAlignments(ctx, c.who.User, id)
+		if err != nil {
+			if err := faults.Add(rows[0].Relocate(err)); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range rows {
+			err := submit.CheckUsed(id, made, pleat.Proteins(rows[i].Job.Sequences))
+			_ = faults.Add(rows[i].Relocate(err)) // it is one of the request
+			if len(faults) >= pleat.MaxErrors {
+				return faults
+			}
 		}
 	}
 	return faults.Err()

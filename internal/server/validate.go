@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"pleat"
 	"pleat/api"
@@ -66,10 +67,11 @@ func describe(out *api.Validation, p *prepared) {
 }
 
 // earlierRun returns an earlier run of the owner's that answered the same request; nil if there is none, or if the
-// request leaves the seed to the service.
+// request leaves the seed to the service, or names the result of a job as a template: that job may have run again.
 func (s *Server) earlierRun(ctx context.Context, owner pleat.UserID, p *prepared) (*api.CachedRun, error) {
 	seed, given := p.job.Params.Seed()
-	if !given {
+	ofJob := func(t pleat.Template) bool { return t.Job != "" }
+	if !given || slices.ContainsFunc(p.job.Constraints.Templates, ofJob) {
 		return nil, nil
 	}
 	request, err := (&pleat.FoldInput{

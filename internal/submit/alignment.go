@@ -31,7 +31,7 @@ func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]s
 		out = append(out, own)
 	}
 	if id := f.Params.Alignment(); id != "" {
-		made, err := r.madeAlignments(ctx, f.Owner, id)
+		made, err := r.MadeAlignments(ctx, f.Owner, id)
 		if err != nil {
 			return nil, err
 		}
@@ -70,24 +70,35 @@ func (r *Resolver) ownAlignment(
 	return store.GivenAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text}, err
 }
 
-// madeAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
-// read.
-func (r *Resolver) madeAlignments(
+// madeField names the alignment that a job uses of those that POST /v1/alignments has made.
+const madeField = "params.alignmentId"
+
+// CheckUsed checks that an alignment has one of a job's proteins.
+func CheckUsed(id pleat.WorkflowID, made []store.GivenAlignment, proteins []string) error {
+	used := func(a store.GivenAlignment) bool { return slices.Contains(proteins, a.Sequence) }
+	if !slices.ContainsFunc(made, used) {
+		return pleat.InvalidField(madeField, ": the alignment %s has none of the job's proteins", id)
+	}
+	return nil
+}
+
+// MadeAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
+// read. An error has CodeInvalid and names params.alignmentId, unless it is the store's.
+func (r *Resolver) MadeAlignments(
 	ctx context.Context, user pleat.UserID, id pleat.WorkflowID,
 ) ([]store.GivenAlignment, error) {
-	const field = "params.alignmentId"
 	v, err := r.Store.WorkflowView(ctx, id)
 	if err == nil && (v.Workflow.Owner != user && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
 		err = store.ErrNoWorkflow
 	}
 	if errors.Is(err, store.ErrNoWorkflow) {
-		return nil, pleat.InvalidField(field, " is %s, which is none of your alignments", id)
+		return nil, pleat.InvalidField(madeField, " is %s, which is none of your alignments", id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if v.Run == nil || v.Run.State != pleat.StateCompleted || v.Run.Result == nil {
-		return nil, pleat.InvalidField(field, ": the alignment %s is %s; a job can use it once it is COMPLETED", id,
+		return nil, pleat.InvalidField(madeField, ": the alignment %s is %s; a job can use it once it is COMPLETED", id,
 			v.Workflow.State)
 	}
 	plan, err := flow.Parse(v.Workflow.Alias, v.Workflow.Input)
@@ -134,13 +145,12 @@ func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.
 	}
 	proteins := pleat.Proteins(job.Sequences)
 	if id := job.Params.Alignment(); id != "" {
-		made, err := r.madeAlignments(ctx, job.Owner, id)
+		made, err := r.MadeAlignments(ctx, job.Owner, id)
+		if err == nil {
+			err = CheckUsed(id, made, proteins)
+		}
 		if err != nil {
 			return err
-		}
-		used := func(a store.GivenAlignment) bool { return slices.Contains(proteins, a.Sequence) }
-		if !slices.ContainsFunc(made, used) {
-			return pleat.InvalidField("params.alignmentId", ": the alignment %s has none of the job's proteins", id)
 		}
 	}
 	if job.LibraryItem == "" {
