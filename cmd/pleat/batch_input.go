@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -60,16 +59,7 @@ func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.Cr
 
 // readFile reads a batch from a file: a request, or a file of another program whose jobs are the rows.
 func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out *api.CreateBatch) (brought, error) {
-	in, dir := cmd.InOrStdin(), ""
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return brought{}, &exit{exitUsage, err}
-		}
-		defer f.Close()
-		in, dir = f, filepath.Dir(path)
-	}
-	text, err := readText(in, "the file", maxBatchFile)
+	text, dir, err := readInput(cmd, path, "the file", maxBatchFile)
 	if err != nil {
 		return brought{}, &exit{exitUsage, err}
 	}

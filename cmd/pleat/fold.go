@@ -72,6 +72,7 @@ of its files, are replaced with --force only.`,
 	f.Int("seeds", 0, "number of random seeds, instead of --seed")
 	f.StringArray("alignment", nil, "A3M file whose first row is a protein of the job, used instead of an MSA search; "+
 		"repeat it for several proteins; the files are stored in your library")
+	f.String("alignment-id", "", "alignments of pleat align, used instead of an MSA search")
 	addFilesFlag(c)
 	addFolderFlags(c, "fold-JOBID, of a folder FOLDER-results")
 	f.Bool("retry", false, "of a folder: run jobs again that failed or were stopped")
@@ -237,6 +238,12 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 	for i := range jobs {
 		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
 		jobs[i].IsPublic, _ = f.GetBool("public")
+		if made, _ := f.GetString("alignment-id"); made != "" {
+			if jobs[i].Params == nil {
+				jobs[i].Params = &api.Params{}
+			}
+			jobs[i].Params.AlignmentID = &made
+		}
 	}
 	return jobs, with, nil
 }
@@ -244,20 +251,13 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 // importFile reads a file, uploads what it names and sends it to the server, which returns its jobs; it prints the
 // notes on what a job cannot express. The path - is standard input. A file that is not valid is refused unsent.
 func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, brought, error) {
-	in := cmd.InOrStdin()
-	dir, name := "", ""
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, brought{}, err
-		}
-		defer f.Close()
-		in, dir = f, filepath.Dir(path)
-		name = words.Shorten(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
-	}
-	text, err := readText(in, path, format.MaxBytes)
+	text, dir, err := readInput(cmd, path, path, format.MaxBytes)
 	if err != nil {
 		return nil, brought{}, err
+	}
+	name := ""
+	if path != "-" {
+		name = words.Shorten(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
 	}
 	from, err := openSources(cmd, dir)
 	if err != nil {

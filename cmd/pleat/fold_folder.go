@@ -45,7 +45,7 @@ type folderFold struct {
 // foldFolder folds each file of a folder, downloads the results, and says at the end what became of each.
 func foldFolder(cmd *cobra.Command, c *api.Client, dir string, v variants) error {
 	f := cmd.Flags()
-	for _, flag := range []string{"name", "alignment", "seeds"} {
+	for _, flag := range []string{"name", "alignment", "alignment-id", "seeds"} {
 		if f.Changed(flag) {
 			return usagef("--%s is for one file, and %s is a folder", flag, dir)
 		}

@@ -143,31 +143,13 @@ func nanoseconds(text, flag string) (float64, error) {
 	return 0, usagef("--%s is %q; it must be a time above 0 with its unit, such as 500ps, 1ns or 0.5us", flag, text)
 }
 
-// downloadMD downloads the files of a simulation into a folder, and prints the measurements and the paths. Files that
-// the server does not offer for download are left out.
+// downloadMD downloads the files of a simulation into a folder, and prints the measurements and the paths.
 func downloadMD(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder resultsFolder) error {
 	var r api.MDResult
 	if err := json.Unmarshal(w.Tasks[0].Result, &r); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
-	var files []api.Artifact
-	for _, a := range r.Artifacts {
-		if a.URL != "" {
-			files = append(files, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes})
-		}
-	}
-	run := savedRun{Kind: "workflow", ID: w.ID, Name: w.Name, Created: w.CreatedAt}
-	paths, err := folder.save(cmd, c, run, files)
-	if err != nil {
-		return err
-	}
-	if err := table(cmd.OutOrStdout(), measurements(r.Metrics)); err != nil {
-		return err
-	}
-	for _, p := range paths {
-		fmt.Fprintln(cmd.OutOrStdout(), p)
-	}
-	return nil
+	return saveArtifacts(cmd, c, w, folder, measurements(r.Metrics))
 }
 
 // measurements returns a table with one row per measured series: statistics over the saved frames, in the unit of the

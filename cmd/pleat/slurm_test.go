@@ -637,8 +637,8 @@ func slurmControllerGone(s *slurmSite) {
 	first := s.create(4000)
 	s.await(first, "RUNNING", slurmPatience)
 	dir := os.Getenv("PLEAT_TEST_SLURM")
-	// A controller that is killed forgets what it has not saved for seconds, such as that a job has started. One that is
-	// told to end saves its state first.
+	// A controller that is killed forgets what it has not saved for seconds, such as that a job has started. One that
+	// is told to end saves its state first.
 	pid := readPID(s.t, filepath.Join(dir, "slurmctld.pid"))
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)

@@ -145,6 +145,22 @@ func (f *sourceFile) read() (string, error) {
 	return readText(in, f.path, format.MaxBytes)
 }
 
+// readInput reads the text of a path, of at most so many bytes, and returns the folder that the path is in. The path -
+// is standard input, which is in none. Messages call the text by a name.
+func readInput(cmd *cobra.Command, path, name string, most int) (text, dir string, err error) {
+	in := cmd.InOrStdin()
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", "", err
+		}
+		defer f.Close()
+		in, dir = f, filepath.Dir(path)
+	}
+	text, err = readText(in, name, most)
+	return text, dir, err
+}
+
 // readText reads a text in UTF-8 of 1 to most bytes. Name is that of messages.
 func readText(in io.Reader, name string, most int) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
