@@ -22,7 +22,6 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/engine/enginetest"
-	"pleat/internal/flow"
 	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/server/workers"
