@@ -27,28 +27,51 @@ func TestRealEnginesColabFold(t *testing.T) {
 	l.run("refusals", l.notForAlphaFold)
 	l.run("cancel", l.cancelledRecycling)
 	l.run("complex", l.multimer)
+	l.run("templates", l.templatesOfAlphaFold)
 }
 
-// samples reads how the engine ranked its structures, and the rows of alignment that it read.
-func (l *engineServer) samples(id string) (ranking []float64, rows int) {
+// alphaFoldMetrics are the engine's own numbers of a structure, with all candidates in their ranking.
+type alphaFoldMetrics struct {
+	Rows    int `json:"alignment_rows"`
+	Samples []struct {
+		Model   string  `json:"model"`
+		Ranking float64 `json:"ranking_confidence"`
+	} `json:"samples"`
+}
+
+// alphaFold reads the engine's numbers of a job of one prediction.
+func (l *engineServer) alphaFold(id string) alphaFoldMetrics {
 	l.t.Helper()
 	var v struct {
 		Predictions []struct {
-			Engine struct {
-				Rows    int `json:"alignment_rows"`
-				Samples []struct {
-					Ranking float64 `json:"ranking_confidence"`
-				} `json:"samples"`
-			} `json:"engine_metrics"`
+			Engine alphaFoldMetrics `json:"engine_metrics"`
 		} `json:"predictions"`
 	}
 	if err := json.Unmarshal(l.file(id, "metrics_json"), &v); err != nil || len(v.Predictions) != 1 {
 		l.t.Fatalf("%d predictions: %v", len(v.Predictions), err)
 	}
-	for _, s := range v.Predictions[0].Engine.Samples {
+	return v.Predictions[0].Engine
+}
+
+// samples reads how the engine ranked its structures, and the rows of alignment that it read.
+func (l *engineServer) samples(id string) (ranking []float64, rows int) {
+	l.t.Helper()
+	m := l.alphaFold(id)
+	for _, s := range m.Samples {
 		ranking = append(ranking, s.Ranking)
 	}
-	return ranking, v.Predictions[0].Engine.Rows
+	return ranking, m.Rows
+}
+
+// confidences reads the ranking confidence of each of the models, by name.
+func (l *engineServer) confidences(id string) map[string]float64 {
+	l.t.Helper()
+	out := map[string]float64{}
+	for _, s := range l.alphaFold(id).Samples {
+		name, _, _ := strings.Cut(s.Model, "_seed")
+		out[name] = s.Ranking
+	}
+	return out
 }
 
 // monomer folds two chains, each on its own, then one of them again: nothing is loaded or compiled, and the bytes are
@@ -130,4 +153,40 @@ func (l *engineServer) multimer(t *testing.T) {
 		t.Errorf("a chain had no alignment: %q", v.Run.Notes)
 	}
 	t.Logf("%v", v.Run.Timings)
+}
+
+// templatesOfAlphaFold folds a chain, and one of two copies, with the structure of an earlier job as a template: the
+// networks read it, and the models of monomer that read no templates fold as before. Random weights show no more.
+func (l *engineServer) templatesOfAlphaFold(t *testing.T) {
+	const protein = `{"proteinChain":{"sequence":"GSHMKTAY"}}`
+	three := strings.Replace(alone, `"numTrunkSamples":2`, `"numTrunkSamples":3`, 1)
+	source := l.fold(protein, strings.Replace(alone, `"seed":"1"`, `"seed":"2"`, 1), "")
+	one := `"templates":[{"jobId":"` + source.Job.ID + `"`
+	plain := l.fold(protein, three, "")
+	v := l.fold(protein, three, one+`}]`)
+	scores := v.Predictions[0].Templates
+	if len(scores) != 1 || scores[0].Residues != 8 || scores[0].RMSD == nil {
+		t.Errorf("templates %+v", scores)
+	}
+	before, after := l.confidences(plain.Job.ID), l.confidences(v.Job.ID)
+	for model, reads := range map[string]bool{"model_1": true, "model_2": true, "model_3": false} {
+		if changed := before[model] != after[model]; changed != reads || before[model] == 0 {
+			t.Errorf("%s: pLDDT %g without the template and %g with it", model, before[model], after[model])
+		}
+	}
+	if id, message := l.create(protein, three, one+`,"force":true,"maxDistance":1}]`); id != "" ||
+		!strings.Contains(message, "takes templates as examples only") {
+		t.Errorf("a template with force: %q", message)
+	}
+	const copies = `{"proteinChain":{"sequence":"GSHMKTAY","count":2}},{"proteinChain":{"sequence":"NLYIQWLK"}}`
+	bare := l.fold(copies, together, "")
+	v = l.fold(copies, together, one+`,"chain":"B"}]`)
+	l.wantChains(v.Job.ID, "A GLY SER HIS MET LYS THR ALA TYR", "B GLY SER HIS MET LYS THR ALA TYR",
+		"C ASN LEU TYR ILE GLN TRP LEU LYS")
+	if scores = v.Predictions[0].Templates; len(scores) != 1 || scores[0].Chain != "B" || scores[0].RMSD == nil {
+		t.Errorf("templates of a copy %+v", scores)
+	}
+	if bytes.Equal(l.file(bare.Job.ID, "cif"), l.file(v.Job.ID, "cif")) {
+		t.Error("the template of a copy changed nothing")
+	}
 }

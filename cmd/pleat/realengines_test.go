@@ -27,7 +27,7 @@ func TestRealEnginesBoltz(t *testing.T) {
 	l.run("protein", l.protein)
 	l.run("complex", l.complex)
 	l.run("affinity", l.affinity)
-	l.run("templates", l.templates)
+	l.run("templates", func(t *testing.T) { l.templates(t, quick, `}]`, `,"force":true,"maxDistance":1}]`) })
 	l.run("modification", l.modification)
 	l.run("nucleic acids", l.nucleic)
 	l.run("refusals", l.refusals)
@@ -107,14 +107,15 @@ func (l *engineServer) affinity(t *testing.T) {
 	}
 }
 
-// templates folds a chain with the structure of an earlier job as its template: the package takes the file, and the
-// structure is another than without it. Random weights show no more than that.
-func (l *engineServer) templates(t *testing.T) {
-	source := l.fold(trp, strings.Replace(quick, `"seed":"1"`, `"seed":"2"`, 1), "")
-	plain := l.fold(trp, quick, "")
-	one := `"templates":[{"jobId":"` + source.Job.ID + `"`
-	for _, c := range []string{one + `}]`, one + `,"force":true,"maxDistance":1}]`} {
-		v := l.fold(trp, quick, c)
+// templates folds a chain with the structure of an earlier job as its template, which the ends of a constraint
+// complete: the package takes the file, and the structure is another than without it. Random weights show no more than
+// that.
+func (l *engineServer) templates(t *testing.T, params string, ends ...string) {
+	source := l.fold(trp, strings.Replace(params, `"seed":"1"`, `"seed":"2"`, 1), "")
+	plain := l.fold(trp, params, "")
+	for _, end := range ends {
+		c := `"templates":[{"jobId":"` + source.Job.ID + `"` + end
+		v := l.fold(trp, params, c)
 		l.wantChains(v.Job.ID, "A "+trp3)
 		scores := v.Predictions[0].Templates
 		if len(scores) != 1 || scores[0].Residues != 20 || scores[0].RMSD == nil {

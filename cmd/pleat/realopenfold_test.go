@@ -24,6 +24,7 @@ func TestRealEnginesOpenFold3(t *testing.T) {
 	l.run("protein", l.openProtein)
 	l.run("complex", l.openComplex)
 	l.run("alignments", l.openAligned)
+	l.run("templates", func(t *testing.T) { l.templates(t, quickOpen, `}]`) })
 	l.run("refusals", l.openRefusals)
 	l.run("cancel", l.openCancel)
 }

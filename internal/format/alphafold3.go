@@ -109,7 +109,7 @@ func readAlphaFold3(text string, in *reading) error {
 	if err := d.nameChains(); err != nil {
 		return err
 	}
-	if err := d.addAF3Templates(); err != nil {
+	if err := d.addTemplates(); err != nil {
 		return err
 	}
 	for i, pair := range j.Bonds {
@@ -195,37 +195,15 @@ func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, ids []string, c *
 				article(kind))
 		}
 		d.templates = append(d.templates, draftTemplate{
-			fmt.Sprintf("%s.templates[%d].mmcifPath", at, i), *t.CIFPath, ids, len(t.QueryIndices) > 0})
+			at:     fmt.Sprintf("%s.templates[%d].mmcifPath", at, i),
+			name:   *t.CIFPath,
+			ids:    ids,
+			mapped: len(t.QueryIndices) > 0,
+		})
 	}
 	if inside > 0 {
 		d.addNote("%s.templates, %d inside the file, was dropped: a job takes templates as files of the library", at,
 			inside)
-	}
-	return nil
-}
-
-// draftTemplate is a template of the copies of a protein, which get their names later.
-type draftTemplate struct {
-	at, name string
-	ids      []string
-	mapped   bool // the file says which residues correspond
-}
-
-// addAF3Templates adds the templates that the proteins name, once the chains have their names.
-func (d *draft) addAF3Templates() error {
-	for _, t := range d.templates {
-		for _, id := range t.ids {
-			chain, _, err := d.chain(t.at, id)
-			if err != nil {
-				return err
-			}
-			if err := d.template(t.at, t.name, pleat.Template{Chain: chain}); err != nil {
-				return err
-			}
-		}
-		if t.mapped {
-			d.addNote("%s: queryIndices and templateIndices were dropped: the service aligns the template itself", t.at)
-		}
 	}
 	return nil
 }

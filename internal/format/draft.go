@@ -39,7 +39,7 @@ type draft struct {
 	split []splitLigand
 	// alone are the places in the file that ask for no alignment of one protein.
 	alone []string
-	// templates are those of AlphaFold 3, which are added once the chains have their names.
+	// templates are those that the chains of the file name, which are added once the chains have their names.
 	templates []draftTemplate
 }
 

@@ -46,6 +46,33 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	return nil
 }
 
+// draftTemplate is a template of the copies of a protein, which get their names later.
+type draftTemplate struct {
+	at, name string
+	of       string // its chain in the file; empty: the file has one
+	ids      []string
+	mapped   bool // the file says which residues correspond
+}
+
+// addTemplates adds the templates that the proteins name, once the chains have their names.
+func (d *draft) addTemplates() error {
+	for _, t := range d.templates {
+		for _, id := range t.ids {
+			chain, _, err := d.chain(t.at, id)
+			if err != nil {
+				return err
+			}
+			if err := d.template(t.at, t.name, pleat.Template{Chain: chain, TemplateChain: t.of}); err != nil {
+				return err
+			}
+		}
+		if t.mapped {
+			d.addNote("%s: queryIndices and templateIndices were dropped: the service aligns the template itself", t.at)
+		}
+	}
+	return nil
+}
+
 // template adds a template from the file that a field of the text names. t says what it is for.
 func (d *draft) template(at, name string, t pleat.Template) error {
 	switch {

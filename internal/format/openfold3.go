@@ -55,6 +55,9 @@ type openFoldChain struct {
 	Pairs     any    `json:"paired_msa_file_paths"` // the same
 	Template  string `json:"template_alignment_file_path"`
 	Templates any    `json:"template_entry_chain_ids"`
+	// Structures is a path or a list of paths; Names are their chains, text or null each.
+	Structures any `json:"template_cif_paths"`
+	Names      any `json:"template_cif_chain_ids"`
 }
 
 // readOpenFold3 reads a job from each query.
@@ -131,6 +134,9 @@ func (d *draft) addOpenFoldQuery(name string, q *openFoldQuery, seeds []any) err
 	if err := d.nameChains(); err != nil {
 		return err
 	}
+	if err := d.addTemplates(); err != nil {
+		return err
+	}
 	return d.finish(name)
 }
 
@@ -161,10 +167,10 @@ func (d *draft) addOpenFoldChain(at string, c *openFoldChain) error {
 			"molecule_type is %q", at, kind)
 	case c.Template != "":
 		return pleat.Invalidf("%s.template_alignment_file_path names the file %q; jobs take structures as templates: "+
-			"leave it out", at, pleat.Clip(c.Template))
+			"use template_cif_paths", at, pleat.Clip(c.Template))
 	case c.Templates != nil:
 		return pleat.Invalidf("%s.template_entry_chain_ids names templates of a list of hits; jobs take structures: "+
-			"leave it out", at)
+			"use template_cif_paths", at)
 	}
 	codes, err := residueCodes(at+".non_canonical_residues", c.Residues)
 	if err != nil {
@@ -185,7 +191,42 @@ func (d *draft) addOpenFoldChain(at string, c *openFoldChain) error {
 	if err := d.addOpenFoldAlignments(at, &q, c); err != nil {
 		return err
 	}
+	if err := d.addOpenFoldTemplates(at, kind, c, ids); err != nil {
+		return err
+	}
 	return d.add(entity{at, q, ids})
+}
+
+// addOpenFoldTemplates records the structures that a chain names as its templates.
+func (d *draft) addOpenFoldTemplates(at string, kind pleat.EntityKind, c *openFoldChain, ids []string) error {
+	names, err := textsOf(at+".template_cif_paths", c.Structures, pleat.MaxTemplates)
+	if err != nil {
+		return err
+	}
+	chains, isList := c.Names.([]any)
+	switch {
+	case c.Names != nil && !isList:
+		chains = []any{c.Names}
+	case len(names) > 0 && kind != pleat.Protein:
+		return pleat.Invalidf("%s.template_cif_paths is on %s; jobs have templates of proteins alone: leave it out", at,
+			article(kind))
+	}
+	if len(chains) > 0 && len(chains) != len(names) {
+		return pleat.Invalidf("%s.template_cif_chain_ids has %d items and template_cif_paths %d; give one for each "+
+			"file, or none", at, len(chains), len(names))
+	}
+	for i, name := range names {
+		t := draftTemplate{at: fmt.Sprintf("%s.template_cif_paths[%d]", at, i), name: name, ids: ids}
+		if len(chains) > 0 && chains[i] != nil {
+			of, isText := chains[i].(string)
+			if !isText {
+				return pleat.Invalidf("%s.template_cif_chain_ids[%d] must be the name of a chain, or null", at, i)
+			}
+			t.of = of
+		}
+		d.templates = append(d.templates, t)
+	}
+	return nil
 }
 
 // residueCodes reads the codes of residues by their numbers.
@@ -231,7 +272,8 @@ func (d *draft) addOpenFoldLigand(at string, c *openFoldChain, ids []string) err
 		return err
 	case c.SDF != "":
 		return refusePath(at+".sdf_file_path", c.SDF)
-	case c.Sequence+c.Template != "" || c.Residues != nil || c.Main != nil || c.Pairs != nil || c.Templates != nil:
+	case c.Sequence+c.Template != "" || c.Residues != nil || c.Main != nil || c.Pairs != nil || c.Templates != nil ||
+		c.Structures != nil:
 		return pleat.Invalidf("%s has fields of a polymer, and its molecule_type is \"ligand\"", at)
 	case (c.SMILES != "") == (len(codes) > 0):
 		return pleat.Invalidf("%s must have exactly one of smiles and ccd_codes", at)

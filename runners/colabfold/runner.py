@@ -2,8 +2,8 @@
 networks.
 
 `monomer` folds one chain with the five models that give position errors (ptm); `multimer` folds several with the five
-models of AlphaFold-Multimer 3. Alignments come from the service: the package's own search, templates and relaxation are
-not used.
+models of AlphaFold-Multimer 3. Alignments and templates come from the service: the package's own searches and its
+relaxation are not used. Models 1 and 2 of `monomer` and all of `multimer` read templates.
 """
 
 import copy
@@ -20,10 +20,12 @@ import foldrun
 from foldrun import Failure, Job, unsupported, weights
 from foldrun.document import aligned_rows
 
+MOST_TEMPLATES = 4  # of a chain; more are not asked for
 # A single chain is padded to a multiple of this, so that chains of similar length share a compiled network.
 STEP = 32
 PER_RESIDUE = ("atom_positions", "aatype", "atom_mask", "residue_index", "chain_index", "b_factors")
 INFINITY = float("inf")
+READ_TEMPLATES = ("model_1", "model_2")  # of monomer
 BLOCKS = "alphafold/alphafold_iteration/evoformer/{}/pair_transition/transition1"
 
 
@@ -53,7 +55,7 @@ class ColabFold(foldrun.Runner):
         self.kind = KINDS["monomer"]
         self.random = False
         self.models: list[Any] = []
-        self.networks: dict[tuple[bool, int, int], Any] = {}  # by several, depth, extra
+        self.networks: dict[tuple[bool, int, int, bool], Any] = {}  # by several, depth, extra, templates
         self.compiled: set[tuple[Any, ...]] = set()  # sizes that jobs have had
         self.compile: dict[str, Any] = {}
         self.job: Job | None = None
@@ -92,7 +94,7 @@ class ColabFold(foldrun.Runner):
         self.compile = models._compile_jit_kwargs("tuned")
         self.models = models.load_models_and_params(
             num_models=5,
-            use_templates=False,
+            use_templates=True,  # else the first two models of monomer come without their modules for them
             model_type=self.kind.type,
             data_dir=folder,
             rank_by="plddt",
@@ -117,13 +119,13 @@ class ColabFold(foldrun.Runner):
         finally:
             self.job = None
 
-    def network(self, several: bool, depth: int, extra: int) -> Any:
+    def network(self, several: bool, depth: int, extra: int, templates: bool) -> Any:
         """The network for so many rows of an alignment; the numbers are compiled into it. several: more than one
-        chain."""
-        key = (several, depth, extra)
+        chain; templates: of monomer, the one that reads them."""
+        key = (several, depth, extra, templates)
         if key in self.networks:
             return self.networks[key]
-        _, first, params = self.models[0]
+        _, first, params = self.models[0 if templates else 2]
         config = copy.deepcopy(first.config)
         trunk = config.model.embeddings_and_evoformer
         # As many blocks as the parameters have: in tests fewer than the released ones.
@@ -137,6 +139,12 @@ class ColabFold(foldrun.Runner):
         net = self.networks[key] = self.model.RunModel(config, params, jit_kwargs=self.compile)
         net.apply = self.followed(net.apply)
         return net
+
+    def parameters(self, model: int, templates: bool) -> Any:
+        """The parameters of a model, counted from 0. Without templates, those of monomer that read templates lack what
+        the others lack, so that all five share the compiled network."""
+        params = self.models[model][2]
+        return params if templates else {k: params[k] for k in self.models[2][2]}
 
     def followed(self, apply: Callable[..., Any]) -> Callable[..., Any]:
         """The function that runs the network, with a report of progress and a check for a cancel before each pass."""
@@ -178,6 +186,7 @@ class Prediction:
         # Set by features and fold.
         self.input: Any = None
         self.net: Any = None
+        self.templated: Any = None  # the network of the models of monomer that read the job's templates
         self.rows = 0  # of the alignment
         self.width = self.depth = 0  # to which residues and rows are padded
         self.passes = 0
@@ -216,6 +225,11 @@ class Prediction:
             paired = None
         if sequences != queries:
             raise Failure("internal", "ColabFold reads other sequences than were written")
+        given = self.templates()
+        if given:  # copies of a sequence may have different ones
+            unpaired, paired = (rows and self.of_copies(rows) for rows in (unpaired, paired))
+            sequences, counts = self.of_copies(sequences), [1] * len(given)
+            templates = [t or mock for t, mock in zip(given, self.of_copies(templates), strict=True)]
         most = 1 if alone else kind.rows
         self.input, _ = package.generate_input_feature(
             sequences, counts, unpaired, paired, templates, self.several, kind.type, max_seq=most
@@ -224,27 +238,51 @@ class Prediction:
         self.rows = len(self.input["msa"]) if mask is None else int((mask.max(-1) == 1).sum())
         if alone:
             self.rows = 1
+        separate = bool(given) and self.runner.name == "monomer"
         depth = document.bucket(min(self.rows, kind.rows), kind.rows)
         extra = document.bucket(max(self.rows - kind.rows, 1), kind.extra)
-        self.net = self.runner.network(self.several, depth, extra)
+        if separate:  # each template takes the place of a row
+            depth = min(depth + MOST_TEMPLATES, kind.rows)
+            self.templated = self.runner.network(self.several, depth, extra, True)
+        self.net = self.runner.network(self.several, depth, extra, False)
         self.width = len(self.sequence)
         if self.runner.name == "monomer":
             self.width = -(-self.width // STEP) * STEP
         else:
             self.depth = document.bucket(len(self.input["msa"]), 1 << 20)
-        size = (self.several, depth, extra, self.width, self.depth)
+        size = (self.several, depth, extra, self.width, self.depth, len(given) > 0)
         if size not in self.runner.compiled:
             self.job.log("the network is compiled for this size first; later jobs of a similar size start immediately")
             self.runner.compiled.add(size)
+
+    def templates(self) -> list[dict[str, Any] | None]:
+        """The template features of each chain, None for one without; empty: the job has no templates."""
+        files: dict[str, list[Path]] = {}
+        for t in self.job.templates():
+            files.setdefault(t.chain, []).append(t.path)
+        if not files:
+            return []
+        import template  # which imports the package
+
+        return [
+            template.features(files[c], len(e.sequence)) if c in files else None
+            for e in self.entities
+            for c in e.chains
+        ]
+
+    def of_copies(self, values: list[Any]) -> list[Any]:
+        """A value of each entity as one of each chain."""
+        return [v for v, e in zip(values, self.entities, strict=True) for _ in e.chains]
 
     def fold(self) -> None:
         """Runs every model of the ensemble for every seed. The package ranks the structures and writes them."""
         job, net, runner = self.job, self.net, self.runner
         recycles = job.integer("recyclingSteps", net.config.model.num_recycle)
         models, seeds = job.integer("numTrunkSamples", 5), job.integer("numModelSeeds", 1)
-        net.config.model.num_recycle = recycles
-        if "data" in net.config:
-            net.config.data.common.num_recycle = recycles
+        for n in [net] + [self.templated] * (self.templated is not None):
+            n.config.model.num_recycle = recycles
+            if "data" in n.config:
+                n.config.data.common.num_recycle = recycles
         self.passes = recycles + 1
         runner.done, runner.total = 0, models * seeds * self.passes
         runner.batch.predict_structure(
@@ -252,11 +290,11 @@ class Prediction:
             job.path("colabfold/job.a3m").parent,
             self.input,
             self.several,
-            False,
+            self.templated is not None,
             [len(e.sequence) for e in self.entities for _ in e.chains],
             self.width,
             self.kind.type,
-            [(name, net, params) for name, _, params in runner.models[:models]],
+            [self.network_of(i) for i in range(models)],
             msa_pad_depth=self.depth,
             rank_by=net.config.model.rank_by,
             random_seed=job.seed,
@@ -267,6 +305,12 @@ class Prediction:
             raise Failure(
                 "output_invalid", f"ColabFold gave {len(self.candidates)} structures; {models * seeds} were asked for"
             )
+
+    def network_of(self, model: int) -> tuple[str, Any, Any]:
+        """The name, the network and the parameters of a model, counted from 0."""
+        name = self.runner.models[model][0]
+        reads = self.templated is not None and name in READ_TEMPLATES
+        return name, self.templated if reads else self.net, self.runner.parameters(model, reads)
 
     def receive(self, protein: Any, _lengths: Any, result: Any, _features: Any, tag: Any) -> None:
         """Checks and writes one structure, which the package passes here. Residues after the job's are padding."""

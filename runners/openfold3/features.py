@@ -1,15 +1,19 @@
 """The model's input of a query, made by the package's own dataset, with its mistakes corrected and its failures
 raised."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
+from openfold3.core.data.framework.single_datasets import inference
 from openfold3.core.data.framework.single_datasets.inference import InferenceDataset
 from openfold3.core.data.primitives.structure import query as package
 from openfold3.core.data.primitives.structure.conformer import ConformerGenerationError
 from rdkit import Chem
+
+import template
 
 
 class NotFeaturised(Exception):
@@ -21,11 +25,21 @@ class Shapeless(ValueError):
 
 
 class Dataset(InferenceDataset):
-    """The package's dataset with our entity numbers: which chains are copies of one another."""
+    """The package's dataset with our entity numbers, which say which chains are copies of one another, and with our
+    templates, by chain."""
 
-    def __init__(self, config: Any, entities: Mapping[str, int]) -> None:
+    def __init__(self, config: Any, entities: Mapping[str, int], templates: Mapping[str, Sequence[Path]]) -> None:
         super().__init__(config)
-        self.entities = entities
+        self.entities, self.templates = entities, templates
+
+    def create_template_features(self, query: Any, atom_array: Any, n_tokens: int, *args: Any, **more: Any) -> Any:
+        """The package's features of the job's templates, which it would read from a folder that it has prepared."""
+        original = inference.process_template_structures_of3
+        inference.process_template_structures_of3 = lambda **_: template.collection(atom_array, self.templates)
+        try:
+            return super().create_template_features(query, atom_array, n_tokens, *args, **more)
+        finally:
+            inference.process_template_structures_of3 = original
 
     def get_structure_with_ref_mols(self, query: Any) -> Any:
         """The package's structure of a query, with the entities of the job instead of the package's own."""
@@ -36,7 +50,11 @@ class Dataset(InferenceDataset):
 
 
 def features(
-    experiment: Any, query_set: Any, entities: Mapping[str, int], report: Callable[[int, int], None]
+    experiment: Any,
+    query_set: Any,
+    entities: Mapping[str, int],
+    templates: Mapping[str, Sequence[Path]],
+    report: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """The features of a query set's only query. report gets how many residues and ligands have a conformer, and the
     total."""
@@ -46,7 +64,9 @@ def features(
     total = sum(len(c.chain_ids) * len(c.sequence or "1") for c in query.chains)
     with counted(report, total):
         try:
-            out = Dataset(experiment.data_module_config.datasets[0].config, entities).create_all_features(query)
+            out = Dataset(experiment.data_module_config.datasets[0].config, entities, templates).create_all_features(
+                query
+            )
         except Exception as e:
             if isinstance(e, MemoryError):
                 raise

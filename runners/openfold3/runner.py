@@ -237,7 +237,10 @@ class Prediction:
         def report(done: int, total: int) -> None:
             self.watch.say("prepare", done, total)
 
-        return features(self.runner.experiment, query_set, self.doc.entities, report)
+        templates: dict[str, list[Path]] = {}
+        for t in self.job.templates():
+            templates.setdefault(self.doc.names[t.chain], []).append(t.path)
+        return features(self.runner.experiment, query_set, self.doc.entities, templates, report)
 
     def infer(self, sample: dict[str, Any], seed: int, layout: outcome.Layout) -> list[outcome.Sample]:
         """The samples of one seed."""

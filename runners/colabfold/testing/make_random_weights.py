@@ -75,8 +75,8 @@ def main():
     for chosen in options.model or TYPES:
         kind, suffix, archive = TYPES[chosen]
         tarfile.open(options.folder / archive, "w").close()  # the released files come in it, and the service looks for it
-        layout = shapes(f"model_3_{suffix}", kind, options.blocks)
         for number in range(1, 6):
+            layout = shapes(f"model_{number}_{suffix}", kind, options.blocks)  # two of monomer have modules for templates
             rng = np.random.default_rng([options.seed, number])
             arrays = {f"{m}//{k}": values(m, k, shape, rng) for m, found in sorted(layout.items()) for k, shape in sorted(found.items())}
             np.savez_compressed(out / f"params_model_{number}_{suffix}.npz", **arrays)

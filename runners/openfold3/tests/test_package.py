@@ -22,6 +22,7 @@ if HERE:
 
     import chemistry
     import outcome
+    import template
     from features import Dataset, InferenceDataset
     from foldrun import Load
     from foldrun.job import Job
@@ -57,6 +58,28 @@ class Package(unittest.TestCase):
         sequences[2]["modifications"][0]["ccd"] = "TPO"
         with self.assertRaisesRegex(Exception, "other residues of chain M"):
             outcome.check(layout, sequences, doc)
+
+    def test_template(self):
+        sequences = [
+            {"kind": "protein", "sequence": "GACU", "chains": ["P"]},
+            {"kind": "protein", "sequence": "GACW", "chains": ["M"], "modifications": [{"res_idx": 2, "ccd": "SEP"}]},
+        ]
+        _, layout = self.layout(sequences)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "t.cif"
+            rows = [(1, "GLY", "N CA C"), (2, "ALA", "N CA C CB"), (3, "CYS", "N CA C"), (4, "TRP", "N CA C CB")]
+            site = "".join(
+                f"ATOM {a} {comp} A {seq} {seq} {k} 0.0\n"
+                for seq, comp, names in rows
+                for k, a in enumerate(names.split())
+            )
+            columns = "group_PDB label_atom_id label_comp_id label_asym_id label_seq_id Cartn_x Cartn_y Cartn_z"
+            head = "".join(f"_atom_site.{c}\n" for c in columns.split())
+            path.write_text(f"data_t\nloop_\n{head}{site}#\n")
+            found = template.collection(layout.atoms, {"B": [path]}).template_slices["B"][0]
+        self.assertEqual(sorted(set(found.atom_array.res_id.tolist())), [1, 2, 4])  # the third has no CB
+        self.assertEqual(found.template_residue_repeats.tolist(), [1, 10, 1])  # the modified residue has 10 tokens
+        self.assertEqual(found.query_token_positions.tolist(), [4, *range(5, 15), 16])
 
     def test_chemistry(self):
         good = {"kind": "protein", "sequence": "GSHM", "chains": ["A"], "modifications": [{"res_idx": 2, "ccd": "SEP"}]}
