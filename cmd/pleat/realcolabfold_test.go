@@ -36,6 +36,7 @@ type alphaFoldMetrics struct {
 	Samples []struct {
 		Model   string  `json:"model"`
 		Ranking float64 `json:"ranking_confidence"`
+		PTM     float64 `json:"ptm"`
 	} `json:"samples"`
 }
 
@@ -63,13 +64,13 @@ func (l *engineServer) samples(id string) (ranking []float64, rows int) {
 	return ranking, m.Rows
 }
 
-// confidences reads the ranking confidence of each of the models, by name.
-func (l *engineServer) confidences(id string) map[string]float64 {
+// confidences reads the pLDDT and the pTM of each of the models of monomer, by name. Both have 16 bits.
+func (l *engineServer) confidences(id string) map[string][2]float64 {
 	l.t.Helper()
-	out := map[string]float64{}
+	out := map[string][2]float64{}
 	for _, s := range l.alphaFold(id).Samples {
 		name, _, _ := strings.Cut(s.Model, "_seed")
-		out[name] = s.Ranking
+		out[name] = [2]float64{s.Ranking, s.PTM}
 	}
 	return out
 }
@@ -170,8 +171,8 @@ func (l *engineServer) templatesOfAlphaFold(t *testing.T) {
 	}
 	before, after := l.confidences(plain.Job.ID), l.confidences(v.Job.ID)
 	for model, reads := range map[string]bool{"model_1": true, "model_2": true, "model_3": false} {
-		if changed := before[model] != after[model]; changed != reads || before[model] == 0 {
-			t.Errorf("%s: pLDDT %g without the template and %g with it", model, before[model], after[model])
+		if changed := before[model] != after[model]; changed != reads || before[model][1] == 0 {
+			t.Errorf("%s: pLDDT and pTM %g without the template and %g with it", model, before[model], after[model])
 		}
 	}
 	if id, message := l.create(protein, three, one+`,"force":true,"maxDistance":1}]`); id != "" ||
