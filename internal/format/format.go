@@ -18,7 +18,7 @@
 //	alphafold3.go  AlphaFold 3 JSON
 //	protenix.go    Protenix JSON
 //	openfold3.go   OpenFold3 queries
-//	boltz.go       Boltz YAML
+//	boltz.go       Boltz YAML; boltz_constraints.go: what it says beside the chains
 //	yaml.go        strict YAML: no aliases, anchors or implicit conversions
 package format
 

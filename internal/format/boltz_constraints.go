@@ -1,0 +1,269 @@
+package format
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"pleat"
+)
+
+// addBoltzConstraint adds a bond, a pocket or a contact.
+func (d *draft) addBoltzConstraint(n node) error {
+	key, c, err := n.exactlyOneKey("bond", "pocket", "contact")
+	if err != nil {
+		return err
+	}
+	switch key {
+	case "bond":
+		return d.addBoltzBond(c)
+	case "pocket":
+		return d.addBoltzPocket(c)
+	}
+	return d.addBoltzContact(c)
+}
+
+// needs reads a mapping with required and optional keys. A missing required key is an error.
+func (n node) needs(required []string, optional ...string) (map[string]node, error) {
+	f, err := n.fields(append(required, optional...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range required {
+		if _, ok := f[key]; !ok {
+			return nil, pleat.Invalidf("%s.%s (line %d) is required", n.at, key, n.Line)
+		}
+	}
+	return f, nil
+}
+
+// addBoltzBond adds a covalent bond between two atoms.
+func (d *draft) addBoltzBond(n node) error {
+	f, err := n.needs([]string{"atom1", "atom2"})
+	if err != nil {
+		return err
+	}
+	var atoms [2]pleat.AtomRef
+	for i, key := range []string{"atom1", "atom2"} {
+		v := f[key]
+		if v.Kind != yaml.SequenceNode || len(v.Content) != 3 {
+			return v.wrong("a list of chain, residue and atom, such as [A, 145, SG]")
+		}
+		parts, _ := v.list(3) // v was checked: a list of three
+		id, err := parts[0].scalar(&d.notes)
+		if err != nil {
+			return err
+		}
+		index, err := parts[1].whole()
+		if err != nil {
+			return err
+		}
+		atom, err := parts[2].scalar(&d.notes)
+		if err != nil {
+			return err
+		}
+		r, err := d.residue(v.at, id, index)
+		if err != nil {
+			return err
+		}
+		atoms[i] = pleat.AtomRef{Chain: r.Chain, Residue: r.Residue, Atom: atom}
+	}
+	d.job.Constraints.Bond = append(d.job.Constraints.Bond, pleat.Bond{Atom1: atoms[0], Atom2: atoms[1]})
+	return nil
+}
+
+// addBoltzPocket adds a pocket. Its distance is dropped with a note, because pockets of a job have none.
+func (d *draft) addBoltzPocket(n node) error {
+	f, err := n.needs([]string{"binder", "contacts"}, "max_distance", "force")
+	if err != nil {
+		return err
+	}
+	id, err := f["binder"].scalar(&d.notes)
+	if err != nil {
+		return err
+	}
+	var p pleat.Pocket
+	if p.Binder.Chain, _, err = d.chain(f["binder"].at, id); err != nil {
+		return err
+	}
+	err = eachOf(f["contacts"], func(v node) error {
+		r, err := d.boltzToken(v)
+		p.Contacts = append(p.Contacts, r)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(p.Contacts) == 0 {
+		return f["contacts"].wrong("a list of at least one residue")
+	}
+	if v, ok := f["max_distance"]; ok {
+		far, err := v.number()
+		if err != nil {
+			return err
+		}
+		d.addNote("%s %g was dropped: a pocket of a job has no distance, so the model's own counts", v.at, far)
+	}
+	d.job.Constraints.Pocket = append(d.job.Constraints.Pocket, p)
+	return d.dropForce(f["force"])
+}
+
+// addBoltzTemplate adds a template of each chain that an entry names; of none, the only protein's.
+func (d *draft) addBoltzTemplate(n node) error {
+	f, err := n.fields("cif", "pdb", "chain_id", "template_id", "force", "threshold")
+	if err != nil {
+		return err
+	}
+	file, ok := f["cif"]
+	if _, both := f["pdb"]; both == ok {
+		return n.wrong("a mapping with one of cif and pdb")
+	} else if both {
+		file = f["pdb"]
+	}
+	name, err := file.scalar(&d.notes)
+	if err != nil {
+		return err
+	}
+	chains, err := d.boltzNames(f["chain_id"])
+	if err != nil {
+		return err
+	}
+	of, err := d.boltzNames(f["template_id"])
+	if err != nil {
+		return err
+	}
+	if len(of) > 1 && len(of) != len(chains) {
+		return f["template_id"].wrong("one chain, or as many as chain_id has")
+	}
+	var t pleat.Template
+	if t.Force, t.MaxDistance, err = boltzForce(f); err != nil {
+		return err
+	}
+	if len(chains) == 0 {
+		chains = []string{""}
+	}
+	for i, id := range chains {
+		t.Chain, t.TemplateChain = "", ""
+		if id != "" {
+			if t.Chain, _, err = d.chain(f["chain_id"].at, id); err != nil {
+				return err
+			}
+		}
+		if len(of) > 0 {
+			t.TemplateChain = of[min(i, len(of)-1)]
+		}
+		if err := d.template(file.at, name, t); err != nil {
+			return err
+		}
+	}
+	if len(chains) > 1 {
+		d.addNote("%s is one template of %d chains; a job has one for each of them, which do not say how the chains "+
+			"are placed to each other", file.at, len(chains))
+	}
+	return nil
+}
+
+// boltzForce reads whether a template holds its chain, and within how many Å.
+func boltzForce(f map[string]node) (force bool, within float64, err error) {
+	if v := f["force"]; !v.null() {
+		force, err = v.truth()
+	}
+	if err != nil || !force {
+		return false, 0, err
+	}
+	v, ok := f["threshold"]
+	if !ok {
+		return false, 0, f["force"].wrong("beside threshold, a length in Å")
+	}
+	within, err = v.number()
+	return true, within, err
+}
+
+// boltzNames reads a name or a list of names. An absent key has none.
+func (d *draft) boltzNames(n node) ([]string, error) {
+	if n.null() {
+		return nil, nil
+	}
+	items := []node{n}
+	if n.Kind == yaml.SequenceNode {
+		var err error
+		if items, err = n.list(pleat.MaxChains); err != nil {
+			return nil, err
+		}
+	}
+	var out []string
+	for _, item := range items {
+		name, err := item.scalar(&d.notes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// addBoltzContact adds a contact with its distance in Å, if the file gives one.
+func (d *draft) addBoltzContact(n node) error {
+	f, err := n.needs([]string{"token1", "token2"}, "max_distance", "force")
+	if err != nil {
+		return err
+	}
+	one, err := d.boltzToken(f["token1"])
+	if err != nil {
+		return err
+	}
+	two, err := d.boltzToken(f["token2"])
+	if err != nil {
+		return err
+	}
+	c := pleat.Contact{ChainA: one.Chain, ResidueA: one.Residue, ChainB: two.Chain, ResidueB: two.Residue}
+	if v, ok := f["max_distance"]; ok {
+		if c.Distance, err = v.number(); err != nil {
+			return err
+		}
+		if c.Distance <= 0 || c.Distance > 1000 {
+			return v.wrong("a length in Å above 0 and up to 1000")
+		}
+	}
+	d.job.Constraints.Contact = append(d.job.Constraints.Contact, c)
+	return d.dropForce(f["force"])
+}
+
+// dropForce drops the key force, with a note where it is true.
+func (d *draft) dropForce(n node) error {
+	if n.null() {
+		return nil
+	}
+	force, err := n.truth()
+	if force {
+		d.addNote("%s true was dropped: how hard a constraint is held to is the model's own matter", n.at)
+	}
+	return err
+}
+
+// boltzToken reads a residue, or an atom of a ligand, which identifies the ligand here.
+func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
+		return pleat.ResidueRef{}, n.wrong("a list of chain and residue, such as [A, 145]")
+	}
+	parts, _ := n.list(2) // n was checked: a list of two
+	id, err := parts[0].scalar(&d.notes)
+	if err != nil {
+		return pleat.ResidueRef{}, err
+	}
+	if !parts[1].isWhole() {
+		_, q, err := d.chain(n.at, id)
+		if err != nil {
+			return pleat.ResidueRef{}, err
+		}
+		if q.Polymer() || parts[1].Kind != yaml.ScalarNode {
+			return pleat.ResidueRef{}, parts[1].wrong("a residue's number, from 1")
+		}
+		d.addNote("%s names the atom %s of the ligand %s; constraints of a job name residues, so it became the whole "+
+			"ligand", n.at, pleat.Clip(parts[1].Value), pleat.Clip(id))
+		return d.residue(n.at, id, 1)
+	}
+	index, err := parts[1].whole()
+	if err != nil {
+		return pleat.ResidueRef{}, err
+	}
+	return d.residue(n.at, id, index)
+}
