@@ -143,6 +143,9 @@ func (s *Store) indexNames(ctx context.Context) error {
 	if err != nil || !locked {
 		return err
 	}
+	defer func() { // the server notices only later that the session has ended
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(hashtext('pleat job_name'))")
+	}()
 	if indexed, err := s.hasNameIndex(ctx); indexed || err != nil { // another node has just made it
 		return err
 	}
