@@ -201,7 +201,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 	var faults pleat.Errors
 	repeated := 0
 	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
-	p.given = givenAlignments{fields: map[givenAlignment]string{}, made: map[pleat.WorkflowID][]batch.Row{}}
+	p.given = givenAlignments{fields: map[givenAlignment]string{}, made: map[pleat.WorkflowID]batch.Row{}}
 	seen := map[[32]byte]struct{}{}
 	for row := range p.spec.Rows() {
 		if err := ctx.Err(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"pleat"
 	"pleat/internal/batch"
+	"pleat/internal/store"
 	"pleat/internal/submit"
 )
 
@@ -22,8 +23,8 @@ type givenAlignment struct {
 type givenAlignments struct {
 	list   []givenAlignment
 	fields map[givenAlignment]string
-	// made are the rows that name an alignment of POST /v1/alignments, by that alignment.
-	made map[pleat.WorkflowID][]batch.Row
+	// made are the alignments of POST /v1/alignments that rows name, each with the first row that does.
+	made map[pleat.WorkflowID]batch.Row
 }
 
 const (
@@ -95,13 +96,14 @@ func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatc
 
 // addGiven records the alignments that a row names. Equal ones of other rows are checked once.
 func (p *preparedBatch) addGiven(row *batch.Row) error {
-	id := row.Job.Params.Alignment()
-	if id != "" && p.model.AlignmentUse(row.Job.Params, row.Job.Sequences) != pleat.NoAlignments {
-		if p.given.made[id] == nil && len(p.given.made) == maxBatchMade {
+	if id := p.madeAlignment(row); id != "" {
+		if _, known := p.given.made[id]; !known {
+			p.given.made[id] = *row
+		}
+		if len(p.given.made) > maxBatchMade {
 			return row.Relocate(pleat.InvalidField("params.alignmentId", " is one too many: the rows of a batch may "+
 				"name %d different alignments", maxBatchMade))
 		}
-		p.given.made[id] = append(p.given.made[id], *row)
 	}
 	for i := range row.Job.Sequences {
 		q := &row.Job.Sequences[i]
@@ -114,6 +116,14 @@ func (p *preparedBatch) addGiven(row *batch.Row) error {
 		p.given.list = append(p.given.list, key)
 	}
 	return nil
+}
+
+// madeAlignment returns the alignment of POST /v1/alignments that a row uses; empty: none.
+func (p *preparedBatch) madeAlignment(row *batch.Row) pleat.WorkflowID {
+	if p.model.AlignmentUse(row.Job.Params, row.Job.Sequences) == pleat.NoAlignments {
+		return ""
+	}
+	return row.Job.Params.Alignment()
 }
 
 // checkRowAlignments checks the alignments that the rows name, as checkGiven does for a job.
@@ -141,24 +151,39 @@ func (s *Server) checkRowAlignments(ctx context.Context, c *call, p *preparedBat
 	return faults.Err()
 }
 
-// checkRowMade checks the alignments of POST /v1/alignments that the rows name. A fault of the alignment is told once.
+// checkRowMade checks the alignments of POST /v1/alignments that the rows name: the caller must be able to read each,
+// and each must have a protein of every row that names it. The rows are made a second time, since all of them together
+// may be large.
 func (s *Server) checkRowMade(ctx context.Context, c *call, p *preparedBatch) error {
+	if len(p.given.made) == 0 {
+		return nil
+	}
 	var faults pleat.Errors
+	made := map[pleat.WorkflowID][]store.GivenAlignment{}
 	for _, id := range slices.Sorted(maps.Keys(p.given.made)) {
-		rows := p.given.made[id]
-		made, err := s.resolver.MadeAlignments(ctx, c.who.User, id)
-		if err != nil {
-			if err := faults.Add(rows[0].Relocate(err)); err != nil {
-				return err
-			}
-			continue
+		files, err := s.resolver.MadeAlignments(ctx, c.who.User, id)
+		if row := p.given.made[id]; err != nil {
+			err = row.Relocate(err)
 		}
-		for i := range rows {
-			err := submit.CheckUsed(id, made, pleat.Proteins(rows[i].Job.Sequences))
-			_ = faults.Add(rows[i].Relocate(err)) // it is one of the request
-			if len(faults) >= pleat.MaxErrors {
-				return faults
-			}
+		if err := faults.Add(err); err != nil {
+			return err
+		}
+		made[id] = files
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	for row := range p.spec.Rows() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := p.validate(&row)
+		if id := p.madeAlignment(&row); err == nil && id != "" {
+			err = submit.CheckUsed(id, made[id], pleat.Proteins(row.Job.Sequences))
+		}
+		_ = faults.Add(row.Relocate(err)) // it is one of the request
+		if len(faults) >= pleat.MaxErrors {
+			break
 		}
 	}
 	return faults.Err()
