@@ -434,6 +434,16 @@ func (j *Job) unit() string {
 	return "residues"
 }
 
+// Apart says that a model folds the sequences of the job each on its own, so that nothing tells how they are placed to
+// each other; empty: there is one, or the model folds them together.
+func (j *Job) Apart(m Model) string {
+	if len(j.Sequences) < 2 || m.Has(FeatureComplex) {
+		return ""
+	}
+	return fmt.Sprintf("the model %q folds each of several chains on its own and does not place them to each other",
+		m.Name)
+}
+
 // Largest returns the tokens of the largest structure that the model folds at once: the whole job, or its longest
 // sequence if the model folds each chain alone.
 func (j *Job) Largest(m Model) int {

@@ -240,7 +240,7 @@ func batchTable() *cobra.Command {
 		Use:   "table BATCH",
 		Short: "Write the table of a batch as CSV, JSON Lines or Parquet",
 		Example: `  pleat batch table 01890a5d-ac96-774b-bcce-b302099a8057 --sort iptm_score:desc
-  pleat batch table 01890a5d-ac96-774b-bcce-b302099a8057 --filter meanPLDDT>=80 --out screen.parquet`,
+  pleat batch table 01890a5d-ac96-774b-bcce-b302099a8057 --filter "meanPLDDT>=80" --out screen.parquet`,
 	}
 	onObject(c, "batch", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
 		ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))

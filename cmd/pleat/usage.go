@@ -13,7 +13,7 @@ import (
 func usageCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "usage",
-		Short: "Show how much of today's quotas of jobs and workflows you have used",
+		Short: "Show how much of today's quotas of jobs, workflows and rows of batches you have used",
 		Args:  exactly(),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			u, err := c.Usage(cmd.Context())
@@ -22,8 +22,9 @@ func usageCmd() *cobra.Command {
 			}
 			return printResult(cmd, u, func() error {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(),
-					"jobs       %d of %d\nworkflows  %d of %d\nboth start again at %s\n", u.Used, u.Limit,
-					u.Workflows.Used, u.Workflows.Limit, u.ResetAt.Format("2006-01-02 15:04 UTC"))
+					"jobs        %d of %d\nworkflows   %d of %d\nbatch rows  %d of %d\nall start again at %s\n",
+					u.Used, u.Limit, u.Workflows.Used, u.Workflows.Limit, u.BatchRows.Used, u.BatchRows.Limit,
+					u.ResetAt.Format("2006-01-02 15:04 UTC"))
 				return err
 			})
 		}),

@@ -19,9 +19,15 @@ type Files struct {
 	Text func(name string) (string, error)
 }
 
-// refusePath returns the error for a field that names a file which the caller does not give.
+// refusePath returns the error for a field that names a file of a kind that jobs do not take.
 func refusePath(at, name string) error {
 	return pleat.Invalidf("%s names the file %q; a job names no files: leave it out", at, pleat.Clip(name))
+}
+
+// notGiven returns the error for a field that names a file which the caller could give, and does not.
+func notGiven(at, name string) error {
+	return pleat.Invalidf("%s names the file %q, which did not come with it: upload it to the library and name it in "+
+		"files, or leave it out", at, pleat.Clip(name))
 }
 
 // align sets the alignment of a protein to the file that a field of the text names. An empty name is none.
@@ -30,7 +36,7 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	case name == "":
 		return nil
 	case d.opt.Files.Alignment == nil:
-		return refusePath(at, name)
+		return notGiven(at, name)
 	case q.Kind != pleat.Protein:
 		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins alone: "+
 			"leave it out", at, pleat.Clip(name), article(q.Kind))
@@ -77,7 +83,7 @@ func (d *draft) addTemplates() error {
 func (d *draft) template(at, name string, t pleat.Template) error {
 	switch {
 	case d.opt.Files.Structure == nil:
-		return refusePath(at, name)
+		return notGiven(at, name)
 	case !pleat.IsStructureFile(name):
 		return pleat.Invalidf("%s names the file %q; a template must be a structure, and its name end in %s", at,
 			pleat.Clip(name), strings.Join(pleat.StructureEndings, ", "))
@@ -114,7 +120,7 @@ func (d *draft) alignPaired(at, name string, own bool) error {
 	case name == "":
 		return nil
 	case d.opt.Files.Alignment == nil:
-		return refusePath(at, name)
+		return notGiven(at, name)
 	case !own:
 		return pleat.Invalidf("%s names the file %q, an alignment with paired rows, and the chain has no other; a job "+
 			"takes unpaired alignments alone: leave it out", at, pleat.Clip(name))

@@ -41,6 +41,9 @@ func guess(text string) (Name, error) {
 	case tableHead.MatchString(start):
 		return ColabFold, nil
 	}
+	if head, _, _ := strings.Cut(start, "\n"); strings.Contains(head, ";") && strings.Contains(head, "sequence") {
+		return "", pleat.Invalidf("line 1 has columns with semicolons between them; a table has commas or tabs")
+	}
 	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s",
 		strings.Join(Names(), ", "))
 }

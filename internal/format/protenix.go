@@ -13,6 +13,8 @@ import (
 // are named by their number from 1, and their copies too.
 type protenixJob struct {
 	Name string `json:"name"`
+	// Assembly is that of an entry of the Protein Data Bank; Protenix does not read it either.
+	Assembly any `json:"assembly_id"`
 	// ModelSeeds are whole numbers or strings. The job takes the first.
 	ModelSeeds []any `json:"modelSeeds"`
 	// Sequences are the entities; a job holds at most 256.

@@ -198,11 +198,11 @@ func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain)
 				"or remove them",
 			at, pleat.Clip(c.Glycans[0].Residues))
 	}
-	if c.UseTemplate != nil && !*c.UseTemplate {
-		d.addNote("%s.useStructureTemplate false was dropped: templates are the model's own matter", at)
+	if c.UseTemplate != nil {
+		d.addNote("%s.useStructureTemplate %t was dropped: a job names its templates itself", at, *c.UseTemplate)
 	}
 	if c.MaxTemplateDate != nil {
-		d.addNote("%s.maxTemplateDate %q was dropped: templates are the model's own matter", at,
+		d.addNote("%s.maxTemplateDate %q was dropped: a job names its templates itself", at,
 			pleat.Clip(*c.MaxTemplateDate))
 	}
 	text, err := polymer(at+".sequence", kind, c.Sequence)

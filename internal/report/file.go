@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"pleat"
 	"pleat/api"
@@ -86,7 +87,10 @@ func (d *folder) citations(engine string, all []pleat.Citation) error {
 // remove deletes a file that could not be completed. It is best effort: the folder of a run is removed after it.
 func (d *folder) remove(name string) { _ = os.Remove(filepath.Join(d.dir, name)) }
 
-// pack writes files into a zip whose bytes depend on nothing but their names and contents: entries have no times or
+// packed is the time of all entries of a zip, the first that the format can express: without one it has no valid date.
+var packed = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// pack writes files into a zip whose bytes depend on nothing but their names and contents: entries have one time and no
 // modes. PNG files are stored, because they are compressed already.
 func pack(w io.Writer, files []pleat.File) error {
 	z := zip.NewWriter(w)
@@ -95,7 +99,7 @@ func pack(w io.Writer, files []pleat.File) error {
 		if strings.HasSuffix(f.Name, ".png") {
 			method = zip.Store
 		}
-		out, err := z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method})
+		out, err := z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method, Modified: packed})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"pleat"
@@ -151,7 +152,7 @@ type preparedBatch struct {
 	given givenAlignments // the alignments that rows name
 	// templates are the different ones that rows name.
 	templates []givenTemplate
-	notes     []string // on the file of another program that the rows were read from
+	notes     []string // on the file of another program that the rows were read from, and on the model
 	// digests identify what each row computes, once check has accepted all.
 	digests [][32]byte
 }
@@ -221,6 +222,9 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		if err := cmp.Or(p.addGiven(&row), p.addTemplates(&row)); err != nil {
 			_ = faults.Add(err) // a fault of the request
 			return faults
+		}
+		if note := row.Job.Apart(p.model); note != "" && !slices.Contains(p.notes, note) {
+			p.notes = append(p.notes, note)
 		}
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())
@@ -352,10 +356,10 @@ func (s *Server) validateBatch(
 	if err = unfit; err == nil {
 		var p *preparedBatch
 		if p, err = s.prepareBatch(ctx, c, in); err == nil {
-			out.Notes = append(out.Notes, p.notes...)
 			if err = p.check(ctx); err == nil {
 				err = s.checkRowGiven(ctx, c, p)
 			}
+			out.Notes = append(out.Notes, p.notes...)
 			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs
 			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds
 			out.Alignments = len(p.sum.proteins)

@@ -113,7 +113,8 @@ func splitCompared(text string) []string {
 	var out []string
 	for part := range strings.SplitSeq(text, ",") {
 		kind, _, found := strings.Cut(part, ":")
-		if len(out) == 0 || found && (kind == "job" || kind == "library" || kind == "pdb") || part == "" {
+		isKind := found && (kind == "job" || kind == "library" || kind == "pdb")
+		if len(out) == 0 || isKind || part == "" || pleat.IsUUID(part) {
 			out = append(out, part)
 		} else {
 			out[len(out)-1] += "," + part

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/facts"
 	"pleat/internal/format"
 	"pleat/internal/server/wire"
 )
@@ -48,11 +50,11 @@ func (s *Server) importJobs(ctx context.Context, c *call, in *api.ImportJobs) (a
 	}
 	for i := range got.Jobs {
 		j := &got.Jobs[i]
-		if in.ModelName == "" {
-			note, err := s.chooseModel(ctx, j)
-			if err != nil {
-				return out, err
-			}
+		notes, err := s.modelNotes(ctx, j)
+		if err != nil {
+			return out, err
+		}
+		for _, note := range notes {
 			out.Notes = append(out.Notes, fmt.Sprintf("jobs[%d].params.modelName: %s", i, note))
 		}
 		out.Jobs = append(out.Jobs, wire.CreateJob(j))
@@ -73,34 +75,52 @@ func inContent(err error) error {
 	return err
 }
 
-// chooseModel sets the model of a job to the first one here that accepts it. The note says which and why. If none
-// accepts it, the job gets the first fold model, so that the caller sees a complete body and, in the note, what is
-// wrong with it.
-func (s *Server) chooseModel(ctx context.Context, j *pleat.Job) (note string, err error) {
+// modelNotes returns what the user should know of the model of a job, which it chooses if the job has none.
+func (s *Server) modelNotes(ctx context.Context, j *pleat.Job) (notes []string, err error) {
 	all, err := s.resolver.Models(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
+	}
+	if j.Params.Model == "" {
+		notes = append(notes, chooseModel(all, j))
+	}
+	for _, m := range all {
+		if note := j.Apart(m); note != "" && m.Name == j.Params.Model {
+			notes = append(notes, note)
+		}
+	}
+	return notes, nil
+}
+
+// chooseModel sets the model of a job to the first one that accepts it, of several chains to one that folds them
+// together before others. The note says which and why. If none accepts it, the job gets the first fold model, so that
+// the caller sees a complete body and, in the note, what is wrong with it.
+func chooseModel(all []pleat.Model, j *pleat.Job) (note string) {
+	all = slices.DeleteFunc(slices.Clone(all), func(m pleat.Model) bool { return m.Kind != pleat.TaskFold })
+	slices.SortStableFunc(all, func(a, b pleat.Model) int { return cmp.Compare(len(j.Apart(a)), len(j.Apart(b))) })
+	if len(all) == 0 {
+		return "no folding engine has run here yet; start one with pleat worker"
 	}
 	var first error
-	for _, m := range all {
-		if m.Kind != pleat.TaskFold {
-			continue
-		}
+	for i := range all {
 		draft := j.Clone()
-		if err = draft.Validate(m); err == nil {
-			j.Params.Model = m.Name
+		err := draft.Validate(all[i])
+		if err == nil {
+			j.Params.Model = all[i].Name
 			return fmt.Sprintf("the file names no model; %q was chosen, the first one here that accepts the job",
-				m.Name), nil
+				all[i].Name)
 		}
 		if first == nil {
-			first, j.Params.Model = err, m.Name
+			first = err
 		}
 	}
-	if first == nil {
-		return "no folding engine has run here yet; start one with pleat worker", nil
-	}
+	j.Params.Model = all[0].Name
+	faults := pleat.ErrorsOf(first)
 	_, why := refusal(first)
-	return fmt.Sprintf("no model here accepts the job; %q refuses it: %s", j.Params.Model, why), nil
+	if n := len(faults) - 1; n > 0 {
+		why += fmt.Sprintf("; %s more", facts.Quantity(n, "fault", "faults"))
+	}
+	return fmt.Sprintf("no model here accepts the job; %q refuses it: %s", j.Params.Model, why)
 }
 
 // exportJob is GET /v1/jobs/{id}/export, for readers of the job: the job as its latest run folds it, with the seed of
