@@ -22,7 +22,7 @@ import (
 // batchCmd returns the group of commands on batches.
 func batchCmd() *cobra.Command {
 	return group("batch", "Fold many inputs: submit batches, watch them, read and download their results", "",
-		batchSubmit(), batchList(), batchStatus(), batchTable(), batchDownload(), batchRetry(), batchCancel(),
+		batchSubmit(), batchList(), batchStatus(), batchTable(), batchDownload(), batchRetry(), batchRerun(), batchCancel(),
 		batchDelete())
 }
 
@@ -310,6 +310,43 @@ func batchRetry() *cobra.Command {
 	return c
 }
 
+// batchRerun returns the command that makes a batch of the same rows with another model or seed.
+func batchRerun() *cobra.Command {
+	var in api.RerunBatch
+	var params api.Params
+	var seed string
+	c := &cobra.Command{
+		Use:     "rerun BATCH",
+		Short:   "Fold the rows of a batch again with another model or seed, as a new batch",
+		Example: "  pleat batch rerun 01890a5d-ac96-774b-bcce-b302099a8057 --seed 2",
+		Args:    exactly("a batch's identifier"),
+		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+			id, err := identifier("batch", args[0])
+			if err != nil {
+				return err
+			}
+			if in.Params = &params; seed != "" {
+				params.Seed = &seed
+			}
+			made, err := c.RerunBatch(cmd.Context(), id, in)
+			if err != nil {
+				return err
+			}
+			return printResult(cmd, made, func() error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), made.BatchID)
+				return err
+			})
+		}),
+	}
+	f := c.Flags()
+	f.StringVar(&params.ModelName, "model", "", "model of the new rows; default: that of the batch")
+	f.StringVar(&seed, "seed", "", "seed of the new rows; default: those that the rows name")
+	f.StringVar(&in.Name, "name", "", "name of the new batch; default: that of the batch")
+	f.Bool("json", false, "print JSON")
+	config.AddFlags(f, config.Client)
+	return c
+}
+
 // batchCancel returns the command that cancels a batch.
 func batchCancel() *cobra.Command {
 	c := &cobra.Command{Use: "cancel BATCH", Short: "Stop the rows of a batch that have not ended"}
@@ -318,7 +355,8 @@ func batchCancel() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), describeCounts(b))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rows that have not ended are being stopped; now %s\n",
+			describeCounts(b))
 		return err
 	})
 	return c

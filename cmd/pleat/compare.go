@@ -112,7 +112,16 @@ func printComparison(cmd *cobra.Command, c api.Comparison) error {
 			scoreText(p.DockQ, 3),
 		})
 	}
-	return table(cmd.OutOrStdout(), rows)
+	if err := table(cmd.OutOrStdout(), rows); err != nil {
+		return err
+	}
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		if why := p.Reasons["rmsd"]; why != "" {
+			fmt.Fprintf(cmd.OutOrStdout(), "%d and %d: %s\n", p.A, p.B, oneLine(printable(why)))
+		}
+	}
+	return nil
 }
 
 // scoreText is a score with decimals, or a dash if there is none.

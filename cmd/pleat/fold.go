@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,7 +64,7 @@ of its files, are replaced with --force only.`,
 		RunE: runFold,
 	}
 	f := c.Flags()
-	f.String("sequence", "", "sequence to fold instead of a file")
+	f.String("sequence", "", "protein to fold instead of a file; : between several chains")
 	f.String("format", "", "format of the file: "+strings.Join(format.Names(), ", ")+"; default: detected")
 	f.String("name", "", "name of the job; default: the name of the file's job, of its first sequence or of the file")
 	f.StringSlice("model", nil, "model, as pleat models lists them, or several; default: mini for --sequence, the "+
@@ -131,6 +132,9 @@ func runFold(cmd *cobra.Command, args []string) error {
 	}()
 	jobs, err = variants.jobs(requests, out)
 	if err != nil {
+		return err
+	}
+	if err := checkAlignments(cmd, c, requests); err != nil {
 		return err
 	}
 	dryRun, _ := cmd.Flags().GetBool("dry-run")
@@ -228,12 +232,12 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 			return nil, with, usagef("--name is for one job, and %s holds %d", args[0], len(jobs))
 		}
 	} else {
-		sequence, _ := f.GetString("sequence")
-		jobs = []api.CreateJob{{
-			Name:      "fold",
-			Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: sequence}}},
-			Params:    &api.Params{ModelName: cmp.Or(model, "mini")},
-		}}
+		letters, _ := f.GetString("sequence")
+		job := api.CreateJob{Name: "fold", Params: &api.Params{ModelName: cmp.Or(model, "mini")}}
+		for chain := range strings.SplitSeq(letters, ":") {
+			job.Sequences = append(job.Sequences, api.SequenceItem{ProteinChain: &api.Polymer{Sequence: chain}})
+		}
+		jobs = []api.CreateJob{job}
 	}
 	for i := range jobs {
 		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
@@ -382,27 +386,46 @@ func structuresOf(res api.Results) []scored {
 	return out
 }
 
-// uploadAlignments uploads the files of --alignment to a new item of the user's library, from which the job is
-// created. It returns the item's identifier; empty if there are no files. All files are checked before the first is
-// uploaded, and the item is deleted if an upload fails.
-func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (string, error) {
+// checkAlignments checks the files of --alignment, before anything is sent, and that the model of the job uses
+// alignments: the server would not read them.
+func checkAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) error {
 	paths, _ := cmd.Flags().GetStringArray("alignment")
 	if len(paths) == 0 {
-		return "", nil
+		return nil
 	}
 	if len(jobs) != 1 {
-		return "", usagef("--alignment is for one job, and the file holds %d", len(jobs))
+		return usagef("--alignment is for one job, and the file holds %d", len(jobs))
 	}
 	for _, p := range paths {
 		in, err := os.Open(p)
 		if err != nil {
-			return "", err
+			return err
 		}
 		err = msa.Check(in)
 		in.Close()
 		if err != nil {
-			return "", fmt.Errorf("%s is not an alignment: %w", p, err)
+			return fmt.Errorf("%s is not an alignment: %w", p, err)
 		}
+	}
+	models, err := c.Models(cmd.Context())
+	if err != nil {
+		return explain(c, err)
+	}
+	for i := range models.Data {
+		m := &models.Data[i]
+		if m.Name == jobs[0].Params.ModelName && !slices.Contains(m.Features, string(pleat.FeatureMSA)) {
+			return usagef("--alignment is given, and the model %q uses no alignments", m.Name)
+		}
+	}
+	return nil
+}
+
+// uploadAlignments uploads the files of --alignment to a new item of the user's library, from which the job is
+// created. It returns the item's identifier; empty if there are no files. The item is deleted if an upload fails.
+func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (string, error) {
+	paths, _ := cmd.Flags().GetStringArray("alignment")
+	if len(paths) == 0 {
+		return "", nil
 	}
 	item, err := c.CreateItem(cmd.Context(), api.CreateItem{
 		Name:     words.Shorten("alignment of "+jobs[0].Name, pleat.MaxName),

@@ -383,7 +383,7 @@ func TestRefusals(t *testing.T) {
 		{">x\nMKJT", "", "record \"x\", residue 3: 'J' stands for I or L; the letters are ACDEF"},
 		{">x\nMKT::MKT", "", `record "x", chain 2 is empty`},
 		{">A|protein|../../etc/passwd\nMKT", "",
-			`the record at line 1 names the file "../../etc/passwd"; which did not come with it`},
+			`the record at line 1 names the file "../../etc/passwd", which did not come with it`},
 		{">A|rna\nACGT", "", "residue 4: 'T' is not a nucleotide of RNA; the letters are ACGUN"},
 		{">A|protein\nM\n>A|protein\nM", "",
 			`the record at line 3 has the id "A", which the record at line 1 has already`},

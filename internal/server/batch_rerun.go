@@ -58,6 +58,14 @@ func (s *Server) rerunBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
+	if made := params.Alignment(); made != "" {
+		if err := c.checkReads("use an alignment"); err != nil {
+			return api.CreatedBatch{}, err
+		}
+		if _, err := s.resolver.MadeAlignments(ctx, c.who.User, made); err != nil {
+			return api.CreatedBatch{}, err
+		}
+	}
 	n := pleat.Batch{
 		Owner:  b.Owner,
 		Name:   cmp.Or(in.Name, b.Name),
