@@ -111,7 +111,8 @@ func (v *validation) templatesTaken() bool {
 	if len(v.job.Constraints.Templates) == 0 || v.model.Has(FeatureTemplates) {
 		return true
 	}
-	v.fault("constraints.templates", ": the model %q takes no templates; models with the feature templates do", v.model.Name)
+	v.fault("constraints.templates", ": the model %q takes no templates; models with the feature templates do",
+		v.model.Name)
 	return false
 }
 

@@ -437,6 +437,7 @@ func (r *folderFold) summary() error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return &exit{exitUnfinished, fmt.Errorf("%d of %s have no result: the same command submits what was not submitted, "+
-		"also of a file that was corrected, and with --retry it runs failed jobs again", len(bad), facts.Quantity(len(r.jobs), "job", "jobs"))}
+	const text = "%d of %s have no result: the same command submits what was not submitted, also of a file that was " +
+		"corrected, and with --retry it runs failed jobs again"
+	return &exit{exitUnfinished, fmt.Errorf(text, len(bad), facts.Quantity(len(r.jobs), "job", "jobs"))}
 }
