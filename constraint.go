@@ -1,14 +1,18 @@
 package pleat
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Constraints restrict or guide a fold. Webhooks holds the webhook settings as given; ParseWebhooks reads them.
 type Constraints struct {
-	Pocket    []Pocket        `json:"pocket,omitempty"`
-	Bond      []Bond          `json:"bond,omitempty"`
-	Contact   []Contact       `json:"contact,omitempty"`
-	Templates []Template      `json:"templates,omitempty"`
-	Webhooks  json.RawMessage `json:"webhooks,omitempty"`
+	Pocket     []Pocket        `json:"pocket,omitempty"`
+	Bond       []Bond          `json:"bond,omitempty"`
+	Contact    []Contact       `json:"contact,omitempty"`
+	Templates  []Template      `json:"templates,omitempty"`
+	Components []Component     `json:"components,omitempty"`
+	Webhooks   json.RawMessage `json:"webhooks,omitempty"`
 }
 
 // Pocket asks for a binder chain near the given residues.
@@ -50,13 +54,13 @@ type AtomRef struct {
 	Atom    string `json:"atom_name"`
 }
 
-// Empty reports whether there are neither structural constraints nor templates. Webhooks do not count.
-func (c *Constraints) Empty() bool { return c.count()+len(c.Templates) == 0 }
+// Empty reports whether there are no structural constraints, templates and components. Webhooks do not count.
+func (c *Constraints) Empty() bool { return c.count()+len(c.Templates)+len(c.Components) == 0 }
 
 // count returns how many structural constraints there are.
 func (c *Constraints) count() int { return len(c.Pocket) + len(c.Bond) + len(c.Contact) }
 
-// Structural returns the constraints without templates and webhooks.
+// Structural returns the constraints without templates, components and webhooks.
 func (c *Constraints) Structural() Constraints {
 	return Constraints{Pocket: c.Pocket, Bond: c.Bond, Contact: c.Contact}
 }
@@ -67,6 +71,7 @@ func (c *Constraints) Private() Constraints {
 	for _, t := range c.Templates {
 		out.Templates = append(out.Templates, t.Private())
 	}
+	out.Components = slices.Clone(c.Components)
 	return out
 }
 

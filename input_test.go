@@ -58,6 +58,8 @@ func TestInputHash(t *testing.T) {
 		"together":     func(w *Work) { w.Fold.Complex = true },
 		"pocket":       func(w *Work) { w.Fold.Constraints.Pocket = []Pocket{{Binder: ChainRef{"A"}}} },
 		"bond":         func(w *Work) { w.Fold.Constraints.Bond = []Bond{{}} },
+		"component":    func(w *Work) { w.Fold.Constraints.Components = []Component{{Code: "X", SMILES: "CCO"}} },
+		"molecule":     func(w *Work) { w.Fold.Constraints.Components = []Component{{Code: "X", SMILES: "CCN"}} },
 		"contact":      func(w *Work) { w.Fold.Constraints.Contact = []Contact{{}} },
 		"alignment":    func(w *Work) { w.Files["input/msa-0.a3m"] = "bb" },
 		"no alignment": func(w *Work) { delete(w.Files, "input/msa-0.a3m") },

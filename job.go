@@ -30,7 +30,7 @@ var itemKeys = map[EntityKind]string{
 // Modification replaces one residue of a polymer by a chemical component.
 type Modification struct {
 	Residue int    `json:"res_idx"` // counted from 1
-	CCD     string `json:"ccd"`     // code of the Chemical Component Dictionary
+	CCD     string `json:"ccd"`     // code of the Chemical Component Dictionary, or of a component of the job
 }
 
 // Sequence is one entity of a job: a polymer or a ligand, in Count copies. Each copy is one chain.
@@ -115,6 +115,7 @@ func (j *Job) Clone() Job {
 	}
 	c.Params.Values = maps.Clone(j.Params.Values)
 	c.Constraints.Templates = slices.Clone(j.Constraints.Templates)
+	c.Constraints.Components = slices.Clone(j.Constraints.Components)
 	return c
 }
 

@@ -18,8 +18,9 @@ const (
 	FeatureConstraints   Feature = "constraints"
 	FeatureModifications Feature = "modifications"
 	FeatureCyclic        Feature = "cyclic"
-	FeatureComplex       Feature = "complex" // several chains in one structure
-	FeatureUnknown       Feature = "unknown" // X and N residues
+	FeatureComplex       Feature = "complex"    // several chains in one structure
+	FeatureUnknown       Feature = "unknown"    // X and N residues
+	FeatureComponents    Feature = "components" // molecules of one's own in place of dictionary entries
 
 	// FeatureTemplateForce: a template may hold its chain, besides being an example.
 	FeatureTemplateForce Feature = "template_force"

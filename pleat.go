@@ -11,6 +11,8 @@
 //	alignment.go   AlignmentUse: whether a fold uses alignments, and whose
 //	constraint.go  pocket, bond and contact constraints
 //	template.go    Template: a structure that a model gets as an example
+//	component.go   Component: a molecule of one's own, with a code
+//	smiles.go      the atoms of a SMILES and their names
 //	validate.go    Job.Validate: finds every fault of a request
 //	error.go       Error and Errors: refused calls, with a code, a field and a message
 //	model.go       Model: the manifest of a model; the built-in engines

@@ -66,6 +66,7 @@ func (j *Job) Validate(m Model) error {
 	} else {
 		v.constraintsTaken()
 		v.templatesTaken()
+		v.componentsTaken()
 	}
 	v.add(j.Params.check(m))
 	j.Complex = m.Has(FeatureComplex) && j.chains() > 1
@@ -166,6 +167,9 @@ func (v *validation) sequences() {
 	}
 	if v.templatesTaken() && named {
 		v.templates()
+	}
+	if v.componentsTaken() && named {
+		v.components()
 	}
 	v.chainLimit()
 	if counted {
@@ -421,9 +425,20 @@ func (s *Sequence) Tokens() int {
 func (j *Job) Tokens() int {
 	n := 0
 	for i := range j.Sequences {
-		n += j.Sequences[i].Tokens() * j.Sequences[i].Count
+		n += j.TokensOf(&j.Sequences[i]) * j.Sequences[i].Count
 	}
 	return n
+}
+
+// TokensOf returns the tokens of one copy of a sequence of the job: those of Sequence.Tokens, or the atoms of a
+// component of the job.
+func (j *Job) TokensOf(s *Sequence) int {
+	if s.Kind == Ligand && s.CCD {
+		if n := j.Constraints.atomsOf(s.Text); n > 0 {
+			return n
+		}
+	}
+	return s.Tokens()
 }
 
 // unit returns the word for the tokens of the job.
@@ -452,7 +467,7 @@ func (j *Job) Largest(m Model) int {
 	}
 	n := 0
 	for i := range j.Sequences {
-		n = max(n, j.Sequences[i].Tokens())
+		n = max(n, j.TokensOf(&j.Sequences[i]))
 	}
 	return n
 }
@@ -465,7 +480,7 @@ func (j *Job) Seconds(m Model) float64 {
 	}
 	n := 0.0
 	for i := range j.Sequences {
-		n += m.Speed.Seconds(j.Sequences[i].Tokens())
+		n += m.Speed.Seconds(j.TokensOf(&j.Sequences[i]))
 	}
 	return n
 }
@@ -478,7 +493,7 @@ func (v *validation) lengths() {
 		if v.faulty[i] {
 			continue
 		}
-		if n := s.Tokens(); s.Polymer() && n < m.MinTokens {
+		if n := v.job.TokensOf(s); s.Polymer() && n < m.MinTokens {
 			v.textFault(i, " has %d residues; the model %q folds %d or more", n, m.Name, m.MinTokens)
 		} else if !m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
 			v.textFault(i, " has %d residues; the model %q folds at most %d", n, m.Name, m.MaxTokens)

@@ -80,12 +80,12 @@ type FileRef struct {
 // Modification replaces one residue.
 type Modification struct {
 	ResIdx int    `json:"res_idx" doc:"Which residue, counted from 1." minimum:"1"`
-	CCD    string `json:"ccd" doc:"CCD code of the component that replaces it." example:"SEP"`
+	CCD    string `json:"ccd" doc:"CCD code of the component that replaces it, or the code of a component of the job." example:"SEP"`
 }
 
 // LigandSequence is a small molecule, as Count copies.
 type LigandSequence struct {
-	Sequence     string `json:"sequence" doc:"A SMILES string, or a code of the Chemical Component Dictionary (CCD) if is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
+	Sequence     string `json:"sequence" doc:"A SMILES string, or a code of the Chemical Component Dictionary (CCD), or of a component of the job, if is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
 	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a CCD code; absent: false."`
 	ChainID      string `json:"chain_id,omitempty" doc:"Name of the chain." maxLength:"4"`
 	Label        string `json:"label,omitempty" doc:"A name for it in the results." maxLength:"255"`
@@ -130,11 +130,12 @@ func (p *Params) Values() map[string]any {
 
 // Constraints restrict a fold. Their chains and residues must exist in the job.
 type Constraints struct {
-	Pocket    []Pocket        `json:"pocket,omitempty" doc:"Chains that must bind near given residues." maxItems:"1000"`
-	Bond      []Bond          `json:"bond,omitempty" doc:"Covalent bonds between atoms." maxItems:"1000"`
-	Contact   []Contact       `json:"contact,omitempty" doc:"Pairs of residues that must be near each other." maxItems:"1000"`
-	Templates []Template      `json:"templates,omitempty" doc:"Structures that the model gets as examples of protein chains." maxItems:"20"`
-	Webhooks  json.RawMessage `json:"webhooks,omitempty" doc:"Webhooks: qna, md and custom_http, each an object with enabled and its settings."`
+	Pocket     []Pocket        `json:"pocket,omitempty" doc:"Chains that must bind near given residues." maxItems:"1000"`
+	Bond       []Bond          `json:"bond,omitempty" doc:"Covalent bonds between atoms." maxItems:"1000"`
+	Contact    []Contact       `json:"contact,omitempty" doc:"Pairs of residues that must be near each other." maxItems:"1000"`
+	Templates  []Template      `json:"templates,omitempty" doc:"Structures that the model gets as examples of protein chains." maxItems:"20"`
+	Components []Component     `json:"components,omitempty" doc:"Molecules of one's own, whose codes the job uses as those of the Chemical Component Dictionary." maxItems:"20"`
+	Webhooks   json.RawMessage `json:"webhooks,omitempty" doc:"Webhooks: qna, md and custom_http, each an object with enabled and its settings."`
 }
 
 // Pocket asks for a binder chain near residues.
@@ -169,6 +170,12 @@ type Template struct {
 	Chain         string   `json:"chain,omitempty" doc:"The protein chain of the job. Absent: every copy of its only protein." maxLength:"4"`
 	Force         bool     `json:"force,omitempty" doc:"Whether to hold the chain within maxDistance of the template; absent: it is an example only. For models with the feature template_force."`
 	MaxDistance   *float64 `json:"maxDistance,omitempty" doc:"With force: the largest distance of a residue from the template, in Å." exclusiveMinimum:"0" maximum:"1000"`
+}
+
+// Component is a molecule of one's own, which a job uses by its code: as a ligand, or as a modified residue.
+type Component struct {
+	Code   string `json:"code" doc:"1 to 5 letters and digits, in capitals; not that of a standard or unknown residue or of water. In this job it stands for this molecule, even if the dictionary has the code." maxLength:"5" example:"DRG"`
+	SMILES string `json:"smiles,omitempty" doc:"The molecule, with the names of its atoms as in ChemAxon extended SMILES. Atoms without names are called by element and number: C1, C2, O1." maxLength:"4000" example:"CCO |$C1;C2;O1$|"`
 }
 
 // ChainRef refers to a chain.

@@ -29,6 +29,7 @@ func TestRealEnginesBoltz(t *testing.T) {
 	l.run("affinity", l.affinity)
 	l.run("templates", func(t *testing.T) { l.templates(t, quick, `}]`, `,"force":true,"maxDistance":1}]`) })
 	l.run("modification", l.modification)
+	l.run("components", l.components)
 	l.run("nucleic acids", l.nucleic)
 	l.run("refusals", l.refusals)
 	l.run("cancel", l.cancelled)
@@ -135,6 +136,50 @@ func (l *engineServer) modification(t *testing.T) {
 		{"proteinChain":{"sequence":"GSHM","chain_id":"A"}}`, quick, "")
 	l.wantChains(v.Job.ID, "B GLY SEP HIS MET", "A GLY SER HIS MET")
 	wantScores(t, v.Predictions[0], true)
+}
+
+// components folds molecules of the job's own: a ligand with a bond to the protein, and a modified residue that stands
+// for an entry of the dictionary. The files call them by their codes and atoms by their names. Random weights show that
+// the molecules reach the model, and nothing about accuracy.
+func (l *engineServer) components(t *testing.T) {
+	bond := `"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},
+		"atom2":{"chain_id":"L","res_idx":1,"atom_name":"CB1"}}]`
+	ligand := `{"proteinChain":{"sequence":"GCHM","chain_id":"A"}},
+		{"ligandSequence":{"sequence":"ACRY1","is_ccd":true,"chain_id":"L"}}`
+	own := `,"components":[{"code":"ACRY1","smiles":"CCC(=O)Nc1ccccc1 |$CB1;CA1;C1;O1;N1;;;;;;$|"}]`
+	v := l.fold(ligand, quick, bond+own)
+	l.wantChains(v.Job.ID, "A GLY CYS HIS MET", "L ACRY1")
+	wantScores(t, v.Predictions[0], true)
+	cif := string(l.file(v.Job.ID, "cif"))
+	for _, want := range []string{"'component of the job, SMILES CCC(=O)Nc1ccccc1'", "CB1", "C6"} {
+		if !strings.Contains(cif, want) {
+			t.Errorf("the structure has no %s", want)
+		}
+	}
+	again := l.fold(ligand, quick, bond+own)
+	if !bytes.Equal([]byte(cif), l.file(again.Job.ID, "cif")) {
+		t.Error("the same seed gave two structures")
+	}
+	// SEP of the dictionary has 11 atoms, of which OXT leaves.
+	residue := l.fold(`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"SEP"}]}}`, quick,
+		`"components":[{"code":"SEP","smiles":"N[C@@H](CF)C(=O)O |$N;CA;CB;FG;C;O;OXT$|"}]`)
+	l.wantChains(residue.Job.ID, "A GLY SEP HIS MET")
+	if cif := string(l.file(residue.Job.ID, "cif")); !strings.Contains(cif, " FG ") || strings.Contains(cif, "O1P") ||
+		strings.Contains(cif, "OXT") {
+		t.Error("the modified residue is not the job's own")
+	}
+	plain := l.fold(`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"SEP"}]}}`, quick, "")
+	if cif := string(l.file(plain.Job.ID, "cif")); !strings.Contains(cif, "O1P") {
+		t.Error("the dictionary has lost its own component")
+	}
+	one := `{"ligandSequence":{"sequence":"OWN","is_ccd":true}}`
+	l.refused("impossible valence", trp+","+one, quick,
+		`"components":[{"code":"OWN","smiles":"C(C)(C)(C)(C)C"}]`, "constraints.components[0].smiles",
+		pleat.FailInvalidInput)
+	l.refused("a code of the package", trp+`,{"ligandSequence":{"sequence":"LIG1","is_ccd":true}}`, quick,
+		`"components":[{"code":"LIG1","smiles":"CCO"}]`, "choose another", pleat.FailUnsupported)
+	l.refused("no conformer", trp+","+one, quick, `"components":[{"code":"OWN","smiles":"C1#CC1"}]`,
+		"no three-dimensional conformer", pleat.FailInvalidInput)
 }
 
 func (l *engineServer) nucleic(t *testing.T) {

@@ -199,6 +199,10 @@ func Export(j *pleat.Job, as Name) (File, error) {
 	for i := range j.Constraints.Templates {
 		out.addNote("%s is not in the file: the template is a file of the service", pleat.TemplatePath(i))
 	}
+	for i := range j.Constraints.Components {
+		out.addNote("%s is not in the file: its code %s there means the entry of the dictionary, if it has one",
+			pleat.ComponentPath(i), j.Constraints.Components[i].Code)
+	}
 	if len(j.Constraints.Webhooks) > 0 && string(j.Constraints.Webhooks) != "null" {
 		out.addNote("constraints.webhooks is not in the file: the format has no place for it")
 	}

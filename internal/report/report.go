@@ -188,6 +188,7 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	if p.PAE != nil {
 		meta.PAEFile = prefix + "pae.json"
 	}
+	meta.Components = componentNames(r.Work.Fold)
 	for _, c := range m.Citations {
 		meta.Citations = append(meta.Citations, paperOf(c))
 	}
@@ -208,6 +209,20 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 		return nil
 	}
 	return err
+}
+
+// componentNames returns names of the components that a job has of its own, by code; nil: there are none.
+func componentNames(f *pleat.FoldInput) map[string]string {
+	var out map[string]string
+	for i := range f.Constraints.Components {
+		if out == nil {
+			out = map[string]string{}
+		}
+		c := &f.Constraints.Components[i]
+		text, _ := c.Molecule()
+		out[c.Code] = "component of the job, SMILES " + text
+	}
+	return out
 }
 
 // pairIPTM returns the ipTM of the pairs of chains of a structure that have one.

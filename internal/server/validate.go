@@ -58,7 +58,7 @@ func describe(out *api.Validation, p *prepared) {
 	out.Params = p.job.Params.Effective(p.model)
 	for i := range p.job.Sequences {
 		q := &p.job.Sequences[i]
-		item := api.ValidatedItem{Type: string(q.Kind), Chains: q.Chains, Tokens: q.Tokens()}
+		item := api.ValidatedItem{Type: string(q.Kind), Chains: q.Chains, Tokens: p.job.TokensOf(q)}
 		if q.Polymer() {
 			item.Residues = len(q.Text)
 		}

@@ -184,6 +184,9 @@ func (c *cifWriter) components() {
 		if known, ok := compNames[code]; ok && kinds[code].Polymer() {
 			name, standard = known, "y"
 		}
+		if own := oneLine(c.m.Components[code]); own != "" {
+			name = own
+		}
 		if standard == "." {
 			standard = "\x00."
 		}

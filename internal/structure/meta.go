@@ -27,6 +27,8 @@ type Meta struct {
 	PairIPTM []PairIPTM
 	// PAEFile is the name of the file beside this one with the predicted aligned errors; empty: there is none.
 	PAEFile string
+	// Components are the names of components that are no entries of the Chemical Component Dictionary, by code.
+	Components map[string]string
 	// Citations are of the program, most important first.
 	Citations []Citation
 	// Experimental marks a structure that was not computed.

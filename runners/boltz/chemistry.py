@@ -1,17 +1,23 @@
 """Chemistry that Boltz would fail on later, or accept silently: checked before the job begins."""
 
+import copy
 import pickle
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from boltz.data import const
+from boltz.data.parse.schema import compute_3d_conformer
 from rdkit import Chem
 
 from document import Document, Entity
-from foldrun import invalid
-from foldrun.chemistry import molecule
-from foldrun.document import check_dictionary
+from foldrun import Component, Failure, invalid, unsupported
+from foldrun.chemistry import molecule, seeded_conformers
+from foldrun.document import check_dictionary, modifications
+
+# The package names ligands of a SMILES so in its files.
+LIGAND = re.compile(r"LIG[0-9]+")
 
 
 class Dictionary:
@@ -20,17 +26,78 @@ class Dictionary:
     def __init__(self, cache: Path, folder: bool) -> None:
         self.mols = cache / "mols"
         self.ccd = None if folder else pickle.loads((cache / "ccd.pkl").read_bytes())
+        self.own: dict[str, Any] = {}  # molecules of a job, by code, which go before the dictionary's
 
     def has(self, code: str) -> bool:
         """Whether the dictionary has a CCD code."""
+        if code in self.own:
+            return True
         return code in self.ccd if self.ccd is not None else (self.mols / f"{code}.pkl").is_file()
 
     def get(self, code: str) -> Any:
         """The RDKit molecule of a component."""
+        if code in self.own:
+            return self.own[code]
         if self.ccd is not None:
             return self.ccd[code]
         # The cache is the operator's own, and the code was checked when the document was built.
         return pickle.loads((self.mols / f"{code}.pkl").read_bytes())
+
+
+    def extended(self, own: Mapping[str, Any], codes: Iterable[str], folder: Path) -> "Dictionary":
+        """The dictionary with molecules of a job before its own, in a new folder: the package reads a molecule by its
+        path. The shared folder stays as it is; the new one has links to the standard residues and the given codes."""
+        out = copy.copy(self)
+        out.own, out.mols = dict(own), folder
+        folder.mkdir(parents=True)
+        for code in {*const.tokens, *codes} - set(own):
+            if self.has(code):
+                (folder / f"{code}.pkl").symlink_to(self.mols / f"{code}.pkl")
+        for code, mol in own.items():
+            (folder / f"{code}.pkl").write_bytes(pickle.dumps(mol))
+        return out
+
+
+def codes(sequences: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The codes that the sequences of a job name."""
+    out = {s["sequence"] for s in sequences if s.get("is_ccd")}
+    return out.union(code for s in sequences for _, code in modifications(s))
+
+
+def components(given: Sequence[Component], seed: int) -> dict[str, Any]:
+    """The molecules of a job's own, by code, as the dictionary has molecules: with names, without hydrogens, with one
+    conformer. Raises Failure with a sentence that names the field."""
+    out = {}
+    with seeded_conformers(seed):
+        for i, c in enumerate(given):
+            if LIGAND.fullmatch(c.code):
+                raise unsupported(
+                    f"constraints.components[{i}].code is {c.code}, which Boltz calls ligands of a SMILES; "
+                    "choose another"
+                )
+            out[c.code] = component(c, f"constraints.components[{i}]")
+    return out
+
+
+def component(c: Component, field: str) -> Any:
+    """The molecule of a component, which a field names."""
+    molecule(c.smiles, f"{field}.smiles")
+    params = Chem.SmilesParserParams()
+    params.removeHs = False  # the names count them
+    mol = Chem.MolFromSmiles(c.smiles, params)
+    if mol.GetNumAtoms() != len(c.atoms):
+        raise Failure("internal", f"{field}.smiles has {mol.GetNumAtoms()} atoms for RDKit; {len(c.atoms)} have names")
+    for atom, name in zip(mol.GetAtoms(), c.atoms, strict=True):
+        atom.SetProp("name", name)
+    mol = Chem.AddHs(mol)
+    for atom in mol.GetAtoms():
+        if not atom.HasProp("name"):
+            atom.SetProp("name", f"H.{atom.GetIdx()}")  # of no component: its names have no dots
+        atom.SetProp("leaving_atom", "1" if atom.GetProp("name") in c.leaving else "0")
+    Chem.AssignStereochemistry(mol, force=True, cleanIt=True)
+    if not compute_3d_conformer(mol):
+        raise invalid(f"{field} is a molecule for which RDKit finds no three-dimensional conformer")
+    return Chem.RemoveHs(mol, sanitize=False)
 
 
 def check(sequences: Sequence[Mapping[str, Any]], doc: Document, dictionary: Dictionary) -> None:

@@ -34,7 +34,7 @@ import chemistry
 import document
 import foldrun
 import outcome
-from foldrun import Failure, Job, Watch, pytorch, weights
+from foldrun import Failure, Job, Watch, pytorch, unsupported, weights
 from foldrun.chemistry import seeded_conformers
 from foldrun.document import alignment_tables
 from foldrun.serve import OUT_OF_MEMORY, classify
@@ -137,6 +137,7 @@ class Prediction:
         self.samples = job.integer("diffusionSample", 1)
         self.out = job.workdir / "boltz"
         self.predictions = self.out / "predictions" / NAME
+        self.dictionary = self.extended_dictionary()
         self.doc = self.document()
         # Set by process and features.
         self.manifest: Any = None
@@ -168,8 +169,19 @@ class Prediction:
         self.watch.say("prepare")
         tables = alignment_tables(self.job, "boltz")
         doc = document.build(self.job.input, self.runner.name, tables, self.job.templates())
-        chemistry.check(self.job.input["sequences"], doc, self.runner.dictionary)
+        chemistry.check(self.job.input["sequences"], doc, self.dictionary)
         return doc
+
+    def extended_dictionary(self) -> chemistry.Dictionary:
+        """The chemical dictionary, with the components of the job's own if it has any."""
+        given = self.job.components()
+        if not given:
+            return self.runner.dictionary
+        if not self.two:
+            raise unsupported(f"constraints.components is not taken by the model {self.runner.name}; boltz-2 does")
+        own = chemistry.components(given, self.job.seed)
+        codes = chemistry.codes(self.job.input["sequences"])
+        return self.runner.dictionary.extended(own, codes, self.job.workdir / "components")
 
     def process(self) -> None:
         """Lets the package read the document. It prints its failures and continues; here they end the job."""
@@ -180,7 +192,7 @@ class Prediction:
                 data=[path],
                 out_dir=self.out,
                 ccd_path=self.runner.cache / "ccd.pkl",
-                mol_dir=self.runner.cache / "mols",
+                mol_dir=self.dictionary.mols,
                 msa_server_url="",
                 msa_pairing_strategy="greedy",
                 use_msa_server=False,
@@ -213,7 +225,7 @@ class Prediction:
         else:
             data = once(Dataset2)(
                 target_dir=self.out / "predictions" if affinity else processed / "structures",
-                mol_dir=self.runner.cache / "mols",
+                mol_dir=self.dictionary.mols,
                 extra_mols_dir=processed / "mols",
                 template_dir=None if affinity else processed / "templates",
                 override_method="other" if affinity else None,

@@ -26,7 +26,7 @@ foldrun.alignment and foldrun.weights hold what runners share when they read a j
 """
 
 from .digest import Digest
-from .job import Cancelled, Failure, Job, Load, Ready, Result, Template, invalid, too_large, unsupported
+from .job import Cancelled, Component, Failure, Job, Load, Ready, Result, Template, invalid, too_large, unsupported
 from .serve import Runner, serve
 from .watch import Watch
 from .wire import CODES, PROTOCOL, WireError
@@ -35,6 +35,7 @@ __all__ = [
     "CODES",
     "PROTOCOL",
     "Cancelled",
+    "Component",
     "Digest",
     "Failure",
     "Job",

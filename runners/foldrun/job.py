@@ -55,6 +55,16 @@ class Template:
 
 
 @dataclass
+class Component:
+    """A molecule of the job's own, whose code stands for an entry of the chemical component dictionary."""
+
+    code: str
+    smiles: str
+    atoms: list[str]  # their names, in the order of the SMILES
+    leaving: list[str] = field(default_factory=list)  # names of the atoms that a residue within a chain lacks
+
+
+@dataclass
 class Load:
     """What to load: a model of the manifest, onto a device (cpu, or cuda:0, the only one that this process sees)."""
 
@@ -167,6 +177,13 @@ class Job:
             )
             for f in self.files
             if f.get("kind") == "template"
+        ]
+
+    def components(self) -> list[Component]:
+        """The molecules of the job's own, in its order."""
+        return [
+            Component(c["code"], c["smiles"], list(c["atoms"]), list(c.get("leaving") or []))
+            for c in self.input.get("components") or []
         ]
 
     def file(self, kind: str, path: str | Path, rank: int = 0, **more: Any) -> None:

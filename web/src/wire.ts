@@ -315,8 +315,15 @@ export interface components {
             contacts: components["schemas"]["ContactChanges"];
             segments: components["schemas"]["ComparedSegment"][];
         };
+        Component: {
+            /** @example DRG */
+            code: string;
+            /** @example CCO |$C1;C2;O1$| */
+            smiles?: string | null;
+        };
         Constraints: {
             bond?: components["schemas"]["Bond"][] | null;
+            components?: components["schemas"]["Component"][] | null;
             contact?: components["schemas"]["Contact"][] | null;
             pocket?: components["schemas"]["Pocket"][] | null;
             templates?: components["schemas"]["Template"][] | null;
@@ -1601,6 +1608,7 @@ export type ComparedSegment = components['schemas']['ComparedSegment'];
 export type ComparedStructure = components['schemas']['ComparedStructure'];
 export type Comparison = components['schemas']['Comparison'];
 export type ComparisonDetail = components['schemas']['ComparisonDetail'];
+export type Component = components['schemas']['Component'];
 export type Constraints = components['schemas']['Constraints'];
 export type Contact = components['schemas']['Contact'];
 export type ContactChange = components['schemas']['ContactChange'];

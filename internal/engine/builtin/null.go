@@ -30,7 +30,7 @@ func (Null) Models() []pleat.Model {
 		Features: []pleat.Feature{
 			pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic,
 			pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureUnknown, pleat.FeatureTemplates,
-			pleat.FeatureTemplateForce,
+			pleat.FeatureTemplateForce, pleat.FeatureComponents,
 		},
 		Params: []pleat.ParamSpec{
 			{Name: "seed", Type: pleat.ParamString, Doc: "Stored, without effect."},

@@ -36,6 +36,16 @@ type foldInput struct {
 	Complex     bool               `json:"complex"` // fold all chains together
 	Sequences   []sequenceInput    `json:"sequences"`
 	Constraints *pleat.Constraints `json:"constraints,omitempty"`
+	Components  []componentInput   `json:"components,omitempty"`
+}
+
+// componentInput is a molecule of the job's own, which stands for an entry of the Chemical Component Dictionary.
+type componentInput struct {
+	Code   string   `json:"code"`
+	SMILES string   `json:"smiles"` // without the names of the atoms
+	Atoms  []string `json:"atoms"`  // their names, in the order of the SMILES
+	// Leaving are the names of the atoms that are absent from a residue within a chain.
+	Leaving []string `json:"leaving,omitempty"`
 }
 
 // sequenceInput is one sequence of a fold, with the names of its chains.
@@ -175,7 +185,24 @@ func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest
 	if c := f.Constraints.Structural(); !c.Empty() {
 		in.Constraints = &c
 	}
+	for i := range f.Constraints.Components {
+		in.Components = append(in.Components, componentOf(&f.Constraints.Components[i]))
+	}
 	return &predictRequest{input: in, sequences: sequences}
+}
+
+// componentOf returns a component as a runner gets it.
+func componentOf(c *pleat.Component) componentInput {
+	out := componentInput{Code: c.Code}
+	var atoms []pleat.ComponentAtom
+	out.SMILES, atoms = c.Molecule()
+	for i := range atoms {
+		out.Atoms = append(out.Atoms, atoms[i].Name)
+		if atoms[i].Leaving {
+			out.Leaving = append(out.Leaving, atoms[i].Name)
+		}
+	}
+	return out
 }
 
 // templateFile returns the file of a template for the sequence with an index in the request.

@@ -173,6 +173,9 @@ func toConstraints(in *api.Constraints) pleat.Constraints {
 		}
 		c.Templates = append(c.Templates, k)
 	}
+	for _, own := range in.Components {
+		c.Components = append(c.Components, pleat.Component(own))
+	}
 	c.Webhooks = in.Webhooks
 	return c
 }
@@ -222,6 +225,9 @@ func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 			k.MaxDistance = &d
 		}
 		out.Templates = append(out.Templates, k)
+	}
+	for _, own := range c.Components {
+		out.Components = append(out.Components, api.Component(own))
 	}
 	if len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
 		out.Webhooks = c.Webhooks

@@ -22,6 +22,7 @@ const featureNames: Record<string, string> = {
   template_force: 'Chains held near templates',
   constraints: 'Constraints',
   modifications: 'Modified residues',
+  components: 'Molecules of one’s own',
   cyclic: 'Cyclic chains',
   unknown: 'Unknown residues (X, N)',
 }

@@ -1,0 +1,239 @@
+package pleat
+
+import (
+	"slices"
+	"strings"
+)
+
+// Limits of the components of a job.
+const (
+	MaxComponents      = 20
+	MaxComponentAtoms  = 200   // without hydrogens
+	MaxComponentSMILES = 4_000 // letters, with the names of the atoms
+)
+
+// Component is a molecule of one's own with a code, which a job uses as one of the Chemical Component Dictionary: as a
+// ligand, or as a modified residue. The names in JSON are those of requests.
+type Component struct {
+	Code   string `json:"code"`
+	SMILES string `json:"smiles,omitempty"` // with the names of its atoms, as in ChemAxon extended SMILES
+}
+
+// ComponentAtom is an atom of a component.
+type ComponentAtom struct {
+	Name    string
+	Element string // its symbol
+	Leaving bool   // it is absent from a residue within a chain
+}
+
+// ComponentPath is the path of component i in a creation request.
+func ComponentPath(i int) string { return indexed("constraints.components", i) }
+
+// Molecule returns the SMILES of a valid component without the names of the atoms, and its atoms in that order.
+func (c *Component) Molecule() (text string, atoms []ComponentAtom) {
+	read, err := parseSMILES(c.SMILES)
+	if err != nil {
+		panic("pleat: a component that was not checked: " + err.Error())
+	}
+	return read.text, read.atoms
+}
+
+// reservedCodes are codes that engines and files give a meaning of their own: the standard residues, with
+// selenomethionine, which models fold as methionine, the unknown ones, and water.
+var reservedCodes = strings.Fields(`ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL MSE
+	SEC PYL ASX GLX A C G U I N DA DC DG DT DU DI DN UNK UNX UNL HOH DOD WAT`)
+
+// components checks the components of the job. All chains must have their names.
+func (v *validation) components() {
+	all := v.job.Constraints.Components
+	if len(all) > MaxComponents {
+		v.fault("constraints.components", " has %d entries; at most %d are allowed", len(all), MaxComponents)
+		return
+	}
+	seen := map[string]bool{}
+	for i := range all {
+		c, at := &all[i], ComponentPath(i)
+		c.Code = strings.ToUpper(strings.TrimSpace(c.Code))
+		switch {
+		case !IsCCD(c.Code):
+			v.fault(at+".code", " is %q; it must have 1 to 5 letters and digits", Clip(c.Code))
+			continue
+		case slices.Contains(reservedCodes, c.Code):
+			v.fault(at+".code", " is %s, the code of a standard or unknown residue or of water; choose another", c.Code)
+			continue
+		case seen[c.Code]:
+			v.fault(at+".code", " is %s, which an earlier component has", c.Code)
+			continue
+		}
+		seen[c.Code] = true
+		if !v.job.uses(c.Code) {
+			v.fault(at+".code", " is %s, which the job does not use; use it as a ligand with is_ccd true or as a "+
+				"modified residue, or leave the component out", c.Code)
+			continue
+		}
+		v.componentSMILES(i)
+	}
+}
+
+// componentSMILES checks the SMILES of component i and what the job does with its atoms.
+func (v *validation) componentSMILES(i int) {
+	c, field := &v.job.Constraints.Components[i], ComponentPath(i)+".smiles"
+	c.SMILES = strings.TrimSpace(c.SMILES)
+	switch {
+	case c.SMILES == "":
+		v.fault(field, " is required; it must be a SMILES such as CCO, or CCO |$C1;C2;O1$| with the names of the atoms")
+		return
+	case len(c.SMILES) > MaxComponentSMILES:
+		v.fault(field, " has %d letters; a SMILES of a component may have %d", len(c.SMILES), MaxComponentSMILES)
+		return
+	case !isPrintable(c.SMILES):
+		v.fault(field, " must have printable ASCII only")
+		return
+	}
+	read, err := parseSMILES(c.SMILES)
+	if err == nil {
+		err = CheckAtoms(read.atoms)
+	}
+	if err != nil {
+		v.fault(field, " %s", err)
+		return
+	}
+	v.add(v.job.CheckComponent(i, read.atoms))
+}
+
+// atomsOf returns how many atoms the component with a code has, without hydrogens; 0: there is none, or none can be read.
+func (c *Constraints) atomsOf(code string) int {
+	i := slices.IndexFunc(c.Components, func(own Component) bool { return own.Code == code })
+	if i < 0 || len(c.Components[i].SMILES) > MaxComponentSMILES {
+		return 0
+	}
+	read, err := parseSMILES(c.Components[i].SMILES)
+	if err != nil {
+		return 0 // a fault of its own
+	}
+	n := 0
+	for k := range read.atoms {
+		if read.atoms[k].heavy() {
+			n++
+		}
+	}
+	return n
+}
+
+// uses reports whether a ligand or a modified residue of the job has a code.
+func (j *Job) uses(code string) bool {
+	for i := range j.Sequences {
+		s := &j.Sequences[i]
+		modified := func(m Modification) bool { return m.CCD == code }
+		if s.Kind == Ligand && s.CCD && s.Text == code || slices.ContainsFunc(s.Modifications, modified) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckAtoms checks how many atoms a component has, and their names. The error is a sentence without its subject.
+func CheckAtoms(atoms []ComponentAtom) error {
+	seen, heavy := map[string]bool{}, 0
+	for i, a := range atoms {
+		if a.heavy() {
+			heavy++
+		}
+		switch {
+		case heavy > MaxComponentAtoms:
+			return Invalidf("has more than %d atoms, hydrogens not counted", MaxComponentAtoms)
+		case !atomName(a.Name):
+			return Invalidf("names atom %d %q; a name has 1 to 4 letters and digits, ' and *", i+1, Clip(a.Name))
+		case seen[a.Name]:
+			return Invalidf("has two atoms %s", a.Name)
+		}
+		seen[a.Name] = true
+	}
+	if heavy == 0 {
+		return Invalidf("has no atom besides hydrogen")
+	}
+	return nil
+}
+
+// heavy reports whether an atom is neither hydrogen nor deuterium.
+func (a *ComponentAtom) heavy() bool { return a.Element != "H" && a.Element != "D" }
+
+// backbone are the atoms by which a residue is part of a chain.
+var backbone = map[EntityKind][]string{
+	Protein: {"N", "CA", "C", "O"},
+	RNA:     {"P", "O5'", "C5'", "C4'", "C3'", "O3'", "C1'"},
+	DNA:     {"P", "O5'", "C5'", "C4'", "C3'", "O3'", "C1'"},
+}
+
+// CheckComponent checks what the job does with the atoms of component i: a modified residue must have the atoms of the
+// chain, and bonds must be of atoms that are there. All chains must have their names.
+func (j *Job) CheckComponent(i int, atoms []ComponentAtom) error {
+	var faults Errors
+	code := j.Constraints.Components[i].Code
+	for k := range j.Sequences {
+		s := &j.Sequences[k]
+		at := slices.IndexFunc(s.Modifications, func(m Modification) bool { return m.CCD == code })
+		if at < 0 {
+			continue
+		}
+		for _, name := range backbone[s.Kind] {
+			if !slices.ContainsFunc(atoms, func(a ComponentAtom) bool { return a.Name == name && !a.Leaving }) {
+				_ = faults.Add(InvalidField(indexed(s.Path(k)+".modifications", at)+".ccd", " is %s, a component "+
+					"without an atom %s; a modified residue of a %s has the atoms %s", code, name, s.Kind,
+					ListNames(backbone[s.Kind], 10))) // a fault of the request
+				break
+			}
+		}
+	}
+	for k := range j.Constraints.Bond {
+		b, at := &j.Constraints.Bond[k], indexed("constraints.bond", k)
+		_ = faults.Add(j.checkComponentAtom(at+".atom1", &b.Atom1, code, atoms)) // faults of the request
+		_ = faults.Add(j.checkComponentAtom(at+".atom2", &b.Atom2, code, atoms))
+	}
+	return faults.Err()
+}
+
+// checkComponentAtom checks an end of a bond, if it is in a residue with a code, whose atoms are given.
+func (j *Job) checkComponentAtom(field string, a *AtomRef, code string, atoms []ComponentAtom) error {
+	of := j.sequenceOf(a.Chain)
+	if of == nil {
+		return nil // a fault already
+	}
+	in := of.Kind == Ligand && of.CCD && of.Text == code
+	for _, m := range of.Modifications {
+		in = in || m.Residue == a.Residue && m.CCD == code
+	}
+	if !in {
+		return nil
+	}
+	var names []string
+	for _, has := range atoms {
+		if !has.heavy() || of.Polymer() && has.Leaving {
+			continue
+		}
+		if has.Name == a.Atom {
+			return nil
+		}
+		names = append(names, has.Name)
+	}
+	return InvalidField(field+".atom_name", " is %q; the component %s has the atoms %s", Clip(a.Atom), code,
+		ListNames(names, 40))
+}
+
+// sequenceOf returns the sequence that a chain belongs to; nil: none.
+func (j *Job) sequenceOf(chain string) *Sequence {
+	i := slices.IndexFunc(j.Sequences, func(s Sequence) bool { return slices.Contains(s.Chains, chain) })
+	if i < 0 {
+		return nil
+	}
+	return &j.Sequences[i]
+}
+
+// componentsTaken checks whether the model takes components at all.
+func (v *validation) componentsTaken() bool {
+	if len(v.job.Constraints.Components) == 0 || v.model.Has(FeatureComponents) {
+		return true
+	}
+	v.fault("constraints.components", ": the model %q takes no components", v.model.Name)
+	return false
+}
