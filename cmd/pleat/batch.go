@@ -22,9 +22,8 @@ import (
 // batchCmd returns the group of commands on batches.
 func batchCmd() *cobra.Command {
 	return group("batch", "Fold many inputs: submit batches, watch them, read and download their results", "",
-		batchSubmit(), batchList(), batchStatus(), batchTable(), batchDownload(), batchRetry(),
-		batchRerun(), batchCancel(),
-		batchDelete())
+		batchSubmit(), batchList(), batchStatus(), batchTable(), batchDownload(), batchRetry(), batchRerun(),
+		batchCancel(), batchDelete())
 }
 
 // batchSubmit returns the command that creates a batch from a file and follows it. An interruption leaves the batch
