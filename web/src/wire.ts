@@ -1337,6 +1337,7 @@ export interface components {
             user: string;
         };
         SessionUser: {
+            fetchPdb: boolean;
             user: string | null;
         };
         SetPublic: {
