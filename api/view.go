@@ -356,7 +356,8 @@ type Session struct {
 
 // SessionUser is the response of GET /v1/session.
 type SessionUser struct {
-	User *string `json:"user" doc:"The user who is signed in; null: nobody."`
+	User     *string `json:"user" doc:"The user who is signed in; null: nobody."`
+	FetchPDB bool    `json:"fetchPdb" doc:"Whether jobs and workflows may name entries of the Protein Data Bank."`
 }
 
 // ClosedSession is the response of DELETE /v1/session.

@@ -234,14 +234,16 @@ func (s *Server) cookie(value string, age int) *http.Cookie {
 // readSession is GET /v1/session. The page cannot read its cookie, so it asks here first; a request without a cookie
 // is no error.
 func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, error) {
+	out := api.SessionUser{FetchPDB: s.resolver.FetchPDB}
 	if !c.cred.Session {
-		return api.SessionUser{}, nil
+		return out, nil
 	}
 	who, err := s.identify(ctx, c.cred)
 	if errors.Is(err, pleat.ErrUnauthorized) {
-		return api.SessionUser{}, nil
+		return out, nil
 	}
-	return api.SessionUser{User: wire.OptionalString(who.Name)}, err
+	out.User = wire.OptionalString(who.Name)
+	return out, err
 }
 
 // closeSession is DELETE /v1/session: it ends the session of the cookie on the server and deletes the cookie. That

@@ -8,13 +8,16 @@ export const signedIn = signal<boolean | null>(null)
 export const user = signal('')
 /** The user's quota; null: nobody is signed in. */
 export const usage = signal<Usage | null>(null)
+/** Whether the service may fetch entries of the Protein Data Bank. */
+export const fetchesPDB = signal(false)
 /** Whether the sign-in dialog is open. */
 export const askToSignIn = signal(false)
 
 /** Reads from the service who is signed in, and the user's quota unless it was read just before. */
 export async function refreshSession(quota?: Usage) {
   try {
-    const name = (await request<SessionUser>('GET', '/v1/session')).user
+    const { user: name, fetchPdb } = await request<SessionUser>('GET', '/v1/session')
+    fetchesPDB.value = fetchPdb
     if (name !== null) user.value = name
     signedIn.value = name !== null
     usage.value = name === null ? null : (quota ?? (await request<Usage>('GET', '/v1/usage')))

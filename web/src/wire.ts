@@ -1344,6 +1344,7 @@ export interface components {
             user: string;
         };
         SessionUser: {
+            fetchPdb: boolean;
             user: string | null;
         };
         SetPublic: {

@@ -1,5 +1,6 @@
 // The scores of a prediction and what they mean. Scores that the engine does not give are listed as missing.
-import type { ScoredChains } from '../api'
+import type { ScoredChains, Template } from '../api'
+import { Table } from '../table'
 import type { Prediction } from './load'
 
 /** A score with its explanation. */
@@ -65,8 +66,15 @@ function scoreRows(p: Prediction): ScoreRow[] {
   ]
 }
 
+/** templates: those of the job, to which the scores refer by their place. */
+interface Props {
+  p: Prediction
+  model: string
+  templates: Template[]
+}
+
 /** The scores of one structure. */
-export function Scores({ p, model }: { p: Prediction; model: string }) {
+export function Scores({ p, model, templates }: Props) {
   const rows = scoreRows(p)
   const missing = rows.filter((r) => r.expected && (r.value ?? null) === null).map((r) => r.name)
   return (
@@ -93,11 +101,58 @@ export function Scores({ p, model }: { p: Prediction; model: string }) {
           measurement.
         </p>
       )}
+      {!!p.scores?.templates?.length && <TemplateScores scores={p.scores.templates} templates={templates} />}
       {p.scores?.affinity_result_raw_json && (
         <AffinityScores affinity={p.scores.affinity_result_raw_json} isBoltz={model === 'boltz-2'} />
       )}
     </section>
   )
+}
+
+interface TemplateProps {
+  scores: NonNullable<ScoredChains['templates']>
+  templates: Template[]
+}
+
+/** How near the structure is to its templates. */
+function TemplateScores({ scores, templates }: TemplateProps) {
+  return (
+    <div data-templates={scores.length}>
+      <h3>Templates</h3>
+      <Table
+        columns={['Template', 'Chain', { title: 'Residues', class: 'right' }, { title: 'RMSD in Å', class: 'right' }]}
+      >
+        {scores.map((s, i) => (
+          <tr key={i}>
+            <td>
+              {s.template + 1}
+              <TemplateSource of={templates[s.template]} />
+            </td>
+            <td>{s.chain}</td>
+            <td class="right num">{s.residues}</td>
+            <td class="right num">{s.rmsd === null ? <span class="dim">none</span> : s.rmsd.toFixed(2)}</td>
+          </tr>
+        ))}
+      </Table>
+      <p class="dim small-text">
+        Of the CA atoms of the residues that the template has, after superposition. A low value means that the model
+        followed the template, not that the structure is right.
+      </p>
+    </div>
+  )
+}
+
+/** Where a template comes from; nothing if the reader may not know. */
+function TemplateSource({ of: t }: { of: Template | undefined }) {
+  if (t?.jobId)
+    return (
+      <>
+        {' · '}
+        <a href={`/ui/jobs/${t.jobId}`}>an earlier job</a>
+      </>
+    )
+  const text = t?.pdbId ?? (t?.libraryItemId && (t.fileName || 'library'))
+  return text ? <span class="dim"> · {text}</span> : null
 }
 
 interface AffinityProps {

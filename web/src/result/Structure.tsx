@@ -35,7 +35,7 @@ export function Structure({ view, results, sequence, children }: Props) {
   if (!p) return <Loading what="Loading the structure" />
   const { table } = p.model
   const hasPanels = panelsOf(p).length > 0
-  const scores = <Scores p={p} model={view.run.modelName} />
+  const scores = <Scores p={p} model={view.run.modelName} templates={view.constraints?.templates ?? []} />
   return (
     <>
       <Verdict p={p} />

@@ -25,6 +25,7 @@ import {
   update,
   validate,
 } from './state'
+import { Templates } from './Templates'
 
 const maxFileBytes = 1 << 20 // of a file with sequences or jobs; the service accepts no larger ones
 
@@ -96,6 +97,7 @@ export function Submit() {
           ))}
           <AddSequences addText={addText} addFiles={addFiles} first={items.length === 0} />
           {items.length > 0 && <Constraints />}
+          {items.length > 0 && <Templates />}
         </div>
         <RunPanel />
       </div>

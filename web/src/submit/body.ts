@@ -11,6 +11,7 @@ import type {
   Pocket,
   Polymer,
   SequenceItem,
+  Template as TemplateBody,
 } from '../api'
 import { hasProfiles } from '../dynamics/methods'
 import {
@@ -23,7 +24,9 @@ import {
   jobName,
   newConstraint,
   newItem,
+  newTemplate,
   sequenceOf,
+  type Template,
 } from './draft'
 
 // Text that is not a number is sent as it is, so that the service names the field in its error.
@@ -101,6 +104,18 @@ const pocketBody = (c: Constraint): Pocket => ({
 
 const bondBody = (c: Constraint): Bond => ({ atom1: parseAtom(c.first), atom2: parseAtom(c.second) })
 
+// The field with the id of a template, by its source.
+const templateFields = { library: 'libraryItemId', job: 'jobId', pdb: 'pdbId' } as const
+
+/** A template in the form of the API. Without an id it has none of the fields, and the service asks for one. */
+const templateBody = (t: Template): TemplateBody => ({
+  ...(t.id.trim() && { [templateFields[t.source]]: t.id.trim() }),
+  ...(t.source !== 'pdb' && t.file.trim() && { fileName: t.file.trim() }),
+  ...(t.templateChain.trim() && { templateChain: t.templateChain.trim() }),
+  ...(t.chain.trim() && { chain: t.chain.trim() }),
+  ...(t.force && { force: true, ...(t.maxDistance.trim() && { maxDistance: toNumber(t.maxDistance) }) }),
+})
+
 /** The follow-ups of the job, which the API calls webhooks. */
 function followUpsBody(draft: Draft): Record<string, unknown> {
   const webhooks: Record<string, unknown> = {}
@@ -129,11 +144,13 @@ function constraintsBody(draft: Draft): Constraints | undefined {
   const pocket = ofKind('pocket').map(pocketBody)
   const bond = ofKind('bond').map(bondBody)
   const contact = ofKind('contact').map(contactBody)
+  const templates = draft.templates.map(templateBody)
   const webhooks = followUpsBody(draft)
   const constraints: Constraints = {
     ...(pocket.length > 0 && { pocket }),
     ...(bond.length > 0 && { bond }),
     ...(contact.length > 0 && { contact }),
+    ...(templates.length > 0 && { templates }),
     ...(Object.keys(webhooks).length > 0 && { webhooks }),
   }
   return Object.keys(constraints).length > 0 ? constraints : undefined
@@ -199,6 +216,7 @@ export function fromBody(body: CreateJob): Draft {
   for (const [name, value] of Object.entries(params))
     if (value !== null && value !== undefined) draft.params[name] = typeof value === 'boolean' ? value : String(value)
   draft.constraints = constraintsFrom(body.constraints)
+  draft.templates = templatesFrom(body.constraints)
   readFollowUps(draft, body.constraints)
   return draft
 }
@@ -223,6 +241,21 @@ function constraintsFrom(c?: Constraints | null): Constraint[] {
   }))
   return [...contacts, ...pockets, ...bonds]
 }
+
+/** The templates of a body. One of a job of someone else has no id: only its owner may see that. */
+const templatesFrom = (c?: Constraints | null): Template[] =>
+  (c?.templates ?? []).map((t) => ({
+    ...(t.jobId
+      ? newTemplate('job', t.jobId)
+      : t.pdbId
+        ? newTemplate('pdb', t.pdbId)
+        : newTemplate('library', t.libraryItemId ?? '')),
+    file: t.fileName ?? '',
+    templateChain: t.templateChain ?? '',
+    chain: t.chain ?? '',
+    force: t.force ?? false,
+    maxDistance: String(t.maxDistance || ''),
+  }))
 
 /** Reads the follow-ups of a body into a draft. */
 function readFollowUps(draft: Draft, constraints?: Constraints | null) {

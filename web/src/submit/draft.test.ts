@@ -107,6 +107,11 @@ const body: CreateJob = {
       { atom1: { chain_id: 'P', res_idx: 2, atom_name: 'SG' }, atom2: { chain_id: 'D', res_idx: 1, atom_name: 'C1' } },
     ],
     contact: [{ chainA: 'P', res_idxA: 1, chainB: 'A', res_idxB: 2, distance: 8.5 }],
+    templates: [
+      { libraryItemId: '018f4c1a-5b1c-7d9e-8a54-1c0a3f2b9d11', fileName: 'a.cif', chain: 'P', templateChain: 'B' },
+      { jobId: '018f4c1a-5b1c-7d9e-8a54-1c0a3f2b9d12', force: true, maxDistance: 2.5 },
+      { pdbId: '1UBQ' },
+    ],
     webhooks: {
       qna: { enabled: true, initial_question: 'How large?' },
       md: {
@@ -165,6 +170,8 @@ test('text that is not a number is sent as typed, for the service to refuse', ()
 test('a field path belongs to a part of the form', () => {
   expect(formPart('sequences[3].ligandSequence.sequence')).toEqual({ part: 'item', index: 3, field: 'sequence' })
   expect(formPart('constraints.bond[1].atom1')).toEqual({ part: 'constraint', kind: 'bond', index: 1 })
+  expect(formPart('constraints.templates[2].chain')).toEqual({ part: 'template', index: 2 })
+  expect(formPart('constraints.templates')).toEqual({ part: 'template', index: -1 })
   expect(formPart('params.seed')).toEqual({ part: 'parameter', name: 'seed' })
   expect(formPart('constraints.webhooks.md.temp')).toEqual({ part: 'followUp', name: 'md' })
   expect(formPart('sequences')).toEqual({ part: 'none' })

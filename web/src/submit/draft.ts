@@ -52,6 +52,26 @@ export interface Constraint {
   distance: string
 }
 
+/** Where a template comes from. */
+export type TemplateSource = 'library' | 'job' | 'pdb'
+
+/** A structure that is an example of a protein chain. */
+export interface Template {
+  key: number
+  source: TemplateSource
+  /** The id of the library item, of the job, or of the entry of the Protein Data Bank. */
+  id: string
+  /** The file of the item or of the run; empty: the first structure. */
+  file: string
+  /** The chain of the file; empty: its only protein. */
+  templateChain: string
+  /** The chain of the job; empty: its only protein. */
+  chain: string
+  /** Whether the chain is held near the template, within maxDistance in Å. */
+  force: boolean
+  maxDistance: string
+}
+
 /** The settings of a simulation: times in ns, temperature in K, ionic strength in mol/L. */
 export interface Simulation {
   preset: string
@@ -75,6 +95,7 @@ export interface Draft {
   seeds: string
   params: Record<string, string | boolean>
   constraints: Constraint[]
+  templates: Template[]
   ask: boolean
   question: string
   simulate: boolean
@@ -111,6 +132,7 @@ export const emptyDraft = (): Draft => ({
   seeds: '',
   params: {},
   constraints: [],
+  templates: [],
   ask: false,
   question: '',
   simulate: false,
@@ -150,6 +172,18 @@ export const newConstraint = (kind: ConstraintKind): Constraint => ({
   distance: '',
 })
 
+/** An empty template with a new key. */
+export const newTemplate = (source: TemplateSource = 'library', id = ''): Template => ({
+  key: nextKey(),
+  source,
+  id,
+  file: '',
+  templateChain: '',
+  chain: '',
+  force: false,
+  maxDistance: '',
+})
+
 /** The sequence of an item as the service receives it. */
 export const sequenceOf = (item: Item) =>
   item.kind === 'ligand' ? item.text.trim() : stripSpace(item.text).toUpperCase()
@@ -187,6 +221,8 @@ export const alignmentProblem = (item: Item) =>
 export type FormPart =
   | { part: 'item'; index: number; field: string }
   | { part: 'constraint'; kind: ConstraintKind; index: number }
+  /** index: of the template; -1: all of them. */
+  | { part: 'template'; index: number }
   | { part: 'parameter'; name: string }
   | { part: 'followUp'; name: string }
   | { part: 'name' }
@@ -198,6 +234,8 @@ export function formPart(field: string): FormPart {
   if (m) return { part: 'item', index: Number(m[1]), field: m[2]! }
   m = /^constraints\.(contact|pocket|bond)\[(\d+)\]/.exec(field)
   if (m) return { part: 'constraint', kind: m[1] as ConstraintKind, index: Number(m[2]) }
+  m = /^constraints\.templates(?:\[(\d+)\])?/.exec(field)
+  if (m) return { part: 'template', index: Number(m[1] ?? -1) }
   m = /^params\.(\w+)/.exec(field)
   if (m) return { part: 'parameter', name: m[1]! }
   m = /^constraints\.webhooks\.(\w+)/.exec(field)
