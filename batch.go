@@ -132,6 +132,12 @@ type ScoreCondition struct {
 	Value float64
 }
 
+// TextCondition is a condition on the CustomID of a row. The zero value is met by all.
+type TextCondition struct {
+	Text   string
+	IsPart bool // Text is a part, in which the letters A to Z stand for the small ones too; else it is the whole
+}
+
 // Holds reports whether a value meets the condition.
 func (c *ScoreCondition) Holds(v float64) bool {
 	switch c.Op {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pleat"
 )
@@ -25,11 +26,15 @@ type Sort struct {
 // Filter selects rows of a table. The zero value selects all.
 type Filter struct {
 	State      pleat.State // empty: any
+	CustomID   pleat.TextCondition
 	Conditions []pleat.ScoreCondition
 }
 
-// operators of conditions, those first whose text has another as its beginning.
-var operators = []string{">=", "<=", "!=", ">", "<", "="}
+// operators of conditions, those first whose text has another as its beginning. The last is for text alone.
+var operators = []string{">=", "<=", "!=", ">", "<", "=", contains}
+
+// contains is the operator of a text that another has as a part.
+const contains = "~"
 
 // ParseSort reads the order of a table: the name of a score, with :asc or :desc. Without them the better values come
 // first. The empty text is the order in which the rows were given.
@@ -93,22 +98,28 @@ func ParseFilter(text string) (Filter, error) {
 
 // parse adds condition n of a filter.
 func (f *Filter) parse(n int, text string) error {
-	at := strings.IndexAny(text, "><=!")
+	at := strings.IndexAny(text, "><=!~")
 	i := -1
 	if at > 0 {
 		i = slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(text[at:], op) })
 	}
 	if i < 0 {
-		return pleat.InvalidField("filter", ", condition %d: %q must be a name, one of >=, <=, >, <, = and !=, and a "+
-			"value", n, pleat.Clip(text))
+		return pleat.InvalidField("filter", ", condition %d: %q must be a name, one of >=, <=, >, <, =, != and ~, and "+
+			"a value", n, pleat.Clip(text))
 	}
 	name, op := strings.TrimSpace(text[:at]), operators[i]
 	value := strings.TrimSpace(text[at+len(op):])
-	if name == "status" {
+	switch name {
+	case "status":
 		return f.parseStatus(n, op, value)
+	case "customId":
+		return f.parseCustomID(n, op, value)
 	}
 	if _, err := columnNamed("filter, condition "+strconv.Itoa(n)+",", name); err != nil {
 		return pleat.ErrorsOf(err)[0].At("filter")
+	}
+	if op == contains {
+		return pleat.InvalidField("filter", ", condition %d: customId alone takes ~", n)
 	}
 	number, err := strconv.ParseFloat(value, 64)
 	if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
@@ -131,6 +142,22 @@ func (f *Filter) parseStatus(n int, op, value string) error {
 			"COMPLETED, FAILED or STOPPED", n, pleat.Clip(value))
 	}
 	f.State = state
+	return nil
+}
+
+// parseCustomID reads the condition on the customId of a row.
+func (f *Filter) parseCustomID(n int, op, value string) error {
+	switch {
+	case op != "=" && op != contains:
+		return pleat.InvalidField("filter", ", condition %d: customId takes = and ~ alone", n)
+	case f.CustomID.Text != "":
+		return pleat.InvalidField("filter", ", condition %d: there is a condition on customId already", n)
+	case value == "":
+		return pleat.InvalidField("filter", ", condition %d: customId%s must be followed by a text", n, op)
+	case !utf8.ValidString(value):
+		return pleat.InvalidField("filter", ", condition %d: %q is not text in UTF-8", n, pleat.Clip(value))
+	}
+	f.CustomID = pleat.TextCondition{Text: value, IsPart: op == contains}
 	return nil
 }
 

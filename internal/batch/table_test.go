@@ -146,14 +146,19 @@ func TestQuery(t *testing.T) {
 			t.Errorf("sort %q: %+v %v", text, got, err)
 		}
 	}
-	f, err := ParseFilter(" meanPLDDT >= 80,status=completed,ipsae.A-B!=-1e3")
-	want := Filter{pleat.StateCompleted, []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 80},
+	f, err := ParseFilter(" meanPLDDT >= 80,status=completed,customId ~ a>=b ,ipsae.A-B!=-1e3")
+	want := Filter{pleat.StateCompleted, pleat.TextCondition{Text: "a>=b", IsPart: true}, []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 80},
 		{Name: "ipsae.A-B", Op: "!=", Value: -1000}}}
 	if diff := cmp.Diff(want, f); diff != "" || err != nil {
 		t.Error(f, err, diff)
 	}
 	for text, want := range map[string]string{
-		"meanPLDDT":                        "filter, condition 1: \"meanPLDDT\" must be a name, one of >=, <=, >, <, = and !=, and a value",
+		"meanPLDDT":                        "filter, condition 1: \"meanPLDDT\" must be a name, one of >=, <=, >, <, =, != and ~, and a value",
+		"customId~":                        "filter, condition 1: customId~ must be followed by a text",
+		"customId~\xff":                    "filter, condition 1: \"\ufffd\" is not text in UTF-8",
+		"customId!=a":                      "filter, condition 1: customId takes = and ~ alone",
+		"customId=a,customId~b":            "filter, condition 2: there is a condition on customId already",
+		"meanPLDDT~8":                      "filter, condition 1: customId alone takes ~",
 		"status=COMPLETED,x>1":             "filter, condition 2, names \"x\", which is no score; scores are ",
 		"meanPLDT>1":                       "filter, condition 1, names \"meanPLDT\", which is no score; did you mean meanPLDDT?",
 		"ipsae>0.5":                        "filter, condition 1, names \"ipsae\", which is a score of two chains; name them after a dot, as in ipsae.A-B",
@@ -205,6 +210,7 @@ func TestParseRows(t *testing.T) {
 func FuzzFilter(f *testing.F) {
 	f.Add("meanPLDDT>=80,status=COMPLETED")
 	f.Add("iptm.A-B<1e300")
+	f.Add("customId~a_b%")
 	f.Fuzz(func(t *testing.T, text string) {
 		rows, err := ParseRows(text, 60)
 		if err == nil && (len(rows) > 60 || slices.ContainsFunc(rows, func(n int) bool {
@@ -222,7 +228,7 @@ func FuzzFilter(f *testing.F) {
 		}
 		for _, c := range got.Conditions {
 			column, ok := pleat.ColumnOf(c.Name)
-			if !ok || column.OfPair && !strings.Contains(c.Name, ".") || !slices.Contains(operators, c.Op) ||
+			if !ok || column.OfPair && !strings.Contains(c.Name, ".") || !slices.Contains(operators, c.Op) || c.Op == contains ||
 				math.IsNaN(c.Value) || math.IsInf(c.Value, 0) || c.Holds(c.Value) != slices.Contains([]string{">=", "<=", "="}, c.Op) {
 				t.Errorf("%q: %+v", text, c)
 			}

@@ -78,7 +78,7 @@ func tableQuery(r *http.Request, b *pleat.Batch) (store.TableQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	q.State, q.Conditions = f.State, f.Conditions
+	q.State, q.CustomID, q.Conditions = f.State, f.CustomID, f.Conditions
 	if q.Numbers, err = batch.ParseRows(query.Get("rows"), b.Rows); err != nil {
 		return q, err
 	}

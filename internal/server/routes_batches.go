@@ -13,7 +13,8 @@ var tableParams = []openapi.Param{
 	{Name: "sort", Kind: "string", Doc: "Name of a score, with :asc or :desc; without them the better values come " +
 		"first. Rows that lack the score come last. Absent: the order in which the rows were given."},
 	{Name: "filter", Kind: "string", Doc: "Conditions that are joined by commas, such as " +
-		"meanPLDDT>=80,status=COMPLETED. The operators are >=, <=, >, <, = and !=."},
+		"meanPLDDT>=80,status=COMPLETED. The operators are >=, <=, >, <, = and !=. customId=TEXT selects the row of " +
+		"that id, customId~TEXT those whose id has the text, in capitals or not."},
 	{Name: "rows", Kind: "string", Doc: "Numbers of rows that are joined by commas, at most 100. Absent: all rows."},
 }
 

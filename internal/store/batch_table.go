@@ -19,6 +19,7 @@ type TableQuery struct {
 	Sort       string // name of a score; empty: the order as given. Rows that lack the score come last
 	Descending bool
 	State      pleat.State // empty: any
+	CustomID   pleat.TextCondition
 	Conditions []ScoreCondition
 	Numbers    []int        // of the rows, different ones from 1 to that of the last; nil: all
 	After      *RowPosition // the last row of the page before; nil: the first page
@@ -219,6 +220,18 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 	if q.Numbers != nil {
 		return s.someRows(ctx, b, q, q.Numbers)
 	}
+	if q.CustomID.Text != "" {
+		p := &page{args: []any{b.ID}, where: "r.batch_id = $1"}
+		p.identified(q.CustomID)
+		numbers, err := s.numbers(ctx, fmt.Sprint("SELECT r.number FROM batch_row r WHERE ", p.where, " LIMIT ",
+			maxDriving+1), p.args...)
+		if err != nil {
+			return nil, err
+		}
+		if len(numbers) <= maxDriving {
+			return s.someRows(ctx, b, q, numbers)
+		}
+	}
 	var driving []int
 	found := false
 	try := func(query string, args ...any) error {
@@ -254,6 +267,10 @@ func (s *Store) drivenRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 
 // someRows reads one row more than the page of those rows with the numbers that the query selects.
 func (s *Store) someRows(ctx context.Context, b *pleat.Batch, q *TableQuery, numbers []int) ([]TableRow, error) {
+	numbers, err := s.identifiedRows(ctx, b, q, numbers)
+	if err != nil {
+		return nil, err
+	}
 	list, err := s.tableRows(ctx, b, numbers)
 	if err != nil {
 		return nil, err
@@ -271,6 +288,45 @@ func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int, 
 		return scan(&out[len(out)-1])
 	})
 	return out, err
+}
+
+// identifiedRows returns those of the rows with the numbers, in the same order, that meet the condition on the CustomID.
+func (s *Store) identifiedRows(ctx context.Context, b *pleat.Batch, q *TableQuery, numbers []int) ([]int, error) {
+	if q.CustomID.Text == "" {
+		return numbers, nil
+	}
+	p := &page{args: []any{b.ID}, where: "r.batch_id = $1"}
+	p.identified(q.CustomID)
+	met := map[int]bool{}
+	for part := range slices.Chunk(numbers, maxStatementRows) {
+		var ids []any
+		for _, number := range part {
+			ids = append(ids, number)
+		}
+		err := s.eachOf(ctx, "SELECT r.number FROM batch_row r WHERE "+p.where+" AND r.number", p.args, ids,
+			func(scan func(...any) error) error {
+				var number int
+				err := scan(&number)
+				met[number] = true
+				return err
+			})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(numbers), func(number int) bool { return !met[number] }), nil
+}
+
+// identified adds the condition on the CustomID of the row r. Databases differ in the letters that have a small form,
+// so both sides are made small by the database.
+func (p *page) identified(c pleat.TextCondition) {
+	switch {
+	case c.Text == "":
+	case c.IsPart:
+		p.and("lower(r.custom_id) LIKE lower(" + p.param("%"+likeEscape.Replace(c.Text)+"%") + `) ESCAPE '\'`)
+	default:
+		p.and("r.custom_id = " + p.param(c.Text))
+	}
 }
 
 // sharingRows returns the numbers of the rows that share the jobs of rows, in the order of these, which it includes.
@@ -340,6 +396,14 @@ func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery
 		p.order = strings.ReplaceAll(columns, ",", " DESC,") + " DESC"
 	}
 	p.meet(b, q, "s")
+	if q.CustomID.Text != "" { // of a row that has the job
+		rows := &page{args: p.args, where: "r.batch_id = s.batch_id"}
+		rows.identified(q.CustomID)
+		p.args = rows.args
+		p.and("(EXISTS (SELECT 1 FROM batch_row r WHERE " + rows.where + " AND r.number = s.number) OR " +
+			"EXISTS (SELECT 1 FROM batch_row r WHERE " + rows.where + " AND r.same_as = s.number " +
+			"AND r.same_as <> r.number))")
+	}
 	// The first job may have had all its rows on the page before.
 	jobs, err := s.numbers(ctx, p.sql("s.number", "batch_score s", fewLimits(q.Limit+2)), p.args...)
 	if err != nil {
@@ -349,12 +413,16 @@ func (s *Store) scoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQuery
 		slices.Reverse(jobs)
 	}
 	numbers, err := s.sharingRows(ctx, b, jobs)
+	if err != nil {
+		return nil, err
+	}
 	if q.Descending {
 		slices.Reverse(numbers)
 	}
 	if q.After != nil {
 		numbers = numbers[slices.Index(numbers, q.After.Number)+1:]
 	}
+	numbers, err = s.identifiedRows(ctx, b, q, numbers)
 	return numbers[:min(len(numbers), q.Limit+1)], err
 }
 
@@ -403,6 +471,7 @@ func (s *Store) unscoredNumbers(ctx context.Context, b *pleat.Batch, q *TableQue
 			WHERE s.batch_id = r.batch_id AND s.number = r.same_as AND s.name = ` + p.param(q.Sort) + ")")
 	}
 	p.meet(b, q, "r")
+	p.identified(q.CustomID)
 	numbers, err := s.numbers(ctx, p.sql("r.number", "batch_row r", fewLimits(limit)), p.args...)
 	return numbers[:min(len(numbers), limit)], err
 }

@@ -235,6 +235,28 @@ test('the order and the filter of the table stand in the address and are the ser
   await expect(page.locator('tr[data-row]')).toHaveCount(18)
 })
 
+test('rows are searched by their ids, and the text is in the address', async ({ page, visit }) => {
+  await visit(`/ui/batches/${screenId}`)
+  const search = page.getByRole('searchbox', { name: 'Search rows by id' })
+  await search.fill('BINDER-1')
+  await expect.poll(() => shownRows(page)).toEqual([1, 10, 11, 12, 13, 14, 15, 16, 17, 18])
+  await expect(page).toHaveURL(/filter=customId~BINDER-1$/)
+  await page.getByRole('button', { name: 'Failed 3' }).click()
+  await expect.poll(() => shownRows(page)).toEqual([11, 17])
+  await expect(page).toHaveURL(/filter=status=FAILED,customId~BINDER-1$/)
+  const csv = page.getByRole('group', { name: 'Download what is shown' }).getByRole('link', { name: 'CSV' })
+  expect((await (await page.request.get((await csv.getAttribute('href'))!)).text()).trim().split('\n')).toHaveLength(3)
+  await page.reload()
+  await expect(search).toHaveValue('BINDER-1')
+  await expect.poll(() => shownRows(page)).toEqual([11, 17])
+  await search.fill('none of them')
+  await expect(page.getByText('No rows match.')).toBeVisible()
+  await accessible(page)
+  await page.getByRole('button', { name: 'Show all rows' }).click()
+  await expect(page.locator('tr[data-row]')).toHaveCount(18)
+  await expect(search).toHaveValue('')
+})
+
 test('a filter that the service refuses is said', async ({ page, visit, console: messages }) => {
   messages.allow(/400 \(Bad Request\)/)
   await visit(`/ui/batches/${screenId}?filter=meanPLDT>3`)

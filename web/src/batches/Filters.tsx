@@ -1,8 +1,17 @@
 // The conditions that select rows. They are part of the address and are sent to the service.
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Batch, ScoreColumn } from '../api'
 import { Input, Segments, Select } from '../controls'
-import { type Condition, formatFilter, operators, statusOf, type View, withStatus } from './address'
+import {
+  type Condition,
+  formatFilter,
+  operators,
+  searchOf,
+  statusOf,
+  type View,
+  withSearch,
+  withStatus,
+} from './address'
 import { countsOf, describeColumn } from './scores'
 
 interface Props {
@@ -28,7 +37,7 @@ export function Filters({ batch, columns, view, change }: Props) {
   for (const { status, count } of countsOf(batch.counts))
     options[status] = `${statusNames[status]} ${count.toLocaleString('en')}`
   if (status && !options[status]) options[status] = statusNames[status] ?? status
-  const others = view.conditions.filter((c) => c.name !== 'status')
+  const others = view.conditions.filter((c) => c.name !== 'status' && !(c.name === 'customId' && c.op === '~'))
   return (
     <div class="row filters batch-filters">
       <Segments
@@ -37,6 +46,7 @@ export function Filters({ batch, columns, view, change }: Props) {
         value={status}
         onValue={(s) => change({ conditions: withStatus(view, s) })}
       />
+      <Search text={searchOf(view)} search={(text) => change({ conditions: withSearch(view, text) })} />
       {columns.length > 0 && (
         <AddCondition columns={columns} add={(condition) => change({ conditions: [...view.conditions, condition] })} />
       )}
@@ -57,6 +67,39 @@ export function Filters({ batch, columns, view, change }: Props) {
         )
       })}
     </div>
+  )
+}
+
+const searchDelay = 300 // ms after the last key
+
+/** The field that searches for ids, a moment after it has changed. */
+function Search({ text, search }: { text: string; search(text: string): void }) {
+  const [typed, setTyped] = useState(text)
+  const asked = useRef(text)
+  const latest = useRef(search)
+  latest.current = search
+  useEffect(() => {
+    if (text !== asked.current) setTyped(text) // by a link, or by "Show all rows"
+    asked.current = text
+  }, [text])
+  useEffect(() => {
+    if (typed.trim() === asked.current) return
+    const timer = setTimeout(() => {
+      asked.current = typed.trim()
+      latest.current(typed)
+    }, searchDelay)
+    return () => clearTimeout(timer)
+  }, [typed])
+  return (
+    <Input
+      type="search"
+      class="search-rows"
+      aria-label="Search rows by id"
+      placeholder="Search ids"
+      maxLength={200}
+      value={typed}
+      onValue={setTyped}
+    />
   )
 }
 

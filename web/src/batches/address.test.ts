@@ -5,9 +5,11 @@ import {
   nextSort,
   parseFilter,
   parseView,
+  searchOf,
   statusOf,
   tableQuery,
   toggled,
+  withSearch,
   withStatus,
 } from './address'
 
@@ -51,6 +53,14 @@ test('one status is chosen at a time', () => {
   expect(statusOf(v)).toBe('FAILED')
   expect(tableQuery({ ...v, conditions: withStatus(v, 'STOPPED') })).toBe('filter=status=STOPPED,meanPLDDT>80')
   expect(tableQuery({ ...v, conditions: withStatus(v, '') })).toBe('filter=meanPLDDT>80')
+})
+
+test('a text of ids is searched', () => {
+  const v = view('filter=meanPLDDT>80,customId~ nb=1 ')
+  expect(searchOf(v)).toBe('nb=1')
+  expect(tableQuery({ ...v, conditions: withSearch(v, ' nb-2,x ') })).toBe('filter=meanPLDDT>80,customId~nb-2')
+  expect(tableQuery({ ...v, conditions: withSearch(v, '') })).toBe('filter=meanPLDDT>80')
+  expect(searchOf(view('filter=customId=nb'))).toBe('') // which is a condition of its own
 })
 
 test('a head sorts by the better values first', () => {

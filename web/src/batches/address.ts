@@ -1,6 +1,6 @@
 // What the page of a batch shows, as a part of its address. No page, no network.
 
-/** A condition of the filter: the name of a score, or "status"; an operator; a value. */
+/** A condition of the filter: the name of a score, "status" or "customId"; an operator; a value. */
 export interface Condition {
   name: string
   op: string
@@ -41,7 +41,7 @@ export const parseFilter = (text: string): Condition[] =>
     .map((part) => part.trim())
     .filter(Boolean)
     .map((part) => {
-      const [, name = part, op = '', value = ''] = /^([^<>=!]+)(>=|<=|!=|>|<|=)(.*)$/.exec(part) ?? []
+      const [, name = part, op = '', value = ''] = /^([^<>=!~]+)(>=|<=|!=|>|<|=|~)(.*)$/.exec(part) ?? []
       return { name: name.trim(), op, value: value.trim() }
     })
 
@@ -108,6 +108,16 @@ export const statusOf = (view: View) => view.conditions.find((c) => c.name === '
 export function withStatus(view: View, status: string): Condition[] {
   const others = view.conditions.filter((c) => c.name !== 'status')
   return status ? [{ name: 'status', op: '=', value: status }, ...others] : others
+}
+
+/** The text that the ids of the rows of a view must have; empty: none. */
+export const searchOf = (view: View) => view.conditions.find((c) => c.name === 'customId' && c.op === '~')?.value ?? ''
+
+/** The conditions of a view with another text of ids; empty: without one. A comma would end the condition. */
+export function withSearch(view: View, text: string): Condition[] {
+  const others = view.conditions.filter((c) => c.name !== 'customId')
+  const value = text.replace(/,.*/, '').trim()
+  return value ? [...others, { name: 'customId', op: '~', value }] : others
 }
 
 /** The next order of a table whose head is clicked: the better values first, then the others, then as given. */
