@@ -262,6 +262,7 @@ function Quotas() {
       </div>
       <QuotaBar label="Quota used today" quota={u} what="job" done="created" />
       <QuotaBar label="Workflows started today" quota={u.workflows} what="workflow" done="started" />
+      <QuotaBar label="Rows of batches today" quota={u.batch_rows} what="row" done="of batches created" />
       <p class="dim small-text">Quotas are per day in UTC.</p>
     </section>
   )

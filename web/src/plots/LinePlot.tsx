@@ -5,6 +5,8 @@ import 'uplot/dist/uPlot.min.css'
 import { redrawForPrint, useTheme } from './canvas'
 import { chainColour, css } from './colour'
 
+// The distances of ticks at whole numbers.
+const wholeSteps = [1, 10, 100, 1000, 10_000].flatMap((n) => [n, 2 * n, 5 * n])
 // The height of the plot in px.
 const height = 158
 
@@ -33,7 +35,7 @@ export function LinePlot(props: Props) {
   return (
     <figure class="plot lines">
       <figcaption>
-        <strong>{title}</strong>
+        <strong>{title}</strong> <span class="dim small-text">{unit}</span>
         <output class="value">
           {value === undefined || value === null ? '' : `${round(value)} ${unit} at ${describeX(round(x[marked]!))}`}
         </output>
@@ -68,7 +70,7 @@ function usePlot({ x, y, xLabel, colour, marked, onPoint }: Props) {
       scales: { x: { time: false } },
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-      axes: axes(element, xLabel),
+      axes: axes(element, xLabel, x.every(Number.isInteger)),
       series: [{}, { stroke: css(chainColour(colour)), width: 1.6, points: { show: x.length < 60 } }],
       hooks: {
         ready: [showMarked], // values have positions only after the layout
@@ -100,13 +102,13 @@ function usePlot({ x, y, xLabel, colour, marked, onPoint }: Props) {
   return host
 }
 
-/** The axes in the colours and the font of the page. */
-function axes(element: HTMLElement, xLabel: string): uPlot.Axis[] {
+/** The axes in the colours and the font of the page. Between whole numbers there are no ticks. */
+function axes(element: HTMLElement, xLabel: string, whole: boolean): uPlot.Axis[] {
   const lines = { stroke: () => getComputedStyle(element.parentElement!).borderTopColor, width: 1 }
   const font = `12px ${getComputedStyle(element).fontFamily}`
   const axis = { stroke: () => getComputedStyle(element).color, grid: lines, ticks: lines, font, labelFont: font }
   return [
-    { ...axis, label: xLabel, labelSize: 18, size: 32 },
+    { ...axis, label: xLabel, labelSize: 18, size: 32, ...(whole && { incrs: wholeSteps }) },
     { ...axis, size: 44 },
   ]
 }

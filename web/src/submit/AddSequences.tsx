@@ -81,7 +81,9 @@ export function AddSequences({ addText, addFiles, first }: Props) {
             Open a file…
           </FileButton>
         </div>
-        <span class="dim small-text">or drop a file: FASTA, AlphaFold Server, AlphaFold 3, Boltz, A3M</span>
+        <span class="dim small-text">
+          or drop a file: FASTA, A3M, or one of AlphaFold Server, AlphaFold 3, Boltz, Protenix, OpenFold3, ColabFold
+        </span>
       </div>
       {first && <Examples add={add} />}
     </section>
