@@ -147,7 +147,8 @@ func TestQuery(t *testing.T) {
 		}
 	}
 	f, err := ParseFilter(" meanPLDDT >= 80,status=completed,customId ~ a>=b ,ipsae.A-B!=-1e3")
-	want := Filter{pleat.StateCompleted, pleat.TextCondition{Text: "a>=b", IsPart: true}, []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 80},
+	id := pleat.TextCondition{Text: "a>=b", IsPart: true}
+	want := Filter{pleat.StateCompleted, id, []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 80},
 		{Name: "ipsae.A-B", Op: "!=", Value: -1000}}}
 	if diff := cmp.Diff(want, f); diff != "" || err != nil {
 		t.Error(f, err, diff)
@@ -228,7 +229,8 @@ func FuzzFilter(f *testing.F) {
 		}
 		for _, c := range got.Conditions {
 			column, ok := pleat.ColumnOf(c.Name)
-			if !ok || column.OfPair && !strings.Contains(c.Name, ".") || !slices.Contains(operators, c.Op) || c.Op == contains ||
+			if !ok || column.OfPair && !strings.Contains(c.Name, ".") ||
+				!slices.Contains(operators, c.Op) || c.Op == contains ||
 				math.IsNaN(c.Value) || math.IsInf(c.Value, 0) || c.Holds(c.Value) != slices.Contains([]string{">=", "<=", "="}, c.Op) {
 				t.Errorf("%q: %+v", text, c)
 			}

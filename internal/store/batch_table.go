@@ -290,7 +290,8 @@ func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int, 
 	return out, err
 }
 
-// identifiedRows returns those of the rows with the numbers, in the same order, that meet the condition on the CustomID.
+// identifiedRows returns those of the rows with the numbers, in the same order, that meet the condition on their
+// CustomID.
 func (s *Store) identifiedRows(ctx context.Context, b *pleat.Batch, q *TableQuery, numbers []int) ([]int, error) {
 	if q.CustomID.Text == "" {
 		return numbers, nil

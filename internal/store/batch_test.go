@@ -374,7 +374,9 @@ func TestBatchTable(t *testing.T) {
 						{{Name: "meanPLDDT", Op: "<", Value: 40}, {Name: "meanPLDDT", Op: "!=", Value: 10}}, {{Name: "ptm_score", Op: ">", Value: 0}}} {
 						q := store.TableQuery{Sort: sort, Descending: descending, State: state, Conditions: conditions}
 						want := q.Rows(table)
-						for _, id := range []pleat.TextCondition{{}, {Text: "R5", IsPart: true}, {Text: "r34"}, {Text: "_", IsPart: true}} {
+						for _, id := range []pleat.TextCondition{
+							{}, {Text: "R5", IsPart: true}, {Text: "r34"}, {Text: "_", IsPart: true},
+						} {
 							q, want := q, slices.DeleteFunc(slices.Clone(want), func(n int) bool {
 								return id.Text != "" && id.Text != table[n-1].CustomID &&
 									(!id.IsPart || !strings.Contains(table[n-1].CustomID, strings.ToLower(id.Text)))
