@@ -130,6 +130,28 @@ test('a batch is checked by row before it is created', async ({ page, server }) 
   await accessible(page)
 })
 
+test('a webhook is notified of the batch, and of each row if the user asks for it', async ({ page, server }) => {
+  const key = server.newKey('wanda')
+  const target_url = 'http://127.0.0.1:9/hook' // where nothing listens
+  await server.call('PUT', '/v1/webhooks/custom-http-config', { target_url, token_value: 'a long random text' }, key)
+  await signIn(page, server, key)
+  await page.goto('/ui/batches/new')
+  await page.getByRole('combobox', { name: 'Model' }).first().selectOption('made-up')
+  await page.getByLabel('Sequences', { exact: true }).fill('GYDPETGTWG\nGSGSGS')
+  await expect(page.getByLabel('For each row, too')).toHaveCount(0) // by default nobody is notified
+  await page.getByLabel('Notify my webhook').check()
+  await page.getByLabel('For each row, too').check()
+  await expect(page.locator('[data-valid=yes]')).toContainText('Rows2')
+  await accessible(page)
+  await page.getByRole('button', { name: 'Create a batch of 2 rows' }).click()
+  await expect(page.locator('article.batch')).toHaveAttribute('data-state', 'COMPLETED')
+  const deliveries = async () =>
+    (await server.call<{ data: { source_kind: string }[] }>('GET', '/v1/webhooks/deliveries', undefined, key)).data
+  await expect
+    .poll(async () => (await deliveries()).map((d) => d.source_kind).sort())
+    .toEqual(['batch', 'fold_job', 'fold_job'])
+})
+
 test('each kind of batch has its form, and JSON is taken as it is', async ({ page, visit }) => {
   await visit('/ui/batches/new')
   await page.getByRole('combobox', { name: 'Model' }).first().selectOption('made-up')

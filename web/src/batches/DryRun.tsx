@@ -7,7 +7,9 @@ import { about, asSentence, plural, randomHex } from '../format'
 import { navigate } from '../router'
 import { shellQuote } from '../submit/body'
 import { ModelSettings } from '../submit/ModelSettings'
+import { loadWebhook, webhook } from '../submit/state'
 import { Table } from '../table'
+import { isNotified, WebhookSwitch } from '../webhooks/Switch'
 import { batchName, type Draft, faultOf, missing, type Sources, sizeOf, toBatch } from './draft'
 
 interface Props {
@@ -61,6 +63,7 @@ export function DryRun({ draft, sources, models, update }: Props) {
         <ModelSettings models={models} settings={draft} update={update} problemsOf={problemsOf} />
       )}
       <hr />
+      {!draft.file?.body.webhooks && <Notification draft={draft} update={update} />}
       <Checkbox
         checked={draft.isPublic}
         onValue={(isPublic) => update({ isPublic })}
@@ -92,6 +95,27 @@ export function DryRun({ draft, sources, models, update }: Props) {
       </div>
       {current && <Curl json={current.json} body={current.body} />}
     </form>
+  )
+}
+
+/** The switch for the webhook, and that for the events of the rows. */
+function Notification({ draft: { notify, notifyRows }, update }: Pick<Props, 'draft' | 'update'>) {
+  useEffect(() => void loadWebhook(), [])
+  const config = webhook.value
+  return (
+    <fieldset class="follow">
+      <legend>When it is done</legend>
+      <WebhookSwitch config={config} notify={notify} setNotify={(notify) => update({ notify })} />
+      {isNotified(config, notify) && (
+        <Checkbox
+          checked={notifyRows}
+          onValue={(notifyRows) => update({ notifyRows })}
+          hint="A message for each row when it ends, besides the one for the whole batch."
+        >
+          For each row, too
+        </Checkbox>
+      )}
+    </fieldset>
   )
 }
 

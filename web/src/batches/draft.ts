@@ -20,6 +20,10 @@ export interface Draft extends Settings, Record<SourceName, Text> {
   name: string
   kind: BatchKind
   isPublic: boolean
+  /** Whether to notify the user's webhook; null: the webhook's default. */
+  notify: boolean | null
+  /** Whether each row has an event of its own, besides that of the batch. */
+  notifyRows: boolean
   /** What sequences without a declared kind are. */
   molecule: Exclude<Kind, 'ligand'>
   complex: string
@@ -45,6 +49,8 @@ export const emptyDraft = (): Draft => ({
   model: '',
   params: {},
   isPublic: false,
+  notify: null,
+  notifyRows: false,
   molecule: 'protein',
   jobs: noText,
   binders: noText,
@@ -167,9 +173,19 @@ function kindBody(draft: Draft, sources: Sources): Partial<CreateBatch> {
 /** The request of a draft. */
 export function toBatch(draft: Draft, sources: Sources, model?: Model): CreateBatch {
   const common = { name: batchName(draft), ...(draft.isPublic && { isPublic: true }) }
-  const params = paramsBody(draft, model)
-  if (draft.file) return { params, ...draft.file.body, ...common }
-  return { ...common, kind: draft.kind, params, ...kindBody(draft, sources) }
+  const webhooks = webhooksBody(draft)
+  const settings = { params: paramsBody(draft, model), ...(webhooks && { webhooks }) }
+  if (draft.file) return { ...settings, ...draft.file.body, ...common }
+  return { ...common, kind: draft.kind, ...settings, ...kindBody(draft, sources) }
+}
+
+/** Who is notified; undefined: the default of the user's webhook decides. */
+function webhooksBody({ notify, notifyRows }: Draft) {
+  if (notify === null && !notifyRows) return undefined
+  return {
+    ...(notify !== null && { custom_http: { enabled: notify } }),
+    ...(notify !== false && notifyRows && { rows: true }),
+  }
 }
 
 /** The size of the texts of a draft in characters, which bounds that of its request. */

@@ -98,6 +98,17 @@ test('a draft makes the request of its kind', () => {
   })
 })
 
+test('a batch says who is notified only if the user has', () => {
+  const draft = { ...emptyDraft(), model: 'mini', complex: 'GSG', kind: 'seeds' as const, seeds: '1' }
+  const of = (fields: Partial<typeof draft>) => toBatch({ ...draft, ...fields }, sources).webhooks
+  expect(of({})).toBeUndefined() // the default of the webhook decides
+  expect(of({ notify: true })).toEqual({ custom_http: { enabled: true } })
+  expect(of({ notifyRows: true })).toEqual({ rows: true })
+  expect(of({ notify: false, notifyRows: true })).toEqual({ custom_http: { enabled: false } })
+  const file = { name: 'b.json', body: readBatch('{"kind":"seeds","webhooks":{"rows":true}}') }
+  expect(of({ file, notify: false })).toEqual({ rows: true }) // of the file
+})
+
 test('what a draft lacks is said before it is checked', () => {
   const draft = emptyDraft()
   expect(missing(draft, sources)).toBe('Add rows to begin.')

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type ComparedStructure, type Comparison, download } from '../api'
 import { useTheme } from '../plots/canvas'
 import { chainColour } from '../plots/colour'
+import { Frame, ViewButtons } from '../viewer/Frame'
 import { loadSuperposed } from '../viewer/graphics'
 import type { ResidueOf, Superposed, SuperposedViewer } from '../viewer/superposed'
 import { structureColour } from './Result'
@@ -46,36 +47,19 @@ export function Overlay({ comparison: c, hovered, onHover }: Props) {
             </span>
           </label>
         ))}
-        <span class="grow" />
-        <button type="button" class="quiet small" disabled={!isReady} onClick={() => viewer.current?.focus([])}>
-          Show all
-        </button>
-        <button
-          type="button"
-          class="quiet small"
-          disabled={!isReady}
-          title="Save the view as a PNG image"
-          onClick={() => void viewer.current?.savePicture('comparison.png')}
-        >
-          Save image
-        </button>
+        <ViewButtons
+          ready={isReady}
+          focus="Show all"
+          onFocus={() => viewer.current?.focus([])}
+          onSave={() => void viewer.current?.savePicture('comparison.png')}
+        />
       </div>
-      <div class="view">
-        <div class="host" ref={host} data-viewer="" />
-        {!isReady && !problem && (
-          <p class="veil" aria-busy="true">
-            Loading the 3D view…
-          </p>
-        )}
-        {problem && (
-          <div class="veil" role="status" data-trouble="">
-            <div>
-              <strong>No 3D view</strong>
-              <p>{problem} The scores are still available.</p>
-            </div>
-          </div>
-        )}
-      </div>
+      <Frame
+        host={host}
+        ready={isReady}
+        problem={problem ? { title: 'No 3D view', text: problem } : undefined}
+        remaining="The scores are still available."
+      />
       <p class="selection dim">
         {hovered.length > 0
           ? hovered.map((r) => `${r.structure + 1}: ${r.chain} ${r.residue}`).join(' · ')

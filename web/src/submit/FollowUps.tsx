@@ -1,6 +1,7 @@
 // What happens when the fold is done: a question, a simulation, a notification.
 import { Checkbox, Input, Select } from '../controls'
 import { hasProfiles, settingNames } from '../dynamics/methods'
+import { WebhookSwitch } from '../webhooks/Switch'
 import type { Simulation } from './draft'
 import { Problems } from './Problems'
 import { draft, methods, problemsOf, update, webhook } from './state'
@@ -33,7 +34,7 @@ export function FollowUps() {
       </Checkbox>
       {simulate && <SimulationFields />}
       <Problems messages={problems('md', 'openmm')} />
-      <Notification />
+      <WebhookSwitch config={webhook.value} notify={draft.value.notify} setNotify={(notify) => update({ notify })} />
       <Problems messages={problems('custom_http')} />
     </fieldset>
   )
@@ -84,25 +85,5 @@ function SimulationFields() {
         </label>
       )}
     </div>
-  )
-}
-
-/** The switch for the webhook, or the link to set it up. */
-function Notification() {
-  const config = webhook.value
-  if (!config?.is_configured)
-    return (
-      <p class="dim small-text">
-        Set up a <a href="/ui/webhooks">webhook</a> to notify another program.
-      </p>
-    )
-  return (
-    <Checkbox
-      checked={draft.value.notify ?? config.enabled_by_default}
-      onValue={(notify) => update({ notify })}
-      hint={config.target_url}
-    >
-      Notify my webhook
-    </Checkbox>
   )
 }

@@ -7,6 +7,7 @@ import { useTheme } from '../plots/canvas'
 import { css, marks } from '../plots/colour'
 import type { Table } from '../plots/residues'
 import { type Colour, colour, frame, hover, type Marked, type Residue, select, selection } from '../store'
+import { Frame, ViewButtons } from './Frame'
 import { loadViewer } from './graphics'
 import { Legend } from './Legend'
 import type { Shape, Source, Viewer } from './viewer'
@@ -62,44 +63,18 @@ export function Stage({ source, table, colours, values, name, footer }: Props) {
             </Select>
           </label>
         )}
-        <span class="grow" />
-        <button
-          type="button"
-          class="quiet small"
-          disabled={!ready}
-          onClick={() => viewer.current?.focus(selection.value)}
-        >
-          {selection.value.length > 0 ? 'Zoom to selection' : 'Show all'}
-        </button>
-        <button
-          type="button"
-          class="quiet small"
-          disabled={!ready}
-          title="Save the view as a PNG image"
-          onClick={() => void viewer.current?.savePicture(`${name}.png`)}
-        >
-          Save image
-        </button>
+        <ViewButtons
+          ready={ready}
+          focus={selection.value.length > 0 ? 'Zoom to selection' : 'Show all'}
+          onFocus={() => viewer.current?.focus(selection.value)}
+          onSave={() => void viewer.current?.savePicture(`${name}.png`)}
+        />
       </div>
-      <div class="view">
-        <div class="host" ref={host} data-viewer="" />
-        {!ready && !problem && (
-          <p class="veil" aria-busy="true">
-            Loading the 3D view…
-          </p>
-        )}
-        {problem && (
-          <div class="veil" role="status" data-trouble="">
-            <div>
-              <strong>{problem.title}</strong>
-              <p>{problem.text} The plots and the files are still available.</p>
-            </div>
-          </div>
-        )}
+      <Frame host={host} ready={ready} problem={problem} remaining="The plots and the files are still available.">
         {ready && hover.value.length > 0 && table && (
           <p class="tip">{hover.value.map((r) => describeResidue(table, r)).join(' · ')}</p>
         )}
-      </div>
+      </Frame>
       {footer}
       <Legend table={table} values={values} />
       <Selection table={table} marked={selection.value} />
