@@ -4,15 +4,20 @@
 export class RowHeights {
   private readonly known = new Map<string, number>()
   private average = 48 // until rows have been measured
+  private measured = false
   private last?: { ids: string[]; tops: Float64Array }
 
   /** Notes measured heights by row. */
   measure(heights: [id: string, height: number][]) {
     // The average of the first rows stays: with another, all rows below would move.
-    if (this.known.size === 0 && heights.length > 0)
+    if (!this.measured && heights.length > 0) {
       this.average = heights.reduce((sum, [, height]) => sum + height, 0) / heights.length
+      this.measured = true
+      this.last = undefined
+    }
     for (const [id, height] of heights) {
-      if (Math.abs((this.known.get(id) ?? -1) - height) < 0.5) continue
+      // Where all rows have one height, the offsets stay, which take a while to add up for a long table.
+      if (Math.abs((this.known.get(id) ?? this.average) - height) < 0.5) continue
       this.known.set(id, height)
       this.last = undefined
     }
@@ -30,6 +35,7 @@ export class RowHeights {
   /** Forgets all heights, as when the width of the table has changed. */
   clear() {
     this.known.clear()
+    this.measured = false
     this.last = undefined
   }
 }

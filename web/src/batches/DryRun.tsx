@@ -63,7 +63,12 @@ export function DryRun({ draft, sources, models, update }: Props) {
         <ModelSettings models={models} settings={draft} update={update} problemsOf={problemsOf} />
       )}
       <hr />
-      {!draft.file?.body.webhooks && <Notification draft={draft} update={update} />}
+      {!draft.file?.body.webhooks && (
+        <>
+          <Notification draft={draft} update={update} />
+          <hr />
+        </>
+      )}
       <Checkbox
         checked={draft.isPublic}
         onValue={(isPublic) => update({ isPublic })}

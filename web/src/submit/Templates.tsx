@@ -149,7 +149,6 @@ function Force({ template: t, name, set }: FieldProps) {
             class="narrow"
             inputMode="decimal"
             aria-label={`Largest distance from ${name} in Å`}
-            placeholder="Å"
             value={t.maxDistance}
             onValue={(maxDistance) => set({ maxDistance })}
           />
