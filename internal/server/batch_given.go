@@ -85,8 +85,8 @@ func (p *preparedBatch) addComponents(row *batch.Row) error {
 	switch {
 	case slices.ContainsFunc(p.components, same):
 	case len(p.components) == maxBatchComponents:
-		return row.Relocate(pleat.InvalidField("constraints.components", " are one set too many: the rows of a batch may "+
-			"name %d different sets of components with files", maxBatchComponents))
+		return row.Relocate(pleat.InvalidField("constraints.components", " are one set too many: the rows of a batch "+
+			"may name %d different sets of components with files", maxBatchComponents))
 	default:
 		p.components = append(p.components, *row)
 	}

@@ -184,7 +184,8 @@ func (c *componentReader) molecule() (*Molecule, error) {
 		switch b[2] {
 		case "SING", "DOUB", "TRIP", "AROM":
 		default:
-			return nil, c.in.errorf("it has a bond of the order %s; orders are SING, DOUB, TRIP and AROM", excerpt(b[2]))
+			return nil, c.in.errorf("it has a bond of the order %s; orders are SING, DOUB, TRIP and AROM",
+				excerpt(b[2]))
 		}
 		c.m.Bonds = append(c.m.Bonds, MoleculeBond{i, j, b[2]})
 	}
@@ -198,8 +199,7 @@ func (m *Molecule) check(in *lines) error {
 	for i := range joined {
 		joined[i] = i
 	}
-	var root func(i int) int
-	root = func(i int) int {
+	root := func(i int) int {
 		for joined[i] != i {
 			joined[i] = joined[joined[i]]
 			i = joined[i]
@@ -210,7 +210,8 @@ func (m *Molecule) check(in *lines) error {
 	for _, b := range m.Bonds {
 		pair := [2]int{min(b.A, b.B), max(b.A, b.B)}
 		if b.A == b.B || seen[pair] {
-			return in.errorf("its bond of the atoms %d and %d is there twice, or joins an atom with itself", b.A+1, b.B+1)
+			return in.errorf("its bond of the atoms %d and %d is there twice, or joins an atom with itself", b.A+1,
+				b.B+1)
 		}
 		seen[pair] = true
 		if i, j := root(b.A), root(b.B); i != j {

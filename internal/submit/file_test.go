@@ -36,8 +36,8 @@ func BenchmarkCheckJSON(b *testing.B) {
 
 // A file in mmCIF may be a structure or a chemical component.
 func TestComponentFiles(t *testing.T) {
-	component := "data_X\nloop_\n_chem_comp_atom.atom_id\n_chem_comp_atom.type_symbol\n_chem_comp_atom.model_Cartn_x\n" +
-		"_chem_comp_atom.model_Cartn_y\n_chem_comp_atom.model_Cartn_z\nC1 C 0 0 0\n"
+	component := "data_X\nloop_\n_chem_comp_atom.atom_id\n_chem_comp_atom.type_symbol\n" +
+		"_chem_comp_atom.model_Cartn_x\n_chem_comp_atom.model_Cartn_y\n_chem_comp_atom.model_Cartn_z\nC1 C 0 0 0\n"
 	atoms := "loop_\n_atom_site.id\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n" +
 		"_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n1 CA ALA A 1 0 0 0\n"
 	for _, c := range []struct {

@@ -44,7 +44,6 @@ class Dictionary:
         # The cache is the operator's own, and the code was checked when the document was built.
         return pickle.loads((self.mols / f"{code}.pkl").read_bytes())
 
-
     def extended(self, own: Mapping[str, Any], codes: Iterable[str], folder: Path) -> "Dictionary":
         """The dictionary with molecules of a job before its own, in a new folder: the package reads a molecule by its
         path. The shared folder stays as it is; the new one has links to the standard residues and the given codes."""

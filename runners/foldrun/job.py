@@ -186,9 +186,7 @@ class Job:
         return [
             Component(c["code"], c["smiles"], list(c["atoms"]), list(c.get("leaving") or []))
             for c in self.input.get("components") or []
-        ] + [
-            Component(f["code"], path=self.workdir / f["path"]) for f in self.files if f.get("kind") == "component"
-        ]
+        ] + [Component(f["code"], path=self.workdir / f["path"]) for f in self.files if f.get("kind") == "component"]
 
     def file(self, kind: str, path: str | Path, rank: int = 0, **more: Any) -> None:
         """Adds a file to the result. It must be below workdir, and must not change afterwards."""

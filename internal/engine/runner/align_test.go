@@ -135,7 +135,8 @@ func TestComponentsInRequests(t *testing.T) {
 		}},
 		Components: []pleat.FoldComponent{{Code: "LG2", File: "input/component-1.cif"}},
 	}
-	u := runnerAttempt{work: pleat.Work{Model: pleat.Model{Features: []pleat.Feature{pleat.FeatureComplex}}, Fold: &fold}}
+	m := pleat.Model{Features: []pleat.Feature{pleat.FeatureComplex}}
+	u := runnerAttempt{work: pleat.Work{Model: m, Fold: &fold}}
 	q := u.foldRequests()[0]
 	raw, err := json.Marshal(q.input)
 	want := `"components":[{"code":"LG1","smiles":"CCO","atoms":["CA","CB","OXT"],"leaving":["OXT"]}]`

@@ -224,8 +224,8 @@ var (
 // allFeatures are the features that a manifest may name.
 var allFeatures = []pleat.Feature{
 	pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureTemplates, pleat.FeatureTemplateForce,
-	pleat.FeatureConstraints,
-	pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown, pleat.FeatureComponents,
+	pleat.FeatureConstraints, pleat.FeatureComponents, pleat.FeatureModifications, pleat.FeatureCyclic,
+	pleat.FeatureComplex, pleat.FeatureUnknown,
 }
 
 // check returns the first fault of a manifest, with the name of its field. An operator reads it in the list of engines,

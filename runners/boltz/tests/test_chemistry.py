@@ -99,8 +99,9 @@ class Components(unittest.TestCase):
             self.file(atoms, [(names[0], other, "DOUB") for other in names[1:]])
 
     def test_the_shared_folder_stays_as_it_is(self):
-        import chemistry
         from rdkit import Chem
+
+        import chemistry
 
         Chem.SetDefaultPickleProperties(Chem.PropertyPickleOptions.AllProps)
         with tempfile.TemporaryDirectory() as folder:
