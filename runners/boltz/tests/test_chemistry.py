@@ -76,8 +76,8 @@ class Components(unittest.TestCase):
                 ("BR1", "Br", 0, "Y", -0.5, -0.9, -0.3 * z),
                 ("HX", "H", 0, "N", 0, 0, z),
             ]
-            atoms = [('"%s"' % a[0], *a[1:]) for a in atoms]
-            mol = self.file(atoms, [("C1", '"%s"' % other, "SING") for other in ("F'1", "CL1", "BR1", "HX")])
+            atoms = [(f'"{a[0]}"', *a[1:]) for a in atoms]
+            mol = self.file(atoms, [("C1", f'"{other}"', "SING") for other in ("F'1", "CL1", "BR1", "HX")])
             self.assertEqual([a.GetProp("name") for a in mol.GetAtoms()], ["C1", "F'1", "CL1", "BR1"])
             self.assertEqual([a.GetProp("leaving_atom") for a in mol.GetAtoms()], list("0001"))
             self.assertEqual(mol.GetNumConformers(), 1)
