@@ -1,7 +1,9 @@
 package pleat
 
 import (
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,10 +15,13 @@ const (
 )
 
 // Component is a molecule of one's own with a code, which a job uses as one of the Chemical Component Dictionary: as a
-// ligand, or as a modified residue. The names in JSON are those of requests.
+// ligand, or as a modified residue. Exactly one of SMILES and Item says what it is. The names in JSON are those of
+// requests.
 type Component struct {
 	Code   string `json:"code"`
 	SMILES string `json:"smiles,omitempty"` // with the names of its atoms, as in ChemAxon extended SMILES
+	Item   ItemID `json:"libraryItemId,omitempty"`
+	File   string `json:"fileName,omitempty"` // of the item; empty: its first file of a component
 }
 
 // ComponentAtom is an atom of a component.
@@ -29,7 +34,17 @@ type ComponentAtom struct {
 // ComponentPath is the path of component i in a creation request.
 func ComponentPath(i int) string { return indexed("constraints.components", i) }
 
-// Molecule returns the SMILES of a valid component without the names of the atoms, and its atoms in that order.
+// ComponentEndings are the endings of the names of files of components, in lower case.
+var ComponentEndings = []string{".sdf", ".cif", ".mmcif"}
+
+// Private returns the component without where it comes from.
+func (c Component) Private() Component {
+	c.Item, c.File = "", ""
+	return c
+}
+
+// Molecule returns the SMILES of a valid component that has one, without the names of the atoms, and its atoms in that
+// order.
 func (c *Component) Molecule() (text string, atoms []ComponentAtom) {
 	read, err := parseSMILES(c.SMILES)
 	if err != nil {
@@ -71,8 +86,27 @@ func (v *validation) components() {
 				"modified residue, or leave the component out", c.Code)
 			continue
 		}
-		v.componentSMILES(i)
+		v.componentSource(i)
 	}
+}
+
+// componentSource checks where component i comes from. Its file is checked when the job is created.
+func (v *validation) componentSource(i int) {
+	c, at := &v.job.Constraints.Components[i], ComponentPath(i)
+	isName := len(c.File) <= maxTemplateName && path.Base(c.File) == c.File && CheckPrintable("", c.File) == nil
+	switch {
+	case c.Item == "" && c.File != "":
+		v.fault(at+".fileName", " has no effect without libraryItemId; leave it out, or set both")
+	case c.Item == "":
+		v.componentSMILES(i)
+	case c.SMILES != "":
+		v.fault(at, " has both smiles and libraryItemId; it must have one")
+	case !IsUUID(string(c.Item)):
+		v.fault(at+".libraryItemId", " is %q; it must be the UUID of a library item", Clip(string(c.Item)))
+	case c.File != "" && !isName:
+		v.fault(at+".fileName", " is %q; it must be the plain name of a file", Clip(c.File))
+	}
+	c.Item = ItemID(strings.ToLower(string(c.Item)))
 }
 
 // componentSMILES checks the SMILES of component i and what the job does with its atoms.
@@ -81,7 +115,8 @@ func (v *validation) componentSMILES(i int) {
 	c.SMILES = strings.TrimSpace(c.SMILES)
 	switch {
 	case c.SMILES == "":
-		v.fault(field, " is required; it must be a SMILES such as CCO, or CCO |$C1;C2;O1$| with the names of the atoms")
+		v.fault(field, " is required, unless libraryItemId names a file; it must be a SMILES such as CCO, or CCO "+
+			"|$C1;C2;O1$| with the names of the atoms")
 		return
 	case len(c.SMILES) > MaxComponentSMILES:
 		v.fault(field, " has %d letters; a SMILES of a component may have %d", len(c.SMILES), MaxComponentSMILES)
@@ -101,7 +136,7 @@ func (v *validation) componentSMILES(i int) {
 	v.add(v.job.CheckComponent(i, read.atoms))
 }
 
-// atomsOf returns how many atoms the component with a code has, without hydrogens; 0: there is none, or none can be read.
+// atomsOf returns how many atoms the component with a code has, without hydrogens; 0: none, or not known.
 func (c *Constraints) atomsOf(code string) int {
 	i := slices.IndexFunc(c.Components, func(own Component) bool { return own.Code == code })
 	if i < 0 || len(c.Components[i].SMILES) > MaxComponentSMILES {
@@ -130,6 +165,23 @@ func (j *Job) uses(code string) bool {
 		}
 	}
 	return false
+}
+
+// NameAtoms gives the atoms without a name that of their element and their number among the atoms of that element. With
+// leaving, atoms with the names of those that leave when a chain forms do.
+func NameAtoms(atoms []ComponentAtom, leaving bool) {
+	count := map[string]int{}
+	for i := range atoms {
+		a := &atoms[i]
+		symbol := strings.ToUpper(a.Element)
+		count[symbol]++
+		if a.Name == "" {
+			a.Name = symbol + strconv.Itoa(count[symbol])
+		}
+		if leaving {
+			a.Leaving = a.Name == "OXT" || a.Name == "OP3"
+		}
+	}
 }
 
 // CheckAtoms checks how many atoms a component has, and their names. The error is a sentence without its subject.

@@ -123,8 +123,8 @@ func TestValidateComponents(t *testing.T) {
 			ownJob(Component{Code: "UNL", SMILES: "C"}), withComponents},
 		`constraints.components[0].code is "LG-1"; it must have 1 to 5 letters and digits`: {
 			ownJob(Component{Code: "LG-1", SMILES: "C"}), withComponents},
-		"constraints.components[0].smiles is required; it must be a SMILES such as CCO, or CCO |$C1;C2;O1$| with the " +
-			"names of the atoms": {ownJob(Component{Code: "LG1"}), withComponents},
+		"constraints.components[0].smiles is required, unless libraryItemId names a file; it must be a SMILES such as " +
+			"CCO, or CCO |$C1;C2;O1$| with the names of the atoms": {ownJob(Component{Code: "LG1"}), withComponents},
 		"constraints.components[0].smiles must have printable ASCII only": {
 			ownJob(Component{Code: "LG1", SMILES: "C\x00"}), withComponents},
 		"constraints.components[0].smiles has 4001 letters; a SMILES of a component may have 4000": {

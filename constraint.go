@@ -1,9 +1,6 @@
 package pleat
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
 // Constraints restrict or guide a fold. Webhooks holds the webhook settings as given; ParseWebhooks reads them.
 type Constraints struct {
@@ -71,7 +68,9 @@ func (c *Constraints) Private() Constraints {
 	for _, t := range c.Templates {
 		out.Templates = append(out.Templates, t.Private())
 	}
-	out.Components = slices.Clone(c.Components)
+	for _, own := range c.Components {
+		out.Components = append(out.Components, own.Private())
+	}
 	return out
 }
 

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/queue", "internal/telemetry"},
 	{"internal/engine/runner", "internal/engine/remote", "internal/engine/builtin"},
 	{"internal/report"},
-	{"internal/engine", "internal/template"},
+	{"internal/engine", "internal/template", "internal/component"},
 	{"internal/analyst", "internal/flow", "internal/batch", "internal/compare", "internal/garbage",
 		"internal/archive"},
 	{

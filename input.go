@@ -36,7 +36,7 @@ func (f *FoldInput) identity(m *Model) foldIdentity {
 		Weights: m.WeightSet,
 		Params:  f.Params.Effective(*m),
 		Complex: f.Complex,
-		// Where the templates come from is not part of it; what they hold is, as the digests of files.
+		// Where the templates and components come from is not part of it; what they hold is, as the digests of files.
 		Constraints: f.Constraints.Private(),
 	}
 	out.Params["seed"] = f.Seed
@@ -83,8 +83,8 @@ func (w *Work) InputHash(fingerprint string) (string, error) {
 }
 
 // RequestHash returns the SHA-256, in hex, of what a server knows before a fold starts: the model with the versions of
-// its engine and weights, the effective parameters with the seed, the entities, the constraints and where alignments
-// and templates come from. A run of the same hash is an earlier answer to the same request. InputHash, which a worker
+// its engine and weights, the effective parameters with the seed, the entities, the constraints and where alignments,
+// templates and components come from. A run of the same hash is an earlier answer to the same request. InputHash, which a worker
 // computes, decides whether its files are used again.
 func (f *FoldInput) RequestHash(m *Model) (string, error) {
 	var given []FileRef
@@ -96,9 +96,10 @@ func (f *FoldInput) RequestHash(m *Model) (string, error) {
 	return hashOf(struct {
 		Fold        foldIdentity
 		LibraryItem ItemID
-		MSA         []FileRef  `json:",omitempty"`
-		Templates   []Template `json:",omitempty"`
-	}{f.identity(m), f.LibraryItem, given, f.Constraints.Templates})
+		MSA         []FileRef   `json:",omitempty"`
+		Templates   []Template  `json:",omitempty"`
+		Components  []Component `json:",omitempty"`
+	}{f.identity(m), f.LibraryItem, given, f.Constraints.Templates, f.Constraints.Components})
 }
 
 // hashOf returns the SHA-256 of v as JSON, in hex.

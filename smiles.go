@@ -39,16 +39,7 @@ func parseSMILES(s string) (smiles, error) {
 			return smiles{}, err
 		}
 	}
-	count := map[string]int{}
-	for i := range out.atoms {
-		a := &out.atoms[i]
-		symbol := strings.ToUpper(a.Element)
-		count[symbol]++
-		if a.Name == "" {
-			a.Name = fmt.Sprint(symbol, count[symbol])
-		}
-		a.Leaving = a.Name == "OXT" || a.Name == "OP3"
-	}
+	NameAtoms(out.atoms, true)
 	return out, nil
 }
 

@@ -147,6 +147,15 @@ type FoldInput struct {
 	Complex     bool
 	Alignments  []Alignment    // in the order of the sequences; empty: none were made
 	Templates   []FoldTemplate // as the worker has read them, in the order of Constraints.Templates
+	// Components are those of files, as the worker has read them.
+	Components []FoldComponent
+}
+
+// FoldComponent is a component of a job from a file of the library: an mmCIF file as the Chemical Component Dictionary
+// has them.
+type FoldComponent struct {
+	Code string
+	File string // path below Work.Dir
 }
 
 // FoldTemplate is a template of one chain: an mmCIF file whose only chain is named A and has the positions of the

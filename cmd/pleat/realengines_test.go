@@ -176,14 +176,69 @@ func (l *engineServer) components(t *testing.T) {
 	if cif := string(l.file(plain.Job.ID, "cif")); !strings.Contains(cif, "O1P") {
 		t.Error("the dictionary has lost its own component")
 	}
+	l.componentFiles(t)
 	one := `{"ligandSequence":{"sequence":"OWN","is_ccd":true}}`
 	l.refused("impossible valence", trp+","+one, quick,
-		`"components":[{"code":"OWN","smiles":"C(C)(C)(C)(C)C"}]`, "constraints.components[0].smiles",
+		`"components":[{"code":"OWN","smiles":"C(C)(C)(C)(C)C"}]`, "the component OWN is a SMILES",
 		pleat.FailInvalidInput)
 	l.refused("a code of the package", trp+`,{"ligandSequence":{"sequence":"LIG1","is_ccd":true}}`, quick,
 		`"components":[{"code":"LIG1","smiles":"CCO"}]`, "choose another", pleat.FailUnsupported)
 	l.refused("no conformer", trp+","+one, quick, `"components":[{"code":"OWN","smiles":"C1#CC1"}]`,
 		"no three-dimensional conformer", pleat.FailInvalidInput)
+}
+
+// componentFiles folds a ligand of each format of files, of which mmCIF names the atoms.
+func (l *engineServer) componentFiles(t *testing.T) {
+	ctx := context.Background()
+	item, err := l.api.CreateItem(ctx, api.CreateItem{Name: "molecules"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"own.cif": `data_OWN
+loop_
+_chem_comp_atom.atom_id
+_chem_comp_atom.type_symbol
+_chem_comp_atom.charge
+_chem_comp_atom.pdbx_model_Cartn_x_ideal
+_chem_comp_atom.pdbx_model_Cartn_y_ideal
+_chem_comp_atom.pdbx_model_Cartn_z_ideal
+CX C 0 0.0 0.0 0.0
+NX N 1 1.4 0.0 0.0
+loop_
+_chem_comp_bond.atom_id_1
+_chem_comp_bond.atom_id_2
+_chem_comp_bond.value_order
+CX NX SING
+`,
+		"own.sdf": `acetonitrile
+
+
+  3  2  0  0  0  0  0  0  0  0999 V2000
+    0.0000    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0
+    1.4500    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0
+    2.6000    0.0000    0.0000 N   0  0  0  0  0  0  0  0  0  0  0  0
+  1  2  1  0
+  2  3  3  0
+M  END
+$$$$
+`,
+	} {
+		if _, err := l.api.UploadFile(ctx, item.ID, name, strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, atom := range map[string]string{"own.cif": "NX", "own.sdf": "C2"} {
+		v := l.fold(`{"proteinChain":{"sequence":"GCHM","chain_id":"A"}},
+			{"ligandSequence":{"sequence":"OWN","is_ccd":true,"chain_id":"L"}}`, quick,
+			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},
+				"atom2":{"chain_id":"L","res_idx":1,"atom_name":"`+atom+`"}}],
+			"components":[{"code":"OWN","libraryItemId":"`+item.ID+`","fileName":"`+name+`"}]`)
+		l.wantChains(v.Job.ID, "A GLY CYS HIS MET", "L OWN")
+		if !strings.Contains(string(l.file(v.Job.ID, "cif")), " "+atom+" ") {
+			t.Errorf("%s: no atom %s", name, atom)
+		}
+	}
 }
 
 func (l *engineServer) nucleic(t *testing.T) {

@@ -219,8 +219,11 @@ func componentNames(f *pleat.FoldInput) map[string]string {
 			out = map[string]string{}
 		}
 		c := &f.Constraints.Components[i]
-		text, _ := c.Molecule()
-		out[c.Code] = "component of the job, SMILES " + text
+		out[c.Code] = "component of the job"
+		if c.SMILES != "" {
+			text, _ := c.Molecule()
+			out[c.Code] += ", SMILES " + text
+		}
 	}
 	return out
 }

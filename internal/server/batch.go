@@ -151,7 +151,9 @@ type preparedBatch struct {
 	given givenAlignments // the alignments that rows name
 	// templates are the different ones that rows name.
 	templates []givenTemplate
-	notes     []string // on the file of another program that the rows were read from
+	// components are rows that name files of components, one for each set of them.
+	components []batch.Row
+	notes      []string // on the file of another program that the rows were read from
 	// digests identify what each row computes, once check has accepted all.
 	digests [][32]byte
 }
@@ -218,7 +220,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := cmp.Or(p.addGiven(&row), p.addTemplates(&row)); err != nil {
+		if err := cmp.Or(p.addGiven(&row), p.addTemplates(&row), p.addComponents(&row)); err != nil {
 			_ = faults.Add(err) // a fault of the request
 			return faults
 		}

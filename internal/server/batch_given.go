@@ -29,6 +29,8 @@ type givenAlignments struct {
 const (
 	// maxBatchTemplates is how many different templates the rows of a batch may name.
 	maxBatchTemplates = 100
+	// maxBatchComponents is how many different sets of components with files they may name.
+	maxBatchComponents = 100
 	// maxBatchMade is how many different alignments of POST /v1/alignments they may name.
 	maxBatchMade = 100
 )
@@ -58,12 +60,53 @@ func (p *preparedBatch) addTemplates(row *batch.Row) error {
 	return nil
 }
 
-// checkRowGiven checks the alignments and templates that the rows name.
+// checkRowGiven checks the alignments, components and templates that the rows name.
 func (s *Server) checkRowGiven(ctx context.Context, c *call, p *preparedBatch) error {
 	if err := s.checkRowAlignments(ctx, c, p); err != nil {
 		return err
 	}
+	if err := s.checkRowComponents(ctx, c, p); err != nil {
+		return err
+	}
 	return s.checkRowTemplates(ctx, c, p)
+}
+
+// addComponents records the rows that name files of components. Rows with the same components are checked once, for the
+// first; a row that they do not fit fails when it runs.
+func (p *preparedBatch) addComponents(row *batch.Row) error {
+	files := func(c pleat.Component) bool { return c.Item != "" }
+	if !slices.ContainsFunc(row.Job.Constraints.Components, files) {
+		return nil
+	}
+	same := func(of batch.Row) bool {
+		return slices.Equal(of.Job.Constraints.Components, row.Job.Constraints.Components)
+	}
+	switch {
+	case slices.ContainsFunc(p.components, same):
+	case len(p.components) == maxBatchComponents:
+		return row.Relocate(pleat.InvalidField("constraints.components", " are one set too many: the rows of a batch may "+
+			"name %d different sets of components with files", maxBatchComponents))
+	default:
+		p.components = append(p.components, *row)
+	}
+	return nil
+}
+
+// checkRowComponents checks the components that the rows name, as checkGiven does for a job.
+func (s *Server) checkRowComponents(ctx context.Context, c *call, p *preparedBatch) error {
+	var faults pleat.Errors
+	for i := range p.components {
+		job := p.components[i].Job
+		job.Owner = c.who.User
+		err := s.checkComponents(ctx, c, &job)
+		if pleat.CodeOf(err) == pleat.CodeInvalid {
+			err = p.components[i].Relocate(err)
+		}
+		if err := faults.Add(err); err != nil {
+			return err
+		}
+	}
+	return faults.Err()
 }
 
 // checkRowTemplates checks the templates that the rows name, as checkGiven does for a job.

@@ -64,7 +64,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	return wire.CreatedJob(made), nil
 }
 
-// checkGiven checks the library item, the alignments and the templates that a job names. The key must be able to read
+// checkGiven checks the library item, the alignments, the components and the templates that a job names. The key must be able to read
 // them.
 func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m pleat.Model) error {
 	if job.LibraryItem != "" {
@@ -79,7 +79,10 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 			return err
 		}
 	}
-	if err := s.resolver.CheckAlignments(ctx, job, m); err != nil || len(job.Constraints.Templates) == 0 {
+	if err := s.resolver.CheckAlignments(ctx, job, m); err != nil {
+		return err
+	}
+	if err := s.checkComponents(ctx, c, job); err != nil || len(job.Constraints.Templates) == 0 {
 		return err
 	}
 	if err := c.checkReads("use a template"); err != nil {
@@ -89,6 +92,22 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 	for i := range job.Constraints.Templates {
 		err := s.checkTemplate(ctx, c, check, job, i, pleat.TemplatePath(i))
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkComponents checks the components that a job names as files.
+func (s *Server) checkComponents(ctx context.Context, c *call, job *pleat.Job) error {
+	for i := range job.Constraints.Components {
+		if job.Constraints.Components[i].Item == "" {
+			continue
+		}
+		if err := c.checkReads("use a component of a file"); err != nil {
+			return err
+		}
+		if err := s.resolver.CheckComponent(ctx, job, i); err != nil {
 			return err
 		}
 	}

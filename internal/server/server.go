@@ -33,7 +33,7 @@
 //	validate.go          POST /v1/jobs/validate
 //	alignment.go         alignments: create, read
 //	batch.go             batches: create, check, read, change
-//	batch_given.go       the alignments and templates that their rows name
+//	batch_given.go       the alignments, components and templates that their rows name
 //	batch_rerun.go       their repetition with other parameters
 //	batch_counts.go      the counts of large batches, for a second
 //	batch_table.go       their tables, files and events

@@ -266,6 +266,13 @@ type GivenTemplate struct {
 	Bytes int64  // of the file; 0: not known
 }
 
+// GivenComponent is the file of a component that a job names.
+type GivenComponent struct {
+	Name  string // of the file, whose ending says its format
+	Key   string // of the blob
+	Bytes int64  // of the file
+}
+
 // GivenAlignment is a file with an alignment that a job names, so that its sequence is not searched for.
 type GivenAlignment struct {
 	Name     string // of the file, for messages

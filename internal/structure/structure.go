@@ -12,6 +12,8 @@
 //	build.go       builder: from the atoms of a file to a Structure
 //	cif.go         scanner and parser of CIF 1.1
 //	readcif.go     ReadCIF: mmCIF
+//	molecule.go    Molecule: the chemistry of a component; ReadComponentCIF, WriteComponentCIF
+//	readsdf.go     ReadSDF: a molecule of an SD file
 //	writecif.go    WriteCIF: mmCIF with the ModelCIF extension; tables, atoms
 //	cifentity.go   WriteCIF: entities, sequences, components
 //	cifmodel.go    WriteCIF: the categories of ModelCIF, confidence

@@ -12,6 +12,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/component"
 	"pleat/internal/msa"
 	"pleat/internal/structure"
 )
@@ -40,6 +41,7 @@ var fileKinds = map[string]FileKind{
 	".ent":   {"chemical/x-pdb", checkPDB},
 	".cif":   {"chemical/x-mmcif", checkCIF},
 	".mmcif": {"chemical/x-mmcif", checkCIF},
+	".sdf":   {"chemical/x-mdl-sdfile", checkSDF},
 	".json":  {"application/json", checkJSON},
 	".fasta": {"text/x-fasta", checkFASTA},
 	".fa":    {"text/x-fasta", checkFASTA},
@@ -48,7 +50,7 @@ var fileKinds = map[string]FileKind{
 }
 
 // fileEndings lists the keys of fileKinds for messages.
-const fileEndings = ".pdb, .ent, .cif, .mmcif, .json, .fasta, .fa, .faa and .a3m"
+const fileEndings = ".pdb, .ent, .cif, .mmcif, .sdf, .json, .fasta, .fa, .faa and .a3m"
 
 // KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file
 // name, or its ending is not known.
@@ -89,9 +91,20 @@ func checkPDB(r io.Reader) error {
 	return err
 }
 
-// checkCIF checks that a file is a structure in mmCIF format, within fileLimits.
+// checkCIF checks that a file is a structure in mmCIF format, within fileLimits, or a chemical component.
 func checkCIF(r io.Reader) error {
-	_, err := structure.ReadCIF(r, fileLimits)
+	var start bytes.Buffer // a component is at most as long as this holds
+	read := io.LimitReader(io.TeeReader(r, &start), component.MaxBytes)
+	if _, _, err := component.Read("x.cif", read); err == nil {
+		return nil
+	}
+	_, err := structure.ReadCIF(io.MultiReader(&start, r), fileLimits)
+	return err
+}
+
+// checkSDF checks that a file is a molecule in SDF format.
+func checkSDF(r io.Reader) error {
+	_, _, err := component.Read("x.sdf", r)
 	return err
 }
 

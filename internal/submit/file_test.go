@@ -33,3 +33,29 @@ func BenchmarkCheckJSON(b *testing.B) {
 		}
 	}
 }
+
+// A file in mmCIF may be a structure or a chemical component.
+func TestComponentFiles(t *testing.T) {
+	component := "data_X\nloop_\n_chem_comp_atom.atom_id\n_chem_comp_atom.type_symbol\n_chem_comp_atom.model_Cartn_x\n" +
+		"_chem_comp_atom.model_Cartn_y\n_chem_comp_atom.model_Cartn_z\nC1 C 0 0 0\n"
+	atoms := "loop_\n_atom_site.id\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n" +
+		"_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n1 CA ALA A 1 0 0 0\n"
+	for _, c := range []struct {
+		name, text string
+		ok         bool
+	}{
+		{"a.cif", component, true},
+		{"a.cif", "data_X\n" + strings.Repeat("# a comment\n", 200_000) + atoms, true},
+		{"a.cif", "data_X\n_cell.length_a 1\n", false},
+		{"a.sdf", "a\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0       0.0       0.0    C   0\nM  END\n", true},
+		{"a.sdf", component, false},
+	} {
+		kind, err := KindOfFile(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kind.Check(strings.NewReader(c.text)); (err == nil) != c.ok {
+			t.Errorf("%s %q: %v", c.name, c.text[:20], err)
+		}
+	}
+}

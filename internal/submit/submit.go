@@ -11,6 +11,7 @@
 //	file.go       what files a library may hold
 //	alignment.go  the alignments of a library item that a job uses
 //	template.go   the templates that a job names
+//	component.go  the components that a job names as files
 //	notify.go     webhook settings: who is notified when a run ends
 package submit
 

@@ -2,12 +2,15 @@ package work
 
 import "pleat"
 
-// fold runs one attempt at a fold: templates and alignments first, then an earlier result of the same input if there is
-// one, else the engine. A template that is gone fails the run before a search for alignments.
+// fold runs one attempt at a fold: components, templates and alignments first, then an earlier result of the same input if there is
+// one, else the engine. A file that is gone fails the run before a search for alignments.
 func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	w := p.work(t, dir)
 	w.Fold = t.Fold
 	s := &sink{p: p, t: t, dir: dir}
+	if f := p.components(t, &w); f != nil {
+		return pleat.Output{Failure: f}
+	}
 	if f := p.templates(t, &w, s); f != nil {
 		return pleat.Output{Failure: f}
 	}

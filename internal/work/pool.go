@@ -14,6 +14,7 @@
 //	align.go     the alignments of a fold or a search
 //	given.go     the alignments that a job names
 //	template.go  the templates that a job names
+//	component.go  the components that a job names as files
 //	alignment.go  an alignment that is a result of its own
 //	reuse.go     results reused from a run of the same input
 //	workflow.go  a question or a simulation, and the files it reads

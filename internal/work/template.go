@@ -28,7 +28,7 @@ func (p *Pool) templates(t *runningTask, w *pleat.Work, s *sink) *pleat.Failure 
 	}
 	began := time.Now()
 	f := p.readTemplates(t.ctx, t, w, s)
-	t.timings[pleat.StageFetch] = time.Since(began).Seconds()
+	t.timings[pleat.StageFetch] += time.Since(began).Seconds()
 	if f != nil && t.ctx.Err() != nil {
 		return engine.Interrupted(t.ctx)
 	}

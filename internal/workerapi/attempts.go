@@ -156,6 +156,21 @@ func (c *Client) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]stor
 	return files, nil
 }
 
+// GivenComponents finds the files of the components that a fold names.
+func (c *Client) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenComponent, error) {
+	var out Components
+	l := c.leaseOf(f.Run)
+	if err := c.about(ctx, l, request{method: http.MethodGet, path: "components", out: &out}); err != nil {
+		return nil, err
+	}
+	c.addLinks(l.Task, out.Links)
+	var files []store.GivenComponent
+	for _, f := range out.Files {
+		files = append(files, store.GivenComponent(f))
+	}
+	return files, nil
+}
+
 // ClaimSearches implements work.Inputs.
 func (c *Client) ClaimSearches(ctx context.Context, _ pleat.WorkerID, searches []store.Search) ([]bool, error) {
 	in := ClaimSearches{Searches: make([]Search, len(searches))}

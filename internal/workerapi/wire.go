@@ -376,6 +376,19 @@ type GivenTemplate struct {
 	Bytes int64  `json:"bytes,omitempty"`
 }
 
+// Components is the answer of GET tasks/{id}/components: the components that the fold names as files, in their order.
+type Components struct {
+	Files []GivenComponent `json:"files"`
+	Links map[string]Link  `json:"links,omitempty"`
+}
+
+// GivenComponent is the file of a component; see store.GivenComponent.
+type GivenComponent struct {
+	Name  string `json:"name"`
+	Key   string `json:"key"`
+	Bytes int64  `json:"bytes"`
+}
+
 // ClaimSearches is the body of POST searches: the searches for alignments that the worker wants to make.
 type ClaimSearches struct {
 	Searches []Search `json:"searches"`

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import gemmi
 from boltz.data import const
 from boltz.data.parse.schema import compute_3d_conformer
 from rdkit import Chem
@@ -69,35 +70,80 @@ def components(given: Sequence[Component], seed: int) -> dict[str, Any]:
     conformer. Raises Failure with a sentence that names the field."""
     out = {}
     with seeded_conformers(seed):
-        for i, c in enumerate(given):
+        for c in given:
             if LIGAND.fullmatch(c.code):
-                raise unsupported(
-                    f"constraints.components[{i}].code is {c.code}, which Boltz calls ligands of a SMILES; "
-                    "choose another"
-                )
-            out[c.code] = component(c, f"constraints.components[{i}]")
+                raise unsupported(f"the component {c.code} has a code that Boltz gives ligands of a SMILES; choose another")
+            out[c.code] = component(c)
     return out
 
 
-def component(c: Component, field: str) -> Any:
-    """The molecule of a component, which a field names."""
-    molecule(c.smiles, f"{field}.smiles")
-    params = Chem.SmilesParserParams()
-    params.removeHs = False  # the names count them
-    mol = Chem.MolFromSmiles(c.smiles, params)
-    if mol.GetNumAtoms() != len(c.atoms):
-        raise Failure("internal", f"{field}.smiles has {mol.GetNumAtoms()} atoms for RDKit; {len(c.atoms)} have names")
-    for atom, name in zip(mol.GetAtoms(), c.atoms, strict=True):
-        atom.SetProp("name", name)
+def component(c: Component) -> Any:
+    """The molecule of a component."""
+    mol = from_file(c) if c.path else from_smiles(c)
     mol = Chem.AddHs(mol)
     for atom in mol.GetAtoms():
         if not atom.HasProp("name"):
             atom.SetProp("name", f"H.{atom.GetIdx()}")  # of no component: its names have no dots
-        atom.SetProp("leaving_atom", "1" if atom.GetProp("name") in c.leaving else "0")
+            atom.SetProp("leaving_atom", "0")
     Chem.AssignStereochemistry(mol, force=True, cleanIt=True)
     if not compute_3d_conformer(mol):
-        raise invalid(f"{field} is a molecule for which RDKit finds no three-dimensional conformer")
+        raise invalid(f"the component {c.code} is a molecule for which RDKit finds no three-dimensional conformer")
     return Chem.RemoveHs(mol, sanitize=False)
+
+
+def from_smiles(c: Component) -> Any:
+    """The molecule of a SMILES, with the names of its atoms."""
+    molecule(c.smiles, f"the component {c.code}")
+    params = Chem.SmilesParserParams()
+    params.removeHs = False  # the names count them
+    mol = Chem.MolFromSmiles(c.smiles, params)
+    if mol.GetNumAtoms() != len(c.atoms):
+        raise Failure(
+            "internal", f"the component {c.code} has {mol.GetNumAtoms()} atoms for RDKit; {len(c.atoms)} have names"
+        )
+    for atom, name in zip(mol.GetAtoms(), c.atoms, strict=True):
+        atom.SetProp("name", name)
+        atom.SetProp("leaving_atom", "1" if name in c.leaving else "0")
+    return mol
+
+
+ATOM = ["atom_id", "type_symbol", "charge", "pdbx_leaving_atom_flag"]
+ATOM += [f"pdbx_model_Cartn_{axis}_ideal" for axis in "xyz"]
+ORDERS = {
+    "SING": Chem.BondType.SINGLE,
+    "DOUB": Chem.BondType.DOUBLE,
+    "TRIP": Chem.BondType.TRIPLE,
+    "AROM": Chem.BondType.AROMATIC,
+}
+
+
+def from_file(c: Component) -> Any:
+    """The molecule of a file that the service has written. Its coordinates give the stereochemistry alone."""
+    block = gemmi.cif.read(str(c.path)).sole_block()
+    mol, index = Chem.RWMol(), {}
+    rows = [[gemmi.cif.as_string(v) for v in row] for row in block.find("_chem_comp_atom.", ATOM)]
+    conformer = Chem.Conformer(len(rows))
+    for name, symbol, charge, leaves, *xyz in rows:
+        atom = Chem.Atom(symbol)
+        atom.SetFormalCharge(int(charge))
+        atom.SetProp("name", name)
+        atom.SetProp("leaving_atom", "1" if leaves == "Y" else "0")
+        index[name] = mol.AddAtom(atom)
+        conformer.SetAtomPosition(index[name], [float(v) for v in xyz])
+    for row in block.find("_chem_comp_bond.", ["atom_id_1", "atom_id_2", "value_order"]):
+        first, second, order = (gemmi.cif.as_string(v) for v in row)
+        mol.AddBond(index[first], index[second], ORDERS[order])
+        if order == "AROM":
+            for name in (first, second):
+                mol.GetAtomWithIdx(index[name]).SetIsAromatic(True)
+    mol.AddConformer(conformer)
+    problems = [p.Message() for p in Chem.DetectChemistryProblems(mol)]
+    if problems:
+        raise invalid(f"the component {c.code} is no possible molecule: {problems[0]}")
+    Chem.SanitizeMol(mol)
+    Chem.AssignStereochemistryFrom3D(mol)
+    mol.RemoveAllConformers()
+    return mol.GetMol()
 
 
 def check(sequences: Sequence[Mapping[str, Any]], doc: Document, dictionary: Dictionary) -> None:

@@ -59,9 +59,10 @@ class Component:
     """A molecule of the job's own, whose code stands for an entry of the chemical component dictionary."""
 
     code: str
-    smiles: str
-    atoms: list[str]  # their names, in the order of the SMILES
+    smiles: str = ""
+    atoms: list[str] = field(default_factory=list)  # their names, in the order of the SMILES
     leaving: list[str] = field(default_factory=list)  # names of the atoms that a residue within a chain lacks
+    path: Path | None = None  # instead of a SMILES: mmCIF as the chemical component dictionary has it
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Job:
         self.workdir = Path(message["workdir"])
         self.kind: str = message["kind"]
         self.input: dict[str, Any] = message["input"]
-        # [{kind, path, sequence?, and of a template chain, force?, max_distance?}], paths relative to workdir
+        # [{kind, path, sequence?, of a template chain, force?, max_distance?, of a component code}], paths below workdir
         self.files: list[dict[str, Any]] = message.get("files") or []
         self.params: dict[str, Any] = message.get("params") or {}
         self.seed: int = message.get("seed") or 0
@@ -180,10 +181,12 @@ class Job:
         ]
 
     def components(self) -> list[Component]:
-        """The molecules of the job's own, in its order."""
+        """The molecules of the job's own: those of a SMILES, then those of files."""
         return [
             Component(c["code"], c["smiles"], list(c["atoms"]), list(c.get("leaving") or []))
             for c in self.input.get("components") or []
+        ] + [
+            Component(f["code"], path=self.workdir / f["path"]) for f in self.files if f.get("kind") == "component"
         ]
 
     def file(self, kind: str, path: str | Path, rank: int = 0, **more: Any) -> None:

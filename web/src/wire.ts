@@ -318,6 +318,9 @@ export interface components {
         Component: {
             /** @example DRG */
             code: string;
+            fileName?: string | null;
+            /** Format: uuid */
+            libraryItemId?: string | null;
             /** @example CCO |$C1;C2;O1$| */
             smiles?: string | null;
         };

@@ -125,3 +125,25 @@ func TestTemplatesInRequests(t *testing.T) {
 		}
 	}
 }
+
+// Components of a SMILES are in the input, without the names in the SMILES; those of files are files.
+func TestComponentsInRequests(t *testing.T) {
+	fold := pleat.FoldInput{
+		Sequences: []pleat.Sequence{{Kind: pleat.Ligand, Text: "LG1", CCD: true, Chains: []string{"A"}}},
+		Constraints: pleat.Constraints{Components: []pleat.Component{
+			{Code: "LG1", SMILES: "CCO |$CA;CB;OXT$|"}, {Code: "LG2", Item: "private", File: "private.sdf"},
+		}},
+		Components: []pleat.FoldComponent{{Code: "LG2", File: "input/component-1.cif"}},
+	}
+	u := runnerAttempt{work: pleat.Work{Model: pleat.Model{Features: []pleat.Feature{pleat.FeatureComplex}}, Fold: &fold}}
+	q := u.foldRequests()[0]
+	raw, err := json.Marshal(q.input)
+	want := `"components":[{"code":"LG1","smiles":"CCO","atoms":["CA","CB","OXT"],"leaving":["OXT"]}]`
+	if err != nil || !strings.Contains(string(raw), want) || strings.Contains(string(raw), "private") {
+		t.Errorf("the input is %s, %v", raw, err)
+	}
+	if d := cmp.Diff([]inputFile{{kind: "component", path: "input/component-1.cif", code: "LG2"}}, q.files,
+		cmp.AllowUnexported(inputFile{})); d != "" {
+		t.Error(d)
+	}
+}

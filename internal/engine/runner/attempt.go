@@ -191,6 +191,7 @@ func (a *runnerAttempt) message(q *predictRequest, scratch string) (wirePredict,
 			Chain:       f.chain,
 			Force:       f.force,
 			MaxDistance: f.distance,
+			Code:        f.code,
 		})
 	}
 	if a.work.Resume != "" {

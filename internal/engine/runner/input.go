@@ -27,6 +27,7 @@ type inputFile struct {
 	chain    string
 	force    bool
 	distance float64
+	code     string // of a component
 }
 
 // foldInput is the input of a fold. It and the types below are sent as they are; docs/runner-protocol.md describes the
@@ -39,7 +40,8 @@ type foldInput struct {
 	Components  []componentInput   `json:"components,omitempty"`
 }
 
-// componentInput is a molecule of the job's own, which stands for an entry of the Chemical Component Dictionary.
+// componentInput is a molecule of the job's own by its SMILES, which stands for an entry of the Chemical Component
+// Dictionary.
 type componentInput struct {
 	Code   string   `json:"code"`
 	SMILES string   `json:"smiles"` // without the names of the atoms
@@ -167,7 +169,7 @@ func (a *runnerAttempt) foldRequests() []*predictRequest {
 	return out
 }
 
-// foldRequest returns the request to fold some sequences of a job, without alignments.
+// foldRequest returns the request to fold some sequences of a job, without alignments and templates.
 func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest {
 	in := foldInput{Name: f.Name, Complex: f.Complex}
 	for _, s := range sequences {
@@ -186,12 +188,18 @@ func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest
 		in.Constraints = &c
 	}
 	for i := range f.Constraints.Components {
-		in.Components = append(in.Components, componentOf(&f.Constraints.Components[i]))
+		if c := &f.Constraints.Components[i]; c.SMILES != "" {
+			in.Components = append(in.Components, componentOf(c))
+		}
 	}
-	return &predictRequest{input: in, sequences: sequences}
+	out := &predictRequest{input: in, sequences: sequences}
+	for _, c := range f.Components {
+		out.files = append(out.files, inputFile{kind: "component", path: c.File, code: c.Code})
+	}
+	return out
 }
 
-// componentOf returns a component as a runner gets it.
+// componentOf returns a component of a SMILES as a runner gets it.
 func componentOf(c *pleat.Component) componentInput {
 	out := componentInput{Code: c.Code}
 	var atoms []pleat.ComponentAtom

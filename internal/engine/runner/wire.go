@@ -70,13 +70,14 @@ type wirePredict struct {
 
 // wireInput is an input file.
 type wireInput struct {
-	Kind     string `json:"kind"`               // structure, pae, msa, msa_paired or template
+	Kind     string `json:"kind"`               // structure, pae, msa, msa_paired, template or component
 	Path     string `json:"path"`               // below the workdir
 	Sequence *int   `json:"sequence,omitempty"` // index of the sequence that it belongs to; nil: none
 	// Of a template: the chain of the job, and whether the chain is held within MaxDistance Å of the template.
 	Chain       string  `json:"chain,omitempty"`
 	Force       bool    `json:"force,omitempty"`
 	MaxDistance float64 `json:"max_distance,omitempty"`
+	Code        string  `json:"code,omitempty"` // of a component
 }
 
 // wireResume is the checkpoint of an earlier attempt.

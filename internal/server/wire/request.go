@@ -174,14 +174,15 @@ func toConstraints(in *api.Constraints) pleat.Constraints {
 		c.Templates = append(c.Templates, k)
 	}
 	for _, own := range in.Components {
-		c.Components = append(c.Components, pleat.Component(own))
+		c.Components = append(c.Components, pleat.Component{
+			Code: own.Code, SMILES: own.SMILES, Item: pleat.ItemID(own.LibraryItemID), File: own.FileName})
 	}
 	c.Webhooks = in.Webhooks
 	return c
 }
 
 // Constraints returns the constraints of a job as they were given; nil if there were none. Only the owner sees where
-// templates come from, and the webhooks, whose addresses and tokens were removed when the job was created. A distance
+// templates and components come from, and the webhooks, whose addresses and tokens were removed when the job was created. A distance
 // of 0 is one that the request did not give.
 func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 	var out api.Constraints
@@ -227,7 +228,8 @@ func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 		out.Templates = append(out.Templates, k)
 	}
 	for _, own := range c.Components {
-		out.Components = append(out.Components, api.Component(own))
+		out.Components = append(out.Components, api.Component{
+			Code: own.Code, SMILES: own.SMILES, LibraryItemID: string(own.Item), FileName: own.File})
 	}
 	if len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
 		out.Webhooks = c.Webhooks

@@ -181,6 +181,7 @@ var verbs = []struct {
 	{"POST", "cached-result", workerapi.HashOfInput{InputHash: "x"}},
 	{"GET", "alignments", nil},
 	{"GET", "templates", nil},
+	{"GET", "components", nil},
 	{"GET", "source", nil},
 	{"POST", "release", workerapi.Release{}},
 	{"POST", "yield", workerapi.Yield{Slots: workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}}},

@@ -459,6 +459,26 @@ func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.
 	return out, err
 }
 
+// components is GET tasks/{id}/components: the files of the components that the fold names.
+func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi.Components, error) {
+	out := workerapi.Components{Files: []workerapi.GivenComponent{}}
+	fold, err := g.foldOf(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	files, err := g.resolver.GivenComponents(ctx, fold)
+	if err != nil {
+		return out, err
+	}
+	var keys []string
+	for _, f := range files {
+		out.Files = append(out.Files, workerapi.GivenComponent(f))
+		keys = append(keys, f.Key)
+	}
+	out.Links, err = g.links(ctx, c, keys)
+	return out, err
+}
+
 // alignments is GET tasks/{id}/alignments: the alignments that the fold names.
 func (g *Gateway) alignments(ctx context.Context, c *caller, _ *none) (workerapi.Alignments, error) {
 	out := workerapi.Alignments{Files: []workerapi.GivenAlignment{}}

@@ -44,12 +44,59 @@ class Components(unittest.TestCase):
 
     def test_refusals(self):
         for smiles, names, code, want in (
-            ("C(C)(C)(C)(C)C", "A B C D E F", "OWN", r"constraints.components\[0\].smiles is a SMILES of no possible"),
-            ("C1#CC1", "A B C", "OWN", r"constraints.components\[0\] is a molecule for which RDKit finds no"),
-            ("CCO", "A B C", "LIG1", r"constraints.components\[0\].code is LIG1, which Boltz calls"),
+            ("C(C)(C)(C)(C)C", "A B C D E F", "OWN", "the component OWN is a SMILES of no possible molecule"),
+            ("C1#CC1", "A B C", "OWN", "the component OWN is a molecule for which RDKit finds no"),
+            ("CCO", "A B C", "LIG1", "the component LIG1 has a code that Boltz gives"),
         ):
             with self.assertRaisesRegex(Failure, want):
                 self.made(smiles, names, code=code)
+
+    def file(self, atoms, bonds):
+        import chemistry
+
+        text = ["data_OWN", "loop_"]
+        text += [f"_chem_comp_atom.{item}" for item in chemistry.ATOM] + [" ".join(map(str, row)) for row in atoms]
+        text += ["loop_"] + [f"_chem_comp_bond.{item}" for item in ("atom_id_1", "atom_id_2", "value_order")]
+        text += [" ".join(row) for row in bonds]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "own.cif"
+            path.write_text("\n".join(text) + "\n")
+            return chemistry.components([Component("OWN", path=path)], 1)["OWN"]
+
+    def test_file(self):
+        from rdkit import Chem
+
+        # CHFClBr of either hand: the same atoms, in mirrored places.
+        found = []
+        for z in (1, -1):
+            atoms = [
+                ("C1", "C", 0, "N", 0, 0, 0),
+                ("F'1", "F", 0, "N", 1, 0, -0.3 * z),
+                ("CL1", "Cl", 0, "N", -0.5, 0.9, -0.3 * z),
+                ("BR1", "Br", 0, "Y", -0.5, -0.9, -0.3 * z),
+                ("HX", "H", 0, "N", 0, 0, z),
+            ]
+            atoms = [('"%s"' % a[0], *a[1:]) for a in atoms]
+            mol = self.file(atoms, [("C1", '"%s"' % other, "SING") for other in ("F'1", "CL1", "BR1", "HX")])
+            self.assertEqual([a.GetProp("name") for a in mol.GetAtoms()], ["C1", "F'1", "CL1", "BR1"])
+            self.assertEqual([a.GetProp("leaving_atom") for a in mol.GetAtoms()], list("0001"))
+            self.assertEqual(mol.GetNumConformers(), 1)
+            found.append(Chem.MolToSmiles(mol))
+        self.assertNotEqual(*found)
+        self.assertTrue(all("@" in text for text in found))
+
+    def test_aromatic_file(self):
+        import math
+
+        names = [f"C{i}" for i in range(6)]
+        atoms = [
+            (name, "C", 0, "N", 1.4 * math.cos(i * math.pi / 3), 1.4 * math.sin(i * math.pi / 3), 0)
+            for i, name in enumerate(names)
+        ]
+        mol = self.file(atoms, [(names[i], names[(i + 1) % 6], "AROM") for i in range(6)])
+        self.assertTrue(all(a.GetIsAromatic() for a in mol.GetAtoms()))
+        with self.assertRaisesRegex(Failure, "the component OWN is no possible molecule"):
+            self.file(atoms, [(names[0], other, "DOUB") for other in names[1:]])
 
     def test_the_shared_folder_stays_as_it_is(self):
         import chemistry

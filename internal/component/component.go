@@ -1,0 +1,50 @@
+// Package component reads the molecules that users give as components of a job: a file of a chemical component in
+// mmCIF, or an SD file. What it returns has names of all atoms and is written in one form for every engine.
+//
+// It owns which files are components. It is pure, and must not know where files come from or who may read them. Its one
+// file is component.go.
+package component
+
+import (
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"pleat"
+	"pleat/internal/structure"
+	"pleat/internal/words"
+)
+
+// MaxBytes bounds the file of a component.
+const MaxBytes = 1 << 20
+
+// limits bound the files that are read.
+var limits = structure.Limits{Bytes: MaxBytes, Line: 64 << 10}
+
+// Read reads the file of a component, whose name says its format. It returns the molecule and its atoms. An error has
+// pleat.CodeInvalid and is a sentence without its subject, the file, unless it is one of r.
+func Read(name string, r io.Reader) (*structure.Molecule, []pleat.ComponentAtom, error) {
+	read := structure.ReadComponentCIF
+	if strings.EqualFold(path.Ext(name), ".sdf") {
+		read = structure.ReadSDF
+	}
+	m, err := read(r, limits)
+	var parse *structure.ParseError
+	if errors.As(err, &parse) {
+		return nil, nil, pleat.Invalidf("cannot be read: %s", words.Shorten(parse.Error(), 200))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	atoms := make([]pleat.ComponentAtom, len(m.Atoms))
+	for i := range m.Atoms {
+		a := &m.Atoms[i]
+		atoms[i] = pleat.ComponentAtom{Name: a.Name, Element: a.Element, Leaving: a.Leaves}
+	}
+	pleat.NameAtoms(atoms, !m.Leaving)
+	for i := range m.Atoms {
+		m.Atoms[i].Name, m.Atoms[i].Leaves = atoms[i].Name, atoms[i].Leaving
+	}
+	return m, atoms, pleat.CheckAtoms(atoms)
+}

@@ -1,0 +1,68 @@
+package submit
+
+import (
+	"context"
+	"errors"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/component"
+	"pleat/internal/store"
+)
+
+// GivenComponents finds the files of the components that a job names by library item, in their order. What an earlier
+// check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
+func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenComponent, error) {
+	var out []store.GivenComponent
+	for i := range f.Constraints.Components {
+		c := &f.Constraints.Components[i]
+		if c.Item == "" {
+			continue
+		}
+		file, err := r.componentFile(ctx, f.Owner, c, pleat.ComponentPath(i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file)
+	}
+	return out, nil
+}
+
+// componentFile finds the file of a component in owner's library. A field names the component.
+func (r *Resolver) componentFile(
+	ctx context.Context, owner pleat.UserID, c *pleat.Component, field string,
+) (store.GivenComponent, error) {
+	role := FileRole{Name: "component", Endings: pleat.ComponentEndings, Field: field}
+	file, err := r.File(ctx, owner, pleat.FileRef{Item: c.Item, Name: c.File}, role)
+	if errors.Is(err, store.ErrNoItem) {
+		err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", c.Item)
+	}
+	return store.GivenComponent{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
+}
+
+// CheckComponent reads the file of component i of a valid job and checks what the job does with its atoms. A component
+// of a SMILES was checked with the job. An error has CodeInvalid and names the field, unless it is one of the store or
+// of the artifact store.
+func (r *Resolver) CheckComponent(ctx context.Context, job *pleat.Job, i int) error {
+	c, field := &job.Constraints.Components[i], pleat.ComponentPath(i)
+	if c.Item == "" {
+		return nil
+	}
+	file, err := r.componentFile(ctx, job.Owner, c, field)
+	if err != nil {
+		return err
+	}
+	in, _, err := r.Blobs.Open(ctx, file.Key)
+	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
+		return pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
+	}
+	if err != nil {
+		return aboutTemplate(err, field, file.Name)
+	}
+	defer in.Close()
+	_, atoms, err := component.Read(file.Name, blob.ContextReader(ctx, in))
+	if err != nil {
+		return aboutTemplate(err, field, file.Name)
+	}
+	return job.CheckComponent(i, atoms)
+}

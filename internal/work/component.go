@@ -1,0 +1,88 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pleat"
+	"pleat/internal/blob"
+	"pleat/internal/component"
+	"pleat/internal/engine"
+	"pleat/internal/report"
+	"pleat/internal/store"
+)
+
+// components puts the components that the job names as files into the folder of the work, each as mmCIF. The files are
+// read now, as those of templates are.
+func (p *Pool) components(t *runningTask, w *pleat.Work) *pleat.Failure {
+	w.Fold.Components = nil
+	named := 0
+	for i := range w.Fold.Constraints.Components {
+		if w.Fold.Constraints.Components[i].Item != "" {
+			named++
+		}
+	}
+	if named == 0 {
+		return nil
+	}
+	began := time.Now()
+	files, err := p.service.GivenComponents(t.ctx, w.Fold)
+	if err == nil && len(files) != named {
+		err = fmt.Errorf("the service knows %d of %d components", len(files), named)
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(w.Dir, inputDir), 0o700)
+	}
+	for i := 0; err == nil && i < len(w.Fold.Constraints.Components); i++ {
+		if w.Fold.Constraints.Components[i].Item != "" {
+			err = p.writeComponent(t, w, i, files[len(w.Fold.Components)])
+		}
+	}
+	t.timings[pleat.StageFetch] += time.Since(began).Seconds()
+	switch {
+	case err == nil:
+		return nil
+	case t.ctx.Err() != nil:
+		return engine.Interrupted(t.ctx)
+	case pleat.CodeOf(err) == pleat.CodeInvalid:
+		return pleat.Failed(pleat.FailInvalidInput, err.Error())
+	}
+	p.logOf(t).Warn("the components that a job names cannot be read", "error", err)
+	return pleat.Failed(pleat.FailStorage, "the components that the job names could not be read")
+}
+
+// writeComponent reads the file of component i and writes it into the folder of the work.
+func (p *Pool) writeComponent(t *runningTask, w *pleat.Work, i int, file store.GivenComponent) error {
+	at := pleat.ComponentPath(i)
+	stored, _, err := p.files.Open(t.ctx, file.Key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return pleat.InvalidField(at, ": the file %s is gone", pleat.Clip(file.Name))
+	}
+	if err != nil {
+		return err
+	}
+	defer stored.Close()
+	m, atoms, err := component.Read(file.Name, stored)
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		return pleat.InvalidField(at, ": the file %s %s", pleat.Clip(file.Name), err)
+	}
+	if err != nil {
+		return err
+	}
+	job := pleat.Job{Sequences: w.Fold.Sequences, Constraints: w.Fold.Constraints}
+	if err := job.CheckComponent(i, atoms); err != nil { // it may have changed since the job was created
+		return err
+	}
+	made := pleat.FoldComponent{
+		Code: w.Fold.Constraints.Components[i].Code,
+		File: filepath.Join(inputDir, fmt.Sprintf("component-%d.cif", len(w.Fold.Components)+1)),
+	}
+	w.Fold.Components = append(w.Fold.Components, made)
+	return report.WriteFile(filepath.Join(w.Dir, made.File), func(out io.Writer) error {
+		return m.WriteComponentCIF(out, made.Code)
+	})
+}
