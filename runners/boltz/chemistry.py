@@ -72,7 +72,9 @@ def components(given: Sequence[Component], seed: int) -> dict[str, Any]:
     with seeded_conformers(seed):
         for c in given:
             if LIGAND.fullmatch(c.code):
-                raise unsupported(f"the component {c.code} has a code that Boltz gives ligands of a SMILES; choose another")
+                raise unsupported(
+                    f"the component {c.code} has a code that Boltz gives ligands of a SMILES; choose another"
+                )
             out[c.code] = component(c)
     return out
 

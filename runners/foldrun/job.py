@@ -109,7 +109,8 @@ class Job:
         self.workdir = Path(message["workdir"])
         self.kind: str = message["kind"]
         self.input: dict[str, Any] = message["input"]
-        # [{kind, path, sequence?, of a template chain, force?, max_distance?, of a component code}], paths below workdir
+        # [{kind, path, sequence?, of a template chain, force?, max_distance?, of a component code}], paths relative to
+        # workdir
         self.files: list[dict[str, Any]] = message.get("files") or []
         self.params: dict[str, Any] = message.get("params") or {}
         self.seed: int = message.get("seed") or 0
