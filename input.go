@@ -84,8 +84,8 @@ func (w *Work) InputHash(fingerprint string) (string, error) {
 
 // RequestHash returns the SHA-256, in hex, of what a server knows before a fold starts: the model with the versions of
 // its engine and weights, the effective parameters with the seed, the entities, the constraints and where alignments,
-// templates and components come from. A run of the same hash is an earlier answer to the same request. InputHash, which a worker
-// computes, decides whether its files are used again.
+// templates and components come from. A run of the same hash is an earlier answer to the same request. InputHash, which
+// a worker computes, decides whether its files are used again.
 func (f *FoldInput) RequestHash(m *Model) (string, error) {
 	var given []FileRef
 	for i := range f.Sequences {

@@ -64,8 +64,8 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	return wire.CreatedJob(made), nil
 }
 
-// checkGiven checks the library item, the alignments, the components and the templates that a job names. The key must be able to read
-// them.
+// checkGiven checks the library item, the alignments, the components and the templates that a job names. The key must
+// be able to read them.
 func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m pleat.Model) error {
 	if job.LibraryItem != "" {
 		if err := c.checkReads("create a job from a library item"); err != nil {

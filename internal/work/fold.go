@@ -2,8 +2,8 @@ package work
 
 import "pleat"
 
-// fold runs one attempt at a fold: components, templates and alignments first, then an earlier result of the same input if there is
-// one, else the engine. A file that is gone fails the run before a search for alignments.
+// fold runs one attempt at a fold: components, templates and alignments first, then an earlier result of the same input
+// if there is one, else the engine. A file that is gone fails the run before a search for alignments.
 func (p *Pool) fold(t *runningTask, dir string) pleat.Output {
 	w := p.work(t, dir)
 	w.Fold = t.Fold

@@ -182,8 +182,8 @@ func toConstraints(in *api.Constraints) pleat.Constraints {
 }
 
 // Constraints returns the constraints of a job as they were given; nil if there were none. Only the owner sees where
-// templates and components come from, and the webhooks, whose addresses and tokens were removed when the job was created. A distance
-// of 0 is one that the request did not give.
+// templates and components come from, and the webhooks, whose addresses and tokens were removed when the job was
+// created. A distance of 0 is one that the request did not give.
 func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 	var out api.Constraints
 	if to != ForOwner {
