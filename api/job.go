@@ -178,7 +178,7 @@ type Component struct {
 	Code          string `json:"code" doc:"1 to 5 letters and digits, in capitals; not that of a standard or unknown residue or of water. In this job it stands for this molecule, even if the dictionary has the code." maxLength:"5" example:"DRG"`
 	SMILES        string `json:"smiles,omitempty" doc:"The molecule, with the names of its atoms as in ChemAxon extended SMILES. Atoms without names are called by element and number: C1, C2, O1." maxLength:"4000" example:"CCO |$C1;C2;O1$|"`
 	LibraryItemID string `json:"libraryItemId,omitempty" doc:"Instead of smiles: a library item of the caller with a file of the molecule." format:"uuid"`
-	FileName      string `json:"fileName,omitempty" doc:"One of its files: an SD file (V2000, the first record), or mmCIF as the Chemical Component Dictionary has it. Absent: the item's first." maxLength:"128"`
+	FileName      string `json:"fileName,omitempty" doc:"One of its files: an SD file (V2000 or V3000, the first record), or mmCIF as the Chemical Component Dictionary has it. Absent: the item's first." maxLength:"128"`
 }
 
 // ChainRef refers to a chain.

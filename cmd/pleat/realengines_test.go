@@ -85,20 +85,25 @@ func (l *engineServer) complex(t *testing.T) {
 	}
 }
 
-// affinity binds a ligand given as SMILES, and one given by its code.
+// affinity binds a ligand given as SMILES, one given by its code, and a component of the job.
 func (l *engineServer) affinity(t *testing.T) {
 	less := quick + `,"samplingStepsAffinity":10,"diffusionSamplesAffinity":1`
 	for name, ligand := range map[string]string{
 		"SMILES": `{"ligandSequence":{"sequence":"CC(=O)Oc1ccccc1C(=O)O","property_type":"affinity"}}`,
 		"CCD":    `{"ligandSequence":{"sequence":"BNZ","is_ccd":true,"property_type":"affinity"}}`,
+		"own":    `{"ligandSequence":{"sequence":"DRG","is_ccd":true,"property_type":"affinity"}}`,
 	} {
-		v := l.fold(trp+","+ligand, less, "")
+		constraints := ""
+		if name == "own" {
+			constraints = `"components":[{"code":"DRG","smiles":"C[C@H](N)c1ccc(F)cc1"}]`
+		}
+		v := l.fold(trp+","+ligand, less, constraints)
 		p := v.Predictions[0]
 		wantScores(t, p, true)
 		if p.Affinity == nil || p.Affinity.Probability <= 0 || p.Affinity.Probability >= 1 {
 			t.Fatalf("%s: affinity %+v", name, p.Affinity)
 		}
-		if name == "CCD" {
+		if name != "SMILES" {
 			continue
 		}
 		heavier := l.fold(trp+","+ligand, less+`,"affinityMwCorrection":true`, "")

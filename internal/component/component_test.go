@@ -48,8 +48,10 @@ func TestRead(t *testing.T) {
 			"cannot be read: SDF file, line 4: the molecule has more than the 600 atoms allowed"},
 		{"a.sdf", sdf("  2  1", atomC, atomO, "  1  3  1", end),
 			"cannot be read: SDF file, line 7: the molecule has more than the 2 atoms allowed"},
-		{"a.sdf", "a\nb\nc\n  0  0  0     0  0            999 V3000\n",
-			`cannot be read: SDF file, line 4: want "V2000" in columns 35 to 39 of the counts, not "V3000"`},
+		{"a.sdf", "a\nb\nc\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\nM  V30 BEGIN ATOM\n" +
+			"M  V30 1 Na 0 0 0 0 CHG=1\nM  END\n", "NA1 Na 1; "},
+		{"a.sdf", "a\nb\nc\n  0  0  0     0  0            999 V4000\n", "cannot be read: SDF file, line 4: want " +
+			`"V2000" or "V3000" in columns 35 to 39 of the counts, not "V4000"`},
 		{"a.cif", cif("\"C1'\" c 1 N 0 0 0\nOXT O . Y 1 2 3", "\"C1'\" OXT sing"), "C1' C 1, OXT O 0 leaves; 0-1 SING"},
 		{"a.cif", cif("C1 C 0 . 0 0 0\nOXT O 0 . 1 2 3", "C1 OXT DOUB"), "C1 C 0, OXT O 0 leaves; 0-1 DOUB"},
 		{"a.cif", cif("C1 C 0 N 0 0 0\nOXT O 0 N 1 2 3", "C1 OXT AROM"), "C1 C 0, OXT O 0; 0-1 AROM"},

@@ -21,7 +21,7 @@ type af3Job struct {
 	Sequences []af3Item `json:"sequences" maxItems:"256"`
 	// Bonds are pairs of atoms, each a list of chain, residue from 1 and atom name.
 	Bonds [][][]any `json:"bondedAtomPairs,omitempty" maxItems:"1000"`
-	// UserCCD defines components of the file's own, which a job cannot hold.
+	// UserCCD defines components of the file's own.
 	UserCCD     *string `json:"userCCD,omitempty"`
 	UserCCDPath *string `json:"userCCDPath,omitempty"`
 	// Dialect is alphafold3, which distinguishes the file from the AlphaFold Server's.
@@ -95,8 +95,8 @@ func readAlphaFold3(text string, in *reading) error {
 	case j.UserCCDPath != nil:
 		return refusePath("userCCDPath", *j.UserCCDPath)
 	case j.UserCCD != nil && strings.TrimSpace(*j.UserCCD) != "":
-		return pleat.Invalidf(
-			"userCCD defines components of its own, which a job cannot: give those ligands as SMILES instead")
+		return pleat.Invalidf("userCCD defines components as mmCIF, which is not imported: leave it out, and add them " +
+			"to the job as constraints.components")
 	}
 	if err := d.seeds("modelSeeds", j.ModelSeeds); err != nil {
 		return err

@@ -188,7 +188,7 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	if p.PAE != nil {
 		meta.PAEFile = prefix + "pae.json"
 	}
-	meta.Components = componentNames(r.Work.Fold)
+	meta.Components, meta.SMILES = componentNames(r.Work.Fold), componentSMILES(r.Work.Fold)
 	for _, c := range m.Citations {
 		meta.Citations = append(meta.Citations, paperOf(c))
 	}
@@ -223,6 +223,17 @@ func componentNames(f *pleat.FoldInput) map[string]string {
 		if c.SMILES != "" {
 			text, _ := c.Molecule()
 			out[c.Code] += ", SMILES " + text
+		}
+	}
+	return out
+}
+
+// componentSMILES returns the SMILES of the components that a job has of its own, by code, without names of atoms.
+func componentSMILES(f *pleat.FoldInput) map[string]string {
+	out := map[string]string{}
+	for i := range f.Constraints.Components {
+		if c := &f.Constraints.Components[i]; c.SMILES != "" {
+			out[c.Code], _ = c.Molecule()
 		}
 	}
 	return out

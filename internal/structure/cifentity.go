@@ -156,8 +156,8 @@ func (c *cifWriter) gather() {
 	}
 }
 
-// components writes the chemical components that occur (chem_comp), sorted by code. A component of both a polymer and a
-// ligand counts as the polymer's.
+// components writes the chemical components that occur (chem_comp), sorted by code, and what is known of those that no
+// dictionary has (ma_chem_comp_descriptor). A component of both a polymer and a ligand counts as the polymer's.
 func (c *cifWriter) components() {
 	kinds := map[string]Kind{}
 	for i := range c.s.Chains {
@@ -168,10 +168,11 @@ func (c *cifWriter) components() {
 			}
 		}
 	}
-	c.loop("chem_comp", "id", "type", "mon_nstd_flag", "name")
-	for _, code := range slices.Sorted(maps.Keys(kinds)) {
+	codes := slices.Sorted(maps.Keys(kinds))
+	c.loop("chem_comp", "id", "type", "mon_nstd_flag", "name", "ma_provenance")
+	for _, code := range codes {
 		kind := map[Kind]string{Protein: "L-peptide linking", RNA: "RNA linking", DNA: "DNA linking"}[kinds[code]]
-		standard, name := "n", ""
+		standard, name, provenance := "n", "", "" // whether a code of an engine is one of the dictionary is not known
 		switch {
 		case !kinds[code].Polymer():
 			kind, standard = "non-polymer", "."
@@ -182,15 +183,24 @@ func (c *cifWriter) components() {
 			kind = "peptide linking"
 		}
 		if known, ok := compNames[code]; ok && kinds[code].Polymer() {
-			name, standard = known, "y"
+			name, standard, provenance = known, "y", "CCD Core"
 		}
 		if own := oneLine(c.m.Components[code]); own != "" {
-			name = own
+			name, provenance = own, "CCD local"
 		}
 		if standard == "." {
 			standard = "\x00."
 		}
-		c.row(code, kind, standard, name)
+		c.row(code, kind, standard, name, provenance)
+	}
+	c.end()
+	codes = slices.DeleteFunc(codes, func(code string) bool { return oneLine(c.m.SMILES[code]) == "" })
+	if len(codes) == 0 {
+		return
+	}
+	c.loop("ma_chem_comp_descriptor", "ordinal_id", "chem_comp_id", "chem_comp_name", "type", "value")
+	for i, code := range codes {
+		c.row(strconv.Itoa(i+1), code, oneLine(c.m.Components[code]), "Isomeric SMILES", oneLine(c.m.SMILES[code]))
 	}
 	c.end()
 }

@@ -29,6 +29,8 @@ type Meta struct {
 	PAEFile string
 	// Components are the names of components that are no entries of the Chemical Component Dictionary, by code.
 	Components map[string]string
+	// SMILES are those of Components that have one, by code, without names of atoms.
+	SMILES map[string]string
 	// Citations are of the program, most important first.
 	Citations []Citation
 	// Experimental marks a structure that was not computed.

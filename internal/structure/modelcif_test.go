@@ -15,7 +15,8 @@ func TestModelCIFFiles(t *testing.T) {
 		t.Skip("make test-modelcif checks the files")
 	}
 	s, full := predicted()
-	full.Components = map[string]string{"LIG": "component of the job, SMILES C/C=C\\C'"}
+	full.Components = map[string]string{"LIG": "component of the job, SMILES C/C=C\\C'", "SEP": "component of the job"}
+	full.SMILES = map[string]string{"LIG": "C/C=C\\C"}
 	bare := Meta{PLDDT: full.PLDDT}
 	alone := &Structure{Chains: s.Chains[:1]}
 	for name, file := range map[string]struct {

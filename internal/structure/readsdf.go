@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ReadSDF reads the first record of an SD file, a connection table of the version V2000. Its atoms have no names. The
-// error is a *ParseError, or one from r.
+// ReadSDF reads the first record of an SD file, a connection table of the version V2000 or V3000. Its atoms have no
+// names. The error is a *ParseError, or one from r.
 //
 // Source: BIOVIA, CTFile Formats (2020).
 func ReadSDF(r io.Reader, lim Limits) (*Molecule, error) {
@@ -70,8 +70,12 @@ func (s *sdfReader) run() error {
 			return err
 		}
 	}
-	if version := column(line, 33, 39); version != "V2000" {
-		return s.in.errorf("want \"V2000\" in columns 35 to 39 of the counts, not %s", excerpt(version))
+	switch version := column(line, 33, 39); version {
+	case "V2000":
+	case "V3000":
+		return s.extended()
+	default:
+		return s.in.errorf("want \"V2000\" or \"V3000\" in columns 35 to 39 of the counts, not %s", excerpt(version))
 	}
 	atoms, err := s.count(column(line, 0, 3), "atoms", maxMoleculeAtoms)
 	if err != nil {
@@ -131,6 +135,9 @@ func (s *sdfReader) atom(line string) error {
 	return nil
 }
 
+// bondTypes are the orders of bonds, by their type in a file.
+var bondTypes = map[string]string{"1": "SING", "2": "DOUB", "3": "TRIP", "4": "AROM"}
+
 // bond reads the line of a bond.
 func (s *sdfReader) bond(line string) error {
 	a, err := s.count(column(line, 0, 3), "atoms", len(s.m.Atoms))
@@ -141,7 +148,7 @@ func (s *sdfReader) bond(line string) error {
 	if err != nil {
 		return err
 	}
-	order, ok := map[string]string{"1": "SING", "2": "DOUB", "3": "TRIP", "4": "AROM"}[column(line, 6, 9)]
+	order, ok := bondTypes[column(line, 6, 9)]
 	if a == 0 || b == 0 || !ok {
 		return s.in.errorf("want two atoms from 1 and a bond of the type 1 to 4, not %s", excerpt(line))
 	}

@@ -14,6 +14,7 @@
 //	readcif.go     ReadCIF: mmCIF
 //	molecule.go    Molecule: the chemistry of a component; ReadComponentCIF, WriteComponentCIF
 //	readsdf.go     ReadSDF: a molecule of an SD file
+//	readv3000.go   ReadSDF: the version V3000
 //	writecif.go    WriteCIF: mmCIF with the ModelCIF extension; tables, atoms
 //	cifentity.go   WriteCIF: entities, sequences, components
 //	cifmodel.go    WriteCIF: the categories of ModelCIF, confidence

@@ -9,6 +9,7 @@ import ihm.dictionary
 import modelcif.qa_metric
 import modelcif.reader
 from gemmi import cif
+from modelcif.descriptor import IsomericSMILES
 
 dictionaries, folder = Path(sys.argv[1]), Path(sys.argv[2])
 
@@ -48,6 +49,12 @@ full = (folder / "full.cif").read_text()
 assert [c.title for c in system.citations] == ["A paper"], system.citations
 assert system.software[0].citation is system.citations[0]
 assert [f.path for r in system.repositories for f in r.files] == ["pae.json"], system.repositories
+
+# The components of the job say that no dictionary has them, and what is known of them.
+own = {c.id: c for e in system.entities for c in e.sequence}
+assert (own["ALA"].ccd, own["SEP"].ccd, own["LIG"].ccd) == ("core", "local", "local"), own
+assert [(type(d), d.value) for d in own["LIG"].descriptors] == [(IsomericSMILES, r"C/C=C\C")], own["LIG"].descriptors
+assert not own["SEP"].descriptors, own["SEP"].descriptors
 
 pairs = [m for group in system.model_groups for model in group for m in model.qa_metrics if isinstance(m, modelcif.qa_metric.FeaturePairwise)]
 assert all(isinstance(m, modelcif.qa_metric.IpTM) for m in pairs), pairs
