@@ -95,8 +95,8 @@ func readAlphaFold3(text string, in *reading) error {
 	case j.UserCCDPath != nil:
 		return refusePath("userCCDPath", *j.UserCCDPath)
 	case j.UserCCD != nil && strings.TrimSpace(*j.UserCCD) != "":
-		return pleat.Invalidf("userCCD defines components as mmCIF, which is not imported: leave it out, and add them " +
-			"to the job as constraints.components")
+		return pleat.Invalidf("userCCD defines components as mmCIF, which is not imported: leave it out, and add " +
+			"them to the job as constraints.components")
 	}
 	if err := d.seeds("modelSeeds", j.ModelSeeds); err != nil {
 		return err
