@@ -39,6 +39,7 @@ func TestDocumentedBounds(t *testing.T) {
 		fmt.Sprintf("| comparisons, contacts and scripts of all callers without a key under way | %d |",
 			strangerComputations),
 		fmt.Sprintf("| one structure of a comparison, contacts or a script | %d MiB |", maxDirectBytes/mib),
+		fmt.Sprintf("| entries of the Protein Data Bank that one caller is sent at a time | %d |", maxEntries),
 		fmt.Sprintf("| templates that a request has checked, together | %d MiB |", submit.MaxTemplatesRead/mib),
 		fmt.Sprintf("| files and metadata of one user's library | %s |",
 			strings.Replace(c.Library.String(), "GiB", " GiB", 1)),

@@ -34,6 +34,10 @@ const (
 	maxComputations, strangerComputations = 4, 8
 	// computeRetry is when a caller with too many of them may try again.
 	computeRetry = 5 * time.Second
+	// maxEntries is how many entries of a database a caller may be sent at a time on a node, each of which is in memory.
+	maxEntries = 2
+	// entryWrite is how long the fetching of an entry of a database, and its sending, may take each.
+	entryWrite = time.Minute
 	// toTask ends the sentences that refuse what is too large here.
 	toTask = "POST /v1/compare compares up to 20 structures in a task"
 )
@@ -203,7 +207,7 @@ func (s *Server) readOneCompared(
 		case failure == nil:
 			from = bytes.NewReader(entry.Text)
 		case failure.Retry:
-			return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: failure.Message + "; try again", Err: err}
+			return nil, unfetched(failure, err)
 		case failure.Kind == pleat.FailTooLarge:
 			return nil, pleat.InvalidField(field, ": %s; %s", failure.Message, toTask)
 		default:
@@ -233,6 +237,48 @@ func (s *Server) readOneCompared(
 			words.Shorten(err.Error(), 200))
 	}
 	return read, nil
+}
+
+// unfetched is the error for a database that did not answer, with err if a network failed.
+func unfetched(failure *pleat.Failure, err error) error {
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: failure.Message + "; try again", Err: err}
+}
+
+// comparedEntry is GET /v1/compare/pdb/{entry}, for any user: an entry of the Protein Data Bank as it is compared, so
+// that a page can show it without asking another host. Nothing of it is kept. 400: the id is none, or the operator
+// allows no fetching; 404: there is no such entry; 413: it is larger than what is read at once; 429: the caller is
+// being sent too many entries; 503: the database did not answer.
+func (s *Server) comparedEntry(ctx context.Context, c *call) error {
+	id := strings.ToUpper(c.r.PathValue("entry"))
+	if !pleat.IsPDBID(id) {
+		return pleat.InvalidField("entry", " is %q; it must be a PDB id such as 1UBQ", pleat.Clip(id))
+	}
+	if err := s.entries.Acquire(c.caller, false); err != nil {
+		return err
+	}
+	defer s.entries.Release(c.caller, false)
+	c.deadline(entryWrite)
+	entry, failure, err := s.cfg.ArchiveURLs.FetchPDB(ctx, id, maxDirectBytes)
+	switch {
+	case failure == nil:
+	case failure.Retry:
+		return unfetched(failure, err)
+	case failure.Kind == pleat.FailTooLarge:
+		return pleat.Errorf(pleat.CodeTooLarge, "%s", failure.Message)
+	case failure.Kind == pleat.FailInvalidInput:
+		return pleat.Errorf(pleat.CodeNotFound, "%s", failure.Message)
+	default:
+		return pleat.Invalidf("%s", failure.Message)
+	}
+	media := "chemical/x-pdb"
+	if strings.HasSuffix(entry.Name, ".cif") {
+		media = "chemical/x-mmcif"
+	}
+	attach(c, media, entry.Name)
+	c.w.Header().Set("Cache-Control", "private, max-age=300")
+	c.deadline(entryWrite)
+	_, err = c.w.Write(entry.Text)
+	return quiet(c, err)
 }
 
 // createComparison is POST /v1/compare, for any user: it creates a workflow compare_v1, as createWorkflow does, whose

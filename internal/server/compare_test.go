@@ -82,6 +82,35 @@ func TestCompareWithPDB(t *testing.T) {
 	if r := h.ask("GET", "/v1/compare?of=pdb:1ABC,pdb:1ABC", nil); r.status != 401 {
 		t.Errorf("a stranger: %d %s", r.status, r.body)
 	}
+	// The page shows the entry by the same fetch.
+	const file = "/v1/compare/pdb/"
+	r := h.as(h.key, "GET", file+"1abc", nil)
+	if r.status != 200 || r.body != chainPDB(30) || r.header.Get("Content-Type") != "chemical/x-pdb" ||
+		!strings.Contains(r.header.Get("Content-Disposition"), "1abc.pdb") {
+		t.Errorf("%d %v %s", r.status, r.header, r.body)
+	}
+	for id, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"1NOT":     {404, "there is no structure of the PDB id 1NOT"},
+		"1BIG":     {413, "the structure has more than 16 MiB"},
+		"1OFF":     {503, "the source of PDB structures answered 502; try again"},
+		"..%2f..":  {400, `entry is "../.."; it must be a PDB id such as 1UBQ`},
+		"1ABC.cif": {400, `entry is "1ABC.CIF"; it must be a PDB id such as 1UBQ`},
+	} {
+		if r := h.as(h.key, "GET", file+id, nil); r.status != want.status || r.message(t) != want.text {
+			t.Errorf("%s: %d %s", id, r.status, r.body)
+		}
+	}
+	if r := h.ask("GET", file+"1ABC", nil); r.status != 401 {
+		t.Errorf("a stranger: %d %s", r.status, r.body)
+	}
+	off := newFixture(t)
+	if r := off.as(off.key, "GET", file+"1ABC", nil); r.status != 400 ||
+		!strings.HasPrefix(r.message(t), "the operator does not allow this service to fetch structures by PDB id") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
 }
 
 // A caller has a few comparisons under way; others are not refused for that.

@@ -160,6 +160,7 @@ func TestDocument(t *testing.T) {
 	visit("GET /v1/compare", "Comparison", as("GET", "/v1/compare?of="+of+","+of+"&reference=1", nil), 200)
 	visit("GET /v1/compare", "Error", as("GET", "/v1/compare", nil), 400)
 	compared := `{"of":["` + of + `","` + of + `"],"reference":2}`
+	visit("GET /v1/compare/pdb/{entry}", "Error", as("GET", "/v1/compare/pdb/1UBQ", nil), 400)
 	check("CreateComparison", compared, true)
 	visit("POST /v1/compare", "Workflow", as("POST", "/v1/compare", compared), 200)
 	visit("POST /v1/compare", "Error", as("POST", "/v1/compare", "{}"), 400)

@@ -214,6 +214,15 @@ var compareRoutes = inSection("Comparison", []route{
 		},
 	},
 	{
+		id:      "downloadComparedEntry",
+		pattern: "GET /v1/compare/pdb/{entry}",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "Download an entry of the Protein Data Bank, where the operator allows that",
+		handler: streams(openapi.Binary("chemical/x-mmcif"), (*Server).comparedEntry),
+		errors:  []int{404, 413, 503},
+	},
+	{
 		id:      "createComparison",
 		pattern: "POST /v1/compare",
 		access:  user,

@@ -169,6 +169,7 @@ type Server struct {
 	checks       *fair.Turns     // of uploaded files
 	batches      *fair.Turns     // of batches that are checked and stored
 	exports      fair.Streams    // files of batches
+	entries      fair.Streams    // entries of the Protein Data Bank
 	computations fair.Streams    // requests that compare or measure structures, and wait or compute
 	computing    *fair.Turns     // of those that compute, and of templates that are checked
 	rowCounts    rowCounts
@@ -229,6 +230,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		checks:       fair.NewTurns(uploadChecks),
 		batches:      fair.NewTurns(1),
 		exports:      fair.Streams{Each: maxExports, Strangers: strangerExports, Of: "files of batches"},
+		entries:      fair.Streams{Each: maxEntries, Of: "entries of the Protein Data Bank"},
 		computations: fair.Streams{Each: maxComputations, Strangers: strangerComputations, Of: "computations"},
 		computing:    fair.NewTurns(computePlaces),
 		batchBodies:  fair.Bytes{Share: maxBatchBody, Most: 2 * maxBatchBody, First: maxBatchBody},

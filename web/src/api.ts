@@ -171,6 +171,8 @@ export const api = {
     ),
   alignment: (id: string, signal?: AbortSignal) =>
     request<Alignment>('GET', `/v1/alignments/${encode(id)}`, undefined, signal ? { signal } : {}),
+  // The address of an entry of the Protein Data Bank that a comparison names as pdb:ID.
+  entryUrl: (of: string) => `/v1/compare/pdb/${encode(of.replace(/^pdb:/, ''))}`,
   // Compares up to four structures; reference is a position from 1, 0 for none.
   compare: (of: string[], reference: number, signal?: AbortSignal) =>
     request<Comparison>(

@@ -100,7 +100,7 @@ function useSuperposed(
     const open = async () => {
       const [{ SuperposedViewer: View }, files] = await Promise.all([
         loadSuperposed(),
-        Promise.all(c.structures.map((s, i) => loadOne(s, i, abort.signal))),
+        loadAll(c.structures, abort.signal),
       ])
       if (abort.signal.aborted || !host.current) return
       setMissing(files.filter((f) => typeof f === 'string'))
@@ -134,19 +134,32 @@ function useSuperposed(
   return { viewer, drawn, missing, problem }
 }
 
+/** Loads the structures: entries of the Protein Data Bank one after the other, since the service sends few at a time. */
+function loadAll(structures: ComparedStructure[], signal: AbortSignal) {
+  let turn: Promise<unknown> = Promise.resolve()
+  return Promise.all(
+    structures.map((s, i) => {
+      if (s.kind !== 'pdb') return loadOne(s, i, signal)
+      const loaded = turn.then(() => loadOne(s, i, signal))
+      turn = loaded
+      return loaded
+    }),
+  )
+}
+
 /** Loads one structure; a sentence if it cannot be shown. */
 async function loadOne(s: ComparedStructure, index: number, signal: AbortSignal): Promise<Superposed | string> {
   const what = `Structure ${index + 1} (${s.name})`
   if (s.transform === null) return `${what} cannot be superposed.`
-  if (s.kind === 'pdb') return `${what} is not stored here, so it is not in the 3D view.`
   const url = await fileUrl(s).catch((e: Error) => e)
   if (url === '') return `${what} is not yours, so it is not in the 3D view.`
   if (url instanceof Error) return `${what} could not be loaded: ${url.message}`
   try {
-    const text = await (await download(url, signal)).text()
+    const answer = await download(url, signal)
+    const isCIF = s.kind === 'pdb' ? isMmCIF(answer) : /\.(cif|mmcif)$/i.test(s.file ?? '')
     return {
-      format: /\.(cif|mmcif)$/i.test(s.file ?? '') ? 'mmcif' : 'pdb',
-      text,
+      format: isCIF ? 'mmcif' : 'pdb',
+      text: await answer.text(),
       rotation: s.transform.rotation,
       translation: s.transform.translation,
       rgb: chainColour(index),
@@ -155,6 +168,8 @@ async function loadOne(s: ComparedStructure, index: number, signal: AbortSignal)
     return `${what} could not be loaded: ${(e as Error).message}`
   }
 }
+
+const isMmCIF = (answer: Response) => answer.headers.get('Content-Type') === 'chemical/x-mmcif'
 
 /** The address of the file of a structure; empty if it is not known. */
 async function fileUrl(s: ComparedStructure): Promise<string> {
@@ -165,6 +180,7 @@ async function fileUrl(s: ComparedStructure): Promise<string> {
     )
     return results.artifacts.find((a) => a.name === s.file)?.url ?? ''
   }
+  if (s.kind === 'pdb') return api.entryUrl(s.of)
   if (s.libraryItemId && s.file) return api.fileUrl(s.libraryItemId, s.file)
   return ''
 }
