@@ -484,6 +484,48 @@ func TestAlignments(t *testing.T) {
 	}
 }
 
+// Detach names the structures inside an AlphaFold 3 file, and changes nothing else of what Import reads.
+func TestDetach(t *testing.T) {
+	files := Files{Structure: func(name string) (pleat.FileRef, error) {
+		return pleat.FileRef{Item: item, Name: name}, nil
+	}}
+	large := "data_x # " + strings.Repeat("x", 2*MaxBytes)
+	one := `{"mmcif": "` + large + `", "queryIndices": [0], "templateIndices": [0]}`
+	af3 := strings.Replace(af3File, `{"mmcif": "data_x", "queryIndices": [0], "templateIndices": [0]}`, one+", "+one, 1)
+	text, inside, err := Detach(af3, "")
+	if err != nil || len(inside) != 1 {
+		t.Fatalf("%d structures inside, %v; want the one that is there twice", len(inside), err)
+	}
+	got, err := Import(text, "", Options{Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates := got.Jobs[0].Constraints.Templates
+	for name, held := range inside {
+		if held != large || len(templates) != 4 || templates[0].File != name || templates[3].File != name {
+			t.Errorf("%q is inside; the templates are %v", name, templates)
+		}
+	}
+	plain, err := Import(af3File, "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Jobs[0].Constraints.Templates = nil
+	if d := cmp.Diff(plain.Jobs, got.Jobs); d != "" {
+		t.Error(d)
+	}
+	for _, same := range []string{boltzFile, `{"sequences": [{"mmcif": 1}], "params": {}}`, `["mmcif"]`, ` "mmcif"`} {
+		if text, inside, err := Detach(same, ""); text != same || len(inside) > 0 || err != nil {
+			t.Errorf("Detach(%q) = %q, %v, %v; want it as it is", same, text, inside, err)
+		}
+	}
+	for _, bad := range []string{`{"dialect": "alphafold3", "mmcif"`, `{"dialect": "alphafold3", "mmcif": 1}`} {
+		if _, _, err := Detach(bad, ""); err == nil {
+			t.Errorf("Detach(%q) gave no error", bad)
+		}
+	}
+}
+
 // The structures that files of Boltz, AlphaFold 3 and OpenFold3 name become templates of chains.
 func TestTemplates(t *testing.T) {
 	files := Files{Structure: func(name string) (pleat.FileRef, error) {
