@@ -117,7 +117,7 @@ func (s *sources) detach(text, as string) (string, error) {
 			bytes += len(held)
 		}
 		if bytes > maxInside {
-			return "", pleat.Invalidf("the structures inside the files up to this one have more than %d bytes together; "+
+			return "", pleat.Invalidf("the structures inside the files up to this one have more than %d bytes; "+
 				"fold fewer files at once", maxInside)
 		}
 		s.inside[name] = held
