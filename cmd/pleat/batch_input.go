@@ -85,6 +85,9 @@ func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out
 	}
 	defer from.close()
 	as, _ := cmd.Flags().GetString("format")
+	if text, err = from.detach(text, as); err != nil {
+		return brought{}, usagef("%s: %w", path, err)
+	}
 	opt := rowOptions
 	opt.Name, opt.Files = out.Name, from.files()
 	if _, err := format.Import(text, format.Name(as), opt); err != nil {
@@ -161,7 +164,7 @@ func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, ou
 	ids := words.Unique{}
 	for i := range in.files {
 		f := &in.files[i]
-		got, err := in.read(f, format.Name(as), rowOptions, files)
+		got, err := in.read(f, as, rowOptions, in.from, files)
 		if err != nil {
 			return with, fmt.Errorf("%s: %w", f.name, err)
 		}

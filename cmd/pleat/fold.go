@@ -40,8 +40,9 @@ means standard input. Parts of the file that a job cannot express are printed as
 records become one job: a model for complexes folds them together, any other model folds each of them
 alone. A file with several jobs submits all of them. Interrupting the command leaves the jobs running.
 
-Alignments (A3M) and FASTA files that the file names are uploaded to your library. They must be in the
-folder of the file or below it, or in one of --files.
+Alignments (A3M), structures and FASTA files that the file names are uploaded to your library. They must be
+in the folder of the file or below it, or in one of --files. Structures inside AlphaFold 3 JSON are
+uploaded, too.
 
 Of a folder, each file is folded, but not those of folders in it. The folder of the results has a list of
 what was folded, pleat-folder.jsonl: the same command goes on where an earlier one has ended and folds
@@ -255,7 +256,7 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 // importFile reads a file, uploads what it names and sends it to the server, which returns its jobs; it prints the
 // notes on what a job cannot express. The path - is standard input. A file that is not valid is refused unsent.
 func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, brought, error) {
-	text, dir, err := readInput(cmd, path, path, format.MaxBytes)
+	text, dir, err := readInput(cmd, path, path, format.MaxDetach)
 	if err != nil {
 		return nil, brought{}, err
 	}
@@ -269,6 +270,9 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 	}
 	defer from.close()
 	as, _ := cmd.Flags().GetString("format")
+	if text, err = from.detach(text, as); err != nil {
+		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
+	}
 	file := api.ImportJobs{Content: text, Format: as, ModelName: model, Name: name}
 	if _, err := format.Import(text, format.Name(as), format.Options{Name: name, Files: from.files()}); err != nil {
 		return nil, brought{}, fmt.Errorf("%s: %w", path, err)

@@ -206,36 +206,31 @@ func (r *folderFold) key(f *inputFile) (string, error) {
 	as, _ := r.cmd.Flags().GetString("format")
 	public, _ := r.cmd.Flags().GetBool("public")
 	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, as, public)
-	text, err := r.in.text(f, format.MaxBytes)
+	from, text, err := r.named(f)
 	if err != nil {
 		return "", err
 	}
 	fmt.Fprintf(sum, "%q\n", text)
-	from, err := r.named(f)
-	if err != nil {
-		return "", err
-	}
 	for _, name := range from.order {
 		fmt.Fprintf(sum, "%q %s\n", name, from.found[name].sha256)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// named returns the files that one input names.
-func (r *folderFold) named(f *inputFile) (*sources, error) {
+// named returns the files that one input names, and its text.
+func (r *folderFold) named(f *inputFile) (*sources, string, error) {
 	from := &sources{folders: r.in.from.folders, found: map[string]*sourceFile{}}
 	as, _ := r.cmd.Flags().GetString("format")
-	_, err := r.in.read(f, format.Name(as), format.Options{}, from.files())
-	return from, err
+	if _, err := r.in.read(f, as, format.Options{}, from, from.files()); err != nil {
+		return nil, "", err
+	}
+	text, err := r.in.text(f, as, from)
+	return from, text, err
 }
 
 // plan has the server read a file, and writes its jobs to the log.
 func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
-	from, err := r.named(f)
-	if err != nil {
-		return nil, err
-	}
-	text, err := r.in.text(f, format.MaxBytes)
+	from, text, err := r.named(f)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func openInputs(cmd *cobra.Command, dir string, opt format.Options) (*inputFolde
 	as, _ := cmd.Flags().GetString("format")
 	for i := range in.files {
 		f := &in.files[i]
-		got, err := in.read(f, format.Name(as), opt, from.files())
+		got, err := in.read(f, as, opt, from, from.files())
 		f.jobs, f.err = len(got.Jobs), err
 		if err := cmd.Context().Err(); err != nil {
 			from.close()
@@ -117,8 +117,8 @@ func (in *inputFolder) list(cmd *cobra.Command) error {
 	return nil
 }
 
-// text returns the text of an input.
-func (in *inputFolder) text(f *inputFile, most int) (string, error) {
+// text returns the text of an input. The structures inside it become sources, which it names.
+func (in *inputFolder) text(f *inputFile, as string, from *sources) (string, error) {
 	root := in.from.folders[0].root
 	info, err := root.Stat(f.name)
 	switch {
@@ -134,17 +134,21 @@ func (in *inputFolder) text(f *inputFile, most int) (string, error) {
 		return "", err
 	}
 	defer r.Close()
-	return readText(r, "the file", most)
+	text, err := readText(r, "the file", format.MaxDetach)
+	if err != nil {
+		return "", err
+	}
+	return from.detach(text, as)
 }
 
-// read reads an input with what the options and files say.
+// read reads an input with what the options and files say. The structures inside it become sources.
 func (in *inputFolder) read(
-	f *inputFile, as format.Name, opt format.Options, files format.Files,
+	f *inputFile, as string, opt format.Options, from *sources, files format.Files,
 ) (format.Imported, error) {
-	text, err := in.text(f, cmp.Or(opt.Bytes, format.MaxBytes))
+	text, err := in.text(f, as, from)
 	if err != nil {
 		return format.Imported{}, err
 	}
 	opt.Name, opt.Files = pleat.Clip(f.stem()), files
-	return format.Import(text, as, opt)
+	return format.Import(text, format.Name(as), opt)
 }

@@ -23,6 +23,7 @@ func TestRealEnginesColabFold(t *testing.T) {
 	server.Known = true
 	t.Setenv("PLEAT_MSA_SERVER", server.URL)
 	l := startEngines(t, "colabfold")
+	l.run("the runner's own tests", func(t *testing.T) { runnerTests(t, "colabfold") })
 	l.run("chains alone", l.monomer)
 	l.run("refusals", l.notForAlphaFold)
 	l.run("cancel", l.cancelledRecycling)

@@ -37,7 +37,7 @@ func runnerTests(t *testing.T, engine string) {
 	python := filepath.Join(os.Getenv("PLEAT_ENGINE_DATA"), engine, "venv", "bin", "python")
 	cmd := exec.CommandContext(t.Context(), python, "-m", "unittest", "discover", "-s", "tests", "-t", ".")
 	cmd.Dir = filepath.Join("..", "..", "runners", engine)
-	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -21,6 +21,7 @@ func TestRealEnginesOpenFold3(t *testing.T) {
 	server.Known = true
 	t.Setenv("PLEAT_MSA_SERVER", server.URL)
 	l := startEngines(t, "openfold3")
+	l.run("the runner's own tests", func(t *testing.T) { runnerTests(t, "openfold3") })
 	l.run("protein", l.openProtein)
 	l.run("complex", l.openComplex)
 	l.run("alignments", l.openAligned)

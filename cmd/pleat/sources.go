@@ -28,6 +28,8 @@ type sources struct {
 	// found are the files by their names in the input, in the order of first use.
 	found map[string]*sourceFile
 	order []string
+	// inside are the structures that inputs hold, by the names that detach gave them.
+	inside map[string]string
 }
 
 // sourceFolder is a folder whose files may be read.
@@ -36,10 +38,12 @@ type sourceFolder struct {
 	dir  string // absolute
 }
 
-// sourceFile is a file on this machine that an input names.
+// sourceFile is a file on this machine that an input names, or a text inside the input.
 type sourceFile struct {
 	folder sourceFolder
 	path   string // below the folder
+	inside bool   // the input holds it: text is its content, and it has no folder
+	text   string
 	sha256 string
 	kind   sourceKind
 }
@@ -92,8 +96,40 @@ func (s *sources) close() {
 	}
 }
 
+// maxInside bounds the structures inside the files of one command together, in bytes: they are held in memory.
+const maxInside = 256 << 20
+
+// detach takes the structures out of the text of an input: the text that is returned names them as files.
+func (s *sources) detach(text, as string) (string, error) {
+	text, inside, err := format.Detach(text, format.Name(as))
+	if err != nil {
+		return "", err
+	}
+	bytes := 0
+	for _, held := range s.inside {
+		bytes += len(held)
+	}
+	for name, held := range inside {
+		if s.inside == nil {
+			s.inside = map[string]string{}
+		}
+		if _, twice := s.inside[name]; !twice {
+			bytes += len(held)
+		}
+		if bytes > maxInside {
+			return "", pleat.Invalidf("the structures inside the files up to this one have more than %d bytes; "+
+				"fold fewer files at once", maxInside)
+		}
+		s.inside[name] = held
+	}
+	return text, nil
+}
+
 // locate returns the file that a name of an input means. An error is a pleat.Error that says where it was looked for.
 func (s *sources) locate(name string) (*sourceFile, error) {
+	if text, ok := s.inside[name]; ok {
+		return &sourceFile{path: "template.cif", inside: true, text: text}, nil
+	}
 	if strings.Contains(name, "://") {
 		return nil, pleat.Invalidf("%q is an address; only files of this machine are brought along", pleat.Clip(name))
 	}
@@ -133,7 +169,24 @@ func (s *sources) candidates(f sourceFolder, name string) []string {
 }
 
 // open opens the file.
-func (f *sourceFile) open() (*os.File, error) { return f.folder.root.Open(f.path) }
+func (f *sourceFile) open() (io.ReadCloser, error) {
+	if f.inside {
+		return io.NopCloser(strings.NewReader(f.text)), nil
+	}
+	return f.folder.root.Open(f.path)
+}
+
+// size returns the bytes of the file.
+func (f *sourceFile) size() (int64, error) {
+	if f.inside {
+		return int64(len(f.text)), nil
+	}
+	info, err := f.folder.root.Stat(f.path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
 
 // read returns the text of the file, at most format.MaxBytes.
 func (f *sourceFile) read() (string, error) {
@@ -243,16 +296,16 @@ func (s *sources) add(name string, kind sourceKind) error {
 
 // check checks the content and the size of the file, and computes its SHA-256.
 func (f *sourceFile) check(content func(io.Reader) error) error {
+	if size, err := f.size(); err != nil {
+		return err
+	} else if size > submit.MaxFile {
+		return fmt.Errorf("it has %d bytes; at most %d are allowed", size, submit.MaxFile)
+	}
 	in, err := f.open()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if info, err := in.Stat(); err != nil {
-		return err
-	} else if info.Size() > submit.MaxFile {
-		return fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), submit.MaxFile)
-	}
 	sum := sha256.New()
 	if err := content(io.TeeReader(in, sum)); err != nil {
 		return err

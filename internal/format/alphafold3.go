@@ -38,7 +38,8 @@ type af3Item struct {
 	Ligand  *af3Ligand `json:"ligand,omitempty"`
 }
 
-// af3Chain is a polymer in one copy for each id. Alignments and templates inside the file are not imported.
+// af3Chain is a polymer in one copy for each id. Alignments and templates inside the file are not imported; Detach
+// takes the templates out of it.
 type af3Chain struct {
 	// ID is a string, or a list with one string for each copy.
 	ID any `json:"id"` // a string, or a list of strings
@@ -53,7 +54,7 @@ type af3Chain struct {
 	UnpairedMSAPath *string `json:"unpairedMsaPath,omitempty"`
 	PairedMSA       *string `json:"pairedMsa,omitempty"`
 	PairedMSAPath   *string `json:"pairedMsaPath,omitempty"`
-	// Templates of a protein. Those inside the file are dropped with a note.
+	// Templates of a protein. Those inside the file are dropped with a note, see Detach.
 	Templates []af3Template `json:"templates,omitempty"`
 }
 
@@ -184,26 +185,33 @@ func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, ids []string, c *
 	if q.Kind == pleat.Protein && c.UnpairedMSA != nil && text(c.UnpairedMSA)+text(c.PairedMSA)+paired == "" {
 		d.alone = append(d.alone, at+".unpairedMsa")
 	}
+	if len(c.Templates) > 0 && q.Kind != pleat.Protein {
+		return pleat.Invalidf("%s.templates is on %s; jobs have templates of proteins alone: leave it out", at,
+			article(q.Kind))
+	}
 	inside := 0
 	for i, t := range c.Templates {
-		if t.CIFPath == nil {
+		if (t.CIF == nil) == (t.CIFPath == nil) {
+			return pleat.Invalidf("%s.templates[%d] must have exactly one of mmcif and mmcifPath", at, i)
+		}
+		if t.CIF != nil {
 			inside++
 			continue
 		}
-		if kind := q.Kind; kind != pleat.Protein {
-			return pleat.Invalidf("%s.templates is on %s; jobs have templates of proteins alone: leave it out", at,
-				article(kind))
+		field := "mmcifPath"
+		if strings.HasPrefix(*t.CIFPath, detached) {
+			field = "mmcif"
 		}
 		d.templates = append(d.templates, draftTemplate{
-			at:     fmt.Sprintf("%s.templates[%d].mmcifPath", at, i),
+			at:     fmt.Sprintf("%s.templates[%d].%s", at, i, field),
 			name:   *t.CIFPath,
 			ids:    ids,
 			mapped: len(t.QueryIndices) > 0,
 		})
 	}
 	if inside > 0 {
-		d.addNote("%s.templates, %d inside the file, was dropped: a job takes templates as files of the library", at,
-			inside)
+		d.addNote("%s.templates, %d inside the file, was dropped: a job takes templates as files of the library, to "+
+			"which pleat fold and pleat batch upload them", at, inside)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@
 //	fasta.go       FASTA
 //	table.go       CSV and TSV; ColabFold CSV; samplesheets of nf-core/proteinfold
 //	server.go      AlphaFold Server JSON
-//	alphafold3.go  AlphaFold 3 JSON
+//	alphafold3.go  AlphaFold 3 JSON; detach.go: the structures inside it
 //	protenix.go    Protenix JSON
 //	openfold3.go   OpenFold3 queries
 //	boltz.go       Boltz YAML; boltz_constraints.go: what it says beside the chains

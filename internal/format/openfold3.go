@@ -203,13 +203,13 @@ func (d *draft) addOpenFoldTemplates(at string, kind pleat.EntityKind, c *openFo
 	if err != nil {
 		return err
 	}
-	chains, isList := c.Names.([]any)
-	switch {
-	case c.Names != nil && !isList:
-		chains = []any{c.Names}
-	case len(names) > 0 && kind != pleat.Protein:
+	if len(names) > 0 && kind != pleat.Protein {
 		return pleat.Invalidf("%s.template_cif_paths is on %s; jobs have templates of proteins alone: leave it out", at,
 			article(kind))
+	}
+	chains, isList := c.Names.([]any)
+	if c.Names != nil && !isList {
+		chains = []any{c.Names}
 	}
 	if len(chains) > 0 && len(chains) != len(names) {
 		return pleat.Invalidf("%s.template_cif_chain_ids has %d items and template_cif_paths %d; give one for each "+

@@ -484,7 +484,49 @@ func TestAlignments(t *testing.T) {
 	}
 }
 
-// The structures that Boltz and AlphaFold 3 files name become templates of chains.
+// Detach names the structures inside an AlphaFold 3 file, and changes nothing else of what Import reads.
+func TestDetach(t *testing.T) {
+	files := Files{Structure: func(name string) (pleat.FileRef, error) {
+		return pleat.FileRef{Item: item, Name: name}, nil
+	}}
+	large := "data_x # " + strings.Repeat("x", 2*MaxBytes)
+	one := `{"mmcif": "` + large + `", "queryIndices": [0], "templateIndices": [0]}`
+	af3 := strings.Replace(af3File, `{"mmcif": "data_x", "queryIndices": [0], "templateIndices": [0]}`, one+", "+one, 1)
+	text, inside, err := Detach(af3, "")
+	if err != nil || len(inside) != 1 {
+		t.Fatalf("%d structures inside, %v; want the one that is there twice", len(inside), err)
+	}
+	got, err := Import(text, "", Options{Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates := got.Jobs[0].Constraints.Templates
+	for name, held := range inside {
+		if held != large || len(templates) != 4 || templates[0].File != name || templates[3].File != name {
+			t.Errorf("%q is inside; the templates are %v", name, templates)
+		}
+	}
+	plain, err := Import(af3File, "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Jobs[0].Constraints.Templates = nil
+	if d := cmp.Diff(plain.Jobs, got.Jobs); d != "" {
+		t.Error(d)
+	}
+	for _, same := range []string{boltzFile, `{"sequences": [{"mmcif": 1}], "params": {}}`, `["mmcif"]`, ` "mmcif"`} {
+		if text, inside, err := Detach(same, ""); text != same || len(inside) > 0 || err != nil {
+			t.Errorf("Detach(%q) = %q, %v, %v; want it as it is", same, text, inside, err)
+		}
+	}
+	for _, bad := range []string{`{"dialect": "alphafold3", "mmcif"`, `{"dialect": "alphafold3", "mmcif": 1}`} {
+		if _, _, err := Detach(bad, ""); err == nil {
+			t.Errorf("Detach(%q) gave no error", bad)
+		}
+	}
+}
+
+// The structures that files of Boltz, AlphaFold 3 and OpenFold3 name become templates of chains.
 func TestTemplates(t *testing.T) {
 	files := Files{Structure: func(name string) (pleat.FileRef, error) {
 		return pleat.FileRef{Item: item, Name: name}, nil
@@ -492,6 +534,10 @@ func TestTemplates(t *testing.T) {
 	boltz := "sequences:\n- protein: {id: [X, B], sequence: MKT}\n- protein: {id: C, sequence: MKTA}\n"
 	af3 := `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [
 		{"protein": {"id": ["A", "B"], "sequence": "MKT", "templates": [{"mmcifPath": "t.cif", "queryIndices": [0], "templateIndices": [4]}]}}]}`
+	open3 := func(kind, fields string) string {
+		return `{"queries": {"q": {"chains": [{"molecule_type": "` + kind + `", "chain_ids": ["A", "B"], "sequence": "ACG", ` +
+			fields + `}]}}}`
+	}
 	of := func(file, chain, templateChain string) pleat.Template {
 		return pleat.Template{Item: item, File: file, Chain: chain, TemplateChain: templateChain}
 	}
@@ -525,6 +571,16 @@ func TestTemplates(t *testing.T) {
 		{text: boltz + "templates:\n- {cif: a.cif, chain_id: [X, C], template_id: [A, B, C]}\n", fault: "template_id"},
 		{text: af3, want: []pleat.Template{of("t.cif", "A", ""), of("t.cif", "B", "")},
 			notes: "queryIndices and templateIndices"},
+		{
+			text: open3("protein", `"template_cif_paths": "t.cif", "template_cif_chain_ids": "H"`),
+			want: []pleat.Template{of("t.cif", "A", "H"), of("t.cif", "B", "H")},
+		},
+		{
+			text: open3("protein", `"template_cif_paths": ["t.cif", "u.cif"], "template_cif_chain_ids": [null, "L"]`),
+			want: []pleat.Template{of("t.cif", "A", ""), of("t.cif", "B", ""), of("u.cif", "A", "L"), of("u.cif", "B", "L")},
+		},
+		{text: open3("rna", `"template_cif_paths": "t.cif", "template_cif_chain_ids": "H"`),
+			fault: "template_cif_paths is on an RNA; jobs have templates of proteins alone"},
 	} {
 		got, err := Import(c.text, "", Options{Files: files})
 		if c.fault != "" {

@@ -215,25 +215,12 @@ class Prediction:
 
     def features(self) -> None:
         """Makes the model's input with the package's reader, and chooses the network for its size."""
-        package, kind = self.runner.batch, self.kind
-        path = self.job.path("colabfold/job.a3m")
-        path.write_text(document.a3m(self.entities))
-        queries = [e.sequence for e in self.entities]
-        unpaired, paired, sequences, counts, templates = package.unserialize_msa([path.read_text()], queries)
+        kind = self.kind
         alone = not any(e.unpaired or e.paired for e in self.entities)
-        if alone:  # as the package does without a search
-            paired = None
-        if sequences != queries:
-            raise Failure("internal", "ColabFold reads other sequences than were written")
         given = self.templates()
-        if given:  # copies of a sequence may have different ones
-            unpaired, paired = (rows and self.of_copies(rows) for rows in (unpaired, paired))
-            sequences, counts = self.of_copies(sequences), [1] * len(given)
-            templates = [t or mock for t, mock in zip(given, self.of_copies(templates), strict=True)]
+        read = self.inputs(alone, given)
         most = 1 if alone else kind.rows
-        self.input, _ = package.generate_input_feature(
-            sequences, counts, unpaired, paired, templates, self.several, kind.type, max_seq=most
-        )
+        self.input, _ = self.runner.batch.generate_input_feature(*read, self.several, kind.type, max_seq=most)
         mask = self.input.get("msa_mask")
         self.rows = len(self.input["msa"]) if mask is None else int((mask.max(-1) == 1).sum())
         if alone:
@@ -254,6 +241,25 @@ class Prediction:
         if size not in self.runner.compiled:
             self.job.log("the network is compiled for this size first; later jobs of a similar size start immediately")
             self.runner.compiled.add(size)
+
+    def inputs(self, alone: bool, given: list[dict[str, Any] | None]) -> tuple[list[str], list[int], Any, Any, Any]:
+        """What the package reads of the job: sequences, numbers of copies, unpaired and paired rows, and templates.
+        alone: the job has no alignments; given: the templates of each chain, empty: it has none."""
+        path = self.job.path("colabfold/job.a3m")
+        path.write_text(document.a3m(self.entities))
+        queries = [e.sequence for e in self.entities]
+        unpaired, paired, sequences, counts, templates = self.runner.batch.unserialize_msa([path.read_text()], queries)
+        if alone:  # as the package does without a search
+            paired = None
+        if sequences != queries:
+            raise Failure("internal", "ColabFold reads other sequences than were written")
+        if given:  # copies of a sequence may have different ones
+            if paired:  # of copies of a single sequence the package gives several, and reads the first
+                paired = paired[: len(self.entities)]
+            unpaired, paired = (rows and self.of_copies(rows) for rows in (unpaired, paired))
+            sequences, counts = self.of_copies(sequences), [1] * len(given)
+            templates = [t or mock for t, mock in zip(given, self.of_copies(templates), strict=True)]
+        return sequences, counts, unpaired, paired, templates
 
     def templates(self) -> list[dict[str, Any] | None]:
         """The template features of each chain, None for one without; empty: the job has no templates."""

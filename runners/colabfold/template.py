@@ -41,9 +41,7 @@ def atoms(path: Path, length: int) -> tuple[str, np.ndarray, np.ndarray]:
     mask = np.zeros((length, constants.atom_type_num), np.float32)
     columns = ("label_seq_id", "label_comp_id", "label_atom_id", "Cartn_x", "Cartn_y", "Cartn_z")
     for seq, comp, name, *xyz in zip(*(cif[f"_atom_site.{c}"] for c in columns), strict=True):
-        at, atom = int(seq) - 1, constants.atom_order.get(name)
-        if atom is None:  # the terminal OXT
-            continue
+        at, atom = int(seq) - 1, constants.atom_order[name]
         letters[at] = constants.restype_3to1[comp]
         positions[at, atom] = [float(x) for x in xyz]
         mask[at, atom] = 1

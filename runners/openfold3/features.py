@@ -3,10 +3,10 @@ raised."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
+from biotite.structure import AtomArray
 from openfold3.core.data.framework.single_datasets import inference
 from openfold3.core.data.framework.single_datasets.inference import InferenceDataset
 from openfold3.core.data.primitives.structure import query as package
@@ -28,7 +28,7 @@ class Dataset(InferenceDataset):
     """The package's dataset with our entity numbers, which say which chains are copies of one another, and with our
     templates, by chain."""
 
-    def __init__(self, config: Any, entities: Mapping[str, int], templates: Mapping[str, Sequence[Path]]) -> None:
+    def __init__(self, config: Any, entities: Mapping[str, int], templates: Mapping[str, Sequence[AtomArray]]) -> None:
         super().__init__(config)
         self.entities, self.templates = entities, templates
 
@@ -53,7 +53,7 @@ def features(
     experiment: Any,
     query_set: Any,
     entities: Mapping[str, int],
-    templates: Mapping[str, Sequence[Path]],
+    templates: Mapping[str, Sequence[AtomArray]],
     report: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """The features of a query set's only query. report gets how many residues and ligands have a conformer, and the

@@ -28,8 +28,9 @@ import chemistry
 import document
 import foldrun
 import outcome
+import template
 from features import NotFeaturised, Shapeless, features
-from foldrun import Failure, Job, Watch, pytorch, unsupported, weights
+from foldrun import Failure, Job, Watch, invalid, pytorch, unsupported, weights
 from foldrun.document import aligned_rows
 
 CHECKPOINT = OPENFOLD_MODEL_CHECKPOINT_REGISTRY[DEFAULT_CHECKPOINT_NAME].file_name
@@ -158,6 +159,7 @@ class Prediction:
         self.runner, self.job, self.watch = runner, job, runner.watch
         self.watch.say("prepare")
         self.doc = self.document()
+        self.templates = self.read_templates()
 
     def number(self, name: str, default: float) -> Any:
         """A parameter of the job, or its default where the job has none."""
@@ -228,6 +230,20 @@ class Prediction:
             self.job.path(f"openfold3/{name}").write_text(text)
         return doc
 
+    def read_templates(self) -> dict[str, list[Any]]:
+        """The residues of the job's templates that the model can read, by the chain in the package's files."""
+        out: dict[str, list[Any]] = {}
+        for t in self.job.templates():
+            atoms, incomplete = template.residues(t.path)
+            if len(atoms) == 0:
+                raise invalid(
+                    f"a template of chain {t.chain} has no residue with N, CA, C and CB, which OpenFold3 reads"
+                )
+            if incomplete:
+                self.job.log(f"chain {t.chain}: {incomplete} residues of a template lack N, CA, C or CB: not used")
+            out.setdefault(self.doc.names[t.chain], []).append(atoms)
+        return out
+
     def features(self, seed: int) -> dict[str, Any]:
         """The model's input. Conformers depend on the seed."""
         self.watch.enter("prepare")
@@ -237,10 +253,7 @@ class Prediction:
         def report(done: int, total: int) -> None:
             self.watch.say("prepare", done, total)
 
-        templates: dict[str, list[Path]] = {}
-        for t in self.job.templates():
-            templates.setdefault(self.doc.names[t.chain], []).append(t.path)
-        return features(self.runner.experiment, query_set, self.doc.entities, templates, report)
+        return features(self.runner.experiment, query_set, self.doc.entities, self.templates, report)
 
     def infer(self, sample: dict[str, Any], seed: int, layout: outcome.Layout) -> list[outcome.Sample]:
         """The samples of one seed."""

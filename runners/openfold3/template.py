@@ -14,13 +14,13 @@ from openfold3.core.data.primitives.structure.tokenization import get_token_star
 FRAME = ("N", "CA", "C")
 
 
-def collection(atoms: Any, files: Mapping[str, Sequence[Path]]) -> TemplateSliceCollection:
+def collection(atoms: Any, templates: Mapping[str, Sequence[AtomArray]]) -> TemplateSliceCollection:
     """The templates of each chain, by its name in atoms, the package's structure of the query."""
     slices = {}
-    for chain, paths in files.items():
+    for chain, given in templates.items():
         query = atoms[atoms.chain_id == chain]
         tokens = query[get_token_starts(query)]
-        slices[chain] = [one(tokens, residues(p)) for p in paths]
+        slices[chain] = [one(tokens, t) for t in given]
     return TemplateSliceCollection(template_slices=slices)
 
 
@@ -33,9 +33,9 @@ def one(tokens: Any, template: AtomArray) -> TemplateSlice:
     )
 
 
-def residues(path: Path) -> AtomArray:
-    """The residues of a file that have all that the package reads, N, CA, C and CB; it silently leaves out a template
-    in which one is incomplete. Residues have the positions of the job's chain, from 1."""
+def residues(path: Path) -> tuple[AtomArray, int]:
+    """The residues of a file that have all that the package reads, N, CA, C and CB, and how many have not: the package
+    silently leaves out a template with such a residue. Residues have the positions of the job's chain, from 1."""
     site = CIFFile.read(path).block["atom_site"]
     seq, comp = site["label_seq_id"].as_array(int), site["label_comp_id"].as_array(str)
     name = site["label_atom_id"].as_array(str)
@@ -45,4 +45,4 @@ def residues(path: Path) -> AtomArray:
     has = {n: set(seq[name == n].tolist()) for n in (*FRAME, "CB")}
     glycines = set(seq[comp == "GLY"].tolist())
     complete = set.intersection(*(has[n] for n in FRAME)) & (has["CB"] | glycines)
-    return out[np.isin(seq, sorted(complete))]
+    return out[np.isin(seq, sorted(complete))], len(set(seq.tolist()) - complete)

@@ -26,7 +26,7 @@ if HERE:
     from features import Dataset, InferenceDataset
     from foldrun import Load
     from foldrun.job import Job
-    from runner import CHECKPOINT, NAME, OpenFold3, Parts
+    from runner import CHECKPOINT, NAME, OpenFold3, Parts, Prediction
 
 
 @unittest.skipUnless(HERE, "the package is not installed")
@@ -76,10 +76,29 @@ class Package(unittest.TestCase):
             columns = "group_PDB label_atom_id label_comp_id label_asym_id label_seq_id Cartn_x Cartn_y Cartn_z"
             head = "".join(f"_atom_site.{c}\n" for c in columns.split())
             path.write_text(f"data_t\nloop_\n{head}{site}#\n")
-            found = template.collection(layout.atoms, {"B": [path]}).template_slices["B"][0]
+            atoms, incomplete = template.residues(path)
+        found = template.collection(layout.atoms, {"B": [atoms]}).template_slices["B"][0]
+        self.assertEqual(incomplete, 1)
         self.assertEqual(sorted(set(found.atom_array.res_id.tolist())), [1, 2, 4])  # the third has no CB
         self.assertEqual(found.template_residue_repeats.tolist(), [1, 10, 1])  # the modified residue has 10 tokens
         self.assertEqual(found.query_token_positions.tolist(), [4, *range(5, 15), 16])
+
+    def test_a_template_without_backbone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            columns = "label_atom_id label_comp_id label_seq_id Cartn_x Cartn_y Cartn_z"
+            rows = "".join(f"CA GLY {i} {i}.0 0.0 0.0\n" for i in (1, 2, 3))
+            head = "".join(f"_atom_site.{c}\n" for c in columns.split())
+            (Path(folder) / "t.cif").write_text(f"data_t\nloop_\n{head}{rows}#\n")
+            message = {
+                "id": "x",
+                "attempt": 1,
+                "workdir": folder,
+                "kind": "fold",
+                "input": {"sequences": [{"kind": "protein", "sequence": "GGG", "chains": ["P"]}]},
+                "files": [{"kind": "template", "path": "t.cif", "sequence": 0, "chain": "P"}],
+            }
+            with self.assertRaisesRegex(Failure, "^a template of chain P has no residue with N, CA, C and CB"):
+                Prediction(OpenFold3(), Job(message, lambda _: None))
 
     def test_chemistry(self):
         good = {"kind": "protein", "sequence": "GSHM", "chains": ["A"], "modifications": [{"res_idx": 2, "ccd": "SEP"}]}
