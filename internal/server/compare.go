@@ -34,7 +34,8 @@ const (
 	maxComputations, strangerComputations = 4, 8
 	// computeRetry is when a caller with too many of them may try again.
 	computeRetry = 5 * time.Second
-	// maxEntries is how many entries of a database a caller may be sent at a time on a node, each of which is in memory.
+	// maxEntries is how many entries of a database a caller may be sent at a time on a node, each of which is in
+	// memory.
 	maxEntries = 2
 	// entryWrite is how long the fetching of an entry of a database, and its sending, may take each.
 	entryWrite = time.Minute
