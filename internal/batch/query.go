@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"pleat"
 )
@@ -154,8 +153,9 @@ func (f *Filter) parseCustomID(n int, op, value string) error {
 		return pleat.InvalidField("filter", ", condition %d: there is a condition on customId already", n)
 	case value == "":
 		return pleat.InvalidField("filter", ", condition %d: customId%s must be followed by a text", n, op)
-	case !utf8.ValidString(value):
-		return pleat.InvalidField("filter", ", condition %d: %q is not text in UTF-8", n, pleat.Clip(value))
+	}
+	if err := pleat.CheckName("filter", value); err != nil {
+		return err
 	}
 	f.CustomID = pleat.TextCondition{Text: value, IsPart: op == contains}
 	return nil

@@ -156,7 +156,8 @@ func TestQuery(t *testing.T) {
 	for text, want := range map[string]string{
 		"meanPLDDT":                        "filter, condition 1: \"meanPLDDT\" must be a name, one of >=, <=, >, <, =, != and ~, and a value",
 		"customId~":                        "filter, condition 1: customId~ must be followed by a text",
-		"customId~\xff":                    "filter, condition 1: \"\ufffd\" is not text in UTF-8",
+		"customId~\xff":                    "filter is not valid UTF-8",
+		"customId=a\x00":                   "filter has a control character at position 2",
 		"customId!=a":                      "filter, condition 1: customId takes = and ~ alone",
 		"customId=a,customId~b":            "filter, condition 2: there is a condition on customId already",
 		"meanPLDDT~8":                      "filter, condition 1: customId alone takes ~",
