@@ -33,6 +33,13 @@ func NamesAlignments(p Params, sequences []Sequence) bool {
 	return p.Alignment() != "" || slices.ContainsFunc(sequences, func(s Sequence) bool { return s.MSA != FileRef{} })
 }
 
+// NamesFiles reports whether the job names files of the library or results of other jobs.
+func (j *Job) NamesFiles() bool {
+	stored := func(c Component) bool { return c.Item != "" }
+	return NamesAlignments(j.Params, j.Sequences) || len(j.Constraints.Templates) > 0 ||
+		slices.ContainsFunc(j.Constraints.Components, stored)
+}
+
 // IsA3M reports whether a file name has the ending of an alignment in the only form that jobs take.
 func IsA3M(name string) bool { return strings.EqualFold(path.Ext(name), ".a3m") }
 

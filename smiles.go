@@ -129,7 +129,7 @@ func (p *smilesParser) symbol() error {
 
 // ring opens or closes a ring. 1 and %01 are one number.
 func (p *smilesParser) ring(number string) {
-	if number = strings.TrimPrefix(number, "0"); p.rings[number] {
+	if number = strings.TrimLeft(number, "0"); p.rings[number] {
 		delete(p.rings, number)
 	} else {
 		p.rings[number] = true

@@ -430,15 +430,26 @@ func (j *Job) Tokens() int {
 	return n
 }
 
-// TokensOf returns the tokens of one copy of a sequence of the job: those of Sequence.Tokens, or the atoms of a
-// component of the job.
+// TokensOf returns the tokens of one copy of a sequence of the job: those of Sequence.Tokens, and the atoms of the job's
+// components, also of those that replace residues.
 func (j *Job) TokensOf(s *Sequence) int {
+	n := s.Tokens()
+	if len(j.Constraints.Components) == 0 {
+		return n
+	}
 	if s.Kind == Ligand && s.CCD {
-		if n := j.Constraints.atomsOf(s.Text); n > 0 {
-			return n
+		if atoms := j.Constraints.atomsOf(s.Text); atoms > 0 {
+			return atoms
 		}
 	}
-	return s.Tokens()
+	atoms := map[string]int{} // reading a component takes longer than looking it up
+	for _, m := range s.Modifications {
+		if _, known := atoms[m.CCD]; !known {
+			atoms[m.CCD] = j.Constraints.atomsOf(m.CCD)
+		}
+		n += max(0, atoms[m.CCD]-1)
+	}
+	return n
 }
 
 // unit returns the word for the tokens of the job.
@@ -449,15 +460,9 @@ func (j *Job) unit() string {
 	return "residues"
 }
 
-// Apart says that a model folds the sequences of the job each on its own, so that nothing tells how they are placed to
-// each other; empty: there is one, or the model folds them together.
-func (j *Job) Apart(m Model) string {
-	if len(j.Sequences) < 2 || m.Has(FeatureComplex) {
-		return ""
-	}
-	return fmt.Sprintf("the model %q folds each of several chains on its own and does not place them to each other",
-		m.Name)
-}
+// Apart reports whether a model folds the sequences of the job each on its own, so that nothing tells how they are
+// placed relative to each other.
+func (j *Job) Apart(m Model) bool { return len(j.Sequences) > 1 && !m.Has(FeatureComplex) }
 
 // Largest returns the tokens of the largest structure that the model folds at once: the whole job, or its longest
 // sequence if the model folds each chain alone.

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,7 @@ Interrupting the command leaves the search running.`,
 		RunE: onServer(keyRequired, runAlign),
 	}
 	f := c.Flags()
-	f.String("sequence", "", "protein to align instead of a file")
+	f.String("sequence", "", "protein to align instead of a file; : between several")
 	f.String("format", "", "format of the file, as of pleat fold; default: detected")
 	f.String("pairing", "", "how rows of several proteins are paired by their organism: greedy, complete or none; "+
 		"default: as the server is set up")
@@ -68,10 +67,10 @@ func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
 // proteinsToAlign returns the letters of the different proteins of the command line, in their order.
 func proteinsToAlign(cmd *cobra.Command, args []string) ([]string, error) {
 	if len(args) == 0 {
-		sequence, _ := cmd.Flags().GetString("sequence")
-		return []string{sequence}, nil
+		letters, _ := cmd.Flags().GetString("sequence")
+		return strings.Split(letters, ":"), nil
 	}
-	text, dir, err := readInput(cmd, args[0], args[0], format.MaxBytes)
+	text, dir, err := readInput(cmd, args[0], args[0], format.MaxDetach)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +80,9 @@ func proteinsToAlign(cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	defer from.close()
 	as, _ := cmd.Flags().GetString("format")
+	if text, err = from.detach(text, as); err != nil {
+		return nil, usagef("%s: %w", args[0], err)
+	}
 	got, err := format.Import(text, format.Name(as), format.Options{Files: from.files()})
 	if err != nil {
 		return nil, usagef("%s: %w", args[0], err)
@@ -121,31 +123,4 @@ func rowCount(n *int) string {
 		return "-"
 	}
 	return strconv.Itoa(*n)
-}
-
-// saveArtifacts downloads the files that a workflow's result names into a folder, and prints a table about them and
-// their paths. Files that the server does not offer for download are left out.
-func saveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder resultsFolder, about [][]string) error {
-	var r api.MDResult
-	if err := json.Unmarshal(w.Tasks[0].Result, &r); err != nil {
-		return fmt.Errorf("read the result: %w", err)
-	}
-	var files []api.Artifact
-	for _, a := range r.Artifacts {
-		if a.URL != "" {
-			files = append(files, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes})
-		}
-	}
-	run := savedRun{Kind: "workflow", ID: w.ID, Name: w.Name, Created: w.CreatedAt}
-	paths, err := folder.save(cmd, c, run, files)
-	if err != nil {
-		return err
-	}
-	if err := table(cmd.OutOrStdout(), about); err != nil {
-		return err
-	}
-	for _, p := range paths {
-		fmt.Fprintln(cmd.OutOrStdout(), p)
-	}
-	return nil
 }

@@ -234,3 +234,30 @@ func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) err
 	}
 	return nil
 }
+
+// saveArtifacts downloads the files that a workflow's result names into a folder, and prints a table about them and
+// their paths. Files that the server does not offer for download are left out.
+func saveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder resultsFolder, about [][]string) error {
+	var r api.MDResult
+	if err := json.Unmarshal(w.Tasks[0].Result, &r); err != nil {
+		return fmt.Errorf("read the result: %w", err)
+	}
+	var files []api.Artifact
+	for _, a := range r.Artifacts {
+		if a.URL != "" {
+			files = append(files, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes})
+		}
+	}
+	run := savedRun{Kind: "workflow", ID: w.ID, Name: w.Name, Created: w.CreatedAt}
+	paths, err := folder.save(cmd, c, run, files)
+	if err != nil {
+		return err
+	}
+	if err := table(cmd.OutOrStdout(), about); err != nil {
+		return err
+	}
+	for _, p := range paths {
+		fmt.Fprintln(cmd.OutOrStdout(), p)
+	}
+	return nil
+}

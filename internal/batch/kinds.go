@@ -45,6 +45,7 @@ func (s *Spec) listRows(yield func(Row) bool) {
 		if e.Constraints != nil {
 			r.own = append(r.own, "constraints")
 			r.Job.Constraints = *e.Constraints
+			r.Job = r.Job.Clone() // Validate may change it
 		}
 		if !yield(r) {
 			return

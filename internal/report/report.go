@@ -188,7 +188,7 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	if p.PAE != nil {
 		meta.PAEFile = prefix + "pae.json"
 	}
-	meta.Components, meta.SMILES = componentNames(r.Work.Fold), componentSMILES(r.Work.Fold)
+	meta.Components, meta.SMILES = componentsOf(r.Work.Fold)
 	for _, c := range m.Citations {
 		meta.Citations = append(meta.Citations, paperOf(c))
 	}
@@ -211,32 +211,18 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	return err
 }
 
-// componentNames returns names of the components that a job has of its own, by code; nil: there are none.
-func componentNames(f *pleat.FoldInput) map[string]string {
-	var out map[string]string
+// componentsOf returns the names of the components that a job has of its own, and the SMILES of those that have one,
+// without names of atoms, by code.
+func componentsOf(f *pleat.FoldInput) (names, smiles map[string]string) {
+	names, smiles = map[string]string{}, map[string]string{}
 	for i := range f.Constraints.Components {
-		if out == nil {
-			out = map[string]string{}
-		}
 		c := &f.Constraints.Components[i]
-		out[c.Code] = "component of the job"
+		names[c.Code] = "component of the job"
 		if c.SMILES != "" {
-			text, _ := c.Molecule()
-			out[c.Code] += ", SMILES " + text
+			smiles[c.Code], _ = c.Molecule()
 		}
 	}
-	return out
-}
-
-// componentSMILES returns the SMILES of the components that a job has of its own, by code, without names of atoms.
-func componentSMILES(f *pleat.FoldInput) map[string]string {
-	out := map[string]string{}
-	for i := range f.Constraints.Components {
-		if c := &f.Constraints.Components[i]; c.SMILES != "" {
-			out[c.Code], _ = c.Molecule()
-		}
-	}
-	return out
+	return names, smiles
 }
 
 // pairIPTM returns the ipTM of the pairs of chains of a structure that have one.

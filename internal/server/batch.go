@@ -225,7 +225,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			_ = faults.Add(err) // a fault of the request
 			return faults
 		}
-		if note := row.Job.Apart(p.model); note != "" && !slices.Contains(p.notes, note) {
+		if note := apartNote(p.model); row.Job.Apart(p.model) && !slices.Contains(p.notes, note) {
 			p.notes = append(p.notes, note)
 		}
 		p.sum.rows++

@@ -96,10 +96,11 @@ func (p *preparedBatch) addComponents(row *batch.Row) error {
 // checkRowComponents checks the components that the rows name, as checkGiven does for a job.
 func (s *Server) checkRowComponents(ctx context.Context, c *call, p *preparedBatch) error {
 	var faults pleat.Errors
+	check := s.resolver.ComponentCheck()
 	for i := range p.components {
 		job := p.components[i].Job
 		job.Owner = c.who.User
-		err := s.checkComponents(ctx, c, &job)
+		err := checkComponents(ctx, c, check, &job)
 		if pleat.CodeOf(err) == pleat.CodeInvalid {
 			err = p.components[i].Relocate(err)
 		}

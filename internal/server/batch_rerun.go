@@ -12,6 +12,7 @@ import (
 	"pleat/internal/batch"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
 
@@ -58,11 +59,17 @@ func (s *Server) rerunBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	if made := params.Alignment(); made != "" {
+	if in.IsPublic && !b.Public {
+		if err := c.checkReads("publish the rows of a batch"); err != nil {
+			return api.CreatedBatch{}, err
+		}
+	}
+	var aligned []store.GivenAlignment
+	if a := params.Alignment(); a != "" {
 		if err := c.checkReads("use an alignment"); err != nil {
 			return api.CreatedBatch{}, err
 		}
-		if _, err := s.resolver.MadeAlignments(ctx, c.who.User, made); err != nil {
+		if aligned, err = s.resolver.MadeAlignments(ctx, c.who.User, a); err != nil {
 			return api.CreatedBatch{}, err
 		}
 	}
@@ -78,7 +85,8 @@ func (s *Server) rerunBatch(
 	if err := pleat.CheckName("name", n.Name); err != nil {
 		return api.CreatedBatch{}, err
 	}
-	again := &repeatedBatch{s: s, of: &b, name: n.Name, params: params, model: m}
+	again := &repeatedBatch{s: s, of: &b, name: n.Name, params: params, model: m, aligned: aligned}
+	again.reads = c.checkReads("use a file of the library")
 	if err := again.check(ctx); err != nil {
 		return api.CreatedBatch{}, err
 	}
@@ -101,6 +109,10 @@ type repeatedBatch struct {
 	name   string // of the new batch
 	params pleat.Params
 	model  pleat.Model
+	// aligned are the alignments that params name.
+	aligned []store.GivenAlignment
+	// reads says why the key may not use files of the library; nil: it may.
+	reads error
 }
 
 // each calls fn for every row with its new job until one fails.
@@ -137,9 +149,21 @@ func unfitRow(customID string, err error) error {
 	return pleat.InvalidField("params", ": the row %q cannot be folded with them: %s", customID, fault.Message)
 }
 
-// check validates the rows with the new parameters.
+// check validates the rows with the new parameters, and that the key may use the files that they name.
 func (r *repeatedBatch) check(ctx context.Context) error {
-	return r.each(ctx, func(string, *pleat.Job) error { return nil })
+	return r.each(ctx, func(customID string, job *pleat.Job) error {
+		if r.reads != nil && job.NamesFiles() {
+			return r.reads
+		}
+		id := r.params.Alignment()
+		if id == "" || r.model.AlignmentUse(job.Params, job.Sequences) == pleat.NoAlignments {
+			return nil
+		}
+		if err := submit.CheckUsed(id, r.aligned, pleat.Proteins(job.Sequences)); err != nil {
+			return unfitRow(customID, err)
+		}
+		return nil
+	})
 }
 
 // rows yields the rows for the store, after check has accepted them.

@@ -110,7 +110,8 @@ func (s *Server) contactsOf(ctx context.Context, c *call, r *resultStructure) (a
 			pleat.Clip(o.Chains[1]), err)
 	}
 	if out.Reason == nil && len(r.Run.Result.Predictions) > 1 {
-		why := "the model has folded each chain on its own, so that nothing tells how they are placed to each other"
+		why := "the model has folded each chain on its own, so that nothing tells how they are placed " +
+			"relative to each other"
 		out.Reason = &why
 	}
 	out.JobID, out.JobRunID, out.File = string(r.Job.ID), string(r.Run.ID), r.file.Name

@@ -82,7 +82,7 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 	if err := s.resolver.CheckAlignments(ctx, job, m); err != nil {
 		return err
 	}
-	if err := s.checkComponents(ctx, c, job); err != nil || len(job.Constraints.Templates) == 0 {
+	if err := checkComponents(ctx, c, s.resolver.ComponentCheck(), job); err != nil || len(job.Constraints.Templates) == 0 {
 		return err
 	}
 	if err := c.checkReads("use a template"); err != nil {
@@ -99,7 +99,7 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 }
 
 // checkComponents checks the components that a job names as files.
-func (s *Server) checkComponents(ctx context.Context, c *call, job *pleat.Job) error {
+func checkComponents(ctx context.Context, c *call, check *submit.ComponentCheck, job *pleat.Job) error {
 	for i := range job.Constraints.Components {
 		if job.Constraints.Components[i].Item == "" {
 			continue
@@ -107,7 +107,7 @@ func (s *Server) checkComponents(ctx context.Context, c *call, job *pleat.Job) e
 		if err := c.checkReads("use a component of a file"); err != nil {
 			return err
 		}
-		if err := s.resolver.CheckComponent(ctx, job, i); err != nil {
+		if err := check.Check(ctx, job, i); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,11 +84,17 @@ func (s *Server) modelNotes(ctx context.Context, j *pleat.Job) (notes []string, 
 		notes = append(notes, chooseModel(all, j))
 	}
 	for _, m := range all {
-		if note := j.Apart(m); note != "" && m.Name == j.Params.Model {
-			notes = append(notes, note)
+		if j.Apart(m) && m.Name == j.Params.Model {
+			notes = append(notes, apartNote(m))
 		}
 	}
 	return notes, nil
+}
+
+// apartNote says what a model does with several chains that it does not fold together.
+func apartNote(m pleat.Model) string {
+	return fmt.Sprintf("the model %q folds each of several chains on its own, so that nothing tells how they are placed "+
+		"relative to each other", m.Name)
 }
 
 // chooseModel sets the model of a job to the first one that accepts it, of several chains to one that folds them
@@ -97,7 +102,8 @@ func (s *Server) modelNotes(ctx context.Context, j *pleat.Job) (notes []string, 
 // the caller sees a complete body and, in the note, what is wrong with it.
 func chooseModel(all []pleat.Model, j *pleat.Job) (note string) {
 	all = slices.DeleteFunc(slices.Clone(all), func(m pleat.Model) bool { return m.Kind != pleat.TaskFold })
-	slices.SortStableFunc(all, func(a, b pleat.Model) int { return cmp.Compare(len(j.Apart(a)), len(j.Apart(b))) })
+	together := slices.DeleteFunc(slices.Clone(all), j.Apart)
+	all = append(together, slices.DeleteFunc(all, func(m pleat.Model) bool { return !j.Apart(m) })...)
 	if len(all) == 0 {
 		return "no folding engine has run here yet; start one with pleat worker"
 	}

@@ -40,29 +40,59 @@ func (r *Resolver) componentFile(
 	return store.GivenComponent{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
 }
 
-// CheckComponent reads the file of component i of a valid job and checks what the job does with its atoms. A component
-// of a SMILES was checked with the job. An error has CodeInvalid and names the field, unless it is one of the store or
-// of the artifact store.
-func (r *Resolver) CheckComponent(ctx context.Context, job *pleat.Job, i int) error {
+// MaxComponentsRead bounds the different files of components that a request has checked.
+const MaxComponentsRead = 100
+
+// ComponentCheck checks the components of a request. It reads each file once.
+type ComponentCheck struct {
+	resolver *Resolver
+	atoms    map[pleat.FileRef][]pleat.ComponentAtom
+}
+
+// ComponentCheck returns a check of the components of one request.
+func (r *Resolver) ComponentCheck() *ComponentCheck {
+	return &ComponentCheck{resolver: r, atoms: map[pleat.FileRef][]pleat.ComponentAtom{}}
+}
+
+// Check reads the file of component i of a valid job and checks what the job does with its atoms. A component of a
+// SMILES was checked with the job. An error has CodeInvalid and names the field, unless it is one of the store or of the
+// artifact store.
+func (k *ComponentCheck) Check(ctx context.Context, job *pleat.Job, i int) error {
 	c, field := &job.Constraints.Components[i], pleat.ComponentPath(i)
 	if c.Item == "" {
 		return nil
 	}
-	file, err := r.componentFile(ctx, job.Owner, c, field)
+	ref := pleat.FileRef{Item: c.Item, Name: c.File}
+	atoms, known := k.atoms[ref]
+	if !known {
+		if len(k.atoms) == MaxComponentsRead {
+			return pleat.InvalidField(field, ": a request may name %d different files of components", MaxComponentsRead)
+		}
+		var err error
+		if atoms, err = k.resolver.readComponent(ctx, job.Owner, c, field); err != nil {
+			return err
+		}
+		k.atoms[ref] = atoms
+	}
+	return job.CheckComponent(i, atoms)
+}
+
+// readComponent reads the atoms of a component's file.
+func (r *Resolver) readComponent(
+	ctx context.Context, owner pleat.UserID, c *pleat.Component, field string,
+) ([]pleat.ComponentAtom, error) {
+	file, err := r.componentFile(ctx, owner, c, field)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	in, _, err := r.Blobs.Open(ctx, file.Key)
 	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
-		return pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
+		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
 	}
 	if err != nil {
-		return aboutTemplate(err, field, file.Name)
+		return nil, aboutFile(err, field, file.Name)
 	}
 	defer in.Close()
 	_, atoms, err := component.Read(file.Name, blob.ContextReader(ctx, in))
-	if err != nil {
-		return aboutTemplate(err, field, file.Name)
-	}
-	return job.CheckComponent(i, atoms)
+	return atoms, aboutFile(err, field, file.Name)
 }

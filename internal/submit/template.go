@@ -95,7 +95,7 @@ func (c *TemplateCheck) Check(ctx context.Context, job *pleat.Job, t *pleat.Temp
 	}
 	sequence, _ := t.Targets(job.Sequences)
 	_, err = template.New(ctx, c.last, t.TemplateChain, job.Sequences[sequence].Text)
-	return aboutTemplate(err, field, file.Name)
+	return aboutFile(err, field, file.Name)
 }
 
 // read reads the file of a template.
@@ -122,15 +122,15 @@ func (r *Resolver) readTemplate(
 		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
 	}
 	if err != nil {
-		return nil, aboutTemplate(err, field, file.Name)
+		return nil, aboutFile(err, field, file.Name)
 	}
 	defer in.Close()
 	read, err := template.Read(blob.ContextReader(ctx, in))
-	return read, aboutTemplate(err, field, file.Name)
+	return read, aboutFile(err, field, file.Name)
 }
 
-// aboutTemplate completes the sentence of a refused template with its field and its file.
-func aboutTemplate(err error, field, name string) error {
+// aboutFile completes the sentence of a refused template or component with its field and its file.
+func aboutFile(err error, field, name string) error {
 	switch {
 	case err == nil:
 		return nil

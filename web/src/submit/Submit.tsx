@@ -29,6 +29,20 @@ import { Templates } from './Templates'
 
 const maxFileBytes = 1 << 20 // of a file with sequences or jobs; the service accepts no larger ones
 
+/** The components of the job that was opened, which the form keeps as they are. */
+const Components = () => (
+  <section class="card">
+    <h2>Components</h2>
+    <p class="dim">
+      Molecules of the job's own, by code:{' '}
+      {draft.value.components.map((c) => `${c.code} (${c.smiles ?? 'of a file'})`).join(', ')}
+    </p>
+    <button type="button" class="quiet" onClick={() => update({ components: [] })}>
+      Remove
+    </button>
+  </section>
+)
+
 /** Reports whether a file is an alignment by its name. */
 const isAlignment = (file: File) => /\.a3m$/i.test(file.name)
 
@@ -98,6 +112,7 @@ export function Submit() {
           <AddSequences addText={addText} addFiles={addFiles} first={items.length === 0} />
           {items.length > 0 && <Constraints />}
           {items.length > 0 && <Templates />}
+          {draft.value.components.length > 0 && <Components />}
         </div>
         <RunPanel />
       </div>

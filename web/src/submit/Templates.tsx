@@ -228,7 +228,7 @@ const structureFile = /\.(pdb|ent|cif|mmcif)$/i
 function LibraryFile({ template: t, name, set }: FieldProps) {
   const items = useLoaded<LibraryRow>(async () => (await api.library({ limit: listed })).data)
   const files = useLoaded(async () => {
-    if (t.id === '') return []
+    if (!/^[0-9a-f-]{36}$/i.test(t.id)) return [] // while it is being typed
     const found = (await api.item(t.id)).metadata.files ?? []
     return found.map((f) => f.file_name).filter((file) => structureFile.test(file))
   }, t.id)

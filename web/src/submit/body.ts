@@ -151,6 +151,7 @@ function constraintsBody(draft: Draft): Constraints | undefined {
     ...(bond.length > 0 && { bond }),
     ...(contact.length > 0 && { contact }),
     ...(templates.length > 0 && { templates }),
+    ...(draft.components.length > 0 && { components: draft.components }),
     ...(Object.keys(webhooks).length > 0 && { webhooks }),
   }
   return Object.keys(constraints).length > 0 ? constraints : undefined
@@ -217,6 +218,7 @@ export function fromBody(body: CreateJob): Draft {
     if (value !== null && value !== undefined) draft.params[name] = typeof value === 'boolean' ? value : String(value)
   draft.constraints = constraintsFrom(body.constraints)
   draft.templates = templatesFrom(body.constraints)
+  draft.components = body.constraints?.components ?? []
   readFollowUps(draft, body.constraints)
   return draft
 }

@@ -112,6 +112,7 @@ const body: CreateJob = {
       { jobId: '018f4c1a-5b1c-7d9e-8a54-1c0a3f2b9d12', force: true, maxDistance: 2.5 },
       { pdbId: '1UBQ' },
     ],
+    components: [{ code: 'DRG', smiles: 'CCO |$C1;C2;O1$|' }],
     webhooks: {
       qna: { enabled: true, initial_question: 'How large?' },
       md: {

@@ -1,6 +1,6 @@
 // The job that is being prepared on the Submit page. All fields are as the user typed them; body.ts converts them.
 // No page, no network.
-import type { Kind, Model } from '../api'
+import type { Constraints, Kind, Model } from '../api'
 import { defaultPreset } from '../dynamics/methods'
 import { type AlignmentSummary, libraryName, queryMismatch } from './alignment'
 import { inTens, type ParsedSequence, stripSpace } from './sequences'
@@ -96,6 +96,8 @@ export interface Draft {
   params: Record<string, string | boolean>
   constraints: Constraint[]
   templates: Template[]
+  /** Those of the job that this draft was opened from. The form sends them as they are, or removes them. */
+  components: NonNullable<Constraints['components']>
   ask: boolean
   question: string
   simulate: boolean
@@ -133,6 +135,7 @@ export const emptyDraft = (): Draft => ({
   params: {},
   constraints: [],
   templates: [],
+  components: [],
   ask: false,
   question: '',
   simulate: false,
