@@ -133,8 +133,8 @@ func (v *validation) componentSMILES(i int) {
 	v.add(v.job.CheckComponent(i, read.atoms))
 }
 
-// atomsOf returns how many atoms the component with a code has at most, without hydrogens; 0: there is none, or none can
-// be read.
+// atomsOf returns how many atoms the component with a code has at most, without hydrogens; 0: there is none, or none
+// can be read.
 func (c *Constraints) atomsOf(code string) int {
 	i := slices.IndexFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
 	if i >= 0 && c.Components[i].Item != "" {

@@ -97,8 +97,8 @@ func TestValidateComponents(t *testing.T) {
 	if c := j.Constraints.Components[0]; c.Code != "RES" || c.SMILES != residue.SMILES[1:] {
 		t.Errorf("%+v is not in canonical form", c)
 	}
-	if n := j.Tokens(); n != 4+3 {
-		t.Errorf("%d tokens; want 4 residues and 3 atoms", n)
+	if n := j.Tokens(); n != 3+7+3 {
+		t.Errorf("%d tokens; want 3 residues, 7 atoms of another and 3 of the ligand", n)
 	}
 	text, atoms := j.Constraints.Components[1].Molecule()
 	if d := cmp.Diff([]ComponentAtom{{"CB1", "C", false}, {"CA1", "C", false}, {"OA", "O", false}}, atoms); d != "" ||

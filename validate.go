@@ -430,8 +430,8 @@ func (j *Job) Tokens() int {
 	return n
 }
 
-// TokensOf returns the tokens of one copy of a sequence of the job: those of Sequence.Tokens, and the atoms of the job's
-// components, also of those that replace residues.
+// TokensOf returns the tokens of one copy of a sequence of the job: those of Sequence.Tokens, and the atoms of the
+// job's components, also of those that replace residues.
 func (j *Job) TokensOf(s *Sequence) int {
 	n := s.Tokens()
 	if len(j.Constraints.Components) == 0 {

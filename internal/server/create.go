@@ -82,7 +82,8 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 	if err := s.resolver.CheckAlignments(ctx, job, m); err != nil {
 		return err
 	}
-	if err := checkComponents(ctx, c, s.resolver.ComponentCheck(), job); err != nil || len(job.Constraints.Templates) == 0 {
+	err := checkComponents(ctx, c, s.resolver.ComponentCheck(), job)
+	if err != nil || len(job.Constraints.Templates) == 0 {
 		return err
 	}
 	if err := c.checkReads("use a template"); err != nil {

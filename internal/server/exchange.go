@@ -93,8 +93,8 @@ func (s *Server) modelNotes(ctx context.Context, j *pleat.Job) (notes []string, 
 
 // apartNote says what a model does with several chains that it does not fold together.
 func apartNote(m pleat.Model) string {
-	return fmt.Sprintf("the model %q folds each of several chains on its own, so that nothing tells how they are placed "+
-		"relative to each other", m.Name)
+	return fmt.Sprintf("the model %q folds each of several chains on its own, so that nothing tells how they are "+
+		"placed relative to each other", m.Name)
 }
 
 // chooseModel sets the model of a job to the first one that accepts it, of several chains to one that folds them

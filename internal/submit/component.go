@@ -55,8 +55,8 @@ func (r *Resolver) ComponentCheck() *ComponentCheck {
 }
 
 // Check reads the file of component i of a valid job and checks what the job does with its atoms. A component of a
-// SMILES was checked with the job. An error has CodeInvalid and names the field, unless it is one of the store or of the
-// artifact store.
+// SMILES was checked with the job. An error has CodeInvalid and names the field, unless it is one of the store or of
+// the artifact store.
 func (k *ComponentCheck) Check(ctx context.Context, job *pleat.Job, i int) error {
 	c, field := &job.Constraints.Components[i], pleat.ComponentPath(i)
 	if c.Item == "" {
@@ -66,7 +66,8 @@ func (k *ComponentCheck) Check(ctx context.Context, job *pleat.Job, i int) error
 	atoms, known := k.atoms[ref]
 	if !known {
 		if len(k.atoms) == MaxComponentsRead {
-			return pleat.InvalidField(field, ": a request may name %d different files of components", MaxComponentsRead)
+			return pleat.InvalidField(field, ": a request may name %d different files of components",
+				MaxComponentsRead)
 		}
 		var err error
 		if atoms, err = k.resolver.readComponent(ctx, job.Owner, c, field); err != nil {
