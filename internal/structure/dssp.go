@@ -152,17 +152,7 @@ func (s *Structure) secondaryRuns() (helices, strands []run) {
 		}
 		k = end + 1
 	}
-	root := make([]int, len(strands))
-	for i := range root {
-		root[i] = i
-	}
-	find := func(i int) int {
-		for root[i] != i {
-			root[i] = root[root[i]]
-			i = root[i]
-		}
-		return i
-	}
+	joined := newGroups(len(strands))
 	for _, l := range d.found {
 		first := -1
 		for _, side := range [2][2]int{l.i, l.j} {
@@ -171,15 +161,15 @@ func (s *Structure) secondaryRuns() (helices, strands []run) {
 					continue
 				}
 				if first < 0 {
-					first = find(strand[k])
+					first = strand[k]
 				}
-				root[find(strand[k])] = first
+				joined.join(strand[k], first)
 			}
 		}
 	}
 	sheet := map[int]int{}
 	for i := range strands {
-		k := find(i)
+		k := joined.of(i)
 		if _, ok := sheet[k]; !ok {
 			sheet[k] = len(sheet)
 		}

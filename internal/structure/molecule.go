@@ -192,20 +192,38 @@ func (c *componentReader) molecule() (*Molecule, error) {
 	return &c.m, c.m.check(c.in)
 }
 
+// groups are disjoint sets of the numbers from 0: each names another of its set, or itself.
+type groups []int
+
+// newGroups returns n sets of one number each.
+func newGroups(n int) groups {
+	g := make(groups, n)
+	for i := range g {
+		g[i] = i
+	}
+	return g
+}
+
+// of returns the number that stands for the set of i.
+func (g groups) of(i int) int {
+	for g[i] != i {
+		g[i] = g[g[i]]
+		i = g[i]
+	}
+	return i
+}
+
+// join joins the sets of two numbers, and reports whether they were two.
+func (g groups) join(i, j int) bool {
+	i, j = g.of(i), g.of(j)
+	g[i] = j
+	return i != j
+}
+
 // check checks that the bonds make one molecule of the atoms, each of two atoms and only once.
 func (m *Molecule) check(in *lines) error {
 	seen := map[[2]int]bool{}
-	joined := make([]int, len(m.Atoms)) // the smallest known atom of the same molecule
-	for i := range joined {
-		joined[i] = i
-	}
-	root := func(i int) int {
-		for joined[i] != i {
-			joined[i] = joined[joined[i]]
-			i = joined[i]
-		}
-		return i
-	}
+	joined := newGroups(len(m.Atoms))
 	parts := len(m.Atoms)
 	for _, b := range m.Bonds {
 		pair := [2]int{min(b.A, b.B), max(b.A, b.B)}
@@ -214,8 +232,7 @@ func (m *Molecule) check(in *lines) error {
 				b.B+1)
 		}
 		seen[pair] = true
-		if i, j := root(b.A), root(b.B); i != j {
-			joined[i] = j
+		if joined.join(b.A, b.B) {
 			parts--
 		}
 	}
