@@ -244,9 +244,6 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
 		jobs[i].IsPublic, _ = f.GetBool("public")
 		if made, _ := f.GetString("alignment-id"); made != "" {
-			if jobs[i].Params == nil {
-				jobs[i].Params = &api.Params{}
-			}
 			jobs[i].Params.AlignmentID = &made
 		}
 	}

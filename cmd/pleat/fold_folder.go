@@ -221,10 +221,10 @@ func (r *folderFold) key(f *inputFile) (string, error) {
 func (r *folderFold) named(f *inputFile) (*sources, string, error) {
 	from := &sources{folders: r.in.from.folders, found: map[string]*sourceFile{}}
 	as, _ := r.cmd.Flags().GetString("format")
-	if _, err := r.in.read(f, as, format.Options{}, from, from.files()); err != nil {
-		return nil, "", err
-	}
 	text, err := r.in.text(f, as, from)
+	if err == nil {
+		_, err = parseInput(f, text, as, format.Options{}, from.files())
+	}
 	return from, text, err
 }
 

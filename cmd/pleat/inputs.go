@@ -149,6 +149,13 @@ func (in *inputFolder) read(
 	if err != nil {
 		return format.Imported{}, err
 	}
+	return parseInput(f, text, as, opt, files)
+}
+
+// parseInput is read for an input whose text is known.
+func parseInput(
+	f *inputFile, text, as string, opt format.Options, files format.Files,
+) (format.Imported, error) {
 	opt.Name, opt.Files = pleat.Clip(f.stem()), files
 	return format.Import(text, format.Name(as), opt)
 }
