@@ -1,7 +1,6 @@
 package pleat
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +89,6 @@ func (v *validation) components() {
 // componentSource checks where component i comes from. Its file is checked when the job is created.
 func (v *validation) componentSource(i int) {
 	c, at := &v.job.Constraints.Components[i], ComponentPath(i)
-	isName := len(c.File) <= maxTemplateName && path.Base(c.File) == c.File && CheckPrintable("", c.File) == nil
 	switch {
 	case c.Item == "" && c.File != "":
 		v.fault(at+".fileName", " has no effect without libraryItemId; leave it out, or set both")
@@ -100,7 +98,7 @@ func (v *validation) componentSource(i int) {
 		v.fault(at, " has both smiles and libraryItemId; it must have one")
 	case !IsUUID(string(c.Item)):
 		v.fault(at+".libraryItemId", " is %q; it must be the UUID of a library item", Clip(string(c.Item)))
-	case c.File != "" && !isName:
+	case c.File != "" && !isStoredName(c.File):
 		v.fault(at+".fileName", " is %q; it must be the plain name of a file", Clip(c.File))
 	}
 	c.Item = ItemID(strings.ToLower(string(c.Item)))
@@ -208,8 +206,8 @@ func CheckAtoms(atoms []ComponentAtom) error {
 	return nil
 }
 
-// heavy reports whether an atom is neither hydrogen nor deuterium.
-func (a *ComponentAtom) heavy() bool { return a.Element != "H" && a.Element != "D" }
+// heavy reports whether an atom is no hydrogen. Readers take deuterium for it.
+func (a *ComponentAtom) heavy() bool { return a.Element != "H" }
 
 // backbone are the atoms by which a residue is part of a chain.
 var backbone = map[EntityKind][]string{

@@ -35,7 +35,7 @@ func parseSMILES(s string) (smiles, error) {
 	out := smiles{text: text, atoms: p.atoms}
 	if extended {
 		names = strings.TrimSpace(names)
-		if err := nameAtoms(out.atoms, names); err != nil {
+		if err := readAtomNames(out.atoms, names); err != nil {
 			return smiles{}, err
 		}
 	}
@@ -43,8 +43,8 @@ func parseSMILES(s string) (smiles, error) {
 	return out, nil
 }
 
-// nameAtoms reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.
-func nameAtoms(atoms []ComponentAtom, s string) error {
+// readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.
+func readAtomNames(atoms []ComponentAtom, s string) error {
 	inner, ok := strings.CutPrefix(s, "|$")
 	inner, closed := strings.CutSuffix(inner, "$|")
 	if !ok || !closed || strings.ContainsAny(inner, "|$,") {

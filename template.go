@@ -146,15 +146,19 @@ func (v *validation) templateSource(at string, t *Template) {
 	}
 	t.Item, t.Job = ItemID(strings.ToLower(string(t.Item))), JobID(strings.ToLower(string(t.Job)))
 	t.PDB = strings.ToUpper(t.PDB)
-	isName := utf8.ValidString(t.File) && len(t.File) <= maxTemplateName && path.Base(t.File) == t.File &&
-		!strings.ContainsFunc(t.File, unicode.IsControl)
-	if t.File != "" && !isName {
+	if t.File != "" && !isStoredName(t.File) {
 		v.fault(at+".fileName", " is %q; it must be the plain name of a file", Clip(t.File))
 	}
 	if len(t.TemplateChain) > maxTemplateChain || !isPrintable(t.TemplateChain) {
 		v.fault(at+".templateChain", " is %q; a chain name in a file has at most %d printable characters",
 			Clip(t.TemplateChain), maxTemplateChain)
 	}
+}
+
+// isStoredName reports whether s may be the name of a file of a library item or of a job.
+func isStoredName(s string) bool {
+	return utf8.ValidString(s) && len(s) <= maxTemplateName && path.Base(s) == s &&
+		!strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // isPrintable reports whether s has printable ASCII only.
