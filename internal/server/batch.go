@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"pleat"
@@ -202,7 +201,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		return err
 	}
 	var faults pleat.Errors
-	repeated := 0
+	repeated, apart := 0, false
 	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
 	p.given = givenAlignments{fields: map[givenAlignment]string{}, made: map[pleat.WorkflowID]batch.Row{}}
 	seen := map[[32]byte]struct{}{}
@@ -225,8 +224,9 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			_ = faults.Add(err) // a fault of the request
 			return faults
 		}
-		if note := apartNote(p.model); row.Job.Apart(p.model) && !slices.Contains(p.notes, note) {
-			p.notes = append(p.notes, note)
+		if row.Job.Apart(p.model) && !apart {
+			apart = true
+			p.notes = append(p.notes, apartNote(p.model))
 		}
 		p.sum.rows++
 		p.sum.tokens += int64(row.Job.Tokens())

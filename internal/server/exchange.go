@@ -47,13 +47,13 @@ func (s *Server) importJobs(ctx context.Context, c *call, in *api.ImportJobs) (a
 		Jobs:   []api.CreateJob{},
 		Notes:  append(got.Notes, named.unused()...),
 	}
+	models, err := s.resolver.Models(ctx)
+	if err != nil {
+		return out, err
+	}
 	for i := range got.Jobs {
 		j := &got.Jobs[i]
-		notes, err := s.modelNotes(ctx, j)
-		if err != nil {
-			return out, err
-		}
-		for _, note := range notes {
+		for _, note := range modelNotes(models, j) {
 			out.Notes = append(out.Notes, fmt.Sprintf("jobs[%d].params.modelName: %s", i, note))
 		}
 		out.Jobs = append(out.Jobs, wire.CreateJob(j))
@@ -75,11 +75,7 @@ func inContent(err error) error {
 }
 
 // modelNotes returns what the user should know of the model of a job, which it chooses if the job has none.
-func (s *Server) modelNotes(ctx context.Context, j *pleat.Job) (notes []string, err error) {
-	all, err := s.resolver.Models(ctx)
-	if err != nil {
-		return nil, err
-	}
+func modelNotes(all []pleat.Model, j *pleat.Job) (notes []string) {
 	if j.Params.Model == "" {
 		notes = append(notes, chooseModel(all, j))
 	}
@@ -88,7 +84,7 @@ func (s *Server) modelNotes(ctx context.Context, j *pleat.Job) (notes []string, 
 			notes = append(notes, apartNote(m))
 		}
 	}
-	return notes, nil
+	return notes
 }
 
 // apartNote says what a model does with several chains that it does not fold together.
