@@ -259,18 +259,11 @@ type WorkerOrders struct {
 	Drain  bool           // it is to finish what it runs, claim nothing more and end
 }
 
-// GivenTemplate is the file of a template that a job names.
-type GivenTemplate struct {
-	Name  string // of the file or of the entry of the Protein Data Bank, for messages
+// GivenFile is the file of a template or of a component that a job names.
+type GivenFile struct {
+	Name  string // of the file, or of a template's entry of the Protein Data Bank
 	Key   string // of the blob; empty: the worker fetches the entry
 	Bytes int64  // of the file; 0: not known
-}
-
-// GivenComponent is the file of a component that a job names.
-type GivenComponent struct {
-	Name  string // of the file, whose ending says its format
-	Key   string // of the blob
-	Bytes int64  // of the file
 }
 
 // GivenAlignment is a file with an alignment that a job names, so that its sequence is not searched for.

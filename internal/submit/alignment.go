@@ -63,10 +63,7 @@ func (r *Resolver) ownAlignment(
 	ctx context.Context, owner pleat.UserID, s *pleat.Sequence, field string,
 ) (store.GivenAlignment, error) {
 	role := FileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
-	file, err := r.File(ctx, owner, s.MSA, role)
-	if errors.Is(err, store.ErrNoItem) {
-		err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", s.MSA.Item)
-	}
+	file, err := r.ownFile(ctx, owner, s.MSA, role)
 	return store.GivenAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text}, err
 }
 

@@ -2,7 +2,6 @@ package submit
 
 import (
 	"context"
-	"errors"
 
 	"pleat"
 	"pleat/internal/blob"
@@ -12,8 +11,8 @@ import (
 
 // GivenComponents finds the files of the components that a job names by library item, in their order. What an earlier
 // check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenComponent, error) {
-	var out []store.GivenComponent
+func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+	var out []store.GivenFile
 	for i := range f.Constraints.Components {
 		c := &f.Constraints.Components[i]
 		if c.Item == "" {
@@ -31,13 +30,10 @@ func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]s
 // componentFile finds the file of a component in owner's library. A field names the component.
 func (r *Resolver) componentFile(
 	ctx context.Context, owner pleat.UserID, c *pleat.Component, field string,
-) (store.GivenComponent, error) {
+) (store.GivenFile, error) {
 	role := FileRole{Name: "component", Endings: pleat.ComponentEndings, Field: field}
-	file, err := r.File(ctx, owner, pleat.FileRef{Item: c.Item, Name: c.File}, role)
-	if errors.Is(err, store.ErrNoItem) {
-		err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", c.Item)
-	}
-	return store.GivenComponent{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
+	file, err := r.ownFile(ctx, owner, pleat.FileRef{Item: c.Item, Name: c.File}, role)
+	return store.GivenFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
 }
 
 // MaxComponentsRead bounds the different files of components that a request has checked.
@@ -86,12 +82,9 @@ func (r *Resolver) readComponent(
 	if err != nil {
 		return nil, err
 	}
-	in, _, err := r.Blobs.Open(ctx, file.Key)
-	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
-		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
-	}
+	in, err := r.openGiven(ctx, file, field)
 	if err != nil {
-		return nil, aboutFile(err, field, file.Name)
+		return nil, err
 	}
 	defer in.Close()
 	_, atoms, err := component.Read(file.Name, blob.ContextReader(ctx, in))

@@ -3,6 +3,7 @@ package submit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -198,6 +199,17 @@ var (
 	StructureFile = FileRole{Name: "structure", Endings: pleat.StructureEndings}
 	PAEFile       = FileRole{Name: "PAE", Endings: []string{".json"}}
 )
+
+// ownFile is File for a field of a request that names the item: one that is not owner's is a fault of libraryItemId.
+func (r *Resolver) ownFile(
+	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, role FileRole,
+) (store.LibraryFile, error) {
+	file, err := r.File(ctx, owner, ref, role)
+	if errors.Is(err, store.ErrNoItem) {
+		err = pleat.InvalidField(role.Field+".libraryItemId", " is %s, which is no item of your library", ref.Item)
+	}
+	return file, err
+}
 
 // File returns the file of owner's library that ref names, or the first of the item that fits the role. An error has
 // CodeNotFound for an item that is not owner's, or CodeInvalid for one without such a file.

@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"errors"
+	"io"
 
 	"pleat"
 	"pleat/internal/blob"
@@ -14,8 +15,8 @@ import (
 
 // GivenTemplates finds the files of the templates that a job names, in their order. What an earlier check has found may
 // be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error) {
-	var out []store.GivenTemplate
+func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+	var out []store.GivenFile
 	for i := range f.Constraints.Templates {
 		file, err := r.templateFile(ctx, f.Owner, &f.Constraints.Templates[i], pleat.TemplatePath(i))
 		if err != nil {
@@ -30,16 +31,13 @@ func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]st
 // ones. A field names the template.
 func (r *Resolver) templateFile(
 	ctx context.Context, owner pleat.UserID, t *pleat.Template, field string,
-) (store.GivenTemplate, error) {
+) (store.GivenFile, error) {
 	switch {
 	case t.Item != "":
 		role := StructureFile
 		role.Field = field
-		file, err := r.File(ctx, owner, pleat.FileRef{Item: t.Item, Name: t.File}, role)
-		if errors.Is(err, store.ErrNoItem) {
-			err = pleat.InvalidField(field+".libraryItemId", " is %s, which is no item of your library", t.Item)
-		}
-		return store.GivenTemplate{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
+		file, err := r.ownFile(ctx, owner, pleat.FileRef{Item: t.Item, Name: t.File}, role)
+		return store.GivenFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
 	case t.Job != "":
 		source := flow.StructureSource{Kind: flow.SourceFold, Fold: pleat.FoldRef{Job: t.Job}, Sample: t.File}
 		var file flow.ComparedFile
@@ -53,9 +51,9 @@ func (r *Resolver) templateFile(
 		case pleat.CodeInvalid:
 			err = pleat.InvalidField(field, ": %s", err)
 		}
-		return store.GivenTemplate{Name: file.Stored, Key: file.Key, Bytes: file.Bytes}, err
+		return store.GivenFile{Name: file.Stored, Key: file.Key, Bytes: file.Bytes}, err
 	}
-	return store.GivenTemplate{Name: t.PDB}, nil
+	return store.GivenFile{Name: t.PDB}, nil
 }
 
 // MaxTemplatesRead bounds the files of the templates that a request has checked, in bytes.
@@ -99,7 +97,7 @@ func (c *TemplateCheck) Check(ctx context.Context, job *pleat.Job, t *pleat.Temp
 }
 
 // read reads the file of a template.
-func (c *TemplateCheck) read(ctx context.Context, file store.GivenTemplate, field string) error {
+func (c *TemplateCheck) read(ctx context.Context, file store.GivenFile, field string) error {
 	if file.Bytes > template.MaxBytes {
 		return pleat.InvalidField(field, ": the file %s has more than %d MiB; a template may have that much",
 			pleat.Clip(file.Name), template.MaxBytes>>20)
@@ -115,18 +113,24 @@ func (c *TemplateCheck) read(ctx context.Context, file store.GivenTemplate, fiel
 
 // readTemplate reads the file of a template.
 func (r *Resolver) readTemplate(
-	ctx context.Context, file store.GivenTemplate, field string,
+	ctx context.Context, file store.GivenFile, field string,
 ) (*structure.Structure, error) {
-	in, _, err := r.Blobs.Open(ctx, file.Key)
-	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
-		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
-	}
+	in, err := r.openGiven(ctx, file, field)
 	if err != nil {
-		return nil, aboutFile(err, field, file.Name)
+		return nil, err
 	}
 	defer in.Close()
 	read, err := template.Read(blob.ContextReader(ctx, in))
 	return read, aboutFile(err, field, file.Name)
+}
+
+// openGiven opens the file of a template or a component, which a field names.
+func (r *Resolver) openGiven(ctx context.Context, file store.GivenFile, field string) (io.ReadCloser, error) {
+	in, _, err := r.Blobs.Open(ctx, file.Key)
+	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
+		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
+	}
+	return in, aboutFile(err, field, file.Name)
 }
 
 // aboutFile completes the sentence of a refused template or component with its field and its file.

@@ -1,7 +1,6 @@
 package work
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/blob"
 	"pleat/internal/component"
 	"pleat/internal/engine"
 	"pleat/internal/report"
@@ -48,20 +46,14 @@ func (p *Pool) components(t *runningTask, w *pleat.Work) *pleat.Failure {
 		return nil
 	case t.ctx.Err() != nil:
 		return engine.Interrupted(t.ctx)
-	case pleat.CodeOf(err) == pleat.CodeInvalid:
-		return pleat.Failed(pleat.FailInvalidInput, err.Error())
 	}
-	p.logOf(t).Warn("the components that a job names cannot be read", "error", err)
-	return pleat.Failed(pleat.FailStorage, "the components that the job names could not be read")
+	return p.givenFailure(t, err, "components")
 }
 
 // writeComponent reads the file of component i and writes it into the folder of the work.
-func (p *Pool) writeComponent(t *runningTask, w *pleat.Work, i int, file store.GivenComponent) error {
+func (p *Pool) writeComponent(t *runningTask, w *pleat.Work, i int, file store.GivenFile) error {
 	at := pleat.ComponentPath(i)
-	stored, _, err := p.files.Open(t.ctx, file.Key)
-	if errors.Is(err, blob.ErrNotFound) {
-		return pleat.InvalidField(at, ": the file %s is gone", pleat.Clip(file.Name))
-	}
+	stored, err := p.openGiven(t.ctx, file, at)
 	if err != nil {
 		return err
 	}

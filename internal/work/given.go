@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"pleat"
+	"pleat/internal/blob"
 	"pleat/internal/msa"
 	"pleat/internal/store"
 )
@@ -28,11 +30,8 @@ func (a *alignmentStage) readGiven(ctx context.Context, proteins []string) *plea
 	switch {
 	case errors.Is(err, store.ErrNoItem):
 		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
-	case pleat.CodeOf(err) == pleat.CodeInvalid:
-		return pleat.Failed(pleat.FailInvalidInput, err.Error())
 	case err != nil:
-		a.p.logOf(a.t).Warn("the alignments that a job names cannot be read", "error", err)
-		return pleat.Failed(pleat.FailStorage, "the alignments that the job names could not be read")
+		return a.p.givenFailure(a.t, err, "alignments")
 	}
 	a.given = givenAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
 	var library []store.GivenAlignment
@@ -113,4 +112,23 @@ func (a *alignmentStage) readAlignment(
 // invalidAlignment is the failure of a run that names an alignment which it cannot use.
 func invalidAlignment(file, why string) *pleat.Failure {
 	return pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("the alignment %s %s", pleat.Clip(file), why))
+}
+
+// openGiven opens the file of a template or a component, which a field names.
+func (p *Pool) openGiven(ctx context.Context, file store.GivenFile, field string) (io.ReadCloser, error) {
+	in, _, err := p.files.Open(ctx, file.Key)
+	if errors.Is(err, blob.ErrNotFound) {
+		err = pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))
+	}
+	return in, err
+}
+
+// givenFailure is the failure of a run whose job names alignments, templates or components that cannot be used: its
+// owner's fault, or one that may pass.
+func (p *Pool) givenFailure(t *runningTask, err error, what string) *pleat.Failure {
+	if pleat.CodeOf(err) == pleat.CodeInvalid {
+		return pleat.Failed(pleat.FailInvalidInput, err.Error())
+	}
+	p.logOf(t).Warn("the "+what+" that a job names cannot be read", "error", err)
+	return pleat.Failed(pleat.FailStorage, "the "+what+" that the job names could not be read")
 }

@@ -12,7 +12,7 @@
 //	fold.go      a fold
 //	search.go    the MSA search before a fold
 //	align.go     the alignments of a fold or a search
-//	given.go     the alignments that a job names
+//	given.go     the alignments that a job names, and the files that it names at all
 //	template.go  the templates that a job names
 //	component.go  the components that a job names as files
 //	alignment.go  an alignment that is a result of its own

@@ -68,9 +68,9 @@ type Inputs interface {
 	// its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
 	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error)
 	// GivenTemplates finds the templates that a fold names; see submit.Resolver.
-	GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error)
+	GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error)
 	// GivenComponents finds the files of the components that a fold names; see submit.Resolver.
-	GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenComponent, error)
+	GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error)
 	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
 	// store.Store.
 	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []store.Search) ([]bool, error)
@@ -151,12 +151,12 @@ func (d *Direct) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]sto
 }
 
 // GivenTemplates implements Inputs.
-func (d *Direct) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error) {
+func (d *Direct) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
 	return d.resolver.GivenTemplates(ctx, f)
 }
 
 // GivenComponents implements Inputs.
-func (d *Direct) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenComponent, error) {
+func (d *Direct) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
 	return d.resolver.GivenComponents(ctx, f)
 }
 

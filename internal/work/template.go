@@ -3,7 +3,6 @@ package work
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +11,6 @@ import (
 
 	"pleat"
 	"pleat/internal/archive"
-	"pleat/internal/blob"
 	"pleat/internal/engine"
 	"pleat/internal/report"
 	"pleat/internal/store"
@@ -46,7 +44,7 @@ func (p *Pool) readTemplates(ctx context.Context, t *runningTask, w *pleat.Work,
 		err = os.MkdirAll(filepath.Join(w.Dir, inputDir), 0o700)
 	}
 	if err != nil {
-		return p.templateFailure(t, err)
+		return p.givenFailure(t, err, "templates")
 	}
 	fold.Templates = nil
 	for i := range files {
@@ -65,7 +63,7 @@ func (p *Pool) readTemplates(ctx context.Context, t *runningTask, w *pleat.Work,
 
 // readTemplate reads the file of a template, or an entry of the Protein Data Bank.
 func (p *Pool) readTemplate(
-	ctx context.Context, t *runningTask, of *pleat.Template, at string, file store.GivenTemplate,
+	ctx context.Context, t *runningTask, of *pleat.Template, at string, file store.GivenFile,
 ) (*structure.Structure, *pleat.Failure) {
 	var in io.Reader
 	if file.Key == "" {
@@ -79,12 +77,9 @@ func (p *Pool) readTemplate(
 		}
 		in = bytes.NewReader(entry.Text)
 	} else {
-		stored, _, err := p.files.Open(ctx, file.Key)
-		if errors.Is(err, blob.ErrNotFound) {
-			err = pleat.InvalidField(at, ": the file %s is gone", pleat.Clip(file.Name))
-		}
+		stored, err := p.openGiven(ctx, file, at)
 		if err != nil {
-			return nil, p.templateFailure(t, err)
+			return nil, p.givenFailure(t, err, "templates")
 		}
 		defer stored.Close()
 		in = stored
@@ -94,7 +89,7 @@ func (p *Pool) readTemplate(
 		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(file.Name), err)
 	}
 	if err != nil {
-		return nil, p.templateFailure(t, err)
+		return nil, p.givenFailure(t, err, "templates")
 	}
 	return read, nil
 }
@@ -115,7 +110,7 @@ func (p *Pool) writeTemplate(
 		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(name), err)
 	}
 	if err != nil {
-		return p.templateFailure(t, err)
+		return p.givenFailure(t, err, "templates")
 	}
 	for _, chain := range chains {
 		file := pleat.FoldTemplate{
@@ -130,20 +125,11 @@ func (p *Pool) writeTemplate(
 			file.Residues = append(file.Residues, pleat.TemplateResidue{Position: r.Seq, CA: at})
 		}
 		if err := report.WriteFile(filepath.Join(w.Dir, file.File), made.WriteCIF); err != nil {
-			return p.templateFailure(t, err)
+			return p.givenFailure(t, err, "templates")
 		}
 		w.Fold.Templates = append(w.Fold.Templates, file)
 		s.Log(fmt.Sprintf("chain %s: a template of %d residues, %d of them the same", chain, len(made.Residues),
 			made.Same))
 	}
 	return nil
-}
-
-// templateFailure is the failure of a run whose templates cannot be used: its owner's fault, or one that may pass.
-func (p *Pool) templateFailure(t *runningTask, err error) *pleat.Failure {
-	if pleat.CodeOf(err) == pleat.CodeInvalid {
-		return pleat.Failed(pleat.FailInvalidInput, err.Error())
-	}
-	p.logOf(t).Warn("the templates that a job names cannot be read", "error", err)
-	return pleat.Failed(pleat.FailStorage, "the templates that the job names could not be read")
 }

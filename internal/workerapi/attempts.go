@@ -142,31 +142,26 @@ func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]sto
 }
 
 // GivenTemplates finds the templates that a fold names.
-func (c *Client) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenTemplate, error) {
-	var out Templates
-	l := c.leaseOf(f.Run)
-	if err := c.about(ctx, l, request{method: http.MethodGet, path: "templates", out: &out}); err != nil {
-		return nil, err
-	}
-	c.addLinks(l.Task, out.Links)
-	var files []store.GivenTemplate
-	for _, f := range out.Files {
-		files = append(files, store.GivenTemplate(f))
-	}
-	return files, nil
+func (c *Client) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+	return c.givenFiles(ctx, f, "templates")
 }
 
 // GivenComponents finds the files of the components that a fold names.
-func (c *Client) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenComponent, error) {
-	var out Components
+func (c *Client) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+	return c.givenFiles(ctx, f, "components")
+}
+
+// givenFiles asks for the files of one kind that a fold names.
+func (c *Client) givenFiles(ctx context.Context, f *pleat.FoldInput, path string) ([]store.GivenFile, error) {
+	var out GivenFiles
 	l := c.leaseOf(f.Run)
-	if err := c.about(ctx, l, request{method: http.MethodGet, path: "components", out: &out}); err != nil {
+	if err := c.about(ctx, l, request{method: http.MethodGet, path: path, out: &out}); err != nil {
 		return nil, err
 	}
 	c.addLinks(l.Task, out.Links)
-	var files []store.GivenComponent
+	var files []store.GivenFile
 	for _, f := range out.Files {
-		files = append(files, store.GivenComponent(f))
+		files = append(files, store.GivenFile(f))
 	}
 	return files, nil
 }

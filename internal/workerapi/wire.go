@@ -363,30 +363,18 @@ type GivenAlignment struct {
 	Paired   bool   `json:"paired,omitempty"`
 }
 
-// Templates is the answer of GET tasks/{id}/templates: the templates that the fold names, in their order.
-type Templates struct {
-	Files []GivenTemplate `json:"files"`
+// GivenFiles is the answer of GET tasks/{id}/templates and GET tasks/{id}/components: the templates that the fold
+// names, or the components that it names as files, in their order.
+type GivenFiles struct {
+	Files []GivenFile     `json:"files"`
 	Links map[string]Link `json:"links,omitempty"`
 }
 
-// GivenTemplate is the file of a template; see store.GivenTemplate.
-type GivenTemplate struct {
+// GivenFile is the file of a template or of a component; see store.GivenFile.
+type GivenFile struct {
 	Name  string `json:"name"`
 	Key   string `json:"key,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"`
-}
-
-// Components is the answer of GET tasks/{id}/components: the components that the fold names as files, in their order.
-type Components struct {
-	Files []GivenComponent `json:"files"`
-	Links map[string]Link  `json:"links,omitempty"`
-}
-
-// GivenComponent is the file of a component; see store.GivenComponent.
-type GivenComponent struct {
-	Name  string `json:"name"`
-	Key   string `json:"key"`
-	Bytes int64  `json:"bytes"`
 }
 
 // ClaimSearches is the body of POST searches: the searches for alignments that the worker wants to make.

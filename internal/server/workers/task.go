@@ -440,39 +440,31 @@ func (g *Gateway) foldOf(ctx context.Context, c *caller) (*pleat.FoldInput, erro
 }
 
 // templates is GET tasks/{id}/templates: the templates that the fold names.
-func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.Templates, error) {
-	out := workerapi.Templates{Files: []workerapi.GivenTemplate{}}
-	fold, err := g.foldOf(ctx, c)
-	if err != nil {
-		return out, err
-	}
-	files, err := g.resolver.GivenTemplates(ctx, fold)
-	if err != nil {
-		return out, err
-	}
-	var keys []string
-	for _, f := range files {
-		out.Files = append(out.Files, workerapi.GivenTemplate(f))
-		keys = append(keys, f.Key)
-	}
-	out.Links, err = g.links(ctx, c, keys)
-	return out, err
+func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.GivenFiles, error) {
+	return g.givenFiles(ctx, c, g.resolver.GivenTemplates)
 }
 
 // components is GET tasks/{id}/components: the files of the components that the fold names.
-func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi.Components, error) {
-	out := workerapi.Components{Files: []workerapi.GivenComponent{}}
+func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi.GivenFiles, error) {
+	return g.givenFiles(ctx, c, g.resolver.GivenComponents)
+}
+
+// givenFiles answers with the files of one kind that the fold names, which find finds.
+func (g *Gateway) givenFiles(
+	ctx context.Context, c *caller, find func(context.Context, *pleat.FoldInput) ([]store.GivenFile, error),
+) (workerapi.GivenFiles, error) {
+	out := workerapi.GivenFiles{Files: []workerapi.GivenFile{}}
 	fold, err := g.foldOf(ctx, c)
 	if err != nil {
 		return out, err
 	}
-	files, err := g.resolver.GivenComponents(ctx, fold)
+	files, err := find(ctx, fold)
 	if err != nil {
 		return out, err
 	}
 	var keys []string
 	for _, f := range files {
-		out.Files = append(out.Files, workerapi.GivenComponent(f))
+		out.Files = append(out.Files, workerapi.GivenFile(f))
 		keys = append(keys, f.Key)
 	}
 	out.Links, err = g.links(ctx, c, keys)
