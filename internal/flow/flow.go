@@ -16,6 +16,7 @@
 //	cost.go       whether a simulation would take too long, or write too much
 //	follow.go     the input of a follow-up of a fold
 //	row.go        the rows of results
+//	designs.go    the columns and rows of designs
 //	source.go     the files that a workflow reads
 //	catalogue.go  the outputs of each task type
 package flow

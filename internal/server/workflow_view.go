@@ -124,7 +124,8 @@ func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 		ID:     string(v.Run.ID),
 		Type:   v.Workflow.TaskType(),
 		Status: string(v.Run.State),
-		Items:  []string{},
+		Parsed: []json.RawMessage{},
+		Items:  []api.OutputItem{},
 		Error:  wire.FailureMessage(v.Run.Failure, v.to),
 	}
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
@@ -133,8 +134,8 @@ func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 	row := v.Run.Result.Row
 	var err error
 	if v.to == wire.ForOwner {
-		for _, id := range v.Items {
-			t.Items = append(t.Items, string(id))
+		for _, i := range v.Items {
+			t.Items = append(t.Items, api.OutputItem{ItemID: string(i.ID), Name: i.File})
 		}
 	} else if v.fold.Job == "" {
 		if row, err = flow.PublicRow(row); err != nil {
@@ -142,12 +143,24 @@ func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 		}
 	}
 	files := s.artifactsByName(v.Artifacts, seal.WorkflowScope(&v.Workflow))
-	t.Result, err = flow.WithURLs(row, func(name string) string {
+	link := func(name string) string {
 		if a := files[name]; a != nil {
 			return a.URL
 		}
 		return ""
-	})
+	}
+	if t.Result, err = flow.WithURLs(row, link); err != nil || v.Workflow.Kind != pleat.TaskDesign {
+		return t, err
+	}
+	item := func(name string) any {
+		for i := range t.Items {
+			if t.Items[i].Name == name {
+				return t.Items[i]
+			}
+		}
+		return nil
+	}
+	t.Parsed, t.Result, err = flow.ParsedDesigns(t.Result, item, link)
 	return t, err
 }
 
