@@ -42,9 +42,6 @@ func (p *DesignParams) Map() map[string]any {
 	return out
 }
 
-// SequenceOnly is the protocol that designs sequences for a given backbone.
-const SequenceOnly = "sequence_only"
-
 // DesignInput is a design to run.
 type DesignInput struct {
 	Name   string       // of the workflow

@@ -54,10 +54,6 @@ var designColumns = slices.Concat([]DesignColumn{
 	{Name: "num_design", Type: columnInteger, max: 1e6, Doc: "How many residues are designed."},
 	{Name: "designed_chain_sequence", Type: columnText,
 		Doc: "The whole first designed chain: what one would make."},
-	{Name: "sequence_score", Type: columnNumber, Better: "lower",
-		Doc: "Mean negative log-likelihood of the designed residues, of models that design sequences alone."},
-	{Name: "sequence_recovery", Type: columnNumber, Unit: "fraction", max: 1,
-		Doc: "Fraction of the designed residues that equal those of the given structure, of models that design sequences alone."},
 	probability("ptm", "pTM of the complex."),
 	probability("target_ptm", "pTM of the target."),
 	probability("design_ptm", "pTM of the chain of the binder."),
@@ -307,8 +303,7 @@ type DesignedBy struct {
 // DesignRaw encodes the result of a design.
 func DesignRaw(r *DesignResult) (json.RawMessage, error) {
 	r.Best = map[string]float64{}
-	for _, name := range []string{"design_to_target_iptm", "iptm", "design_ptm", "min_interaction_pae", "filter_rmsd",
-		"sequence_score"} {
+	for _, name := range []string{"design_to_target_iptm", "iptm", "design_ptm", "min_interaction_pae", "filter_rmsd"} {
 		best := designColumns[slices.IndexFunc(designColumns, func(c DesignColumn) bool { return c.Name == name })].Better
 		for _, d := range r.Designs {
 			v := d.Number(name)
