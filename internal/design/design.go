@@ -83,10 +83,10 @@ type Params struct {
 
 // Door says what differs between the two forms in which parameters arrive. The zero value is that of a graph.
 type Door struct {
-	Snake      bool     // names may also be in snake_case
-	Protocol   string   // where none is given; empty: protein-anything
-	NumDesigns int      // where none is given; 0: it is required
-	Budget     int      // where none is given, at most NumDesigns; 0: it is required
+	Snake      bool   // names may also be in snake_case
+	Protocol   string // where none is given; empty: protein-anything
+	NumDesigns int    // where none is given; 0: it is required
+	Budget     int    // where none is given, at most NumDesigns; 0: it is required
 }
 
 // ReadParams reads the parameters among the fields of a JSON object. Path is that of the object, such as

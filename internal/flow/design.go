@@ -97,6 +97,7 @@ func readDesign(f *fields, p *Plan) {
 	var err error
 	d.Params, err = design.ReadParams(f.raws, f.path, door)
 	f.refuse(err)
+	p.Seed = d.Params.Seed
 	for _, name := range f.unknown() {
 		if hint := f.misspells(name); hint != "" {
 			f.failUnknown(name, hint)
@@ -185,7 +186,7 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 		s.Kind = SourceLibrary
 	case s.ID != "":
 		s.Kind = SourcePDB
-		if !entryID.MatchString(s.ID) {
+		if !pleat.IsPDBID(s.ID) {
 			f.fail(f.pathOf("pdbId"), " is %q; it must be an id of the Protein Data Bank, such as 1ubq", pleat.Clip(s.ID))
 		}
 	default:
@@ -202,10 +203,8 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 	}
 }
 
-var (
-	entryID = regexp.MustCompile(`^[0-9][A-Z0-9]{3}$`)
-	ccdCode = regexp.MustCompile(`^[A-Z0-9]{1,5}$`)
-)
+// ccdCode matches codes of the Chemical Component Dictionary.
+var ccdCode = regexp.MustCompile(`^[A-Z0-9]{1,5}$`)
 
 // readTargetSequence reads the sequence of a target.
 func readTargetSequence(f *fields) string {

@@ -88,6 +88,9 @@ func (s *Server) viewWorkflow(ctx context.Context, c *call) (api.Workflow, error
 	if err == nil && v.Run != nil {
 		out.Waiting, _, err = s.waiting(ctx, v.Run, v.to)
 	}
+	if err == nil {
+		err = s.addDesign(ctx, &v, &out)
+	}
 	return out, err
 }
 
@@ -295,7 +298,7 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 		_, kind, ok := pleat.WorkflowAlias(t)
 		if !ok {
 			return api.List[api.WorkflowRow]{}, pleat.InvalidField("workflow_type",
-				" is %q; it may be qna_v1, md, alignment_v1 or compare_v1",
+				" is %q; it may be qna_v1, md, design_v1, alignment_v1 or compare_v1",
 				pleat.Clip(t))
 		}
 		f.Kind = kind
