@@ -69,8 +69,9 @@ type DesignFile struct {
 
 // DesignChain is a chain of the structures that a design gives.
 type DesignChain struct {
-	Name     string
-	Designed bool // some of its residues are designed
+	Name     string `json:"name"`
+	Designed bool   `json:"designed"`         // some of its residues are designed
+	SMILES   string `json:"smiles,omitempty"` // of a ligand that was given so
 }
 
 // DesignFileName returns the name of the structure of a design with a final rank, such as rank3_spec_12.cif.

@@ -145,10 +145,11 @@ type PairScore struct {
 
 // LinkedItem is a workflow, delivery or subscription of a job.
 type LinkedItem struct {
-	ID     string `json:"id" format:"uuid"`
-	Type   string `json:"type"`
-	Status string `json:"status"`
-	Name   string `json:"name"`
+	ID       string `json:"id" format:"uuid"`
+	Type     string `json:"type"`
+	Status   string `json:"status"`
+	Name     string `json:"name"`
+	DesignID string `json:"designId,omitempty" doc:"Of a design that the job folds: which one."`
 }
 
 // JobLinks are the addresses of a job's other views.

@@ -284,14 +284,15 @@ type DesignMetrics struct {
 
 // DesignResult is result_raw_json of a design.
 type DesignResult struct {
-	Artifacts   []RowFile          `json:"artifacts"`
-	MetricsJSON *string            `json:"metricsJson"`
-	Metrics     DesignMetrics      `json:"metrics"`
-	Parameters  DesignedBy         `json:"parameters"`
-	Designs     []DesignRow        `json:"designs"` // the final set, by final_rank
-	Columns     []DesignColumn     `json:"columns"`
-	Notes       []string           `json:"notes"`
-	Best        map[string]float64 `json:"best"` // the best value of some scores in the final set
+	Artifacts   []RowFile           `json:"artifacts"`
+	MetricsJSON *string             `json:"metricsJson"`
+	Metrics     DesignMetrics       `json:"metrics"`
+	Parameters  DesignedBy          `json:"parameters"`
+	Designs     []DesignRow         `json:"designs"` // the final set, by final_rank
+	Columns     []DesignColumn      `json:"columns"`
+	Chains      []pleat.DesignChain `json:"chains"` // of the structures
+	Notes       []string            `json:"notes"`
+	Best        map[string]float64  `json:"best"` // the best value of some scores in the final set
 }
 
 // DesignedBy are the parameters of a design as they took effect.
@@ -313,6 +314,15 @@ func DesignRaw(r *DesignResult) (json.RawMessage, error) {
 		}
 	}
 	return encode(r)
+}
+
+// ReadDesignResult reads the result of a design.
+func ReadDesignResult(raw json.RawMessage) (*DesignResult, error) {
+	out := new(DesignResult)
+	if err := json.Unmarshal(raw, out); err != nil {
+		return nil, fmt.Errorf("read designs: %w", err)
+	}
+	return out, nil
 }
 
 // ParsedDesigns returns the rows of a design's result for one reader: file is the library item and the name of the

@@ -62,7 +62,7 @@ func NewDesign(
 	slices.SortStableFunc(s.Chains, func(a, b structure.Chain) int { return place(a.ID) - place(b.ID) })
 	if i := slices.IndexFunc(chains, func(c pleat.DesignChain) bool { return c.Designed }); i >= 0 {
 		chain, want := s.Chain(chains[i].Name), row.Text("designed_chain_sequence")
-		if chain != nil && want != "" && lettersOf(chain) != want {
+		if chain != nil && want != "" && structure.Letters(chain) != want {
 			return nil, fmt.Errorf("has a chain %s of another sequence than its row", chain.ID)
 		}
 	}
@@ -85,15 +85,6 @@ func NewDesign(
 		out.PLDDT = nil
 	}
 	return out, nil
-}
-
-// lettersOf returns the sequence of a polymer.
-func lettersOf(c *structure.Chain) string {
-	out := make([]byte, 0, len(c.Residues))
-	for i := range c.Residues {
-		out = append(out, structure.Letter(c.Kind, c.Residues[i].Comp))
-	}
-	return string(out)
 }
 
 // Names of the files of a design.
@@ -195,6 +186,7 @@ func (d *Designs) writeRun() (json.RawMessage, error) {
 		Metrics:    d.Metrics,
 		Parameters: flow.DesignedBy{DesignParams: d.Work.Design.Params, Seed: fmt.Sprint(d.Work.Design.Seed)},
 		Columns:    flow.DesignColumns(d.Rows),
+		Chains:     d.Work.Design.Chains,
 		Designs:    []flow.DesignRow{},
 		Notes:      append([]string{}, d.Notes...),
 	}

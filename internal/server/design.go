@@ -298,7 +298,10 @@ func (s *Server) addDesign(ctx context.Context, v *visibleWorkflow, out *api.Wor
 	id := string(d.Workspace)
 	out.Workspace = &id
 	out.Graph = &api.WorkflowGraph{}
-	out.Graph.Nodes, out.Graph.Edges, err = graphOf(d.Graph)
+	if out.Graph.Nodes, out.Graph.Edges, err = graphOf(d.Graph); err != nil {
+		return err
+	}
+	out.Folds, err = s.designFolds(ctx, &v.WorkflowView)
 	return err
 }
 

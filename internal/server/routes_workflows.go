@@ -190,6 +190,17 @@ var workflowRoutes = inSection("Workflows", []route{
 		handler: noBody((*Server).syncGraph),
 	},
 	{
+		id:      "foldDesigns",
+		pattern: "POST /v1/workflows/design/{id}/fold",
+		aliased: "design",
+		access:  user,
+		scope:   pleat.ScopeSubmit,
+		grows:   true,
+		summary: "Fold designs with another model",
+		handler: jsonBody(small, (*Server).foldDesigns),
+		errors:  []int{404, 409},
+	},
+	{
 		id:      "listQuestions",
 		pattern: "GET /v1/workflows/qna/linked-history",
 		aliased: "qna",

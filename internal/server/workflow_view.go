@@ -398,5 +398,21 @@ func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) (
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})
 		}
 	}
+	if err != nil {
+		return out, err
+	}
+	made, ok, err := s.store.FoldedDesign(ctx, j.ID)
+	if err != nil || !ok {
+		return out, err
+	}
+	v, err := s.store.WorkflowView(ctx, made.Workflow)
+	if pleat.CodeOf(err) == pleat.CodeNotFound {
+		return out, nil // it was deleted
+	}
+	if w := &v.Workflow; err == nil && (to == wire.ForOwner && w.Owner == j.Owner || w.Public) {
+		out = append(out, api.LinkedItem{
+			ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name, DesignID: made.Design,
+		})
+	}
 	return out, err
 }

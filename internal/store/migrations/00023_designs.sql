@@ -21,7 +21,9 @@ CREATE TABLE design_fold (
     job_id      text PRIMARY KEY,
     workflow_id text NOT NULL,
     design_id   text NOT NULL,
-    final_rank  bigint NOT NULL
+    final_rank  bigint NOT NULL,
+    of_run      text NOT NULL,            -- of the job, for which binder_rmsd holds; empty: not measured
+    binder_rmsd double precision NOT NULL -- Å; below 0: it cannot be measured
 );
 CREATE INDEX design_fold_workflow ON design_fold (workflow_id, job_id);
 -- +goose Down
