@@ -6,6 +6,10 @@
 //
 //	references.go files of the library
 //	design.go  the types that the documents become
+//	graph.go   ReadGraph: the nodes of a graph
+//	order.go   ReadGraph: requirements, circles and ways
+//	plan.go    Plan: the spec and the library files that a graph runs
+//	params.go  ReadParams: the parameters of a pipeline
 package design
 
 import (
@@ -21,12 +25,6 @@ type Graph struct {
 
 	plan *Plan
 }
-
-// ReadGraph reads a workflow.yml. The error is a pleat.Error whose message is one sentence.
-func ReadGraph(text []byte) (*Graph, error) { return nil, errUnfinished }
-
-// Plan returns what executing the graph means.
-func (g *Graph) Plan() *Plan { return g.plan }
 
 // Node is a node of a graph. As JSON it has also the fields of Extra.
 type Node struct {
@@ -47,61 +45,6 @@ type Edge struct {
 	Source string `json:"source"`
 	Target string `json:"target"`
 }
-
-// Plan is what a graph runs: the spec that its pipeline requires, and the library files that this spec may name.
-type Plan struct {
-	Params   Params
-	Pipeline string         // the pipeline's node
-	Payload  map[string]any // inputPayload of the pipeline as sent
-	Main     Reference      // the spec that is run
-	// Files are the other files that are seen from the main spec: those of its node, the specs upstream of it and
-	// their files. Names differ from each other and from that of Main. ReadSpec finds out which of them are used.
-	Files []Reference
-}
-
-// Reference names a file of the library.
-type Reference struct {
-	Item  pleat.ItemID // in lower case
-	Name  string       // as specs name the file; the only file of the item may be called otherwise
-	Field string       // where the graph names it, such as jobs.what.inputPayload.files[0]
-}
-
-// Params are the parameters of a pipeline. Pointers are nil and text is empty where the caller gave nothing.
-type Params struct {
-	ProtocolName           string
-	NumDesigns             int
-	Budget                 int
-	Seed                   string // decimal, 0 to 4294967295; empty: the service chooses one
-	Alpha                  *float64
-	RefoldingRmsdThreshold *float64 // Å
-	FilterBiased           *bool
-	InverseFoldAvoid       string // letters of amino acids, in upper case
-
-	IsPublic json.RawMessage // as given, not checked
-	Webhooks json.RawMessage // as given, not checked
-}
-
-// Door says what differs between the two forms in which parameters arrive. The zero value is that of a graph.
-type Door struct {
-	Snake      bool   // names may also be in snake_case
-	Protocol   string // where none is given; empty: protein-anything
-	NumDesigns int    // where none is given; 0: it is required
-	Budget     int    // where none is given, at most NumDesigns; 0: it is required
-}
-
-// ReadParams reads the parameters among the fields of a JSON object. Path is that of the object, such as
-// jobs.make.inputPayload. Fields that are no parameters are not looked at: see ParamNames.
-func ReadParams(values map[string]json.RawMessage, path string, door Door) (Params, error) {
-	return Params{}, errUnfinished
-}
-
-// Protocols are the words of protocolName.
-var Protocols = []string{"protein-anything", "peptide-anything", "protein-small_molecule", "nanobody-anything",
-	"antibody-anything", "protein-redesign"}
-
-// ParamNames are the names of all parameters, with which callers compare the fields that they do not know.
-var ParamNames = []string{"protocolName", "numDesigns", "budget", "seed", "alpha", "refoldingRmsdThreshold",
-	"filterBiased", "inverseFoldAvoid", "isPublic", "webhooks"}
 
 // Spec is a spec of designs with the files that it names, which has passed every check.
 type Spec struct {
