@@ -32,10 +32,10 @@ var layers = [][]string{
 	{"internal/report"},
 	{"internal/engine", "internal/template", "internal/component"},
 	{"internal/analyst", "internal/flow", "internal/batch", "internal/compare", "internal/garbage",
-		"internal/archive", "internal/design"},
+		"internal/archive"},
 	{
 		"internal/store", "internal/msa", "internal/webhook", "internal/mail", "internal/identity", "internal/blob",
-		"internal/plot", "internal/facts", "internal/mini", "internal/calvados", "internal/format",
+		"internal/plot", "internal/facts", "internal/design", "internal/mini", "internal/calvados", "internal/format",
 	},
 	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing",
 		"internal/yamltree"},

@@ -235,7 +235,7 @@ type ClassDemand struct {
 // Model describes a model: its inputs, limits, parameters and expected cost.
 type Model struct {
 	Name       string      `json:"name"`
-	Kind       string      `json:"kind" enum:"fold,qna,md,compare"`
+	Kind       string      `json:"kind" enum:"fold,qna,md,design,compare"`
 	Title      string      `json:"title"`
 	Engine     string      `json:"engine"`
 	Version    string      `json:"version"`
