@@ -4,19 +4,21 @@
 // It is pure: it must not use files, a clock, the network or a database. The caller fetches the library files that a
 // Plan names, and gives their content to ReadSpec.
 //
-//	references.go files of the library
-//	design.go  the types that the documents become
-//	graph.go   ReadGraph: the nodes of a graph
-//	order.go   ReadGraph: requirements, circles and ways
-//	plan.go    Plan: the spec and the library files that a graph runs
-//	params.go  ReadParams: the parameters of a pipeline
+//	design.go      the types that the documents become
+//	graph.go       ReadGraph: the nodes of a graph
+//	order.go       ReadGraph: requirements, circles and ways
+//	plan.go        Plan: the spec and the library files that a graph runs
+//	params.go      ReadParams: the parameters of a pipeline
+//	spec.go        ReadSpec: a spec, and what it becomes
+//	sequence.go    the entities that a spec describes itself: polymers and ligands
+//	file.go        the entities of files: paths, structures, nested specs
+//	selection.go   what is selected of a structure
+//	residues.go    selections of residues
+//	constraint.go  bonds, leaving atoms, the total length
+//	references.go  the files and the graph of a design that was given without a graph
 package design
 
-import (
-	"encoding/json"
-
-	"pleat"
-)
+import "encoding/json"
 
 // Graph is a workflow.yml that has passed every check that needs no library file.
 type Graph struct {
@@ -46,39 +48,13 @@ type Edge struct {
 	Target string `json:"target"`
 }
 
-// Spec is a spec of designs with the files that it names, which has passed every check.
-type Spec struct {
-	name string
-}
-
-// ReadSpec reads the main spec, whose name is for messages and for Stem. Files has the content of every file that the
-// spec sees, by the names that specs use: structures (.cif, .pdb) and nested specs (.yaml, .yml). The error is a
-// pleat.Error whose message is one sentence.
-func ReadSpec(name string, text []byte, files map[string][]byte) (*Spec, error) {
-	return nil, errUnfinished
-}
-
-// Stem returns the beginning of the ids of the designs: the spec's name without its ending, in letters, digits and
-// hyphens.
-func (s *Spec) Stem() string { return "" }
-
-// Files returns the names of the files that the spec uses, nested specs included, in the order in which it names them.
-func (s *Spec) Files() []string { return nil }
-
-// Tokens returns the size of the largest design in tokens, target and longest binder together. Ligands of the CCD
-// count as one, because their atoms are not known here.
-func (s *Spec) Tokens() int { return 0 }
-
 // Chain is a chain of a design.
 type Chain struct {
 	Name     string
 	Kind     string // protein, dna, rna or ligand
 	Designed bool   // some residue of it is designed
+	SMILES   string // of a ligand that is given so
 }
-
-// Chains returns the chains of a design in the order in which the spec names them. Of a list of nested specs it has the
-// chains of the first.
-func (s *Spec) Chains() []Chain { return nil }
 
 // Kinds of EngineFile.
 const (
@@ -94,9 +70,3 @@ type EngineFile struct {
 	Name string // the user's name of the file
 	Text []byte // JSON of a spec; nil for a structure, whose bytes are those of the user's file
 }
-
-// Engine returns the files for the engine, the main spec first. Equal specs give equal paths and bytes, whatever the
-// style, the comments and the order of keys of their YAML, and whatever their files are called.
-func (s *Spec) Engine() []EngineFile { return nil }
-
-var errUnfinished = pleat.Errorf(pleat.CodeInternal, "documents of designs are not read yet")

@@ -54,7 +54,7 @@ func (b *inputFetcher) fetchDesign(ctx context.Context, p *flow.Plan, seed strin
 	}
 	in.Stem = spec.Stem()
 	for _, c := range spec.Chains() {
-		in.Chains = append(in.Chains, pleat.DesignChain{Name: c.Name, Designed: c.Designed})
+		in.Chains = append(in.Chains, pleat.DesignChain{Name: c.Name, Designed: c.Designed, SMILES: c.SMILES})
 	}
 	if err := b.writeDesign(in, spec, texts); err != nil {
 		b.log.Warn("the files of a design cannot be written", "error", err)
