@@ -32,8 +32,8 @@ type Graph struct {
 type Node struct {
 	ID          string // the name of the job
 	Type        string // start, end, input or pipeline
-	SubType     string // as sent; empty: absent, which JSON has as null
-	TaskType    string // workflowTaskTypeId, likewise
+	SubType     string // as sent, or by TaskType; empty: absent, which JSON has as null
+	TaskType    string // workflowTaskTypeId: as sent, or by SubType; likewise
 	Label       string // the name of the job if none is given
 	Description string
 	X, Y        json.Number

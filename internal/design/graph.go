@@ -252,6 +252,13 @@ func (out *Node) kind(n yamltree.Node, f map[string]yamltree.Node) (err error) {
 		return invalid(n, " has neither subType nor workflowTaskTypeId; the type %s needs the subType %s, or the "+
 			"workflowTaskTypeId %s", out.Type, alternatives(subs), alternatives(tasks))
 	}
+	// The lists name the same things in the same order; clients read the one that was not sent too.
+	if out.TaskType == "" {
+		out.TaskType = tasks[slices.Index(subs, out.SubType)]
+	}
+	if out.SubType == "" {
+		out.SubType = subs[min(slices.Index(tasks, out.TaskType), len(subs)-1)]
+	}
 	return nil
 }
 

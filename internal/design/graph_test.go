@@ -56,10 +56,10 @@ func TestReadGraph(t *testing.T) {
 		`{"data":{"description":null,"label":"what","subType":"design_specification_yml"},"id":"what",` +
 		`"inputPayload":{"files":[{"fileName":"target.cif","libraryItemId":"` + itemB + `"}],` +
 		`"inputYML":"binder.yaml","inputYMLLibraryItemId":"` + itemA + `"},` +
-		`"position":{"x":0,"y":0},"type":"input","workflowTaskTypeId":null},` +
+		`"position":{"x":0,"y":0},"type":"input","workflowTaskTypeId":"input_design_spec_v1"},` +
 		`{"data":{"description":null,"label":"make","subType":"design"},"id":"make",` +
 		`"inputPayload":{"budget":4,"numDesigns":40,"protocolName":"peptide-anything"},` +
-		`"position":{"x":0,"y":0},"type":"pipeline","workflowTaskTypeId":null},` +
+		`"position":{"x":0,"y":0},"type":"pipeline","workflowTaskTypeId":"pipeline_run_design_v1"},` +
 		`{"data":{"description":null,"label":"finish","subType":null},"id":"finish","inputPayload":{},` +
 		`"position":{"x":0,"y":0},"type":"end","workflowTaskTypeId":null}],` +
 		`"edges":[{"id":"begin:what","source":"begin","target":"what"},` +

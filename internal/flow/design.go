@@ -410,6 +410,23 @@ func ParseGraph(alias string, g *design.Plan) (Plan, error) {
 	return p, err
 }
 
+// RemoveTarget removes from the input of a design, given by its fields, the ids of its target, and what names the files of
+// a spec.
+func RemoveTarget(input map[string]json.RawMessage) error {
+	remove(input, "inputYML", "inputYMLLibraryItemId")
+	if input["target"] == nil || string(input["target"]) == "null" {
+		return nil
+	}
+	target := map[string]json.RawMessage{}
+	if err := json.Unmarshal(input["target"], &target); err != nil {
+		return fmt.Errorf("read the target of a design: %w", err)
+	}
+	remove(target, "sourceJobId", "sourceJobRunId", "libraryItemId", "fileName")
+	var err error
+	input["target"], err = encode(target)
+	return err
+}
+
 // DesignParams returns the parameters of a design for its engine.
 func DesignParams(p *design.Params) pleat.DesignParams {
 	return pleat.DesignParams{
