@@ -403,11 +403,15 @@ func ParseGraph(alias string, g *design.Plan) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p, err := parse(Plan{Alias: alias, Draft: true}, input, "jobs."+g.Pipeline+".inputPayload")
-	if err == nil {
-		p.Design.Spec, p.Design.Files = g.Main, slices.Clone(g.Files)
+	path := "jobs." + g.Pipeline + ".inputPayload"
+	p, err := parse(Plan{Alias: alias, Draft: true}, input, path)
+	if err != nil {
+		return p, err
 	}
-	return p, err
+	p.Design.Spec, p.Design.Files = g.Main, slices.Clone(g.Files)
+	f := open(input, path)
+	f.noSecrets("a design with a graph")
+	return p, f.faults.Err()
 }
 
 // RemoveTarget removes from the input of a design, given by its fields, the ids of its target, and what names the files of

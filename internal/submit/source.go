@@ -20,7 +20,7 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 	if p.Compare != nil {
 		return r.checkCompared(ctx, owner, p)
 	}
-	if p.Design != nil && p.Design.Task == nil {
+	if p.Design != nil && (p.Design.Task == nil || p.Source.Kind == flow.SourceLibrary) {
 		return nil // see DesignSpec
 	}
 	switch src := &p.Source; src.Kind {
