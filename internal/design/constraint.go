@@ -135,8 +135,8 @@ func (r *specReader) atom(n yamltree.Node) (any, error) {
 	}
 	if residue > most {
 		if c.exact && c.min < c.max {
-			return nil, parts[1].Fault(" is %d; chain %s has 1 to %d, its ranges counted by their shortest length", residue,
-				pleat.Clip(id), most)
+			return nil, parts[1].Fault(" is %d; chain %s has 1 to %d, its ranges counted by their shortest length",
+				residue, pleat.Clip(id), most)
 		}
 		return nil, parts[1].Fault(" is %d; chain %s has 1 to %d", residue, pleat.Clip(id), most)
 	}

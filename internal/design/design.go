@@ -10,9 +10,11 @@
 //	plan.go        Plan: the spec and the library files that a graph runs
 //	params.go      ReadParams: the parameters of a pipeline
 //	spec.go        ReadSpec: a spec, and what it becomes
-//	sequence.go    the entities that a spec describes itself: polymers and ligands
+//	sequence.go    polymers, and what polymers and ligands share
+//	ligand.go      ligands
 //	file.go        the entities of files: paths, structures, nested specs
 //	selection.go   what is selected of a structure
+//	insertion.go   what is inserted into it
 //	residues.go    selections of residues
 //	constraint.go  bonds, leaving atoms, the total length
 //	references.go  the files and the graph of a design that was given without a graph

@@ -297,7 +297,8 @@ func (g *graphReader) count() error {
 		case len(names) == 0:
 			return pleat.InvalidField("jobs", " has no %s node; it must have exactly one", t)
 		case len(names) > 1:
-			return pleat.InvalidField("jobs", " has %d %s nodes, %s; it must have exactly one", len(names), t, and(names))
+			return pleat.InvalidField("jobs", " has %d %s nodes, %s; it must have exactly one", len(names), t,
+				and(names))
 		}
 	}
 	if len(of[typeInput]) == 0 {

@@ -35,7 +35,8 @@ func (g *graphReader) order(root yamltree.Node) error {
 	}
 	for _, n := range g.Nodes {
 		if _, ok := g.requires[n.ID]; !ok {
-			return pleat.InvalidField(mainJobs, " does not name the node %s of jobs; it must name every node once", n.ID)
+			return pleat.InvalidField(mainJobs, " does not name the node %s of jobs; it must name every node once",
+				n.ID)
 		}
 	}
 	return g.circle()

@@ -57,8 +57,8 @@ func (g *graphReader) makePlan(yamltree.Node) error {
 	}
 	switch {
 	case len(specs) == 0:
-		return pleat.Invalidf("%s: the pipeline %s requires no spec; it must require exactly one node of the type input",
-			mainJobs, plan.Pipeline).At(mainJobs)
+		return pleat.Invalidf("%s: the pipeline %s requires no spec; it must require exactly one node of the type "+
+			"input", mainJobs, plan.Pipeline).At(mainJobs)
 	case len(specs) > 1:
 		return pleat.Invalidf("%s: the pipeline %s requires %d specs, %s; it must require exactly one, which may "+
 			"require the others", mainJobs, plan.Pipeline, len(specs), and(specs)).At(mainJobs)

@@ -104,8 +104,8 @@ func (r *specReader) read(root yamltree.Node) error {
 		entities = append(entities, e)
 	}
 	if !slices.ContainsFunc(r.Spec.chains, func(c chain) bool { return c.Designed }) {
-		return pleat.Invalidf("%s designs nothing; give a protein a sequence with a number, such as 80..120, or a file "+
-			"a design", pleat.Clip(r.name))
+		return pleat.Invalidf("%s designs nothing; give a protein a sequence with a number, such as 80..120, or a "+
+			"file a design", pleat.Clip(r.name))
 	}
 	r.main = map[string]any{"entities": entities}
 	if err := r.constraints(f["constraints"]); err != nil {
