@@ -98,11 +98,7 @@ func readDesign(f *fields, p *Plan) {
 	d.Params, err = design.ReadParams(f.raws, f.path, door)
 	f.refuse(err)
 	p.Seed = d.Params.Seed
-	for _, name := range f.unknown() {
-		if hint := f.misspells(name); hint != "" {
-			f.failUnknown(name, hint)
-		}
-	}
+	f.failMisspelt()
 }
 
 // readOwnSpec reads a spec of the caller's and the files that it may name.
@@ -166,6 +162,9 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 	t.Sequence = readTargetSequence(f)
 	t.CCD = strings.ToUpper(f.string("ccd", 16))
 	t.SMILES = f.string("smiles", 4096)
+	if f.failMisspelt() {
+		return
+	}
 	var named []string
 	for _, way := range targetWays {
 		if f.raw(way) != nil {
@@ -195,11 +194,6 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 	if t.CCD != "" && !ccdCode.MatchString(t.CCD) {
 		f.fail(f.pathOf("ccd"), " is %q; it must be a code of the Chemical Component Dictionary, such as ATP",
 			pleat.Clip(t.CCD))
-	}
-	for _, name := range f.unknown() {
-		if hint := f.misspells(name); hint != "" {
-			f.failUnknown(name, hint)
-		}
 	}
 }
 
@@ -246,11 +240,7 @@ func readResidues(f *fields, name string) []ChainResidues {
 		if given == nil || json.Unmarshal(given, &one.Residues) != nil {
 			in.fail(in.pathOf("res_idx"), " must be a list of whole numbers, the positions of residues")
 		}
-		for _, unknown := range in.unknown() {
-			if hint := in.misspells(unknown); hint != "" {
-				in.failUnknown(unknown, hint)
-			}
-		}
+		in.failMisspelt()
 		total += len(one.Residues)
 		out = append(out, one)
 	}
@@ -291,11 +281,7 @@ func readBinder(f *fields, t *DesignTask) {
 		b.Disulfides = nil
 	}
 	checkDisulfides(in, b)
-	for _, name := range in.unknown() {
-		if hint := in.misspells(name); hint != "" {
-			in.failUnknown(name, hint)
-		}
-	}
+	in.failMisspelt()
 }
 
 // checkDisulfides checks that pairs name different cysteines of the sequence.

@@ -269,3 +269,14 @@ func (f *fields) misspells(name string) string {
 	}
 	return ""
 }
+
+// failMisspelt refuses unknown fields that misspell one that was read, and reports whether there are any.
+func (f *fields) failMisspelt() (found bool) {
+	for _, name := range f.unknown() {
+		if hint := f.misspells(name); hint != "" {
+			f.failUnknown(name, hint)
+			found = true
+		}
+	}
+	return found
+}

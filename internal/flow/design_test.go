@@ -1,0 +1,200 @@
+package flow
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat/internal/design"
+	"pleat/internal/structure"
+)
+
+// twoChains is a target: the authors number its first chain from 101.
+func twoChains() *structure.Structure {
+	s := &structure.Structure{}
+	for k, name := range []string{"A", "B"} {
+		c := structure.Chain{ID: name, Label: string(rune('C' + k)), Kind: structure.Protein}
+		for i := 1; i <= 6; i++ {
+			c.Residues = append(c.Residues, structure.Residue{Comp: "GLY", Seq: i, Auth: i + 100*(1-k)})
+		}
+		s.Chains = append(s.Chains, c)
+	}
+	return s
+}
+
+func TestCompileDesign(t *testing.T) {
+	for _, c := range []struct {
+		name, task, want string
+		target           *structure.Structure
+	}{
+		{"residues by label", `{"target":{"libraryItemId":"01a201ab-35af-701a-8285-79d3e5419cee"},"epitope":[{"chain_id":"C",` +
+			`"res_idx":[5,2,3]}],"avoid":[{"chainId":"C","resIdx":[6]}]}`, `entities:
+  - protein:
+      id: "A"
+      sequence: "80..120"
+  - file:
+      path: "target.cif"
+      include:
+        - chain:
+            id: "C"
+        - chain:
+            id: "D"
+      binding_types:
+        - chain:
+            id: "C"
+            binding: "2..3,5"
+            not_binding: "6"
+`, twoChains()},
+		{"residues by author", `{"target":{"source_job_id":"01a201ab-35af-701a-8285-79d3e5419cee"},"numbering":"author",` +
+			`"targetChains":["A"],"epitope":[{"chain_id":"A","res_idx":[102]}],"binder":{"kind":"peptide","cyclic":true}}`,
+			`entities:
+  - protein:
+      id: "A"
+      sequence: "10..20"
+      cyclic: true
+  - file:
+      path: "target.cif"
+      include:
+        - chain:
+            id: "C"
+      binding_types:
+        - chain:
+            id: "C"
+            binding: "2"
+`, twoChains()},
+		{"a sequence, and a disulfide", `{"target":{"sequence":"mkt gs"},"epitope":[{"chain_id":"A","res_idx":[1]}],` +
+			`"binder":{"sequence":"3..5C6C3","disulfides":[[2,1]]}}`, `entities:
+  - protein:
+      id: "B"
+      sequence: "3..5C6C3"
+  - protein:
+      id: "A"
+      sequence: "MKTGS"
+      binding_types:
+        binding: "1"
+constraints:
+  - bond:
+      atom1: ["B", 11, SG]
+      atom2: ["B", 4, SG]
+`, nil},
+		{"a ligand", `{"target":{"ccd":"atp"},"binder":{"length":90}}`, `entities:
+  - protein:
+      id: "B"
+      sequence: "90"
+  - ligand:
+      id: "A"
+      ccd: "ATP"
+`, nil},
+	} {
+		p, err := Parse("design", json.RawMessage(c.task))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got, err := CompileDesign(p.Design.Task, c.target, "target.cif")
+		if d := cmp.Diff(c.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v\n%s", c.name, err, d)
+		}
+	}
+}
+
+func TestDesignDefaults(t *testing.T) {
+	for task, want := range map[string]string{
+		`{"target":{"sequence":"MKTGS"}}`:                                                    "protein-anything 50 5",
+		`{"target":{"sequence":"MKTGS"},"numDesigns":3}`:                                     "protein-anything 3 3",
+		`{"target":{"smiles":"CCO"}}`:                                                        "protein-small_molecule 50 5",
+		`{"target":{"sequence":"MKTGS"},"binder":{"kind":"nanobody","sequence":"QVQ3..5A"}}`: "nanobody-anything 50 5",
+		`{"target":{"sequence":"MKTGS"},"protocol":"antibody-anything","budget":7}`:          "antibody-anything 50 7",
+	} {
+		p, err := Parse("design", json.RawMessage(task))
+		if err != nil {
+			t.Errorf("%s: %v", task, err)
+			continue
+		}
+		b, _ := json.Marshal([]any{p.Design.Params.ProtocolName, p.Design.Params.NumDesigns, p.Design.Params.Budget})
+		if got := strings.NewReplacer(`"`, "", "[", "", "]", "", ",", " ").Replace(string(b)); got != want {
+			t.Errorf("%s: %s; want %s", task, got, want)
+		}
+	}
+}
+
+func TestDesignRefusals(t *testing.T) {
+	const target = `"target":{"sequence":"MKTGS"}`
+	for input, want := range map[string]string{
+		`{}`: "workflow_input.target is required",
+		`{"target":{}}`: "workflow_input.target names none of them; it must name exactly one of sourceJobId, libraryItemId, " +
+			"pdbId, sequence, ccd, smiles",
+		`{"target":{"pdbId":"x"}}`:                                               `workflow_input.target.pdbId is "X"; it must be an id`,
+		`{"target":{"sequence":"MK1"}}`:                                          "workflow_input.target.sequence, residue 3",
+		`{"target":{"sequense":"MK"}}`:                                           `unknown field "sequense" in workflow_input.target; did you mean "sequence"?`,
+		`{"target":{"ccd":"A-P"}}`:                                               `workflow_input.target.ccd is "A-P"`,
+		`{` + target + `,"targetChains":["A"]}`:                                  "workflow_input.targetChains is taken for structures alone",
+		`{` + target + `,"epitope":[{"res_idx":[1]}]}`:                           "workflow_input.epitope[0].chain_id is required",
+		`{` + target + `,"epitope":[{"chain_id":"A"}]}`:                          "workflow_input.epitope[0].res_idx must be a list",
+		`{` + target + `,"numbering":"pdb"}`:                                     `workflow_input.numbering is "pdb"; it must be label, author`,
+		`{` + target + `,"binder":{"kind":"nanobody"}}`:                          "workflow_input.binder.sequence is required for a nanobody",
+		`{` + target + `,"binder":{"length":3}}`:                                 "workflow_input.binder.length is 3; a binder has at least 4 residues",
+		`{` + target + `,"binder":{"length":9,"sequence":"9"}}`:                  "workflow_input.binder.length is not taken beside sequence",
+		`{` + target + `,"binder":{"sequence":"CC","disulfides":[[1,2],[1,2]]}}`: "cysteine 1 has a partner already",
+		`{` + target + `,"seed":-1}`:                                             "workflow_input.seed is",
+		`{` + target + `,"num_designs":0}`:                                       "workflow_input.numDesigns is 0; it must be from 1 to 10000",
+		`{` + target + `,"inputYML":"a.yaml"}`:                                   "workflow_input.inputYMLLibraryItemId is required beside inputYML",
+	} {
+		if _, err := Parse("design", json.RawMessage(input)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", input, err, want)
+		}
+	}
+}
+
+// A graph and a plain body with the same spec have the same plan, whichever door they took.
+func TestGraphAndBodyAgree(t *testing.T) {
+	const item, file = "01a201ab-35af-701a-8285-79d3e5419cee", "01a201ab-3574-7c52-acd6-b786c377249b"
+	body := `{"inputYML":"a.yaml","inputYMLLibraryItemId":"` + item + `","files":[{"libraryItemId":"` + file +
+		`","fileName":"t.cif"}],"protocolName":"peptide-anything","numDesigns":4,"budget":2,"seed":7}`
+	plain, err := Parse("design", json.RawMessage(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := design.WriteGraph("design", &plain.Design.Params, plain.Design.Spec, plain.Design.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := design.ReadGraph([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := ParseGraph("design", g.Plan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range graph.Design.Files {
+		graph.Design.Files[i].Field = plain.Design.Files[i].Field
+	}
+	graph.Design.Spec.Field, graph.Draft = plain.Design.Spec.Field, false
+	if d := cmp.Diff(plain.Design, graph.Design); d != "" || graph.Seed != plain.Seed {
+		t.Error(d)
+	}
+}
+
+func FuzzReadDesignRow(f *testing.F) {
+	f.Add([]byte(`{"id":"x_1","final_rank":1,"iptm":0.5,"failed_filters":["a"],"affinity_probability_binary1":0.5}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		row, err := ReadDesignRow(line)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := ReadDesignRow(again)
+		if err != nil {
+			t.Fatalf("%s: %v", again, err)
+		}
+		if d := cmp.Diff(row, same); d != "" {
+			t.Error(d)
+		}
+	})
+}
