@@ -102,3 +102,57 @@ func (l *engineServer) stopped(params string) {
 	l.awaitStage(id, "diffusion", 0)
 	l.cancel(id)
 }
+
+// TestRealEnginesEsmFold2 has transformers' ESMFold2 fold chains and complexes of them, in the environment and the
+// process of ESMFold.
+func TestRealEnginesEsmFold2(t *testing.T) {
+	l := startEngines(t, "esm")
+	quick := `"modelName":"esmfold2","seed":"1","recyclingSteps":1,"samplingSteps":10`
+	first := l.fold(trp, quick+`,"diffusionSample":3`, "")
+	l.wantChains(first.Job.ID, "A "+trp3)
+	wantScores(t, first.Predictions[0], false)
+	l.wantPAE(first.Job.ID, 20)
+	if !strings.HasPrefix(first.Run.Engine, "esm transformers 5.") || first.Run.Timings["load"] == 0 {
+		t.Errorf("engine %q, timings %v", first.Run.Engine, first.Run.Timings)
+	}
+	second := l.fold(trp, quick+`,"diffusionSample":3`, "")
+	if load, ok := second.Run.Timings["load"]; ok {
+		t.Errorf("the second job loaded for %.1f s", load)
+	}
+	if !bytes.Equal(l.file(first.Job.ID, "cif"), l.file(second.Job.ID, "cif")) {
+		t.Error("the same seed gave two structures")
+	}
+	other := l.fold(trp, strings.Replace(quick, `"seed":"1"`, `"seed":"2"`, 1)+`,"diffusionSample":3`, "")
+	if bytes.Equal(l.file(first.Job.ID, "cif"), l.file(other.Job.ID, "cif")) {
+		t.Error("two seeds gave one structure")
+	}
+	t.Logf("first %v, second %v", first.Run.Timings, second.Run.Timings)
+
+	v := l.fold(`{"proteinChain":{"sequence":"GSHM","chain_id":"H"}},{"proteinChain":{"sequence":"MKTAXY","chain_id":"B"}},
+		{"proteinChain":{"sequence":"GSHM","chain_id":"A"}}`, quick, "")
+	l.wantChains(v.Job.ID, "H GLY SER HIS MET", "B MET LYS THR ALA UNK TYR", "A GLY SER HIS MET")
+	wantScores(t, v.Predictions[0], true)
+	l.wantPAE(v.Job.ID, 14)
+
+	for name, c := range map[string]struct{ sequences, want string }{
+		"RNA":           {trp + `,{"rnaSequence":{"sequence":"GACU"}}`, "rna"},
+		"ligand":        {trp + `,{"ligandSequence":{"sequence":"CCO"}}`, "ligand"},
+		"modification":  {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"SEP"}]}}`, "modif"},
+		"cyclic":        {`{"proteinChain":{"sequence":"GSHMKT","cyclic":true}}`, "cyclic"},
+		"not a residue": {`{"proteinChain":{"sequence":"GS1M"}}`, "1"},
+	} {
+		if id, message := l.create(c.sequences, quick, ""); id != "" || !strings.Contains(message, c.want) {
+			t.Errorf("%s: job %q, %q", name, id, message)
+		}
+	}
+	l.stopped(`"modelName":"esmfold2","seed":"1","recyclingSteps":1,"samplingSteps":1000,"diffusionSample":25`)
+	if v := l.fold(trp, `"modelName":"esmfold2"`, ""); v.Run.Timings["load"] != 0 {
+		t.Error("a cancel cost the process")
+	}
+	// The other model of the engine replaces it in the same process.
+	before := l.runner()
+	older := l.fold(trp, `"modelName":"esm1b"`, "")
+	if older.Run.Timings["load"] == 0 || l.runner() != before {
+		t.Errorf("ESMFold ran in another process, or without loading: %v", older.Run.Timings)
+	}
+}

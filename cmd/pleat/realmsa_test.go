@@ -44,3 +44,21 @@ func TestRealEnginesTakeAlignments(t *testing.T) {
 		t.Error("the structure is the same with alignments and without: they did not reach the model")
 	}
 }
+
+// TestRealEnginesEsmFold2TakesAlignments has ESMFold2 fold a complex with alignments and without.
+func TestRealEnginesEsmFold2TakesAlignments(t *testing.T) {
+	server := msatest.New(t)
+	server.Known = true
+	t.Setenv("PLEAT_MSA_SERVER", server.URL)
+	l := startEngines(t, "esm")
+	pair := trp + `,{"proteinChain":{"sequence":"GSHMKTAYIAKQ"}}`
+	params := `"modelName":"esmfold2","seed":"1","recyclingSteps":1,"samplingSteps":10`
+	with := l.fold(pair, params, "")
+	if with.Run.MSAStatus != "COMPLETED" || len(server.Tickets) != 2 || server.Tickets[1].Mode != "pairgreedy" {
+		t.Errorf("the alignment is %s, submitted %v", with.Run.MSAStatus, server.Tickets)
+	}
+	without := l.fold(pair, params+`,"msaAlgorithm":"none"`, "")
+	if bytes.Equal(l.file(with.Job.ID, "cif"), l.file(without.Job.ID, "cif")) {
+		t.Error("the structure is the same with alignments and without: they did not reach the model")
+	}
+}

@@ -77,8 +77,8 @@ func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, err
 
 // installable maps the model names that existing clients send to the engine (a folder of runners/) that serves them.
 var installable = map[string]string{
-	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "openfold3": "openfold3", "chai1": "chai1",
-	"intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",
+	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "esmfold2": "esmfold2", "openfold3": "openfold3",
+	"chai1": "chai1", "intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",
 	"simplefold_100M": "simplefold", "simplefold_360M": "simplefold", "simplefold_700M": "simplefold",
 	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
 }
