@@ -101,7 +101,7 @@ func TestEmbeddedFiles(t *testing.T) {
 		forTests := slices.ContainsFunc(folder, func(f string) bool {
 			return f == "tests" || f == "testing" || f == "vectors" || f == "__pycache__" || strings.HasPrefix(f, ".")
 		})
-		if len(folder) > 0 && !forTests && name != "requirements.in" {
+		if len(folder) > 0 && !forTests && name != "requirements.in" && name != "overrides.in" {
 			want[path] = true
 		}
 	}

@@ -102,3 +102,123 @@ func (l *engineServer) stopped(params string) {
 	l.awaitStage(id, "diffusion", 0)
 	l.cancel(id)
 }
+
+// TestRealEnginesEsmFold2 has transformers' ESMFold2 fold chains and complexes of them, in the environment and the
+// process of ESMFold.
+func TestRealEnginesEsmFold2(t *testing.T) {
+	l := startEngines(t, "esm")
+	quick := `"modelName":"esmfold2","seed":"1","recyclingSteps":1,"samplingSteps":10`
+	first := l.fold(trp, quick+`,"diffusionSample":3`, "")
+	l.wantChains(first.Job.ID, "A "+trp3)
+	wantScores(t, first.Predictions[0], false)
+	l.wantPAE(first.Job.ID, 20)
+	if !strings.HasPrefix(first.Run.Engine, "esm transformers 5.") || first.Run.Timings["load"] == 0 {
+		t.Errorf("engine %q, timings %v", first.Run.Engine, first.Run.Timings)
+	}
+	second := l.fold(trp, quick+`,"diffusionSample":3`, "")
+	if load, ok := second.Run.Timings["load"]; ok {
+		t.Errorf("the second job loaded for %.1f s", load)
+	}
+	if !bytes.Equal(l.file(first.Job.ID, "cif"), l.file(second.Job.ID, "cif")) {
+		t.Error("the same seed gave two structures")
+	}
+	other := l.fold(trp, strings.Replace(quick, `"seed":"1"`, `"seed":"2"`, 1)+`,"diffusionSample":3`, "")
+	if bytes.Equal(l.file(first.Job.ID, "cif"), l.file(other.Job.ID, "cif")) {
+		t.Error("two seeds gave one structure")
+	}
+	t.Logf("first %v, second %v", first.Run.Timings, second.Run.Timings)
+
+	v := l.fold(`{"proteinChain":{"sequence":"GSHM","chain_id":"H"}},{"proteinChain":{"sequence":"MKTAXY","chain_id":"B"}},
+		{"proteinChain":{"sequence":"GSHM","chain_id":"A"}}`, quick, "")
+	l.wantChains(v.Job.ID, "H GLY SER HIS MET", "B MET LYS THR ALA UNK TYR", "A GLY SER HIS MET")
+	wantScores(t, v.Predictions[0], true)
+	l.wantPAE(v.Job.ID, 14)
+
+	for name, c := range map[string]struct{ sequences, want string }{
+		"RNA":           {trp + `,{"rnaSequence":{"sequence":"GACU"}}`, "rna"},
+		"ligand":        {trp + `,{"ligandSequence":{"sequence":"CCO"}}`, "ligand"},
+		"modification":  {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"SEP"}]}}`, "modif"},
+		"cyclic":        {`{"proteinChain":{"sequence":"GSHMKT","cyclic":true}}`, "cyclic"},
+		"not a residue": {`{"proteinChain":{"sequence":"GS1M"}}`, "1"},
+	} {
+		if id, message := l.create(c.sequences, quick, ""); id != "" || !strings.Contains(message, c.want) {
+			t.Errorf("%s: job %q, %q", name, id, message)
+		}
+	}
+	l.stopped(`"modelName":"esmfold2","seed":"1","recyclingSteps":1,"samplingSteps":1000,"diffusionSample":25`)
+	if v := l.fold(trp, `"modelName":"esmfold2"`, ""); v.Run.Timings["load"] != 0 {
+		t.Error("a cancel cost the process")
+	}
+	// The other model of the engine replaces it in the same process.
+	before := l.runner()
+	older := l.fold(trp, `"modelName":"esm1b"`, "")
+	if older.Run.Timings["load"] == 0 || l.runner() != before {
+		t.Errorf("ESMFold ran in another process, or without loading: %v", older.Run.Timings)
+	}
+}
+
+// TestRealEnginesProtenix has both models of Protenix, installed from PyPI, fold what the interface offers of them.
+func TestRealEnginesProtenix(t *testing.T) {
+	l := startEngines(t, "protenix")
+	quick := `"modelName":"protenix","seed":"1","recyclingSteps":1,"samplingSteps":5`
+	first := l.fold(trp, quick+`,"diffusionSample":2`, "")
+	l.wantChains(first.Job.ID, "A "+trp3)
+	wantScores(t, first.Predictions[0], false)
+	l.wantPAE(first.Job.ID, 20)
+	if !strings.HasPrefix(first.Run.Engine, "protenix 2.") || first.Run.Timings["load"] == 0 {
+		t.Errorf("engine %q, timings %v", first.Run.Engine, first.Run.Timings)
+	}
+	second := l.fold(trp, quick+`,"diffusionSample":2`, "")
+	if load, ok := second.Run.Timings["load"]; ok {
+		t.Errorf("the second job loaded for %.1f s", load)
+	}
+	if !bytes.Equal(l.file(first.Job.ID, "cif"), l.file(second.Job.ID, "cif")) {
+		t.Error("the same seed gave two structures")
+	}
+	t.Logf("first %v, second %v", first.Run.Timings, second.Run.Timings)
+
+	one := quick + `,"diffusionSample":1`
+	// The package puts the copies of an entity together and cuts long names off; the job has them apart and whole. An
+	// ion comes before chains with alignments and templates.
+	big := `{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"H","modifications":[{"res_idx":2,"ccd":"SEP"}]}},
+		{"ligandSequence":{"sequence":"MG","is_ccd":true,"chain_id":"M"}},
+		{"rnaSequence":{"sequence":"GACU","chain_id":"R"}},
+		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"C","modifications":[{"res_idx":2,"ccd":"SEP"}]}},
+		{"proteinChain":{"sequence":"GSHMKTAY","chain_id":"P"}},{"dnaSequence":{"sequence":"GACT","chain_id":"D"}},
+		{"ligandSequence":{"sequence":"CC(=O)Oc1ccccc1C(=O)O","chain_id":"L"}}`
+	bond := `"bond":[{"atom1":{"chain_id":"H","res_idx":3,"atom_name":"ND1"},
+		"atom2":{"chain_id":"C","res_idx":8,"atom_name":"OH"}}]`
+	v := l.fold(big, one, bond)
+	l.wantChains(v.Job.ID, "H GLY SEP HIS MET LYS THR ALA TYR", "M MG", "R G A C U",
+		"C GLY SEP HIS MET LYS THR ALA TYR", "P GLY SER HIS MET LYS THR ALA TYR", "D DG DA DC DT", "L l01")
+	wantScores(t, v.Predictions[0], true)
+	again := l.fold(big, one, bond)
+	if !bytes.Equal(l.file(v.Job.ID, "cif"), l.file(again.Job.ID, "cif")) {
+		t.Error("the same seed gave two structures of a ligand by SMILES")
+	}
+	l.templates(t, one, `}]`)
+
+	for name, c := range map[string]struct{ sequences, constraints, want string }{
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
+		"no conformer":          {trp + `,{"ligandSequence":{"sequence":"C1#CC1"}}`, "", "three-dimensional"},
+		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
+		"no such atom": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
+			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},
+				"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
+		"pocket": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
+			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
+	} {
+		l.refused(name, c.sequences, one, c.constraints, c.want, pleat.FailInvalidInput, pleat.FailUnsupported)
+	}
+	l.stopped(`"modelName":"protenix","seed":"1","recyclingSteps":1,"samplingSteps":1000,"diffusionSample":25`)
+	if v := l.fold(trp, one, ""); v.Run.Timings["load"] != 0 {
+		t.Error("refusals and a cancel cost the process")
+	}
+	larger := strings.Replace(one, `"protenix"`, `"protenix-v2"`, 1)
+	v2 := l.fold(trp, larger, "")
+	l.wantChains(v2.Job.ID, "A "+trp3)
+	wantScores(t, v2.Predictions[0], false)
+	if bytes.Equal(l.file(first.Job.ID, "cif"), l.file(v2.Job.ID, "cif")) {
+		t.Error("two models gave one structure")
+	}
+}

@@ -44,3 +44,31 @@ func TestRealEnginesTakeAlignments(t *testing.T) {
 		t.Error("the structure is the same with alignments and without: they did not reach the model")
 	}
 }
+
+// TestRealEnginesEsmFold2TakesAlignments has ESMFold2 fold a complex with alignments and without.
+func TestRealEnginesEsmFold2TakesAlignments(t *testing.T) {
+	takesAlignments(t, "esm", `"modelName":"esmfold2","seed":"1","recyclingSteps":1,"samplingSteps":10`)
+}
+
+// TestRealEnginesProtenixTakesAlignments has Protenix fold a complex with alignments and without.
+func TestRealEnginesProtenixTakesAlignments(t *testing.T) {
+	takesAlignments(t, "protenix",
+		`"modelName":"protenix","seed":"1","recyclingSteps":1,"samplingSteps":5,"diffusionSample":1`)
+}
+
+// takesAlignments has an engine fold a complex of two chains from alignments, unpaired and paired, and without.
+func takesAlignments(t *testing.T, engine, params string) {
+	server := msatest.New(t)
+	server.Known = true
+	t.Setenv("PLEAT_MSA_SERVER", server.URL)
+	l := startEngines(t, engine)
+	pair := trp + `,{"proteinChain":{"sequence":"GSHMKTAYIAKQ"}}`
+	with := l.fold(pair, params, "")
+	if with.Run.MSAStatus != "COMPLETED" || len(server.Tickets) != 2 || server.Tickets[1].Mode != "pairgreedy" {
+		t.Errorf("the alignment is %s, submitted %v", with.Run.MSAStatus, server.Tickets)
+	}
+	without := l.fold(pair, params+`,"msaAlgorithm":"none"`, "")
+	if bytes.Equal(l.file(with.Job.ID, "cif"), l.file(without.Job.ID, "cif")) {
+		t.Error("the structure is the same with alignments and without: they did not reach the model")
+	}
+}

@@ -77,8 +77,9 @@ func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, err
 
 // installable maps the model names that existing clients send to the engine (a folder of runners/) that serves them.
 var installable = map[string]string{
-	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "openfold3": "openfold3", "chai1": "chai1",
-	"intellifold": "intellifold", "monomer": "colabfold", "multimer": "colabfold",
+	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "esmfold2": "esmfold2", "openfold3": "openfold3",
+	"chai1": "chai1", "intellifold": "intellifold", "protenix": "protenix", "protenix-v2": "protenix-v2",
+	"monomer": "colabfold", "multimer": "colabfold",
 	"simplefold_100M": "simplefold", "simplefold_360M": "simplefold", "simplefold_700M": "simplefold",
 	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
 }
@@ -105,6 +106,8 @@ var programs = []program{
 	{"Boltz-2", []string{"boltz2", "boltz2x"}, []string{"boltz-2"}, "boltz-2"},
 	{"Chai-1", []string{"chai", "chailab"}, []string{"chai1"}, "chai1"},
 	{"OpenFold3", []string{"openfold", "of3"}, []string{"openfold3"}, "openfold3"},
+	{"Protenix v1", []string{"protenixv1", "protenix1"}, []string{"protenix"}, "protenix"},
+	{"Protenix v2", []string{"protenixv2", "protenix2"}, []string{"protenix-v2"}, "protenix-v2"},
 	{
 		title: "SimpleFold",
 		names: []string{"simplefold"},
@@ -117,7 +120,7 @@ var programs = []program{
 	{
 		title: "AlphaFold 3",
 		names: []string{"alphafold3", "af3"},
-		text:  "boltz-2, chai1, intellifold and openfold3 fold the same kinds of molecules",
+		text:  "boltz-2, chai1, intellifold, openfold3 and protenix fold the same kinds of molecules",
 	},
 }
 

@@ -21,7 +21,7 @@ func TestUnknownModel(t *testing.T) {
 		"ESMFold": "ESMFold is called esm1b here, and has no engine; the operator can add it with: " +
 			"pleat engines install esm1b. Models here: mini",
 		"Boltz_2":     "Boltz-2 is called boltz-2 here, and has no engine; the operator can add it with: pleat engines install boltz-2. Models here: mini",
-		"AlphaFold 3": "AlphaFold 3 does not run here; boltz-2, chai1, intellifold and openfold3 fold the same kinds of molecules. Models here: mini",
+		"AlphaFold 3": "AlphaFold 3 does not run here; boltz-2, chai1, intellifold, openfold3 and protenix fold the same kinds of molecules. Models here: mini",
 		"gpt":         "is not a known model. Models here: mini",
 	} {
 		err := unknownModel(models, name, "params.modelName")

@@ -1,4 +1,7 @@
-"""A protein chain as mmCIF. Pure: standard library only."""
+"""Protein chains as mmCIF. Pure: standard library only."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 COLUMNS = (
     "group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id label_entity_id label_seq_id "
@@ -6,31 +9,48 @@ COLUMNS = (
 ).split()
 
 
-def write(
-    chain: str,
-    residues: list[str],
-    atoms: list[str],
-    coordinates: list[list[list[float]]],
-    exists: list[list[bool]],
-    confidence: list[list[float]],
-) -> str:
-    """The mmCIF text of one chain. residues are names of three letters. coordinates[i][j] in Å, exists[i][j] and
-    confidence[i][j] (pLDDT from 0 to 100, for the column of B factors) belong to atom atoms[j] of residue i."""
-    lines = ["data_model", "_entity.id 1", "_entity.type polymer", "_entity_poly.entity_id 1"]
-    lines += ["_entity_poly.type 'polypeptide(L)'", "loop_"]
-    lines += [f"_entity_poly_seq.{c}" for c in ("entity_id", "num", "mon_id")]
-    lines += [f"1 {i} {name}" for i, name in enumerate(residues, 1)]
+@dataclass
+class Atom:
+    """One atom of a chain."""
+
+    residue: int  # its index in the chain, from 0
+    name: str  # in amino acids the first letter is the element
+    position: Sequence[float]  # x, y, z in Å
+    confidence: float  # pLDDT from 0 to 100, for the column of B factors
+
+
+@dataclass
+class Chain:
+    """One chain, its atoms in the order of its residues."""
+
+    name: str
+    residues: list[str]  # names of three letters
+    atoms: Iterable[Atom]
+
+
+def write(chains: Sequence[Chain]) -> str:
+    """The mmCIF text of the chains, of which equal ones are copies of one entity."""
+    entities: dict[tuple[str, ...], int] = {}
+    for chain in chains:
+        entities.setdefault(tuple(chain.residues), len(entities) + 1)
+    lines = ["data_model", "loop_", "_entity.id", "_entity.type"]
+    lines += [f"{number} polymer" for number in entities.values()]
+    lines += ["loop_", "_entity_poly.entity_id", "_entity_poly.type"]
+    lines += [f"{number} 'polypeptide(L)'" for number in entities.values()]
+    lines += ["loop_"] + [f"_entity_poly_seq.{c}" for c in ("entity_id", "num", "mon_id")]
+    lines += [f"{number} {i} {name}" for names, number in entities.items() for i, name in enumerate(names, 1)]
+    lines += ["loop_", "_struct_asym.id", "_struct_asym.entity_id"]
+    lines += [f"{chain.name} {entities[tuple(chain.residues)]}" for chain in chains]
     lines += ["loop_"] + [f"_atom_site.{c}" for c in COLUMNS]
     serial = 0
-    for i, name in enumerate(residues):
-        for j, atom in enumerate(atoms):
-            if not exists[i][j]:
-                continue
+    for chain in chains:
+        entity = entities[tuple(chain.residues)]
+        for atom in chain.atoms:
             serial += 1
-            x, y, z = coordinates[i][j]
-            # In the twenty amino acids the first letter of an atom's name is its element.
+            x, y, z = atom.position
+            number, name = atom.residue + 1, chain.residues[atom.residue]
             lines.append(
-                f"ATOM {serial} {atom[0]} {atom} . {name} {chain} 1 {i + 1} ? {x:.3f} {y:.3f} {z:.3f} "
-                f"1.00 {confidence[i][j]:.2f} {i + 1} {chain} 1"
+                f"ATOM {serial} {atom.name[0]} {atom.name} . {name} {chain.name} {entity} {number} ? "
+                f"{x:.3f} {y:.3f} {z:.3f} 1.00 {atom.confidence:.2f} {number} {chain.name} 1"
             )
     return "\n".join(lines) + "\n#\n"

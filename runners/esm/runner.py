@@ -1,131 +1,39 @@
-"""The runner of ESMFold as implemented in the transformers package: one protein chain, without an alignment."""
+"""The runner of ESMFold and ESMFold2 as implemented in the transformers package."""
 
-import time
-from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING
 
-import torch
-from transformers import EsmForProteinFolding
-from transformers.models.esm.openfold_utils import residue_constants as constants
-from transformers.models.esm.openfold_utils.feats import atom14_to_atom37
-from transformers.utils import logging
-
-import cif
 import foldrun
-from foldrun import Failure, Job, invalid, pytorch, unsupported, weights
 
-# The order in which the model numbers amino acids; the package's tokenizer would add start and end tokens.
-LETTERS = "ARNDCQEGHILKMFPSTWYV"
-# Above this many residues attention is computed in slices. Without slices a chain of 1,058 residues gave a wrong
-# structure of high confidence (esm issue 641).
-LONG_CHAIN, SLICE = 700, 64
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+if TYPE_CHECKING:
+    from esmfold import ESMFold
+    from esmfold2 import ESMFold2
 
 
-class ESMFold(foldrun.Runner):
-    """ESMFold of the package transformers. It folds single protein chains without an alignment."""
+class ESM(foldrun.Runner):
+    """The models of the package transformers that fold proteins. One of them is loaded."""
 
     engine = "esm"
 
     def __init__(self) -> None:
-        self.device = torch.device("cpu")
-        self.random = False
-        self.model: Any = None
-        self.job: Job | None = None
-        self.passes = self.recycles = 0
+        self.loaded: ESMFold | ESMFold2 | None = None
 
     def load(self, request: foldrun.Load) -> foldrun.Ready:
-        logging.disable_progress_bar()
-        pytorch.prepare(request.threads)
-        folder = weights.require(request.model, request.weights_dir, ["config.json"])
-        files = [folder / f for f in WEIGHTS if (folder / f).is_file()]
-        if not files:
-            raise Failure(
-                "weights_missing", f"the weights of {request.model} are not complete: {' or '.join(WEIGHTS)} is missing"
-            )
-        self.device = torch.device(request.device)
-        self.random = weights.are_random(folder)
-        digest = foldrun.Digest(files[:1])
-        self.model = EsmForProteinFolding.from_pretrained(folder, local_files_only=True).eval()
-        if self.device.type == "cpu":
-            self.model = self.model.float()  # only a GPU computes the language model's half precision
-        self.model.to(self.device)
-        for block in [*self.model.esm.encoder.layer, *self.model.trunk.blocks]:
-            block.register_forward_pre_hook(lambda *_: self.check())
-        self.model.trunk.structure_module.register_forward_pre_hook(lambda *_: self.count())
-        return foldrun.Ready(
-            engine_version="transformers " + version("transformers"),
-            weights_sha256=digest.hex(),
-            device=pytorch.device_name(self.device),
-            detail={"torch": torch.__version__, "random_weights": self.random},
-        )
+        self.loaded = None  # the memory of another model
+        if request.model == "esmfold2":
+            from esmfold2 import ESMFold2
 
-    def check(self) -> None:
-        """Raises Cancelled if the running job was cancelled. A hook calls it before each block."""
-        if self.job is not None:
-            self.job.check()
+            self.loaded = ESMFold2(request)
+        else:
+            from esmfold import ESMFold
 
-    def count(self) -> None:
-        """Reports one more pass through the trunk. The structure module calls it at the end of each."""
-        if self.job is not None:
-            self.passes += 1
-            self.job.progress("trunk", self.passes, self.recycles + 1)
+            self.loaded = ESMFold(request)
+        return self.loaded.ready
 
-    def predict(self, job: Job) -> foldrun.Result:
-        sequence, chain = the_chain(job)
-        torch.manual_seed(job.seed)
-        self.recycles, self.passes = job.integer("recyclingSteps", 3), 0
-        self.model.trunk.set_chunk_size(SLICE if len(sequence) > LONG_CHAIN else None)
-        began = time.monotonic()
-        job.progress("trunk", 0, self.recycles + 1)
-        self.job = job
-        try:
-            index = torch.tensor([[LETTERS.index(c) for c in sequence]], device=self.device)
-            out = self.model(
-                input_ids=index,
-                attention_mask=torch.ones_like(index),
-                position_ids=torch.arange(len(sequence), device=self.device)[None],
-                num_recycles=self.recycles,
-            )
-        finally:
-            self.job = None
-        inferred = time.monotonic()
-        job.progress("write", 0, 1)
-        result = self.result(job, sequence, chain, out)
-        result.timings = {"trunk": inferred - began, "write": time.monotonic() - inferred}
-        if self.random:
-            result.notes.append(weights.RANDOM_NOTE)
-        return result
-
-    def result(self, job: Job, sequence: str, chain: str, out: Any) -> foldrun.Result:
-        """Writes the atoms that each residue has, with a confidence from 0 to 100, and builds the result."""
-        coordinates = atom14_to_atom37(out["positions"][-1], out)[0].float().cpu()
-        exists = out["atom37_atom_exists"][0].bool().cpu()
-        if not torch.isfinite(coordinates[exists]).all():
-            raise Failure("output_invalid", "the model gave coordinates that are not numbers")
-        per_atom = out["plddt"][0].float().cpu() * 100
-        names = [constants.restype_1to3[c] for c in sequence]
-        path = job.path("model.cif")
-        atoms = constants.atom_types
-        path.write_text(cif.write(chain, names, atoms, coordinates.tolist(), exists.tolist(), per_atom.tolist()))
-        job.file("structure", path)
-        job.array("plddt", (per_atom * exists).sum(1) / exists.sum(1))
-        job.array("pae", out["predicted_aligned_error"][0].float())
-        pae_max = out["max_predicted_aligned_error"].item()
-        return foldrun.Result(scores={"ptm": out["ptm"].item(), "pae_max": pae_max})
-
-
-def the_chain(job: Job) -> tuple[str, str]:
-    """The sequence and the name of the job's only chain; the service sends one chain at a time."""
-    sequences = job.input["sequences"]
-    if len(sequences) != 1 or len(sequences[0]["chains"]) != 1 or sequences[0]["kind"] != "protein":
-        raise unsupported("ESMFold folds one protein chain at a time")
-    text = sequences[0]["sequence"]
-    for i, c in enumerate(text):
-        if c not in LETTERS:
-            raise invalid(f"residue {i + 1} is {c!r}; ESMFold takes the twenty amino acids {LETTERS}")
-    return text, sequences[0]["chains"][0]
+    def predict(self, job: foldrun.Job) -> foldrun.Result:
+        if self.loaded is None:  # the service loads before it predicts
+            job.fail("internal", "no model is loaded")
+        return self.loaded.predict(job)
 
 
 if __name__ == "__main__":
-    foldrun.serve(ESMFold())
+    foldrun.serve(ESM())
