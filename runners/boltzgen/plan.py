@@ -27,6 +27,7 @@ DESIGN = ("boltzgen1_diverse.ckpt", "boltzgen1_adherence.ckpt")
 INVERSE_FOLDING, FOLDING, AFFINITY = "boltzgen1_ifold.ckpt", "boltz2_conf_final.ckpt", "boltz2_aff.ckpt"
 MOLECULES = "mols.zip"
 
+FEW = 20  # steps of diffusion
 # The steps of the package that run a network.
 PREDICTIONS = ("design", "inverse_folding", "folding", "design_folding", "affinity")
 
@@ -46,8 +47,9 @@ class Plan:
     biased: bool | None = None
     avoid: str | None = None
 
-    def arguments(self, weights: Path, device: str, kernels: bool, processes: int) -> list[str]:
-        """The arguments of `boltzgen configure`."""
+    def arguments(self, weights: Path, device: str, kernels: bool, processes: int, few: bool = False) -> list[str]:
+        """The arguments of `boltzgen configure`. few takes few steps of diffusion: no more are worth it with random
+        weights."""
         out = ["configure", self.spec, "--output", OUT, "--protocol", self.protocol]
         out += ["--num_designs", str(self.designs), "--budget", str(self.budget)]
         out += ["--diffusion_batch_size", str(self.batch), "--devices", "1", "--num_workers", "0"]
@@ -66,6 +68,8 @@ class Plan:
             # Pinned memory is for GPUs alone. The two kinds of data have the option in different places.
             pin = "data.pin_memory" if step == "design" else "data.cfg.pin_memory"
             out += ["--config", step, *trainer, f"{pin}={str(device != 'cpu').lower()}"]
+            if few:
+                out.append(f"sampling_steps={FEW}")
         out += ["--config", "analysis", f"num_processes={processes}", "data.cfg.num_workers=0"]
         # The package puts a protocol's own values after those of its options --alpha and --refolding_rmsd_threshold,
         # so that they win; after these overrides they do not.

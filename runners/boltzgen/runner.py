@@ -133,7 +133,8 @@ class Run:
     def configure(self) -> list[str]:
         """Lets the package check the spec."""
         runner, p = self.runner, self.plan
-        arguments = p.arguments(runner.weights, runner.device.type, runner.kernels(), runner.threads or 1)
+        device, threads = runner.device.type, runner.threads or 1
+        arguments = p.arguments(runner.weights, device, runner.kernels(), threads, runner.random)
         try:
             with pipeline.seeded(self.job.seed):
                 steps = pipeline.configure(arguments)

@@ -64,6 +64,12 @@ class Arguments(unittest.TestCase):
         self.assertEqual(after(self.arguments(), "--use_kernels"), ["false"])
         self.assertEqual(after(self.arguments("cuda"), "--use_kernels"), ["auto"])
 
+    def test_random_weights_take_few_steps(self):
+        p = plan.read(job())
+        for few in (False, True):
+            args = p.arguments(Path("/weights"), "cpu", False, 1, few)
+            self.assertEqual("sampling_steps=20" in after(args, "--config", "design"), few)
+
     def test_every_design_comes_out(self):
         for designs, parallel, want in ((99, 0, 1), (100, 0, 10), (105, 0, 7), (101, 0, 1), (1000, 4, 4), (100, 1, 1)):
             self.assertEqual(plan.batch(designs, parallel), want)
