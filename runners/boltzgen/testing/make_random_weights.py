@@ -90,7 +90,7 @@ def folding():
 
 def affinity():
     m = folding()
-    m.update(affinity_prediction=True, affinity_ensemble=True)
+    m.update(affinity_prediction=True, affinity_ensemble=True, affinity_mw_correction=False)
     m.update(affinity_model_args1=copy.deepcopy(AFFINITY), affinity_model_args2=copy.deepcopy(AFFINITY))
     return m
 
