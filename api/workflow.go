@@ -388,6 +388,21 @@ func (c *Client) ExtractFrame(ctx context.Context, id string, f ExtractFrame) (E
 	return do[ExtractedFrame](ctx, c, post(workflowPath("md", "/"+url.PathEscape(id)+"/extract-frame"), f))
 }
 
+// AddGraph creates a draft of a design with an empty graph.
+func (c *Client) AddGraph(ctx context.Context, g AddGraph) (Workflow, error) {
+	return do[Workflow](ctx, c, post(workflowPath("graph", "/add"), g))
+}
+
+// WorkflowGraph reads the nodes and edges of a design.
+func (c *Client) WorkflowGraph(ctx context.Context, id string) (GraphView, error) {
+	return do[GraphView](ctx, c, get(workflowPath(id, "/graph"), nil))
+}
+
+// FoldDesigns folds designs with another model; each becomes a job. 409: the design is not COMPLETED.
+func (c *Client) FoldDesigns(ctx context.Context, id string, f FoldDesigns) (FoldedDesigns, error) {
+	return do[FoldedDesigns](ctx, c, post(workflowPath("design", "/"+url.PathEscape(id)+"/fold"), f))
+}
+
 // FollowWorkflow is Follow for a workflow's task.
 func (c *Client) FollowWorkflow(ctx context.Context, id string, after int64, fn func(Event) error) error {
 	return c.follow(ctx, workflowPath(id, "/events"), id, after, fn)

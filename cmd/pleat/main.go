@@ -16,7 +16,7 @@
 //     commands share.
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
 //   - fold.go, fold_folder.go, fold_log.go, rank.go, batch.go, batch_input.go, align.go, ask.go, md.go, jobs.go,
-//     workflows.go, compare.go, models.go, usage.go, verify.go, webhooks.go: clients of a server. inputs.go, sources.go
+//     design.go, workflows.go, compare.go, models.go, usage.go, verify.go, webhooks.go: clients of a server. inputs.go, sources.go
 //     and bring.go: the files that they read from a disk, and what these name.
 //   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
 //     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
@@ -150,7 +150,7 @@ differs, 130 interrupted.`
 func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
-		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), jobsCmd(), verifyCmd(), workflowsCmd(), compareCmd(),
+		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(), compareCmd(),
 		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
 		topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())

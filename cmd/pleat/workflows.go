@@ -16,7 +16,7 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	return group("workflows", "List, show, cancel and delete workflows: questions, simulations and comparisons", "",
+	return group("workflows", "List, show, cancel and delete workflows: questions, simulations, designs and comparisons", "",
 		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel(), workflowsDelete())
 }
 
@@ -43,7 +43,7 @@ func workflowsList() *cobra.Command {
 	f.IntVar(&filter.Limit, "limit", 50, "number of workflows, at most 200")
 	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
 	f.StringVar(&filter.Status, "status", "", "only workflows with this status, such as RUNNING")
-	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md or compare_v1")
+	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md, design_v1 or compare_v1")
 	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
 	f.Bool("json", false, "print JSON")
 	config.AddFlags(f, config.Client)
@@ -71,8 +71,8 @@ func workflowsGet() *cobra.Command {
 	return c
 }
 
-// showWorkflow prints a workflow as rows of name and value, then the question and its answer, or the measurements and
-// the addresses of the files.
+// showWorkflow prints a workflow as rows of name and value, then the question and its answer, or the measurements or
+// the designs and the addresses of the files.
 func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	rows := [][]string{
 		{"workflow", w.ID},
@@ -105,7 +105,11 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	if err := json.Unmarshal(w.Tasks[0].Result, &m); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
-	if err := table(out, measurements(m.Metrics)); err != nil {
+	about := measurements(m.Metrics)
+	if len(w.Tasks[0].Parsed) > 0 {
+		about = designTable(&w)
+	}
+	if err := table(out, about); err != nil {
 		return err
 	}
 	for _, a := range m.Artifacts {
