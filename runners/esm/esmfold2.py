@@ -19,6 +19,7 @@ from foldrun.document import aligned_rows
 FOLDER = "esmfold2"
 # Samples at once where the service sets no limit: the confidence of each needs memory for every pair of residues.
 PARALLEL = 5
+MIN_RESIDUES = 2  # of one residue the package drops a dimension, and fails
 PAE_LIMIT = 32.0  # Å; the bins of the confidence head go up to here
 NO_ALIGNMENTS_NOTE = "These weights were trained without alignments: those of the job were not used."
 
@@ -109,6 +110,8 @@ class Prediction:
             for name in s["chains"]:
                 self.names.append(name)
                 self.chains.append(Chain(s["sequence"], unpaired, paired))
+        if sum(len(c.sequence) for c in self.chains) < MIN_RESIDUES:
+            raise unsupported(f"ESMFold2 needs at least {MIN_RESIDUES} residues")
         self.notes += [weights.RANDOM_NOTE] if self.loaded.random else []
         self.notes += [NO_ALIGNMENTS_NOTE] if dropped else []
 

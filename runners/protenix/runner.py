@@ -36,7 +36,9 @@ PARALLEL = 5
 # The model gives the mean of 64 bins up to 32 Å; the middle of the last bin is the highest value.
 PAE_MAX = 31.75
 # What the package raises on a job that it cannot run. Any other exception is a fault of the installation.
-REFUSALS = (ValueError, KeyError, AssertionError)
+REFUSALS = (ValueError, KeyError, AssertionError, TimeoutError)
+# Atoms that a modified residue needs: the package would leave one without them unbound in the chain.
+BACKBONE = {"protein": {"N", "CA", "C"}, "rna": {"P", "C1'", "O3'"}, "dna": {"P", "C1'", "O3'"}}
 NO_ATOM = re.compile(r"No atom found for (.+) in entity (\d+) at position (\d+)")
 SHORT_NOTE = "Protenix gives chains of up to four residues no template."
 MANY_NOTE = f"Protenix reads the first {template.MAX} templates of a chain."
@@ -133,7 +135,13 @@ class Prediction:
         placeholder = self.job.path("protenix/none.hhr")
         placeholder.write_text("")
         doc = build(self.job.input, alignments, templates, str(placeholder))
-        check_dictionary(sequences, lambda code: code in ccd.biotite_load_ccd_cif())
+        check_dictionary(sequences, lambda code: component(code) is not None)
+        for i, s in enumerate(sequences):
+            for position, code in modifications(s):
+                if not BACKBONE[s["kind"]] <= set(component(code).atom_name.tolist()):
+                    raise invalid(
+                        f"sequences[{i}] has the modification {code} at residue {position}, which has no backbone"
+                    )
         lengths = {c: len(s["sequence"]) for s in sequences for c in s["chains"]}
         doc.notes += [SHORT_NOTE] if any(lengths[c] <= template.TOO_SHORT for c in templates) else []
         doc.notes += [MANY_NOTE] if any(len(paths) > template.MAX for paths in templates.values()) else []
@@ -176,7 +184,6 @@ class Prediction:
         original = chemistry.EmbedMolecule
 
         def embed(mol: Any, **options: Any) -> int:
-            self.job.check()
             return original(mol, randomSeed=self.job.seed & 0x7FFFFFFF, **options)
 
         chemistry.EmbedMolecule = embed
@@ -196,7 +203,7 @@ class Prediction:
             return invalid(
                 f"constraints.bond names the atom {atom!r} of residue {position} of chain {chain}, which is not there"
             )
-        if text.startswith("Conformer generation failed"):
+        if text.startswith("Conformer generation"):  # failed, or took longer than the package's 90 seconds
             return invalid("a SMILES of the job has no three-dimensional form that RDKit finds")
         reason = f"{type(e).__name__}: {text}".replace(str(self.job.workdir), "")
         return invalid(f"Protenix cannot read this job: {reason}")
@@ -287,6 +294,11 @@ class Prediction:
         """The number of tokens of each residue of the structure file."""
         starts = get_residue_starts(self.atoms, add_exclusive_stop=True)
         return [len(set(self.token_of[a:b].tolist())) for a, b in zip(starts, starts[1:])]
+
+
+def component(code: str) -> Any:
+    """The atoms of an entry of the dictionary; None where it has none that the package can read."""
+    return ccd.get_component_atom_array(code, keep_leaving_atoms=True, keep_hydrogens=False)
 
 
 def residues(s: dict[str, Any]) -> list[str] | None:
