@@ -26,11 +26,12 @@ from boltzgen.data.write.mmcif import to_mmcif
 from boltzgen.task.analyze.analyze_utils import get_best_folding_sample
 from pytorch_lightning import seed_everything
 
-from foldrun import Failure, Watch
+from foldrun import Failure, Watch, unsupported
 from plan import OUT, PREDICTIONS
 
 CHAINS = "chains.json"  # of each design, as drawn
 ALIVE = 60.0  # seconds after which progress is repeated within a design
+EACH = 16  # designs that are worth another process for measuring
 POLL = 0.2  # seconds between looks for a cancel while other processes work
 KINDS = {number: name for name, number in const.chain_type_ids.items()}
 PROTOCOLS = copy.deepcopy(cli.protocol_configs)
@@ -52,8 +53,8 @@ def configure(arguments: list[str]) -> list[str]:
 class Step:
     """One step of the package."""
 
-    def __init__(self, name: str, designs: int, seed: int, watch: Watch) -> None:
-        self.name, self.designs, self.seed, self.watch = name, designs, seed, watch
+    def __init__(self, name: str, designs: int, seed: int, watch: Watch, redesign: bool = False) -> None:
+        self.name, self.designs, self.seed, self.watch, self.redesign = name, designs, seed, watch, redesign
         self.done = 0
         self.said = 0.0
         self.lost: dict[str, str] = {}  # design → why it is left out
@@ -123,6 +124,12 @@ class Step:
             nonlocal drawn
             target = parse(path, *more, **named)
             found = chains_of(target)
+            # Of a redesign the target is the residues that stay, else the chains that have none to design.
+            if target.design_info.res_design_mask.all() or not self.redesign and all(c[2] for c in found):
+                raise unsupported(
+                    "BoltzGen measures a design against a target, which the spec does not have; a target is a chain "
+                    "without a designed residue, in protein-redesign the residues that stay"
+                )
             for n in range(drawn * samples, (drawn + 1) * samples):
                 self.chains[path.stem if total == 1 else f"{path.stem}_{n:0{digits}d}"] = found
             drawn += 1
@@ -134,7 +141,7 @@ class Step:
         """Measures every design, in several processes if there are many. One that cannot be read is left out."""
         ids = [p.stem for p in task.data.predict_set.generated_paths]
         self.designs = len(ids)
-        processes = min(task.num_processes, -(-len(ids) // 4))
+        processes = min(task.num_processes, -(-len(ids) // EACH))
 
         def note(name: str, reason: str) -> None:
             if reason:

@@ -162,7 +162,7 @@ class Run:
     def step(self, name: str) -> None:
         """Runs one step and checks that it has written something."""
         designs = self.plan.designs if name == "design" else len(drawn())
-        step = pipeline.Step(name, designs, self.job.seed, self.watch)
+        step = pipeline.Step(name, designs, self.job.seed, self.watch, self.plan.protocol == "protein-redesign")
         try:
             step.run()
         except Exception as e:
