@@ -99,7 +99,7 @@ func TestFetchWeights(t *testing.T) {
 				}
 			}
 			c.file.URL = s.URL + "/w.ckpt"
-			_, err := fetchWeights(t.Context(), s.Client(), c.file, to)
+			_, err := fetchWeights(t.Context(), s.Client(), c.file, to, func(_, _ int64) {})
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -154,11 +154,11 @@ func TestResumedDownloadIsOneFile(t *testing.T) {
 			defer s.Close()
 			to := filepath.Join(t.TempDir(), "w.ckpt")
 			file := runner.WeightFile{URL: s.URL}
-			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err == nil {
+			if _, err := fetchWeights(t.Context(), s.Client(), file, to, func(_, _ int64) {}); err == nil {
 				t.Fatal("the broken download is complete")
 			}
 			attempt.Store(1)
-			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err != nil {
+			if _, err := fetchWeights(t.Context(), s.Client(), file, to, func(_, _ int64) {}); err != nil {
 				t.Fatal(err)
 			}
 			s.Close() // the handler has returned
