@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +46,8 @@ It needs no database and no server. Progress and the runner's standard error are
 				return err
 			}
 			only, _ := cmd.Flags().GetString("model")
-			check := &engineCheck{cfg: c, name: args[0], out: cmd.OutOrStdout(), screen: &checkScreen{out: cmd.ErrOrStderr()}}
+			screen := &checkScreen{out: cmd.ErrOrStderr()}
+			check := &engineCheck{cfg: c, name: args[0], out: cmd.OutOrStdout(), screen: screen}
 			if pleat.IsBuiltIn(args[0]) {
 				return check.run(cmd.Context(), only)
 			}
@@ -119,7 +119,8 @@ func (c *engineCheck) run(ctx context.Context, only string) error {
 		c.say("weights  " + missing)
 	}
 	if missing != "" && !exists(c.cfg.WeightsDir(c.manifest.Engine)) { // an engine may take many seconds to say so
-		return fmt.Errorf("the engine %s has no weights; where they come from: pleat engines install %s", c.name, c.name)
+		const text = "the engine %s has no weights; where they come from: pleat engines install %s"
+		return fmt.Errorf(text, c.name, c.name)
 	}
 	began := time.Now()
 	var passed, failed, left []string
@@ -248,19 +249,19 @@ func (c *engineCheck) task(
 	}
 }
 
-// times lists the seconds of the parts of a run: those of every engine in their order, then others by name.
+// shownParts are the parts of a run whose seconds are shown, in this order. Infer has those from trunk to simulate.
+var shownParts = []string{
+	"fetch", "wait", "load", "prepare", "infer", "trunk", "diffusion", "confidence", "affinity", "answer", "simulate",
+	"write",
+}
+
+// times lists the seconds of the parts of a run.
 func times(got pleat.Output) string {
 	if got.Result == nil {
 		return "no times"
 	}
-	order := []string{"fetch", "wait", "load", "prepare", "minimise", "infer", "answer", "simulate", "write"}
-	for _, name := range slices.Sorted(maps.Keys(got.Result.Timings)) {
-		if !slices.Contains(order, name) {
-			order = append(order, name)
-		}
-	}
 	var parts []string
-	for _, name := range order {
+	for _, name := range shownParts {
 		if s, ok := got.Result.Timings[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s %.2f s", name, s))
 		}

@@ -105,7 +105,8 @@ func checkQnA(w *pleat.Work) (func(pleat.Output) string, error) {
 // checkMD simulates 2 ps of all atoms of checkHairpin. The built-in engine, which has one bead for each residue,
 // simulates 1 ns of checkPeptide.
 func checkMD(w *pleat.Work) (func(pleat.Output) string, error) {
-	input := checkUpload + `,"preset":"` + flow.PresetAllAtom + `","sim_length_ns":0.002,"step_size_ns":0.001,"seed":"1"`
+	input := checkUpload + `,"preset":"` + flow.PresetAllAtom + `","sim_length_ns":0.002,` +
+		`"step_size_ns":0.001,"seed":"1"`
 	if pleat.IsBuiltIn(w.Model.Name) {
 		input = `"sequence":"` + checkPeptide + `","preset":"` + flow.PresetIDR + `","sim_length_ns":1,` +
 			`"step_size_ns":0.1,"seed":"1"`

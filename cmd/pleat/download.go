@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"pleat/api"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
@@ -30,8 +28,8 @@ const (
 
 // fetchWeights downloads one file of weights to a path, next to which it keeps FILE.part until the file is complete.
 // It resumes an earlier download, reads no more bytes than the manifest says, fails if no byte arrives for a minute,
-// and gives the file its name only once its SHA-256 is right: that of w, if it has one. Show is told how many bytes there
-// are, and of how many; 0: not known. It returns what it has fetched.
+// and gives the file its name only once its SHA-256 is right: that of w, if it has one. It tells show how many bytes
+// there are, and of how many; 0: not known. It returns what it has fetched.
 func fetchWeights(
 	ctx context.Context, client *http.Client, w runner.WeightFile, to string, show func(have, all int64),
 ) (got installedWeights, err error) {
@@ -181,7 +179,7 @@ func (r *progressReader) Read(b []byte) (int, error) {
 // downloadProgress returns a function for fetchWeights that shows the progress of a file, as a bar on a terminal, else
 // as a line from time to time, and a function that ends it.
 func downloadProgress(out io.Writer, file string) (show func(have, all int64), end func()) {
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) && wide(f) {
+	if f, ok := out.(*os.File); ok && wide(f) {
 		p := newProgress(out)
 		show = func(have, all int64) {
 			p.event(api.Event{Kind: "stage", Stage: filepath.Base(file), Done: int(have >> 10), Total: int(all >> 10)})

@@ -38,7 +38,8 @@ func pinned(w runner.WeightFile) string {
 func (i *install) end(took time.Duration, record *weightsRecord, fetched map[string]bool) {
 	text := fmt.Sprintf("%s was installed in %s", i.name, took.Round(100*time.Millisecond))
 	if i.added.known {
-		text += fmt.Sprintf("; packages: %d fetched, %d shared with what was fetched before", i.added.fetched, i.added.shared)
+		const packages = "; packages: %d fetched, %d shared with what was fetched before"
+		text += fmt.Sprintf(packages, i.added.fetched, i.added.shared)
 	}
 	if len(fetched) > 0 {
 		var size int64

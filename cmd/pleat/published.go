@@ -42,9 +42,8 @@ var publishedFigures = map[string]published{
 	},
 }
 
-// publishedFor returns the published figures of a model of which the weights in a folder are known: each file that exists
-// has the SHA-256 of the manifest or of the record, as checkWeights has seen to. Otherwise it returns why nothing is
-// compared.
+// publishedFor returns the published figures of a model whose weights are known: each file that exists has the SHA-256
+// of the manifest or of the record, as checkWeights has seen to. Otherwise it returns why nothing is compared.
 func publishedFor(record *weightsRecord, m *runner.Manifest, model string) (p published, why string) {
 	p, ok := publishedFigures[model]
 	dir := filepath.Dir(record.path)
