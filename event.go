@@ -216,12 +216,18 @@ var aliasTable = map[string]struct {
 	"evolla":       {DestQnA, "evolla_v1", "inference_qna", TaskQnA},
 	"md":           {DestMD, "md", "inference_md", TaskMD},
 	"openmm":       {DestMD, "calvados_openmm_v1", "inference_calvados_openmm", TaskMD},
+	AliasDesign:    {"", "design_v1", "pipeline_run_design_v1", TaskDesign},
+	AliasBoltzGen:  {"", "boltzgen_v1", "pipeline_run_boltzgen_v1", TaskDesign},
 	AliasAlignment: {"", "alignment_v1", "search_alignment", TaskAlign},
 	AliasCompare:   {"", "compare_v1", "compare", TaskCompare},
 	"custom_http":  {DestCustom, "custom_http", "", ""},
 }
 
 const (
+	// AliasDesign and AliasBoltzGen are the aliases of designs, the latter for programs that know them by the name of an
+	// engine.
+	AliasDesign   = "design"
+	AliasBoltzGen = "boltzgen"
 	// AliasAlignment is the alias of searches of alignments.
 	AliasAlignment = "alignment"
 	// AliasCompare is the alias of comparisons of structures.
@@ -230,17 +236,18 @@ const (
 
 // workflowAliases lists the keys under which workflows may be named, canonical ones first.
 func workflowAliases() []string {
-	return []string{"qna", "md", AliasAlignment, AliasCompare, "evolla", "openmm"}
+	return []string{"qna", "md", AliasDesign, AliasAlignment, AliasCompare, "evolla", "openmm", AliasBoltzGen}
 }
 
 // Aliases lists the keys under which destinations may be named, canonical ones first.
 func Aliases() []string { return []string{"qna", "md", "custom_http", "evolla", "openmm"} }
 
-// AliasesOf lists the keys that name the same destination as alias, itself included.
+// AliasesOf lists the keys that name the same destination or workflow as alias, itself included.
 func AliasesOf(alias string) []string {
+	is := aliasTable[alias]
 	var out []string
-	for _, a := range Aliases() {
-		if aliasTable[a].destination == aliasTable[alias].destination {
+	for _, a := range append(Aliases(), AliasDesign, AliasBoltzGen) {
+		if other := aliasTable[a]; other.destination == is.destination && other.kind == is.kind {
 			out = append(out, a)
 		}
 	}

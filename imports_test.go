@@ -35,9 +35,10 @@ var layers = [][]string{
 		"internal/archive"},
 	{
 		"internal/store", "internal/msa", "internal/webhook", "internal/mail", "internal/identity", "internal/blob",
-		"internal/plot", "internal/facts", "internal/mini", "internal/calvados", "internal/format",
+		"internal/plot", "internal/facts", "internal/design", "internal/mini", "internal/calvados", "internal/format",
 	},
-	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing"},
+	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing",
+		"internal/yamltree"},
 	{""}, // package pleat
 	{"internal/words"},
 }

@@ -274,6 +274,14 @@ const (
 	ArtifactFacts      ArtifactKind = "facts_json"
 	ArtifactJobYAML    ArtifactKind = "job_yaml"
 
+	// Files of designs.
+	ArtifactDesign       ArtifactKind = "design_cif"    // of one design of the final set; see DesignFileName
+	ArtifactDesignTable  ArtifactKind = "design_table"  // of the engine
+	ArtifactDesignReport ArtifactKind = "design_report" // of the engine
+	ArtifactDesigns      ArtifactKind = "designs_jsonl" // every design that was considered
+	ArtifactDesignSpec   ArtifactKind = "design_spec"
+	ArtifactDesignPlot   ArtifactKind = "design_plot"
+
 	ArtifactOther ArtifactKind = "other"
 )
 

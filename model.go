@@ -30,7 +30,7 @@ const (
 // the page read it.
 type Model struct {
 	Name       string       `json:"name"`
-	Kind       TaskKind     `json:"kind"` // fold, qna, md or compare
+	Kind       TaskKind     `json:"kind"` // fold, qna, md, design or compare
 	Title      string       `json:"title"`
 	Engine     string       `json:"engine"`
 	Version    string       `json:"version"`

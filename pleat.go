@@ -22,6 +22,7 @@
 //	task.go        Task, Heartbeat, Worker: queued work and who does it
 //	class.go       Class: a kind of worker, and how many of them a load needs
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes
+//	design.go      the parameters and the input of a design
 //	event.go       Event, Source and Subscription: what the end of a run starts
 //	failure.go     Failure: why a run failed, as data
 package pleat

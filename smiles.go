@@ -43,6 +43,18 @@ func parseSMILES(s string) (smiles, error) {
 	return out, nil
 }
 
+// HeavyAtoms returns the number of atoms other than hydrogen in a SMILES of one molecule, and whether it can be read.
+func HeavyAtoms(s string) (int, bool) {
+	read, err := parseSMILES(s)
+	n := 0
+	for _, a := range read.atoms {
+		if a.Element != "H" {
+			n++
+		}
+	}
+	return n, err == nil
+}
+
 // readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.
 func readAtomNames(atoms []ComponentAtom, s string) error {
 	inner, ok := strings.CutPrefix(s, "|$")

@@ -13,6 +13,7 @@ const (
 	TaskFold    TaskKind = "fold"
 	TaskQnA     TaskKind = "qna"
 	TaskMD      TaskKind = "md"
+	TaskDesign  TaskKind = "design"  // design proteins, as binders of a target for instance
 	TaskCompare TaskKind = "compare" // compare structures
 	TaskAlign   TaskKind = "align"   // an MSA search whose alignments are the result
 	TaskDeliver TaskKind = "deliver" // one POST to a custom endpoint
@@ -75,11 +76,11 @@ func SearchQueue(model string) string { return searchQueuePrefix + model }
 const searchQueuePrefix = "search/"
 
 // IsWorkerQueue reports whether workers claim from a queue of this name: one of folds, questions, simulations,
-// comparisons, alignments or MSA searches. The service itself serves those of deliveries and follow-ups.
+// designs, comparisons, alignments or MSA searches. The service itself serves those of deliveries and follow-ups.
 func IsWorkerQueue(name string) bool {
 	kind, model, _ := strings.Cut(name, "/")
 	switch TaskKind(kind) {
-	case TaskFold, TaskQnA, TaskMD, TaskAlign, TaskCompare:
+	case TaskFold, TaskQnA, TaskMD, TaskDesign, TaskAlign, TaskCompare:
 		return true
 	}
 	return kind+"/" == searchQueuePrefix && model != ""

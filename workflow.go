@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Workflow is a question about a structure, a simulation of it, a comparison of several, or an alignment of sequences:
-// what was asked, and its one task. Until it is executed it may be a draft, which has no task yet.
+// Workflow is a question about a structure, a simulation of it, a design of proteins, a comparison of several
+// structures, or an alignment of sequences: what was asked, and its one task. Until it is executed it may be a draft, which has no task yet.
 type Workflow struct {
 	ID      WorkflowID
 	Owner   UserID
-	Kind    TaskKind // qna, md, compare or align
-	Alias   string   // as the caller spelled it: qna, evolla, md, openmm, compare, alignment
-	Type    string   // its name on the wire: qna_v1, evolla_v1, md, calvados_openmm_v1, compare_v1, alignment_v1
+	Kind    TaskKind // qna, md, design, compare or align
+	Alias   string   // as the caller spelled it: qna, evolla, md, openmm, design, boltzgen, compare, alignment
+	Type    string   // its name on the wire, such as qna_v1; see WorkflowType
 	Name    string
 	Public  bool
 	State   State
@@ -109,9 +109,8 @@ type MDInput struct {
 	Parameters map[string]any // every input as resolved, for the record
 }
 
-// Work is one attempt at a task, as an engine gets it. Exactly one of Fold, QnA, MD and Compare is set, the
-// one of Kind. Files
-// that an input names are in Dir.
+// Work is one attempt at a task, as an engine gets it. Exactly one of Fold, QnA, MD, Design and Compare is set, the one
+// of Kind. Files that an input names are in Dir.
 type Work struct {
 	Kind    TaskKind
 	Task    TaskID
@@ -120,6 +119,7 @@ type Work struct {
 	Fold    *FoldInput
 	QnA     *QnAInput
 	MD      *MDInput
+	Design  *DesignInput
 	Compare *CompareInput
 	Input   string            // InputHash of a fold; empty: not known
 	Files   map[string]string // SHA-256 in hex of a fold's input files in Dir, such as alignments, by name

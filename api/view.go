@@ -145,10 +145,11 @@ type PairScore struct {
 
 // LinkedItem is a workflow, delivery or subscription of a job.
 type LinkedItem struct {
-	ID     string `json:"id" format:"uuid"`
-	Type   string `json:"type"`
-	Status string `json:"status"`
-	Name   string `json:"name"`
+	ID       string `json:"id" format:"uuid"`
+	Type     string `json:"type"`
+	Status   string `json:"status"`
+	Name     string `json:"name"`
+	DesignID string `json:"designId,omitempty" doc:"Of a design that the job folds: which one."`
 }
 
 // JobLinks are the addresses of a job's other views.
@@ -234,7 +235,7 @@ type ClassDemand struct {
 // Model describes a model: its inputs, limits, parameters and expected cost.
 type Model struct {
 	Name       string      `json:"name"`
-	Kind       string      `json:"kind" enum:"fold,qna,md,compare"`
+	Kind       string      `json:"kind" enum:"fold,qna,md,design,compare"`
 	Title      string      `json:"title"`
 	Engine     string      `json:"engine"`
 	Version    string      `json:"version"`

@@ -39,16 +39,82 @@ type Workflow struct {
 	Done      int             `json:"done"`
 	Total     int             `json:"total" doc:"0: not known."`
 	Waiting   *Waiting        `json:"waiting" doc:"Why the task waits; null if it does not wait."`
+	Workspace *string         `json:"library_item_workspace_id" format:"uuid" doc:"Of a design, the folder of its files in your library; null for other workflows and readers."`
+	Graph     *WorkflowGraph  `json:"graph" doc:"Of a design, its nodes and edges; null for other workflows and readers."`
+	Folds     []DesignFold    `json:"folds,omitempty" doc:"Of a design, its folds by other models; absent if there are none."`
+}
+
+// WorkflowGraph is the graph of a design.
+type WorkflowGraph struct {
+	Nodes []json.RawMessage `json:"nodes" doc:"Each with id, type, workflowTaskTypeId, position, data and inputPayload."`
+	Edges []json.RawMessage `json:"edges" doc:"Each with id, source and target: one for every requirement."`
+}
+
+// GraphView is the response of GET /v1/workflows/{id}/graph.
+type GraphView struct {
+	ID    string            `json:"workflow_id" format:"uuid"`
+	Nodes []json.RawMessage `json:"nodes" doc:"As in the field graph of a workflow."`
+	Edges []json.RawMessage `json:"edges"`
+}
+
+// AddGraph is the body of POST /v1/workflows/graph/add.
+type AddGraph struct {
+	WorkflowName string `json:"workflow_name" doc:"design_v1 or boltzgen_v1." example:"design_v1"`
+	Name         string `json:"name,omitempty" doc:"Default: Design."`
+	CreateMode   string `json:"create_mode,omitempty" doc:"All the same: the workflow is a draft." enum:"api,draft"`
+}
+
+// FoldDesigns is the body of POST /v1/workflows/design/{id}/fold. One of Top and Designs is required.
+type FoldDesigns struct {
+	Top     *int            `json:"top,omitempty" doc:"Fold so many designs of the final set, the best first: 1 to 20."`
+	Designs []string        `json:"designs,omitempty" doc:"Ids of the designs to fold, 1 to 20."`
+	Params  json.RawMessage `json:"params" doc:"As in POST /v1/jobs; modelName is required."`
+	Name    string          `json:"name,omitempty" doc:"Start of the names of the jobs; default: the name of the workflow."`
+}
+
+// FoldedDesign is a job that folds a design.
+type FoldedDesign struct {
+	DesignID  string `json:"designId"`
+	FinalRank int    `json:"finalRank"`
+	JobID     string `json:"jobId" format:"uuid"`
+	JobRunID  string `json:"jobRunId" format:"uuid"`
+	JobName   string `json:"jobName"`
+}
+
+// FoldedDesigns is the response of POST /v1/workflows/design/{id}/fold.
+type FoldedDesigns struct {
+	Data  []FoldedDesign `json:"data"`
+	Notes []string       `json:"notes" doc:"What to know of the folds, such as that the model is kin of the one that ranked the designs."`
+}
+
+// DesignFold is a fold of a design, in the workflow that made the design.
+type DesignFold struct {
+	DesignID   string   `json:"designId"`
+	JobID      string   `json:"jobId" format:"uuid"`
+	JobRunID   string   `json:"jobRunId" format:"uuid"`
+	ModelName  string   `json:"modelName"`
+	Status     string   `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	MeanPLDDT  *float64 `json:"mean_plddt" doc:"0 to 100; null until the fold is COMPLETED."`
+	PTM        *float64 `json:"ptm_score" doc:"0 to 1."`
+	IPTM       *float64 `json:"iptm_score" doc:"0 to 1."`
+	BinderRMSD *float64 `json:"binder_rmsd" doc:"Å over the backbone of the binder, with the targets superposed; null until the fold is COMPLETED."`
 }
 
 // WorkflowTask is a workflow's task with its result.
 type WorkflowTask struct {
-	ID     string          `json:"task_id" format:"uuid"`
-	Type   string          `json:"task_type" example:"inference_qna"`
-	Status string          `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	Result json.RawMessage `json:"result_raw_json" doc:"The result; null until the task is COMPLETED. The guide lists the fields of each type."`
-	Items  []string        `json:"output_library_items" doc:"Library items that the task created."`
-	Error  *string         `json:"error" doc:"Why there is no result; null if there is no failure."`
+	ID     string            `json:"task_id" format:"uuid"`
+	Type   string            `json:"task_type" example:"inference_qna"`
+	Status string            `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Parsed []json.RawMessage `json:"parsed_results" doc:"Of a design that is COMPLETED, the rows of its final set by final_rank; else empty."`
+	Items  []OutputItem      `json:"output_library_items" doc:"Library items that the task created; empty until it is COMPLETED."`
+	Result json.RawMessage   `json:"result_raw_json" doc:"The result; null until the task is COMPLETED. The guide lists the fields of each type."`
+	Error  *string           `json:"error" doc:"Why there is no result; null if there is no failure."`
+}
+
+// OutputItem is a file in the library that a task created.
+type OutputItem struct {
+	ItemID string `json:"libraryItemId" format:"uuid"`
+	Name   string `json:"fileName"`
 }
 
 // QnAResult is result_raw_json of task type inference_qna.

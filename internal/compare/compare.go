@@ -9,6 +9,7 @@
 //	mapping.go   which chains correspond
 //	lddt.go      lDDT of CA and of all heavy atoms
 //	dockq.go     DockQ of interfaces
+//	binder.go    how far a binder folds from its design
 //	detail.go    distances by residue, contacts gained and lost
 package compare
 

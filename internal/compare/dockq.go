@@ -15,7 +15,7 @@ const (
 	dockqInterface = 10.0
 )
 
-// backbone are the atoms whose RMSD DockQ takes.
+// backbone are the atoms whose RMSD DockQ takes. The first four are those of proteins.
 var backbone = [...]string{
 	"CA", "C", "N", "O", "P", "OP1", "OP2", "O2'", "O3'", "O4'", "O5'", "C1'", "C2'", "C3'", "C4'", "C5'",
 }

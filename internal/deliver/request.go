@@ -2,11 +2,11 @@ package deliver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"pleat"
+	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/tracing"
@@ -79,16 +79,11 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 		{ID: string(v.Run.ID), Type: w.TaskType(), Status: string(v.Run.State)},
 	}
 	if v.Run.Result != nil {
-		var row struct {
-			Metrics json.RawMessage `json:"metrics"`
-		}
-		if json.Unmarshal(v.Run.Result.Row, &row) == nil {
-			out.Metrics = row.Metrics
-		}
+		out.Metrics = flow.EventMetrics(v.Run.Result.Row)
 	}
 	for i := range v.Artifacts {
 		a := &v.Artifacts[i]
-		if p.cfg.Link != nil && a.Kind == pleat.ArtifactDynamics {
+		if p.cfg.Link != nil && (a.Kind == pleat.ArtifactDynamics || a.Kind == pleat.ArtifactDesignPlot) {
 			url := p.cfg.Link(a, seal.WorkflowScope(w), now)
 			out.Plots = append(out.Plots, webhook.BodyPlot{Name: a.Name, URL: url})
 		}

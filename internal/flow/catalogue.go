@@ -27,20 +27,21 @@ const MaxDesigns = 1000
 
 const (
 	// The task types besides those of catalogued, and the largest payload in bytes that a catalogue is made for.
-	taskDesign  = "pipeline_run_design_v1"
-	taskQnA     = "inference_qna"
-	maxDescribe = 64 << 10
+	taskDesign   = "pipeline_run_design_v1"
+	taskBoltzGen = "pipeline_run_boltzgen_v1"
+	taskQnA      = "inference_qna"
+	maxDescribe  = 64 << 10
 )
 
 // catalogued are the task types that have a catalogue; a misspelt type gets the nearest of them as a hint.
-var catalogued = []string{"inference_md", "inference_calvados_openmm", taskDesign}
+var catalogued = []string{"inference_md", "inference_calvados_openmm", taskDesign, taskBoltzGen}
 
 // Catalogue returns the outputs of a task type for a payload. Questions have no catalogue: their answer is text.
 func Catalogue(taskType string, payload json.RawMessage) ([]Field, error) {
 	switch taskType {
 	case "inference_md", "inference_calvados_openmm":
 		return dynamicsOutputs(), nil
-	case taskDesign:
+	case taskDesign, taskBoltzGen:
 		return designOutputs(payload)
 	case taskQnA:
 		return nil, pleat.InvalidField("workflowTaskTypeId", " %s has no catalogue of outputs: its answer is one text",
@@ -88,13 +89,19 @@ func dynamicsOutputs() []Field {
 	return out
 }
 
-// designFields are the outputs of each design. Scores (ptm, plddt, …) are floats in the units of the model.
-var designFields = []Field{
-	{"ptm", typeFloat}, {"iptm", typeFloat}, {"design_ptm", typeFloat}, {"design_iptm", typeFloat},
-	{"design_to_target_iptm", typeFloat},
-	{"min_interaction_pae", typeFloat}, {"plddt", typeFloat}, {"designed_sequence", typeString}, {"helix", typeFloat},
-	{"sheet", typeFloat},
-	{"loop", typeFloat}, {"quality_score", typeFloat}, {"final_rank", typeInteger},
+// designOutput returns the type of a column as an output; empty: it is none.
+func designOutput(c *DesignColumn) string {
+	switch c.Type {
+	case columnNumber:
+		return typeFloat
+	case columnInteger:
+		return typeInteger
+	case columnText, columnFlag:
+		return typeString
+	case "object":
+		return typeFile
+	}
+	return ""
 }
 
 // designOutputs returns the fields of each design that the payload asks for by budget or numDesigns, 1 to MaxDesigns.
@@ -117,10 +124,12 @@ func designOutputs(payload json.RawMessage) ([]Field, error) {
 	if err := f.faults.Err(); err != nil {
 		return nil, err
 	}
-	out := make([]Field, 0, int(n)*len(designFields))
+	out := make([]Field, 0, int(n)*len(designColumns))
 	for i := range int(n) {
-		for _, d := range designFields {
-			out = append(out, Field{fmt.Sprintf("designs[%d].%s", i, d.Name), d.Type})
+		for k := range designColumns {
+			if kind := designOutput(&designColumns[k]); kind != "" && !designColumns[k].Optional {
+				out = append(out, Field{fmt.Sprintf("designs[%d].%s", i, designColumns[k].Name), kind})
+			}
 		}
 	}
 	return out, nil

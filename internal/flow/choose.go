@@ -53,6 +53,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	switch p.Kind {
 	case pleat.TaskMD:
 		wanted = []string{simulating[p.MD.Preset]}
+	case pleat.TaskDesign:
+		wanted = here
 	case pleat.TaskCompare:
 		wanted = []string{"compare"}
 	case pleat.TaskAlign:
@@ -75,6 +77,9 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 		return Task{}, pleat.Invalidf("no alignments are made here, unless the operator sets msa-server or " +
 			"msa-command").
 			At("sequences")
+	case p.Kind == pleat.TaskDesign && len(wanted) == 0:
+		return Task{}, pleat.Invalidf("no engine for design is running here; install one with pleat engines install " +
+			"boltzgen and name it in --engines").At("workflow_name")
 	case len(here) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind).
 			At("workflow_name")
@@ -113,6 +118,9 @@ const (
 // memory returns how many bytes a plan is expected to need with a model. That of a question or a comparison follows
 // from the size of its files, which a user chooses; that of a simulation from its sequence.
 func (p *Plan) memory(m *pleat.Model) int64 {
+	if p.Design != nil {
+		return m.Memory.Bytes(p.Size.Residues)
+	}
 	if p.MD != nil || p.Size.Structure == 0 {
 		return m.Memory.Bytes(p.MD.Tokens())
 	}
@@ -122,6 +130,8 @@ func (p *Plan) memory(m *pleat.Model) int64 {
 // expected returns how long a plan is expected to compute with a model; 0: unknown.
 func (p *Plan) expected(m *pleat.Model) time.Duration {
 	switch {
+	case p.Design != nil:
+		return pleat.Seconds(m.Speed.Seconds(p.Size.Residues) * float64(p.Design.Params.NumDesigns))
 	case p.MD != nil && p.residues() > 0:
 		return pleat.Seconds(m.Speed.Seconds(p.residues()) * p.MD.LengthNs)
 	case p.MD == nil && p.Align == nil:

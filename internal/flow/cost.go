@@ -24,6 +24,9 @@ func (p *Plan) residues() int {
 // too large. What is not known, such as the size of a file of the library, is not refused here; the run ends where it
 // takes too long. A time of 0 is no limit. An error has CodeInvalid and names the field.
 func (p *Plan) CheckCost(m *pleat.Model, most time.Duration) error {
+	if p.Design != nil {
+		return p.checkDesignCost(m, most)
+	}
 	if p.MD == nil {
 		return nil
 	}
@@ -46,6 +49,19 @@ func (p *Plan) CheckCost(m *pleat.Model, most time.Duration) error {
 			" is %v ns, for which %s needs about %s with %d residues; "+
 				"a run may take %s, which is enough for about %.4g ns",
 			p.MD.LengthNs, m.Name, inWords(expected), n, inWords(most.Seconds()), math.Floor(fits/digits)*digits)
+	}
+	return nil
+}
+
+// checkDesignCost refuses a design that is too large for a model, or that is not expected to end within a time.
+func (p *Plan) checkDesignCost(m *pleat.Model, most time.Duration) error {
+	if n := p.Size.Residues; m.MaxTokens > 0 && n > m.MaxTokens {
+		return pleat.Invalidf("the design has up to %d tokens; the engine %s takes at most %d", n, m.Name, m.MaxTokens).
+			At(inputPath)
+	}
+	if expected := p.expected(m); most > 0 && expected > most {
+		return pleat.InvalidField(inputPath+".numDesigns", " is %d, for which %s needs about %s; a run may take %s",
+			p.Design.Params.NumDesigns, m.Name, inWords(expected.Seconds()), inWords(most.Seconds()))
 	}
 	return nil
 }

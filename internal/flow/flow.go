@@ -1,5 +1,5 @@
 // Package flow defines the workflows, questions about a structure (qna), molecular dynamics (md), comparisons of
-// structures (compare) and alignments: the fields of their input, the engines that serve them, the input that a fold
+// structures (compare), designs (design) and alignments: the fields of their input, the engines that serve them, the input that a fold
 // gives to its follow-ups, the rows of their results
 // and the catalogue of their outputs.
 //
@@ -10,12 +10,15 @@
 //	fields.go     reads a JSON object field by field
 //	qna.go        the input of questions
 //	md.go         the input of molecular dynamics
+//	design.go     the input of designs
+//	compile.go    the spec that a design without one stands for
 //	compare.go    the input of comparisons
 //	alignment.go  the input and the row of alignments
 //	choose.go     the engine for a plan
 //	cost.go       whether a simulation would take too long, or write too much
 //	follow.go     the input of a follow-up of a fold
 //	row.go        the rows of results
+//	designs.go    the columns and rows of designs
 //	source.go     the files that a workflow reads
 //	catalogue.go  the outputs of each task type
 package flow
@@ -103,7 +106,8 @@ func remove(input map[string]json.RawMessage, names ...string) {
 	}
 }
 
-// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD, Compare and Align is set, according to Kind.
+// Plan is a parsed and validated workflow_input. Exactly one of QnA, MD, Design, Compare and Align is set, according to
+// Kind.
 // The file names of the former two are empty until the source has been fetched into a folder.
 type Plan struct {
 	Kind     pleat.TaskKind
@@ -112,6 +116,7 @@ type Plan struct {
 	Source   StructureSource
 	QnA      *pleat.QnAInput
 	MD       *pleat.MDInput
+	Design   *DesignPlan
 	Compare  *Comparison // instead of Source
 	Align    *pleat.AlignInput
 	Seed     string // as given; empty: the service chooses
@@ -148,6 +153,9 @@ func (p *Plan) Name() string {
 		if question := strings.Join(strings.Fields(p.QnA.Question), " "); question != "" {
 			return words.Shorten(question, pleat.MaxName)
 		}
+	}
+	if p.Design != nil {
+		return "Design"
 	}
 	if p.Align != nil {
 		n := len(p.Align.Sequences)
@@ -201,7 +209,8 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	var known bool
 	if _, p.Kind, known = pleat.WorkflowAlias(p.Alias); !known {
 		return Plan{}, pleat.InvalidField("workflow_name",
-			" is %q; it must be qna_v1, md, alignment_v1, compare_v1, evolla_v1 or calvados_openmm_v1",
+			" is %q; it must be qna_v1, md, design_v1, alignment_v1, compare_v1, evolla_v1, calvados_openmm_v1 "+
+				"or boltzgen_v1",
 			pleat.Clip(p.Alias))
 	}
 	if p.Draft && p.Kind == pleat.TaskAlign {
@@ -214,6 +223,8 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	switch p.Kind {
 	case pleat.TaskMD:
 		readMD(f, &p)
+	case pleat.TaskDesign:
+		readDesign(f, &p)
 	case pleat.TaskCompare:
 		readComparison(f, &p)
 	case pleat.TaskAlign:

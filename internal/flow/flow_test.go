@@ -452,14 +452,15 @@ func TestCatalogue(t *testing.T) {
 	if d := cmp.Diff(md, alias); d != "" || err != nil {
 		t.Error(d, err)
 	}
+	each := 41
 	got, err := Catalogue("pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
-	if err != nil || len(got) != 26 || got[0] != (Field{"designs[0].ptm", "key/float"}) ||
-		got[25] != (Field{"designs[1].final_rank", "key/integer"}) {
+	if err != nil || len(got) != 2*each || got[0] != (Field{"designs[0].id", "key/string"}) ||
+		!slices.Contains(got, Field{"designs[1].min_interaction_pae", "key/float"}) {
 		t.Errorf("%v %v", got, err)
 	}
-	if got, err := Catalogue("pipeline_run_design_v1", json.RawMessage(`{"num_designs":3}`)); err != nil ||
-		len(got) != 39 {
-		t.Errorf("%v %v", got, err)
+	if got, err := Catalogue("pipeline_run_boltzgen_v1", json.RawMessage(`{"num_designs":3}`)); err != nil ||
+		len(got) != 3*each {
+		t.Errorf("%d %v", len(got), err)
 	}
 	for _, c := range []struct{ task, payload, want string }{
 		{"inference_qna", `{}`, "has no catalogue"},

@@ -58,7 +58,7 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 		if w := f.raw("webhooks"); w != nil {
 			input["webhooks"] = w
 		}
-		f.noSecrets()
+		f.noSecrets("a follow-up")
 	} else {
 		// The source is always the fold, so other sources in the settings are removed.
 		for _, n := range []string{"source_job_id", "source_job_run_id", "source_run_id", "source_sequence_id",
@@ -71,7 +71,7 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 			input[k] = v
 		}
 		input["sourceType"] = SourceFold
-		f.noSecrets()
+		f.noSecrets("a follow-up")
 		if f.raw("preset") == nil {
 			input["preset"] = PresetGo
 		}
@@ -85,16 +85,16 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 	return out, f.faults.Err()
 }
 
-// noSecrets refuses an endpoint in the settings of a follow-up, because its token would be stored unencrypted.
-func (f *fields) noSecrets() {
+// noSecrets refuses an endpoint in settings whose token would be stored unencrypted. who is what notifies.
+func (f *fields) noSecrets(who string) {
 	custom := f.object("webhooks").object("custom_http")
 	if custom == nil {
 		return
 	}
 	for _, name := range []string{"target_url", "token_value"} {
 		if custom.raw(name) != nil {
-			f.fail(custom.pathOf(name), " is not allowed here: a follow-up notifies the endpoint of "+
-				"PUT /v1/webhooks/custom-http-config")
+			f.fail(custom.pathOf(name), " is not allowed here: %s notifies the endpoint of "+
+				"PUT /v1/webhooks/custom-http-config", who)
 		}
 	}
 }

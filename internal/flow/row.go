@@ -123,6 +123,26 @@ func WithURLs(row json.RawMessage, link func(name string) string) (json.RawMessa
 	return encode(all)
 }
 
+// EventMetrics returns what an event says of a result: the measurements of a simulation, or the counts of a design with
+// the best scores of its final set; nil if there are none.
+func EventMetrics(row json.RawMessage) json.RawMessage {
+	var parts struct {
+		Metrics map[string]json.RawMessage `json:"metrics"`
+		Best    json.RawMessage            `json:"best"`
+	}
+	if json.Unmarshal(row, &parts) != nil || parts.Metrics == nil {
+		return nil
+	}
+	if parts.Best != nil {
+		parts.Metrics["best"] = parts.Best
+	}
+	out, err := encode(parts.Metrics)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
 // Metrics are the measurements of a simulation under the names of the row and the catalogue. Lengths are in nm,
 // energies in kJ/mol; Frames counts the frames that were measured, Restraints the pairs that hold the fold.
 type Metrics struct {

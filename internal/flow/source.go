@@ -25,6 +25,15 @@ type SourceFiles struct {
 	Scores    *pleat.Prediction // nil: there are none
 
 	Compared []ComparedFile // of a comparison, in the order of its input; nothing else is set then
+	Design   []DesignFile   // of a design; nothing else is set then
+}
+
+// DesignFile is a file of a design.
+type DesignFile struct {
+	Name   string `json:"name"`           // by which specs know it
+	Main   bool   `json:"main,omitempty"` // it is the spec that is run
+	Key    string `json:"key"`
+	SHA256 string `json:"sha256"` // in hex
 }
 
 // ComparedFile is one of the structures of a comparison. File.Key is empty for what the service does not store.

@@ -22,18 +22,18 @@ func readBoltz(text string, in *reading) error {
 	if err != nil {
 		return err
 	}
-	f, err := root.fields("version", "sequences", "constraints", "templates", "properties")
+	f, err := root.Fields("version", "sequences", "constraints", "templates", "properties")
 	if err != nil {
 		return err
 	}
 	if v, ok := f["version"]; ok && v.Value != "1" {
-		return v.wrong("1")
+		return v.Wrong("1")
 	}
 	d := in.draft("")
 	if _, ok := f["sequences"]; !ok {
 		return pleat.Invalidf("sequences is required; it must hold at least 1 item")
 	}
-	items, err := f["sequences"].list(pleat.MaxItems)
+	items, err := f["sequences"].List(pleat.MaxItems)
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func readBoltz(text string, in *reading) error {
 
 // eachOf calls do for every item of a list. An absent list has no items.
 func eachOf(n node, do func(node) error) error {
-	if n.null() {
+	if n.Null() {
 		return nil
 	}
-	items, err := n.list(maxConstraints)
+	items, err := n.List(maxConstraints)
 	if err != nil {
 		return err
 	}
@@ -76,14 +76,14 @@ func eachOf(n node, do func(node) error) error {
 
 // addBoltzItem adds one polymer or ligand, in as many copies as it has ids.
 func (d *draft) addBoltzItem(item node) error {
-	key, n, err := item.exactlyOneKey("protein", "rna", "dna", "ligand")
+	key, n, err := item.ExactlyOneKey("protein", "rna", "dna", "ligand")
 	if err != nil {
 		return err
 	}
 	if key == "ligand" {
 		return d.addBoltzLigand(n)
 	}
-	f, err := n.fields("id", "sequence", "msa", "modifications", "cyclic")
+	f, err := n.Fields("id", "sequence", "msa", "modifications", "cyclic")
 	if err != nil {
 		return err
 	}
@@ -93,19 +93,19 @@ func (d *draft) addBoltzItem(item node) error {
 	}
 	text := ""
 	if s, ok := f["sequence"]; ok {
-		if text, err = s.scalar(&d.notes); err != nil {
+		if text, err = scalar(s, &d.notes); err != nil {
 			return err
 		}
 	}
 	q := pleat.Sequence{Kind: pleat.EntityKind(key)}
-	if q.Text, err = polymer(n.at+".sequence", q.Kind, text); err != nil {
+	if q.Text, err = polymer(n.At+".sequence", q.Kind, text); err != nil {
 		return err
 	}
 	if err := d.addBoltzMSA(&q, f["msa"]); err != nil {
 		return err
 	}
 	if c, ok := f["cyclic"]; ok {
-		if q.Cyclic, err = c.truth(); err != nil {
+		if q.Cyclic, err = c.Truth(); err != nil {
 			return err
 		}
 	}
@@ -113,44 +113,44 @@ func (d *draft) addBoltzItem(item node) error {
 	if err != nil {
 		return err
 	}
-	return d.add(entity{n.at, q, ids})
+	return d.add(entity{n.At, q, ids})
 }
 
 // addBoltzMSA takes the alignment of a chain from the file that msa names; the word empty asks for none.
 func (d *draft) addBoltzMSA(q *pleat.Sequence, n node) error {
-	if n.null() {
+	if n.Null() {
 		return nil
 	}
-	msa, err := n.scalar(&d.notes)
+	msa, err := scalar(n, &d.notes)
 	switch {
 	case err != nil:
 		return err
 	case msa != noAlignment:
-		return d.align(q, n.at, msa)
+		return d.align(q, n.At, msa)
 	case q.Kind == pleat.Protein:
-		d.alone = append(d.alone, n.at)
+		d.alone = append(d.alone, n.At)
 	}
 	return nil
 }
 
 // boltzIDs returns the ids of an entity, one for each copy: id is a string or a list of them.
 func (d *draft) boltzIDs(item, n node) ([]string, error) {
-	if n.null() {
+	if n.Null() {
 		return nil, pleat.Invalidf("%s.id (line %d) is required; it must be the name of a chain, or a list of them",
-			item.at, item.Line)
+			item.At, item.Line)
 	}
 	list := []node{n}
 	if n.Kind == yaml.SequenceNode {
 		var err error
-		if list, err = n.list(pleat.MaxChains); err != nil {
+		if list, err = n.List(pleat.MaxChains); err != nil {
 			return nil, err
 		}
 	}
 	var ids []string
 	for _, one := range list {
-		id, err := one.scalar(&d.notes)
+		id, err := scalar(one, &d.notes)
 		if err == nil && id == "" {
-			err = one.wrong("the name of a chain")
+			err = one.Wrong("the name of a chain")
 		}
 		if err != nil {
 			return nil, err
@@ -158,36 +158,36 @@ func (d *draft) boltzIDs(item, n node) ([]string, error) {
 		ids = append(ids, id)
 	}
 	if len(ids) == 0 {
-		return nil, n.wrong("the name of a chain, or a list of at least one")
+		return nil, n.Wrong("the name of a chain, or a list of at least one")
 	}
 	return ids, nil
 }
 
 // boltzModification replaces one residue of q, counted from 1, by a chemical component.
 func (d *draft) boltzModification(q *pleat.Sequence, n node) error {
-	f, err := n.fields("position", "ccd")
+	f, err := n.Fields("position", "ccd")
 	if err != nil {
 		return err
 	}
 	for _, need := range []string{"position", "ccd"} {
 		if _, ok := f[need]; !ok {
-			return pleat.Invalidf("%s (line %d) must have position and ccd", n.at, n.Line)
+			return pleat.Invalidf("%s (line %d) must have position and ccd", n.At, n.Line)
 		}
 	}
-	index, err := f["position"].whole()
+	index, err := f["position"].Whole()
 	if err != nil {
 		return err
 	}
-	code, err := f["ccd"].scalar(&d.notes)
+	code, err := scalar(f["ccd"], &d.notes)
 	if err != nil {
 		return err
 	}
-	return modify(q, n.at, "position", "ccd", index, code)
+	return modify(q, n.At, "position", "ccd", index, code)
 }
 
 // addBoltzLigand adds a ligand given by SMILES or by CCD code.
 func (d *draft) addBoltzLigand(n node) error {
-	f, err := n.fields("id", "smiles", "ccd")
+	f, err := n.Fields("id", "smiles", "ccd")
 	if err != nil {
 		return err
 	}
@@ -198,45 +198,45 @@ func (d *draft) addBoltzLigand(n node) error {
 	what, ccd := f["ccd"]
 	read := ccdLigand
 	if smiles, ok := f["smiles"]; ok == ccd {
-		return pleat.Invalidf("%s (line %d) must have exactly one of smiles and ccd", n.at, n.Line)
+		return pleat.Invalidf("%s (line %d) must have exactly one of smiles and ccd", n.At, n.Line)
 	} else if ok {
 		what, read = smiles, smilesLigand
 	}
-	text, err := what.scalar(&d.notes)
+	text, err := scalar(what, &d.notes)
 	if err != nil {
 		return err
 	}
-	q, err := read(what.at, text)
+	q, err := read(what.At, text)
 	if err != nil {
 		return err
 	}
-	return d.add(entity{n.at, q, ids})
+	return d.add(entity{n.At, q, ids})
 }
 
 // addBoltzProperty marks the ligand whose affinity is predicted. It must exist in one copy.
 func (d *draft) addBoltzProperty(n node) error {
-	_, a, err := n.exactlyOneKey("affinity")
+	_, a, err := n.ExactlyOneKey("affinity")
 	if err != nil {
 		return err
 	}
-	f, err := a.needs([]string{"binder"})
+	f, err := a.Needs([]string{"binder"})
 	if err != nil {
 		return err
 	}
 	binder := f["binder"]
-	id, err := binder.scalar(&d.notes)
+	id, err := scalar(binder, &d.notes)
 	if err != nil {
 		return err
 	}
-	_, q, err := d.chain(binder.at, id)
+	_, q, err := d.chain(binder.At, id)
 	switch {
 	case err != nil:
 		return err
 	case q.Polymer():
-		return pleat.Invalidf("%s names %s, a %s; affinity is predicted for a ligand", binder.at, pleat.Clip(id),
+		return pleat.Invalidf("%s names %s, a %s; affinity is predicted for a ligand", binder.At, pleat.Clip(id),
 			q.Kind)
 	case q.Count > 1:
-		return pleat.Invalidf("%s names one of %d copies; affinity is predicted for a ligand in one copy", binder.at,
+		return pleat.Invalidf("%s names one of %d copies; affinity is predicted for a ligand in one copy", binder.At,
 			q.Count)
 	}
 	q.PropertyType = "affinity"

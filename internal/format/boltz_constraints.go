@@ -8,7 +8,7 @@ import (
 
 // addBoltzConstraint adds a bond, a pocket or a contact.
 func (d *draft) addBoltzConstraint(n node) error {
-	key, c, err := n.exactlyOneKey("bond", "pocket", "contact")
+	key, c, err := n.ExactlyOneKey("bond", "pocket", "contact")
 	if err != nil {
 		return err
 	}
@@ -21,23 +21,9 @@ func (d *draft) addBoltzConstraint(n node) error {
 	return d.addBoltzContact(c)
 }
 
-// needs reads a mapping with required and optional keys. A missing required key is an error.
-func (n node) needs(required []string, optional ...string) (map[string]node, error) {
-	f, err := n.fields(append(required, optional...)...)
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range required {
-		if _, ok := f[key]; !ok {
-			return nil, pleat.Invalidf("%s.%s (line %d) is required", n.at, key, n.Line)
-		}
-	}
-	return f, nil
-}
-
 // addBoltzBond adds a covalent bond between two atoms.
 func (d *draft) addBoltzBond(n node) error {
-	f, err := n.needs([]string{"atom1", "atom2"})
+	f, err := n.Needs([]string{"atom1", "atom2"})
 	if err != nil {
 		return err
 	}
@@ -45,22 +31,22 @@ func (d *draft) addBoltzBond(n node) error {
 	for i, key := range []string{"atom1", "atom2"} {
 		v := f[key]
 		if v.Kind != yaml.SequenceNode || len(v.Content) != 3 {
-			return v.wrong("a list of chain, residue and atom, such as [A, 145, SG]")
+			return v.Wrong("a list of chain, residue and atom, such as [A, 145, SG]")
 		}
-		parts, _ := v.list(3) // v was checked: a list of three
-		id, err := parts[0].scalar(&d.notes)
+		parts, _ := v.List(3) // v was checked: a list of three
+		id, err := scalar(parts[0], &d.notes)
 		if err != nil {
 			return err
 		}
-		index, err := parts[1].whole()
+		index, err := parts[1].Whole()
 		if err != nil {
 			return err
 		}
-		atom, err := parts[2].scalar(&d.notes)
+		atom, err := scalar(parts[2], &d.notes)
 		if err != nil {
 			return err
 		}
-		r, err := d.residue(v.at, id, index)
+		r, err := d.residue(v.At, id, index)
 		if err != nil {
 			return err
 		}
@@ -72,16 +58,16 @@ func (d *draft) addBoltzBond(n node) error {
 
 // addBoltzPocket adds a pocket. Its distance is dropped with a note, because pockets of a job have none.
 func (d *draft) addBoltzPocket(n node) error {
-	f, err := n.needs([]string{"binder", "contacts"}, "max_distance", "force")
+	f, err := n.Needs([]string{"binder", "contacts"}, "max_distance", "force")
 	if err != nil {
 		return err
 	}
-	id, err := f["binder"].scalar(&d.notes)
+	id, err := scalar(f["binder"], &d.notes)
 	if err != nil {
 		return err
 	}
 	var p pleat.Pocket
-	if p.Binder.Chain, _, err = d.chain(f["binder"].at, id); err != nil {
+	if p.Binder.Chain, _, err = d.chain(f["binder"].At, id); err != nil {
 		return err
 	}
 	err = eachOf(f["contacts"], func(v node) error {
@@ -93,14 +79,14 @@ func (d *draft) addBoltzPocket(n node) error {
 		return err
 	}
 	if len(p.Contacts) == 0 {
-		return f["contacts"].wrong("a list of at least one residue")
+		return f["contacts"].Wrong("a list of at least one residue")
 	}
 	if v, ok := f["max_distance"]; ok {
-		far, err := v.number()
+		far, err := v.Number()
 		if err != nil {
 			return err
 		}
-		d.addNote("%s %g was dropped: a pocket of a job has no distance, so the model's own counts", v.at, far)
+		d.addNote("%s %g was dropped: a pocket of a job has no distance, so the model's own counts", v.At, far)
 	}
 	d.job.Constraints.Pocket = append(d.job.Constraints.Pocket, p)
 	return d.dropForce(f["force"])
@@ -108,17 +94,17 @@ func (d *draft) addBoltzPocket(n node) error {
 
 // addBoltzTemplate adds a template of each chain that an entry names; of none, the only protein's.
 func (d *draft) addBoltzTemplate(n node) error {
-	f, err := n.fields("cif", "pdb", "chain_id", "template_id", "force", "threshold")
+	f, err := n.Fields("cif", "pdb", "chain_id", "template_id", "force", "threshold")
 	if err != nil {
 		return err
 	}
 	file, ok := f["cif"]
 	if _, both := f["pdb"]; both == ok {
-		return n.wrong("a mapping with one of cif and pdb")
+		return n.Wrong("a mapping with one of cif and pdb")
 	} else if both {
 		file = f["pdb"]
 	}
-	name, err := file.scalar(&d.notes)
+	name, err := scalar(file, &d.notes)
 	if err != nil {
 		return err
 	}
@@ -131,7 +117,7 @@ func (d *draft) addBoltzTemplate(n node) error {
 		return err
 	}
 	if len(of) > 1 && len(of) != len(chains) {
-		return f["template_id"].wrong("one chain, or as many as chain_id has")
+		return f["template_id"].Wrong("one chain, or as many as chain_id has")
 	}
 	var t pleat.Template
 	if t.Force, t.MaxDistance, err = boltzForce(f); err != nil {
@@ -143,55 +129,55 @@ func (d *draft) addBoltzTemplate(n node) error {
 	for i, id := range chains {
 		t.Chain, t.TemplateChain = "", ""
 		if id != "" {
-			if t.Chain, _, err = d.chain(f["chain_id"].at, id); err != nil {
+			if t.Chain, _, err = d.chain(f["chain_id"].At, id); err != nil {
 				return err
 			}
 		}
 		if len(of) > 0 {
 			t.TemplateChain = of[min(i, len(of)-1)]
 		}
-		if err := d.template(file.at, name, t); err != nil {
+		if err := d.template(file.At, name, t); err != nil {
 			return err
 		}
 	}
 	if len(chains) > 1 {
 		d.addNote("%s is one template of %d chains; a job has one for each of them, which do not say how the chains "+
-			"are placed to each other", file.at, len(chains))
+			"are placed to each other", file.At, len(chains))
 	}
 	return nil
 }
 
 // boltzForce reads whether a template holds its chain, and within how many Å.
 func boltzForce(f map[string]node) (force bool, within float64, err error) {
-	if v := f["force"]; !v.null() {
-		force, err = v.truth()
+	if v := f["force"]; !v.Null() {
+		force, err = v.Truth()
 	}
 	if err != nil || !force {
 		return false, 0, err
 	}
 	v, ok := f["threshold"]
 	if !ok {
-		return false, 0, f["force"].wrong("beside threshold, a length in Å")
+		return false, 0, f["force"].Wrong("beside threshold, a length in Å")
 	}
-	within, err = v.number()
+	within, err = v.Number()
 	return true, within, err
 }
 
 // boltzNames reads a name or a list of names. An absent key has none.
 func (d *draft) boltzNames(n node) ([]string, error) {
-	if n.null() {
+	if n.Null() {
 		return nil, nil
 	}
 	items := []node{n}
 	if n.Kind == yaml.SequenceNode {
 		var err error
-		if items, err = n.list(pleat.MaxChains); err != nil {
+		if items, err = n.List(pleat.MaxChains); err != nil {
 			return nil, err
 		}
 	}
 	var out []string
 	for _, item := range items {
-		name, err := item.scalar(&d.notes)
+		name, err := scalar(item, &d.notes)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +188,7 @@ func (d *draft) boltzNames(n node) ([]string, error) {
 
 // addBoltzContact adds a contact with its distance in Å, if the file gives one.
 func (d *draft) addBoltzContact(n node) error {
-	f, err := n.needs([]string{"token1", "token2"}, "max_distance", "force")
+	f, err := n.Needs([]string{"token1", "token2"}, "max_distance", "force")
 	if err != nil {
 		return err
 	}
@@ -216,11 +202,11 @@ func (d *draft) addBoltzContact(n node) error {
 	}
 	c := pleat.Contact{ChainA: one.Chain, ResidueA: one.Residue, ChainB: two.Chain, ResidueB: two.Residue}
 	if v, ok := f["max_distance"]; ok {
-		if c.Distance, err = v.number(); err != nil {
+		if c.Distance, err = v.Number(); err != nil {
 			return err
 		}
 		if c.Distance <= 0 || c.Distance > 1000 {
-			return v.wrong("a length in Å above 0 and up to 1000")
+			return v.Wrong("a length in Å above 0 and up to 1000")
 		}
 	}
 	d.job.Constraints.Contact = append(d.job.Constraints.Contact, c)
@@ -229,12 +215,12 @@ func (d *draft) addBoltzContact(n node) error {
 
 // dropForce drops the key force, with a note where it is true.
 func (d *draft) dropForce(n node) error {
-	if n.null() {
+	if n.Null() {
 		return nil
 	}
-	force, err := n.truth()
+	force, err := n.Truth()
 	if force {
-		d.addNote("%s true was dropped: how hard a constraint is held to is the model's own matter", n.at)
+		d.addNote("%s true was dropped: how hard a constraint is held to is the model's own matter", n.At)
 	}
 	return err
 }
@@ -242,28 +228,28 @@ func (d *draft) dropForce(n node) error {
 // boltzToken reads a residue, or an atom of a ligand, which identifies the ligand here.
 func (d *draft) boltzToken(n node) (pleat.ResidueRef, error) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
-		return pleat.ResidueRef{}, n.wrong("a list of chain and residue, such as [A, 145]")
+		return pleat.ResidueRef{}, n.Wrong("a list of chain and residue, such as [A, 145]")
 	}
-	parts, _ := n.list(2) // n was checked: a list of two
-	id, err := parts[0].scalar(&d.notes)
+	parts, _ := n.List(2) // n was checked: a list of two
+	id, err := scalar(parts[0], &d.notes)
 	if err != nil {
 		return pleat.ResidueRef{}, err
 	}
-	if !parts[1].isWhole() {
-		_, q, err := d.chain(n.at, id)
+	if !parts[1].IsWhole() {
+		_, q, err := d.chain(n.At, id)
 		if err != nil {
 			return pleat.ResidueRef{}, err
 		}
 		if q.Polymer() || parts[1].Kind != yaml.ScalarNode {
-			return pleat.ResidueRef{}, parts[1].wrong("a residue's number, from 1")
+			return pleat.ResidueRef{}, parts[1].Wrong("a residue's number, from 1")
 		}
 		d.addNote("%s names the atom %s of the ligand %s; constraints of a job name residues, so it became the whole "+
-			"ligand", n.at, pleat.Clip(parts[1].Value), pleat.Clip(id))
-		return d.residue(n.at, id, 1)
+			"ligand", n.At, pleat.Clip(parts[1].Value), pleat.Clip(id))
+		return d.residue(n.At, id, 1)
 	}
-	index, err := parts[1].whole()
+	index, err := parts[1].Whole()
 	if err != nil {
 		return pleat.ResidueRef{}, err
 	}
-	return d.residue(n.at, id, index)
+	return d.residue(n.At, id, index)
 }

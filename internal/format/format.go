@@ -19,7 +19,7 @@
 //	protenix.go    Protenix JSON
 //	openfold3.go   OpenFold3 queries
 //	boltz.go       Boltz YAML; boltz_constraints.go: what it says beside the chains
-//	yaml.go        strict YAML: no aliases, anchors or implicit conversions
+//	yaml.go        YAML, read by yamltree; the nodes that are written
 package format
 
 import (
@@ -31,6 +31,7 @@ import (
 
 	"pleat"
 	"pleat/internal/words"
+	"pleat/internal/yamltree"
 )
 
 // Name is the name of a format on the wire.
@@ -50,12 +51,12 @@ const (
 
 // Limits of imported files, unless Options has others. A file beyond them is an error.
 const (
-	MaxBytes = 1 << 20 // bytes of a file
-	MaxDepth = 32      // nested arrays and objects
-	MaxJobs  = 100     // jobs in one file
-	maxItems = 1 << 20 // chains and ligands of all jobs of one file, with their copies
-	maxLines = 2 << 20 // lines of a FASTA file
-	maxSeeds = 1000    // in one list
+	MaxBytes = 1 << 20           // bytes of a file
+	MaxDepth = yamltree.MaxDepth // nested arrays and objects
+	MaxJobs  = 100               // jobs in one file
+	maxItems = 1 << 20           // chains and ligands of all jobs of one file, with their copies
+	maxLines = 2 << 20           // lines of a FASTA file
+	maxSeeds = 1000              // in one list
 	maxNotes = 500
 )
 

@@ -13,6 +13,7 @@
 //	pae.go       PAE: error by pair of residues
 //	coverage.go  Coverage: the rows of an alignment
 //	dynamics.go  RMSD, Rg and FreeEnergy
+//	design.go    Scatter and Bars: the designs of a run
 package plot
 
 import (

@@ -16,6 +16,7 @@
 //	confidence.go its confidence and pair scores
 //	answer.go     the artifacts of a question
 //	dynamics.go   the artifacts of a simulation
+//	design.go     the artifacts of a design
 //	comparison.go the result of a comparison
 //	contacts.go   which residues of different chains touch
 //	view.go       View: scripts that show a structure in ChimeraX and PyMOL, and a state for Mol*

@@ -173,7 +173,8 @@ func (c *call) checkReads(what string) error {
 
 // checkReadsSource is checkReads for work on the sources of a workflow. Those that are not stored need no scope.
 func (c *call) checkReadsSource(p *flow.Plan) error {
-	if !slices.ContainsFunc(p.Sources(), flow.StructureSource.Stored) {
+	ownSpec := p.Design != nil && p.Design.Task == nil
+	if !ownSpec && !slices.ContainsFunc(p.Sources(), flow.StructureSource.Stored) {
 		return nil
 	}
 	return c.checkReads("start a workflow about a fold or a file")

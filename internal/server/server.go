@@ -47,6 +47,8 @@
 //	compress.go          gzip of large files
 //	workflow.go          workflows: create, execute, change
 //	workflow_view.go     workflows: read, list, linked rows
+//	design.go            designs and their graphs
+//	design_fold.go       folds of designs by other models
 //	compare.go           comparisons of structures
 //	frame.go             a frame of a simulation as a structure
 //	library.go           the callers' files, and links to them

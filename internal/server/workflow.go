@@ -11,12 +11,12 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
 
-// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md), a comparison
-// (compare) or an alignment. The input is
-// checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
+// createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md), a design
+// (design), a comparison (compare) or an alignment. The input is checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
 // input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
 // valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller
 // may not read the source; 409: the source has not finished; 429: the quota of workflows is used up.
@@ -45,11 +45,19 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 func (s *Server) startWorkflow(
 	ctx context.Context, c *call, p *flow.Plan, name string, input json.RawMessage,
 ) (pleat.WorkflowID, error) {
-	if err := c.checkReadsSource(p); err != nil {
-		return "", err
-	}
-	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
-		return "", err
+	var spec *submit.DesignSpec
+	var err error
+	if p.Design != nil {
+		if spec, err = s.designSpec(ctx, c, p); err != nil {
+			return "", err
+		}
+	} else {
+		if err := c.checkReadsSource(p); err != nil {
+			return "", err
+		}
+		if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
+			return "", err
+		}
 	}
 	n := store.NewWorkflow{Draft: p.Draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
@@ -60,7 +68,6 @@ func (s *Server) startWorkflow(
 		Public: p.Public,
 		Source: p.Source.Fold,
 	}}
-	var err error
 	if !p.Draft {
 		if n.Run, err = s.resolver.WorkflowRun(ctx, p); err != nil {
 			return "", err
@@ -75,8 +82,16 @@ func (s *Server) startWorkflow(
 	if n.Workflow.Input, err = withField(input, "webhooks", hooks.Settings); err != nil {
 		return "", err
 	}
+	if spec != nil {
+		if n.Design, n.Run.Files, err = s.newDesign(ctx, p, spec); err != nil {
+			return "", err
+		}
+	}
 	w, err := s.store.CreateWorkflow(ctx, n)
 	if err != nil {
+		if n.Design != nil {
+			s.removeBlobs(ctx, n.Design.Fresh...)
+		}
 		return "", s.withReset(ctx, c, err)
 	}
 	c.made.workflow = w.ID
@@ -103,7 +118,7 @@ func (s *Server) withReset(ctx context.Context, c *call, err error) error {
 // checkCreateWorkflow checks everything about a request but its input, and returns the alias of the workflow.
 func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 	if in.WorkflowName == "" {
-		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1, md or compare_v1")
+		return "", pleat.InvalidField("workflow_name", " is required; it must be qna_v1, md, design_v1 or compare_v1")
 	}
 	alias, _, ok := pleat.WorkflowAlias(in.WorkflowName)
 	if !ok {
@@ -125,7 +140,8 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 
 // unknownWorkflow returns the error for a workflow_name that does not exist; it suggests the nearest one.
 func unknownWorkflow(name string) error {
-	all := []string{"qna_v1", "md", "alignment_v1", "compare_v1", "evolla_v1", "calvados_openmm_v1"}
+	all := []string{"qna_v1", "md", "design_v1", "alignment_v1", "compare_v1", "evolla_v1", "calvados_openmm_v1",
+		"boltzgen_v1"}
 	if n := pleat.Nearest(name, all); n != "" {
 		return pleat.InvalidField("workflow_name", " %q is not a known workflow; did you mean %q?", pleat.Clip(name), n)
 	}
@@ -175,6 +191,9 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if w.State != pleat.StateDraft { // before the checks of its source, which may have gone since it was executed
 		return api.Workflow{}, pleat.ErrNotDraft(w.State, "executed")
 	}
+	if w.Kind == pleat.TaskDesign {
+		return s.executeDesign(ctx, c, w)
+	}
 	p, err := flow.Parse(w.Alias, w.Input)
 	if err != nil {
 		return api.Workflow{}, err
@@ -206,7 +225,12 @@ func (s *Server) readWorkflow(ctx context.Context, id pleat.WorkflowID) (api.Wor
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return s.workflowOut(&visibleWorkflow{WorkflowView: v, to: wire.ForOwner})
+	own := visibleWorkflow{WorkflowView: v, to: wire.ForOwner}
+	out, err := s.workflowOut(&own)
+	if err == nil {
+		err = s.addDesign(ctx, &own, &out)
+	}
+	return out, err
 }
 
 // cancelWorkflow is POST /v1/workflows/{id}/cancel, for the owner. A draft and a workflow that waits are STOPPED at

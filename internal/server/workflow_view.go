@@ -88,6 +88,9 @@ func (s *Server) viewWorkflow(ctx context.Context, c *call) (api.Workflow, error
 	if err == nil && v.Run != nil {
 		out.Waiting, _, err = s.waiting(ctx, v.Run, v.to)
 	}
+	if err == nil {
+		err = s.addDesign(ctx, &v, &out)
+	}
 	return out, err
 }
 
@@ -124,7 +127,8 @@ func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 		ID:     string(v.Run.ID),
 		Type:   v.Workflow.TaskType(),
 		Status: string(v.Run.State),
-		Items:  []string{},
+		Parsed: []json.RawMessage{},
+		Items:  []api.OutputItem{},
 		Error:  wire.FailureMessage(v.Run.Failure, v.to),
 	}
 	if v.Run.State != pleat.StateCompleted || v.Run.Result == nil || len(v.Run.Result.Row) == 0 {
@@ -133,8 +137,8 @@ func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 	row := v.Run.Result.Row
 	var err error
 	if v.to == wire.ForOwner {
-		for _, id := range v.Items {
-			t.Items = append(t.Items, string(id))
+		for _, i := range v.Items {
+			t.Items = append(t.Items, api.OutputItem{ItemID: string(i.ID), Name: i.File})
 		}
 	} else if v.fold.Job == "" {
 		if row, err = flow.PublicRow(row); err != nil {
@@ -142,12 +146,24 @@ func (s *Server) taskOut(v *visibleWorkflow) (api.WorkflowTask, error) {
 		}
 	}
 	files := s.artifactsByName(v.Artifacts, seal.WorkflowScope(&v.Workflow))
-	t.Result, err = flow.WithURLs(row, func(name string) string {
+	link := func(name string) string {
 		if a := files[name]; a != nil {
 			return a.URL
 		}
 		return ""
-	})
+	}
+	if t.Result, err = flow.WithURLs(row, link); err != nil || v.Workflow.Kind != pleat.TaskDesign {
+		return t, err
+	}
+	item := func(name string) any {
+		for i := range t.Items {
+			if t.Items[i].Name == name {
+				return t.Items[i]
+			}
+		}
+		return nil
+	}
+	t.Parsed, t.Result, err = flow.ParsedDesigns(t.Result, item, link)
 	return t, err
 }
 
@@ -282,7 +298,7 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 		_, kind, ok := pleat.WorkflowAlias(t)
 		if !ok {
 			return api.List[api.WorkflowRow]{}, pleat.InvalidField("workflow_type",
-				" is %q; it may be qna_v1, md, alignment_v1 or compare_v1",
+				" is %q; it may be qna_v1, md, design_v1, alignment_v1 or compare_v1",
 				pleat.Clip(t))
 		}
 		f.Kind = kind
@@ -381,6 +397,22 @@ func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) (
 		if w := &list[i].Workflow; to == wire.ForOwner || w.Public {
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})
 		}
+	}
+	if err != nil {
+		return out, err
+	}
+	made, ok, err := s.store.FoldedDesign(ctx, j.ID)
+	if err != nil || !ok {
+		return out, err
+	}
+	v, err := s.store.WorkflowView(ctx, made.Workflow)
+	if pleat.CodeOf(err) == pleat.CodeNotFound {
+		return out, nil // it was deleted
+	}
+	if w := &v.Workflow; err == nil && (to == wire.ForOwner && w.Owner == j.Owner || w.Public) {
+		out = append(out, api.LinkedItem{
+			ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name, DesignID: made.Design,
+		})
 	}
 	return out, err
 }

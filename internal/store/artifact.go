@@ -134,6 +134,8 @@ func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string,
 			UNION ALL
 			SELECT 1 FROM library_file WHERE blob_key = $1
 			UNION ALL
+			SELECT 1 FROM run_file WHERE blob_key = $1
+			UNION ALL
 			SELECT 1 FROM task WHERE run_id = $2 AND attempt = $3 AND state = 'running'
 			LIMIT 1`,
 			[]any{k, run, attempt}, &n)

@@ -207,6 +207,11 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 	if r.kind == pleat.TaskMD && e.state == pleat.StateCompleted {
 		t.addToLibrary(r, e.artifacts)
 	}
+	if r.kind == pleat.TaskDesign && e.state == pleat.StateCompleted {
+		if err := t.addDesigns(r, e.artifacts); err != nil {
+			return err
+		}
+	}
 	end := pleat.Progress{Kind: pleat.ProgressState, State: e.state}
 	if e.failure != nil {
 		end.Line = e.failure.Message

@@ -188,6 +188,11 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
 		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now,
 		ref.bytes, spec.Trace)
+	for _, f := range spec.Files {
+		t.send(`
+			INSERT INTO run_file (run_id, name, main, blob_key, sha256, bytes) VALUES ($1, $2, $3, $4, $5, $6)`,
+			ref.run, f.Name, boolToInt(f.Main), f.Key, f.SHA256, f.Bytes)
+	}
 	t.useResults("sum(bytes)", "run WHERE id = $1", ref.run)
 	t.notify(OwnerTopic(ref.owner))
 	t.insertTask(pleat.Task{

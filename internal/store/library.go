@@ -108,7 +108,7 @@ func (t *tx) insertFile(item pleat.ItemID, f LibraryFile, counted int64) {
 }
 
 // addToLibrary adds the structure that a simulation ran on to its owner's library, where another workflow can start
-// from it. It shares the artifact's blob, so it counts for nothing in the library.
+// from it.
 func (t *tx) addToLibrary(r endingRun, artifacts []pleat.Artifact) {
 	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
 	if at < 0 {
@@ -125,6 +125,11 @@ func (t *tx) addToLibrary(r endingRun, artifacts []pleat.Artifact) {
 		Workflow: r.source.Workflow,
 		Metadata: json.RawMessage("{}"),
 	}
+	t.shareArtifact(i, a)
+}
+
+// shareArtifact stores an item with a file of a run. It shares the artifact's blob, so it counts for nothing.
+func (t *tx) shareArtifact(i LibraryItem, a pleat.Artifact) {
 	t.insertItem(i, 0)
 	t.insertFile(i.ID, LibraryFile{
 		Name:        a.Name,

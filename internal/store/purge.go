@@ -176,6 +176,8 @@ var purgeSteps = []purgeStep{
 		SELECT run_id, seq FROM run_event WHERE run_id IN (RUNS) LIMIT ROWS)`},
 	{blobs: true, text: `DELETE FROM artifact WHERE id IN (
 		SELECT id FROM artifact WHERE run_id IN (RUNS) LIMIT ROWS) RETURNING blob_key`},
+	{blobs: true, text: `DELETE FROM run_file WHERE (run_id, name) IN (
+		SELECT run_id, name FROM run_file WHERE run_id IN (RUNS) LIMIT ROWS) RETURNING blob_key`},
 	// By run and by delivery apart: for a condition with OR, PostgreSQL reads the whole table.
 	{text: `DELETE FROM attempt WHERE (task_id, number) IN (
 		SELECT task_id, number FROM attempt WHERE run_id IN (RUNS) LIMIT ROWS)`},
@@ -195,6 +197,17 @@ var purgeSteps = []purgeStep{
 		WHERE i.workflow_id = $1 AND i.workflow_id <> '' AND i.deleted_at = 0 LIMIT ROWS) RETURNING blob_key`},
 	{text: `DELETE FROM library_item WHERE id IN (
 		SELECT id FROM library_item WHERE workflow_id = $1 AND workflow_id <> '' AND deleted_at = 0 LIMIT ROWS)`},
+	{blobs: true, text: `DELETE FROM library_file WHERE (item_id, name) IN (
+		SELECT f.item_id, f.name FROM library_file f JOIN library_item i ON i.id = f.item_id
+		WHERE i.parent_id IN (WORKSPACE) AND i.origin = '` + OriginCompiled + `' LIMIT ROWS) RETURNING blob_key`},
+	{text: `DELETE FROM library_item WHERE id IN (
+		SELECT id FROM library_item WHERE parent_id IN (WORKSPACE) AND origin = '` + OriginCompiled + `' LIMIT ROWS)`},
+	// A workspace with files of its owner stays.
+	{text: `DELETE FROM library_item WHERE id IN (WORKSPACE) AND NOT EXISTS (
+		SELECT 1 FROM library_item i WHERE i.parent_id IN (WORKSPACE))`},
+	{text: `DELETE FROM design_fold WHERE job_id IN (
+		SELECT job_id FROM design_fold WHERE workflow_id = $1 OR job_id = $1 LIMIT ROWS)`},
+	{text: `DELETE FROM design WHERE workflow_id = $1`},
 	{text: `DELETE FROM idempotency WHERE account_id = (SELECT account_id FROM SOURCE WHERE id = $1)
 		AND answer LIKE '%' || $1 || '%'`},
 	{text: countSQL("0", "-sum(bytes)", "run WHERE "+purgedRuns)},
@@ -215,7 +228,8 @@ func (k tombstone) steps() []purgeStep {
 
 // statement returns the SQL of one of the steps for the table.
 func (k tombstone) statement(text string) string {
-	return strings.NewReplacer("RUNS", k.runs, "DELIVERIES", "SELECT id FROM delivery WHERE source_id = $1",
+	return strings.NewReplacer("RUNS", k.runs, "WORKSPACE", "SELECT workspace FROM design WHERE workflow_id = $1",
+		"DELIVERIES", "SELECT id FROM delivery WHERE source_id = $1",
 		"SOURCE", k.table, "ROWS", strconv.Itoa(purgeRows)).Replace(text)
 }
 

@@ -34,6 +34,9 @@ var ofSources = map[string]bool{
 	"library_item": true,
 	"library_file": true,
 	"idempotency":  true,
+	"design":       true,
+	"design_fold":  true,
+	"run_file":     true,
 	"batch":        false, // see TestBatchDeletion
 	"batch_row":    false,
 	"batch_score":  false,
@@ -103,12 +106,55 @@ func attached(t *testing.T, s *store.Store, u pleat.UserID) (store.Created, plea
 		}))
 		keys = append(keys, key, key)
 	}
+	design, more := attachedDesign(t, s, u)
+	must(s.DeleteWorkflow(ctx, u, design))
+	keys = append(keys, more...)
 	for range 2 { // endpoints
 		for _, d := range claimDeliveries(t, s, "c", 10) {
 			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 		}
 	}
 	return job, other, keys
+}
+
+// attachedDesign makes a design with a compiled spec, a result and a fold of it, and returns the keys of its blobs.
+func attachedDesign(t *testing.T, s *store.Store, u pleat.UserID) (pleat.WorkflowID, []string) {
+	t.Helper()
+	ctx := context.Background()
+	n := newFlow(u, false)
+	n.Workflow.Kind, n.Run.Queue, n.Workflow.Alias = pleat.TaskDesign, "design/test", pleat.AliasDesign
+	file := store.LibraryFile{Name: "design.yaml", Bytes: 4, SHA256: "ab", Key: "library/spec"}
+	n.Design = &store.NewDesign{
+		Graph: "version: 1",
+		Items: []store.LibraryItem{{ID: store.NewItemID(), Name: "design.yaml", Files: []store.LibraryFile{file}}},
+		Fresh: []string{file.Key},
+	}
+	n.Run.Files = []store.RunFile{{Name: file.Name, Main: true, Key: file.Key, SHA256: "ab", Bytes: 4, Fresh: true}}
+	w, err := s.CreateWorkflow(ctx, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := storetest.Claim(t, s, "w", "design/test").Task
+	err = s.FinishRun(ctx, store.LeaseOf(&task), store.RunFinished{
+		State:  pleat.StateCompleted,
+		Result: &pleat.Result{},
+		Artifacts: []pleat.Artifact{{
+			Name: "rank1_x_1.cif", Kind: pleat.ArtifactDesign, Bytes: 3, Key: "runs/design/rank1",
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folds, _, err := s.FoldDesigns(ctx, store.DesignFolds{
+		Owner: u, Workflow: w.ID, Jobs: []store.DesignJob{{Design: "x_1", Rank: 1, Job: newJob(u, "folded")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteJob(ctx, u, folds[0].Job); err != nil {
+		t.Fatal(err)
+	}
+	return w.ID, []string{file.Key, file.Key, "runs/design/rank1", "runs/design/rank1"}
 }
 
 // purge deletes until there is nothing more to delete, and returns the keys of the blobs.

@@ -179,7 +179,7 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 // endSubject ends the run or the delivery of a task that no worker can end.
 func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) error {
 	switch l.kind {
-	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD, pleat.TaskAlign, pleat.TaskCompare:
+	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD, pleat.TaskDesign, pleat.TaskAlign, pleat.TaskCompare:
 		return t.end(l.run, runEnd{state: state, failure: why})
 	case pleat.TaskFollow:
 		return t.failDelivery(l.delivery, why.String())

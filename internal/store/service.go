@@ -175,6 +175,12 @@ const blobRefs = `
 		) page_l
 		UNION ALL
 		SELECT * FROM (
+			SELECT blob_key, max(bytes) AS bytes, max(sha256) AS sha256 FROM run_file
+			WHERE blob_key > $1
+			GROUP BY blob_key ORDER BY blob_key LIMIT $2
+		) page_f
+		UNION ALL
+		SELECT * FROM (
 			SELECT checkpoint AS blob_key, -1 AS bytes, '' AS sha256 FROM task
 			WHERE checkpoint > $1 AND checkpoint <> ''
 			GROUP BY checkpoint ORDER BY checkpoint LIMIT $2
@@ -184,7 +190,7 @@ const blobRefs = `
 	ORDER BY blob_key
 	LIMIT $2`
 
-// BlobRefs reads a page of the files that artifacts, library files and checkpoints refer to: those whose keys are
+// BlobRefs reads a page of the files that artifacts, library files, inputs of runs and checkpoints refer to: those whose keys are
 // greater than after, in the order of the keys, at most limit. A file that several rows share is listed once.
 func (s *Store) BlobRefs(ctx context.Context, after string, limit int) ([]BlobRef, error) {
 	var out []BlobRef

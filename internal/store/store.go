@@ -19,6 +19,7 @@
 //	job.go, view.go, head.go  jobs and their runs
 //	batch.go, batch_advance.go, batch_table.go  batches: many jobs that end together, and the table of their scores
 //	page.go, names.go     lists of a user's rows, searches by name
+//	design.go, design_fold.go  what a design has besides, and the folds of designs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
 //	heartbeat.go          the renewal of leases, for many workers at once

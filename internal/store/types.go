@@ -94,6 +94,17 @@ type RunSpec struct {
 	Fresh     bool           // the owner does not accept a cached result
 	Request   string         // id of the request that creates the run; empty: none does
 	Trace     string         // in which the run is created, see package tracing; empty: none
+	Files     []RunFile      // that the run reads, whatever happens to the library afterwards
+}
+
+// RunFile is a file that a run reads. Its row keeps the blob until the run is deleted.
+type RunFile struct {
+	Name   string // as the run knows it
+	Main   bool   // it is what the run is about: the main spec of a design
+	Key    string // of the blob
+	SHA256 string // in hex
+	Bytes  int64
+	Fresh  bool // the blob was stored for this run: no other row refers to it yet
 }
 
 // kind is the kind of the run's task, which a RunSpec may leave out.

@@ -14,6 +14,7 @@ type NewWorkflow struct {
 	Job      pleat.JobID // of which it is a follow-up; empty: none
 	Run      RunSpec     // of its task; Kind is the workflow's
 	Subs     []pleat.Subscription
+	Design   *NewDesign // of a design; nil for other kinds
 }
 
 // WorkflowView is a workflow with the run of its task and the run's artifacts, in the order in which they were stored.
@@ -21,7 +22,13 @@ type WorkflowView struct {
 	Workflow  pleat.Workflow
 	Run       *pleat.Run // nil for a draft
 	Artifacts []pleat.Artifact
-	Items     []pleat.ItemID // of its owner's library that its task created
+	Items     []WorkflowItem // of its owner's library that its task created
+}
+
+// WorkflowItem is a file in a library that a workflow's task created.
+type WorkflowItem struct {
+	ID   pleat.ItemID
+	File string // its name
 }
 
 // WorkflowRow is a workflow in a list, with the progress and the outcome of its run. A draft has neither.
@@ -69,8 +76,14 @@ func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workfl
 		if err := t.countWorkflow(&n); err != nil {
 			return err
 		}
+		if err := t.lockFiles(n.Run.Files); err != nil {
+			return err
+		}
 		w = t.insertWorkflow(n)
-		return nil
+		if n.Design == nil {
+			return nil
+		}
+		return t.insertDesign(&w, n.Design)
 	})
 	return w, err
 }
@@ -124,6 +137,9 @@ func (s *Store) ExecuteWorkflow(
 			return pleat.ErrNotDraft(w.State, "executed")
 		}
 		if err := t.chargeWorkflow(owner); err != nil {
+			return err
+		}
+		if err := t.lockFiles(spec.Files); err != nil {
 			return err
 		}
 		w.Run, w.State, spec.Kind = pleat.RunID(newID()), pleat.StateQueued, w.Kind
@@ -253,10 +269,13 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	if v.Artifacts, err = scanArtifacts(rows, err); err != nil {
 		return v, unavailable("read workflow", err)
 	}
-	rows, err = s.read(ctx, "SELECT id FROM library_item WHERE workflow_id = $1 AND deleted_at = 0 ORDER BY id", id)
+	rows, err = s.read(ctx, `
+		SELECT i.id, f.name FROM library_item i JOIN library_file f ON f.item_id = i.id
+		WHERE i.workflow_id = $1 AND i.deleted_at = 0
+		ORDER BY i.id, f.created_at, f.name`, id)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var item pleat.ItemID
-		err := scan(&item)
+		var item WorkflowItem
+		err := scan(&item.ID, &item.File)
 		v.Items = append(v.Items, item)
 		return err
 	})

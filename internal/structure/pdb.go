@@ -19,6 +19,13 @@ import (
 //
 // Source: wwPDB Contents Guide 3.3, with hybrid-36 residue numbers.
 func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
+	s, _, err := readPDB(r, lim)
+	return s, err
+}
+
+// readPDB is ReadPDB, and returns also the lengths of the whole sequences (SEQRES), by chain letter.
+func readPDB(r io.Reader, lim Limits) (*Structure, map[string]int, error) {
+	lengths := map[string]int{}
 	in := newLines("PDB", r, lim.defaults())
 	p := &pdbReader{in: in, build: newBuilder(in)}
 	var title strings.Builder
@@ -28,7 +35,7 @@ func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		record := strings.TrimRight(string(line[:min(6, len(line))]), " ")
 		if (record == "END" || record == "ENDMDL") && p.build.atoms > 0 {
@@ -40,21 +47,24 @@ func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
 				title.Write(line[10:min(80, len(line))])
 				title.WriteByte(' ')
 			}
+		case "SEQRES":
+			lengths[string(field(line, 12, 12))] += len(bytes.Fields(field(line, 20, 70)))
 		case "ATOM", "HETATM":
 			err = p.atom(line)
 		case "TER":
 			err = p.ter()
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	p.build.title = oneLine(title.String())
 	if err := p.build.flush(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.nameBlank()
-	return p.build.structure(entities{})
+	s, err := p.build.structure(entities{})
+	return s, lengths, err
 }
 
 // pdbReader reads the records of a PDB file into a builder. Only the first model of several is kept.

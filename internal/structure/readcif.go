@@ -14,6 +14,12 @@ import (
 // occupancies are 1, missing B-factors 0, and a missing element follows from the atom's name. Residues without
 // atoms are not listed. The error is a *ParseError, or one from r.
 func ReadCIF(r io.Reader, lim Limits) (*Structure, error) {
+	s, _, err := readCIF(r, lim)
+	return s, err
+}
+
+// readCIF is ReadCIF, and returns also the reader with what it knows of the file.
+func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 	in := newLines("mmCIF", r, lim.defaults())
 	c := &cifReader{build: newBuilder(in)}
 	p := &cifParser{scan: cifScanner{in: in}, block: c.block, tables: map[string]*cifTable{
@@ -22,12 +28,15 @@ func ReadCIF(r io.Reader, lim Limits) (*Structure, error) {
 		"entity_poly": {items: []string{"entity_id", "type"}, row: c.polymer},
 		"struct_asym": {items: []string{"id", "entity_id"}, row: c.asym},
 		"atom_site":   {items: atomItems, row: c.atom},
+
+		"entity_poly_seq": {items: []string{"entity_id", "num"}, row: c.monomer},
 	}}
 	c.clear()
 	if err := p.run(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.build.structure(c.about)
+	s, err := c.build.structure(c.about)
+	return s, c, err
 }
 
 // atomItems are the wanted items of _atom_site, in the order of the constants below.
@@ -69,11 +78,14 @@ type cifReader struct {
 	about entities
 	// model is the number of the first model; atoms of others are skipped.
 	model string
+	// lengths are those of the whole sequences, by entity id.
+	lengths map[string]int
 }
 
 // clear forgets the entities of a previous data block, whose atoms are not read.
 func (c *cifReader) clear() {
 	c.about = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
+	c.lengths = map[string]int{}
 }
 
 // block starts a data block, and stops reading once a block with atoms is complete.
@@ -148,6 +160,19 @@ func (c *cifReader) polymer(v [][]byte) error {
 		kind = DNA
 	}
 	c.about.kind[string(v[0])] = kind
+	return nil
+}
+
+// monomer reads a row of _entity_poly_seq: a residue of the whole sequence. One without a number is passed over.
+func (c *cifReader) monomer(v [][]byte) error {
+	n, err := strconv.Atoi(string(v[1]))
+	if v[0] == nil || err != nil || n < 1 || n > c.build.in.lim.Residues {
+		return nil
+	}
+	id := string(v[0])
+	if _, known := c.lengths[id]; known || len(c.lengths) < c.build.in.lim.Chains {
+		c.lengths[id] = max(c.lengths[id], n)
+	}
 	return nil
 }
 

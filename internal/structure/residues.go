@@ -72,6 +72,15 @@ func init() {
 	}
 }
 
+// Letters returns the sequence of a polymer, see Letter.
+func Letters(c *Chain) string {
+	out := make([]byte, len(c.Residues))
+	for i := range c.Residues {
+		out[i] = Letter(c.Kind, c.Residues[i].Comp)
+	}
+	return string(out)
+}
+
 // Letter returns the one-letter code of a component in a polymer of the given kind, or Unknown where it has none. A
 // modified residue has the code of its parent.
 func Letter(kind Kind, comp string) byte {

@@ -20,6 +20,7 @@
 //	cifmodel.go    WriteCIF: the categories of ModelCIF, confidence
 //	cifdssp.go     WriteCIF: helices and strands
 //	pdb.go         ReadPDB, WritePDB, and Read for either format
+//	extent.go      ReadExtents: the chains of a file and the lengths of their sequences
 //	fasta.go       ReadFASTA
 //	meta.go        Meta: what a written file says besides coordinates
 //	retitle.go     RetitleCIF, RetitlePDB: another id and title for a written file

@@ -15,6 +15,7 @@ import (
 	"pleat/internal/component"
 	"pleat/internal/msa"
 	"pleat/internal/structure"
+	"pleat/internal/yamltree"
 )
 
 // Bounds of a library file.
@@ -47,10 +48,12 @@ var fileKinds = map[string]FileKind{
 	".fa":    {"text/x-fasta", checkFASTA},
 	".faa":   {"text/x-fasta", checkFASTA},
 	".a3m":   {"text/x-a3m", msa.Check},
+	".yaml":  {"application/yaml", checkYAML},
+	".yml":   {"application/yaml", checkYAML},
 }
 
 // fileEndings lists the keys of fileKinds for messages.
-const fileEndings = ".pdb, .ent, .cif, .mmcif, .sdf, .json, .fasta, .fa, .faa and .a3m"
+const fileEndings = ".pdb, .ent, .cif, .mmcif, .sdf, .json, .fasta, .fa, .faa, .a3m, .yaml and .yml"
 
 // KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file
 // name, or its ending is not known.
@@ -112,6 +115,15 @@ func checkSDF(r io.Reader) error {
 func checkFASTA(r io.Reader) error {
 	_, err := structure.ReadFASTA(r, fileLimits)
 	return err
+}
+
+// checkYAML checks that a file is one YAML document within the bounds of package yamltree.
+func checkYAML(r io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(r, yamltree.MaxBytes+1))
+	if err != nil {
+		return err
+	}
+	return yamltree.Check("it", text)
 }
 
 // checkJSON checks that a file is one JSON object or array, nested at most api.MaxDepth levels deep.

@@ -20,6 +20,9 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 	if p.Compare != nil {
 		return r.checkCompared(ctx, owner, p)
 	}
+	if p.Design != nil && (p.Design.Task == nil || p.Source.Kind == flow.SourceLibrary) {
+		return nil // see DesignSpec
+	}
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:
 		fold, err := r.Fold(ctx, owner, src.Fold)
@@ -47,6 +50,10 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 		p.Size.PAE = file.Bytes
 		return err
 	case flow.SourcePDB:
+		if !r.FetchPDB && p.Design != nil {
+			return pleat.InvalidField("workflow_input.target", " has pdbId, but the operator does not allow this service "+
+				"to fetch from the Protein Data Bank; upload the file to the library and use libraryItemId")
+		}
 		if !r.FetchPDB {
 			return pleat.InvalidField("workflow_input.targetSource", " is pdb, but the operator does not allow "+
 				"this service to fetch from the Protein Data Bank; "+
@@ -248,6 +255,9 @@ func (r *Resolver) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.Sou
 	}
 	if plan.Compare != nil {
 		return r.comparedFiles(ctx, w.Owner, plan.Compare)
+	}
+	if plan.Design != nil {
+		return r.designFiles(ctx, w)
 	}
 	switch src := plan.Source; src.Kind {
 	case flow.SourceFold:

@@ -8,6 +8,7 @@
 //	run.go        what the queue needs to know of a job or a workflow
 //	source.go     the fold or library file that a workflow works on
 //	compare.go    the structures that a comparison names
+//	design.go     the spec and the files of a design
 //	file.go       what files a library may hold
 //	alignment.go  the alignments of a library item that a job uses
 //	template.go   the templates that a job names

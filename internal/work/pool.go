@@ -17,7 +17,8 @@
 //	component.go  the components that a job names as files
 //	alignment.go  an alignment that is a result of its own
 //	reuse.go     results reused from a run of the same input
-//	workflow.go  a question or a simulation, and the files it reads
+//	workflow.go  a question, a simulation or a comparison, and the files it reads
+//	design.go    the files of a design
 //	fetch.go     structures fetched by an id
 //	timings.go   the seconds of a run's stages
 //	trace.go     spans of an attempt

@@ -18,7 +18,7 @@ import (
 	"pleat/internal/flow"
 )
 
-// workflow runs one attempt at a question, a simulation or a comparison: it fetches the structures that the input names
+// workflow runs one attempt at a question, a simulation, a design or a comparison: it fetches the structures that the input names
 // and the last attempt's checkpoint, then runs the engine.
 func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	invalid := func(why string) pleat.Output {
@@ -39,9 +39,12 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	b := inputFetcher{p: p, log: p.logOf(t), flow: t.Workflow, work: &w}
 	began := time.Now()
 	var f *pleat.Failure
-	if plan.Compare != nil {
+	switch {
+	case plan.Compare != nil:
 		f = b.fetchCompared(t.ctx, plan.Compare)
-	} else {
+	case plan.Design != nil:
+		f = b.fetchDesign(t.ctx, &plan, t.Seed)
+	default:
 		f = b.fetchSource(t.ctx, plan.Source)
 	}
 	if f != nil && t.ctx.Err() != nil {

@@ -272,6 +272,7 @@ func SourceOf(s flow.SourceFiles) Source {
 		Name:      s.Name,
 		Scores:    s.Scores,
 		Compared:  s.Compared,
+		Design:    s.Design,
 	}
 }
 
@@ -287,5 +288,6 @@ func (s *Source) files() flow.SourceFiles {
 		Name:      s.Name,
 		Scores:    s.Scores,
 		Compared:  s.Compared,
+		Design:    s.Design,
 	}
 }

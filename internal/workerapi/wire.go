@@ -414,6 +414,7 @@ type Source struct {
 	Name      string              `json:"name,omitempty"`
 	Scores    *pleat.Prediction   `json:"scores,omitempty"`
 	Compared  []flow.ComparedFile `json:"compared,omitempty"` // of a comparison
+	Design    []flow.DesignFile   `json:"design,omitempty"`   // of a design
 	Links     map[string]Link     `json:"links,omitempty"`
 }
 

@@ -27,7 +27,7 @@ class Runner:
     """A model's runner. Subclass it; serve calls load once per model, then predict for each job, one at a time."""
 
     engine: str = ""  # the manifest's engine, sent in the answer to hello
-    kinds: tuple[str, ...] = ("fold",)  # the kinds of jobs that predict accepts: fold, qna, md
+    kinds: tuple[str, ...] = ("fold",)  # the kinds of jobs that predict accepts: fold, qna, md, design
 
     def load(self, request: Load) -> Ready:
         """Loads a model, which replaces one that was loaded before. Raises Failure, such as weights_missing."""

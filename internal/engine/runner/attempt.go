@@ -163,6 +163,9 @@ func (a *runnerAttempt) memory() int64 {
 	return need
 }
 
+// inputPath is the path of an input file below the folder of a request.
+func inputPath(path string) string { return filepath.Join("input", filepath.Base(path)) }
+
 // message puts the files of a request into a fresh folder, moves it into the scratch folder of the process and returns
 // the message. Files are hard links to those of the attempt where possible, which serve no other.
 func (a *runnerAttempt) message(q *predictRequest, scratch string) (wirePredict, *pleat.Failure) {
@@ -180,7 +183,7 @@ func (a *runnerAttempt) message(q *predictRequest, scratch string) (wirePredict,
 		return m, pleat.Failed(pleat.FailInternal, "the job has no form that the engine could read")
 	}
 	for _, f := range q.files {
-		name := filepath.Join("input", filepath.Base(f.path))
+		name := inputPath(f.path)
 		if err := linkOrCopy(filepath.Join(a.work.Dir, f.path), filepath.Join(dir, name)); err != nil {
 			return fail(err)
 		}
@@ -221,6 +224,8 @@ func (a *runnerAttempt) parameters(m *wirePredict) {
 		m.Seed, _ = strconv.ParseUint(a.work.Fold.Seed, 10, 32) // checked when the job was created
 	case a.work.MD != nil:
 		m.Seed = a.work.MD.Seed & pleat.MaxSeed
+	case a.work.Design != nil:
+		m.Params, m.Seed = a.work.Design.Params.Map(), uint64(a.work.Design.Seed)
 	}
 }
 

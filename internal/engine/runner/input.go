@@ -118,6 +118,9 @@ func (a *runnerAttempt) requests() ([]*predictRequest, *pleat.Failure) {
 		}
 		return []*predictRequest{{input: in, files: structureFiles(m.File, m.PAE)}}, nil
 	}
+	if a.work.Design != nil {
+		return []*predictRequest{designRequest(a.work.Design)}, nil
+	}
 	message := fmt.Sprintf("the engine %s does not do this kind of work", a.Manifest.Engine)
 	return nil, pleat.Failed(pleat.FailUnsupported, message)
 }

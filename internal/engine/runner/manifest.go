@@ -139,6 +139,9 @@ type Unpack struct {
 	Only string `json:"only"` // pattern of names in the archive, as in path.Match
 }
 
+// runnerKinds are the kinds of task that a runner may have a model for.
+var runnerKinds = []pleat.TaskKind{pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD, pleat.TaskDesign}
+
 // ReadManifest reads and checks the manifest of a runner's folder. An error names the file and the field at fault.
 func ReadManifest(dir string) (*Manifest, error) {
 	dir, err := filepath.Abs(dir)
@@ -307,8 +310,8 @@ func (c *ManifestModel) check() error {
 	switch {
 	case !modelName.MatchString(c.Name):
 		return fmt.Errorf("has the name %q; it must be letters, digits, '.', '_' and '-'", pleat.Clip(c.Name))
-	case c.Kind != pleat.TaskFold && c.Kind != pleat.TaskQnA && c.Kind != pleat.TaskMD:
-		return fmt.Errorf("has the kind %q; it must be fold, qna or md", pleat.Clip(string(c.Kind)))
+	case !slices.Contains(runnerKinds, c.Kind):
+		return fmt.Errorf("has the kind %q; it must be fold, qna, md or design", pleat.Clip(string(c.Kind)))
 	case c.Title == "" || c.Licence == "":
 		return errors.New("needs a title and a licence")
 	case c.Kind == pleat.TaskFold && len(c.Entities) == 0:

@@ -50,6 +50,8 @@ func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest)
 		return a.answer(ctx, requests[0])
 	case pleat.TaskMD:
 		return a.dynamics(ctx, requests[0])
+	case pleat.TaskDesign:
+		return a.designs(ctx, requests[0])
 	}
 	rep := &report.Report{
 		Work:    a.work,
@@ -353,6 +355,14 @@ func artifactKind(kind string) pleat.ArtifactKind {
 		return pleat.ArtifactEnergies
 	case "dynamics_plot":
 		return pleat.ArtifactDynamics
+	case "designs":
+		return pleat.ArtifactDesigns
+	case "design":
+		return pleat.ArtifactDesign
+	case "table":
+		return pleat.ArtifactDesignTable
+	case "report":
+		return pleat.ArtifactDesignReport
 	}
 	return pleat.ArtifactOther
 }
@@ -366,6 +376,8 @@ func contentType(name string) string {
 		return "chemical/x-pdb"
 	case ".csv":
 		return "text/csv"
+	case ".pdf":
+		return "application/pdf"
 	case ".json":
 		return "application/json"
 	case ".png":

@@ -14,6 +14,7 @@
 //	input.go        predictRequest: the messages that a job becomes
 //	output.go       the checks of a result, and its way into a report
 //	dynamics.go     results of simulations
+//	design.go       results of designs
 //	pool.go         ProcessPool: slots of devices, and the processes in them
 //	process.go      process: start, messages, end
 //	predict.go      loading a model and running one request in a process

@@ -166,8 +166,11 @@ type wireFile struct {
 	Path   string `json:"path"` // below the workdir
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	Rank   int    `json:"rank,omitempty"`  // of the sample; 0: the best
-	Shape  []int  `json:"shape,omitempty"` // of an array of float32
+	Rank   int    `json:"rank,omitempty"` // of the sample; 0: the best
+	// Of a design: its id, and its chains, where they have other names than those of the whole result.
+	ID       string            `json:"id,omitempty"`
+	ChainMap map[string]string `json:"chain_map,omitempty"`
+	Shape    []int             `json:"shape,omitempty"` // of an array of float32
 }
 
 // wireScores are what the model says of its prediction.

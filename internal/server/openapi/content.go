@@ -37,6 +37,11 @@ func JSONRequest[T any]() Body {
 	return Body{media: "application/json", schema: schemaOf[T], strict: true}
 }
 
+// TextRequest describes a body that is text.
+func TextRequest(media string) Body {
+	return Body{media: media, schema: func(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeString} }}
+}
+
 // Files describes a form with files, all in the field files. It is not strict: api.Decode does not read it.
 var Files = Body{media: "multipart/form-data", schema: func(huma.Registry) *huma.Schema {
 	return &huma.Schema{

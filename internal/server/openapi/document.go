@@ -41,7 +41,8 @@ var enumNames = map[string]string{
 	"running,done,failed,released,lost":                    "AttemptOutcome",
 	"protein,rna,dna,ligand":                               "EntityType",
 	"state,stage,log,artifact":                             "EventKind",
-	"fold,qna,md,compare":                                  "ModelKind",
+	"fold,qna,md,design,compare":                           "ModelKind",
+	"api,draft":                                            "GraphMode",
 	"protein,rna,dna":                                      "PolymerType",
 	"job,library,pdb":                                      "ComparedKind",
 	"gained,lost":                                          "ContactChangeType",
@@ -319,6 +320,7 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["JobView"], "constraints")
 	orNull(all["JobView"], "waiting")
 	orNull(all["Workflow"], "waiting")
+	orNull(all["Workflow"], "graph")
 	orNull(all["Validation"], "cached")
 	for _, kind := range (api.SequenceItem{}).Kinds() {
 		all["SequenceItem"].OneOf = append(all["SequenceItem"].OneOf, &huma.Schema{Required: []string{kind}})

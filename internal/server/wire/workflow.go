@@ -87,6 +87,11 @@ func WorkflowInput(w *pleat.Workflow, to Audience, readable pleat.FoldRef) (json
 				return nil, err
 			}
 		}
+		if w.Kind == pleat.TaskDesign {
+			if err := flow.RemoveTarget(all); err != nil {
+				return nil, err
+			}
+		}
 		if readable.Job == "" || readable != w.Source {
 			flow.RemoveFold(all)
 		}

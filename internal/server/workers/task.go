@@ -509,6 +509,9 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 	for i := range out.Compared {
 		keys = append(keys, out.Compared[i].Key)
 	}
+	for i := range out.Design {
+		keys = append(keys, out.Design[i].Key)
+	}
 	out.Links, err = g.links(ctx, c, keys)
 	return out, err
 }

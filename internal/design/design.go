@@ -1,0 +1,74 @@
+// Package design reads the documents of a design workflow: the graph of workflow.yml, the parameters of its pipeline,
+// and the specs of designs. It checks them, and writes specs anew for the engine.
+//
+// It is pure: it must not use files, a clock, the network or a database. The caller fetches the library files that a
+// Plan names, and gives their content to ReadSpec.
+//
+//	design.go      the types that the documents become
+//	graph.go       ReadGraph: the nodes of a graph
+//	order.go       ReadGraph: requirements, circles and ways
+//	plan.go        Plan: the spec and the library files that a graph runs
+//	params.go      ReadParams: the parameters of a pipeline
+//	spec.go        ReadSpec: a spec, and what it becomes
+//	sequence.go    polymers, and what polymers and ligands share
+//	ligand.go      ligands
+//	file.go        the entities of files: paths, structures, nested specs
+//	selection.go   what is selected of a structure
+//	insertion.go   what is inserted into it
+//	residues.go    selections of residues
+//	constraint.go  bonds, leaving atoms, the total length
+//	references.go  the files and the graph of a design that was given without a graph
+package design
+
+import "encoding/json"
+
+// Graph is a workflow.yml that has passed every check that needs no library file.
+type Graph struct {
+	Nodes []Node `json:"nodes"` // in the order of jobs
+	Edges []Edge `json:"edges"` // in the order of workflows.main.jobs
+
+	plan *Plan
+}
+
+// Node is a node of a graph. As JSON it has also the fields of Extra.
+type Node struct {
+	ID          string // the name of the job
+	Type        string // start, end, input or pipeline
+	SubType     string // as sent, or by TaskType; empty: absent, which JSON has as null
+	TaskType    string // workflowTaskTypeId: as sent, or by SubType; likewise
+	Label       string // the name of the job if none is given
+	Description string
+	X, Y        json.Number
+	Payload     map[string]any // inputPayload as sent; numbers are json.Number
+	Extra       map[string]any // fields that nobody knows
+}
+
+// Edge is a requirement: the job Target requires the job Source.
+type Edge struct {
+	ID     string `json:"id"` // source:target, which is unique, since names have no colon
+	Source string `json:"source"`
+	Target string `json:"target"`
+}
+
+// Chain is a chain of a design.
+type Chain struct {
+	Name     string
+	Kind     string // protein, dna, rna or ligand
+	Designed bool   // some residue of it is designed
+	SMILES   string // of a ligand that is given so
+}
+
+// Kinds of EngineFile.
+const (
+	MainSpec   = "spec"
+	NestedSpec = "nested"
+	Structure  = "structure"
+)
+
+// EngineFile is a file for the engine, under a path of ours.
+type EngineFile struct {
+	Kind string // MainSpec, NestedSpec or Structure
+	Path string // spec.yaml, nested-1.yaml …, structure-1.cif … or structure-1.pdb …
+	Name string // the user's name of the file
+	Text []byte // JSON of a spec; nil for a structure, whose bytes are those of the user's file
+}

@@ -1,0 +1,86 @@
+package design
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"pleat"
+	"pleat/internal/yamltree"
+)
+
+var (
+	ccdCode    = regexp.MustCompile(`^[A-Za-z0-9]{1,5}$`)
+	smilesText = regexp.MustCompile(`^[!-~]+$`)
+)
+
+// ligand reads a ligand.
+func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
+	f, err := n.Needs([]string{"id"}, "ccd", "smiles", "symmetric_group", "binding_types")
+	if err != nil {
+		return nil, err
+	}
+	ids, id, err := r.ids(f["id"])
+	if err != nil {
+		return nil, err
+	}
+	ccd, isCCD := f["ccd"]
+	smiles, isSMILES := f["smiles"]
+	if isCCD == isSMILES {
+		return nil, n.Fault(" must have exactly one of ccd and smiles")
+	}
+	out := map[string]any{"id": id}
+	residues, tokens, text := 1, 1, ""
+	if isCCD {
+		var codes []string
+		if codes, err = readCCD(ccd); err != nil {
+			return nil, err
+		}
+		residues, tokens = len(codes), len(codes)
+		if out["ccd"] = any(codes); len(codes) == 1 {
+			out["ccd"] = codes[0]
+		}
+	} else {
+		s, err := smiles.Text()
+		if s = strings.TrimSpace(s); err != nil || len(s) > pleat.MaxSMILES || !smilesText.MatchString(s) {
+			return nil, smiles.Wrong(fmt.Sprintf("a SMILES of 1 to %d printable ASCII characters without spaces",
+				pleat.MaxSMILES))
+		}
+		out["smiles"], text = s, s
+		if atoms, ok := pleat.HeavyAtoms(s); ok {
+			tokens = max(atoms, 1)
+		}
+	}
+	if err := common(f, out, residues); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		r.size.add(size{min: residues, max: residues, tokens: tokens})
+		c := Chain{Kind: string(pleat.Ligand), SMILES: text}
+		r.add(chain{Chain: c, given: id, min: residues, max: residues, exact: true})
+	}
+	return out, nil
+}
+
+// readCCD reads a code of the CCD or a list of them.
+func readCCD(n yamltree.Node) ([]string, error) {
+	list := []yamltree.Node{n}
+	if n.IsList() {
+		var err error
+		if list, err = n.List(maxItems); err != nil {
+			return nil, err
+		}
+	}
+	var out []string
+	for _, one := range list {
+		code, err := one.Text()
+		if err != nil || !ccdCode.MatchString(code) {
+			return nil, one.Wrong("a code of the CCD, 1 to 5 letters and digits")
+		}
+		out = append(out, strings.ToUpper(code))
+	}
+	if len(out) == 0 {
+		return nil, n.Wrong("a code of the CCD, or a list of at least one")
+	}
+	return out, nil
+}

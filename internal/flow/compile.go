@@ -1,0 +1,295 @@
+package flow
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/internal/structure"
+)
+
+// CompiledSpec is the name of the spec that a design without one is compiled to.
+const CompiledSpec = "design.yaml"
+
+// TargetFile is the name, without ending, of the target in a CompiledSpec.
+const TargetFile = "target"
+
+// CompileDesign returns the spec of a task, as YAML. Target is the structure that file, a name, stands for; nil if the
+// task has a sequence or a ligand instead. An error has CodeInvalid and names the field of the task.
+func CompileDesign(t *DesignTask, target *structure.Structure, file string) (string, error) {
+	c := compiler{task: t, names: map[string]bool{}}
+	if target != nil {
+		if err := c.readChains(target); err != nil {
+			return "", err
+		}
+	} else {
+		c.chains = []targetChain{{name: "A", author: "A", length: len(t.Sequence)}}
+		c.names["A"] = true
+	}
+	var epitope, avoid map[string][]int
+	var err error
+	if epitope, err = c.positions(t.Epitope); err != nil {
+		return "", err
+	}
+	if avoid, err = c.positions(t.Avoid); err != nil {
+		return "", err
+	}
+	if err := disjoint(epitope, avoid, t.Avoid); err != nil {
+		return "", err
+	}
+	binder := c.freeName()
+	c.line(0, "entities:")
+	c.line(1, "- protein:")
+	c.line(3, "id: %s", quote(binder))
+	c.line(3, "sequence: %s", quote(t.Binder.Sequence))
+	if t.Binder.Cyclic {
+		c.line(3, "cyclic: true")
+	}
+	c.writeTarget(file, epitope, avoid)
+	if len(t.Binder.Disulfides) > 0 {
+		places := cysteines(t.Binder.Sequence)
+		c.line(0, "constraints:")
+		for _, pair := range t.Binder.Disulfides {
+			c.line(1, "- bond:")
+			c.line(3, "atom1: [%s, %d, SG]", quote(binder), places[pair[0]-1])
+			c.line(3, "atom2: [%s, %d, SG]", quote(binder), places[pair[1]-1])
+		}
+	}
+	return c.out.String(), nil
+}
+
+// compiler writes a spec.
+type compiler struct {
+	task   *DesignTask
+	chains []targetChain // of the target that the spec includes
+	names  map[string]bool
+	out    strings.Builder
+}
+
+// targetChain is a chain of a target.
+type targetChain struct {
+	name   string // label_asym_id
+	author string
+	length int         // 0: not known
+	label  map[int]int // author's number → position, without insertion codes
+	kind   structure.Kind
+}
+
+// line writes a line.
+func (c *compiler) line(indent int, format string, args ...any) {
+	c.out.WriteString(strings.Repeat("  ", indent) + fmt.Sprintf(format, args...) + "\n")
+}
+
+// quote writes a text in double quotes, so that no reader of YAML converts it.
+func quote(s string) string {
+	b, _ := json.Marshal(s) // cannot fail for a string
+	return string(b)
+}
+
+// readChains reads the chains of the target that are included.
+func (c *compiler) readChains(s *structure.Structure) error {
+	var have []string
+	for i := range s.Chains {
+		chain := &s.Chains[i]
+		name := cmp.Or(chain.Label, chain.ID)
+		c.names[name] = true
+		if !chain.Kind.Polymer() {
+			continue
+		}
+		out := targetChain{name: name, author: chain.ID, kind: chain.Kind, label: map[int]int{}}
+		for j := range chain.Residues {
+			r := &chain.Residues[j]
+			out.length = max(out.length, r.Seq)
+			if r.Ins == "" {
+				out.label[cmp.Or(r.Auth, r.Seq)] = r.Seq
+			}
+		}
+		have = append(have, c.nameOf(&out))
+		if len(c.task.Chains) == 0 || slices.Contains(c.task.Chains, c.nameOf(&out)) {
+			c.chains = append(c.chains, out)
+		}
+	}
+	for i, name := range c.task.Chains {
+		if !slices.Contains(have, name) {
+			return pleat.InvalidField(fmt.Sprintf("workflow_input.targetChains[%d]", i),
+				" is %q; the target has the chains %s", pleat.Clip(name), pleat.ListNames(have, 20))
+		}
+	}
+	if len(c.chains) == 0 {
+		return pleat.InvalidField("workflow_input.target", " has no protein, RNA or DNA")
+	}
+	return nil
+}
+
+// nameOf returns the name by which the task knows a chain.
+func (c *compiler) nameOf(chain *targetChain) string {
+	if c.task.Author {
+		return chain.author
+	}
+	return chain.name
+}
+
+// positions returns the positions of residues by chain, in order.
+func (c *compiler) positions(list []ChainResidues) (map[string][]int, error) {
+	out := map[string][]int{}
+	for _, one := range list {
+		i := slices.IndexFunc(c.chains, func(chain targetChain) bool { return c.nameOf(&chain) == one.Chain })
+		if i < 0 {
+			var have []string
+			for k := range c.chains {
+				have = append(have, c.nameOf(&c.chains[k]))
+			}
+			return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
+				pleat.Clip(one.Chain), pleat.ListNames(have, 20))
+		}
+		chain := &c.chains[i]
+		for k, n := range one.Residues {
+			at := n
+			if c.task.Author && chain.label != nil {
+				var ok bool
+				if at, ok = chain.label[n]; !ok {
+					return nil, pleat.InvalidField(fmt.Sprintf("%s.res_idx[%d]", one.Field, k),
+						" is %d; chain %s of the target has no residue that its authors give this number", n, one.Chain)
+				}
+			}
+			if at < 1 || at > chain.length {
+				return nil, pleat.InvalidField(fmt.Sprintf("%s.res_idx[%d]", one.Field, k),
+					" is %d; chain %s of the target has residues 1 to %d", n, one.Chain, chain.length)
+			}
+			out[chain.name] = append(out[chain.name], at)
+		}
+	}
+	for name := range out {
+		slices.Sort(out[name])
+		out[name] = slices.Compact(out[name])
+	}
+	return out, nil
+}
+
+// disjoint refuses residues that are to be bound and not to be bound.
+func disjoint(epitope, avoid map[string][]int, fields []ChainResidues) error {
+	for name, list := range avoid {
+		for _, n := range list {
+			if slices.Contains(epitope[name], n) {
+				return pleat.InvalidField(fields[0].Field, ": residue %d of chain %s is in epitope too", n, name)
+			}
+		}
+	}
+	return nil
+}
+
+// freeName returns the first letter that names no chain of the target.
+func (c *compiler) freeName() string {
+	for _, r := range "ABCDEFGHIJKLMNOPQRSTUVWXYZ" {
+		if !c.names[string(r)] {
+			return string(r)
+		}
+	}
+	for i := 1; ; i++ {
+		if name := "B" + strconv.Itoa(i); !c.names[name] {
+			return name
+		}
+	}
+}
+
+// writeTarget writes the entity of the target with the residues to bind and not to bind.
+func (c *compiler) writeTarget(file string, epitope, avoid map[string][]int) {
+	t := c.task
+	switch {
+	case t.CCD != "" || t.SMILES != "":
+		c.line(1, "- ligand:")
+		c.line(3, "id: %s", quote("A"))
+		if t.CCD != "" {
+			c.line(3, "ccd: %s", quote(t.CCD))
+		} else {
+			c.line(3, "smiles: %s", quote(t.SMILES))
+		}
+	case t.Sequence != "":
+		c.line(1, "- protein:")
+		c.line(3, "id: %s", quote("A"))
+		c.line(3, "sequence: %s", quote(t.Sequence))
+		if len(epitope)+len(avoid) > 0 {
+			c.line(3, "binding_types:")
+			c.writeBinding(4, epitope["A"], avoid["A"])
+		}
+	default:
+		c.line(1, "- file:")
+		c.line(3, "path: %s", quote(file))
+		c.line(3, "include:")
+		for _, chain := range c.chains {
+			c.line(4, "- chain:")
+			c.line(6, "id: %s", quote(chain.name))
+		}
+		if len(epitope)+len(avoid) == 0 {
+			return
+		}
+		c.line(3, "binding_types:")
+		for _, chain := range c.chains {
+			if len(epitope[chain.name])+len(avoid[chain.name]) > 0 {
+				c.line(4, "- chain:")
+				c.line(6, "id: %s", quote(chain.name))
+				c.writeBinding(6, epitope[chain.name], avoid[chain.name])
+			}
+		}
+	}
+}
+
+// writeBinding writes the residues of a chain that are to be bound and not to be bound.
+func (c *compiler) writeBinding(indent int, epitope, avoid []int) {
+	if len(epitope) > 0 {
+		c.line(indent, "binding: %s", quote(ranges(epitope)))
+	}
+	if len(avoid) > 0 {
+		c.line(indent, "not_binding: %s", quote(ranges(avoid)))
+	}
+}
+
+// ranges writes sorted positions as a spec has them: 3..9,12.
+func ranges(list []int) string {
+	var out []string
+	for i := 0; i < len(list); {
+		k := i
+		for k+1 < len(list) && list[k+1] == list[k]+1 {
+			k++
+		}
+		if k > i {
+			out = append(out, fmt.Sprintf("%d..%d", list[i], list[k]))
+		} else {
+			out = append(out, strconv.Itoa(list[i]))
+		}
+		i = k + 1
+	}
+	return strings.Join(out, ",")
+}
+
+// cysteines returns the positions of the C's of a sequence with designed parts, which count as their shortest length.
+func cysteines(sequence string) []int {
+	var out []int
+	at := 0
+	for i := 0; i < len(sequence); {
+		c := sequence[i]
+		if c >= '0' && c <= '9' {
+			k := i
+			for k < len(sequence) && (sequence[k] >= '0' && sequence[k] <= '9' || sequence[k] == '.') {
+				k++
+			}
+			low, _, _ := strings.Cut(sequence[i:k], "..")
+			n, _ := strconv.Atoi(low)
+			at += n
+			i = k
+			continue
+		}
+		if c != ',' {
+			at++
+		}
+		if c == 'C' {
+			out = append(out, at)
+		}
+		i++
+	}
+	return out
+}

@@ -1,0 +1,445 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pleat"
+	"pleat/internal/design"
+)
+
+// DesignPlan is a design: a spec of the caller's, or the task that a spec is compiled from.
+type DesignPlan struct {
+	Params design.Params
+	Spec   design.Reference   // the caller's spec; Item empty: Task is set
+	Files  []design.Reference // that the spec may name
+	Task   *DesignTask
+}
+
+// DesignTask is a design as people describe it: a target, and what shall bind it.
+type DesignTask struct {
+	// The target is Plan.Source, unless one of these is set.
+	Sequence string // of a protein
+	CCD      string // code of a ligand
+	SMILES   string // of a ligand
+
+	Chains         []string        // of the target; empty: all polymers
+	Epitope, Avoid []ChainResidues // to bind, and not to bind
+	Author         bool            // residues and chains are named as the authors of the structure name them
+	Binder         Binder
+}
+
+// Structure reports whether the target is a structure.
+func (t *DesignTask) Structure() bool { return t.Sequence == "" && t.CCD == "" && t.SMILES == "" }
+
+// ChainResidues names residues of a chain.
+type ChainResidues struct {
+	Chain    string
+	Residues []int  // positions
+	Field    string // in the request
+}
+
+// Binder is what is designed.
+type Binder struct {
+	Kind       string // protein, peptide or nanobody
+	Sequence   string // with designed parts, as in a spec: 80..120
+	Cyclic     bool
+	Disulfides [][2]int // pairs of the C's that Sequence has, counted from 1
+}
+
+const (
+	maxEpitope    = 500 // residues of epitope or avoid
+	maxDisulfides = 20
+)
+
+// The kinds of binder.
+const (
+	binderProtein  = "protein"
+	binderPeptide  = "peptide"
+	binderNanobody = "nanobody"
+)
+
+// binderKinds are the kinds of binder with the lengths and protocols that they have by default.
+var binderKinds = map[string]struct{ length, protocol string }{
+	binderProtein:  {"80..120", "protein-anything"},
+	binderPeptide:  {"10..20", "peptide-anything"},
+	binderNanobody: {"", "nanobody-anything"},
+}
+
+// readDesign reads a design into p.
+func readDesign(f *fields, p *Plan) {
+	d := &DesignPlan{}
+	p.Design = d
+	if f.raws == nil {
+		return // it is no object, which is the only fault
+	}
+	own := f.raw("inputYML") != nil || f.raw("inputYMLLibraryItemId") != nil
+	door := design.Door{Snake: true, NumDesigns: 50, Budget: 5}
+	protocol := f.string("protocol", 64)
+	if own {
+		readOwnSpec(f, d)
+	} else {
+		door.Protocol = readDesignTask(f, p)
+	}
+	if protocol != "" {
+		if f.raw("protocolName") != nil {
+			f.fail(f.pathOf("protocol"), " and protocolName name one field twice")
+		}
+		f.raws["protocolName"] = f.raws["protocol"]
+	}
+	for _, name := range design.ParamNames {
+		f.raw(name)
+	}
+	var err error
+	d.Params, err = design.ReadParams(f.raws, f.path, door)
+	f.refuse(err)
+	p.Seed = d.Params.Seed
+	for _, name := range f.unknown() {
+		if hint := f.misspells(name); hint != "" {
+			f.failUnknown(name, hint)
+		}
+	}
+}
+
+// readOwnSpec reads a spec of the caller's and the files that it may name.
+func readOwnSpec(f *fields, d *DesignPlan) {
+	d.Spec = design.Reference{
+		Item:  pleat.ItemID(f.uuid("inputYMLLibraryItemId")),
+		Name:  f.string("inputYML", 255),
+		Field: f.pathOf("inputYML"),
+	}
+	if f.ok("inputYMLLibraryItemId") && d.Spec.Item == "" {
+		f.fail(f.pathOf("inputYMLLibraryItemId"), " is required beside inputYML; it is the library item of the spec")
+	}
+	if f.ok("inputYML") && d.Spec.Name == "" {
+		f.fail(f.pathOf("inputYML"), " is required beside inputYMLLibraryItemId; it is the name of the spec")
+	}
+	for _, other := range []string{"target", "targetChains", "epitope", "avoid", "numbering", "binder"} {
+		if f.raw(other) != nil {
+			f.fail(f.pathOf(other), " is not taken beside inputYML, which has all of it")
+		}
+	}
+	var err error
+	d.Files, err = design.ReadReferences(f.raw("files"), f.pathOf("files"))
+	f.refuse(err)
+}
+
+// targetWays are the fields of target, of which it has exactly one.
+var targetWays = []string{"sourceJobId", "libraryItemId", "pdbId", "sequence", "ccd", "smiles"}
+
+// readDesignTask reads a target and what is designed for it. It returns the protocol that the kind of binder stands for.
+func readDesignTask(f *fields, p *Plan) string {
+	t := &DesignTask{}
+	p.Design.Task = t
+	target := f.object("target")
+	if target == nil {
+		f.fail(f.pathOf("target"), " is required; it must be an object with one of %s", strings.Join(targetWays, ", "))
+		return ""
+	}
+	readTarget(target, p, t)
+	t.Author = f.enum("numbering", "label", []string{"label", "author"}) == "author"
+	t.Epitope = readResidues(f, "epitope")
+	t.Avoid = readResidues(f, "avoid")
+	if raw := f.raw("targetChains"); raw != nil && json.Unmarshal(raw, &t.Chains) != nil {
+		f.fail(f.pathOf("targetChains"), " is %s; it must be a list of names of chains", clip(raw))
+	}
+	readBinder(f, t)
+	if !t.Structure() && len(t.Chains) > 0 {
+		f.fail(f.pathOf("targetChains"), " is taken for structures alone")
+	}
+	if t.CCD != "" || t.SMILES != "" {
+		return "protein-small_molecule"
+	}
+	return binderKinds[t.Binder.Kind].protocol
+}
+
+// readTarget reads the target of a design.
+func readTarget(f *fields, p *Plan, t *DesignTask) {
+	s := &p.Source
+	s.Fold = pleat.FoldRef{Job: pleat.JobID(f.uuid("sourceJobId")), Run: pleat.RunID(f.uuid("sourceJobRunId"))}
+	s.Structure = pleat.FileRef{Item: pleat.ItemID(f.uuid("libraryItemId")), Name: f.string("fileName", 255)}
+	s.ID = strings.ToUpper(f.string("pdbId", 16))
+	t.Sequence = readTargetSequence(f)
+	t.CCD = strings.ToUpper(f.string("ccd", 16))
+	t.SMILES = f.string("smiles", 4096)
+	var named []string
+	for _, way := range targetWays {
+		if f.raw(way) != nil {
+			named = append(named, way)
+		}
+	}
+	switch {
+	case len(named) != 1:
+		what := "none of them"
+		if len(named) > 0 {
+			what = strings.Join(named, " and ")
+		}
+		f.refuse(pleat.Invalidf("%s names %s; it must name exactly one of %s", f.path, what,
+			strings.Join(targetWays, ", ")).At(f.path))
+	case s.Fold.Job != "":
+		s.Kind = SourceFold
+	case s.Structure.Item != "":
+		s.Kind = SourceLibrary
+	case s.ID != "":
+		s.Kind = SourcePDB
+		if !pleat.IsPDBID(s.ID) {
+			f.fail(f.pathOf("pdbId"), " is %q; it must be an id of the Protein Data Bank, such as 1ubq", pleat.Clip(s.ID))
+		}
+	default:
+		s.Kind = SourceNone
+	}
+	if t.CCD != "" && !ccdCode.MatchString(t.CCD) {
+		f.fail(f.pathOf("ccd"), " is %q; it must be a code of the Chemical Component Dictionary, such as ATP",
+			pleat.Clip(t.CCD))
+	}
+	for _, name := range f.unknown() {
+		if hint := f.misspells(name); hint != "" {
+			f.failUnknown(name, hint)
+		}
+	}
+}
+
+// ccdCode matches codes of the Chemical Component Dictionary.
+var ccdCode = regexp.MustCompile(`^[A-Z0-9]{1,5}$`)
+
+// readTargetSequence reads the sequence of a target.
+func readTargetSequence(f *fields) string {
+	s := strings.ToUpper(strings.Join(strings.Fields(f.string("sequence", 10_000)), ""))
+	for i, r := range []rune(s) {
+		if !strings.ContainsRune(aminoAcids, r) {
+			f.fail(f.pathOf("sequence"), ", residue %d: %s; a target has the letters %s", i+1,
+				pleat.NotALetter(pleat.Protein, r), aminoAcids)
+			break
+		}
+	}
+	return s
+}
+
+// readResidues reads a list of residues by chain.
+func readResidues(f *fields, name string) []ChainResidues {
+	raw := f.raw(name)
+	if raw == nil {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		f.fail(f.pathOf(name), " must be a list of objects with chain_id and res_idx")
+		return nil
+	}
+	var out []ChainResidues
+	total := 0
+	for i, item := range list {
+		in := &fields{path: fmt.Sprintf("%s[%d]", f.pathOf(name), i), faults: f.faults}
+		if json.Unmarshal(item, &in.raws) != nil || in.raws == nil {
+			f.fail(in.path, " is %s; it must be an object with chain_id and res_idx", clip(item))
+			continue
+		}
+		one := ChainResidues{Chain: in.string("chain_id", 16), Field: in.path}
+		if one.Chain == "" && in.ok("chain_id") {
+			in.fail(in.pathOf("chain_id"), " is required; it names a chain of the target")
+		}
+		given := in.raw("res_idx")
+		if given == nil || json.Unmarshal(given, &one.Residues) != nil {
+			in.fail(in.pathOf("res_idx"), " must be a list of whole numbers, the positions of residues")
+		}
+		for _, unknown := range in.unknown() {
+			if hint := in.misspells(unknown); hint != "" {
+				in.failUnknown(unknown, hint)
+			}
+		}
+		total += len(one.Residues)
+		out = append(out, one)
+	}
+	if total > maxEpitope {
+		f.fail(f.pathOf(name), " names %d residues; at most %d are allowed", total, maxEpitope)
+	}
+	return out
+}
+
+// readBinder reads what is designed.
+func readBinder(f *fields, t *DesignTask) {
+	b := &t.Binder
+	in := f.object("binder")
+	if in == nil {
+		in = &fields{path: f.pathOf("binder"), faults: f.faults}
+	}
+	kinds := []string{binderProtein, binderPeptide, binderNanobody}
+	b.Kind = in.enum("kind", binderProtein, kinds)
+	b.Cyclic = in.flag("cyclic")
+	b.Sequence = strings.ToUpper(strings.Join(strings.Fields(in.string("sequence", 4000)), ""))
+	length := readLength(in)
+	switch {
+	case b.Sequence != "" && length != "":
+		in.fail(in.pathOf("length"), " is not taken beside sequence, which says what is designed")
+	case b.Sequence != "":
+	case b.Kind == binderNanobody:
+		in.fail(in.pathOf("sequence"), " is required for a nanobody: the letters of the framework, "+
+			"and numbers for the loops to design")
+	case length == "":
+		b.Sequence = binderKinds[b.Kind].length
+	default:
+		b.Sequence = length
+	}
+	raw := in.raw("disulfides")
+	if raw != nil && json.Unmarshal(raw, &b.Disulfides) != nil || len(b.Disulfides) > maxDisulfides {
+		in.fail(in.pathOf("disulfides"), " must be a list of at most %d pairs such as [1, 2], which count the C's of "+
+			"sequence", maxDisulfides)
+		b.Disulfides = nil
+	}
+	checkDisulfides(in, b)
+	for _, name := range in.unknown() {
+		if hint := in.misspells(name); hint != "" {
+			in.failUnknown(name, hint)
+		}
+	}
+}
+
+// checkDisulfides checks that pairs name different cysteines of the sequence.
+func checkDisulfides(f *fields, b *Binder) {
+	have := strings.Count(b.Sequence, "C")
+	used := map[int]bool{}
+	for i, pair := range b.Disulfides {
+		at := fmt.Sprintf("%s[%d]", f.pathOf("disulfides"), i)
+		for _, c := range pair {
+			switch {
+			case c < 1 || c > have:
+				f.fail(at, " is [%d, %d]; the sequence has %d cysteines, counted from 1", pair[0], pair[1], have)
+				return
+			case used[c]:
+				f.fail(at, " is [%d, %d]; cysteine %d has a partner already", pair[0], pair[1], c)
+				return
+			}
+			used[c] = true
+		}
+	}
+}
+
+// lengthRange matches the lengths of a binder.
+var lengthRange = regexp.MustCompile(`^([0-9]{1,4})(?:\.\.([0-9]{1,4}))?$`)
+
+// readLength reads how many residues are designed: a number or a range; empty if it is absent.
+func readLength(f *fields) string {
+	raw := f.raw("length")
+	if raw == nil {
+		return ""
+	}
+	s := strings.ReplaceAll(strings.Trim(string(raw), `"`), " ", "")
+	m := lengthRange.FindStringSubmatch(s)
+	low, high := 0, 0
+	if m != nil {
+		low, _ = strconv.Atoi(m[1])
+		if high = low; m[2] != "" {
+			high, _ = strconv.Atoi(m[2])
+		}
+	}
+	if m == nil || low > high {
+		f.fail(f.pathOf("length"), " is %s; it must be a number of residues or a range such as 80..120", clip(raw))
+		return ""
+	}
+	if low < 4 {
+		f.fail(f.pathOf("length"), " is %s; a binder has at least 4 residues", clip(raw))
+		return ""
+	}
+	return s
+}
+
+// designInput is what a graph says of its run, as the workflow_input of the same design.
+type designInput struct {
+	Protocol string           `json:"protocolName"`
+	Designs  int              `json:"numDesigns"`
+	Budget   int              `json:"budget"`
+	Seed     *json.RawMessage `json:"seed,omitempty"`
+	Alpha    *float64         `json:"alpha,omitempty"`
+	RMSD     *float64         `json:"refoldingRmsdThreshold,omitempty"`
+	Biased   *bool            `json:"filterBiased,omitempty"`
+	Avoid    string           `json:"inverseFoldAvoid,omitempty"`
+	Spec     string           `json:"inputYML"`
+	Item     pleat.ItemID     `json:"inputYMLLibraryItemId"`
+	Files    []designFile     `json:"files"`
+	Public   json.RawMessage  `json:"isPublic,omitempty"`
+	Webhooks json.RawMessage  `json:"webhooks,omitempty"`
+}
+
+// designFile is a file that a spec may name.
+type designFile struct {
+	Item pleat.ItemID `json:"libraryItemId"`
+	Name string       `json:"fileName"`
+}
+
+// GraphInput returns what a graph says of its run, as the workflow_input of the same design. Parse reads it.
+func GraphInput(g *design.Plan) (json.RawMessage, error) {
+	p := &g.Params
+	in := designInput{
+		Protocol: p.ProtocolName,
+		Designs:  p.NumDesigns,
+		Budget:   p.Budget,
+		Alpha:    p.Alpha,
+		RMSD:     p.RefoldingRmsdThreshold,
+		Biased:   p.FilterBiased,
+		Avoid:    p.InverseFoldAvoid,
+		Spec:     g.Main.Name,
+		Item:     g.Main.Item,
+		Files:    []designFile{},
+		Public:   p.IsPublic,
+		Webhooks: p.Webhooks,
+	}
+	if p.Seed != "" {
+		seed := json.RawMessage(p.Seed)
+		in.Seed = &seed
+	}
+	for _, f := range g.Files {
+		in.Files = append(in.Files, designFile{f.Item, f.Name})
+	}
+	return encode(in)
+}
+
+// ParseGraph returns the plan of a graph's run. The paths of the fields of its files are those of the graph.
+func ParseGraph(alias string, g *design.Plan) (Plan, error) {
+	input, err := GraphInput(g)
+	if err != nil {
+		return Plan{}, err
+	}
+	path := "jobs." + g.Pipeline + ".inputPayload"
+	p, err := parse(Plan{Alias: alias, Draft: true}, input, path)
+	if err != nil {
+		return p, err
+	}
+	p.Design.Spec, p.Design.Files = g.Main, slices.Clone(g.Files)
+	f := open(input, path)
+	f.noSecrets("a design with a graph")
+	return p, f.faults.Err()
+}
+
+// RemoveTarget removes from the input of a design, given by its fields, the ids of its target, and what names the files of
+// a spec.
+func RemoveTarget(input map[string]json.RawMessage) error {
+	remove(input, "inputYML", "inputYMLLibraryItemId")
+	if input["target"] == nil || string(input["target"]) == "null" {
+		return nil
+	}
+	target := map[string]json.RawMessage{}
+	if err := json.Unmarshal(input["target"], &target); err != nil {
+		return fmt.Errorf("read the target of a design: %w", err)
+	}
+	remove(target, "sourceJobId", "sourceJobRunId", "libraryItemId", "fileName")
+	var err error
+	input["target"], err = encode(target)
+	return err
+}
+
+// DesignParams returns the parameters of a design for its engine.
+func DesignParams(p *design.Params) pleat.DesignParams {
+	return pleat.DesignParams{
+		Protocol:         p.ProtocolName,
+		Designs:          p.NumDesigns,
+		Budget:           p.Budget,
+		Alpha:            p.Alpha,
+		RefoldingRMSD:    p.RefoldingRmsdThreshold,
+		FilterBiased:     p.FilterBiased,
+		InverseFoldAvoid: p.InverseFoldAvoid,
+	}
+}

@@ -1,0 +1,303 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/blob"
+	"pleat/internal/compare"
+	"pleat/internal/flow"
+	"pleat/internal/store"
+	"pleat/internal/structure"
+	"pleat/internal/submit"
+	"pleat/internal/tracing"
+	"pleat/internal/words"
+)
+
+// maxFolded is how many designs one call may fold.
+const maxFolded = 20
+
+// foldDesigns is POST /v1/workflows/design/{id}/fold, for the owner of a design: it creates a fold job for each of some
+// designs of the final set, or none. 400: the model folds no complexes, or a field is wrong; 409: the design is not
+// COMPLETED; 429: the quota is used up.
+func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) (api.FoldedDesigns, error) {
+	out := api.FoldedDesigns{Data: []api.FoldedDesign{}, Notes: []string{}}
+	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
+	if err == nil && v.Workflow.Kind != pleat.TaskDesign {
+		err = store.ErrNoWorkflow
+	}
+	if err != nil {
+		return out, err
+	}
+	key, err := idempotencyKey(c.r)
+	if err != nil {
+		return out, err
+	}
+	digest, err := digestOf(in, string(v.Workflow.ID))
+	if err != nil {
+		return out, err
+	}
+	if v.Workflow.State != pleat.StateCompleted || v.Run.Result == nil {
+		return out, pleat.Errorf(pleat.CodeConflict, "the design is %s; its designs can be folded once it is COMPLETED",
+			v.Workflow.State)
+	}
+	result, err := flow.ReadDesignResult(v.Run.Result.Row)
+	if err != nil {
+		return out, err
+	}
+	chosen, err := chooseDesigns(in, result.Designs)
+	if err != nil {
+		return out, err
+	}
+	n := store.DesignFolds{
+		By: c.cred.Credential, Owner: c.who.User, Workflow: v.Workflow.ID, Key: key, Digest: digest,
+	}
+	for _, d := range chosen {
+		job, err := s.designJob(ctx, c, &v, in, result, d)
+		if err != nil {
+			return out, err
+		}
+		n.Jobs = append(n.Jobs, *job)
+	}
+	made, replayed, err := s.store.FoldDesigns(ctx, n)
+	if err != nil {
+		return out, s.withQuota(ctx, c, err)
+	}
+	for i, m := range made {
+		out.Data = append(out.Data, api.FoldedDesign{
+			DesignID:  n.Jobs[i].Design,
+			FinalRank: n.Jobs[i].Rank,
+			JobID:     string(m.Job),
+			JobRunID:  string(m.Run),
+			JobName:   m.Name,
+		})
+		if !replayed {
+			s.meters.created.WithLabelValues(n.Jobs[i].Job.Run.Model).Inc()
+		}
+	}
+	quotaHeaders(c.w.Header(), made[len(made)-1].Usage)
+	if strings.HasPrefix(n.Jobs[0].Job.Run.Model, "boltz") {
+		out.Notes = append(out.Notes, "Boltz-2 is kin of the network that ranked the designs, so that it is less of a "+
+			"second opinion than another model.")
+	}
+	return out, nil
+}
+
+// chooseDesigns returns the rows of the designs that a request names.
+func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow, error) {
+	switch {
+	case in.Top != nil && in.Designs != nil:
+		return nil, pleat.InvalidField("top", " is not taken beside designs; one of them says which designs are folded")
+	case in.Top == nil && in.Designs == nil:
+		return nil, pleat.InvalidField("top", " or designs is required; it says which designs are folded")
+	case in.Top != nil:
+		if *in.Top < 1 || *in.Top > maxFolded {
+			return nil, pleat.InvalidField("top", " is %d; it must be from 1 to %d", *in.Top, maxFolded)
+		}
+		return set[:min(*in.Top, len(set))], nil
+	case len(in.Designs) < 1 || len(in.Designs) > maxFolded:
+		return nil, pleat.InvalidField("designs", " has %d ids; it must have 1 to %d", len(in.Designs), maxFolded)
+	}
+	var out []flow.DesignRow
+	for i, id := range in.Designs {
+		at := slices.IndexFunc(set, func(d flow.DesignRow) bool { return d.Text("id") == id })
+		if at < 0 {
+			var names []string
+			for _, d := range set {
+				names = append(names, d.Text("id"))
+			}
+			return nil, pleat.InvalidField(fmt.Sprintf("designs[%d]", i), " is %q; the final set has %s", pleat.Clip(id),
+				pleat.ListNames(names, 20))
+		}
+		if slices.Contains(in.Designs[:i], id) {
+			return nil, pleat.InvalidField(fmt.Sprintf("designs[%d]", i), " is %q, which is named before", pleat.Clip(id))
+		}
+		out = append(out, set[at])
+	}
+	return out, nil
+}
+
+// designJob returns the job that folds a design: the chains of the binder first, then those of the target.
+func (s *Server) designJob(
+	ctx context.Context, c *call, v *store.WorkflowView, in *api.FoldDesigns, result *flow.DesignResult, d flow.DesignRow,
+) (*store.DesignJob, error) {
+	id := d.Text("id")
+	st, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(d.Rank(), id))
+	if err != nil {
+		return nil, err
+	}
+	params := new(api.Params)
+	if len(in.Params) == 0 {
+		return nil, pleat.InvalidField("params", " is required; it must hold modelName")
+	}
+	if err := api.DecodeAs("params", in.Params, params); err != nil {
+		return nil, err
+	}
+	name := in.Name
+	if name == "" {
+		name = v.Workflow.Name
+	}
+	job := api.CreateJob{Name: words.Shorten(name+", "+id, pleat.MaxName), Params: params}
+	if job.Sequences, err = designSequences(st, result.Chains); err != nil {
+		return nil, err
+	}
+	p, err := s.prepare(ctx, c.who.User, &job)
+	if err != nil {
+		return nil, err
+	}
+	if len(st.Chains) > 1 && !p.model.Has(pleat.FeatureComplex) {
+		return nil, s.needsComplexes(ctx, p.model.Name)
+	}
+	spec := submit.JobRun(&p.job, p.model)
+	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
+	return &store.DesignJob{Design: id, Rank: d.Rank(), Job: store.NewJob{Job: p.job, Run: spec, Subs: p.subs}}, nil
+}
+
+// needsComplexes is the error for a model that folds chains apart; it names those that fold complexes.
+func (s *Server) needsComplexes(ctx context.Context, name string) error {
+	models, err := s.resolver.Models(ctx)
+	if err != nil {
+		return err
+	}
+	can := []string{}
+	for i := range models {
+		if models[i].Kind == pleat.TaskFold && models[i].Has(pleat.FeatureComplex) {
+			can = append(can, models[i].Name)
+		}
+	}
+	have := "none that folds complexes is running here"
+	if len(can) > 0 {
+		have = "these fold complexes: " + pleat.ListNames(can, 20)
+	}
+	return pleat.InvalidField("params.modelName", " is %s, which folds chains apart; %s", name, have)
+}
+
+// readArtifact reads a structure among the files of a run.
+func (s *Server) readArtifact(ctx context.Context, files []pleat.Artifact, name string) (*structure.Structure, error) {
+	i := slices.IndexFunc(files, func(a pleat.Artifact) bool { return a.Name == name })
+	if i < 0 {
+		return nil, pleat.Errorf(pleat.CodeConflict, "the run has no file %s", name)
+	}
+	in, _, err := s.blobs.Open(ctx, files[i].Key)
+	if err != nil {
+		return nil, storageError(err)
+	}
+	defer in.Close()
+	return structure.ReadCIF(blob.ContextReader(ctx, in), directLimits)
+}
+
+// designSequences returns the chains of a design as sequences of a job, the designed ones first. An error has
+// CodeInvalid: a chain is none that a job can have.
+func designSequences(st *structure.Structure, chains []pleat.DesignChain) ([]api.SequenceItem, error) {
+	var out []api.SequenceItem
+	designed := func(id string) bool {
+		return slices.ContainsFunc(chains, func(c pleat.DesignChain) bool { return c.Name == id && c.Designed })
+	}
+	order := slices.Clone(st.Chains)
+	slices.SortStableFunc(order, func(a, b structure.Chain) int {
+		switch x, y := designed(a.ID), designed(b.ID); {
+		case x == y:
+			return 0
+		case x:
+			return -1
+		}
+		return 1
+	})
+	for i := range order {
+		c := &order[i]
+		switch {
+		case c.Kind == structure.Protein:
+			out = append(out, api.SequenceItem{ProteinChain: &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}})
+		case c.Kind.Polymer():
+			out = append(out, nucleic(c))
+		case c.Kind != structure.Water && len(c.Residues) == 1:
+			ligand := &api.LigandSequence{Sequence: c.Residues[0].Comp, IsCCD: true, ChainID: c.ID}
+			k := slices.IndexFunc(chains, func(d pleat.DesignChain) bool { return d.Name == c.ID })
+			if k >= 0 && chains[k].SMILES != "" {
+				ligand.Sequence, ligand.IsCCD = chains[k].SMILES, false
+			}
+			out = append(out, api.SequenceItem{LigandSequence: ligand})
+		}
+	}
+	return out, nil
+}
+
+// nucleic returns a chain of RNA or DNA as an item of a job.
+func nucleic(c *structure.Chain) api.SequenceItem {
+	in := &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}
+	if c.Kind == structure.RNA {
+		return api.SequenceItem{RNASequence: in}
+	}
+	return api.SequenceItem{DNASequence: in}
+}
+
+// designFolds returns the folds of the designs of a workflow, for its owner. It measures those that have ended since the
+// last call.
+func (s *Server) designFolds(ctx context.Context, v *store.WorkflowView) ([]api.DesignFold, error) {
+	list, err := s.store.DesignFolds(ctx, v.Workflow.ID)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	var out []api.DesignFold
+	for i := range list {
+		f := &list[i]
+		row := api.DesignFold{
+			DesignID:  f.Design,
+			JobID:     string(f.Job),
+			JobRunID:  string(f.Run),
+			ModelName: f.Model,
+			Status:    string(f.State),
+		}
+		if f.Result != nil && len(f.Result.Predictions) == 1 {
+			p := &f.Result.Predictions[0]
+			row.MeanPLDDT, row.PTM, row.IPTM = p.MeanPLDDT, p.PTM, p.IPTM
+			if !f.Measured {
+				if err := s.measureFold(ctx, v, f); err != nil {
+					return nil, err
+				}
+			}
+			if f.BinderRMSD >= 0 {
+				row.BinderRMSD = &f.BinderRMSD
+			}
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// measureFold measures and records how far the binder of a fold is from that of the design, in Å over the backbone, with
+// the targets superposed, or the binders where there is no target. It is below 0 if it cannot be measured.
+func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *store.DesignFold) error {
+	f.BinderRMSD = -1
+	made, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(f.Rank, f.Design))
+	if err != nil {
+		return s.store.MeasureFold(ctx, f)
+	}
+	view, err := s.store.View(ctx, f.Job)
+	if err != nil {
+		return err
+	}
+	file, err := submit.StructureOf(&view, "")
+	if err != nil {
+		return s.store.MeasureFold(ctx, f)
+	}
+	folded, err := s.readArtifact(ctx, view.Artifacts, file.Name)
+	if err != nil {
+		return s.store.MeasureFold(ctx, f)
+	}
+	result, err := flow.ReadDesignResult(v.Run.Result.Row)
+	if err != nil {
+		return err
+	}
+	if rmsd, ok := compare.BinderRMSD(made, folded, func(chain string) bool {
+		return slices.ContainsFunc(result.Chains, func(c pleat.DesignChain) bool { return c.Name == chain && c.Designed })
+	}); ok && !math.IsNaN(rmsd) {
+		f.BinderRMSD = math.Round(rmsd*1000) / 1000
+	}
+	return s.store.MeasureFold(ctx, f)
+}

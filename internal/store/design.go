@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"pleat"
+	"pleat/api"
+)
+
+// The origins of library items that the service makes for designs.
+const (
+	OriginCompiled = "WORKFLOW_INPUT" // the spec and the target of a design that was given without a graph
+	originDesign   = "WORKFLOW"       // the results
+)
+
+// NewDesign is what a new workflow of kind design has besides. Its workspace, a folder named as the workflow, is made
+// by the store.
+type NewDesign struct {
+	Graph string        // workflow.yml; empty: none yet
+	Items []LibraryItem // files in the workspace, each with one file; their ids are those of NewItemID
+	Fresh []string      // keys of blobs of Items that no other row refers to; they count in the library
+}
+
+// DesignView is what a workflow of kind design has besides.
+type DesignView struct {
+	Workspace pleat.ItemID
+	Graph     string // workflow.yml as it was last saved; empty: none
+}
+
+// Graph replaces the graph of a draft.
+type Graph struct {
+	Text   string
+	Input  json.RawMessage // what the graph says of its run
+	Public bool
+	Subs   []pleat.Subscription
+}
+
+// NewItemID returns the id of a library item that does not exist yet.
+func NewItemID() pleat.ItemID { return pleat.ItemID(newID()) }
+
+// insertDesign stores what a new workflow has as a design.
+func (t *tx) insertDesign(w *pleat.Workflow, d *NewDesign) error {
+	if err := t.lockAccount(w.Owner); err != nil {
+		return err
+	}
+	use := LibraryUse{Items: 1 + len(d.Items), Bytes: int64(len(d.Graph))}
+	for i := range d.Items {
+		use.Bytes += d.counted(&d.Items[i].Files[0])
+	}
+	if err := t.growLibrary(w.Owner, use, "this design"); err != nil {
+		return err
+	}
+	folder := LibraryItem{
+		ID:       NewItemID(),
+		Owner:    w.Owner,
+		Name:     w.Name,
+		Type:     "folder",
+		Origin:   originDesign,
+		Metadata: json.RawMessage("{}"),
+	}
+	t.insertItem(folder, 1)
+	for _, i := range d.Items {
+		i.Owner, i.Parent, i.Type, i.Origin = w.Owner, folder.ID, "file", OriginCompiled
+		i.Metadata = json.RawMessage("{}")
+		f := &i.Files[0]
+		t.insertItem(i, 1)
+		t.insertFile(i.ID, *f, d.counted(f))
+		t.send("UPDATE library_item SET bytes = bytes + $1 WHERE id = $2", d.counted(f), i.ID)
+	}
+	t.send("INSERT INTO design (workflow_id, workspace, graph) VALUES ($1, $2, $3)", w.ID, folder.ID, d.Graph)
+	t.send("UPDATE workflow SET input_bytes = input_bytes + $1 WHERE id = $2", len(d.Graph), w.ID)
+	return nil
+}
+
+// counted returns how many bytes of a file count in the library: none of those that it shares with a run.
+func (d *NewDesign) counted(f *LibraryFile) int64 {
+	for _, key := range d.Fresh {
+		if f.Key == key {
+			return f.Bytes
+		}
+	}
+	return 0
+}
+
+// lockFiles makes sure that the blobs of files stay: a row refers to each, which cannot be deleted before the
+// transaction ends. CodeConflict: a file has been deleted since it was found.
+func (t *tx) lockFiles(files []RunFile) error {
+	for _, f := range files {
+		if f.Fresh {
+			continue
+		}
+		n := 0
+		for _, table := range []string{"library_file", "artifact"} {
+			err := t.row("SELECT 1 FROM "+table+" WHERE blob_key = $1 LIMIT 1 FOR UPDATE", []any{f.Key}, &n)
+			if err := mapNoRows(err, nil); err != nil {
+				return err
+			}
+			if n > 0 {
+				break
+			}
+		}
+		if n == 0 {
+			return pleat.Errorf(pleat.CodeConflict, "the file %s was deleted at the same moment", pleat.Clip(f.Name))
+		}
+	}
+	return nil
+}
+
+// SaveGraph replaces the graph of a draft, and with it the draft's input, visibility and webhooks. ErrNoWorkflow: the
+// draft does not exist or is another user's. pleat.ErrNotDraft: it has left DRAFT. CodeTooLarge: the library would hold
+// more than Limits allows.
+func (s *Store) SaveGraph(
+	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, g Graph,
+) (pleat.Workflow, error) {
+	var w pleat.Workflow
+	err := s.write(ctx, "save graph", func(t *tx) error {
+		if err := t.lockWorkflow(owner, id, &w); err != nil {
+			return err
+		}
+		if w.State != pleat.StateDraft {
+			return pleat.ErrNotDraft(w.State, "changed")
+		}
+		if err := t.lockAccount(owner); err != nil {
+			return err
+		}
+		var before int64
+		if err := t.row("SELECT input_bytes FROM workflow WHERE id = $1", []any{id}, &before); err != nil {
+			return err
+		}
+		bytes := int64(len(g.Input) + len(g.Text))
+		if err := t.growLibrary(owner, LibraryUse{Bytes: bytes - before}, "the graph"); err != nil {
+			return err
+		}
+		w.Input, w.Public = g.Input, g.Public
+		w.Version++
+		t.send("UPDATE design SET graph = $1 WHERE workflow_id = $2", g.Text, id)
+		t.send(`
+			UPDATE workflow
+			SET input = $1, input_bytes = $2, public = $3, version = version + 1, updated_at = $4
+			WHERE id = $5`,
+			string(g.Input), bytes, boolToInt(g.Public), t.now, id)
+		t.send("DELETE FROM subscription WHERE source_id = $1", id)
+		t.send("DELETE FROM endpoint WHERE run_source = $1 AND run_source <> ''", id)
+		t.subscribe(runRef{source: pleat.Source{Workflow: id}, owner: owner}, g.Subs)
+		return nil
+	})
+	return w, err
+}
+
+// Design reads what a workflow has as a design. It does not check who asks. ErrNoWorkflow: it is none.
+func (s *Store) Design(ctx context.Context, id pleat.WorkflowID) (DesignView, error) {
+	var v DesignView
+	err := s.readRow(ctx, "SELECT workspace, graph FROM design WHERE workflow_id = $1", []any{id},
+		&v.Workspace, &v.Graph)
+	return v, unavailable("read design", mapNoRows(err, ErrNoWorkflow))
+}
+
+// RunFiles reads the files that a run has pinned, in the order of their names.
+func (s *Store) RunFiles(ctx context.Context, run pleat.RunID) ([]RunFile, error) {
+	var out []RunFile
+	rows, err := s.read(ctx, `
+		SELECT name, main, blob_key, sha256, bytes FROM run_file WHERE run_id = $1 ORDER BY name`, run)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var f RunFile
+		var isMain int64
+		err := scan(&f.Name, &isMain, &f.Key, &f.SHA256, &f.Bytes)
+		f.Main = isMain == 1
+		out = append(out, f)
+		return err
+	})
+	return out, unavailable("read files of a run", err)
+}
+
+// addDesigns adds the results of a design to its workspace, in the folder results: an item for each structure of the
+// final set, each table and the report. If the workspace is gone, the folder is at the top of the library.
+func (t *tx) addDesigns(r endingRun, artifacts []pleat.Artifact) error {
+	var workspace pleat.ItemID
+	err := t.row(`
+		SELECT i.id FROM design d JOIN library_item i ON i.id = d.workspace
+		WHERE d.workflow_id = $1 AND i.deleted_at = 0`,
+		[]any{r.source.Workflow}, &workspace)
+	if err := mapNoRows(err, nil); err != nil {
+		return err
+	}
+	folder := LibraryItem{
+		ID:       NewItemID(),
+		Owner:    r.owner,
+		Parent:   workspace,
+		Name:     "results",
+		Type:     "folder",
+		Origin:   originDesign,
+		Workflow: r.source.Workflow,
+		Metadata: json.RawMessage("{}"),
+	}
+	t.insertItem(folder, 0)
+	for _, a := range artifacts {
+		i := LibraryItem{
+			ID:       NewItemID(),
+			Owner:    r.owner,
+			Parent:   folder.ID,
+			Name:     a.Name,
+			Type:     "file",
+			Origin:   originDesign,
+			Workflow: r.source.Workflow,
+		}
+		about := map[string]any{"workflow_id": r.source.Workflow}
+		switch a.Kind {
+		case pleat.ArtifactDesign:
+			i.FileType = "cif"
+			if rank, id, ok := pleat.ParseDesignFileName(a.Name); ok {
+				about["design_id"], about["final_rank"] = id, rank
+			}
+		case pleat.ArtifactDesignTable:
+			i.FileType = "csv"
+		case pleat.ArtifactDesignReport:
+			i.FileType = "pdf"
+		default:
+			continue
+		}
+		if i.Metadata, err = api.Encode(about); err != nil {
+			return err
+		}
+		t.shareArtifact(i, a)
+	}
+	return nil
+}

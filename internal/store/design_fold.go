@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"pleat"
+)
+
+// DesignFolds are the jobs that fold designs of a workflow, all of one owner.
+type DesignFolds struct {
+	By       Credential
+	Owner    pleat.UserID
+	Workflow pleat.WorkflowID
+	Key      string // Idempotency-Key; empty: none
+	Digest   string // of the request
+	Jobs     []DesignJob
+}
+
+// DesignJob is a job that folds a design.
+type DesignJob struct {
+	Design string // its id
+	Rank   int    // its final rank
+	Job    NewJob // without By, Key and Digest
+}
+
+// FoldDesigns stores the jobs, or none of them, each of which counts against the owner's quota. An idempotency key works
+// as in CreateJob. Its errors are those of CreateJob, and ErrNoWorkflow.
+func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
+	err = s.write(ctx, "fold designs", func(t *tx) error {
+		made = nil
+		var valid bool
+		t.askValid(d.By, d.Owner, &valid)
+		var earlier earlierCall
+		t.askReplay(d.Owner, d.Key, d.Digest, &earlier)
+		spent := make([]charge, len(d.Jobs))
+		for i := range d.Jobs {
+			t.askCharge(d.Owner, &spent[i])
+		}
+		if err := t.wait(); err != nil {
+			return err
+		}
+		if !valid {
+			return pleat.ErrUnauthorized
+		}
+		if d.Key != "" && !earlier.none {
+			return earlier.replay(d.Digest, &made)
+		}
+		var w pleat.Workflow
+		if err := t.lockWorkflow(d.Owner, d.Workflow, &w); err != nil {
+			return err
+		}
+		for i := range d.Jobs {
+			usage, err := t.usage(&spent[i])
+			if err != nil {
+				return err
+			}
+			var c Created
+			t.insertJob(&d.Jobs[i].Job, &c)
+			c.Usage = usage
+			made = append(made, c)
+			t.send(`
+				INSERT INTO design_fold (job_id, workflow_id, design_id, final_rank, of_run, binder_rmsd)
+				VALUES ($1, $2, $3, $4, '', 0)`,
+				c.Job, d.Workflow, d.Jobs[i].Design, d.Jobs[i].Rank)
+		}
+		if d.Key != "" {
+			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
+				encodeJSON(made), d.Owner, d.Key)
+		}
+		return nil
+	})
+	if errors.Is(err, errReplayed) {
+		return made, true, nil
+	}
+	return made, false, err
+}
+
+// DesignFold is a fold of a design, as its job's latest run is.
+type DesignFold struct {
+	Workflow pleat.WorkflowID
+	Design   string
+	Rank     int
+	Job      pleat.JobID
+	Run      pleat.RunID
+	Model    string
+	State    pleat.State
+	Result   *pleat.Result // nil unless the run completed
+	// BinderRMSD in Å is measured for Run if Measured is set; below 0: it cannot be measured.
+	BinderRMSD float64
+	Measured   bool
+}
+
+// maxDesignFolds is how many folds of a workflow are read.
+const maxDesignFolds = 200
+
+// DesignFolds reads the folds of a workflow's designs whose jobs exist, the oldest first, at most maxDesignFolds.
+func (s *Store) DesignFolds(ctx context.Context, w pleat.WorkflowID) ([]DesignFold, error) {
+	return s.designFolds(ctx, "f.workflow_id = $1", w)
+}
+
+// FoldedDesign reads the design that a job folds; false if it folds none.
+func (s *Store) FoldedDesign(ctx context.Context, job pleat.JobID) (DesignFold, bool, error) {
+	list, err := s.designFolds(ctx, "f.job_id = $1", job)
+	if len(list) == 0 {
+		return DesignFold{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// designFolds reads the folds that a condition on $1 selects.
+func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]DesignFold, error) {
+	var out []DesignFold
+	rows, err := s.read(ctx, `
+		SELECT f.workflow_id, f.design_id, f.final_rank, f.job_id, r.id, r.model, j.state, COALESCE(r.result, ''),
+			f.binder_rmsd, f.of_run
+		FROM design_fold f
+		JOIN job j ON j.id = f.job_id AND j.deleted_at = 0
+		JOIN run r ON r.id = j.run_id
+		WHERE `+where+`
+		ORDER BY f.job_id
+		LIMIT $2`, arg, maxDesignFolds)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var f DesignFold
+		var result, of string
+		if err := scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &f.BinderRMSD,
+			&of); err != nil {
+			return err
+		}
+		f.Measured = of == string(f.Run)
+		if f.State == pleat.StateCompleted {
+			if err := decodeJSON(result, &f.Result); err != nil {
+				return err
+			}
+		}
+		out = append(out, f)
+		return nil
+	})
+	return out, unavailable("read folds of designs", err)
+}
+
+// MeasureFold records the RMSD of the binder in a fold of a design, which holds for one run of its job.
+func (s *Store) MeasureFold(ctx context.Context, f *DesignFold) error {
+	return s.write(ctx, "measure fold", func(t *tx) error {
+		_, err := t.exec("UPDATE design_fold SET of_run = $1, binder_rmsd = $2 WHERE job_id = $3", f.Run, f.BinderRMSD,
+			f.Job)
+		return err
+	})
+}

@@ -1,0 +1,72 @@
+package structure
+
+import (
+	"cmp"
+	"io"
+)
+
+// Extent says how far a chain of a file reaches, in the numbers by which the authors of a selection name its residues.
+type Extent struct {
+	ID       string // label_asym_id of an mmCIF file, chain letter of a PDB file
+	Kind     Kind
+	Length   int // residues of the whole sequence, also of those without atoms; selections count from 1 to it
+	Resolved int // residues with atoms
+	Atoms    int // atoms other than hydrogen
+}
+
+// ReadExtents reads the chains with atoms of a structure file, PDB if pdb is set, else mmCIF, in the order of the file.
+// The length of a polymer is that of _entity_poly_seq or SEQRES, or else the position of its last residue with atoms.
+// Of what shares a letter of a PDB file it returns the polymer, or else what comes first. The error is that of ReadCIF
+// and ReadPDB.
+func ReadExtents(r io.Reader, pdb bool, lim Limits) ([]Extent, error) {
+	if pdb {
+		s, lengths, err := readPDB(r, lim)
+		if err != nil {
+			return nil, err
+		}
+		return extents(s, func(c *Chain) (string, int) { return c.ID, lengths[c.ID] }), nil
+	}
+	s, file, err := readCIF(r, lim)
+	if err != nil {
+		return nil, err
+	}
+	return extents(s, func(c *Chain) (string, int) {
+		label := cmp.Or(c.Label, c.ID)
+		entity := file.about.asym[label]
+		if raw := file.build.byID[label]; entity == "" && raw != nil {
+			entity = raw.entity
+		}
+		return label, file.lengths[entity]
+	}), nil
+}
+
+// extents returns the extents of the chains of s, each with the name and the length of the whole sequence that about
+// returns.
+func extents(s *Structure, about func(*Chain) (string, int)) []Extent {
+	var out []Extent
+	at := map[string]int{}
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		id, length := about(c)
+		e := Extent{ID: id, Kind: c.Kind, Length: len(c.Residues), Resolved: len(c.Residues)}
+		for j := range c.Residues {
+			for k := range c.Residues[j].Atoms {
+				if el := c.Residues[j].Atoms[k].Element; el != "H" && el != "D" {
+					e.Atoms++
+				}
+			}
+		}
+		if n := len(c.Residues); c.Kind.Polymer() && n > 0 {
+			e.Length = max(length, c.Residues[n-1].Seq)
+		}
+		k, taken := at[id]
+		switch {
+		case !taken:
+			at[id] = len(out)
+			out = append(out, e)
+		case e.Kind.Polymer() && !out[k].Kind.Polymer():
+			out[k] = e
+		}
+	}
+	return out
+}

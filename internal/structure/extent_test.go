@@ -1,0 +1,73 @@
+package structure
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Chains go by label_asym_id and have the length of the whole sequence, although two residues have no atoms and the
+// authors count otherwise.
+func TestReadExtents(t *testing.T) {
+	cif := `data_x
+loop_
+_entity.id
+_entity.type
+1 polymer
+2 non-polymer
+loop_
+_entity_poly.entity_id
+_entity_poly.type
+1 polypeptide(L)
+loop_
+_entity_poly_seq.entity_id
+_entity_poly_seq.num
+_entity_poly_seq.mon_id
+1 1 ALA
+1 2 GLY
+1 3 GLY
+1 4 SER
+loop_
+_struct_asym.id
+_struct_asym.entity_id
+A 1
+B 2
+loop_
+_atom_site.group_PDB
+_atom_site.type_symbol
+_atom_site.label_atom_id
+_atom_site.label_comp_id
+_atom_site.label_asym_id
+_atom_site.auth_asym_id
+_atom_site.label_seq_id
+_atom_site.auth_seq_id
+_atom_site.Cartn_x
+_atom_site.Cartn_y
+_atom_site.Cartn_z
+ATOM C CA GLY A H 2 102 0 0 0
+ATOM H HA GLY A H 2 102 0 1 0
+ATOM C CA GLY A H 3 103 3 0 0
+HETATM ZN ZN ZN B H . 200 9 0 0
+`
+	got, err := ReadExtents(strings.NewReader(cif), false, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Extent{{ID: "A", Kind: Protein, Length: 4, Resolved: 2, Atoms: 2}, {ID: "B", Kind: Ion, Length: 1,
+		Resolved: 1, Atoms: 1}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("mmCIF (-want +got):\n%s", d)
+	}
+
+	pdb := "SEQRES   1 H    4  ALA GLY GLY SER\n" +
+		"ATOM      1  CA  GLY H 102       0.000   0.000   0.000  1.00  0.00           C\n" +
+		"ATOM      2  CA  GLY H 103       3.800   0.000   0.000  1.00  0.00           C\n" +
+		"HETATM    3 ZN    ZN H 200       9.000   0.000   0.000  1.00  0.00          ZN\n"
+	if got, err = ReadExtents(strings.NewReader(pdb), true, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]Extent{{ID: "H", Kind: Protein, Length: 4, Resolved: 2, Atoms: 2}}, got); d != "" {
+		t.Errorf("PDB (-want +got):\n%s", d)
+	}
+}
