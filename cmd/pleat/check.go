@@ -31,6 +31,7 @@ func enginesCheckCmd() *cobra.Command {
 the second run reuses it. NAME is an engine, or one of its models, which is then checked alone. A model that
 folds folds the A chain of insulin. One that answers questions is asked about chignolin, one for dynamics
 simulates 2 ps of it, and comparisons compare it with itself; the built-in engine predicts the structure.
+One that designs makes two binders of chignolin with 8 residues.
 
 Before, the command compares the weights with their manifest and with what was installed. A model whose
 weights are missing is named and left out. If its publisher gives the figures of an example that can be

@@ -11,6 +11,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/design"
 	"pleat/internal/flow"
 	"pleat/internal/mini"
 	"pleat/internal/structure"
@@ -39,6 +40,7 @@ var kindChecks = map[pleat.TaskKind]kindCheck{
 	pleat.TaskFold:    checkFold,
 	pleat.TaskQnA:     checkQnA,
 	pleat.TaskMD:      checkMD,
+	pleat.TaskDesign:  checkDesign,
 	pleat.TaskCompare: checkComparison,
 }
 
@@ -130,6 +132,40 @@ func checkMD(w *pleat.Work) (func(pleat.Output) string, error) {
 	}, err
 }
 
+// checkDesign designs binders of checkHairpin with 8 residues: two, of which the better one is returned.
+func checkDesign(w *pleat.Work) (func(pleat.Output) string, error) {
+	const text = "entities:\n- protein: {id: A, sequence: 8..8}\n- protein: {id: B, sequence: " + checkHairpin + "}\n"
+	spec, err := design.ReadSpec("check.yaml", []byte(text), nil)
+	if err != nil {
+		return nil, err
+	}
+	in := &pleat.DesignInput{
+		Name:   "check",
+		Stem:   spec.Stem(),
+		Params: pleat.DesignParams{Protocol: "peptide-anything", Designs: 2, Budget: 1},
+		Seed:   1,
+		Sent:   pleat.DesignSource{Spec: text},
+	}
+	for _, c := range spec.Chains() {
+		in.Chains = append(in.Chains, pleat.DesignChain{Name: c.Name, Designed: c.Designed, SMILES: c.SMILES})
+	}
+	for _, f := range spec.Engine() { // the main spec alone: it names no file
+		in.Spec = "input/" + f.Path
+		in.Files = append(in.Files, pleat.DesignFile{Kind: f.Kind, Path: in.Spec})
+		if err := writeInput(w, in.Spec, f.Text); err != nil {
+			return nil, err
+		}
+	}
+	w.Design = in
+	return func(got pleat.Output) string {
+		var r flow.DesignResult
+		if json.Unmarshal(got.Row, &r) != nil {
+			return "no designs"
+		}
+		return fmt.Sprintf("%d of %d designs returned", r.Metrics.Returned, r.Metrics.Considered)
+	}, nil
+}
+
 // checkComparison compares the structure of checkHairpin with itself.
 func checkComparison(w *pleat.Work) (func(pleat.Output) string, error) {
 	of := pleat.ComparedStructure{Kind: "library", Name: "chignolin", File: checkFile, Predicted: true}
@@ -149,7 +185,12 @@ func writeHairpin(w *pleat.Work) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(w.Dir, checkFile)
+	return writeInput(w, checkFile, text)
+}
+
+// writeInput writes a file of a task's input.
+func writeInput(w *pleat.Work, name string, text []byte) error {
+	path := filepath.Join(w.Dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
