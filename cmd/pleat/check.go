@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,232 +17,255 @@ import (
 	"pleat/internal/app"
 	"pleat/internal/config"
 	"pleat/internal/engine"
-	"pleat/internal/flow"
-	"pleat/internal/mini"
-	"pleat/internal/report"
-	"pleat/internal/structure"
+	"pleat/internal/engine/runner"
 )
 
-const (
-	// checkPeptide is accepted by every model that folds proteins: the A chain of human insulin.
-	checkPeptide = "GIVEQCCTSICSLYQLENYCN"
-	// checkHairpin is a peptide whose structure the built-in engine predicts in a second, for the engines that look at
-	// one: chignolin.
-	checkHairpin = "GYDPETGTWG"
-	// checkQuestion is one that every engine for questions can answer.
-	checkQuestion = "How many residues does this protein have?"
-)
-
-// enginesCheckCmd returns the command that runs a model of an engine of this machine twice and prints versions, device
-// and times in seconds: it folds a peptide, asks about a structure or simulates one. It starts the engine as a worker
-// does, in a temporary folder, and leaves nothing behind. The exit code is exitFailed if either run fails.
+// enginesCheckCmd returns the command that runs each model of an engine of this machine twice and prints versions,
+// device and times in seconds. It starts the engine as a worker does, in a temporary folder, and leaves nothing behind.
+// The exit code is exitFailed if a model fails, or if no model has its weights.
 func enginesCheckCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check NAME",
-		Short: "Run an engine twice on a peptide and print its version, device and times",
-		Long: `Starts the engine's runner as the service does, runs it twice in one process and prints its version,
-device and times: the first run loads the model, the second run reuses it. An engine that folds folds the
-A chain of insulin. One that answers questions is asked about chignolin, and one for dynamics simulates 2 ps
-of it; the built-in engine predicts the structure. Before, it compares the weights with their manifest and
-with what was installed. It needs no database and no server. The runner's standard error is shown.`,
-		Args: exactly("NAME"),
+		Short: "Run the models of an engine twice on a peptide and print its version, device and times",
+		Long: `Starts the engine as the service does and runs each of its models twice: the first run loads the model,
+the second run reuses it. NAME is an engine, or one of its models, which is then checked alone. A model that
+folds folds the A chain of insulin. One that answers questions is asked about chignolin, one for dynamics
+simulates 2 ps of it, and comparisons compare it with itself; the built-in engine predicts the structure.
+One that designs makes two binders of chignolin with 8 residues.
+
+Before, the command compares the weights with their manifest and with what was installed. A model whose
+weights are missing is named and left out. If its publisher gives the figures of an example that can be
+folded here, the command folds that, too, and compares; it says so where it does not. Random weights are
+never compared.
+
+It needs no database and no server. Progress and the runner's standard error are shown on standard error.`,
+		Example: "  pleat engines check openmm\n  pleat engines check boltz --model boltz-2",
+		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := configure(cmd)
 			if err != nil {
 				return err
 			}
-			name, m, err := findRunner(c, args[0])
+			only, _ := cmd.Flags().GetString("model")
+			screen := &checkScreen{out: cmd.ErrOrStderr()}
+			check := &engineCheck{cfg: c, name: args[0], out: cmd.OutOrStdout(), screen: screen}
+			if pleat.IsBuiltIn(args[0]) {
+				return check.run(cmd.Context(), only)
+			}
+			check.name, check.manifest, err = findRunner(c, args[0])
 			if err != nil {
 				return err
 			}
-			model, _ := cmd.Flags().GetString("model")
-			if model == "" && offers(m, args[0]) {
-				model = args[0]
+			if only == "" && args[0] != check.name && args[0] != check.manifest.Engine {
+				only = args[0]
 			}
-			tell := func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
-			record, err := readRecord(c.WeightsDir(m.Engine))
+			check.record, err = readRecord(c.WeightsDir(check.manifest.Engine))
 			if err != nil {
 				return err
 			}
-			if err := checkWeights(record, m, nil, tell); err != nil {
+			if err := checkWeights(check.record, check.manifest, nil, check.say); err != nil {
 				return err
 			}
-			return checkEngine(cmd, c, name, model)
+			return check.run(cmd.Context(), only)
 		},
 	}
-	c.Flags().String("model", "", "model to check; default: the engine's first")
+	c.Flags().String("model", "", "model to check; default: all of the engine")
 	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
-// checkEngine runs a model of an engine twice; an empty model means the first. The registry has this engine alone, so
-// that no other can fail or use memory.
-func checkEngine(cmd *cobra.Command, c config.Config, name, model string) error {
-	c.Engines, c.LogLevel = []string{name}, "info"
-	log := app.NewLog(cmd.ErrOrStderr(), c)
-	if err := app.HideSecrets(c); err != nil {
-		log.Warn("the memory of this process can be read by the engine", "error", err)
-	}
-	engines, _, err := app.NewEngines(c, log, cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	defer engines.Close()
-	models := engines.Models()
-	at := slices.IndexFunc(models, func(m pleat.Model) bool { return m.Name == model || model == "" })
-	if at < 0 {
-		return usagef("the engine %s has no model %q", name, pleat.Clip(model))
-	}
-	m := models[at]
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "engine   %s %s\nmodel    %s: %s\n", m.Engine, m.Version, m.Name, m.Title)
-	fmt.Fprintf(out, "licence  %s\nruns on  %s\n", m.Licence, m.Device)
-	check := engineCheck{engines: engines, model: m, out: out, progress: cmd.ErrOrStderr()}
-	for _, name := range []string{"cold", "warm"} {
-		if err := check.run(cmd.Context(), name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// engineCheck runs one model. Its output is for people: it may change.
+// engineCheck is one execution of the command. Its output is for people: it may change.
 type engineCheck struct {
+	cfg    config.Config
+	name   string       // of the engine, as the setting engines has it
+	out    io.Writer    // results
+	screen *checkScreen // progress, and what the runner writes
+
+	// manifest and record are of a runner; nil for a built-in engine.
+	manifest *runner.Manifest
+	record   *weightsRecord
 	engines  *engine.Registry
-	model    pleat.Model
-	out      io.Writer // results
-	progress io.Writer // stages and log lines of the runner
 }
 
-// run runs the model once and prints one line: the name, the total time and that of each stage, what came out and the
-// number of files.
-func (c engineCheck) run(ctx context.Context, name string) error {
-	dir, err := os.MkdirTemp("", "pleat-check-")
-	if err != nil {
+// say prints a line of the results.
+func (c *engineCheck) say(line string) { fmt.Fprintln(c.out, line) }
+
+// errNoWeights is the end of a check whose model has no weights.
+var errNoWeights = errors.New("the weights are missing")
+
+// run checks the models of the engine, or only one. The registry has this engine alone, so that no other can fail or
+// use memory.
+func (c *engineCheck) run(ctx context.Context, only string) error {
+	c.cfg.Engines, c.cfg.ChatURL, c.cfg.NIMURL = []string{c.name}, "", ""
+	c.cfg.LogLevel = "error" // what a warning would say is in the results
+	if err := app.HideSecrets(c.cfg); err != nil {
+		fmt.Fprintf(c.screen, "the memory of this process can be read by the engine: %v\n", err)
+	}
+	var err error
+	if c.engines, _, err = app.NewEngines(c.cfg, app.NewLog(c.screen, c.cfg), c.screen); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	w, err := c.work(ctx, dir)
-	if err != nil {
-		return err
+	defer c.engines.Close()
+	models := c.engines.Models()
+	if only != "" {
+		models = slices.DeleteFunc(models, func(m pleat.Model) bool { return m.Name != only })
+	}
+	if len(models) == 0 {
+		return usagef("the engine %s has no model %q", c.name, pleat.Clip(only))
+	}
+	c.say(fmt.Sprintf("engine   %s %s", models[0].Engine, models[0].Version))
+	c.say("runs on  " + models[0].Device)
+	missing := c.missingWeights()
+	if missing != "" {
+		c.say("weights  " + missing)
+	}
+	if missing != "" && !exists(c.cfg.WeightsDir(c.manifest.Engine)) { // an engine may take many seconds to say so
+		const text = "the engine %s has no weights; where they come from: pleat engines install %s"
+		return fmt.Errorf(text, c.name, c.name)
 	}
 	began := time.Now()
-	got := c.engines.Run(ctx, w, &checkSink{out: c.progress})
-	took := time.Since(began)
-	if got.Failure != nil {
-		return fmt.Errorf("the %s run failed: %s: %s", name, got.Failure.Kind, got.Failure.Message)
-	}
-	var parts []string
-	if got.Result != nil {
-		for _, stage := range []string{"load", "prepare", "infer", "answer", "simulate", "write"} {
-			if s, ok := got.Result.Timings[stage]; ok {
-				parts = append(parts, fmt.Sprintf("%s %.2f s", stage, s))
-			}
+	var passed, failed, left []string
+	for _, m := range models {
+		err := c.model(ctx, m)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("the check of %s was interrupted", m.Name)
+		case errors.Is(err, errNoWeights):
+			left = append(left, m.Name)
+		case err != nil:
+			c.say("failed   " + sentence(err))
+			failed = append(failed, m.Name)
+		default:
+			passed = append(passed, m.Name)
 		}
 	}
-	fmt.Fprintf(c.out, "%s     %s, %.2f s in all: %s; %s, %d files\n", name, got.Engine, took.Seconds(),
-		strings.Join(parts, ", "), outcome(got), len(got.Files))
+	switch {
+	case len(failed) > 0:
+		return fmt.Errorf("%d of %d models failed: %s", len(failed), len(models), strings.Join(failed, ", "))
+	case len(passed) == 0:
+		const text = "the weights of %s are missing; where they come from: pleat engines install %s"
+		return fmt.Errorf(text, strings.Join(left, ", "), c.name)
+	}
+	text := fmt.Sprintf("%s works: checked %s in %s", c.name, strings.Join(passed, ", "),
+		time.Since(began).Round(100*time.Millisecond))
+	if len(left) > 0 {
+		text += "; not checked, since their weights are missing: " + strings.Join(left, ", ")
+	}
+	c.say(text)
 	return nil
 }
 
-// outcome describes what a run gave: the score of a fold, the first words of an answer.
-func outcome(got pleat.Output) string {
-	if got.Row != nil {
-		var row struct{ Answer string }
-		if json.Unmarshal(got.Row, &row) == nil && row.Answer != "" {
-			return fmt.Sprintf("it answers %q", pleat.Clip(oneLine(row.Answer)))
+// missingWeights says which files of the manifest are missing, and where they belong; empty: none.
+func (c *engineCheck) missingWeights() string {
+	if c.manifest == nil {
+		return ""
+	}
+	dir := c.cfg.WeightsDir(c.manifest.Engine)
+	var names []string
+	for _, w := range c.manifest.Weights {
+		if !exists(filepath.Join(dir, w.File)) {
+			names = append(names, w.File)
 		}
-		return "it simulated"
 	}
-	if len(got.Result.Predictions) == 0 || got.Result.Predictions[0].MeanPLDDT == nil {
-		return "no pLDDT"
+	if len(names) == 0 {
+		return ""
 	}
-	return fmt.Sprintf("mean pLDDT %.1f", *got.Result.Predictions[0].MeanPLDDT)
+	return fmt.Sprintf("%d of %d files are not in %s: %s", len(names), len(c.manifest.Weights), dir,
+		strings.Join(names, ", "))
 }
 
-// work returns a task for the model, with its files in dir.
-func (c engineCheck) work(ctx context.Context, dir string) (pleat.Work, error) {
-	w := pleat.Work{Kind: c.model.Kind, Task: "check", Attempt: 1, Model: c.model, Dir: dir}
-	if c.model.Kind != pleat.TaskFold {
-		return c.workflow(ctx, w)
+// model runs a model twice, and on the example of its publisher.
+func (c *engineCheck) model(ctx context.Context, m pleat.Model) error {
+	c.say(fmt.Sprintf("model    %s: %s\nlicence  %s", m.Name, m.Title, m.Licence))
+	kind, ok := kindChecks[m.Kind]
+	if !ok {
+		return fmt.Errorf("there is no check of models of the kind %s", m.Kind)
 	}
-	j := pleat.Job{
-		Name:      "check",
-		Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: checkPeptide}},
-		Params:    pleat.Params{Model: c.model.Name, Values: map[string]any{}},
-	}
-	if err := j.Validate(c.model); err != nil {
-		return w, err
-	}
-	w.Fold = &pleat.FoldInput{
-		Name:      j.Name,
-		Sequences: j.Sequences,
-		Params:    j.Params,
-		Seed:      "1",
-		Complex:   j.Complex,
-	}
-	return w, nil
-}
-
-// workflow completes a task for a model that looks at a structure, which the built-in engine predicts.
-func (c engineCheck) workflow(ctx context.Context, w pleat.Work) (pleat.Work, error) {
-	const structureFile = "input/chignolin.pdb"
-	if err := writeHairpin(ctx, filepath.Join(w.Dir, structureFile)); err != nil {
-		return w, err
-	}
-	// An upload stands for any source: the file is there already.
-	const upload = `"files":{"pdb":{"libraryItemId":"00000000-0000-7000-8000-000000000000"}}`
-	input, alias := `{`+upload+`,"targetSource":"upload","question":"`+checkQuestion+`"}`, "qna"
-	if c.model.Kind == pleat.TaskMD {
-		input, alias = `{`+upload+`,"preset":"all_atom","sim_length_ns":0.002,"step_size_ns":0.001,"seed":"1"}`, "md"
-	}
-	p, err := flow.Parse(alias, json.RawMessage(input))
-	if err != nil {
-		return w, err
-	}
-	if w.QnA, w.MD = p.QnA, p.MD; w.QnA != nil {
-		w.QnA.File, w.QnA.Predicted, w.QnA.Model = structureFile, true, mini.Model
-	} else {
-		w.MD.File = structureFile
-	}
-	return w, nil
-}
-
-// checkSink prints the stages and log lines of a run, and ignores its files and checkpoints.
-type checkSink struct {
-	out  io.Writer
-	last string // the stage that was printed last
-}
-
-// Progress prints the name of each stage once.
-func (s *checkSink) Progress(stage string, _, _ int) {
-	if stage != s.last {
-		fmt.Fprintf(s.out, "  %s\n", stage)
-		s.last = stage
-	}
-}
-func (s *checkSink) Log(line string)                { fmt.Fprintf(s.out, "  %s\n", line) }
-func (s *checkSink) Publish(pleat.File) error       { return nil }
-func (s *checkSink) Checkpoint(string, int64) error { return nil }
-
-// writeHairpin folds checkHairpin and writes its structure as a PDB file.
-func writeHairpin(ctx context.Context, path string) error {
-	res, err := mini.Fold(ctx, checkHairpin, mini.Options{Seed: 1}, nil)
-	if err != nil {
-		return err
-	}
-	res.Chain.ID, res.Chain.Entity = "A", 1
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return report.WriteFile(path, func(w io.Writer) error {
-		return structure.WritePDB(w, &structure.Structure{Chains: []structure.Chain{res.Chain}}, structure.Meta{
-			ID:       "check",
-			Title:    "Predicted structure of chignolin",
-			Software: mini.Model,
-			Version:  mini.Version,
-			Model:    mini.Model,
-			PLDDT:    [][]float64{res.PLDDT},
+	for _, name := range []string{"cold", "warm"} {
+		var outcome func(pleat.Output) string
+		began := time.Now()
+		got, err := c.task(ctx, m, name, func(w *pleat.Work) (err error) {
+			outcome, err = kind(w)
+			began = time.Now() // what comes before is the work of this command
+			return err
 		})
+		if err != nil {
+			return err
+		}
+		c.say(fmt.Sprintf("%s     %s, %.2f s in all: %s; %s, %d files", name, got.Engine, time.Since(began).Seconds(),
+			times(got), outcome(got), len(got.Files)))
+	}
+	if c.manifest == nil {
+		return nil
+	}
+	return c.published(ctx, m)
+}
+
+// published folds the example of the model's publisher and compares the figures, or says why not.
+func (c *engineCheck) published(ctx context.Context, m pleat.Model) error {
+	p, why := publishedFor(c.record, c.manifest, m.Name)
+	if why != "" {
+		c.say("example  not run: " + why)
+		return nil
+	}
+	got, err := c.task(ctx, m, "example", func(w *pleat.Work) (err error) {
+		w.Fold, err = foldInput(m, p.sequence, p.values)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	text, err := p.compare(got)
+	if err != nil {
+		return fmt.Errorf("the example differs: %w", err)
+	}
+	c.say("example  " + text)
+	return nil
+}
+
+// task runs a model once in a temporary folder. Prepare completes the task.
+func (c *engineCheck) task(
+	ctx context.Context, m pleat.Model, name string, prepare func(*pleat.Work) error,
+) (got pleat.Output, err error) {
+	dir, err := os.MkdirTemp("", "pleat-check-")
+	if err != nil {
+		return got, err
+	}
+	defer os.RemoveAll(dir)
+	w := pleat.Work{Kind: m.Kind, Task: "check", Attempt: 1, Model: m, Dir: dir}
+	if err := prepare(&w); err != nil {
+		return got, err
+	}
+	c.screen.begin()
+	got = c.engines.Run(ctx, w, c.screen)
+	c.screen.end()
+	switch f := got.Failure; {
+	case f == nil:
+		return got, nil
+	case f.Kind == pleat.FailWeightsMissing:
+		c.say("left out " + f.Message)
+		return got, errNoWeights
+	default:
+		return got, fmt.Errorf("the %s run failed: %s: %s", name, f.Kind, f.Message)
+	}
+}
+
+// shownParts are the parts of a run whose seconds are shown, in this order. Infer has those from trunk to simulate.
+var shownParts = []string{
+	"fetch", "wait", "load", "prepare", "infer", "trunk", "diffusion", "confidence", "affinity", "answer", "simulate",
+	"write",
+}
+
+// times lists the seconds of the parts of a run.
+func times(got pleat.Output) string {
+	if got.Result == nil {
+		return "no times"
+	}
+	var parts []string
+	for _, name := range shownParts {
+		if s, ok := got.Result.Timings[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.2f s", name, s))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

@@ -13,8 +13,8 @@ import (
 // An engine for dynamics gets a structure that it can read, and 2 ps of every atom to simulate.
 func TestCheckOfDynamics(t *testing.T) {
 	dir := t.TempDir()
-	c := engineCheck{model: pleat.Model{Name: "openmm", Kind: pleat.TaskMD}}
-	w, err := c.work(t.Context(), dir)
+	w := pleat.Work{Kind: pleat.TaskMD, Model: pleat.Model{Name: "openmm", Kind: pleat.TaskMD}, Dir: dir}
+	_, err := checkMD(&w)
 	if err != nil || w.MD == nil || w.Fold != nil || w.QnA != nil {
 		t.Fatalf("%+v %v", w, err)
 	}

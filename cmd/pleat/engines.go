@@ -141,7 +141,8 @@ func findRunner(c config.Config, name string) (string, *runner.Manifest, error) 
 		}
 	}
 	if pleat.IsBuiltIn(name) {
-		return "", nil, usagef("the engine %s is built in: it needs no installation or check", name)
+		const text = "the engine %s is built in and needs no installation; try it with: pleat engines check %s"
+		return "", nil, usagef(text, name, name)
 	}
 	return "", nil, &exit{exitUsage, app.UnknownEngine(c, name, names)}
 }

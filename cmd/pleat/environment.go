@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -81,11 +82,16 @@ func (i *install) packages(ctx context.Context, sources []string) error {
 		return err
 	}
 	i.printf("installing the packages with %s", with.name)
+	if with.cache != "" {
+		count := countAdded(with.cache, filepath.Dir(filepath.Dir(i.python())))
+		defer func() { i.added = count() }()
+	}
 	add := func(what ...string) error {
 		cmd := i.command(ctx, with.argv[0], slices.Concat(with.argv[1:], what)...)
 		cmd.Dir, cmd.Env = with.dir, append(os.Environ(), with.env...)
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("the packages could not be installed: %w; run the command again to resume", err)
+			return fmt.Errorf("the packages could not be installed: %w; run the command again to resume; "+
+				"without a network, see pleat engines install --help", err)
 		}
 		return nil
 	}
@@ -106,6 +112,8 @@ type installer struct {
 	argv []string
 	env  []string // added to the environment of this process
 	dir  string   // the working directory; empty: that of this process
+	// cache has the packages that it fetched; empty: environments share none.
+	cache string
 }
 
 // installer returns uv with a cache that all environments share: files of the same package are hard links to one file
@@ -138,8 +146,9 @@ func (i *install) installer(ctx context.Context) (installer, error) {
 			"--build-constraints", constraints},
 		dir: folder, // uv would obey a uv.toml or pyproject.toml of the directory in which the command is run
 	}
+	with.cache = cmp.Or(os.Getenv("UV_CACHE_DIR"), filepath.Join(folder, "cache"))
 	for name, value := range map[string]string{
-		"UV_CACHE_DIR": filepath.Join(folder, "cache"), "UV_LINK_MODE": "hardlink", "UV_PYTHON_DOWNLOADS": "never",
+		"UV_CACHE_DIR": with.cache, "UV_LINK_MODE": "hardlink", "UV_PYTHON_DOWNLOADS": "never",
 	} {
 		if os.Getenv(name) == "" {
 			with.env = append(with.env, name+"="+value)

@@ -8,10 +8,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
@@ -48,6 +53,12 @@ func (f packageFolder) write(name string, content []byte) (sum string) {
 // wheel makes a built package with a module of its name and returns its SHA-256.
 func (f packageFolder) wheel(name, version string) (sum string) {
 	f.t.Helper()
+	return f.write(name+"-"+version+"-py3-none-any.whl", builtPackage(f.t, name, version))
+}
+
+// builtPackage returns a built package with a module of its name.
+func builtPackage(t *testing.T, name, version string) []byte {
+	t.Helper()
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	record := ""
@@ -67,14 +78,14 @@ func (f packageFolder) wheel(name, version string) (sum string) {
 		}
 		w, err := z.Create(path)
 		if err != nil {
-			f.t.Fatal(err)
+			t.Fatal(err)
 		}
 		fmt.Fprint(w, file[1])
 	}
 	if err := z.Close(); err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return f.write(name+"-"+version+"-py3-none-any.whl", out.Bytes())
+	return out.Bytes()
 }
 
 // source makes a package that setuptools must build, and returns its SHA-256.
@@ -105,13 +116,21 @@ func (f packageFolder) source(name, version string) (sum string) {
 // installPackage makes the environment of an engine that needs one package, and returns what is printed.
 func installPackage(t *testing.T, dir, engine, requirement, sum string) (string, error) {
 	t.Helper()
+	out, _, err := installPackages(t, dir, engine, requirement, requirement+" --hash=sha256:"+sum)
+	return out, err
+}
+
+// installPackages makes the environment of an engine from its requirements, as they are and locked, and returns what is
+// printed and which packages were added.
+func installPackages(t *testing.T, dir, engine, requirements, locked string) (string, addedPackages, error) {
+	t.Helper()
 	runners := filepath.Join(dir, "runners", engine)
 	if err := os.MkdirAll(runners, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		requirementsFile: requirement + "\n",
-		lockFile:         requirement + " --hash=sha256:" + sum + "\n",
+		requirementsFile: requirements + "\n",
+		lockFile:         locked + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(runners, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -129,7 +148,7 @@ func installPackage(t *testing.T, dir, engine, requirement, sum string) (string,
 		manifest: &runner.Manifest{Engine: engine, Version: "1", Venv: engine, Dir: runners},
 	}
 	err := i.environment(t.Context())
-	return out.String(), err
+	return out.String(), i.added, err
 }
 
 // TestRealEnginesInstall installs packages with uv and with pip. Environments share the files of a package, packages
@@ -199,6 +218,69 @@ func TestRealEnginesInstall(t *testing.T) {
 	}
 	if _, content := module("one"); content != "version = '1'\n" {
 		t.Errorf("the other environment has %s", content)
+	}
+}
+
+// TestRealEnginesFetchOnce installs two engines from an index. What both need is fetched once, which the requests to
+// the index show, and the installation says so.
+func TestRealEnginesFetchOnce(t *testing.T) {
+	uv := os.Getenv("PLEAT_TEST_UV")
+	if uv == "" {
+		t.Skip("needs uv: scripts/with-engines go test -run RealEngines ./cmd/pleat")
+	}
+	names := []string{"shared", "alone", "late"}
+	files, locks := map[string][]byte{}, map[string]string{}
+	for _, name := range names {
+		files[name] = builtPackage(t, name, "1")
+		locks[name] = fmt.Sprintf("%s==1 --hash=sha256:%x", name, sha256.Sum256(files[name]))
+	}
+	var mu sync.Mutex
+	fetched := map[string]int{}
+	index := http.NewServeMux()
+	index.HandleFunc("GET /simple/{name}/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		name := r.PathValue("name")
+		fmt.Fprintf(w, `<a href="/files/%s-1-py3-none-any.whl#sha256=%x">%[1]s-1-py3-none-any.whl</a>`, name,
+			sha256.Sum256(files[name]))
+	})
+	index.HandleFunc("GET /files/{file}", func(w http.ResponseWriter, r *http.Request) {
+		name, _, _ := strings.Cut(r.PathValue("file"), "-")
+		mu.Lock()
+		fetched[name]++
+		mu.Unlock()
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(files[name]))
+	})
+	s := httptest.NewServer(index)
+	defer s.Close()
+	for name, value := range map[string]string{
+		"UV_DEFAULT_INDEX": s.URL + "/simple", "UV_CACHE_DIR": "", "UV_LINK_MODE": "",
+	} {
+		t.Setenv(name, value)
+	}
+	useUV(t, os.Getenv("PATH"), func(link string) error { return os.Symlink(uv, link) })
+	dir := t.TempDir()
+	install := func(engine string, want addedPackages, packages ...string) {
+		t.Helper()
+		var requirements, locked []string
+		for _, name := range packages {
+			requirements, locked = append(requirements, name+"==1"), append(locked, locks[name])
+		}
+		said, added, err := installPackages(t, dir, engine,
+			strings.Join(requirements, "\n"), strings.Join(locked, "\n"))
+		if err != nil || added != want {
+			t.Errorf("%s: %+v, want %+v; %v: %s", engine, added, want, err, said)
+		}
+	}
+	install("one", addedPackages{true, 2, 0}, "shared", "alone")
+	mu.Lock()
+	first := maps.Clone(fetched)
+	mu.Unlock()
+	install("two", addedPackages{true, 1, 1}, "shared", "late")
+	install("one", addedPackages{true, 0, 1}, "shared", "alone", "late")
+	mu.Lock()
+	defer mu.Unlock()
+	if first["shared"] == 0 || fetched["shared"] != first["shared"] || fetched["late"] != first["shared"] {
+		t.Errorf("the index has sent %v files for one engine, and %v for both", first, fetched)
 	}
 }
 

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,10 +25,7 @@ const (
 	requirementsFile = "requirements.txt"
 	lockFile         = "requirements.lock" // the same packages with the hashes of their files
 	installedFile    = "installed"         // in the environment; has the SHA-256 of its requirements
-	validatorExt     = ".etag"             // of the file with the entity tag of a FILE.part
 	uvFolder         = ".uv"               // in the folder of all environments; has uv and its cache
-	maxWeights       = 200_000 << 20       // largest size, in bytes, of a file whose manifest has no size
-	stallAfter       = time.Minute         // time without data after which a download fails
 )
 
 // enginesInstallCmd returns the command that installs an engine into the data folder: a virtual environment of Python
@@ -51,7 +46,11 @@ uv installs the packages, so that environments share the files of equal packages
 one that pip fetches by its SHA-256. If there is neither, pip installs the packages.
 
 A file must have the SHA-256 of the manifest. Where the manifest has none, the first installation prints
-and records it (installed.json in the folder of weights), and a different file is refused later.`,
+and records it (installed.json in the folder of weights), and a different file is refused later.
+
+For a machine without a network: install with --no-weights on a machine with the same system and Python,
+copy the folder engines/.uv of its data folder to the data folder here, and set UV_OFFLINE=1 for the
+command here. Put weights at the paths that it prints.`,
 		Example: "  pleat engines install boltz\n  pleat engines install boltz --no-weights --yes",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,6 +82,8 @@ type install struct {
 	// name is the folder of the runner, and manifest its description.
 	name     string
 	manifest *runner.Manifest
+	// added is how many packages were added to the environment.
+	added addedPackages
 	// noWeights and acceptChanged are the flags --no-weights and --accept-changed.
 	noWeights, acceptChanged bool
 }
@@ -131,9 +132,7 @@ func (i *install) run() error {
 	if left > 0 {
 		return fmt.Errorf("%d weight files are missing; run the command again, or put them into %s", left, dir)
 	}
-	i.printf("%s was installed in %s; try it with: pleat engines check %s", i.name,
-		time.Since(began).Round(time.Second), i.name)
-	i.printf("to serve with it: pleat serve --engines %s", strings.Join(append(i.cfg.Engines, i.name), ","))
+	i.end(time.Since(began), record, fetched)
 	return nil
 }
 
@@ -176,6 +175,13 @@ func (i *install) announce(missing []runner.WeightFile) error {
 			unknown++
 		}
 		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, dash(w.URL), dash(w.Licence))
+		i.printf("    %s", pinned(w))
+	}
+	if there := len(m.Weights) - len(missing); there > 0 {
+		i.printf("  weights that are in %s already: %d of %d files", i.cfg.WeightsDir(m.Engine), there, len(m.Weights))
+	}
+	if m.WeightsPage != "" {
+		i.printf("  the publisher's page of the weights: %s", m.WeightsPage)
 	}
 	if i.noWeights && len(missing) > 0 {
 		i.printf("  weights are not downloaded")
@@ -233,7 +239,9 @@ func (i *install) fetchAll(
 		i.printf("downloading %s", w.File)
 		pinned := w
 		pinned.SHA256 = record.expected(w)
-		got, err := fetchWeights(ctx, http.DefaultClient, pinned, to)
+		show, end := downloadProgress(i.cmd.ErrOrStderr(), w.File)
+		got, err := fetchWeights(ctx, http.DefaultClient, pinned, to, show)
+		end()
 		if ctx.Err() != nil {
 			return left, fetched, fmt.Errorf("%s was interrupted; run the command again to resume", w.File)
 		}
@@ -249,143 +257,4 @@ func (i *install) fetchAll(
 		fetched[w.File] = true
 	}
 	return left, fetched, nil
-}
-
-// fetchWeights downloads one file of weights to a path, next to which it keeps FILE.part until the file is complete.
-// It resumes an earlier download, reads no more bytes than the manifest says, fails if no byte arrives for a minute,
-// and gives the file its name only once its SHA-256 is right: that of w, if it has one. It returns what it has fetched.
-func fetchWeights(
-	ctx context.Context, client *http.Client, w runner.WeightFile, to string,
-) (got installedWeights, err error) {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return got, err
-	}
-	part := to + ".part"
-	out, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return got, err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	have, err := out.Seek(0, io.SeekEnd)
-	if err != nil {
-		return got, err
-	}
-	if w.Bytes == 0 || have < w.Bytes {
-		if err := transfer(ctx, client, w, out, have); err != nil {
-			return got, err
-		}
-	}
-	if err := out.Sync(); err != nil {
-		return got, err
-	}
-	if got, err = hashFile(part); err != nil {
-		return got, err
-	}
-	got.URL = w.URL
-	if w.SHA256 != "" && !strings.EqualFold(got.SHA256, w.SHA256) || w.Bytes > 0 && got.Bytes != w.Bytes {
-		os.Remove(part)
-		const text = "the download is not the expected file: %d bytes with the SHA-256 %s"
-		err := fmt.Errorf(text, got.Bytes, got.SHA256)
-		if w.SHA256 != "" {
-			err = fmt.Errorf("%w instead of %s", err, w.SHA256)
-		}
-		return got, err
-	}
-	if err := keepValidator(part, ""); err != nil {
-		return got, err
-	}
-	return got, os.Rename(part, to)
-}
-
-// transfer appends the rest of a file, of which have bytes exist. It starts again if the server sends the whole file,
-// or if the file has no known hash and the server has not named its version by an entity tag. A server that sends more
-// than the manifest says, or nothing for a minute, is an error.
-func transfer(ctx context.Context, client *http.Client, w runner.WeightFile, out *os.File, have int64) error {
-	ctx, stall := context.WithCancelCause(ctx)
-	defer stall(nil)
-	watch := time.AfterFunc(stallAfter, func() { stall(errors.New("no data arrived for a minute")) })
-	defer watch.Stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.URL, nil)
-	if err != nil {
-		return err
-	}
-	// The rest must be that of the same file: the server sends the whole file if its validator is another one now.
-	same, err := os.ReadFile(out.Name() + validatorExt)
-	if err != nil && w.SHA256 == "" {
-		have = 0
-	}
-	if have > 0 {
-		req.Header.Set("Range", "bytes="+strconv.FormatInt(have, 10)+"-")
-		if len(same) > 0 {
-			req.Header.Set("If-Range", string(same))
-		}
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return cause(ctx, err)
-	}
-	defer resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusPartialContent:
-	case http.StatusOK:
-		have = 0
-		if err := out.Truncate(0); err != nil {
-			return err
-		}
-		if err := keepValidator(out.Name(), resp.Header.Get("ETag")); err != nil {
-			return err
-		}
-	case http.StatusRequestedRangeNotSatisfiable: // the file is complete
-		return nil
-	default:
-		return fmt.Errorf("the server answered %s", resp.Status)
-	}
-	most := w.Bytes
-	if most == 0 {
-		most = maxWeights
-	}
-	if _, err := out.Seek(have, io.SeekStart); err != nil {
-		return err
-	}
-	n, err := io.Copy(out, io.LimitReader(&progressReader{resp.Body, watch}, most-have+1))
-	if err == nil && have+n > most {
-		err = errors.Join(fmt.Errorf("the server sent more than the expected %d bytes", most), out.Truncate(0))
-	}
-	return cause(ctx, err)
-}
-
-// keepValidator writes the entity tag of the file that begins to arrive in part. An empty tag deletes what was kept; so
-// does a weak one, which does not mean equal bytes (RFC 9110, section 8.8.1).
-func keepValidator(part, etag string) error {
-	path := part + validatorExt
-	if etag == "" || strings.HasPrefix(etag, "W/") {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	return os.WriteFile(path, []byte(etag), 0o644)
-}
-
-// cause returns the reason of a cancelled context instead of err, which only says that it was cancelled.
-func cause(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// progressReader resets the stall timer whenever data arrives.
-type progressReader struct {
-	io.Reader
-	watch *time.Timer
-}
-
-// Read reads from the body of the response.
-func (r *progressReader) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	if n > 0 {
-		r.watch.Reset(stallAfter)
-	}
-	return n, err
 }

@@ -99,10 +99,16 @@ func TestFetchWeights(t *testing.T) {
 				}
 			}
 			c.file.URL = s.URL + "/w.ckpt"
-			_, err := fetchWeights(t.Context(), s.Client(), c.file, to)
+			var shown [2]int64
+			_, err := fetchWeights(t.Context(), s.Client(), c.file, to, func(have, all int64) {
+				shown = [2]int64{have, all}
+			})
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)
+				}
+				if want := [2]int64{8000, 8000}; c.part != text && shown != want && c.file.Bytes > 0 {
+					t.Errorf("the progress ends with %d of %d bytes", shown[0], shown[1])
 				}
 				if got, err := os.ReadFile(to); err != nil || string(got) != text {
 					t.Errorf("%d bytes, %v", len(got), err)
@@ -154,11 +160,11 @@ func TestResumedDownloadIsOneFile(t *testing.T) {
 			defer s.Close()
 			to := filepath.Join(t.TempDir(), "w.ckpt")
 			file := runner.WeightFile{URL: s.URL}
-			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err == nil {
+			if _, err := fetchWeights(t.Context(), s.Client(), file, to, func(_, _ int64) {}); err == nil {
 				t.Fatal("the broken download is complete")
 			}
 			attempt.Store(1)
-			if _, err := fetchWeights(t.Context(), s.Client(), file, to); err != nil {
+			if _, err := fetchWeights(t.Context(), s.Client(), file, to, func(_, _ int64) {}); err != nil {
 				t.Fatal(err)
 			}
 			s.Close() // the handler has returned

@@ -22,7 +22,9 @@
 //     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
 //     archive for a report of a fault.
 //   - version.go: this program.
-//   - engines.go, check.go, install.go, environment.go, weights.go: engines that run in processes of their own.
+//   - engines.go; install.go, environment.go, download.go, weights.go, install_end.go: engines that run in processes of
+//     their own, and their installation.
+//   - check.go, check_kinds.go, check_screen.go, published.go: the check of an engine, and published figures.
 package main
 
 import (

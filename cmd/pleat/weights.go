@@ -109,17 +109,26 @@ func hashFile(path string) (installedWeights, error) {
 	return installedWeights{Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
+// randomWeights reports whether a folder has random weights.
+func randomWeights(dir string) bool { return exists(filepath.Join(dir, randomMarker)) }
+
+// exists reports whether there is a file or folder of a path.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // checkWeights compares the files of an engine's weights that exist with the manifest and the record of their folder,
 // except for those in skip, and tells which it recorded. Random weights are not checked. The error is of the first file
 // that differs.
 func checkWeights(record *weightsRecord, m *runner.Manifest, skip map[string]bool, tell func(string)) error {
 	dir := filepath.Dir(record.path)
-	if _, err := os.Stat(filepath.Join(dir, randomMarker)); err == nil {
+	if randomWeights(dir) {
 		tell("the weights are random, for tests")
 		return nil
 	}
 	for _, w := range m.Weights {
-		if _, err := os.Stat(filepath.Join(dir, w.File)); err != nil || skip[w.File] {
+		if !exists(filepath.Join(dir, w.File)) || skip[w.File] {
 			continue
 		}
 		recorded, err := record.check(dir, w)

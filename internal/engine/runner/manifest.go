@@ -55,7 +55,10 @@ type Manifest struct {
 	RecycleJobs int     `json:"recycle_jobs"`        // a process is replaced after so many jobs
 	RecycleRSS  float64 `json:"recycle_rss_gb"`      // or above so much memory; 0: no limit
 
-	Weights   []WeightFile    `json:"weights"`
+	Weights []WeightFile `json:"weights"`
+	// WeightsPage is the https address of the publisher's page of the weights and their licence; empty: not known.
+	WeightsPage string `json:"weights_page"`
+
 	Citations []ManifestCite  `json:"citations"`
 	Models    []ManifestModel `json:"models"`
 	manifestScope
@@ -261,6 +264,9 @@ func (m *Manifest) check() error {
 			return fmt.Errorf("models[%d] %w", i, err)
 		}
 	}
+	if !secureAddress(m.WeightsPage) {
+		return fmt.Errorf("weights_page is %q; it must be an https address", pleat.Clip(m.WeightsPage))
+	}
 	for i := range m.Weights {
 		if err := m.Weights[i].check(); err != nil {
 			return fmt.Errorf("weights[%d].%w", i, err)
@@ -269,14 +275,19 @@ func (m *Manifest) check() error {
 	return nil
 }
 
+// secureAddress reports whether an address is empty or one of https.
+func secureAddress(text string) bool {
+	u, err := url.Parse(text)
+	return text == "" || err == nil && u.Scheme == "https" && u.Host != ""
+}
+
 // check returns the first fault of a weight file, with the name of its field.
 func (w *WeightFile) check() error {
-	u, err := url.Parse(w.URL)
 	sum, bad := hex.DecodeString(w.SHA256)
 	switch {
 	case !local(w.File):
 		return fmt.Errorf("file is %q; it must be a path below the weights folder", pleat.Clip(w.File))
-	case w.URL != "" && (err != nil || u.Scheme != "https" || u.Host == ""):
+	case !secureAddress(w.URL):
 		return fmt.Errorf("url is %q; it must be an https address", pleat.Clip(w.URL))
 	case w.SHA256 != "" && (bad != nil || len(sum) != 32):
 		return errors.New("sha256 is not a SHA-256 in hexadecimal digits")

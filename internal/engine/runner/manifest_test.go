@@ -50,6 +50,7 @@ func TestManifest(t *testing.T) {
 		`"recyclingSteps"`:       {`"recycleSteps"`, "which the interface does not have"},
 		`"title":"A"`:            {`"title":""`, "needs a title"},
 		`"max_tokens":100`:       {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
+		`"max_tokens":100,`:      {`"max_tokens":100,"weights_page":"http://h/",`, "weights_page"},
 		`"max_tokens":100,"mem_model`: {
 			`"max_tokens":100,"weights":[{"file":"w","url":"http://h/w"}],"mem_model`, "https",
 		},
