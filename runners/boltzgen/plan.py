@@ -63,7 +63,8 @@ class Plan:
             out.append(f"--inverse_fold_avoid={self.avoid}")
         trainer = ["trainer.logger=false", "trainer.enable_progress_bar=false"]
         if device == "cpu":
-            trainer.append("trainer.accelerator=cpu")
+            # The package computes in mixed precision, but for parts that it takes out by the name of the GPU alone.
+            trainer += ["trainer.accelerator=cpu", "trainer.precision=32"]
         for step in PREDICTIONS:
             # Pinned memory is for GPUs alone. The two kinds of data have the option in different places.
             pin = "data.pin_memory" if step == "design" else "data.cfg.pin_memory"
