@@ -6,7 +6,8 @@ import (
 )
 
 // Workflow is a question about a structure, a simulation of it, a design of proteins, a comparison of several
-// structures, or an alignment of sequences: what was asked, and its one task. Until it is executed it may be a draft, which has no task yet.
+// structures, or an alignment of sequences: what was asked, and its one task. Until it is executed it may be a draft,
+// which has no task yet.
 type Workflow struct {
 	ID      WorkflowID
 	Owner   UserID

@@ -25,7 +25,7 @@ func designCmd() *cobra.Command {
 kept are downloaded with tables of all of them. Interrupting the command leaves the design running.
 
 Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12.`,
-		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --length 80..120 --designs 50 --keep 5
+		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --designs 50 --keep 5
   pleat design target.cif --chains A,B --kind peptide --out peptides
   pleat design --ccd ATP --no-wait`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -152,7 +152,8 @@ differs, 130 interrupted.`
 func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
-		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(), compareCmd(),
+		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
+		compareCmd(),
 		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
 		topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())

@@ -16,8 +16,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// TestRealEnginesBoltzGen has BoltzGen, installed from PyPI, design binders of a fold over HTTP. Its weights are random:
-// no design passes the filters.
+// TestRealEnginesBoltzGen has BoltzGen, installed from PyPI, design binders of a fold over HTTP. Its weights are
+// random: no design passes the filters.
 func TestRealEnginesBoltzGen(t *testing.T) {
 	l := startEngines(t, "boltzgen", "mini")
 	l.run("the runner's own tests", func(t *testing.T) { runnerTests(t, "boltzgen") })
@@ -133,8 +133,8 @@ func (l *engineServer) fourDesigns(t *testing.T, fold string) designed {
 	return r
 }
 
-// killedDesign kills the runner after a checkpoint: the next attempt resumes from it, in another process, and gives what
-// a run that was not killed gives.
+// killedDesign kills the runner after a checkpoint: the next attempt resumes from it, in another process, and gives
+// what a run that was not killed gives.
 func (l *engineServer) killedDesign(t *testing.T, fold string, want designed) {
 	id := l.design(fold, 4, 2)
 	db := l.open()

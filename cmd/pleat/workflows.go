@@ -16,7 +16,8 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	return group("workflows", "List, show, cancel and delete workflows: questions, simulations, designs and comparisons", "",
+	const short = "List, show, cancel and delete workflows: questions, simulations, designs and comparisons"
+	return group("workflows", short, "",
 		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel(), workflowsDelete())
 }
 

@@ -6,9 +6,10 @@ import (
 	"pleat/internal/structure"
 )
 
-// BinderRMSD returns how far the designed chains of a fold are from those of a design, in Å over the atoms N, CA, C and O,
-// after the other proteins of the two were superposed over theirs; where there is none, the designed chains were. Chains
-// have the same names in both. It is false for a designed chain that is missing or has another length, or without atoms.
+// BinderRMSD returns how far the designed chains of a fold are from those of a design, in Å over the atoms N, CA, C and
+// O, after the other proteins of the two were superposed over theirs; where there is none, the designed chains were.
+// Chains have the same names in both. It is false for a designed chain that is missing or has another length, or
+// without atoms.
 func BinderRMSD(design, fold *structure.Structure, designed func(chain string) bool) (float64, bool) {
 	var target, binder [2][]structure.Vec
 	for i := range design.Chains {

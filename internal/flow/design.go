@@ -127,7 +127,8 @@ func readOwnSpec(f *fields, d *DesignPlan) {
 // targetWays are the fields of target, of which it has exactly one.
 var targetWays = []string{"sourceJobId", "libraryItemId", "pdbId", "sequence", "ccd", "smiles"}
 
-// readDesignTask reads a target and what is designed for it. It returns the protocol that the kind of binder stands for.
+// readDesignTask reads a target and what is designed for it. It returns the protocol that the kind of binder stands
+// for.
 func readDesignTask(f *fields, p *Plan) string {
 	t := &DesignTask{}
 	p.Design.Task = t
@@ -186,7 +187,8 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 	case s.ID != "":
 		s.Kind = SourcePDB
 		if !pleat.IsPDBID(s.ID) {
-			f.fail(f.pathOf("pdbId"), " is %q; it must be an id of the Protein Data Bank, such as 1ubq", pleat.Clip(s.ID))
+			f.fail(f.pathOf("pdbId"), " is %q; it must be an id of the Protein Data Bank, such as 1ubq",
+				pleat.Clip(s.ID))
 		}
 	default:
 		s.Kind = SourceNone
@@ -400,8 +402,8 @@ func ParseGraph(alias string, g *design.Plan) (Plan, error) {
 	return p, f.faults.Err()
 }
 
-// RemoveTarget removes from the input of a design, given by its fields, the ids of its target, and what names the files of
-// a spec.
+// RemoveTarget removes from the input of a design, given by its fields, the ids of its target, and what names the files
+// of a spec.
 func RemoveTarget(input map[string]json.RawMessage) error {
 	remove(input, "inputYML", "inputYMLLibraryItemId")
 	if input["target"] == nil || string(input["target"]) == "null" {

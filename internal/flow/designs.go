@@ -39,7 +39,8 @@ const (
 var designColumns = slices.Concat([]DesignColumn{
 	{Name: "id", Type: columnText, Doc: "Name of the design in this run."},
 	{Name: "final_rank", Type: columnInteger, Better: "lower", min: 1, max: math.MaxInt32,
-		Doc: "Rank among all designs that were considered, the best 1. It has gaps in the final set, which is chosen for diversity too; ties share a rank."},
+		Doc: "Rank among all designs that were considered, the best 1. It has gaps in the final set, which is chosen " +
+			"for diversity too; ties share a rank."},
 	{Name: "secondary_rank", Type: columnInteger, Better: "lower", min: 0, max: math.MaxInt32,
 		Doc: "Rank by the worst of the weighted ranks."},
 	{Name: "max_rank", Type: columnNumber, Better: "lower", Doc: "The worst of the weighted ranks."},
@@ -63,11 +64,13 @@ var designColumns = slices.Concat([]DesignColumn{
 	probability("design_iptm", "ipTM of the designed chain with the others; null without others."),
 	probability("design_iiptm", "ipTM of the designed chain over its interface; null without one."),
 	probability("design_to_target_iptm", "ipTM from the designed residues to the target; null without a target."),
-	probability("design_ipsae_min", "The lower of the ipSAE of design and target, with a cutoff of 15 Å. The ipSAE of folds uses 10 Å."),
+	probability("design_ipsae_min",
+		"The lower ipSAE of design and target, with a cutoff of 15 Å. The ipSAE of folds uses 10 Å."),
 	distance("interaction_pae", "Mean PAE between chains; null without a second chain."),
 	distance("min_interaction_pae", "Lowest PAE between chains; null without a second chain."),
 	distance("min_design_to_target_pae", "Lowest PAE from the designed residues to the target; null without a target."),
-	{Name: "plddt", Type: columnNumber, Better: "higher", max: 100, Doc: "Mean pLDDT of the refolded complex, 0 to 100."},
+	{Name: "plddt", Type: columnNumber, Better: "higher", max: 100,
+		Doc: "Mean pLDDT of the refolded complex, 0 to 100."},
 	{Name: "iplddt", Type: columnNumber, Better: "higher", max: 100,
 		Doc: "Mean pLDDT of the refolded complex weighted by its interface, 0 to 100."},
 	fraction("helix", "Helix of the designed residues before refolding; null for 5 residues or fewer."),
@@ -75,7 +78,8 @@ var designColumns = slices.Concat([]DesignColumn{
 	fraction("loop", "Loop of the designed residues before refolding; null for 5 residues or fewer."),
 	distance("filter_rmsd", "Backbone RMSD of the design to its refold."),
 	distance("filter_rmsd_design", "Backbone RMSD of the designed chain to that of the refold."),
-	distance("designfolding_filter_rmsd", "Backbone RMSD of the designed chain to its refold alone; null in protocols without that step."),
+	distance("designfolding_filter_rmsd",
+		"Backbone RMSD of the designed chain to its refold alone; null in protocols without that step."),
 	{Name: "delta_sasa_refolded", Type: columnNumber, Unit: "Å²", Better: "higher",
 		Doc: "Surface that the design buries, of the refold."},
 	{Name: "plip_hbonds_refolded", Type: columnInteger, Better: "higher", max: 1e6,
@@ -86,8 +90,10 @@ var designColumns = slices.Concat([]DesignColumn{
 		Doc: "Hydrophobicity of the designed residues, an index without unit; null with an unknown residue."},
 	{Name: "design_chain_hydrophobicity", Type: columnNumber,
 		Doc: "Hydrophobicity of the whole designed chain, an index without unit; null with an unknown residue."},
-	{Name: "liability_score", Type: columnNumber, Better: "lower", Doc: "Weighted count of motifs that make trouble in the laboratory."},
-	{Name: "liability_num_violations", Type: columnInteger, Better: "lower", max: 1e6, Doc: "How many such motifs there are."},
+	{Name: "liability_score", Type: columnNumber, Better: "lower",
+		Doc: "Weighted count of motifs that make trouble in the laboratory."},
+	{Name: "liability_num_violations", Type: columnInteger, Better: "lower", max: 1e6,
+		Doc: "How many such motifs there are."},
 	{Name: "liability_violations_summary", Type: columnText, Doc: "Which such motifs there are."},
 }, bindingColumns(), []DesignColumn{
 	{Name: "file", Type: "object", Doc: "Library item and file name of the structure; null for others than the owner."},
@@ -115,7 +121,11 @@ func bindingColumns() []DesignColumn {
 	var out []DesignColumn
 	for r := 3; r <= 9; r++ {
 		out = append(out, DesignColumn{
-			Name: fmt.Sprintf("bindsite_under_%drmsd", r), Type: columnNumber, Unit: "fraction", Better: "higher", max: 1,
+			Name:     fmt.Sprintf("bindsite_under_%drmsd", r),
+			Type:     columnNumber,
+			Unit:     "fraction",
+			Better:   "higher",
+			max:      1,
 			Optional: true,
 			Doc: fmt.Sprintf("Of the residues to bind, the share with a designed residue within %d Å. "+
 				"The name says RMSD, but it is none.", r),
@@ -223,7 +233,9 @@ func ReadDesignRow(line []byte) (DesignRow, error) {
 
 // affinity is the column of an affinity.
 func affinity(name string) DesignColumn {
-	return DesignColumn{Name: name, Type: columnNumber, Optional: true, Doc: "Of the engine's prediction of the affinity."}
+	return DesignColumn{
+		Name: name, Type: columnNumber, Optional: true, Doc: "Of the engine's prediction of the affinity.",
+	}
 }
 
 // outside reports whether a number is outside the column's range.
@@ -305,7 +317,8 @@ type DesignedBy struct {
 func DesignRaw(r *DesignResult) (json.RawMessage, error) {
 	r.Best = map[string]float64{}
 	for _, name := range []string{"design_to_target_iptm", "iptm", "design_ptm", "min_interaction_pae", "filter_rmsd"} {
-		best := designColumns[slices.IndexFunc(designColumns, func(c DesignColumn) bool { return c.Name == name })].Better
+		i := slices.IndexFunc(designColumns, func(c DesignColumn) bool { return c.Name == name })
+		best := designColumns[i].Better
 		for _, d := range r.Designs {
 			v := d.Number(name)
 			if was, ok := r.Best[name]; v != nil && (!ok || (*v > was) == (best == "higher")) {

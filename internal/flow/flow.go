@@ -1,7 +1,6 @@
 // Package flow defines the workflows, questions about a structure (qna), molecular dynamics (md), comparisons of
-// structures (compare), designs (design) and alignments: the fields of their input, the engines that serve them, the input that a fold
-// gives to its follow-ups, the rows of their results
-// and the catalogue of their outputs.
+// structures (compare), designs (design) and alignments: the fields of their input, the engines that serve them, the
+// input that a fold gives to its follow-ups, the rows of their results and the catalogue of their outputs.
 //
 // It must not use files, a clock, the network, a database or random numbers. internal/engine executes a workflow, and
 // internal/work fetches the files that a StructureSource names.

@@ -40,8 +40,8 @@ func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Fi
 	left := leftMargin(yTicks)
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 62}, Max: vg.Point{X: figureWidth - 18, Y: 62 + 240}}
 	f := &Figure{width: figureWidth, height: area.Max.Y + headerHeight(l), title: l.Title, desc: fmt.Sprintf(
-		"%d points of %s over %s. %d are filled: %s. %d are encircled: %s.%s", len(points), y.Label, x.Label, fill, filled,
-		ring, encircled, sentence(l.Subtitle))}
+		"%d points of %s over %s. %d are filled: %s. %d are encircled: %s.%s", len(points), y.Label, x.Label, fill,
+		filled, ring, encircled, sentence(l.Subtitle))}
 	points = append([]Point(nil), points...)
 	f.paint = func(p *pen) {
 		a := panel{p, area, x.Min, x.Max, y.Min, y.Max}
@@ -86,7 +86,8 @@ const maxBars = 60
 // Bars draws horizontal bars of counts, of which each may be total at most. It returns an error for no bars.
 func Bars(l Labels, bars []Bar, total int) (*Figure, error) {
 	if len(bars) == 0 || len(bars) > maxBars || total < 1 {
-		return nil, fmt.Errorf("plot: Bars has %d bars of at most %d; 1 to %d bars are allowed", len(bars), total, maxBars)
+		return nil, fmt.Errorf("plot: Bars has %d bars of at most %d; 1 to %d bars are allowed", len(bars), total,
+			maxBars)
 	}
 	names := vg.Length(0)
 	for _, b := range bars {

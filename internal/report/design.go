@@ -43,8 +43,8 @@ type Design struct {
 
 // NewDesign returns a design of the final set from a structure as an engine wrote it. names maps the engine's chains to
 // those of the spec, which chains has in their order; the structure changes. B-factors are pLDDT from 0 to 100; all 0:
-// there is none. An error, which completes a sentence about the design, says that its chains have the same names, or that
-// the designed chain has another sequence than the row.
+// there is none. An error, which completes a sentence about the design, says that its chains have the same names, or
+// that the designed chain has another sequence than the row.
 func NewDesign(
 	s *structure.Structure, row flow.DesignRow, names map[string]string, chains []pleat.DesignChain,
 ) (*Design, error) {
@@ -199,9 +199,8 @@ func (d *Designs) writeRun() (json.RawMessage, error) {
 	if err := d.zip(pleat.ArtifactPlots, "plots.zip", plots); err != nil {
 		return nil, err
 	}
-	if err := d.zip(pleat.ArtifactArchive, "results.zip", slices.DeleteFunc(slices.Clone(d.files), func(f pleat.File) bool {
-		return f.Kind == pleat.ArtifactPlots
-	})); err != nil {
+	inside := slices.DeleteFunc(slices.Clone(d.files), func(f pleat.File) bool { return f.Kind == pleat.ArtifactPlots })
+	if err := d.zip(pleat.ArtifactArchive, "results.zip", inside); err != nil {
 		return nil, err
 	}
 	for _, f := range d.files {
@@ -278,8 +277,9 @@ func (d *Designs) figures() error {
 	}
 	if len(points) > 0 {
 		labels.Title = "Designs: ipTM against the lowest PAE"
-		fig, err := plot.Scatter(labels, plot.Axis{Label: "Lowest PAE of design and target (Å)", Max: math.Ceil(most * 1.05)},
-			plot.Axis{Label: "ipTM of design and target", Max: 1}, points, "passes every filter", "in the final set")
+		pae := plot.Axis{Label: "Lowest PAE of design and target (Å)", Max: math.Ceil(most * 1.05)}
+		iptm := plot.Axis{Label: "ipTM of design and target", Max: 1}
+		fig, err := plot.Scatter(labels, pae, iptm, points, "passes every filter", "in the final set")
 		if err != nil {
 			return err
 		}

@@ -203,8 +203,8 @@ func (s *Server) fetchTarget(ctx context.Context, id string) (archive.Entry, err
 	return entry, pleat.InvalidField("workflow_input.target.pdbId", ": %s", failure.Message)
 }
 
-// newDesign returns what a workflow of a plan has as a design: its graph, and, if the spec was compiled, the spec and the
-// target as files of its workspace. It stores the blobs of these, and returns the files that a run pins.
+// newDesign returns what a workflow of a plan has as a design: its graph, and, if the spec was compiled, the spec and
+// the target as files of its workspace. It stores the blobs of these, and returns the files that a run pins.
 func (s *Server) newDesign(
 	ctx context.Context, p *flow.Plan, spec *submit.DesignSpec,
 ) (*store.NewDesign, []store.RunFile, error) {
@@ -215,7 +215,12 @@ func (s *Server) newDesign(
 		for i := range files {
 			f := &files[i]
 			item := store.LibraryItem{ID: store.NewItemID(), Name: f.Name, FileType: "yml"}
-			content := store.LibraryFile{Name: f.Name, ContentType: "application/yaml", Bytes: f.Bytes, SHA256: f.SHA256}
+			content := store.LibraryFile{
+				Name:        f.Name,
+				ContentType: "application/yaml",
+				Bytes:       f.Bytes,
+				SHA256:      f.SHA256,
+			}
 			if !f.Main {
 				item.FileType, content.ContentType = "protein", spec.Target.ContentType
 			}
@@ -351,8 +356,8 @@ func (s *Server) graphText(ctx context.Context, c *call) error {
 		return err
 	}
 	if d.Graph == "" {
-		return pleat.Errorf(pleat.CodeNotFound, "the workflow has no graph; POST /v1/workflows/%s/workflow.yml saves one",
-			v.Workflow.ID)
+		return pleat.Errorf(pleat.CodeNotFound,
+			"the workflow has no graph; POST /v1/workflows/%s/workflow.yml saves one", v.Workflow.ID)
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/yaml; charset=utf-8")
@@ -362,8 +367,8 @@ func (s *Server) graphText(ctx context.Context, c *call) error {
 	return quiet(c, err)
 }
 
-// syncGraph is POST /v1/workflows/{id}/sync/workflow.yml, for the owner of a design: the workflow. The graph and its text
-// are one here, so that there is nothing to bring into step.
+// syncGraph is POST /v1/workflows/{id}/sync/workflow.yml, for the owner of a design: the workflow. The graph and its
+// text are one here, so that there is nothing to bring into step.
 func (s *Server) syncGraph(ctx context.Context, c *call) (api.Workflow, error) {
 	v, _, err := s.ownDesign(ctx, c)
 	if err != nil {

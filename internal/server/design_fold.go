@@ -105,17 +105,18 @@ func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow,
 	}
 	var out []flow.DesignRow
 	for i, id := range in.Designs {
+		field := fmt.Sprintf("designs[%d]", i)
 		at := slices.IndexFunc(set, func(d flow.DesignRow) bool { return d.Text("id") == id })
 		if at < 0 {
 			var names []string
 			for _, d := range set {
 				names = append(names, d.Text("id"))
 			}
-			return nil, pleat.InvalidField(fmt.Sprintf("designs[%d]", i), " is %q; the final set has %s", pleat.Clip(id),
+			return nil, pleat.InvalidField(field, " is %q; the final set has %s", pleat.Clip(id),
 				pleat.ListNames(names, 20))
 		}
 		if slices.Contains(in.Designs[:i], id) {
-			return nil, pleat.InvalidField(fmt.Sprintf("designs[%d]", i), " is %q, which is named before", pleat.Clip(id))
+			return nil, pleat.InvalidField(field, " is %q, which is named before", pleat.Clip(id))
 		}
 		out = append(out, set[at])
 	}
@@ -124,7 +125,8 @@ func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow,
 
 // designJob returns the job that folds a design: the chains of the binder first, then those of the target.
 func (s *Server) designJob(
-	ctx context.Context, c *call, v *store.WorkflowView, in *api.FoldDesigns, result *flow.DesignResult, d flow.DesignRow,
+	ctx context.Context, c *call, v *store.WorkflowView, in *api.FoldDesigns, result *flow.DesignResult,
+	d flow.DesignRow,
 ) (*store.DesignJob, error) {
 	id := d.Text("id")
 	st, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(d.Rank(), id))
@@ -195,12 +197,9 @@ func (s *Server) readArtifact(ctx context.Context, files []pleat.Artifact, name 
 // CodeInvalid: a chain is none that a job can have.
 func designSequences(st *structure.Structure, chains []pleat.DesignChain) ([]api.SequenceItem, error) {
 	var out []api.SequenceItem
-	designed := func(id string) bool {
-		return slices.ContainsFunc(chains, func(c pleat.DesignChain) bool { return c.Name == id && c.Designed })
-	}
 	order := slices.Clone(st.Chains)
 	slices.SortStableFunc(order, func(a, b structure.Chain) int {
-		switch x, y := designed(a.ID), designed(b.ID); {
+		switch x, y := isDesigned(chains, a.ID), isDesigned(chains, b.ID); {
 		case x == y:
 			return 0
 		case x:
@@ -212,7 +211,8 @@ func designSequences(st *structure.Structure, chains []pleat.DesignChain) ([]api
 		c := &order[i]
 		switch {
 		case c.Kind == structure.Protein:
-			out = append(out, api.SequenceItem{ProteinChain: &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}})
+			in := &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}
+			out = append(out, api.SequenceItem{ProteinChain: in})
 		case c.Kind.Polymer():
 			out = append(out, nucleic(c))
 		case c.Kind != structure.Water && len(c.Residues) == 1:
@@ -227,6 +227,11 @@ func designSequences(st *structure.Structure, chains []pleat.DesignChain) ([]api
 	return out, nil
 }
 
+// isDesigned reports whether some residues of a chain are designed.
+func isDesigned(chains []pleat.DesignChain, name string) bool {
+	return slices.ContainsFunc(chains, func(c pleat.DesignChain) bool { return c.Name == name && c.Designed })
+}
+
 // nucleic returns a chain of RNA or DNA as an item of a job.
 func nucleic(c *structure.Chain) api.SequenceItem {
 	in := &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}
@@ -236,8 +241,8 @@ func nucleic(c *structure.Chain) api.SequenceItem {
 	return api.SequenceItem{DNASequence: in}
 }
 
-// designFolds returns the folds of the designs of a workflow, for its owner. It measures those that have ended since the
-// last call.
+// designFolds returns the folds of the designs of a workflow, for its owner. It measures those that have ended since
+// the last call.
 func (s *Server) designFolds(ctx context.Context, v *store.WorkflowView) ([]api.DesignFold, error) {
 	list, err := s.store.DesignFolds(ctx, v.Workflow.ID)
 	if err != nil || len(list) == 0 {
@@ -270,8 +275,8 @@ func (s *Server) designFolds(ctx context.Context, v *store.WorkflowView) ([]api.
 	return out, nil
 }
 
-// measureFold measures and records how far the binder of a fold is from that of the design, in Å over the backbone, with
-// the targets superposed, or the binders where there is no target. It is below 0 if it cannot be measured.
+// measureFold measures and records how far the binder of a fold is from that of the design, in Å over the backbone,
+// with the targets superposed, or the binders where there is no target. It is below 0 if it cannot be measured.
 func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *store.DesignFold) error {
 	f.BinderRMSD = -1
 	made, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(f.Rank, f.Design))
@@ -295,7 +300,7 @@ func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *stor
 		return err
 	}
 	if rmsd, ok := compare.BinderRMSD(made, folded, func(chain string) bool {
-		return slices.ContainsFunc(result.Chains, func(c pleat.DesignChain) bool { return c.Name == chain && c.Designed })
+		return isDesigned(result.Chains, chain)
 	}); ok && !math.IsNaN(rmsd) {
 		f.BinderRMSD = math.Round(rmsd*1000) / 1000
 	}

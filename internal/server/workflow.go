@@ -16,10 +16,11 @@ import (
 )
 
 // createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md), a design
-// (design), a comparison (compare) or an alignment. The input is checked and its source resolved; unless the workflow is a draft, it is queued for the best engine that runs here. The
-// input is stored as it was given, except for addresses and tokens of webhooks, which are sealed. 400: the input is not
-// valid, or no engine can execute it; 403: the source is a fold or a file, and the key may not read; 404: the caller
-// may not read the source; 409: the source has not finished; 429: the quota of workflows is used up.
+// (design), a comparison (compare) or an alignment. The input is checked and its source resolved; unless the workflow
+// is a draft, it is queued for the best engine that runs here. The input is stored as it was given, except for
+// addresses and tokens of webhooks, which are sealed. 400: the input is not valid, or no engine can execute it; 403:
+// the source is a fold or a file, and the key may not read; 404: the caller may not read the source; 409: the source
+// has not finished; 429: the quota of workflows is used up.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
 	alias, err := checkCreateWorkflow(in)
 	if err != nil {

@@ -730,8 +730,9 @@ func TestOutputSchema(t *testing.T) {
 	h := newWorkflowFixture(t)
 	c := h.client(h.key)
 	got, err := c.OutputSchema(context.Background(), "pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
+	third := func(f api.OutputField) bool { return strings.HasPrefix(f.Name, "designs[2]") }
 	if err != nil || !slices.Contains(got.Available, api.OutputField{Name: "designs[1].ptm", Type: "key/float"}) ||
-		slices.ContainsFunc(got.Available, func(f api.OutputField) bool { return strings.HasPrefix(f.Name, "designs[2]") }) {
+		slices.ContainsFunc(got.Available, third) {
 		t.Errorf("%+v %v", got, err)
 	}
 	got, err = c.OutputSchema(context.Background(), "inference_md", nil)

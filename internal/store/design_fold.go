@@ -24,8 +24,8 @@ type DesignJob struct {
 	Job    NewJob // without By, Key and Digest
 }
 
-// FoldDesigns stores the jobs, or none of them, each of which counts against the owner's quota. An idempotency key works
-// as in CreateJob. Its errors are those of CreateJob, and ErrNoWorkflow.
+// FoldDesigns stores the jobs, or none of them, each of which counts against the owner's quota. An idempotency key
+// works as in CreateJob. Its errors are those of CreateJob, and ErrNoWorkflow.
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
 	err = s.write(ctx, "fold designs", func(t *tx) error {
 		made = nil

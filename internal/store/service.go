@@ -190,8 +190,9 @@ const blobRefs = `
 	ORDER BY blob_key
 	LIMIT $2`
 
-// BlobRefs reads a page of the files that artifacts, library files, inputs of runs and checkpoints refer to: those whose keys are
-// greater than after, in the order of the keys, at most limit. A file that several rows share is listed once.
+// BlobRefs reads a page of the files that artifacts, library files, inputs of runs and checkpoints refer to: those
+// whose keys are greater than after, in the order of the keys, at most limit. A file that several rows share is listed
+// once.
 func (s *Store) BlobRefs(ctx context.Context, after string, limit int) ([]BlobRef, error) {
 	var out []BlobRef
 	rows, err := s.read(ctx, blobRefs, after, limit)

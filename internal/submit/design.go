@@ -143,7 +143,8 @@ func (r *Resolver) readAll(ctx context.Context, key, field, name string) ([]byte
 		return nil, pleat.Errorf(pleat.CodeNotFound, "%s: the file %s is gone", field, pleat.Clip(name)).At(field)
 	}
 	if err != nil {
-		return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: "the files cannot be read now; try again", Err: err}
+		const message = "the files cannot be read now; try again"
+		return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: message, Err: err}
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, MaxFile+1))

@@ -51,8 +51,8 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 		return err
 	case flow.SourcePDB:
 		if !r.FetchPDB && p.Design != nil {
-			return pleat.InvalidField("workflow_input.target", " has pdbId, but the operator does not allow this service "+
-				"to fetch from the Protein Data Bank; upload the file to the library and use libraryItemId")
+			return pleat.InvalidField("workflow_input.target", " has pdbId, but the operator does not allow this "+
+				"service to fetch from the Protein Data Bank; upload the file to the library and use libraryItemId")
 		}
 		if !r.FetchPDB {
 			return pleat.InvalidField("workflow_input.targetSource", " is pdb, but the operator does not allow "+

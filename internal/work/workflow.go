@@ -18,8 +18,8 @@ import (
 	"pleat/internal/flow"
 )
 
-// workflow runs one attempt at a question, a simulation, a design or a comparison: it fetches the structures that the input names
-// and the last attempt's checkpoint, then runs the engine.
+// workflow runs one attempt at a question, a simulation, a design or a comparison: it fetches the structures that the
+// input names and the last attempt's checkpoint, then runs the engine.
 func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	invalid := func(why string) pleat.Output {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, why)}

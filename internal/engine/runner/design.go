@@ -128,8 +128,8 @@ func readDesignRows(path string) ([]flow.DesignRow, error) {
 		id := row.Text("id")
 		switch {
 		case !designID(id) || seen[id]:
-			return nil, fmt.Errorf("has a line %d whose id is %q; ids are different names of letters, digits, - and _", n,
-				pleat.Clip(id))
+			return nil, fmt.Errorf("has a line %d whose id is %q; ids are different names of letters, digits, - and _",
+				n, pleat.Clip(id))
 		case row.Rank() < 1:
 			return nil, fmt.Errorf("has a line %d without a final_rank from 1", n)
 		case n > 1 && row.Rank() < out[n-2].Rank():
@@ -149,9 +149,11 @@ func readDesignRows(path string) ([]flow.DesignRow, error) {
 // designID reports whether s may be the id of a design: it becomes a part of file names.
 func designID(s string) bool { return s != "" && len(s) <= 80 && safeName(s) == s && s[0] != '.' }
 
-// readDesign reads the structure of a design, with the chains of the spec. Its B-factors are pLDDT from 0 to 100; all 0:
-// there is none. An error completes a sentence about the design.
-func (q *predictRequest) readDesign(f wireFile, row flow.DesignRow, chains []pleat.DesignChain) (*report.Design, error) {
+// readDesign reads the structure of a design, with the chains of the spec. Its B-factors are pLDDT from 0 to 100; all
+// 0: there is none. An error completes a sentence about the design.
+func (q *predictRequest) readDesign(
+	f wireFile, row flow.DesignRow, chains []pleat.DesignChain,
+) (*report.Design, error) {
 	in, err := os.Open(filepath.Join(q.dir, f.Path))
 	if err != nil {
 		return nil, errors.New("cannot be read")

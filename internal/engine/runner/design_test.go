@@ -24,15 +24,16 @@ func designed(t *testing.T, rows string, set map[string]int, sequence string, b 
 	r.Files = append(r.Files, writeResult(q.dir, "designs", "designs.jsonl", rows))
 	var text strings.Builder
 	text.WriteString("data_x\nloop_\n")
-	for _, item := range strings.Fields("group_PDB id type_symbol label_atom_id label_comp_id label_asym_id label_seq_id " +
-		"Cartn_x Cartn_y Cartn_z B_iso_or_equiv") {
+	for _, item := range strings.Fields("group_PDB id type_symbol label_atom_id label_comp_id label_asym_id " +
+		"label_seq_id Cartn_x Cartn_y Cartn_z B_iso_or_equiv") {
 		text.WriteString("_atom_site." + item + "\n")
 	}
 	n := 0
 	for k, chain := range []string{sequence, "GSGS"} {
 		for i := range len(chain) {
 			n++
-			fmt.Fprintf(&text, "ATOM %d C CA %s %c %d %.1f %d 0 %.2f\n", n, threeLetters[chain[i]], 'A'+k, i+1, 3.8*float64(i), 9*k, b)
+			fmt.Fprintf(&text, "ATOM %d C CA %s %c %d %.1f %d 0 %.2f\n", n, threeLetters[chain[i]], 'A'+k, i+1,
+				3.8*float64(i), 9*k, b)
 		}
 	}
 	for id, rank := range set {
