@@ -35,7 +35,7 @@ func ReadReferences(raw json.RawMessage, path string) ([]Reference, error) {
 			return nil, pleat.InvalidField(at+".libraryItemId", " is %q; it must be a UUID", pleat.Clip(f.Item))
 		}
 		if f.Name == "" || len(f.Name) > 255 {
-			return nil, pleat.InvalidField(at+".fileName", " is required; it is the name that the spec has for the file")
+			return nil, pleat.InvalidField(at+".fileName", " is required; it is the file's name in the spec")
 		}
 		out = append(out, Reference{Item: pleat.ItemID(strings.ToLower(f.Item)), Name: f.Name, Field: at})
 	}

@@ -38,7 +38,7 @@ func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Fi
 	}
 	xTicks, yTicks := niceTicks(x.Min, x.Max, 8), niceTicks(y.Min, y.Max, 6)
 	left := leftMargin(yTicks)
-	area := vg.Rectangle{Min: vg.Point{X: left, Y: 62}, Max: vg.Point{X: figureWidth - 18, Y: 62 + 240}}
+	area := vg.Rectangle{Min: vg.Point{X: left, Y: 68}, Max: vg.Point{X: figureWidth - 18, Y: 68 + 240}}
 	f := &Figure{width: figureWidth, height: area.Max.Y + headerHeight(l), title: l.Title, desc: fmt.Sprintf(
 		"%d points of %s over %s. %d are filled: %s. %d are encircled: %s.%s", len(points), y.Label, x.Label, fill,
 		filled, ring, encircled, sentence(l.Subtitle))}
@@ -53,11 +53,11 @@ func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Fi
 		a.frame(area)
 		a.xAxis(x.Label, xTicks)
 		a.yAxis(y.Label, yTicks)
-		a.mark(left+4, 9, Point{Filled: true})
-		a.drawText(left+12, 6, filled, style{sizeNote, regular, soft}, start)
+		a.mark(left+4, 15, Point{Filled: true})
+		a.drawText(left+12, 12, filled, style{sizeNote, regular, soft}, start)
 		half := left + (area.Max.X-left)/2
-		a.mark(half+4, 9, Point{Encircle: true})
-		a.drawText(half+14, 6, encircled, style{sizeNote, regular, soft}, start)
+		a.mark(half+4, 15, Point{Encircle: true})
+		a.drawText(half+14, 12, encircled, style{sizeNote, regular, soft}, start)
 	}
 	return f, nil
 }

@@ -100,6 +100,28 @@ type shot struct {
 	make func() (*Figure, error)
 }
 
+// designShots are the figures of one design and of many.
+func designShots(r *rand.Rand) []shot {
+	pae, iptm := Axis{Label: "Lowest PAE of design and target (Å)", Max: 23}, Axis{Label: "ipTM", Max: 1}
+	var points []Point
+	for i := range 120 {
+		points = append(points, Point{X: 1 + 20*r.Float64(), Y: r.Float64(), Filled: i%3 == 0, Encircle: i < 5})
+	}
+	scatter := func(points []Point) func() (*Figure, error) {
+		l := Labels{Title: "Designs", Subtitle: "BoltzGen"}
+		return func() (*Figure, error) {
+			return Scatter(l, pae, iptm, points, "passes every filter", "in the final set")
+		}
+	}
+	bars := []Bar{{"all filters", 0}, {"filter_rmsd", 80}, {"designfolding-filter_rmsd", 33}, {"ALA_fraction", 120}}
+	return []shot{
+		{"scatter-one", scatter(points[:1])},
+		{"scatter-many", scatter(points)},
+		{"bars-one", func() (*Figure, error) { return Bars(Labels{Title: "Filters"}, bars[:1], 1) }},
+		{"bars", func() (*Figure, error) { return Bars(Labels{Title: "Filters", Subtitle: "BoltzGen"}, bars, 120) }},
+	}
+}
+
 func gallery() []shot {
 	r := rand.New(rand.NewPCG(1, 2))
 	trimer := []Profile{fakeProfile(r, "Heavy chain of a rather long-named antibody", 220),
@@ -175,6 +197,7 @@ func gallery() []shot {
 				strings.Repeat("A very long title ", 12), strings.Repeat("and a longer subtitle <&> ", 12),
 			}, twenty)
 		}})
+	out = append(out, designShots(r)...)
 	return out
 }
 

@@ -439,6 +439,11 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
+		{second(Scatter(Labels{}, ok, ok, nil, "a", "b")), `plot: Scatter has 0 points; 1 to 20000 are allowed`},
+		{second(Scatter(Labels{}, ok, ok, []Point{{X: nan}}, "a", "b")),
+			`plot: Scatter: point 1 is NaN, 0; it must have two numbers`},
+		{second(Bars(Labels{}, nil, 5)), `plot: Bars has 0 bars of at most 5; 1 to 60 bars are allowed`},
+		{second(Bars(Labels{}, []Bar{{"a", 6}}, 5)), `plot: Bars: a is 6; it must be from 0 to 5`},
 		{second(PLDDT(Labels{}, nil)), `plot: pLDDT has no chains; at least one is required`},
 		{second(PLDDT(Labels{}, []Profile{{"A", nil}})),
 			`plot: pLDDT: chain 1 ("A") has 0 residues; at least one is required`},

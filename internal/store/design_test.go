@@ -1,0 +1,164 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// newDesign is an empty draft of a design.
+func newDesign(t *testing.T, s *store.Store, u pleat.UserID) pleat.Workflow {
+	t.Helper()
+	n := newFlow(u, true)
+	n.Workflow.Kind, n.Workflow.Alias, n.Workflow.Input = pleat.TaskDesign, pleat.AliasDesign, json.RawMessage("{}")
+	n.Workflow.Source = pleat.FoldRef{}
+	n.Design = &store.NewDesign{}
+	w, err := s.CreateWorkflow(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// A graph replaces the one before as a whole, and nobody else's. Once the draft has left DRAFT, it stays.
+func TestSaveGraph(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		w := newDesign(t, s, u)
+		d, err := s.Design(ctx, w.ID)
+		if err != nil || d.Graph != "" {
+			t.Fatalf("%+v %v", d, err)
+		}
+		if folder, err := s.Item(ctx, u, d.Workspace); err != nil || folder.Type != "folder" || folder.Name != w.Name {
+			t.Errorf("%+v %v", folder, err)
+		}
+		for _, text := range []string{"first", "second"} {
+			sub := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http",
+				Custom: &pleat.CustomTarget{URL: "https://x.example", Token: "s1.sealed"}}
+			saved, err := s.SaveGraph(ctx, u, w.ID, store.Graph{
+				Text: text, Input: json.RawMessage(`{"budget":1}`), Public: true, Subs: []pleat.Subscription{sub},
+			})
+			if err != nil || !saved.Public || string(saved.Input) != `{"budget":1}` {
+				t.Fatalf("%+v %v", saved, err)
+			}
+		}
+		if d, err := s.Design(ctx, w.ID); err != nil || d.Graph != "second" {
+			t.Errorf("%+v %v", d, err)
+		}
+		if n := len(storetest.Tables(t, s)["subscription"]); n != 1 {
+			t.Errorf("%d subscriptions; want that of the last graph", n)
+		}
+		if _, err := s.SaveGraph(ctx, storetest.User(t, s, "eve"), w.ID, store.Graph{Text: "x"}); err != store.ErrNoWorkflow {
+			t.Errorf("a stranger saves a graph: %v", err)
+		}
+		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SaveGraph(ctx, u, w.ID, store.Graph{Text: "x"}); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a graph of a stopped design was replaced: %v", err)
+		}
+	})
+}
+
+// A run keeps the files that it has pinned: their blobs stay when the library deletes them. A file that was deleted
+// before cannot be pinned.
+func TestPinnedFiles(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "a", Type: "file", Metadata: json.RawMessage("{}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := store.LibraryFile{Name: "a.yaml", Key: "library/a", SHA256: "ab", Bytes: 4}
+		if _, err := s.AddFile(ctx, u, item.ID, file); err != nil {
+			t.Fatal(err)
+		}
+		spec := store.RunSpec{Queue: "design/x", Model: "x", Files: []store.RunFile{
+			{Name: "a.yaml", Main: true, Key: file.Key, SHA256: "ab", Bytes: 4},
+		}}
+		late := newDesign(t, s, u)
+		w, err := s.ExecuteWorkflow(ctx, u, newDesign(t, s, u).ID, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blobs, err := s.DeleteItem(ctx, u, item.ID)
+		if err != nil || !slices.Equal(blobs, []string{file.Key}) {
+			t.Fatalf("%v %v", blobs, err)
+		}
+		if free, err := s.UnreferencedBlobs(ctx, blobs); err != nil || len(free) > 0 {
+			t.Errorf("the blob of a pinned file is garbage: %v %v", free, err)
+		}
+		refs, err := s.BlobRefs(ctx, "", 10)
+		if err != nil || !slices.Contains(refs, store.BlobRef{Key: file.Key, Bytes: 4, SHA256: "ab"}) {
+			t.Errorf("%v %v", refs, err)
+		}
+		got, err := s.RunFiles(ctx, w.Run)
+		if err != nil || !slices.Equal(got, spec.Files) {
+			t.Errorf("%+v %v", got, err)
+		}
+		if _, err := s.ExecuteWorkflow(ctx, u, late.ID, spec); err != nil {
+			// The blob is still there, but no library file or artifact refers to it.
+			if pleat.CodeOf(err) != pleat.CodeConflict {
+				t.Error(err)
+			}
+		} else {
+			t.Error("a file was pinned that had been deleted")
+		}
+		if v, err := s.WorkflowView(ctx, late.ID); err != nil || v.Workflow.State != pleat.StateDraft {
+			t.Errorf("%+v %v", v.Workflow, err)
+		}
+	})
+}
+
+// All folds of designs are created, or none; a repeated call gets the same jobs.
+func TestFoldDesigns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		w := newDesign(t, s, u)
+		n := store.DesignFolds{Owner: u, Workflow: w.ID, Key: "once", Digest: "d", Jobs: []store.DesignJob{
+			{Design: "x_1", Rank: 1, Job: newJob(u, "first")}, {Design: "x_2", Rank: 3, Job: newJob(u, "second")},
+		}}
+		made, replayed, err := s.FoldDesigns(ctx, n)
+		if err != nil || replayed || len(made) != 2 {
+			t.Fatalf("%+v %v %v", made, replayed, err)
+		}
+		again, replayed, err := s.FoldDesigns(ctx, n)
+		if err != nil || !replayed || again[1].Job != made[1].Job {
+			t.Errorf("%+v %v %v", again, replayed, err)
+		}
+		list, err := s.DesignFolds(ctx, w.ID)
+		if err != nil || len(list) != 2 || list[0].Design != "x_1" || list[1].Rank != 3 || list[0].Measured {
+			t.Fatalf("%+v %v", list, err)
+		}
+		list[0].BinderRMSD = 1.5
+		if err := s.MeasureFold(ctx, &list[0]); err != nil {
+			t.Fatal(err)
+		}
+		one, ok, err := s.FoldedDesign(ctx, made[0].Job)
+		if err != nil || !ok || !one.Measured || one.BinderRMSD != 1.5 || one.Workflow != w.ID {
+			t.Errorf("%+v %v %v", one, ok, err)
+		}
+		if err := s.SetQuota(ctx, "ada", 3); err != nil {
+			t.Fatal(err)
+		}
+		n.Key = ""
+		if _, _, err := s.FoldDesigns(ctx, n); pleat.CodeOf(err) != pleat.CodeLimited {
+			t.Errorf("two folds beyond the quota: %v", err)
+		}
+		if list, err := s.DesignFolds(ctx, w.ID); err != nil || len(list) != 2 {
+			t.Errorf("%d folds, %v; want those before", len(list), err)
+		}
+		n.Owner = storetest.User(t, s, "eve")
+		if _, _, err := s.FoldDesigns(ctx, n); err != store.ErrNoWorkflow {
+			t.Errorf("a stranger folds designs: %v", err)
+		}
+	})
+}
