@@ -152,10 +152,6 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 	if err != nil {
 		return nil, err
 	}
-	scratch, err := filepath.Abs(c.ScratchDir())
-	if err != nil {
-		return nil, err
-	}
 	weights := c.WeightsDir(m.Engine)
 	if present, all := WeightsPresent(c, m); present < all {
 		log.Warn("weights are missing; jobs that need them will fail", "engine", name, "present", present, "of", all,
@@ -173,7 +169,7 @@ func newRunner(c config.Config, name string, processes *runner.ProcessPool, log 
 		Weights:   weights,
 		Cache:     filepath.Join(c.EngineDir(name), "cache"),
 		Threads:   threads,
-		Hidden:    []string{data, scratch, c.EngineDir(""), filepath.Dir(m.Dir)},
+		Hidden:    []string{data, c.ScratchDir(), c.EngineDir(""), filepath.Dir(m.Dir)},
 		Sandbox:   sandbox.Mode(c.Sandbox),
 		Private:   privatePaths(c),
 		Log:       log,

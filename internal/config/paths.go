@@ -110,8 +110,8 @@ func (c *Config) DiskFolders() []string {
 	return out
 }
 
-// ScratchDir returns the folder of this process's identity and temporary files.
-func (c *Config) ScratchDir() string { return cmp.Or(c.Scratch, c.Data) }
+// ScratchDir returns the absolute path of the folder of this process's identity and temporary files.
+func (c *Config) ScratchDir() string { return absolute(cmp.Or(c.Scratch, c.Data), "", "", "") }
 
 // MemoryLimit returns the bytes that jobs may use together: the setting, else four fifths of the machine's memory,
 // which leaves the rest to the system and the file cache; 0 where the machine's memory is unknown.

@@ -284,7 +284,7 @@ func (s *Server) executeDesign(ctx context.Context, c *call, w *pleat.Workflow) 
 		return api.Workflow{}, err
 	}
 	spec.Request, spec.Trace, spec.Files = c.id, tracing.Text(ctx), parts.Files
-	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, spec); err != nil {
+	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, w.Version, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()

@@ -84,7 +84,7 @@ func TestPinnedFiles(t *testing.T) {
 			{Name: "a.yaml", Main: true, Key: file.Key, SHA256: "ab", Bytes: 4},
 		}}
 		late := newDesign(t, s, u)
-		w, err := s.ExecuteWorkflow(ctx, u, newDesign(t, s, u).ID, spec)
+		w, err := s.ExecuteWorkflow(ctx, u, newDesign(t, s, u).ID, 1, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,13 +103,17 @@ func TestPinnedFiles(t *testing.T) {
 		if err != nil || !slices.Equal(got, spec.Files) {
 			t.Errorf("%+v %v", got, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, u, late.ID, spec); err != nil {
+		if _, err := s.ExecuteWorkflow(ctx, u, late.ID, 1, spec); err != nil {
 			// The blob is still there, but no library file or artifact refers to it.
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Error(err)
 			}
 		} else {
 			t.Error("a file was pinned that had been deleted")
+		}
+		spec.Files = nil
+		if _, err := s.ExecuteWorkflow(ctx, u, late.ID, 7, spec); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a draft of another version was executed: %v", err)
 		}
 		if v, err := s.WorkflowView(ctx, late.ID); err != nil || v.Workflow.State != pleat.StateDraft {
 			t.Errorf("%+v %v", v.Workflow, err)

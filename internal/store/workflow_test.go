@@ -41,11 +41,11 @@ func TestFlowLife(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		w, err = s.ExecuteWorkflow(ctx, u, w.ID, newFlow(u, false).Run)
+		w, err = s.ExecuteWorkflow(ctx, u, w.ID, w.Version, newFlow(u, false).Run)
 		if err != nil || w.State != pleat.StateQueued {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, u, w.ID, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.ExecuteWorkflow(ctx, u, w.ID, w.Version, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed twice: %v", err)
 		}
 		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
