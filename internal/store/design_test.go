@@ -83,8 +83,8 @@ func TestPinnedFiles(t *testing.T) {
 		spec := store.RunSpec{Queue: "design/x", Model: "x", Files: []store.RunFile{
 			{Name: "a.yaml", Main: true, Key: file.Key, SHA256: "ab", Bytes: 4},
 		}}
-		late := newDesign(t, s, u)
-		w, err := s.ExecuteWorkflow(ctx, u, newDesign(t, s, u).ID, spec)
+		draft, late := newDesign(t, s, u), newDesign(t, s, u)
+		w, err := s.ExecuteWorkflow(ctx, &draft, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestPinnedFiles(t *testing.T) {
 		if err != nil || !slices.Equal(got, spec.Files) {
 			t.Errorf("%+v %v", got, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, u, late.ID, spec); err != nil {
+		if _, err := s.ExecuteWorkflow(ctx, &late, spec); err != nil {
 			// The blob is still there, but no library file or artifact refers to it.
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Error(err)
