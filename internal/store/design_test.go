@@ -54,7 +54,8 @@ func TestSaveGraph(t *testing.T) {
 		if n := len(storetest.Tables(t, s)["subscription"]); n != 1 {
 			t.Errorf("%d subscriptions; want that of the last graph", n)
 		}
-		if _, err := s.SaveGraph(ctx, storetest.User(t, s, "eve"), w.ID, store.Graph{Text: "x"}); err != store.ErrNoWorkflow {
+		eve := storetest.User(t, s, "eve")
+		if _, err := s.SaveGraph(ctx, eve, w.ID, store.Graph{Text: "x"}); err != store.ErrNoWorkflow {
 			t.Errorf("a stranger saves a graph: %v", err)
 		}
 		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
@@ -72,7 +73,9 @@ func TestPinnedFiles(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "a", Type: "file", Metadata: json.RawMessage("{}")})
+		item, err := s.CreateItem(ctx, store.LibraryItem{
+			Owner: u, Name: "a", Type: "file", Metadata: json.RawMessage("{}"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
