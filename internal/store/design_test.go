@@ -120,6 +120,36 @@ func TestPinnedFiles(t *testing.T) {
 	})
 }
 
+// The files that a run has pinned count with its results, since it keeps them.
+func TestPinnedFilesCount(t *testing.T) {
+	limits := store.Limits{ResultsBytes: 1000}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		draft, late := newDesign(t, s, u), newDesign(t, s, u)
+		spec := store.RunSpec{Queue: "design/x", Model: "x", Files: []store.RunFile{
+			{Name: "a.yaml", Main: true, Key: "library/a", SHA256: "ab", Bytes: 2000, Fresh: true},
+		}}
+		w, err := s.ExecuteWorkflow(ctx, &draft, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ExecuteWorkflow(ctx, &late, spec); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a run that pins 2000 bytes leaves room below 1000: %v", err)
+		}
+		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteWorkflow(ctx, u, w.ID); err != nil {
+			t.Fatal(err)
+		}
+		purge(t, s)
+		if _, err := s.ExecuteWorkflow(ctx, &late, spec); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // All folds of designs are created, or none; a repeated call gets the same jobs.
 func TestFoldDesigns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
