@@ -308,8 +308,8 @@ func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *stor
 	return s.store.MeasureFold(ctx, f)
 }
 
-// unmeasured records that a fold cannot be measured, if err will be the same the next time. Else it records nothing, and
-// the next call tries again.
+// unmeasured records that a fold cannot be measured, if err will be the same the next time. Else it records nothing,
+// and the next call tries again.
 func (s *Server) unmeasured(ctx context.Context, f *store.DesignFold, err error) error {
 	var parse *structure.ParseError
 	if pleat.CodeOf(err) == pleat.CodeConflict || errors.As(err, &parse) {
