@@ -16,7 +16,9 @@ func TestBinderRMSD(t *testing.T) {
 			for i := range 4 {
 				r := structure.Residue{Comp: "GLY", Seq: i + 1}
 				for j, atom := range []string{"N", "CA", "C", "O", "CB"} {
-					pos := structure.Vec{float64(3*i+j) + move[0], float64(j*j%7+5*k) + move[1], float64(i*i+2*k) + move[2]}
+					pos := structure.Vec{
+						float64(3*i+j) + move[0], float64(j*j%7+5*k) + move[1], float64(i*i+2*k) + move[2],
+					}
 					if name == "B" {
 						pos[2] += binder
 					}

@@ -12,8 +12,8 @@ import (
 // MaxFiles is how many files a spec may see by one node.
 const MaxFiles = 64
 
-// ReadReferences reads a list of files, each with libraryItemId and fileName; nil if it is absent. Path names the list
-// in messages.
+// ReadReferences reads a list of files, each with libraryItemId and fileName; nil if it is absent. One that is named
+// twice is returned once. Path names the list in messages.
 func ReadReferences(raw json.RawMessage, path string) ([]Reference, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -39,7 +39,7 @@ func ReadReferences(raw json.RawMessage, path string) ([]Reference, error) {
 		}
 		out = append(out, Reference{Item: pleat.ItemID(strings.ToLower(f.Item)), Name: f.Name, Field: at})
 	}
-	return out, nil
+	return distinct(out)
 }
 
 // WriteGraph writes the workflow.yml of a design that was given without one: one spec, and one pipeline. Alias is the

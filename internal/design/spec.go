@@ -57,6 +57,7 @@ type specReader struct {
 	*Spec
 	files   map[string][]byte
 	paths   map[string]string // of ours, by the user's names
+	names   map[string]bool   // of chains
 	extents map[string][]structure.Extent
 	parts   map[string]part // nested specs, by the user's names
 	size    size
@@ -75,6 +76,7 @@ func ReadSpec(name string, text []byte, files map[string][]byte) (*Spec, error) 
 		Spec:    &Spec{name: name},
 		files:   files,
 		paths:   map[string]string{},
+		names:   map[string]bool{},
 		extents: map[string][]structure.Extent{},
 		parts:   map[string]part{},
 	}
@@ -100,6 +102,9 @@ func (r *specReader) read(root yamltree.Node) error {
 		e, err := r.entity(item)
 		if err != nil {
 			return err
+		}
+		if n := len(r.Spec.chains); n > pleat.MaxChains {
+			return item.Fault(" brings the design to %d chains; at most %d are allowed", n, pleat.MaxChains)
 		}
 		entities = append(entities, e)
 	}
@@ -169,16 +174,14 @@ func (r *specReader) ids(n yamltree.Node) (ids []string, out any, err error) {
 
 // add adds a chain to the design. A chain whose name is taken gets the first free letter or digit.
 func (r *specReader) add(c chain) {
-	taken := func(name string) bool {
-		return slices.ContainsFunc(r.Spec.chains, func(c chain) bool { return c.Name == name })
-	}
 	c.Name = c.given
 	const free = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	for i := 0; taken(c.Name); i++ {
+	for i := 0; r.names[c.Name]; i++ {
 		if c.Name = free[i%len(free) : i%len(free)+1]; i >= len(free) {
 			c.Name += fmt.Sprint(i / len(free))
 		}
 	}
+	r.names[c.Name] = true
 	r.Spec.chains = append(r.Spec.chains, c)
 }
 
@@ -240,8 +243,8 @@ func (s *Spec) Stem() string {
 	return out
 }
 
-// maxStem is the most letters of a stem: file names of results contain it.
-const maxStem = 80
+// maxStem is the most letters of a stem: ids of designs and file names of results contain it, and runners take no more.
+const maxStem = 64
 
 // Files returns the names of the files that the spec uses, nested specs included, in the order in which it names them.
 func (s *Spec) Files() []string {

@@ -383,3 +383,32 @@ func oursFiles(s *Spec, files map[string][]byte) map[string][]byte {
 	}
 	return out
 }
+
+// A file that is named twice is one; a name that stands for two is refused.
+func TestReadReferences(t *testing.T) {
+	const one, two = "01a201ab-35af-701a-8285-79d3e5419cee", "01a201ab-3574-7c52-acd6-b786c377249b"
+	file := func(id string) string { return `{"libraryItemId": "` + id + `", "fileName": "a.cif"}` }
+	got, err := ReadReferences([]byte("["+file(one)+","+file(strings.ToUpper(one))+"]"), "files")
+	if err != nil || len(got) != 1 || got[0].Item != one || got[0].Field != "files[0]" {
+		t.Errorf("%+v %v", got, err)
+	}
+	_, err = ReadReferences([]byte("["+file(one)+","+file(two)+"]"), "files")
+	const want = `the name "a.cif" stands for two library items, in files[0] and files[1]`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// A spec brings a bounded number of chains, under names that are found at once.
+func TestChainsAreBounded(t *testing.T) {
+	var many []testChain
+	for i := range pleat.MaxChains {
+		many = append(many, testChain{fmt.Sprintf("X%d", i), 3})
+	}
+	text := "entities:\n- protein: {id: A, sequence: 9}\n- file: {path: a.cif}\n- file: {path: a.cif}\n"
+	_, err := ReadSpec("s.yaml", []byte(text), map[string][]byte{"a.cif": cifOf(many...)})
+	const want = "entities[1] in s.yaml (line 3) brings the design to 513 chains; at most 512 are allowed"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -105,7 +105,7 @@ func (c *compiler) readChains(s *structure.Structure) error {
 			r := &chain.Residues[j]
 			out.length = max(out.length, r.Seq)
 			if r.Ins == "" {
-				out.label[cmp.Or(r.Auth, r.Seq)] = r.Seq
+				out.label[r.Auth] = r.Seq
 			}
 		}
 		have = append(have, c.nameOf(&out))

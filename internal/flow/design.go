@@ -277,7 +277,14 @@ func readBinder(f *fields, t *DesignTask) {
 		b.Sequence = length
 	}
 	raw := in.raw("disulfides")
-	if raw != nil && json.Unmarshal(raw, &b.Disulfides) != nil || len(b.Disulfides) > maxDisulfides {
+	var pairs [][]int
+	wrong := raw != nil && json.Unmarshal(raw, &pairs) != nil || len(pairs) > maxDisulfides
+	for _, pair := range pairs {
+		if wrong = wrong || len(pair) != 2; !wrong {
+			b.Disulfides = append(b.Disulfides, [2]int(pair))
+		}
+	}
+	if wrong {
 		in.fail(in.pathOf("disulfides"), " must be a list of at most %d pairs such as [1, 2], which count the C's of "+
 			"sequence", maxDisulfides)
 		b.Disulfides = nil

@@ -209,6 +209,12 @@ func (s *Server) newDesign(
 	ctx context.Context, p *flow.Plan, spec *submit.DesignSpec,
 ) (*store.NewDesign, []store.RunFile, error) {
 	out, files := &store.NewDesign{}, slices.Clone(spec.Files)
+	stored := false
+	defer func() {
+		if !stored {
+			s.removeBlobs(ctx, out.Fresh...)
+		}
+	}()
 	main, refs := p.Design.Spec, p.Design.Files
 	if p.Design.Task != nil {
 		refs = nil
@@ -247,6 +253,7 @@ func (s *Server) newDesign(
 	}
 	var err error
 	out.Graph, err = design.WriteGraph(p.Alias, &p.Design.Params, main, refs)
+	stored = err == nil
 	return out, files, err
 }
 
@@ -284,7 +291,7 @@ func (s *Server) executeDesign(ctx context.Context, c *call, w *pleat.Workflow) 
 		return api.Workflow{}, err
 	}
 	spec.Request, spec.Trace, spec.Files = c.id, tracing.Text(ctx), parts.Files
-	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, w.Version, spec); err != nil {
+	if _, err := s.store.ExecuteWorkflow(ctx, w, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()

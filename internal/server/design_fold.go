@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -281,7 +282,7 @@ func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *stor
 	f.BinderRMSD = -1
 	made, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(f.Rank, f.Design))
 	if err != nil {
-		return s.store.MeasureFold(ctx, f)
+		return s.unmeasured(ctx, f, err)
 	}
 	view, err := s.store.View(ctx, f.Job)
 	if err != nil {
@@ -293,7 +294,7 @@ func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *stor
 	}
 	folded, err := s.readArtifact(ctx, view.Artifacts, file.Name)
 	if err != nil {
-		return s.store.MeasureFold(ctx, f)
+		return s.unmeasured(ctx, f, err)
 	}
 	result, err := flow.ReadDesignResult(v.Run.Result.Row)
 	if err != nil {
@@ -305,4 +306,15 @@ func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *stor
 		f.BinderRMSD = math.Round(rmsd*1000) / 1000
 	}
 	return s.store.MeasureFold(ctx, f)
+}
+
+// unmeasured records that a fold cannot be measured, if err will be the same the next time. Else it records nothing,
+// and the next call tries again.
+func (s *Server) unmeasured(ctx context.Context, f *store.DesignFold, err error) error {
+	var parse *structure.ParseError
+	if pleat.CodeOf(err) == pleat.CodeConflict || errors.As(err, &parse) {
+		return s.store.MeasureFold(ctx, f)
+	}
+	s.log.Warn("the fold of a design was not measured", "job", f.Job, "error", err)
+	return nil
 }

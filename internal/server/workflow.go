@@ -213,7 +213,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 		return api.Workflow{}, err
 	}
 	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
-	if _, err := s.store.ExecuteWorkflow(ctx, w.Owner, w.ID, w.Version, spec); err != nil {
+	if _, err := s.store.ExecuteWorkflow(ctx, w, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()

@@ -54,7 +54,8 @@ func TestSaveGraph(t *testing.T) {
 		if n := len(storetest.Tables(t, s)["subscription"]); n != 1 {
 			t.Errorf("%d subscriptions; want that of the last graph", n)
 		}
-		if _, err := s.SaveGraph(ctx, storetest.User(t, s, "eve"), w.ID, store.Graph{Text: "x"}); err != store.ErrNoWorkflow {
+		eve := storetest.User(t, s, "eve")
+		if _, err := s.SaveGraph(ctx, eve, w.ID, store.Graph{Text: "x"}); err != store.ErrNoWorkflow {
 			t.Errorf("a stranger saves a graph: %v", err)
 		}
 		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
@@ -72,7 +73,9 @@ func TestPinnedFiles(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "a", Type: "file", Metadata: json.RawMessage("{}")})
+		item, err := s.CreateItem(ctx, store.LibraryItem{
+			Owner: u, Name: "a", Type: "file", Metadata: json.RawMessage("{}"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +86,8 @@ func TestPinnedFiles(t *testing.T) {
 		spec := store.RunSpec{Queue: "design/x", Model: "x", Files: []store.RunFile{
 			{Name: "a.yaml", Main: true, Key: file.Key, SHA256: "ab", Bytes: 4},
 		}}
-		late := newDesign(t, s, u)
-		w, err := s.ExecuteWorkflow(ctx, u, newDesign(t, s, u).ID, 1, spec)
+		draft, late := newDesign(t, s, u), newDesign(t, s, u)
+		w, err := s.ExecuteWorkflow(ctx, &draft, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +106,7 @@ func TestPinnedFiles(t *testing.T) {
 		if err != nil || !slices.Equal(got, spec.Files) {
 			t.Errorf("%+v %v", got, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, u, late.ID, 1, spec); err != nil {
+		if _, err := s.ExecuteWorkflow(ctx, &late, spec); err != nil {
 			// The blob is still there, but no library file or artifact refers to it.
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Error(err)
@@ -111,12 +114,38 @@ func TestPinnedFiles(t *testing.T) {
 		} else {
 			t.Error("a file was pinned that had been deleted")
 		}
-		spec.Files = nil
-		if _, err := s.ExecuteWorkflow(ctx, u, late.ID, 7, spec); pleat.CodeOf(err) != pleat.CodeConflict {
-			t.Errorf("a draft of another version was executed: %v", err)
-		}
 		if v, err := s.WorkflowView(ctx, late.ID); err != nil || v.Workflow.State != pleat.StateDraft {
 			t.Errorf("%+v %v", v.Workflow, err)
+		}
+	})
+}
+
+// The files that a run has pinned count with its results, since it keeps them.
+func TestPinnedFilesCount(t *testing.T) {
+	limits := store.Limits{ResultsBytes: 1000}
+	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		draft, late := newDesign(t, s, u), newDesign(t, s, u)
+		spec := store.RunSpec{Queue: "design/x", Model: "x", Files: []store.RunFile{
+			{Name: "a.yaml", Main: true, Key: "library/a", SHA256: "ab", Bytes: 2000, Fresh: true},
+		}}
+		w, err := s.ExecuteWorkflow(ctx, &draft, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ExecuteWorkflow(ctx, &late, spec); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a run that pins 2000 bytes leaves room below 1000: %v", err)
+		}
+		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteWorkflow(ctx, u, w.ID); err != nil {
+			t.Fatal(err)
+		}
+		purge(t, s)
+		if _, err := s.ExecuteWorkflow(ctx, &late, spec); err != nil {
+			t.Error(err)
 		}
 	})
 }

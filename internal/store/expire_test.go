@@ -31,7 +31,7 @@ func TestResultsQuota(t *testing.T) {
 		_, create1 := s.CreateJob(ctx, newJob(u, "third"))
 		_, rerun := s.Rerun(ctx, u, first.Job, newJob(u, "").Run)
 		_, flow := s.CreateWorkflow(ctx, newFlow(u, false))
-		_, execute := s.ExecuteWorkflow(ctx, u, draft.ID, draft.Version, newFlow(u, false).Run)
+		_, execute := s.ExecuteWorkflow(ctx, &draft, newFlow(u, false).Run)
 		for what, err := range map[string]error{"job": create1, "run": rerun, "workflow": flow, "draft": execute} {
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Errorf("a new %s: %v", what, err)

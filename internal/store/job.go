@@ -176,8 +176,13 @@ func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 	}
 }
 
-// insertRun stores a run and its task. The number counts the runs of a job from 1; a workflow has one run.
+// insertRun stores a run and its task. The number counts the runs of a job from 1; a workflow has one run. The files
+// that it reads count as its input: it keeps them when the library deletes them.
 func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
+	bytes := int64(ref.bytes)
+	for _, f := range spec.Files {
+		bytes += f.Bytes
+	}
 	t.send(`
 		INSERT INTO run (
 			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
@@ -187,7 +192,7 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 			0, 0, 0, 0, $15, 0, 0, $15, $16, $17)`,
 		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
 		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now,
-		ref.bytes, spec.Trace)
+		bytes, spec.Trace)
 	for _, f := range spec.Files {
 		t.send(`
 			INSERT INTO run_file (run_id, name, main, blob_key, sha256, bytes) VALUES ($1, $2, $3, $4, $5, $6)`,

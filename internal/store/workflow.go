@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -122,14 +123,12 @@ func (t *tx) insertWorkflow(n NewWorkflow) pleat.Workflow {
 }
 
 // ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
-// stays as it is; the server has checked it again, like that of a new workflow. ErrNoWorkflow: it does not exist or is
-// another user's. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the same time.
-// CodeLimited: the user's workflows of today are used up. CodeConflict: the draft is not of the version for which spec
-// was made, or a file of spec has been deleted.
-func (s *Store) ExecuteWorkflow(
-	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, version int64, spec RunSpec,
-) (pleat.Workflow, error) {
+// stays as it is; the server has checked that of draft again, like that of a new workflow. ErrNoWorkflow: it does not
+// exist or is another user's. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the same time.
+// CodeConflict: its input is another one now. CodeLimited: the user's workflows of today are used up.
+func (s *Store) ExecuteWorkflow(ctx context.Context, draft *pleat.Workflow, spec RunSpec) (pleat.Workflow, error) {
 	var w pleat.Workflow
+	owner, id := draft.Owner, draft.ID
 	err := s.write(ctx, "execute workflow", func(t *tx) error {
 		if err := t.lockWorkflow(owner, id, &w); err != nil {
 			return err
@@ -137,8 +136,8 @@ func (s *Store) ExecuteWorkflow(
 		if w.State != pleat.StateDraft {
 			return pleat.ErrNotDraft(w.State, "executed")
 		}
-		if w.Version != version {
-			return pleat.Errorf(pleat.CodeConflict, "the workflow was changed at the same moment; try again")
+		if !bytes.Equal(w.Input, draft.Input) {
+			return pleat.Errorf(pleat.CodeConflict, "the draft was changed at the same moment; execute it again")
 		}
 		if err := t.chargeWorkflow(owner); err != nil {
 			return err

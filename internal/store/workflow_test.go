@@ -36,16 +36,21 @@ func TestFlowLife(t *testing.T) {
 		if _, err := s.EditDraft(ctx, storetest.User(t, s, "eve"), w.ID, nil); !errors.Is(err, store.ErrNoWorkflow) {
 			t.Errorf("a stranger edits: %v", err)
 		}
-		if _, err := s.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) {
+		before := w
+		w, err = s.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"question":"how?"}`), nil
-		}); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
-		w, err = s.ExecuteWorkflow(ctx, u, w.ID, w.Version, newFlow(u, false).Run)
+		if _, err := s.ExecuteWorkflow(ctx, &before, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("executed as it was before it was changed: %v", err)
+		}
+		w, err = s.ExecuteWorkflow(ctx, &w, newFlow(u, false).Run)
 		if err != nil || w.State != pleat.StateQueued {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, u, w.ID, w.Version, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.ExecuteWorkflow(ctx, &w, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed twice: %v", err)
 		}
 		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import io
 import json
+import math
 import os
 import shutil
 import tarfile
@@ -153,11 +154,15 @@ class Run:
         code = classify(e)
         if code == "oom":
             return Failure("oom", OUT_OF_MEMORY, detail=detail)
-        reason = f"{type(e).__name__}: {e}"
-        for folder in (self.job.workdir.resolve(), self.job.workdir, self.runner.weights):
-            reason = reason.replace(f"{folder}/", "")
+        reason = self.without_folders(f"{type(e).__name__}: {e}")
         code = code or ("invalid_input" if isinstance(e, refusals) else "internal")
         return Failure(code, f"{what}: {reason}", detail=detail)
+
+    def without_folders(self, text: str) -> str:
+        """A message of the package without the folders of this machine that it names."""
+        for folder in (self.job.workdir.resolve(), self.job.workdir, self.runner.weights):
+            text = text.replace(f"{folder}/", "")
+        return text
 
     def step(self, name: str) -> None:
         """Runs one step and checks that it has written something."""
@@ -176,7 +181,7 @@ class Run:
             self.job.log(f"{name}: {written} of {designs} designs")
         if written is not None and written < designs:
             reasons = sorted(set(step.lost.values()))
-            why = f": {'; '.join(reasons[:3])}" if reasons else ""
+            why = self.without_folders(f": {'; '.join(reasons[:3])}") if reasons else ""
             self.notes.append(f"{designs - written} of {designs} designs are left out after the step {name}{why}.")
 
     def written(self, name: str) -> int | None:
@@ -248,7 +253,7 @@ class Run:
                 raise Failure("output_invalid", f"BoltzGen wrote no {path.name}")
         chains = {name: [rows.Chain(*c) for c in found] for name, found in pipeline.load_chains().items()}
         table = [rows.row(cells, chains.get(cells["id"], [])) for cells in rows.read(tables[0])]
-        table.sort(key=lambda r: r["final_rank"] or len(table) + 1)
+        table.sort(key=lambda r: r["final_rank"] or math.inf)  # a list that is being sorted has no length
         returned = {cells["id"] for cells in rows.read(tables[1])}
         if not table or not returned:
             raise Failure("output_invalid", "BoltzGen returned no design")
