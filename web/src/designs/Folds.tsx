@@ -1,6 +1,6 @@
 // Folds of designs with other models: the form that starts them, and how far they agree with the designs.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, type Model, type Workflow } from '../api'
+import { api, type DesignFold, isTerminal, type Model, type Workflow } from '../api'
 import { ErrorMessage, StatusChip } from '../components'
 import { Input, Select } from '../controls'
 import { plural, randomHex } from '../format'
@@ -19,7 +19,7 @@ interface Props {
 
 /** The folds, and for the owner the form of further ones. */
 export function Folds({ workflow, designs, shortlist }: Props) {
-  const folds = workflow.folds ?? []
+  const { folds, reload } = useFolds(workflow)
   if (folds.length === 0 && !workflow.is_owner) return null
   return (
     <section class="card" aria-labelledby="folds-title">
@@ -28,11 +28,28 @@ export function Folds({ workflow, designs, shortlist }: Props) {
         The designs are ranked with a network that is kin to the one that made them. Another model is a second opinion.
       </p>
       {workflow.is_owner && workflow.status === 'COMPLETED' && (
-        <FoldForm id={workflow.workflow_id} shortlist={shortlist} count={designs.length} />
+        <FoldForm id={workflow.workflow_id} shortlist={shortlist} count={designs.length} reload={reload} />
       )}
-      {folds.length > 0 && <Agreement workflow={workflow} designs={designs} />}
+      {folds.length > 0 && <Agreement folds={folds} designs={designs} />}
     </section>
   )
+}
+
+/** The folds, read again after a change and, while some are unfinished, every few seconds. */
+function useFolds(workflow: Workflow) {
+  const [folds, setFolds] = useState(workflow.folds ?? [])
+  const reload = () =>
+    void api.workflow(workflow.workflow_id).then(
+      (w) => setFolds(w.folds ?? []),
+      () => undefined, // the page has what it had
+    )
+  const unfinished = folds.some((f) => !isTerminal(f.status))
+  useEffect(() => {
+    if (!unfinished) return
+    const timer = setInterval(reload, 3000)
+    return () => clearInterval(timer)
+  }, [unfinished])
+  return { folds, reload }
 }
 
 /** The models that fold complexes; undefined until they are loaded. */
@@ -48,7 +65,15 @@ function useModels(): Model[] | Error | undefined {
 }
 
 /** Starts folds of the shortlist, or of the best designs if nothing is ticked. */
-function FoldForm({ id, shortlist, count }: { id: string; shortlist: Design[]; count: number }) {
+interface FormProps {
+  id: string
+  shortlist: Design[]
+  /** The number of all designs. */
+  count: number
+  reload(): void
+}
+
+function FoldForm({ id, shortlist, count, reload }: FormProps) {
   const models = useModels()
   const [model, setModel] = useState('')
   const [best, setBest] = useState(String(Math.min(3, count)))
@@ -69,6 +94,7 @@ function FoldForm({ id, shortlist, count }: { id: string; shortlist: Design[]; c
       const which = shortlist.length > 0 ? { designs: shortlist.map((d) => d.id) } : { top: Number(best) }
       const answer = await api.foldDesigns(id, { ...which, params: { modelName } }, key.current)
       setNotes(answer.notes)
+      reload()
       key.current = ''
     } catch (e) {
       const { status, message } = e as { status?: number; message: string }
@@ -126,8 +152,8 @@ const scores = [
 const foldColumns = ['Design', 'Model', 'Status', ...scores.map(({ title }) => ({ title, class: 'right' })), 'Job']
 
 /** The folds of each design beside it. */
-function Agreement({ workflow, designs }: { workflow: Workflow; designs: Design[] }) {
-  const byDesign = foldsByDesign(workflow.folds ?? [])
+function Agreement({ folds, designs }: { folds: DesignFold[]; designs: Design[] }) {
+  const byDesign = foldsByDesign(folds)
   return (
     <div class="scroll">
       <Table class="agreement" columns={foldColumns}>
