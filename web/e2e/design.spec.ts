@@ -112,14 +112,8 @@ test('the final set is read, sorted, drawn, downloaded and folded with another m
   await accessible(page)
   await page.evaluate(() => scrollTo(0, 0))
   await picture(page, 'design')
-  if (process.env.DPAGE_SHOTS) {
-    await page.screenshot({ path: '/tmp/dpage-light.png', fullPage: true })
-    await page.emulateMedia({ colorScheme: 'dark' })
-    await page.screenshot({ path: '/tmp/dpage-dark.png', fullPage: true })
-  }
   await page.setViewportSize({ width: 400, height: 800 })
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400)
-  if (process.env.DPAGE_SHOTS) await page.screenshot({ path: '/tmp/dpage-narrow.png', fullPage: true })
 })
 
 test('addresses that clients print lead to the workflow and to the structure', async ({ page, server, visit }) => {

@@ -64,7 +64,6 @@ function useModels(): Model[] | Error | undefined {
   return models
 }
 
-/** Starts folds of the shortlist, or of the best designs if nothing is ticked. */
 interface FormProps {
   id: string
   shortlist: Design[]
@@ -73,6 +72,7 @@ interface FormProps {
   reload(): void
 }
 
+/** Starts folds of the shortlist, or of the best designs if nothing is ticked. */
 function FoldForm({ id, shortlist, count, reload }: FormProps) {
   const models = useModels()
   const [model, setModel] = useState('')
