@@ -172,6 +172,8 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 		page = http.HandlerFunc(placeholderPage)
 	} else {
 		m.Handle("GET /ui/", page)
+		m.Handle("GET /workflow/composer/{id}", page)
+		m.Handle("GET /mol/{id}", page)
 	}
 	m.Handle("GET /{$}", page)
 	m.Handle(workerapi.Path, s.workers)

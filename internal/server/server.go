@@ -202,7 +202,7 @@ type Deps struct {
 	Clock func() time.Time
 	// Log receives a line per request and the causes of faults; nil: nothing is logged.
 	Log *slog.Logger
-	// UI serves / and /ui/; nil: / is a line of HTML.
+	// UI serves /, /ui/, /workflow/composer/ and /mol/; nil: / is a line of HTML.
 	UI http.Handler
 	// Guard decides which addresses webhooks may use; nil: public ones, over https.
 	Guard *webhook.Guard

@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ and start it again.</p>
 </html>
 `
 
-// Handler serves the page at /ui/ and redirects / to it.
+// Handler serves the page at /ui/ and redirects / and the addresses of others to it.
 func Handler() http.Handler {
 	dist, err := fs.Sub(embedded, "dist")
 	if err != nil {
@@ -119,11 +120,23 @@ func tagOf(b []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
+// others are addresses that clients of designs print for people, and the pages that answer them.
+var others = []struct{ prefix, page string }{
+	{"/workflow/composer/", "/ui/workflows/"},
+	{"/mol/", "/ui/library/"},
+}
+
 // ServeHTTP serves a file, and index.html for every path without an extension.
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" {
 		http.Redirect(w, r, "/ui/", http.StatusFound)
 		return
+	}
+	for _, other := range others {
+		if id, ok := strings.CutPrefix(r.URL.Path, other.prefix); ok {
+			http.Redirect(w, r, other.page+url.PathEscape(id), http.StatusFound)
+			return
+		}
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)

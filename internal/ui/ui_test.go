@@ -123,6 +123,19 @@ func TestRootLeadsToThePage(t *testing.T) {
 	}
 }
 
+func TestAddressesOfClients(t *testing.T) {
+	for path, want := range map[string]string{
+		"/workflow/composer/01a2":     "/ui/workflows/01a2",
+		"/mol/01a2?from=library":      "/ui/library/01a2",
+		"/mol/%2F%2Felse.example%3Fq": "/ui/library/%2F%2Felse.example%3Fq",
+	} {
+		r := get(t, built(t), "GET", path)
+		if got := r.Header.Get("Location"); r.StatusCode != http.StatusFound || got != want {
+			t.Errorf("%s: %d %q, want 302 %q", path, r.StatusCode, got, want)
+		}
+	}
+}
+
 func TestWithoutThePage(t *testing.T) {
 	h := handler(fstest.MapFS{"README.md": {}})
 	r := get(t, h, "GET", "/ui/jobs")

@@ -17,6 +17,8 @@ import type {
   DeliveryDetail,
   EntityType,
   ExtractedFrame,
+  FoldDesigns,
+  FoldedDesigns,
   ImportedJobs,
   JobRow,
   JobView,
@@ -200,6 +202,12 @@ export const api = {
     request<Workflow>('PATCH', `/v1/workflows/qna/${encode(id)}/draft-question`, { question }),
   extractFrame: (id: string, what: { timeNs: number; selection?: string; outputFilename?: string }) =>
     request<ExtractedFrame>('POST', `/v1/workflows/md/${encode(id)}/extract-frame`, what),
+  foldDesigns: (id: string, what: FoldDesigns, key: string) =>
+    counted(
+      request<FoldedDesigns>('POST', `/v1/workflows/design/${encode(id)}/fold`, what, {
+        headers: { 'Idempotency-Key': key },
+      }),
+    ),
   setWorkflowPublic: (id: string, isPublic: boolean) =>
     request('PATCH', `/v1/workflows/${encode(id)}/public`, { isPublic }),
   workflowLog: async (id: string) => (await download(`/v1/workflows/logs/${encode(id)}`)).text(),

@@ -108,6 +108,12 @@ const stages: Record<string, string> = {
   analyse: 'Measuring',
   digest: 'Computing facts',
   answer: 'Answering',
+  design: 'Designing backbones',
+  inverse_folding: 'Choosing sequences',
+  folding: 'Folding the designs',
+  design_folding: 'Folding the binders alone',
+  analysis: 'Measuring the designs',
+  filtering: 'Choosing the final set',
 }
 
 /** The name of a stage of a run. A stage that only one engine has keeps that engine's name. */

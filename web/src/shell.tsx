@@ -63,6 +63,11 @@ const routes: Route[] = [
   },
   { pattern: '/ui/workflows/:id', title: 'Workflow', page: WorkflowPage, isPublic: true },
   {
+    pattern: '/ui/library/:id',
+    title: 'Structure',
+    load: async () => (await import('./designs/Item')).Item,
+  },
+  {
     pattern: '/ui/library',
     title: 'Library',
     load: async () => (await import('./library/Library')).Library as Page,
@@ -304,6 +309,7 @@ function LazyPage({ load, id }: { load: () => Promise<Page>; id: string }) {
 const ask = async () => (await import('./ask/Ask')).Ask as Page
 const dynamics = async () => (await import('./dynamics/Dynamics')).Dynamics as Page
 const compare = async () => (await import('./compare/Compare')).Compare as Page
+const designs = async () => (await import('./designs/Designs')).Designs as Page
 const alignment = async () => (await import('./alignment/Alignment')).AlignmentPage
 
 /** The page of a workflow, depending on its type. */
@@ -335,7 +341,13 @@ function WorkflowPage({ id }: { id: string }) {
 }
 
 // The pages of workflows, by kind.
-const pages = { Question: ask, Simulation: dynamics, Comparison: compare, Alignment: alignment }
+const pages = {
+  Design: designs,
+  Question: ask,
+  Simulation: dynamics,
+  Comparison: compare,
+  Alignment: alignment,
+}
 
 /** Shows an error instead of a page that throws, and keeps the frame. */
 class ErrorBoundary extends Component<{ children?: ComponentChildren }, { error?: Error }> {

@@ -21,9 +21,9 @@ export interface Marked extends Stretch {
 
 /**
  * A colour scheme: pLDDT in AlphaFold's four classes, pLDDT as a continuous colour-blind scale, chains, secondary
- * structure, residue types, or RMSF.
+ * structure, residue types, RMSF, or designed chains apart from others.
  */
-export type Colour = 'plddt' | 'continuous' | 'chain' | 'secondary' | 'type' | 'rmsf'
+export type Colour = 'plddt' | 'continuous' | 'chain' | 'secondary' | 'type' | 'rmsf' | 'design'
 
 /** The residue under the pointer or keyboard cursor, or the two residues of a cell of the PAE matrix. */
 export const hover = signal<Residue[]>([])

@@ -4,6 +4,12 @@
 
 export interface components {
     schemas: {
+        AddGraph: {
+            create_mode?: components["schemas"]["GraphMode"] | null;
+            name?: string | null;
+            /** @example design_v1 */
+            workflow_name: string;
+        };
         Affinity: {
             /** Format: double */
             affinity_pred_value: number;
@@ -593,6 +599,23 @@ export interface components {
             /** Format: double */
             wait_ms: number;
         };
+        DesignFold: {
+            /** Format: double */
+            binder_rmsd: number | null;
+            designId: string;
+            /** Format: double */
+            iptm_score: number | null;
+            /** Format: uuid */
+            jobId: string;
+            /** Format: uuid */
+            jobRunId: string;
+            /** Format: double */
+            mean_plddt: number | null;
+            modelName: string;
+            /** Format: double */
+            ptm_score: number | null;
+            status: components["schemas"]["JobStatus"];
+        };
         /** @enum {string} */
         DestinationType: "custom_http" | "qna" | "md";
         DraftQuestion: {
@@ -684,6 +707,35 @@ export interface components {
         };
         /** @enum {string} */
         FinalStatus: "COMPLETED" | "FAILED" | "STOPPED";
+        FoldDesigns: {
+            designs?: string[] | null;
+            name?: string | null;
+            params: unknown;
+            /** Format: int64 */
+            top?: number | null;
+        };
+        FoldedDesign: {
+            designId: string;
+            /** Format: int64 */
+            finalRank: number;
+            /** Format: uuid */
+            jobId: string;
+            jobName: string;
+            /** Format: uuid */
+            jobRunId: string;
+        };
+        FoldedDesigns: {
+            data: components["schemas"]["FoldedDesign"][];
+            notes: string[];
+        };
+        /** @enum {string} */
+        GraphMode: "api" | "draft";
+        GraphView: {
+            edges: unknown[];
+            nodes: unknown[];
+            /** Format: uuid */
+            workflow_id: string;
+        };
         ImportedJobs: {
             format: components["schemas"]["ImportFormat"];
             jobs: components["schemas"]["CreateJob"][];
@@ -878,6 +930,7 @@ export interface components {
             sequence: string;
         };
         LinkedItem: {
+            designId?: string;
             /** Format: uuid */
             id: string;
             name: string;
@@ -996,7 +1049,7 @@ export interface components {
             workers: number;
         };
         /** @enum {string} */
-        ModelKind: "fold" | "qna" | "md" | "compare";
+        ModelKind: "fold" | "qna" | "md" | "design" | "compare";
         Modification: {
             /** @example SEP */
             ccd: string;
@@ -1032,6 +1085,11 @@ export interface components {
             name: string;
             /** @example key/float */
             type: string;
+        };
+        OutputItem: {
+            fileName: string;
+            /** Format: uuid */
+            libraryItemId: string;
         };
         OutputSchema: {
             availableOutput: components["schemas"]["OutputField"][];
@@ -1514,9 +1572,13 @@ export interface components {
             /** Format: int64 */
             done: number;
             expires_at: string | null;
+            folds?: components["schemas"]["DesignFold"][];
+            graph: components["schemas"]["WorkflowGraph"] | null;
             input_payload: unknown;
             is_owner: boolean;
             is_public: boolean;
+            /** Format: uuid */
+            library_item_workspace_id: string | null;
             name: string;
             stage: string;
             status: components["schemas"]["WorkflowStatus"];
@@ -1529,6 +1591,10 @@ export interface components {
             workflow_id: string;
             /** @example qna_v1 */
             workflow_type: string;
+        };
+        WorkflowGraph: {
+            edges: unknown[];
+            nodes: unknown[];
         };
         WorkflowRow: {
             created_at: string;
@@ -1557,7 +1623,8 @@ export interface components {
         };
         WorkflowTask: {
             error: string | null;
-            output_library_items: string[];
+            output_library_items: components["schemas"]["OutputItem"][];
+            parsed_results: unknown[];
             result_raw_json: unknown;
             status: components["schemas"]["TaskStatus"];
             /** Format: uuid */
@@ -1577,6 +1644,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AddGraph = components['schemas']['AddGraph'];
 export type Affinity = components['schemas']['Affinity'];
 export type AlignedProtein = components['schemas']['AlignedProtein'];
 export type Alignment = components['schemas']['Alignment'];
@@ -1641,6 +1709,7 @@ export type DeliveryDetail = components['schemas']['DeliveryDetail'];
 export type DeliverySource = components['schemas']['DeliverySource'];
 export type DeliveryStatus = components['schemas']['DeliveryStatus'];
 export type DeliveryTimings = components['schemas']['DeliveryTimings'];
+export type DesignFold = components['schemas']['DesignFold'];
 export type DestinationType = components['schemas']['DestinationType'];
 export type DraftQuestion = components['schemas']['DraftQuestion'];
 export type EntityType = components['schemas']['EntityType'];
@@ -1657,6 +1726,11 @@ export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
 export type FileRef = components['schemas']['FileRef'];
 export type FinalStatus = components['schemas']['FinalStatus'];
+export type FoldDesigns = components['schemas']['FoldDesigns'];
+export type FoldedDesign = components['schemas']['FoldedDesign'];
+export type FoldedDesigns = components['schemas']['FoldedDesigns'];
+export type GraphMode = components['schemas']['GraphMode'];
+export type GraphView = components['schemas']['GraphView'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportFile = components['schemas']['ImportFile'];
 export type ImportFormat = components['schemas']['ImportFormat'];
@@ -1701,6 +1775,7 @@ export type MutationScan = components['schemas']['MutationScan'];
 export type NewKey = components['schemas']['NewKey'];
 export type OpenSession = components['schemas']['OpenSession'];
 export type OutputField = components['schemas']['OutputField'];
+export type OutputItem = components['schemas']['OutputItem'];
 export type OutputSchema = components['schemas']['OutputSchema'];
 export type OutputSchemaRequest = components['schemas']['OutputSchemaRequest'];
 export type Pairing = components['schemas']['Pairing'];
@@ -1757,6 +1832,7 @@ export type Visibility = components['schemas']['Visibility'];
 export type Waiting = components['schemas']['Waiting'];
 export type WebhookConfig = components['schemas']['WebhookConfig'];
 export type Workflow = components['schemas']['Workflow'];
+export type WorkflowGraph = components['schemas']['WorkflowGraph'];
 export type WorkflowRow = components['schemas']['WorkflowRow'];
 export type WorkflowStatus = components['schemas']['WorkflowStatus'];
 export type WorkflowStatusView = components['schemas']['WorkflowStatusView'];

@@ -33,6 +33,7 @@ export const sourceAddress = (workflow: Workflow, { job, run }: Source) =>
 export function workflowKind(type: string) {
   if (type === 'compare_v1') return 'Comparison'
   if (type === 'alignment_v1') return 'Alignment'
+  if (/^(design|boltzgen)(_v1)?$/.test(type)) return 'Design'
   return /qna|evolla/.test(type) ? 'Question' : 'Simulation'
 }
 

@@ -13,15 +13,17 @@ interface Props {
   x: ScoreColumn
   y: ScoreColumn
   colour: ScoreColumn
-  view: View
+  view: Pick<View, 'row' | 'shortlist'>
+  /** Whether a row is a ring instead of a disc; by default none is. */
+  isHollow?: (row: Row) => boolean
   choose(row: number): void
 }
 
 /** The plot. Pointing at a point names its row, and a click chooses it. */
-export function Scatter({ rows, x, y, colour, view, choose }: Props) {
+export function Scatter({ rows, x, y, colour, view, isHollow, choose }: Props) {
   const points = useMemo(() => pointsOf(rows, x.name, y.name, colour.name), [rows, x, y, colour])
   const [hovered, setHovered] = useState(-1)
-  const base = usePen((pen) => points && drawPoints(pen, points, x, y), [points])
+  const base = usePen((pen) => points && drawPoints(pen, points, x, y, isHollow), [points])
   const over = usePen((pen) => points && drawMarks(pen, points, hovered, view), [points, hovered, view])
   const find = (e: PointerEvent | MouseEvent) => {
     if (!points) return -1
@@ -63,13 +65,15 @@ function describeCount(count: number, all: number): string {
 }
 
 /** Draws the axes and the points. Points of one colour are one path. */
-function drawPoints(pen: Pen, points: Points, x: ScoreColumn, y: ScoreColumn) {
+function drawPoints(pen: Pen, points: Points, x: ScoreColumn, y: ScoreColumn, isHollow: Props['isHollow']) {
   const { g, width, height } = pen
   const places = placesOf(points, width, height)
   drawAxes(pen, points, x, y)
   const steps = 64
   const byColour = new Map<number, number[]>()
+  const hollow = points.rows.flatMap((row, i) => (isHollow?.(row) ? i : []))
   for (const [i, value] of points.colour.entries()) {
+    if (hollow.includes(i)) continue
     const step = value === null || !points.colours ? -1 : Math.round(fraction(value, points.colours) * steps)
     const list = byColour.get(step)
     if (list) list.push(i)
@@ -88,6 +92,12 @@ function drawPoints(pen: Pen, points: Points, x: ScoreColumn, y: ScoreColumn) {
     }
     g.fill()
     g.stroke() // light points are seen on a light ground, and dark ones on a dark one
+  }
+  g.lineWidth = 1.5
+  for (const i of hollow) {
+    g.beginPath()
+    g.arc(places.x(points.x[i]!), places.y(points.y[i]!), radius, 0, 2 * Math.PI)
+    g.stroke()
   }
   g.globalAlpha = 1
 }
@@ -120,7 +130,7 @@ function drawAxes({ g, width, height, ink, dim, line }: Pen, points: Points, x: 
 }
 
 /** Draws rings around the rows of the shortlist, the chosen row, and the one under the pointer. */
-function drawMarks({ g, width, height, ink }: Pen, points: Points, hovered: number, view: View) {
+function drawMarks({ g, width, height, ink }: Pen, points: Points, hovered: number, view: Props['view']) {
   const places = placesOf(points, width, height)
   const ring = (i: number, size: number, colour: string, lineWidth: number) => {
     g.strokeStyle = colour

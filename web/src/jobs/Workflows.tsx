@@ -1,4 +1,4 @@
-// Questions about structures, simulations, comparisons and alignments, newest first.
+// Questions about structures, simulations, designs, comparisons and alignments, newest first.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type WorkflowRow, type WorkflowStatus } from '../api'
 import { Empty, ErrorMessage, ProgressBar, StatusChip } from '../components'
@@ -50,7 +50,7 @@ export function Workflows() {
       <div class="head">
         <div>
           <h1>Jobs</h1>
-          <p class="dim">Your questions about structures, simulations, comparisons and alignments.</p>
+          <p class="dim">Your questions about structures, simulations, designs, comparisons and alignments.</p>
         </div>
       </div>
       <Tabs />

@@ -10,6 +10,7 @@ const kinds = [
   { kind: 'fold', title: 'Folding', hint: 'structure from sequence' },
   { kind: 'qna', title: 'Questions', hint: 'answers about a structure' },
   { kind: 'md', title: 'Dynamics', hint: 'how a structure moves' },
+  { kind: 'design', title: 'Design', hint: 'new proteins that bind a target' },
   { kind: 'compare', title: 'Comparison', hint: 'how structures differ' },
 ]
 // The names of the terms of a manifest.

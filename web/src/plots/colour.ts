@@ -45,6 +45,9 @@ const okabeIto = [0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xd55e00, 0x
 /** The colour of the chain with this index; the colours repeat. */
 export const chainColour = (i: number): RGB => okabeIto[i % okabeIto.length]!
 
+/** The colours of designed chains and of all others. */
+export const designColours = { designed: okabeIto[1]!, target: okabeIto[4]! } as const
+
 /** Interpolates between equally spaced colours; t from 0 to 1, clamped. */
 function ramp(stops: readonly RGB[], t: number): RGB {
   const x = Math.min(1, Math.max(0, Number.isFinite(t) ? t : 0)) * (stops.length - 1)

@@ -1,5 +1,5 @@
 // The key to the colours of the 3D view.
-import { bands, chainColour, css, smooth } from '../plots/colour'
+import { bands, chainColour, css, designColours, smooth } from '../plots/colour'
 import type { Table } from '../plots/residues'
 import { colour } from '../store'
 
@@ -23,10 +23,12 @@ const secondaryStructure: Entry[] = [
 interface Props {
   table: Table | null
   values?: { value: number }[] | undefined
+  /** The designed chains. */
+  designed?: string[] | undefined
 }
 
 /** The key to the current colour scheme. */
-export function Legend({ table, values = [] }: Props) {
+export function Legend({ table, values = [], designed = [] }: Props) {
   switch (colour.value) {
     case 'plddt':
       return <Entries list={bands.map((b) => ({ colour: css(b.rgb), label: b.label, detail: b.range }))} />
@@ -45,12 +47,29 @@ export function Legend({ table, values = [] }: Props) {
         />
       )
     }
+    case 'design':
+      return (
+        <Entries
+          list={[
+            { colour: css(designColours.designed), label: 'Designed', detail: chainsInWords(designed) },
+            {
+              colour: css(designColours.target),
+              label: 'Target',
+              detail: chainsInWords((table?.chains ?? []).map((c) => c.id).filter((id) => !designed.includes(id))),
+            },
+          ]}
+        />
+      )
     case 'secondary':
       return <Entries list={secondaryStructure} />
     case 'type':
       return <p class="legend dim">One colour for each residue type.</p>
   }
 }
+
+/** Names of chains, such as chains A, B. */
+const chainsInWords = (names: string[]) =>
+  names.length > 0 ? `chain${names.length > 1 ? 's' : ''} ${names.join(', ')}` : ''
 
 /** The key to colours of classes. */
 const Entries = ({ list }: { list: Entry[] }) => (

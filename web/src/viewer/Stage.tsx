@@ -19,6 +19,8 @@ interface Props {
   colours: Colour[]
   /** The RMSF of each residue in nm, for the colour scheme rmsf. */
   values?: { at: Residue; value: number }[] | undefined
+  /** The names of the designed chains, for the colour scheme design. */
+  designed?: string[] | undefined
   /** The name of saved images, without the extension. */
   name: string
   /** Shown below the view. */
@@ -33,13 +35,14 @@ const colourNames: Record<Colour, string> = {
   secondary: 'Secondary structure',
   type: 'Residue type',
   rmsf: 'Flexibility (RMSF)',
+  design: 'Designed and target',
 }
 
 /** The viewer with menus, legend and selection. */
-export function Stage({ source, table, colours, values, name, footer }: Props) {
+export function Stage({ source, table, colours, values, designed, name, footer }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const [shape, setShape] = useState<Shape>('cartoon')
-  const { viewer, ready, problem } = useViewer(host, source, shape, values)
+  const { viewer, ready, problem } = useViewer(host, source, shape, values, designed)
   return (
     <section class="stage" aria-label="3D structure">
       <div class="controls">
@@ -76,7 +79,7 @@ export function Stage({ source, table, colours, values, name, footer }: Props) {
         )}
       </Frame>
       {footer}
-      <Legend table={table} values={values} />
+      <Legend table={table} values={values} designed={designed} />
       <Selection table={table} marked={selection.value} />
     </section>
   )
@@ -97,7 +100,13 @@ async function openViewer(element: HTMLElement, dark: boolean): Promise<Viewer> 
  * Opens the viewer in the host element, draws the source, and keeps the viewer in line with the shared state. Another
  * source is drawn by the same viewer.
  */
-function useViewer(host: RefObject<HTMLDivElement | null>, source: Source, shape: Shape, values: Props['values']) {
+function useViewer(
+  host: RefObject<HTMLDivElement | null>,
+  source: Source,
+  shape: Shape,
+  values: Props['values'],
+  designed: Props['designed'],
+) {
   const opening = useRef<Promise<Viewer> | null>(null)
   const viewer = useRef<Viewer | null>(null)
   const [ready, setReady] = useState(false)
@@ -141,7 +150,7 @@ function useViewer(host: RefObject<HTMLDivElement | null>, source: Source, shape
       if (ready && viewer.current) void apply(viewer.current)
     }, [ready, ...deps])
   useUpdate((v) => v.setTheme(dark), [dark])
-  useUpdate((v) => v.setColours(colour.value, values), [colour.value, values])
+  useUpdate((v) => v.setColours(colour.value, values, designed), [colour.value, values, designed?.join()])
   useUpdate((v) => v.setShape(shape), [shape])
   useUpdate((v) => v.highlight(hover.value), [hover.value])
   useUpdate((v) => v.paint(paintsOf(selection.value), selection.value.some(isPicked)), [selection.value])

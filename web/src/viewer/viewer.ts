@@ -24,7 +24,7 @@ import { Overpaint } from 'molstar/lib/mol-theme/overpaint.js'
 import type { ThemeDataContext } from 'molstar/lib/mol-theme/theme.js'
 import { Color } from 'molstar/lib/mol-util/color/index.js'
 import { ParamDefinition } from 'molstar/lib/mol-util/param-definition.js'
-import { chainColour, none, type RGB, smooth, toHex } from '../plots/colour'
+import { chainColour, designColours, none, type RGB, smooth, toHex } from '../plots/colour'
 import type { Colour, Residue, Stretch } from '../store'
 import { graphics, NoWebGL } from './graphics'
 import { key, lociOf, plddt, residueAt, residueOf } from './residues'
@@ -74,6 +74,7 @@ export class Viewer {
   private colour: Colour
   private maxRadius = 0
   private values = new Map<string, number>()
+  private designed: string[] = []
   private range: [number, number] = [0, 1]
   private paints: Paint[] = []
   private lastChange: Promise<unknown> = Promise.resolve() // Mol*'s state accepts one change at a time
@@ -117,6 +118,11 @@ export class Viewer {
         if (!chains.has(id)) chains.set(id, chains.size)
         return chainColour(chains.get(id)!)
       }),
+    )
+    themes.add(
+      viewer.theme('pleat-design', (at) =>
+        viewer.designed.includes(residueAt(at).chain) ? designColours.designed : designColours.target,
+      ),
     )
     if (!(await plugin.mountAsync(host))) {
       plugin.dispose()
@@ -237,10 +243,11 @@ export class Viewer {
     })
   }
 
-  /** Changes the colour scheme. values are for the scheme rmsf. */
-  setColours(mode: Colour, values?: { at: Residue; value: number }[]): Promise<void> {
+  /** Changes the colour scheme. values are for the scheme rmsf, designed chains for design. */
+  setColours(mode: Colour, values?: { at: Residue; value: number }[], designed: string[] = []): Promise<void> {
     return this.queue(async () => {
       this.colour = mode
+      this.designed = designed
       if (values) {
         this.values = new Map(values.map((v) => [key(v.at), v.value]))
         const all = values.map((v) => v.value)
@@ -272,6 +279,8 @@ export class Viewer {
         return 'residue-name'
       case 'rmsf':
         return 'pleat-values'
+      case 'design':
+        return 'pleat-design'
     }
   }
 
