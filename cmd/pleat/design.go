@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
 )
@@ -22,7 +25,8 @@ func designCmd() *cobra.Command {
 		Short: "Design proteins that bind a target",
 		Long: `Designs proteins that bind a target: a job's predicted structure, by its identifier, or a structure file
 (PDB or mmCIF), which is stored in your library. With --ccd or --smiles the target is a ligand. The designs that are
-kept are downloaded with tables of all of them. Interrupting the command leaves the design running.
+kept are downloaded with tables of all of them. The table that is printed has whether a design passes the
+filters, design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and filter_rmsd (Å). Interrupting the command leaves the design running.
 
 Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12.`,
 		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --designs 50 --keep 5
@@ -74,17 +78,43 @@ func runDesign(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	item := "" // that was uploaded
 	if len(args) == 1 {
-		if input["target"], err = designTarget(cmd, c, args[0]); err != nil {
+		if input["target"], item, err = designTarget(cmd, c, args[0]); err != nil {
 			return err
 		}
 	}
 	name, _ := cmd.Flags().GetString("name")
 	w, err := runWorkflow(cmd, c, "design_v1", name, input)
 	if err != nil || w == nil {
+		var refused *api.Error
+		if item != "" && errors.As(err, &refused) { // no workflow was made
+			removeUnused(cmd, c, item)
+		}
 		return err
 	}
-	return saveArtifacts(cmd, c, w, folder.or("design-"+w.ID), designTable(w))
+	if err := saveArtifacts(cmd, c, w, folder.or("design-"+w.ID), designTable(w)); err != nil {
+		return err
+	}
+	printDesignNotes(cmd, w)
+	return nil
+}
+
+// removeUnused deletes an item that was uploaded for a workflow, unless a workflow uses it: then its run has pinned it.
+func removeUnused(cmd *cobra.Command, c *api.Client, item string) {
+	_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
+}
+
+// printDesignNotes prints what to know of a design.
+func printDesignNotes(cmd *cobra.Command, w *api.Workflow) {
+	var result struct {
+		Notes []string `json:"notes"`
+	}
+	if len(w.Tasks) > 0 && json.Unmarshal(w.Tasks[0].Result, &result) == nil {
+		for _, note := range result.Notes {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+printable(note))
+		}
+	}
 }
 
 // designInput returns the workflow_input of the command line, without the target if that is an argument.
@@ -163,26 +193,31 @@ func chainResidues(text, flag string) (map[string]any, error) {
 	return map[string]any{"chain_id": chain, "res_idx": residues}, nil
 }
 
-// designTarget returns the target of an argument: a job, or a file, which it uploads to the library.
-func designTarget(cmd *cobra.Command, c *api.Client, arg string) (map[string]any, error) {
+// designTarget returns the target of an argument: a job, or a file, which it uploads to the library, and the item of the
+// file.
+func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[string]any, item string, err error) {
 	if id, err := identifier("job", arg); err == nil {
-		return map[string]any{"sourceJobId": id}, nil
+		return map[string]any{"sourceJobId": id}, "", nil
 	}
 	name := filepath.Base(arg)
-	item, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: name, FileType: "protein", Origin: "pleat design"})
+	if ending := strings.ToLower(filepath.Ext(name)); !slices.Contains(pleat.StructureEndings, ending) {
+		return nil, "", usagef("%q is neither a job's identifier nor a structure file, whose name ends in %s", arg,
+			strings.Join(pleat.StructureEndings, ", "))
+	}
+	made, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: name, FileType: "protein", Origin: "pleat design"})
 	if err != nil {
-		return nil, explain(c, err)
+		return nil, "", explain(c, err)
 	}
-	if err := upload(cmd, c, item.ID, name, arg); err != nil {
-		_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item.ID)
-		return nil, explain(c, err)
+	if err := upload(cmd, c, made.ID, name, arg); err != nil {
+		removeUnused(cmd, c, made.ID)
+		return nil, "", explain(c, err)
 	}
-	return map[string]any{"libraryItemId": item.ID}, nil
+	return map[string]any{"libraryItemId": made.ID}, made.ID, nil
 }
 
 // designTable returns a table of the final set.
 func designTable(w *api.Workflow) [][]string {
-	rows := [][]string{{"RANK", "DESIGN", "FILTERS", "IPTM", "PTM", "PAE", "RMSD", "SEQUENCE"}}
+	rows := [][]string{{"RANK", "DESIGN", "FILTERS", "TARGET IPTM", "DESIGN PTM", "MIN PAE", "RMSD", "SEQUENCE"}}
 	for _, raw := range w.Tasks[0].Parsed {
 		var d struct {
 			ID       string   `json:"id"`

@@ -86,7 +86,10 @@ func (l *engineServer) designFile(r *flow.DesignResult, name string) []byte {
 func (l *engineServer) fourDesigns(t *testing.T, fold string) designed {
 	r := l.designs(l.design(fold, 4, 2))
 	m := r.Metrics
-	if m.Requested != 4 || m.Generated != 4 || m.Returned != 2 || m.Considered+m.Duplicates != 4 || m.Passed != 0 {
+	if m.Generated == nil || m.Duplicates == nil {
+		t.Fatalf("%+v", m)
+	}
+	if m.Requested != 4 || *m.Generated != 4 || m.Returned != 2 || m.Considered+*m.Duplicates != 4 || m.Passed != 0 {
 		t.Errorf("%+v", m)
 	}
 	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "random") ||

@@ -12,8 +12,12 @@ import (
 // without atoms.
 func BinderRMSD(design, fold *structure.Structure, designed func(chain string) bool) (float64, bool) {
 	var target, binder [2][]structure.Vec
+	others := 0
 	for i := range design.Chains {
 		a := &design.Chains[i]
+		if a.Kind != structure.Water && !designed(a.ID) {
+			others++
+		}
 		if a.Kind != structure.Protein {
 			continue
 		}
@@ -43,6 +47,9 @@ func BinderRMSD(design, fold *structure.Structure, designed func(chain string) b
 	}
 	on := target
 	if len(on[0]) == 0 {
+		if others > 0 {
+			return 0, false
+		}
 		on = binder
 	}
 	rot, trans, _ := structure.Superpose(on[1], on[0])

@@ -156,6 +156,9 @@ func (c *compiler) positions(list []ChainResidues) (map[string][]int, error) {
 						" is %d; chain %s of the target has no residue that its authors give this number", n, one.Chain)
 				}
 			}
+			if chain.length == 0 {
+				return nil, pleat.InvalidField(one.Field, " names residues of a ligand, which has none")
+			}
 			if at < 1 || at > chain.length {
 				return nil, pleat.InvalidField(fmt.Sprintf("%s.res_idx[%d]", one.Field, k),
 					" is %d; chain %s of the target has residues 1 to %d", n, one.Chain, chain.length)

@@ -225,9 +225,6 @@ func ReadDesignRow(line []byte) (DesignRow, error) {
 	}
 	own, _ := row["notes"].([]string)
 	row["notes"] = append(append([]string{}, own...), notes...)
-	if row["failed_filters"] == nil {
-		row["failed_filters"] = []string{}
-	}
 	return row, nil
 }
 
@@ -286,12 +283,12 @@ func (c *DesignColumn) value(v any) (any, error) {
 
 // DesignMetrics counts the designs of a run.
 type DesignMetrics struct {
-	Requested  int `json:"requested"`
-	Generated  int `json:"generated"`
-	Considered int `json:"considered"` // that could be analysed, without duplicates
-	Duplicates int `json:"duplicates"` // of a sequence that another design has
-	Passed     int `json:"passed"`     // every filter
-	Returned   int `json:"returned"`   // in the final set
+	Requested  int  `json:"requested"`
+	Generated  *int `json:"generated"`  // nil: the engine does not say
+	Considered int  `json:"considered"` // that could be analysed, without duplicates
+	Duplicates *int `json:"duplicates"` // of a sequence that another design has; nil: the engine does not say
+	Passed     int  `json:"passed"`     // every filter
+	Returned   int  `json:"returned"`   // in the final set
 }
 
 // DesignResult is result_raw_json of a design.

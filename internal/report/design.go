@@ -21,10 +21,12 @@ import (
 
 // Designs turns the result of a design into the artifacts of its run. Fill in the exported fields and call Write once.
 type Designs struct {
-	Work    pleat.Work
-	Engine  string             // name and version
-	Rows    []flow.DesignRow   // of every design that was considered, the best first
-	Set     []Design           // the final set, by rank
+	Work   pleat.Work
+	Engine string           // name and version
+	Rows   []flow.DesignRow // of every design that was considered, the best first
+	Set    []flow.DesignRow // the final set, by rank
+	// Read reads the structure of a design of the final set. An error says how it contradicts its row.
+	Read    func(row flow.DesignRow) (*Design, error)
 	Files   []pleat.File       // of the engine, handed on unchanged
 	Metrics flow.DesignMetrics // counts
 	Timings map[string]float64 // seconds, by stage; not nil
@@ -117,7 +119,11 @@ func (d *Designs) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
 		if ctx.Err() != nil {
 			return pleat.Output{Failure: engine.Interrupted(ctx)}
 		}
-		if err := d.writeStructure(&d.Set[i]); err != nil {
+		one, err := d.Read(d.Set[i])
+		if err != nil {
+			return pleat.Output{Failure: engine.InvalidOutput(err), Engine: d.Engine}
+		}
+		if err := d.writeStructure(one); err != nil {
 			return notWritten(err)
 		}
 	}
@@ -190,9 +196,7 @@ func (d *Designs) writeRun() (json.RawMessage, error) {
 		Designs:    []flow.DesignRow{},
 		Notes:      append([]string{}, d.Notes...),
 	}
-	for i := range d.Set {
-		result.Designs = append(result.Designs, d.Set[i].Row)
-	}
+	result.Designs = append(result.Designs, d.Set...)
 	if err := d.record(result); err != nil {
 		return nil, err
 	}
@@ -262,7 +266,7 @@ func (d *Designs) figures() error {
 	x, y := "min_design_to_target_pae", "design_to_target_iptm"
 	returned := map[string]bool{}
 	for i := range d.Set {
-		returned[d.Set[i].Row.Text("id")] = true
+		returned[d.Set[i].Text("id")] = true
 	}
 	var points []plot.Point
 	most := 1.0
@@ -307,14 +311,14 @@ func filterBars(rows []flow.DesignRow) (bars []plot.Bar, known int) {
 	passed := 0
 	for _, r := range rows {
 		all, is := r["pass_filters"].(bool)
-		if !is {
+		names, listed := r["failed_filters"].([]string)
+		if !is || !listed {
 			continue
 		}
 		known++
 		if all {
 			passed++
 		}
-		names, _ := r["failed_filters"].([]string)
 		for _, name := range names {
 			failed[name]++
 		}

@@ -20,6 +20,9 @@ import (
 	"pleat/internal/words"
 )
 
+// maxMeasured is how many folds one call measures.
+const maxMeasured = 4
+
 // maxFolded is how many designs one call may fold.
 const maxFolded = 20
 
@@ -250,6 +253,7 @@ func (s *Server) designFolds(ctx context.Context, v *store.WorkflowView) ([]api.
 		return nil, err
 	}
 	var out []api.DesignFold
+	measured := 0
 	for i := range list {
 		f := &list[i]
 		row := api.DesignFold{
@@ -262,7 +266,12 @@ func (s *Server) designFolds(ctx context.Context, v *store.WorkflowView) ([]api.
 		if f.Result != nil && len(f.Result.Predictions) == 1 {
 			p := &f.Result.Predictions[0]
 			row.MeanPLDDT, row.PTM, row.IPTM = p.MeanPLDDT, p.PTM, p.IPTM
+			if !f.Measured && measured == maxMeasured {
+				out = append(out, row)
+				continue // by the next call
+			}
 			if !f.Measured {
+				measured++
 				if err := s.measureFold(ctx, v, f); err != nil {
 					return nil, err
 				}

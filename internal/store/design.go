@@ -19,7 +19,7 @@ const (
 type NewDesign struct {
 	Graph string        // workflow.yml; empty: none yet
 	Items []LibraryItem // files in the workspace, each with one file; their ids are those of NewItemID
-	Fresh []string      // keys of blobs of Items that no other row refers to; they count in the library
+	Fresh []string      // keys of blobs of Items that no other row refers to yet
 }
 
 // DesignView is what a workflow of kind design has besides.
@@ -46,7 +46,7 @@ func (t *tx) insertDesign(w *pleat.Workflow, d *NewDesign) error {
 	}
 	use := LibraryUse{Items: 1 + len(d.Items), Bytes: int64(len(d.Graph))}
 	for i := range d.Items {
-		use.Bytes += d.counted(&d.Items[i].Files[0])
+		use.Bytes += d.Items[i].Files[0].Bytes
 	}
 	if err := t.growLibrary(w.Owner, use, "this design"); err != nil {
 		return err
@@ -59,28 +59,17 @@ func (t *tx) insertDesign(w *pleat.Workflow, d *NewDesign) error {
 		Origin:   originDesign,
 		Metadata: json.RawMessage("{}"),
 	}
-	t.insertItem(folder, 1)
+	t.insertItem(folder, 1, 0)
 	for _, i := range d.Items {
 		i.Owner, i.Parent, i.Type, i.Origin = w.Owner, folder.ID, "file", OriginCompiled
 		i.Metadata = json.RawMessage("{}")
 		f := &i.Files[0]
-		t.insertItem(i, 1)
-		t.insertFile(i.ID, *f, d.counted(f))
-		t.send("UPDATE library_item SET bytes = bytes + $1 WHERE id = $2", d.counted(f), i.ID)
+		t.insertItem(i, 1, f.Bytes)
+		t.insertFile(i.ID, *f, f.Bytes)
 	}
 	t.send("INSERT INTO design (workflow_id, workspace, graph) VALUES ($1, $2, $3)", w.ID, folder.ID, d.Graph)
 	t.send("UPDATE workflow SET input_bytes = input_bytes + $1 WHERE id = $2", len(d.Graph), w.ID)
 	return nil
-}
-
-// counted returns how many bytes of a file count in the library: none of those that it shares with a run.
-func (d *NewDesign) counted(f *LibraryFile) int64 {
-	for _, key := range d.Fresh {
-		if f.Key == key {
-			return f.Bytes
-		}
-	}
-	return 0
 }
 
 // lockFiles makes sure that the blobs of files stay: a row refers to each, which cannot be deleted before the
@@ -173,7 +162,7 @@ func (s *Store) RunFiles(ctx context.Context, run pleat.RunID) ([]RunFile, error
 }
 
 // addDesigns adds the results of a design to its workspace, in the folder results: an item for each structure of the
-// final set, each table and the report. If the workspace is gone, the folder is at the top of the library.
+// final set, each table and the report. They count in the library, whose next upload is refused if it is full then. If the workspace is gone, the folder is at the top of the library.
 func (t *tx) addDesigns(r endingRun, artifacts []pleat.Artifact) error {
 	var workspace pleat.ItemID
 	err := t.row(`
@@ -193,7 +182,7 @@ func (t *tx) addDesigns(r endingRun, artifacts []pleat.Artifact) error {
 		Workflow: r.source.Workflow,
 		Metadata: json.RawMessage("{}"),
 	}
-	t.insertItem(folder, 0)
+	t.insertItem(folder, 1, 0)
 	for _, a := range artifacts {
 		i := LibraryItem{
 			ID:       NewItemID(),
@@ -221,7 +210,7 @@ func (t *tx) addDesigns(r endingRun, artifacts []pleat.Artifact) error {
 		if i.Metadata, err = api.Encode(about); err != nil {
 			return err
 		}
-		t.shareArtifact(i, a)
+		t.shareArtifact(i, a, true)
 	}
 	return nil
 }

@@ -80,22 +80,22 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 			}
 		}
 		i.ID, i.Created, i.Updated = pleat.ItemID(newID()), fromMicros(t.now), fromMicros(t.now)
-		t.insertItem(i, 1)
+		t.insertItem(i, 1, 0)
 		return nil
 	})
 	return i, err
 }
 
 // insertItem stores an item, whose id the caller has made. Entries is 1 if it counts against Limits.LibraryItems, else
-// 0.
-func (t *tx) insertItem(i LibraryItem, entries int) {
+// 0; counted is how many bytes of its files count.
+func (t *tx) insertItem(i LibraryItem, entries int, counted int64) {
 	t.send(`
 		INSERT INTO library_item (
 			id, account_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at,
 			deleted_at, entries, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0, $11, $12)`,
 		i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now, entries,
-		len(i.Metadata))
+		int64(len(i.Metadata))+counted)
 }
 
 // insertFile stores a file of an item, which must not have one of that name. Counted is how many of its bytes count
@@ -108,7 +108,7 @@ func (t *tx) insertFile(item pleat.ItemID, f LibraryFile, counted int64) {
 }
 
 // addToLibrary adds the structure that a simulation ran on to its owner's library, where another workflow can start
-// from it.
+// from it. It counts for nothing in the library.
 func (t *tx) addToLibrary(r endingRun, artifacts []pleat.Artifact) {
 	at := slices.IndexFunc(artifacts, func(a pleat.Artifact) bool { return a.Kind == pleat.ArtifactTopology })
 	if at < 0 {
@@ -125,19 +125,24 @@ func (t *tx) addToLibrary(r endingRun, artifacts []pleat.Artifact) {
 		Workflow: r.source.Workflow,
 		Metadata: json.RawMessage("{}"),
 	}
-	t.shareArtifact(i, a)
+	t.shareArtifact(i, a, false)
 }
 
-// shareArtifact stores an item with a file of a run. It shares the artifact's blob, so it counts for nothing.
-func (t *tx) shareArtifact(i LibraryItem, a pleat.Artifact) {
-	t.insertItem(i, 0)
+// shareArtifact stores an item with a file of a run, whose blob it shares. Counts says whether the item and the file
+// count in the library.
+func (t *tx) shareArtifact(i LibraryItem, a pleat.Artifact, counts bool) {
+	entries, counted := 0, int64(0)
+	if counts {
+		entries, counted = 1, a.Bytes
+	}
+	t.insertItem(i, entries, counted)
 	t.insertFile(i.ID, LibraryFile{
 		Name:        a.Name,
 		ContentType: a.ContentType,
 		Bytes:       a.Bytes,
 		SHA256:      a.SHA256,
 		Key:         a.Key,
-	}, 0)
+	}, counted)
 }
 
 // AddFile adds a file to an item, or replaces the one of the same name, whose blob it returns: nothing refers to it any

@@ -199,12 +199,15 @@ var purgeSteps = []purgeStep{
 		SELECT id FROM library_item WHERE workflow_id = $1 AND workflow_id <> '' AND deleted_at = 0 LIMIT ROWS)`},
 	{blobs: true, text: `DELETE FROM library_file WHERE (item_id, name) IN (
 		SELECT f.item_id, f.name FROM library_file f JOIN library_item i ON i.id = f.item_id
-		WHERE i.parent_id IN (WORKSPACE) AND i.origin = '` + OriginCompiled + `' LIMIT ROWS) RETURNING blob_key`},
+		WHERE i.parent_id = (WORKSPACE) AND i.parent_id <> '' AND i.deleted_at = 0
+			AND i.origin = '` + OriginCompiled + `' LIMIT ROWS) RETURNING blob_key`},
 	{text: `DELETE FROM library_item WHERE id IN (
-		SELECT id FROM library_item WHERE parent_id IN (WORKSPACE) AND origin = '` + OriginCompiled + `' LIMIT ROWS)`},
+		SELECT id FROM library_item WHERE parent_id = (WORKSPACE) AND parent_id <> '' AND deleted_at = 0
+			AND origin = '` + OriginCompiled + `' LIMIT ROWS)`},
 	// A workspace with files of its owner stays.
-	{text: `DELETE FROM library_item WHERE id IN (WORKSPACE) AND NOT EXISTS (
-		SELECT 1 FROM library_item i WHERE i.parent_id IN (WORKSPACE))`},
+	{text: `DELETE FROM library_item WHERE id = (WORKSPACE) AND NOT EXISTS (
+		SELECT 1 FROM library_item i
+		WHERE i.parent_id = (WORKSPACE) AND i.parent_id <> '' AND i.deleted_at = 0)`},
 	{text: `DELETE FROM design_fold WHERE job_id IN (
 		SELECT job_id FROM design_fold WHERE workflow_id = $1 OR job_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM design WHERE workflow_id = $1`},

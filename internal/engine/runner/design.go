@@ -31,6 +31,9 @@ func designRequest(d *pleat.DesignInput) *predictRequest {
 	return q
 }
 
+// designLimits bound the structure of a design.
+var designLimits = structure.Limits{Bytes: 64 << 20, Atoms: 200_000, Residues: 20_000}
+
 const (
 	maxDesignLine = 256 << 10 // bytes of a line of designs.jsonl
 	maxDesigns    = pleat.MaxDesigns + 100
@@ -57,7 +60,7 @@ func (a *runnerAttempt) designs(ctx context.Context, q *predictRequest) pleat.Ou
 	return d.Write(ctx, a.sink)
 }
 
-// readDesigns reads the rows and the structures of the final set. An error says how they contradict each other.
+// readDesigns reads the rows, and says how the structures of the final set are read. An error says how they contradict each other.
 func (q *predictRequest) readDesigns(d *report.Designs) error {
 	file, ok := q.file("designs", 0)
 	if !ok {
@@ -67,7 +70,7 @@ func (q *predictRequest) readDesigns(d *report.Designs) error {
 	if d.Rows, err = readDesignRows(filepath.Join(q.dir, file.Path)); err != nil {
 		return fmt.Errorf("its designs file %w", err)
 	}
-	byID := map[string]flow.DesignRow{}
+	byID, files := map[string]flow.DesignRow{}, map[string]wireFile{}
 	for _, r := range d.Rows {
 		byID[r.Text("id")] = r
 		if passed, _ := r["pass_filters"].(bool); passed {
@@ -83,29 +86,33 @@ func (q *predictRequest) readDesigns(d *report.Designs) error {
 			return fmt.Errorf("its design %q of rank %d is not among its designs", pleat.Clip(f.ID), f.Rank)
 		}
 		delete(byID, f.ID)
-		one, err := q.readDesign(f, row, d.Work.Design.Chains)
-		if err != nil {
-			return fmt.Errorf("its design %s %w", pleat.Clip(f.ID), err)
-		}
-		d.Set = append(d.Set, *one)
+		d.Set = append(d.Set, row)
+		files[f.ID] = f
 	}
 	if len(d.Set) == 0 || len(d.Set) > d.Work.Design.Params.Budget {
 		return fmt.Errorf("it returns %d designs; 1 to %d were asked for", len(d.Set), d.Work.Design.Params.Budget)
 	}
-	slices.SortStableFunc(d.Set, func(a, b report.Design) int { return a.Row.Rank() - b.Row.Rank() })
+	slices.SortStableFunc(d.Set, func(a, b flow.DesignRow) int { return a.Rank() - b.Rank() })
+	d.Read = func(row flow.DesignRow) (*report.Design, error) {
+		one, err := q.readDesign(files[row.Text("id")], row, d.Work.Design.Chains)
+		if err != nil {
+			return nil, fmt.Errorf("its design %s %w", pleat.Clip(row.Text("id")), err)
+		}
+		return one, nil
+	}
 	d.Metrics.Requested, d.Metrics.Considered = d.Work.Design.Params.Designs, len(d.Rows)
-	d.Metrics.Generated = q.count("generated", len(d.Rows))
-	d.Metrics.Duplicates = q.count("duplicates", 0)
+	d.Metrics.Generated, d.Metrics.Duplicates = q.count("generated"), q.count("duplicates")
 	d.Metrics.Returned = len(d.Set)
 	return nil
 }
 
-// count returns a count of the runner's metrics; def if it has none.
-func (q *predictRequest) count(name string, def int) int {
-	if v, ok := q.result.Metrics[name].(float64); ok && v >= 0 && v <= maxDesigns {
-		return int(v)
+// count returns a count of the runner's metrics; nil if it has none.
+func (q *predictRequest) count(name string) *int {
+	v, ok := q.result.Metrics[name].(float64)
+	if n := int(v); ok && v >= 0 && v <= maxDesigns {
+		return &n
 	}
-	return def
+	return nil
 }
 
 // readDesignRows reads designs.jsonl. An error completes a sentence about the file.
@@ -159,7 +166,7 @@ func (q *predictRequest) readDesign(
 		return nil, errors.New("cannot be read")
 	}
 	defer in.Close()
-	s, err := structure.ReadCIF(in, structure.Limits{})
+	s, err := structure.ReadCIF(in, designLimits)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}

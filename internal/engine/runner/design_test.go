@@ -73,10 +73,14 @@ func TestReadDesigns(t *testing.T) {
 	if err := q.readDesigns(&d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Rows) != 2 || len(d.Set) != 2 || d.Set[0].Row.Text("id") != "x_1" || d.Set[1].Row.Rank() != 3 {
+	if len(d.Rows) != 2 || len(d.Set) != 2 || d.Set[0].Text("id") != "x_1" || d.Set[1].Rank() != 3 {
 		t.Fatalf("%+v", d)
 	}
-	s := d.Set[0].Structure
+	one, err := d.Read(d.Set[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := one.Structure
 	if s.Chains[0].ID != "B" || s.Chains[1].ID != "A" || len(s.Chains[0].Residues) != 4 {
 		t.Errorf("%+v", s.Chains)
 	}
@@ -84,7 +88,10 @@ func TestReadDesigns(t *testing.T) {
 	if d.Rows[0]["plddt"] != nil || len(notes) != 1 || !strings.Contains(notes[0], "plddt was 101") {
 		t.Errorf("%v %v", d.Rows[0]["plddt"], notes)
 	}
-	want := flow.DesignMetrics{Requested: 4, Generated: 4, Considered: 2, Duplicates: 1, Passed: 1, Returned: 2}
+	four, twice := 4, 1
+	want := flow.DesignMetrics{
+		Requested: 4, Generated: &four, Considered: 2, Duplicates: &twice, Passed: 1, Returned: 2,
+	}
 	if diff := cmp.Diff(want, d.Metrics); diff != "" {
 		t.Error(diff)
 	}
@@ -129,7 +136,11 @@ func TestReadDesignsRefuses(t *testing.T) {
 	} {
 		q := designed(t, c.rows, c.set, c.sequence, c.b)
 		d := report.Designs{Work: designWork(t)}
-		if err := q.readDesigns(&d); err == nil || !strings.Contains(err.Error(), c.want) {
+		err := q.readDesigns(&d)
+		if err == nil {
+			_, err = d.Read(d.Set[0])
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.name, err, c.want)
 		}
 	}

@@ -1,4 +1,5 @@
-// The simulations of a result, and the webhook deliveries of its job.
+// The others of a result, and the webhook deliveries of its job.
+import { workflowKind } from '../workflow'
 import type { JobView } from '../api'
 import { StatusChip } from '../components'
 
@@ -12,16 +13,16 @@ const destinationNames: Record<string, string> = {
 /** Reports whether a workflow type, which may be an alias, is that of questions. */
 const isQuestion = (type: string) => /qna|evolla/.test(type)
 
-/** Lists simulations and deliveries. The questions have a thread of their own. */
+/** Lists workflows and deliveries. The questions have a thread of their own. */
 export function LinkedItems({ view }: { view: JobView }) {
-  const simulations = view.workflows.filter((w) => !isQuestion(w.type))
+  const others = view.workflows.filter((w) => !isQuestion(w.type))
   return (
     <>
-      {simulations.length > 0 && (
-        <ul class="linked" aria-label="Simulations of this structure">
-          {simulations.map((w) => (
+      {others.length > 0 && (
+        <ul class="linked" aria-label="Workflows on this structure">
+          {others.map((w) => (
             <li key={w.id}>
-              <a href={`/ui/workflows/${w.id}`}>{w.name}</a> <span class="dim">Simulation</span>{' '}
+              <a href={`/ui/workflows/${w.id}`}>{w.name}</a> <span class="dim">{workflowKind(w.type)}</span>{' '}
               <StatusChip status={w.status} />
             </li>
           ))}
