@@ -26,7 +26,8 @@ func designCmd() *cobra.Command {
 		Long: `Designs proteins that bind a target: a job's predicted structure, by its identifier, or a structure file
 (PDB or mmCIF), which is stored in your library. With --ccd or --smiles the target is a ligand. The designs that are
 kept are downloaded with tables of all of them. The table that is printed has whether a design passes the
-filters, design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and filter_rmsd (Å). Interrupting the command leaves the design running.
+filters, design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and filter_rmsd (Å). Interrupting the
+command leaves the design running.
 
 Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12.`,
 		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --designs 50 --keep 5
@@ -193,8 +194,8 @@ func chainResidues(text, flag string) (map[string]any, error) {
 	return map[string]any{"chain_id": chain, "res_idx": residues}, nil
 }
 
-// designTarget returns the target of an argument: a job, or a file, which it uploads to the library, and the item of the
-// file.
+// designTarget returns the target of an argument: a job, or a file, which it uploads to the library, and the item of
+// the file.
 func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[string]any, item string, err error) {
 	if id, err := identifier("job", arg); err == nil {
 		return map[string]any{"sourceJobId": id}, "", nil

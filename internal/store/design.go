@@ -162,7 +162,8 @@ func (s *Store) RunFiles(ctx context.Context, run pleat.RunID) ([]RunFile, error
 }
 
 // addDesigns adds the results of a design to its workspace, in the folder results: an item for each structure of the
-// final set, each table and the report. They count in the library, whose next upload is refused if it is full then. If the workspace is gone, the folder is at the top of the library.
+// final set, each table and the report. They count in the library, whose next upload is refused if it is full then. If
+// the workspace is gone, the folder is at the top of the library.
 func (t *tx) addDesigns(r endingRun, artifacts []pleat.Artifact) error {
 	var workspace pleat.ItemID
 	err := t.row(`

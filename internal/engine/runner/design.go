@@ -60,7 +60,8 @@ func (a *runnerAttempt) designs(ctx context.Context, q *predictRequest) pleat.Ou
 	return d.Write(ctx, a.sink)
 }
 
-// readDesigns reads the rows, and says how the structures of the final set are read. An error says how they contradict each other.
+// readDesigns reads the rows, and says how the structures of the final set are read. An error says how they contradict
+// each other.
 func (q *predictRequest) readDesigns(d *report.Designs) error {
 	file, ok := q.file("designs", 0)
 	if !ok {
