@@ -224,8 +224,8 @@ var aliasTable = map[string]struct {
 }
 
 const (
-	// AliasDesign and AliasBoltzGen are the aliases of designs, the latter for programs that know them by the name of an
-	// engine.
+	// AliasDesign and AliasBoltzGen are the aliases of designs, the latter for programs that know them by the name of
+	// an engine.
 	AliasDesign   = "design"
 	AliasBoltzGen = "boltzgen"
 	// AliasAlignment is the alias of searches of alignments.
