@@ -1,7 +1,8 @@
 // The others of a result, and the webhook deliveries of its job.
-import { workflowKind } from '../workflow'
+
 import type { JobView } from '../api'
 import { StatusChip } from '../components'
+import { workflowKind } from '../workflow'
 
 // What a delivery does, by its destination.
 const destinationNames: Record<string, string> = {
