@@ -97,7 +97,7 @@ var errNoWeights = errors.New("the weights are missing")
 // use memory.
 func (c *engineCheck) run(ctx context.Context, only string) error {
 	c.cfg.Engines, c.cfg.ChatURL, c.cfg.NIMURL = []string{c.name}, "", ""
-	c.cfg.LogLevel = "error" // what a warning would say is in the results
+	c.cfg.LogLevel = "warn" // such as a runner that was changed
 	if err := app.HideSecrets(c.cfg); err != nil {
 		fmt.Fprintf(c.screen, "the memory of this process can be read by the engine: %v\n", err)
 	}
