@@ -36,7 +36,7 @@ func TestReadGraph(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Plan{
-		Params:   Params{ProtocolName: "peptide-anything", NumDesigns: 40, Budget: 4},
+		Params:   Params{DesignParams: pleat.DesignParams{Protocol: "peptide-anything", Designs: 40, Budget: 4}},
 		Pipeline: "make",
 		Payload: map[string]any{"protocolName": "peptide-anything", "numDesigns": json.Number("40"),
 			"budget": json.Number("4")},
@@ -90,8 +90,10 @@ func TestReadGraphOfOthers(t *testing.T) {
 	}
 	half, two, no := 0.5, 2.0, false
 	p := g.Plan()
-	if d := cmp.Diff(Params{ProtocolName: "protein-anything", NumDesigns: 5, Budget: 5, Seed: "7", Alpha: &half,
-		RefoldingRmsdThreshold: &two, FilterBiased: &no, InverseFoldAvoid: "CM", IsPublic: json.RawMessage("true"),
+	if d := cmp.Diff(Params{
+		DesignParams: pleat.DesignParams{Protocol: "protein-anything", Designs: 5, Budget: 5, Alpha: &half,
+			RefoldingRMSD: &two, FilterBiased: &no, InverseFoldAvoid: "CM"},
+		Seed: "7", IsPublic: json.RawMessage("true"),
 	}, p.Params); d != "" {
 		t.Errorf("params (-want +got):\n%s", d)
 	}
@@ -212,10 +214,10 @@ func TestReadParams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(Params{ProtocolName: "nanobody-anything", NumDesigns: 3, Budget: 3}, p); d != "" {
+	if d := cmp.Diff(Params{DesignParams: pleat.DesignParams{Protocol: "nanobody-anything", Designs: 3, Budget: 3}}, p); d != "" {
 		t.Errorf("params (-want +got):\n%s", d)
 	}
-	if p, err = read(`{}`); err != nil || p.NumDesigns != 50 || p.Budget != 5 {
+	if p, err = read(`{}`); err != nil || p.Designs != 50 || p.Budget != 5 {
 		t.Errorf("defaults: %+v, %v", p, err)
 	}
 	_, err = read(`{"num_designs": 3, "numDesigns": 4}`)
@@ -241,7 +243,7 @@ func FuzzReadGraph(f *testing.F) {
 		if _, err := json.Marshal(g); err != nil {
 			t.Fatal(err)
 		}
-		if p := g.Plan(); p.Main.Name == "" || p.Params.NumDesigns < p.Params.Budget || p.Params.Budget < 1 {
+		if p := g.Plan(); p.Main.Name == "" || p.Params.Designs < p.Params.Budget || p.Params.Budget < 1 {
 			t.Fatalf("%+v", p)
 		}
 	})

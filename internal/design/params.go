@@ -1,6 +1,7 @@
 package design
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -11,12 +12,8 @@ import (
 	"pleat"
 )
 
-// Limits of the parameters.
-const (
-	MaxDesigns = 10_000
-	MaxBudget  = 500
-	maxRMSD    = 1000 // Å
-)
+// maxRMSD is the largest refoldingRmsdThreshold, in Å.
+const maxRMSD = 1000
 
 // DefaultProtocol is the protocol of a pipeline that names none.
 const DefaultProtocol = "protein-anything"
@@ -29,16 +26,10 @@ var Protocols = []string{"protein-anything", "peptide-anything", "protein-small_
 var ParamNames = []string{"protocolName", "numDesigns", "budget", "seed", "alpha", "refoldingRmsdThreshold",
 	"filterBiased", "inverseFoldAvoid", "isPublic", "webhooks"}
 
-// Params are the parameters of a pipeline. Pointers are nil and text is empty where the caller gave nothing.
+// Params are the parameters of a pipeline. Text is empty where the caller gave nothing.
 type Params struct {
-	ProtocolName           string
-	NumDesigns             int
-	Budget                 int
-	Seed                   string // decimal, 0 to 4294967295; empty: the service chooses one
-	Alpha                  *float64
-	RefoldingRmsdThreshold *float64 // Å
-	FilterBiased           *bool
-	InverseFoldAvoid       string // letters of amino acids, in upper case
+	pleat.DesignParams
+	Seed string // decimal, 0 to 4294967295; empty: the service chooses one
 
 	IsPublic json.RawMessage // as given, not checked
 	Webhooks json.RawMessage // as given, not checked
@@ -58,26 +49,22 @@ type Door struct {
 func ReadParams(values map[string]json.RawMessage, path string, door Door) (Params, error) {
 	r := &paramReader{values: values, path: path, snake: door.Snake}
 	p := Params{
-		ProtocolName:     r.word("protocolName", Protocols),
-		Seed:             r.seed("seed"),
-		FilterBiased:     r.flag("filterBiased"),
-		InverseFoldAvoid: r.letters("inverseFoldAvoid"),
-		IsPublic:         r.raw("isPublic"),
-		Webhooks:         r.raw("webhooks"),
-	}
-	if p.ProtocolName == "" {
-		p.ProtocolName = door.Protocol
-	}
-	if p.ProtocolName == "" {
-		p.ProtocolName = DefaultProtocol
+		DesignParams: pleat.DesignParams{
+			Protocol:         cmp.Or(r.word("protocolName", Protocols), door.Protocol, DefaultProtocol),
+			FilterBiased:     r.flag("filterBiased"),
+			InverseFoldAvoid: r.letters("inverseFoldAvoid"),
+		},
+		Seed:     r.seed("seed"),
+		IsPublic: r.raw("isPublic"),
+		Webhooks: r.raw("webhooks"),
 	}
 	p.Alpha = r.number("alpha", "from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })
-	p.RefoldingRmsdThreshold = r.number("refoldingRmsdThreshold", "a length in Å above 0 and up to 1000",
+	p.RefoldingRMSD = r.number("refoldingRmsdThreshold", "a length in Å above 0 and up to 1000",
 		func(v float64) bool { return v > 0 && v <= maxRMSD })
-	p.NumDesigns = r.whole("numDesigns", door.NumDesigns, MaxDesigns, "")
-	most, why := MaxBudget, ""
-	if p.NumDesigns > 0 && p.NumDesigns < MaxBudget {
-		most, why = p.NumDesigns, "numDesigns, which is "
+	p.Designs = r.whole("numDesigns", door.NumDesigns, pleat.MaxDesigns, "")
+	most, why := pleat.MaxBudget, ""
+	if p.Designs > 0 && p.Designs < most {
+		most, why = p.Designs, "numDesigns, which is "
 	}
 	p.Budget = r.whole("budget", min(door.Budget, most), most, why)
 	return p, r.err

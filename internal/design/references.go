@@ -3,14 +3,12 @@ package design
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"pleat"
 )
-
-// MaxFiles is how many files a spec may see by one node.
-const MaxFiles = 64
 
 // ReadReferences reads a list of files, each with libraryItemId and fileName; nil if it is absent. One that is named
 // twice is returned once. Path names the list in messages.
@@ -25,8 +23,8 @@ func ReadReferences(raw json.RawMessage, path string) ([]Reference, error) {
 	if json.Unmarshal(raw, &list) != nil {
 		return nil, pleat.InvalidField(path, " must be a list of objects with libraryItemId and fileName")
 	}
-	if len(list) > MaxFiles {
-		return nil, pleat.InvalidField(path, " has %d files; at most %d are allowed", len(list), MaxFiles)
+	if len(list) > maxFiles {
+		return nil, pleat.InvalidField(path, " has %d files; at most %d are allowed", len(list), maxFiles)
 	}
 	var out []Reference
 	for i, f := range list {
@@ -59,23 +57,13 @@ func WriteGraph(alias string, p *Params, main Reference, files []Reference) (str
 	for _, f := range files {
 		fmt.Fprintf(&b, "        - libraryItemId: %s\n          fileName: %s\n", f.Item, quote(f.Name))
 	}
-	fmt.Fprintf(&b, "  design:\n    type: pipeline\n    subType: %s\n    inputPayload:\n      protocolName: %s\n"+
-		"      numDesigns: %d\n      budget: %d\n", alias, p.ProtocolName, p.NumDesigns, p.Budget)
-	optional := func(name, value string) { fmt.Fprintf(&b, "      %s: %s\n", name, value) }
+	fmt.Fprintf(&b, "  design:\n    type: pipeline\n    subType: %s\n    inputPayload:\n", alias)
+	payload := p.Map()
 	if p.Seed != "" {
-		optional("seed", p.Seed)
+		payload["seed"] = json.RawMessage(p.Seed)
 	}
-	if p.Alpha != nil {
-		optional("alpha", quote(*p.Alpha))
-	}
-	if p.RefoldingRmsdThreshold != nil {
-		optional("refoldingRmsdThreshold", quote(*p.RefoldingRmsdThreshold))
-	}
-	if p.FilterBiased != nil {
-		optional("filterBiased", strconv.FormatBool(*p.FilterBiased))
-	}
-	if p.InverseFoldAvoid != "" {
-		optional("inverseFoldAvoid", quote(p.InverseFoldAvoid))
+	for _, name := range slices.Sorted(maps.Keys(payload)) {
+		fmt.Fprintf(&b, "      %s: %s\n", name, quote(payload[name]))
 	}
 	b.WriteString("  end:\n    type: end\nworkflows:\n  main:\n    jobs:\n      - start\n" +
 		"      - spec: {requires: [start]}\n      - design: {requires: [spec]}\n      - end: {requires: [design]}\n")

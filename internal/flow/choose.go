@@ -131,7 +131,7 @@ func (p *Plan) memory(m *pleat.Model) int64 {
 func (p *Plan) expected(m *pleat.Model) time.Duration {
 	switch {
 	case p.Design != nil:
-		return pleat.Seconds(m.Speed.Seconds(p.Size.Residues) * float64(p.Design.Params.NumDesigns))
+		return pleat.Seconds(m.Speed.Seconds(p.Size.Residues) * float64(p.Design.Params.Designs))
 	case p.MD != nil && p.residues() > 0:
 		return pleat.Seconds(m.Speed.Seconds(p.residues()) * p.MD.LengthNs)
 	case p.MD == nil && p.Align == nil:

@@ -61,7 +61,7 @@ func (p *Plan) checkDesignCost(m *pleat.Model, most time.Duration) error {
 	}
 	if expected := p.expected(m); most > 0 && expected > most {
 		return pleat.InvalidField(inputPath+".numDesigns", " is %d, for which %s needs about %s; a run may take %s",
-			p.Design.Params.NumDesigns, m.Name, inWords(expected.Seconds()), inWords(most.Seconds()))
+			p.Design.Params.Designs, m.Name, inWords(expected.Seconds()), inWords(most.Seconds()))
 	}
 	return nil
 }

@@ -344,19 +344,13 @@ func readLength(f *fields) string {
 
 // designInput is what a graph says of its run, as the workflow_input of the same design.
 type designInput struct {
-	Protocol string           `json:"protocolName"`
-	Designs  int              `json:"numDesigns"`
-	Budget   int              `json:"budget"`
-	Seed     *json.RawMessage `json:"seed,omitempty"`
-	Alpha    *float64         `json:"alpha,omitempty"`
-	RMSD     *float64         `json:"refoldingRmsdThreshold,omitempty"`
-	Biased   *bool            `json:"filterBiased,omitempty"`
-	Avoid    string           `json:"inverseFoldAvoid,omitempty"`
-	Spec     string           `json:"inputYML"`
-	Item     pleat.ItemID     `json:"inputYMLLibraryItemId"`
-	Files    []designFile     `json:"files"`
-	Public   json.RawMessage  `json:"isPublic,omitempty"`
-	Webhooks json.RawMessage  `json:"webhooks,omitempty"`
+	pleat.DesignParams
+	Seed     json.RawMessage `json:"seed,omitempty"`
+	Spec     string          `json:"inputYML"`
+	Item     pleat.ItemID    `json:"inputYMLLibraryItemId"`
+	Files    []designFile    `json:"files"`
+	Public   json.RawMessage `json:"isPublic,omitempty"`
+	Webhooks json.RawMessage `json:"webhooks,omitempty"`
 }
 
 // designFile is a file that a spec may name.
@@ -367,24 +361,14 @@ type designFile struct {
 
 // GraphInput returns what a graph says of its run, as the workflow_input of the same design. Parse reads it.
 func GraphInput(g *design.Plan) (json.RawMessage, error) {
-	p := &g.Params
 	in := designInput{
-		Protocol: p.ProtocolName,
-		Designs:  p.NumDesigns,
-		Budget:   p.Budget,
-		Alpha:    p.Alpha,
-		RMSD:     p.RefoldingRmsdThreshold,
-		Biased:   p.FilterBiased,
-		Avoid:    p.InverseFoldAvoid,
-		Spec:     g.Main.Name,
-		Item:     g.Main.Item,
-		Files:    []designFile{},
-		Public:   p.IsPublic,
-		Webhooks: p.Webhooks,
-	}
-	if p.Seed != "" {
-		seed := json.RawMessage(p.Seed)
-		in.Seed = &seed
+		DesignParams: g.Params.DesignParams,
+		Seed:         json.RawMessage(g.Params.Seed),
+		Spec:         g.Main.Name,
+		Item:         g.Main.Item,
+		Files:        []designFile{},
+		Public:       g.Params.IsPublic,
+		Webhooks:     g.Params.Webhooks,
 	}
 	for _, f := range g.Files {
 		in.Files = append(in.Files, designFile{f.Item, f.Name})
@@ -424,17 +408,4 @@ func RemoveTarget(input map[string]json.RawMessage) error {
 	var err error
 	input["target"], err = encode(target)
 	return err
-}
-
-// DesignParams returns the parameters of a design for its engine.
-func DesignParams(p *design.Params) pleat.DesignParams {
-	return pleat.DesignParams{
-		Protocol:         p.ProtocolName,
-		Designs:          p.NumDesigns,
-		Budget:           p.Budget,
-		Alpha:            p.Alpha,
-		RefoldingRMSD:    p.RefoldingRmsdThreshold,
-		FilterBiased:     p.FilterBiased,
-		InverseFoldAvoid: p.InverseFoldAvoid,
-	}
 }

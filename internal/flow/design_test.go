@@ -113,7 +113,7 @@ func TestDesignDefaults(t *testing.T) {
 			t.Errorf("%s: %v", task, err)
 			continue
 		}
-		b, _ := json.Marshal([]any{p.Design.Params.ProtocolName, p.Design.Params.NumDesigns, p.Design.Params.Budget})
+		b, _ := json.Marshal([]any{p.Design.Params.Protocol, p.Design.Params.Designs, p.Design.Params.Budget})
 		if got := strings.NewReplacer(`"`, "", "[", "", "]", "", ",", " ").Replace(string(b)); got != want {
 			t.Errorf("%s: %s; want %s", task, got, want)
 		}

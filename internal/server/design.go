@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +22,6 @@ import (
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/submit"
-	"pleat/internal/tracing"
 )
 
 // defaultDesignName is the name of a design that was given none.
@@ -134,7 +131,7 @@ func (s *Server) saveGraph(ctx context.Context, c *call, text string) (api.Workf
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if _, err := s.designSpec(ctx, c, p); err != nil {
+	if _, err := s.checkPlan(ctx, c, p); err != nil {
 		return api.Workflow{}, err
 	}
 	input, err := flow.GraphInput(g.Plan())
@@ -167,12 +164,13 @@ func parseGraph(alias, text string) (*flow.Plan, *design.Graph, error) {
 	return &p, g, err
 }
 
-// designSpec finds and checks the spec of a plan when it is the caller's turn to compute.
-func (s *Server) designSpec(ctx context.Context, c *call, p *flow.Plan) (*submit.DesignSpec, error) {
+// checkPlan checks that the caller may read what a plan is about, and that it is there. Of a design it returns the spec,
+// which is checked when it is the caller's turn to compute; nil for other kinds.
+func (s *Server) checkPlan(ctx context.Context, c *call, p *flow.Plan) (*submit.DesignSpec, error) {
 	if err := c.checkReadsSource(p); err != nil {
 		return nil, err
 	}
-	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
+	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil || p.Design == nil {
 		return nil, err
 	}
 	release, err := s.beginComputation(ctx, c, c.who.User)
@@ -235,9 +233,9 @@ func (s *Server) newDesign(
 				if !f.Main {
 					text = spec.Fetched
 				}
-				var err error
-				if f.Key, err = s.putFile(ctx, item.ID, text); err != nil {
-					return nil, nil, err
+				f.Key = newLibraryKey(item.ID)
+				if _, err := s.blobs.Put(ctx, f.Key, bytes.NewReader(text)); err != nil {
+					return nil, nil, storageError(err)
 				}
 				out.Fresh = append(out.Fresh, f.Key)
 			}
@@ -257,45 +255,18 @@ func (s *Server) newDesign(
 	return out, files, err
 }
 
-// putFile stores the content of a file of a library item that is about to be created.
-func (s *Server) putFile(ctx context.Context, item pleat.ItemID, text []byte) (string, error) {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	key := "library/" + string(item) + "/" + hex.EncodeToString(b[:])
-	if _, err := s.blobs.Put(ctx, key, bytes.NewReader(text)); err != nil {
-		return "", storageError(err)
-	}
-	return key, nil
-}
-
-// executeDesign queues a draft of a design: its graph is checked like a new one, and its files are pinned.
-func (s *Server) executeDesign(ctx context.Context, c *call, w *pleat.Workflow) (api.Workflow, error) {
+// draftedDesign returns the plan of a draft of a design, as its graph says.
+func (s *Server) draftedDesign(ctx context.Context, w *pleat.Workflow) (*flow.Plan, error) {
 	d, err := s.store.Design(ctx, w.ID)
 	if err != nil {
-		return api.Workflow{}, err
+		return nil, err
 	}
 	if d.Graph == "" {
-		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict,
+		return nil, pleat.Errorf(pleat.CodeConflict,
 			"the workflow has no graph; POST /v1/workflows/%s/workflow.yml saves one", w.ID)
 	}
 	p, _, err := parseGraph(w.Alias, d.Graph)
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	parts, err := s.designSpec(ctx, c, p)
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	spec, err := s.resolver.WorkflowRun(ctx, p)
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	spec.Request, spec.Trace, spec.Files = c.id, tracing.Text(ctx), parts.Files
-	if _, err := s.store.ExecuteWorkflow(ctx, w, spec); err != nil {
-		return api.Workflow{}, s.withReset(ctx, c, err)
-	}
-	s.meters.created.WithLabelValues(spec.Model).Inc()
-	return s.readWorkflow(ctx, w.ID)
+	return p, err
 }
 
 // addDesign adds to a workflow what its owner sees of it as a design.

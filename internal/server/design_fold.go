@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,11 +59,18 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 	if err != nil {
 		return out, err
 	}
+	params := new(api.Params)
+	if len(in.Params) == 0 {
+		return out, pleat.InvalidField("params", " is required; it must hold modelName")
+	}
+	if err := api.DecodeAs("params", in.Params, params); err != nil {
+		return out, err
+	}
 	n := store.DesignFolds{
 		By: c.cred.Credential, Owner: c.who.User, Workflow: v.Workflow.ID, Key: key, Digest: digest,
 	}
 	for _, d := range chosen {
-		job, err := s.designJob(ctx, c, &v, in, result, d)
+		job, err := s.designJob(ctx, c, &v, in, params, result, d)
 		if err != nil {
 			return out, err
 		}
@@ -129,26 +137,18 @@ func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow,
 
 // designJob returns the job that folds a design: the chains of the binder first, then those of the target.
 func (s *Server) designJob(
-	ctx context.Context, c *call, v *store.WorkflowView, in *api.FoldDesigns, result *flow.DesignResult,
-	d flow.DesignRow,
+	ctx context.Context, c *call, v *store.WorkflowView, in *api.FoldDesigns, params *api.Params,
+	result *flow.DesignResult, d flow.DesignRow,
 ) (*store.DesignJob, error) {
 	id := d.Text("id")
 	st, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(d.Rank(), id))
 	if err != nil {
 		return nil, err
 	}
-	params := new(api.Params)
-	if len(in.Params) == 0 {
-		return nil, pleat.InvalidField("params", " is required; it must hold modelName")
+	job := api.CreateJob{
+		Name:   words.Shorten(cmp.Or(in.Name, v.Workflow.Name)+", "+id, pleat.MaxName),
+		Params: params,
 	}
-	if err := api.DecodeAs("params", in.Params, params); err != nil {
-		return nil, err
-	}
-	name := in.Name
-	if name == "" {
-		name = v.Workflow.Name
-	}
-	job := api.CreateJob{Name: words.Shorten(name+", "+id, pleat.MaxName), Params: params}
 	if job.Sequences, err = designSequences(st, result.Chains); err != nil {
 		return nil, err
 	}

@@ -148,16 +148,17 @@ type newFile struct {
 	kind  submit.FileKind
 }
 
+// newLibraryKey returns the key of a blob for a new file of a library item.
+func newLibraryKey(item pleat.ItemID) string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "library/" + string(item) + "/" + hex.EncodeToString(b[:])
+}
+
 // storeFile streams a file to the artifact store, checks it and adds it to its library item. A file that is refused is
 // removed, and so is one that it replaces; garbage collection removes what a crash leaves behind.
 func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.LibraryFile, error) {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	f := store.LibraryFile{
-		Name:        n.name,
-		ContentType: n.kind.ContentType,
-		Key:         "library/" + string(n.item) + "/" + hex.EncodeToString(b[:]),
-	}
+	f := store.LibraryFile{Name: n.name, ContentType: n.kind.ContentType, Key: newLibraryKey(n.item)}
 	info, err := s.blobs.Put(ctx, f.Key, io.LimitReader(r, submit.MaxFile+1))
 	if err == nil {
 		f.Bytes, f.SHA256, f.Created = info.Bytes, info.SHA256, s.store.Now()

@@ -11,7 +11,6 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
-	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
 
@@ -46,19 +45,9 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 func (s *Server) startWorkflow(
 	ctx context.Context, c *call, p *flow.Plan, name string, input json.RawMessage,
 ) (pleat.WorkflowID, error) {
-	var spec *submit.DesignSpec
-	var err error
-	if p.Design != nil {
-		if spec, err = s.designSpec(ctx, c, p); err != nil {
-			return "", err
-		}
-	} else {
-		if err := c.checkReadsSource(p); err != nil {
-			return "", err
-		}
-		if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil {
-			return "", err
-		}
+	spec, err := s.checkPlan(ctx, c, p)
+	if err != nil {
+		return "", err
 	}
 	n := store.NewWorkflow{Draft: p.Draft, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
@@ -192,32 +181,39 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if w.State != pleat.StateDraft { // before the checks of its source, which may have gone since it was executed
 		return api.Workflow{}, pleat.ErrNotDraft(w.State, "executed")
 	}
-	if w.Kind == pleat.TaskDesign {
-		return s.executeDesign(ctx, c, w)
-	}
-	p, err := flow.Parse(w.Alias, w.Input)
+	p, err := s.drafted(ctx, w)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(&p); err != nil {
+	design, err := s.checkPlan(ctx, c, p)
+	if err != nil {
 		return api.Workflow{}, err
 	}
-	if p.Source.Kind == flow.SourceFold {
-		p.Source.Fold = w.Source
-	}
-	if err := s.resolver.CheckSource(ctx, w.Owner, &p); err != nil {
-		return api.Workflow{}, err
-	}
-	spec, err := s.resolver.WorkflowRun(ctx, &p)
+	spec, err := s.resolver.WorkflowRun(ctx, p)
 	if err != nil {
 		return api.Workflow{}, err
 	}
 	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
+	if design != nil {
+		spec.Files = design.Files
+	}
 	if _, err := s.store.ExecuteWorkflow(ctx, w, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
 	return s.readWorkflow(ctx, w.ID)
+}
+
+// drafted returns the plan of a draft.
+func (s *Server) drafted(ctx context.Context, w *pleat.Workflow) (*flow.Plan, error) {
+	if w.Kind == pleat.TaskDesign {
+		return s.draftedDesign(ctx, w)
+	}
+	p, err := flow.Parse(w.Alias, w.Input)
+	if err == nil && p.Source.Kind == flow.SourceFold {
+		p.Source.Fold = w.Source
+	}
+	return &p, err
 }
 
 // readWorkflow reads a workflow for its owner after a change, so that the response shows what was stored.

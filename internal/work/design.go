@@ -31,7 +31,7 @@ func (b *inputFetcher) fetchDesign(ctx context.Context, p *flow.Plan, seed strin
 	}
 	in := &pleat.DesignInput{
 		Name:   b.flow.Name,
-		Params: flow.DesignParams(&p.Design.Params),
+		Params: p.Design.Params.DesignParams,
 		Seed:   uint32(n),
 		Sent:   pleat.DesignSource{Files: map[string]string{}},
 	}
