@@ -1,12 +1,11 @@
 // The page of a design: its progress, then the final set with its structures, and folds of it with other models.
 import { useMemo, useState } from 'preact/hooks'
-import { sameOrigin, type Workflow } from '../api'
+import type { Workflow } from '../api'
 import { Scatter } from '../batches/Scatter'
 import { Foldable } from '../components'
 import { Select } from '../controls'
 import { plural } from '../format'
-import { fileSize } from '../result/Files'
-import { Table } from '../table'
+import { FileTable } from '../result/Files'
 import { WorkflowFrame } from '../workflowFrame'
 import { DesignPanel } from './DesignPanel'
 import { ColumnChooser, DesignTable } from './DesignTable'
@@ -220,20 +219,7 @@ function Shortlist({ designs, columns, name, clear }: ShortlistProps) {
 /** The files of the run. */
 const Files = ({ result }: { result: DesignResult }) => (
   <Foldable title="Files" count={result.artifacts.length} class="files-card">
-    <div class="scroll">
-      <Table class="files" columns={['File', { title: 'Size', class: 'right' }]}>
-        {result.artifacts.map((a) => (
-          <tr key={a.path}>
-            <td>
-              <a href={sameOrigin(a.url)} download="">
-                {a.path}
-              </a>
-            </td>
-            <td class="right num">{fileSize(a.sizeBytes)}</td>
-          </tr>
-        ))}
-      </Table>
-    </div>
+    <FileTable artifacts={result.artifacts} />
   </Foldable>
 )
 

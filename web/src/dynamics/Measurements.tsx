@@ -1,9 +1,9 @@
 // What was measured over a simulation, its energy landscapes, and its files.
 import { useEffect, useState } from 'preact/hooks'
-import { download, sameOrigin } from '../api'
+import { download } from '../api'
 import { Copy, Foldable } from '../components'
 import { FileImage } from '../result/FileImage'
-import { fileSize } from '../result/Files'
+import { FileTable } from '../result/Files'
 import { Table } from '../table'
 import { numbers, quantities, type SimulationResult } from './simulation'
 
@@ -109,20 +109,7 @@ function Files({ result }: { result: SimulationResult }) {
           <Copy text={bibtex} label="Copy BibTeX" />
         </p>
       )}
-      <div class="scroll">
-        <Table class="files" columns={['File', { title: 'Size', class: 'right' }]}>
-          {result.artifacts.map((a) => (
-            <tr key={a.path}>
-              <td>
-                <a href={sameOrigin(a.url)} download="">
-                  {a.path}
-                </a>
-              </td>
-              <td class="right num">{fileSize(a.sizeBytes)}</td>
-            </tr>
-          ))}
-        </Table>
-      </div>
+      <FileTable artifacts={result.artifacts} />
     </Foldable>
   )
 }

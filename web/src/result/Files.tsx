@@ -32,6 +32,24 @@ export function fileSize(bytes: number): string {
   return `${(bytes / (1 << 20)).toFixed(1)} MiB`
 }
 
+/** The files of a workflow's run. */
+export const FileTable = ({ artifacts }: { artifacts: { path: string; sizeBytes: number; url: string }[] }) => (
+  <div class="scroll">
+    <Table class="files" columns={['File', { title: 'Size', class: 'right' }]}>
+      {artifacts.map((a) => (
+        <tr key={a.path}>
+          <td>
+            <a href={sameOrigin(a.url)} download="">
+              {a.path}
+            </a>
+          </td>
+          <td class="right num">{fileSize(a.sizeBytes)}</td>
+        </tr>
+      ))}
+    </Table>
+  </div>
+)
+
 /** What a file is, and of which sequence if the run folded several. */
 function describeFile(a: Artifact, view: JobView): string {
   const sample = /(?:^|-)sample-(\d+)\.cif$/.exec(a.name)?.[1]

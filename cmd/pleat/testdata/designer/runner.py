@@ -1,4 +1,4 @@
-"""A runner that draws the sequences of designs, for scenarios. It proves the road from a request to files, nothing else."""
+"""A runner for the tests of designs: it draws sequences at random and folds nothing."""
 
 import json
 import random
@@ -20,8 +20,8 @@ def cif(chains):
     return "data_x\nloop_\n" + "".join(f"_atom_site.{c}\n" for c in COLUMNS) + "\n".join(rows) + "\n"
 
 
-class Fake(foldrun.Runner):
-    engine = "fake"
+class Designer(foldrun.Runner):
+    engine = "designer"
     kinds = ("fold", "design")
 
     def load(self, request):
@@ -29,7 +29,7 @@ class Fake(foldrun.Runner):
         return foldrun.Ready(engine_version="1")
 
     def predict(self, job):
-        if self.model == "fake-complex":
+        if self.model == "designer-complex":
             job.path("model.cif").write_text(cif([(c, s["sequence"]) for s in job.input["sequences"] for c in s["chains"]]))
             job.file("structure", "model.cif")
             return foldrun.Result(scores={"ptm": 0.5, "iptm": 0.25})
@@ -79,4 +79,4 @@ class Fake(foldrun.Runner):
         return foldrun.Result(chain_map=chain_map, metrics={"generated": number, "duplicates": number - considered})
 
 
-foldrun.serve(Fake())
+foldrun.serve(Designer())
