@@ -164,8 +164,8 @@ func parseGraph(alias, text string) (*flow.Plan, *design.Graph, error) {
 	return &p, g, err
 }
 
-// checkPlan checks that the caller may read what a plan is about, and that it is there. Of a design it returns the spec,
-// which is checked when it is the caller's turn to compute; nil for other kinds.
+// checkPlan checks that the caller may read what a plan is about, and that it is there. Of a design it returns the
+// spec, which is checked when it is the caller's turn to compute; nil for other kinds.
 func (s *Server) checkPlan(ctx context.Context, c *call, p *flow.Plan) (*submit.DesignSpec, error) {
 	if err := c.checkReadsSource(p); err != nil {
 		return nil, err
