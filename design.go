@@ -12,6 +12,9 @@ const (
 	MaxBudget  = 500    // that it may return
 )
 
+// SequenceOnly is the protocol of designs that keep a backbone and give some of its residues other amino acids.
+const SequenceOnly = "sequence_only"
+
 // DesignParams are the parameters of a design in their spelling on the wire. What is not given is nil or empty, and
 // left to the protocol.
 type DesignParams struct {
@@ -22,6 +25,8 @@ type DesignParams struct {
 	RefoldingRMSD    *float64 `json:"refoldingRmsdThreshold,omitempty"` // Å
 	FilterBiased     *bool    `json:"filterBiased,omitempty"`
 	InverseFoldAvoid string   `json:"inverseFoldAvoid,omitempty"` // letters of amino acids
+	Temperature      *float64 `json:"temperature,omitempty"`      // of sampling, by SequenceOnly alone
+	Model            string   `json:"modelName,omitempty"`        // empty: the service chooses one
 }
 
 // Map returns the parameters that are given, by their names.
@@ -38,6 +43,12 @@ func (p *DesignParams) Map() map[string]any {
 	}
 	if p.InverseFoldAvoid != "" {
 		out["inverseFoldAvoid"] = p.InverseFoldAvoid
+	}
+	if p.Temperature != nil {
+		out["temperature"] = *p.Temperature
+	}
+	if p.Model != "" {
+		out["modelName"] = p.Model
 	}
 	return out
 }

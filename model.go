@@ -24,6 +24,10 @@ const (
 
 	// FeatureTemplateForce: a template may hold its chain, besides being an example.
 	FeatureTemplateForce Feature = "template_force"
+
+	// FeatureSequenceOnly: a model for designs runs the protocol SequenceOnly, and no other. One without it runs all
+	// others.
+	FeatureSequenceOnly Feature = "sequence_only"
 )
 
 // Model is the manifest of a model: its input, limits, cost, licence and citations. Validation, the list of models and

@@ -89,7 +89,7 @@ func (l *engineServer) fourDesigns(t *testing.T, fold string) designed {
 	if m.Generated == nil || m.Duplicates == nil {
 		t.Fatalf("%+v", m)
 	}
-	if m.Requested != 4 || *m.Generated != 4 || m.Returned != 2 || m.Considered+*m.Duplicates != 4 || m.Passed != 0 {
+	if m.Requested != 4 || *m.Generated != 4 || m.Returned != 2 || m.Considered+*m.Duplicates != 4 || *m.Passed != 0 {
 		t.Errorf("%+v", m)
 	}
 	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "random") ||

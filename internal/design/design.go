@@ -17,6 +17,7 @@
 //	insertion.go   what is inserted into it
 //	residues.go    selections of residues
 //	constraint.go  bonds, leaving atoms, the total length
+//	backbone.go    what the protocol sequence_only takes of a spec
 //	references.go  the files and the graph of a design that was given without a graph
 package design
 

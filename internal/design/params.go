@@ -12,19 +12,21 @@ import (
 	"pleat"
 )
 
-// maxRMSD is the largest refoldingRmsdThreshold, in Å.
-const maxRMSD = 1000
+const (
+	maxRMSD        = 1000 // of refoldingRmsdThreshold, in Å
+	maxTemperature = 2    // at which sampling is close to chance
+)
 
 // DefaultProtocol is the protocol of a pipeline that names none.
 const DefaultProtocol = "protein-anything"
 
 // Protocols are the words of protocolName.
 var Protocols = []string{"protein-anything", "peptide-anything", "protein-small_molecule", "nanobody-anything",
-	"antibody-anything", "protein-redesign"}
+	"antibody-anything", "protein-redesign", pleat.SequenceOnly}
 
 // ParamNames are the names of all parameters, with which callers compare the fields that they do not know.
 var ParamNames = []string{"protocolName", "numDesigns", "budget", "seed", "alpha", "refoldingRmsdThreshold",
-	"filterBiased", "inverseFoldAvoid", "isPublic", "webhooks"}
+	"filterBiased", "inverseFoldAvoid", "temperature", "modelName", "isPublic", "webhooks"}
 
 // Params are the parameters of a pipeline. Text is empty where the caller gave nothing.
 type Params struct {
@@ -61,6 +63,10 @@ func ReadParams(values map[string]json.RawMessage, path string, door Door) (Para
 	p.Alpha = r.number("alpha", "from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })
 	p.RefoldingRMSD = r.number("refoldingRmsdThreshold", "a length in Å above 0 and up to 1000",
 		func(v float64) bool { return v > 0 && v <= maxRMSD })
+	p.Temperature = r.number("temperature", "above 0 and up to 2",
+		func(v float64) bool { return v > 0 && v <= maxTemperature })
+	p.Model = r.name("modelName")
+	r.fits(p.Protocol)
 	p.Designs = r.whole("numDesigns", door.NumDesigns, pleat.MaxDesigns, "")
 	most, why := pleat.MaxBudget, ""
 	if p.Designs > 0 && p.Designs < most {
@@ -139,6 +145,32 @@ func (r *paramReader) word(name string, known []string) string {
 		r.err = notOneOf(r.at(name), s, known)
 	}
 	return s
+}
+
+// name reads the name of a model; empty if it is absent.
+func (r *paramReader) name(name string) string {
+	v := r.raw(name)
+	if v == nil {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil || s == "" || len(s) > pleat.MaxName {
+		r.fail(name, " is %s; it must be the name of a model, as GET /v1/models has it", pleat.Clip(string(v)))
+	}
+	return s
+}
+
+// fits refuses the parameters that a protocol has no use for.
+func (r *paramReader) fits(protocol string) {
+	without := []string{"temperature"}
+	if protocol == pleat.SequenceOnly {
+		without = []string{"alpha", "refoldingRmsdThreshold", "filterBiased"}
+	}
+	for _, name := range without {
+		if r.raw(name) != nil {
+			r.fail(name, " is not taken with the protocol %s, which has no use for it", protocol)
+		}
+	}
 }
 
 // whole reads a whole number from 1 to most; def if it is absent, and an error if def is 0. Why explains most in the

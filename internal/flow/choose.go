@@ -54,7 +54,11 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 	case pleat.TaskMD:
 		wanted = []string{simulating[p.MD.Preset]}
 	case pleat.TaskDesign:
+		here = p.Design.designing(here, byName)
 		wanted = here
+		if name := p.Design.Params.Model; name != "" {
+			wanted = slices.DeleteFunc(slices.Clone(here), func(other string) bool { return other != name })
+		}
 	case pleat.TaskCompare:
 		wanted = []string{"compare"}
 	case pleat.TaskAlign:
@@ -77,9 +81,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 		return Task{}, pleat.Invalidf("no alignments are made here, unless the operator sets msa-server or " +
 			"msa-command").
 			At("sequences")
-	case p.Kind == pleat.TaskDesign && len(wanted) == 0:
-		return Task{}, pleat.Invalidf("no engine for design is running here; install one with pleat engines install " +
-			"boltzgen and name it in --engines").At("workflow_name")
+	case p.Kind == pleat.TaskDesign:
+		return Task{}, p.Design.noDesigner(here)
 	case len(here) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind).
 			At("workflow_name")
@@ -95,6 +98,41 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 			simulating[p.MD.Preset], strings.Join(can, ", "))
 	}
 	return p.task(byName[here[0]]), nil
+}
+
+// designers are models for designs, the best first. All others come after them, by name.
+var designers = []string{"boltzgen", "proteinmpnn"}
+
+// runs reports whether a model has the protocol of a design.
+func (d *DesignPlan) runs(m *pleat.Model) bool {
+	return m.Kind == pleat.TaskDesign &&
+		m.Has(pleat.FeatureSequenceOnly) == (d.Params.Protocol == pleat.SequenceOnly)
+}
+
+// designing returns the names of the models that can run a design, the best first. The names in here are in order.
+func (d *DesignPlan) designing(here []string, byName map[string]pleat.Model) []string {
+	var can []string
+	for _, name := range slices.Concat(designers, here) {
+		m := byName[name]
+		if d.runs(&m) && !slices.Contains(can, name) {
+			can = append(can, name)
+		}
+	}
+	return can
+}
+
+// noDesigner is the error for a design that no model here can run; can are those with its protocol.
+func (d *DesignPlan) noDesigner(can []string) error {
+	if len(can) > 0 {
+		return pleat.InvalidField(inputPath+".modelName", " is %q; for the protocol %s these run here: %s",
+			pleat.Clip(d.Params.Model), d.Params.Protocol, pleat.ListNames(can, 20))
+	}
+	what, engine := "design", "boltzgen"
+	if d.Params.Protocol == pleat.SequenceOnly {
+		what, engine = "the protocol "+pleat.SequenceOnly, "proteinmpnn"
+	}
+	return pleat.Invalidf("no engine for %s is running here; install one with pleat engines install %s and name it "+
+		"in --engines", what, engine).At("workflow_name")
 }
 
 // task returns the task of a plan for a model that can run it.

@@ -30,6 +30,11 @@ func CompileDesign(t *DesignTask, target *structure.Structure, file string) (str
 		c.chains = []targetChain{{name: "A", author: "A", length: len(t.Sequence)}}
 		c.names["A"] = true
 	}
+	if len(t.Redesign) > 0 {
+		c.line(0, "entities:")
+		err := c.writeRedesign(file)
+		return c.out.String(), err
+	}
 	var epitope, avoid map[string][]int
 	var err error
 	if epitope, err = c.positions(t.Epitope); err != nil {
@@ -97,7 +102,7 @@ func (c *compiler) readChains(s *structure.Structure) error {
 		chain := &s.Chains[i]
 		name := cmp.Or(chain.Label, chain.ID)
 		c.names[name] = true
-		if !chain.Kind.Polymer() {
+		if chain.Kind == structure.Water || !chain.Kind.Polymer() && len(c.task.Redesign) == 0 {
 			continue
 		}
 		out := targetChain{name: name, author: chain.ID, kind: chain.Kind, label: map[int]int{}}
@@ -133,20 +138,27 @@ func (c *compiler) nameOf(chain *targetChain) string {
 	return chain.name
 }
 
+// chainOf returns the chain whose residues are named.
+func (c *compiler) chainOf(one *ChainResidues) (*targetChain, error) {
+	var have []string
+	for i := range c.chains {
+		if c.nameOf(&c.chains[i]) == one.Chain {
+			return &c.chains[i], nil
+		}
+		have = append(have, c.nameOf(&c.chains[i]))
+	}
+	return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
+		pleat.Clip(one.Chain), pleat.ListNames(have, 20))
+}
+
 // positions returns the positions of residues by chain, in order.
 func (c *compiler) positions(list []ChainResidues) (map[string][]int, error) {
 	out := map[string][]int{}
 	for _, one := range list {
-		i := slices.IndexFunc(c.chains, func(chain targetChain) bool { return c.nameOf(&chain) == one.Chain })
-		if i < 0 {
-			var have []string
-			for k := range c.chains {
-				have = append(have, c.nameOf(&c.chains[k]))
-			}
-			return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
-				pleat.Clip(one.Chain), pleat.ListNames(have, 20))
+		chain, err := c.chainOf(&one)
+		if err != nil {
+			return nil, err
 		}
-		chain := &c.chains[i]
 		for k, n := range one.Residues {
 			at := n
 			if c.task.Author && chain.label != nil {
@@ -223,22 +235,26 @@ func (c *compiler) writeTarget(file string, epitope, avoid map[string][]int) {
 		c.line(1, "- file:")
 		c.line(3, "path: %s", quote(file))
 		c.line(3, "include:")
-		for _, chain := range c.chains {
-			c.line(4, "- chain:")
-			c.line(6, "id: %s", quote(chain.name))
+		for i := range c.chains {
+			c.writeChain(&c.chains[i])
 		}
 		if len(epitope)+len(avoid) == 0 {
 			return
 		}
 		c.line(3, "binding_types:")
-		for _, chain := range c.chains {
-			if len(epitope[chain.name])+len(avoid[chain.name]) > 0 {
-				c.line(4, "- chain:")
-				c.line(6, "id: %s", quote(chain.name))
+		for i := range c.chains {
+			if chain := &c.chains[i]; len(epitope[chain.name])+len(avoid[chain.name]) > 0 {
+				c.writeChain(chain)
 				c.writeBinding(6, epitope[chain.name], avoid[chain.name])
 			}
 		}
 	}
+}
+
+// writeChain begins an item of a list of chains.
+func (c *compiler) writeChain(chain *targetChain) {
+	c.line(4, "- chain:")
+	c.line(6, "id: %s", quote(chain.name))
 }
 
 // writeBinding writes the residues of a chain that are to be bound and not to be bound.

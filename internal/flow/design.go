@@ -31,6 +31,9 @@ type DesignTask struct {
 	Epitope, Avoid []ChainResidues // to bind, and not to bind
 	Author         bool            // residues and chains are named as the authors of the structure name them
 	Binder         Binder
+
+	// Redesign names what gets other amino acids where nothing binds: SequenceOnly. Residues nil: the whole chain.
+	Redesign []ChainResidues
 }
 
 // Structure reports whether the target is a structure.
@@ -80,9 +83,12 @@ func readDesign(f *fields, p *Plan) {
 	own := f.raw("inputYML") != nil || f.raw("inputYMLLibraryItemId") != nil
 	door := design.Door{Snake: true, NumDesigns: 50, Budget: 5}
 	protocol := f.string("protocol", 64)
-	if own {
+	switch {
+	case own:
 		readOwnSpec(f, d)
-	} else {
+	case protocol == pleat.SequenceOnly || string(f.raw("protocolName")) == `"`+pleat.SequenceOnly+`"`:
+		readRedesign(f, p)
+	default:
 		door.Protocol = readDesignTask(f, p)
 	}
 	if protocol != "" {
@@ -114,7 +120,7 @@ func readOwnSpec(f *fields, d *DesignPlan) {
 	if f.ok("inputYML") && d.Spec.Name == "" {
 		f.fail(f.pathOf("inputYML"), " is required beside inputYMLLibraryItemId; it is the name of the spec")
 	}
-	for _, other := range []string{"target", "targetChains", "epitope", "avoid", "numbering", "binder"} {
+	for _, other := range []string{"target", "targetChains", "epitope", "avoid", "numbering", "binder", "redesign"} {
 		if f.raw(other) != nil {
 			f.fail(f.pathOf(other), " is not taken beside inputYML, which has all of it")
 		}
@@ -138,11 +144,11 @@ func readDesignTask(f *fields, p *Plan) string {
 		return ""
 	}
 	readTarget(target, p, t)
-	t.Author = f.enum("numbering", "label", []string{"label", "author"}) == "author"
-	t.Epitope = readResidues(f, "epitope")
-	t.Avoid = readResidues(f, "avoid")
-	if raw := f.raw("targetChains"); raw != nil && json.Unmarshal(raw, &t.Chains) != nil {
-		f.fail(f.pathOf("targetChains"), " is %s; it must be a list of names of chains", clip(raw))
+	readTargetChains(f, t)
+	t.Epitope = readResidues(f, "epitope", maxEpitope)
+	t.Avoid = readResidues(f, "avoid", maxEpitope)
+	if f.raw("redesign") != nil {
+		f.fail(f.pathOf("redesign"), " is taken with the protocol %s alone", pleat.SequenceOnly)
 	}
 	readBinder(f, t)
 	if !t.Structure() && len(t.Chains) > 0 {
@@ -152,6 +158,14 @@ func readDesignTask(f *fields, p *Plan) string {
 		return "protein-small_molecule"
 	}
 	return binderKinds[t.Binder.Kind].protocol
+}
+
+// readTargetChains reads which chains of a target are used, and how residues and chains are named.
+func readTargetChains(f *fields, t *DesignTask) {
+	t.Author = f.enum("numbering", "label", []string{"label", "author"}) == "author"
+	if raw := f.raw("targetChains"); raw != nil && json.Unmarshal(raw, &t.Chains) != nil {
+		f.fail(f.pathOf("targetChains"), " is %s; it must be a list of names of chains", clip(raw))
+	}
 }
 
 // readTarget reads the target of a design.
@@ -215,8 +229,8 @@ func readTargetSequence(f *fields) string {
 	return s
 }
 
-// readResidues reads a list of residues by chain.
-func readResidues(f *fields, name string) []ChainResidues {
+// readResidues reads a list of at most most residues by chain. An item of redesign needs no residues.
+func readResidues(f *fields, name string, most int) []ChainResidues {
 	raw := f.raw(name)
 	if raw == nil {
 		return nil
@@ -239,15 +253,16 @@ func readResidues(f *fields, name string) []ChainResidues {
 			in.fail(in.pathOf("chain_id"), " is required; it names a chain of the target")
 		}
 		given := in.raw("res_idx")
-		if given == nil || json.Unmarshal(given, &one.Residues) != nil {
+		whole := given == nil && name == "redesign"
+		if !whole && (given == nil || json.Unmarshal(given, &one.Residues) != nil || len(one.Residues) == 0) {
 			in.fail(in.pathOf("res_idx"), " must be a list of whole numbers, the positions of residues")
 		}
 		in.failMisspelt()
-		total += len(one.Residues)
+		total += max(1, len(one.Residues))
 		out = append(out, one)
 	}
-	if total > maxEpitope {
-		f.fail(f.pathOf(name), " names %d residues; at most %d are allowed", total, maxEpitope)
+	if total > most {
+		f.fail(f.pathOf(name), " names %d residues; at most %d are allowed", total, most)
 	}
 	return out
 }

@@ -95,6 +95,11 @@ var designColumns = slices.Concat([]DesignColumn{
 	{Name: "liability_num_violations", Type: columnInteger, Better: "lower", max: 1e6,
 		Doc: "How many such motifs there are."},
 	{Name: "liability_violations_summary", Type: columnText, Doc: "Which such motifs there are."},
+	{Name: "sequence_score", Type: columnNumber, Unit: "nats", Better: "lower", Optional: true,
+		Doc: "Mean negative log-likelihood of the designed residues by the model that chose them; of the protocol " +
+			"sequence_only."},
+	{Name: "sequence_recovery", Type: columnNumber, Unit: "fraction", max: 1, Optional: true,
+		Doc: "Share of the designed residues that are those of the given structure; of the protocol sequence_only."},
 }, bindingColumns(), []DesignColumn{
 	{Name: "file", Type: "object", Doc: "Library item and file name of the structure; null for others than the owner."},
 	{Name: "cif_url", Type: columnText, Doc: "Signed link to the structure."},
@@ -287,7 +292,7 @@ type DesignMetrics struct {
 	Generated  *int `json:"generated"`  // nil: the engine does not say
 	Considered int  `json:"considered"` // that could be analysed, without duplicates
 	Duplicates *int `json:"duplicates"` // of a sequence that another design has; nil: the engine does not say
-	Passed     int  `json:"passed"`     // every filter
+	Passed     *int `json:"passed"`     // every filter; nil: there are no filters
 	Returned   int  `json:"returned"`   // in the final set
 }
 
@@ -313,7 +318,8 @@ type DesignedBy struct {
 // DesignRaw encodes the result of a design.
 func DesignRaw(r *DesignResult) (json.RawMessage, error) {
 	r.Best = map[string]float64{}
-	for _, name := range []string{"design_to_target_iptm", "iptm", "design_ptm", "min_interaction_pae", "filter_rmsd"} {
+	for _, name := range []string{"design_to_target_iptm", "iptm", "design_ptm", "min_interaction_pae", "filter_rmsd",
+		"sequence_score"} {
 		i := slices.IndexFunc(designColumns, func(c DesignColumn) bool { return c.Name == name })
 		best := designColumns[i].Better
 		for _, d := range r.Designs {

@@ -11,6 +11,7 @@
 //	md.go         the input of molecular dynamics
 //	design.go     the input of designs
 //	compile.go    the spec that a design without one stands for
+//	redesign.go   the same of a structure whose sequence is designed
 //	compare.go    the input of comparisons
 //	alignment.go  the input and the row of alignments
 //	choose.go     the engine for a plan

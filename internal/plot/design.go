@@ -18,8 +18,8 @@ type Point struct {
 }
 
 // Scatter draws points over two axes. The title stands for what the plot shows; filled and encircled say what the
-// filled and the encircled points are. Bins of the axes are ignored. It returns an error for no points and for values
-// that are no finite numbers.
+// filled and the encircled points are; encircled is empty if none are. Bins of the axes are ignored. It returns an error
+// for no points and for values that are no finite numbers.
 func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Figure, error) {
 	if len(points) == 0 || len(points) > MaxPoints {
 		return nil, fmt.Errorf("plot: Scatter has %d points; 1 to %d are allowed", len(points), MaxPoints)
@@ -40,8 +40,11 @@ func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Fi
 	left := leftMargin(yTicks)
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 68}, Max: vg.Point{X: figureWidth - 18, Y: 68 + 240}}
 	f := &Figure{width: figureWidth, height: area.Max.Y + headerHeight(l), title: l.Title, desc: fmt.Sprintf(
-		"%d points of %s over %s. %d are filled: %s. %d are encircled: %s.%s", len(points), y.Label, x.Label, fill,
-		filled, ring, encircled, sentence(l.Subtitle))}
+		"%d points of %s over %s. %d are filled: %s.", len(points), y.Label, x.Label, fill, filled)}
+	if encircled != "" {
+		f.desc += fmt.Sprintf(" %d are encircled: %s.", ring, encircled)
+	}
+	f.desc += sentence(l.Subtitle)
 	points = append([]Point(nil), points...)
 	f.paint = func(p *pen) {
 		a := panel{p, area, x.Min, x.Max, y.Min, y.Max}
@@ -55,9 +58,11 @@ func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Fi
 		a.yAxis(y.Label, yTicks)
 		a.mark(left+4, 15, Point{Filled: true})
 		a.drawText(left+12, 12, filled, style{sizeNote, regular, soft}, start)
-		half := left + (area.Max.X-left)/2
-		a.mark(half+4, 15, Point{Encircle: true})
-		a.drawText(half+14, 12, encircled, style{sizeNote, regular, soft}, start)
+		if encircled != "" {
+			half := left + (area.Max.X-left)/2
+			a.mark(half+4, 15, Point{Encircle: true})
+			a.drawText(half+14, 12, encircled, style{sizeNote, regular, soft}, start)
+		}
 	}
 	return f, nil
 }

@@ -95,7 +95,6 @@ const (
 	designSpecFile = "spec.yaml"
 	designScatter  = "scatter"
 	designFilters  = "filters"
-	designedTitle  = "designed structure, refolded"
 )
 
 // DesignFigures lists the files that Write makes of the figures.
@@ -148,7 +147,7 @@ func (d *Designs) writeStructure(one *Design) error {
 	m, id := &d.Work.Model, one.Row.Text("id")
 	meta := structure.Meta{
 		ID:         words.Slug(id, 64),
-		Title:      fmt.Sprintf("%s, design %s: %s, by %s", d.Work.Design.Name, id, designedTitle, m.Title),
+		Title:      fmt.Sprintf("%s, design %s: %s, by %s", d.Work.Design.Name, id, d.what(), m.Title),
 		Software:   m.Engine,
 		Version:    m.Version,
 		Model:      m.Name,
@@ -164,6 +163,14 @@ func (d *Designs) writeStructure(one *Design) error {
 	return d.file(pleat.ArtifactDesign, name, "chemical/x-mmcif", func(w io.Writer) error {
 		return structure.WriteCIF(w, one.Structure, meta)
 	})
+}
+
+// what says in words what the structures are.
+func (d *Designs) what() string {
+	if d.Work.Design.Params.Protocol == pleat.SequenceOnly {
+		return "given backbone with a designed sequence"
+	}
+	return "designed structure, refolded"
 }
 
 // writeRun writes the files of the run as a whole, and returns its row.
@@ -258,38 +265,52 @@ func (d *Designs) record(result *flow.DesignResult) error {
 	return d.citations(d.Engine, d.Work.Model.Citations)
 }
 
-// figures draws ipTM against the lowest PAE of all designs that have both, and how many designs each filter lets
-// through.
+// designAxis is a column that a figure draws.
+type designAxis struct {
+	column string
+	plot.Axis
+}
+
+// designScatters are what a figure draws over what, the first of which rows have both.
+var designScatters = []struct {
+	title string
+	x, y  designAxis
+}{
+	{
+		"Designs: ipTM against the lowest PAE",
+		designAxis{"min_design_to_target_pae", plot.Axis{Label: "Lowest PAE of design and target (Å)"}},
+		designAxis{"design_to_target_iptm", plot.Axis{Label: "ipTM of design and target", Max: 1}},
+	},
+	{
+		"Designs: how much of the sequence is kept, against its score",
+		designAxis{"sequence_score", plot.Axis{Label: "Mean negative log-likelihood of the designed residues"}},
+		designAxis{"sequence_recovery", plot.Axis{Label: "Share of designed residues that are as given", Max: 1}},
+	},
+}
+
+// figures draws two scores of all designs that have both, and how many designs each filter lets through.
 func (d *Designs) figures() error {
 	labels := plot.Labels{Subtitle: d.Work.Model.Title + ", " + d.Work.Design.Params.Protocol}
+	bars, known := filterBars(d.Rows)
 	var all []figure
-	x, y := "min_design_to_target_pae", "design_to_target_iptm"
-	returned := map[string]bool{}
-	for i := range d.Set {
-		returned[d.Set[i].Text("id")] = true
-	}
-	var points []plot.Point
-	most := 1.0
-	for _, r := range d.Rows {
-		px, py := r.Number(x), r.Number(y)
-		if px == nil || py == nil {
+	for _, axes := range designScatters {
+		x, y := axes.x, axes.y
+		points, most := d.points(x.column, y.column, known > 0)
+		if len(points) == 0 {
 			continue
 		}
-		passed, _ := r["pass_filters"].(bool)
-		points = append(points, plot.Point{X: *px, Y: *py, Filled: passed, Encircle: returned[r.Text("id")]})
-		most = max(most, *px)
-	}
-	if len(points) > 0 {
-		labels.Title = "Designs: ipTM against the lowest PAE"
-		pae := plot.Axis{Label: "Lowest PAE of design and target (Å)", Max: math.Ceil(most * 1.05)}
-		iptm := plot.Axis{Label: "ipTM of design and target", Max: 1}
-		fig, err := plot.Scatter(labels, pae, iptm, points, "passes every filter", "in the final set")
+		labels.Title, x.Max = axes.title, math.Ceil(most*1.05)
+		filled, encircled := "passes every filter", "in the final set"
+		if known == 0 {
+			filled, encircled = encircled, ""
+		}
+		fig, err := plot.Scatter(labels, x.Axis, y.Axis, points, filled, encircled)
 		if err != nil {
 			return err
 		}
 		all = append(all, figure{pleat.ArtifactDesignPlot, designScatter, fig})
+		break
 	}
-	bars, known := filterBars(d.Rows)
 	if known > 0 && len(bars) > 1 {
 		labels.Title = "Designs that each filter lets through"
 		fig, err := plot.Bars(labels, bars, known)
@@ -299,6 +320,30 @@ func (d *Designs) figures() error {
 		all = append(all, figure{pleat.ArtifactDesignPlot, designFilters, fig})
 	}
 	return d.draw(all)
+}
+
+// points returns the designs that have both columns, and the largest x. The final set is encircled; without filters it
+// is what is filled.
+func (d *Designs) points(x, y string, filters bool) (points []plot.Point, most float64) {
+	returned := map[string]bool{}
+	for i := range d.Set {
+		returned[d.Set[i].Text("id")] = true
+	}
+	most = 1
+	for _, r := range d.Rows {
+		px, py := r.Number(x), r.Number(y)
+		if px == nil || py == nil {
+			continue
+		}
+		p := plot.Point{X: *px, Y: *py, Filled: returned[r.Text("id")]}
+		if filters {
+			p.Encircle = p.Filled
+			p.Filled, _ = r["pass_filters"].(bool)
+		}
+		points = append(points, p)
+		most = max(most, *px)
+	}
+	return points, most
 }
 
 // maxFilters is how many filters the figure shows.

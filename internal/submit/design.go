@@ -60,6 +60,11 @@ func (r *Resolver) DesignSpec(
 	if out.Spec, err = design.ReadSpec(main, []byte(out.Text), texts); err != nil {
 		return nil, err
 	}
+	if p.Design.Params.Protocol == pleat.SequenceOnly {
+		if err := out.Spec.CheckBackbone(); err != nil {
+			return nil, err
+		}
+	}
 	used := out.Spec.Files()
 	out.Files = slices.DeleteFunc(out.Files, func(f store.RunFile) bool {
 		return !f.Main && !slices.Contains(used, f.Name)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,8 +75,11 @@ func (q *predictRequest) readDesigns(d *report.Designs) error {
 	byID, files := map[string]flow.DesignRow{}, map[string]wireFile{}
 	for _, r := range d.Rows {
 		byID[r.Text("id")] = r
-		if passed, _ := r["pass_filters"].(bool); passed {
-			d.Metrics.Passed++
+		if passed, known := r["pass_filters"].(bool); known {
+			d.Metrics.Passed = cmp.Or(d.Metrics.Passed, new(int))
+			if passed {
+				*d.Metrics.Passed++
+			}
 		}
 	}
 	for _, f := range q.result.Files {

@@ -88,9 +88,9 @@ func TestReadDesigns(t *testing.T) {
 	if d.Rows[0]["plddt"] != nil || len(notes) != 1 || !strings.Contains(notes[0], "plddt was 101") {
 		t.Errorf("%v %v", d.Rows[0]["plddt"], notes)
 	}
-	four, twice := 4, 1
+	four, single := 4, 1
 	want := flow.DesignMetrics{
-		Requested: 4, Generated: &four, Considered: 2, Duplicates: &twice, Passed: 1, Returned: 2,
+		Requested: 4, Generated: &four, Considered: 2, Duplicates: &single, Passed: &single, Returned: 2,
 	}
 	if diff := cmp.Diff(want, d.Metrics); diff != "" {
 		t.Error(diff)
