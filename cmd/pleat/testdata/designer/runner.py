@@ -11,12 +11,21 @@ ONE = {v: k for k, v in THREE.items()}
 COLUMNS = "group_PDB id type_symbol label_atom_id label_comp_id label_asym_id label_seq_id Cartn_x Cartn_y Cartn_z B_iso_or_equiv".split()
 
 
-def cif(chains):
+def spans(text, length):
+    """The positions, from 0, that a res_index names; all of them if it is absent."""
+    out = []
+    for part in text.split(",") if text else [f"1..{length}"]:
+        low, _, high = part.partition("..")
+        out += range(int(low) - 1, int(high or low))
+    return out
+
+
+def cif(chains, b=71.5):
     rows = []
     for k, (name, sequence) in enumerate(chains):
         for i, letter in enumerate(sequence):
             for j, atom in enumerate(["N", "CA", "C", "O"]):
-                rows.append(f"ATOM {len(rows) + 1} {atom[0]} {atom} {THREE[letter]} {name} {i + 1} {3.8 * i + j:.3f} {9 * k + j * i % 3} {j} 71.50")
+                rows.append(f"ATOM {len(rows) + 1} {atom[0]} {atom} {THREE[letter]} {name} {i + 1} {3.8 * i + j:.3f} {9 * k + j * i % 3} {j} {b:.2f}")
     return "data_x\nloop_\n" + "".join(f"_atom_site.{c}\n" for c in COLUMNS) + "\n".join(rows) + "\n"
 
 
@@ -36,6 +45,8 @@ class Designer(foldrun.Runner):
         draw = random.Random(job.seed)
         spec_path = job.workdir / job.input["spec"]
         entities = json.loads(spec_path.read_text())["entities"]
+        if self.model == "sequencer":
+            return self.redesign(job, draw, spec_path.parent, entities[0]["file"])
         binder = next(e["protein"] for e in entities if "protein" in e)
         target = []
         for e in entities:
@@ -77,6 +88,29 @@ class Designer(foldrun.Runner):
         job.path("results_overview.pdf").write_text("%PDF")
         job.file("report", "results_overview.pdf")
         return foldrun.Result(chain_map=chain_map, metrics={"generated": number, "duplicates": number - considered})
+
+    def redesign(self, job, draw, folder, file):
+        text = (folder / file["path"]).read_text()
+        given = [ONE[n] for n in re.findall(r"^ATOM +\d+ \S+ CA \S* *(\w{3}) ", text, re.M)]
+        chain = file["design"][0]["chain"]
+        places = spans(chain.get("res_index", ""), len(given))
+        rows = []
+        for i in range(job.params["numDesigns"]):
+            letters = list(given)
+            for k in places:
+                letters[k] = draw.choice("ARNDEQGHILKMFPSTWYV")
+            designed = "".join(letters[k] for k in places)
+            kept = sum(letters[k] == given[k] for k in places) / len(places)
+            rows.append({"id": f"{job.input['stem']}_{i + 1}", "final_rank": i + 1, "quality_score": None, "designed_sequence": designed, "num_design": len(places),
+                         "designed_chain_sequence": "".join(letters), "sequence_score": 1.25 + i / 100, "sequence_recovery": kept})
+            job.progress("design", i + 1, job.params["numDesigns"])
+        job.path("designs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        job.file("designs", "designs.jsonl")
+        for row in rows[: job.params["budget"]]:
+            path = f"{row['id']}.cif"
+            job.path(path).write_text(cif([("Y", row["designed_chain_sequence"])], 0))
+            job.file("design", path, id=row["id"], rank=row["final_rank"])
+        return foldrun.Result(chain_map={"Y": chain["id"]}, metrics={"generated": len(rows), "duplicates": 0})
 
 
 foldrun.serve(Designer())
