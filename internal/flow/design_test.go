@@ -24,6 +24,8 @@ func twoChains() *structure.Structure {
 	return s
 }
 
+const structureTarget = `"target":{"libraryItemId":"01a201ab-35af-701a-8285-79d3e5419cee"}`
+
 func TestCompileDesign(t *testing.T) {
 	for _, c := range []struct {
 		name, task, want string
@@ -87,6 +89,29 @@ constraints:
       id: "A"
       ccd: "ATP"
 `, nil},
+		{"a backbone, with its ligand", `{"protocol":"sequence_only",` + structureTarget + `,"numbering":"author",` +
+			`"redesign":[{"chain_id":"A","res_idx":[102,101,104]},{"chain_id":"B"}]}`, `entities:
+  - file:
+      path: "target.cif"
+      design:
+        - chain:
+            id: "C"
+            res_index: "1..2,4"
+        - chain:
+            id: "D"
+`, twoChains()},
+		{"one chain of a backbone", `{"protocolName":"sequence_only",` + structureTarget + `,"targetChains":["D"],` +
+			`"redesign":[{"chain_id":"D","res_idx":[3]},{"chain_id":"D","res_idx":[3,2]}]}`, `entities:
+  - file:
+      path: "target.cif"
+      include:
+        - chain:
+            id: "D"
+      design:
+        - chain:
+            id: "D"
+            res_index: "2..3"
+`, twoChains()},
 	} {
 		p, err := Parse("design", json.RawMessage(c.task))
 		if err != nil {
@@ -116,6 +141,34 @@ func TestDesignDefaults(t *testing.T) {
 		b, _ := json.Marshal([]any{p.Design.Params.Protocol, p.Design.Params.Designs, p.Design.Params.Budget})
 		if got := strings.NewReplacer(`"`, "", "[", "", "]", "", ",", " ").Replace(string(b)); got != want {
 			t.Errorf("%s: %s; want %s", task, got, want)
+		}
+	}
+}
+
+// Redesigns are refused by the field that is wrong, also where only the structure tells.
+func TestRedesignRefusals(t *testing.T) {
+	rna := twoChains()
+	rna.Chains[1].Kind = structure.RNA
+	for redesign, want := range map[string]string{
+		`[{"chain_id":"Q"}]`: `workflow_input.redesign[0].chain_id is "Q"; the target has the chains C, D`,
+		`[{"chain_id":"C","res_idx":[7]}]`: "workflow_input.redesign[0].res_idx[0] is 7; chain C of the target has " +
+			"residues 1 to 6",
+		`[{"chain_id":"D"}]`: `workflow_input.redesign[0].chain_id is "D", which is rna; only proteins are redesigned`,
+		`[{"chain_id":"C"},{"chain_id":"C"}]`: `workflow_input.redesign[1].chain_id is "C", which is named before; ` +
+			`name its residues in one place`,
+		`[{"chain_id":"C","res_idx":[]}]`: "workflow_input.redesign[0].res_idx must be a list of whole numbers, the " +
+			"positions of residues",
+		`[]`: "workflow_input.redesign is required with the protocol sequence_only; it must be a list of objects with " +
+			"chain_id, and res_idx unless the whole chain is redesigned",
+		`[{"chain_id":"C","res_idx":[` + strings.Repeat("1,", 5000) + `1]}]`: "workflow_input.redesign names 5001 " +
+			"residues; at most 5000 are allowed",
+	} {
+		p, err := Parse("design", json.RawMessage(`{"protocol":"sequence_only",`+structureTarget+`,"redesign":`+redesign+`}`))
+		if err == nil {
+			_, err = CompileDesign(p.Design.Task, rna, "target.cif")
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%.40s: %v; want %s", redesign, err, want)
 		}
 	}
 }

@@ -409,6 +409,46 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// A model for designs runs the protocols that its features say, and the caller may choose among several.
+func TestChooseDesigner(t *testing.T) {
+	model := func(name string, features ...pleat.Feature) pleat.Model {
+		return pleat.Model{Name: name, Kind: pleat.TaskDesign, Features: features}
+	}
+	both := []pleat.Model{model("another"), model("ligandmpnn", pleat.FeatureSequenceOnly), model("boltzgen"),
+		model("proteinmpnn", pleat.FeatureSequenceOnly)}
+	binder, backbone := `"target":{"sequence":"MKTGS"}`, `"protocol":"sequence_only",`+structureTarget+
+		`,"redesign":[{"chain_id":"A"}]`
+	for _, c := range []struct {
+		input, want string
+		models      []pleat.Model
+	}{
+		{binder, "boltzgen", both},
+		{binder + `,"modelName":"another"`, "another", both},
+		{binder + `,"modelName":"ligandmpnn"`, `workflow_input.modelName is "ligandmpnn"; for the protocol ` +
+			`protein-anything these run here: boltzgen, another`, both},
+		{binder, "no engine for design is running here; install one with pleat engines install boltzgen and name it in " +
+			"--engines", both[1:2]},
+		{backbone, "proteinmpnn", both},
+		{backbone, "ligandmpnn", both[:3]},
+		{backbone + `,"model_name":"ligandmpnn"`, "ligandmpnn", both},
+		{backbone, "no engine for the protocol sequence_only is running here; install one with pleat engines install " +
+			"proteinmpnn and name it in --engines", both[:1]},
+	} {
+		p, err := Parse("design", json.RawMessage("{"+c.input+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := Choose(&p, c.models)
+		got := task.Model.Name
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %s; want %s", c.input, got, c.want)
+		}
+	}
+}
+
 func TestRows(t *testing.T) {
 	row, err := AnswerRow(&pleat.QnAInput{
 		Question:  "a<b?",

@@ -1,16 +1,16 @@
 package structure
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// Chains go by label_asym_id and have the length of the whole sequence, although two residues have no atoms and the
-// authors count otherwise.
-func TestReadExtents(t *testing.T) {
-	cif := `data_x
+// unresolved is a chain whose first and last residues have no atoms, with a zinc ion.
+const unresolved = `data_x
 loop_
 _entity.id
 _entity.type
@@ -50,7 +50,43 @@ ATOM H HA GLY A H 2 102 0 1 0
 ATOM C CA GLY A H 3 103 3 0 0
 HETATM ZN ZN ZN B H . 200 9 0 0
 `
-	got, err := ReadExtents(strings.NewReader(cif), false, Limits{})
+
+// A chain has the residues of its whole sequence, numbered on from those with atoms, and keeps them when it is written
+// and read again.
+func TestReadWholeCIF(t *testing.T) {
+	s, err := ReadWholeCIF(strings.NewReader(unresolved), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var got []Residue
+		for _, r := range s.Chains[0].Residues {
+			r.Atoms = nil
+			got = append(got, r)
+		}
+		want := []Residue{{Comp: "ALA", Seq: 1, Auth: 101}, {Comp: "GLY", Seq: 2, Auth: 102},
+			{Comp: "GLY", Seq: 3, Auth: 103}, {Comp: "SER", Seq: 4, Auth: 104}}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+		var b bytes.Buffer
+		if err := WriteCIF(&b, s, Meta{ID: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = ReadWholeCIF(&b, Limits{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var parse *ParseError
+	if _, err := ReadWholeCIF(strings.NewReader(unresolved), Limits{Residues: 4}); !errors.As(err, &parse) {
+		t.Errorf("with room for 4 of 5 residues: %v", err)
+	}
+}
+
+// Chains go by label_asym_id and have the length of the whole sequence, although two residues have no atoms and the
+// authors count otherwise.
+func TestReadExtents(t *testing.T) {
+	got, err := ReadExtents(strings.NewReader(unresolved), false, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 		"struct_asym": {items: []string{"id", "entity_id"}, row: c.asym},
 		"atom_site":   {items: atomItems, row: c.atom},
 
-		"entity_poly_seq": {items: []string{"entity_id", "num"}, row: c.monomer},
+		"entity_poly_seq": {items: []string{"entity_id", "num", "mon_id"}, row: c.monomer},
 	}}
 	c.clear()
 	if err := p.run(); err != nil {
@@ -78,14 +78,17 @@ type cifReader struct {
 	about entities
 	// model is the number of the first model; atoms of others are skipped.
 	model string
-	// lengths are those of the whole sequences, by entity id.
-	lengths map[string]int
+	// lengths are those of the whole sequences, by entity id, and monomers their components, by position. Together
+	// they have as many as Limits.Residues at most.
+	lengths  map[string]int
+	monomers map[string]map[int]string
+	listed   int
 }
 
 // clear forgets the entities of a previous data block, whose atoms are not read.
 func (c *cifReader) clear() {
 	c.about = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
-	c.lengths = map[string]int{}
+	c.lengths, c.monomers, c.listed = map[string]int{}, map[string]map[int]string{}, 0
 }
 
 // block starts a data block, and stops reading once a block with atoms is complete.
@@ -172,8 +175,23 @@ func (c *cifReader) monomer(v [][]byte) error {
 	id := string(v[0])
 	if _, known := c.lengths[id]; known || len(c.lengths) < c.build.in.lim.Chains {
 		c.lengths[id] = max(c.lengths[id], n)
+		c.list(id, n, v[2])
 	}
 	return nil
+}
+
+// list keeps the component of a position, the first where there are several.
+func (c *cifReader) list(entity string, n int, comp []byte) {
+	if len(comp) == 0 || len(comp) > 32 || !printable(comp) || c.listed == c.build.in.lim.Residues {
+		return
+	}
+	if c.monomers[entity] == nil {
+		c.monomers[entity] = map[int]string{}
+	}
+	if c.monomers[entity][n] == "" {
+		c.monomers[entity][n] = c.build.intern(comp)
+		c.listed++
+	}
 }
 
 // asym reads a row of _struct_asym: the entity of a chain.

@@ -99,7 +99,7 @@ func (q *predictRequest) readDesigns(d *report.Designs) error {
 	}
 	slices.SortStableFunc(d.Set, func(a, b flow.DesignRow) int { return a.Rank() - b.Rank() })
 	d.Read = func(row flow.DesignRow) (*report.Design, error) {
-		one, err := q.readDesign(files[row.Text("id")], row, d.Work.Design.Chains)
+		one, err := q.readDesign(files[row.Text("id")], row, d.Work.Design)
 		if err != nil {
 			return nil, fmt.Errorf("its design %s %w", pleat.Clip(row.Text("id")), err)
 		}
@@ -164,14 +164,18 @@ func designID(s string) bool { return s != "" && len(s) <= 80 && safeName(s) == 
 // readDesign reads the structure of a design, with the chains of the spec. Its B-factors are pLDDT from 0 to 100; all
 // 0: there is none. An error completes a sentence about the design.
 func (q *predictRequest) readDesign(
-	f wireFile, row flow.DesignRow, chains []pleat.DesignChain,
+	f wireFile, row flow.DesignRow, d *pleat.DesignInput,
 ) (*report.Design, error) {
 	in, err := os.Open(filepath.Join(q.dir, f.Path))
 	if err != nil {
 		return nil, errors.New("cannot be read")
 	}
 	defer in.Close()
-	s, err := structure.ReadCIF(in, designLimits)
+	read := structure.ReadCIF
+	if d.Params.Protocol == pleat.SequenceOnly { // the backbone may have gaps, which its sequence has not
+		read = structure.ReadWholeCIF
+	}
+	s, err := read(in, designLimits)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
@@ -179,5 +183,5 @@ func (q *predictRequest) readDesign(
 	if names == nil {
 		names = q.result.ChainMap
 	}
-	return report.NewDesign(s, row, names, chains)
+	return report.NewDesign(s, row, names, d.Chains)
 }
