@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// AlignmentUse is how far a fold uses multiple sequence alignments of its proteins. A higher value includes the lower.
+// AlignmentUse is how far a fold uses multiple sequence alignments. A higher value includes the lower.
 type AlignmentUse int
 
 const (
-	NoAlignments       AlignmentUse = iota // the model accepts none, the job refuses them, or it has no protein
+	NoAlignments       AlignmentUse = iota // the model accepts none, the job refuses them, or it has nothing to align
 	GivenAlignments                        // those that the job names, if it names any
 	SearchedAlignments                     // a search makes those that the job does not name
 )
@@ -20,9 +20,9 @@ const (
 func (m Model) AlignmentUse(p Params, sequences []Sequence) AlignmentUse {
 	how, _ := p.Effective(m)["msaAlgorithm"].(string)
 	switch {
-	case !m.Has(FeatureMSA) || p.Values["msaAlgorithm"] == MSANone || len(Proteins(sequences)) == 0:
+	case !m.Has(FeatureMSA) || p.Values["msaAlgorithm"] == MSANone || len(Aligned(sequences)) == 0:
 		return NoAlignments
-	case how == "" || how == MSANone:
+	case how == "" || how == MSANone || len(Proteins(sequences)) == 0:
 		return GivenAlignments
 	}
 	return SearchedAlignments
@@ -58,8 +58,10 @@ func (v *validation) msa(i int, field string) {
 	switch {
 	case s.MSA == FileRef{}:
 		return
-	case s.Kind != Protein:
-		v.fault(field, ": alignments are used for proteins only; remove it from this %s", s.Kind)
+	case s.Kind != Protein && s.Kind != RNA:
+		v.fault(field, ": alignments are used for proteins and RNA only; remove it from this %s", s.Kind)
+	case s.Kind == RNA && m.Has(FeatureMSA) && !m.Has(FeatureRNAMSA):
+		v.fault(field, ": the model %q uses alignments of proteins only; remove it from this rna", m.Name)
 	case !m.Has(FeatureMSA):
 		v.fault(field, ": the model %q uses no alignments", m.Name)
 	case v.job.Params.Values["msaAlgorithm"] == MSANone:
@@ -71,11 +73,34 @@ func (v *validation) msa(i int, field string) {
 	}
 	s.MSA.Item = ItemID(strings.ToLower(string(s.MSA.Item)))
 	same := func(o Sequence) bool {
-		return o.Kind == Protein && o.Text == s.Text && o.MSA != s.MSA && o.MSA != FileRef{}
+		return o.Kind == s.Kind && o.Text == s.Text && o.MSA != s.MSA && o.MSA != FileRef{}
 	}
 	if k := slices.IndexFunc(v.job.Sequences[:i], same); k >= 0 {
 		v.fault(field, ": %s has the same sequence and another alignment; give both the same", itemPath(k))
 	}
+	// The alignments of a job are told apart by the letters of their sequences.
+	other := func(o Sequence) bool {
+		return s.Kind == RNA && o.Text == s.Text && (o.Kind == Protein || o.Kind == RNA && o.MSA == FileRef{})
+	}
+	if k := slices.IndexFunc(v.job.Sequences, other); k >= 0 {
+		v.fault(field, ": %s is %s with the same letters and without this alignment; give all RNA of the same letters "+
+			"the same one, or leave it out", itemPath(k), v.job.Sequences[k].Kind)
+	}
+}
+
+// Aligned reports whether a sequence may have an alignment: a protein, for which one is searched, or RNA that names one.
+func (s *Sequence) Aligned() bool { return s.Kind == Protein || s.Kind == RNA && s.MSA != FileRef{} }
+
+// Aligned returns the texts of the sequences that may have an alignment, in their order, each once: those of Proteins,
+// and of RNA that names one. No RNA that names one has the letters of a protein.
+func Aligned(sequences []Sequence) []string {
+	var out []string
+	for i := range sequences {
+		if s := &sequences[i]; s.Aligned() && !slices.Contains(out, s.Text) {
+			out = append(out, s.Text)
+		}
+	}
+	return out
 }
 
 // Proteins returns the texts of the proteins among sequences in their order, each once.

@@ -14,6 +14,7 @@ type Feature string
 const (
 	FeatureAffinity      Feature = "affinity"
 	FeatureMSA           Feature = "msa"
+	FeatureRNAMSA        Feature = "rna_msa" // besides FeatureMSA: alignments of RNA that the job names
 	FeatureTemplates     Feature = "templates"
 	FeatureConstraints   Feature = "constraints"
 	FeatureModifications Feature = "modifications"

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	"pleat/api"
 	"pleat/internal/msa/msatest"
 )
 
@@ -54,6 +56,29 @@ func TestRealEnginesEsmFold2TakesAlignments(t *testing.T) {
 func TestRealEnginesProtenixTakesAlignments(t *testing.T) {
 	takesAlignments(t, "protenix",
 		`"modelName":"protenix","seed":"1","recyclingSteps":1,"samplingSteps":5,"diffusionSample":1`)
+}
+
+// TestRealEnginesProtenixTakesAlignmentsOfRNA has Protenix fold RNA with an alignment of its own and without.
+func TestRealEnginesProtenixTakesAlignmentsOfRNA(t *testing.T) {
+	l := startEngines(t, "protenix")
+	ctx := context.Background()
+	item, err := l.api.CreateItem(ctx, api.CreateItem{Name: "rna", FileType: "msa"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = ">query\nGGGAAACCC\n>one\nGGCAAAGCC\n>two\nGCGA-ACGuC\n"
+	if _, err := l.api.UploadFile(ctx, item.ID, "rna.a3m", strings.NewReader(rows)); err != nil {
+		t.Fatal(err)
+	}
+	const params = `"modelName":"protenix","seed":"1","recyclingSteps":1,"samplingSteps":5,"diffusionSample":1`
+	with := l.fold(fmt.Sprintf(`{"rnaSequence":{"sequence":"GGGAAACCC","msa":{"libraryItemId":%q}}}`, item.ID), params, "")
+	without := l.fold(`{"rnaSequence":{"sequence":"GGGAAACCC"}}`, params, "")
+	if with.Run.MSAStatus != "COMPLETED" || without.Run.MSAStatus != "PENDING" {
+		t.Errorf("the alignments are %s and %s", with.Run.MSAStatus, without.Run.MSAStatus)
+	}
+	if bytes.Equal(l.file(with.Job.ID, "cif"), l.file(without.Job.ID, "cif")) {
+		t.Error("the structure is the same with the alignment and without: it did not reach the model")
+	}
 }
 
 // takesAlignments has an engine fold a complex of two chains from alignments, unpaired and paired, and without.

@@ -19,7 +19,7 @@ var everything = pleat.Model{
 	Kind:     pleat.TaskFold,
 	Params:   pleat.KnownParams(),
 	Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
-	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureConstraints,
+	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureRNAMSA, pleat.FeatureConstraints,
 		pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
 		pleat.FeatureTemplates, pleat.FeatureTemplateForce},
 }

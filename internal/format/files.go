@@ -30,15 +30,15 @@ func notGiven(at, name string) error {
 		"files, or leave it out", at, pleat.Clip(name))
 }
 
-// align sets the alignment of a protein to the file that a field of the text names. An empty name is none.
+// align sets the alignment of a protein or RNA to the file that a field of the text names. An empty name is none.
 func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	switch {
 	case name == "":
 		return nil
 	case d.opt.Files.Alignment == nil:
 		return notGiven(at, name)
-	case q.Kind != pleat.Protein:
-		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins alone: "+
+	case q.Kind != pleat.Protein && q.Kind != pleat.RNA:
+		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins and RNA alone: "+
 			"leave it out", at, pleat.Clip(name), article(q.Kind))
 	case !pleat.IsA3M(name):
 		return pleat.Invalidf("%s names the file %q; an alignment must be A3M and its name end in .a3m", at,

@@ -20,12 +20,12 @@ type Coverage struct {
 }
 
 // Publish draws one figure of the whole complex, or one for each sequence if the model folds each on its own, and
-// publishes them through the sink while the run goes on. It does nothing if no protein has an alignment. No figure
+// publishes them through the sink while the run goes on. It does nothing if no sequence has an alignment. No figure
 // stays in the folder of the work, whose files are inputs.
 func (c *Coverage) Publish(sink pleat.Sink) error {
 	var aligned []pleat.Sequence
 	for _, s := range c.Work.Fold.Sequences {
-		if s.Kind == pleat.Protein && c.Unpaired[s.Text] != nil {
+		if s.Aligned() && c.Unpaired[s.Text] != nil {
 			aligned = append(aligned, s)
 		}
 	}

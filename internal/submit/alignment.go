@@ -13,7 +13,7 @@ import (
 	"pleat/internal/store"
 )
 
-// GivenAlignments lists the alignments that a job names: those of its proteins first, then those of its parameter
+// GivenAlignments lists the alignments that a job names: those of its sequences first, then those of its parameter
 // alignmentId, then those of its library item. Where several are of one sequence, the first is used. What an earlier
 // check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's;
 // ErrNoItem: the library item of the job is gone, and what is returned are the others.
@@ -58,7 +58,7 @@ func (r *Resolver) libraryAlignments(
 	return out, err
 }
 
-// ownAlignment finds the file of the owner's library that a field names for a protein.
+// ownAlignment finds the file of the owner's library that a field names for a sequence.
 func (r *Resolver) ownAlignment(
 	ctx context.Context, owner pleat.UserID, s *pleat.Sequence, field string,
 ) (store.GivenAlignment, error) {

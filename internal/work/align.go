@@ -114,7 +114,7 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	return f
 }
 
-// provide puts an alignment of each protein into the folder of the work, if the model takes them and the job asks for
+// provide puts the alignments of the sequences into the folder of the work, if the model takes them and the job asks for
 // them.
 // If an MSA search task ran first, its files are used unchanged. Otherwise the fold searches itself: it was queued by a
 // version without search tasks, or by a worker that makes no alignments. A search task without sequences to search does
@@ -125,15 +125,15 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	if use == pleat.NoAlignments {
 		return nil
 	}
-	proteins := pleat.Proteins(a.work.Fold.Sequences)
+	sequences := a.work.Fold.Sequences
 	if !a.searchOnly && len(a.t.Alignments) > 0 {
 		a.state = pleat.StateCompleted
 		return a.useSearchResults(ctx)
 	}
-	if f := a.readGiven(ctx, proteins); f != nil {
+	if f := a.readGiven(ctx); f != nil {
 		return a.failed(ctx, f)
 	}
-	search := slices.DeleteFunc(slices.Clone(proteins), func(s string) bool { return a.given.unpaired[s] != nil })
+	search := slices.DeleteFunc(pleat.Proteins(sequences), func(s string) bool { return a.given.unpaired[s] != nil })
 	switch {
 	case use == pleat.GivenAlignments:
 		search = nil
@@ -250,7 +250,7 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 	a.depths = map[string]depth{}
 	a.work.Fold.Alignments = nil
 	for i, s := range a.work.Fold.Sequences {
-		if s.Kind != pleat.Protein || all[s.Text] == nil {
+		if !s.Aligned() || all[s.Text] == nil {
 			continue
 		}
 		entry := pleat.Alignment{Sequence: i, File: filepath.Join(inputDir, fmt.Sprintf("msa-%d.a3m", i))}

@@ -21,8 +21,9 @@ type givenAlignments struct {
 // readGiven reads the alignments that the job names. Those of the library item belong to the sequence in their first
 // row; one that belongs to none of the job's proteins, or is the second of one, fails the run, since its owner expects
 // it to be used. The service is not asked about a job that names none.
-func (a *alignmentStage) readGiven(ctx context.Context, proteins []string) *pleat.Failure {
+func (a *alignmentStage) readGiven(ctx context.Context) *pleat.Failure {
 	fold := a.work.Fold
+	proteins, aligned := pleat.Proteins(fold.Sequences), pleat.Aligned(fold.Sequences)
 	if fold.LibraryItem == "" && !pleat.NamesAlignments(fold.Params, fold.Sequences) {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (a *alignmentStage) readGiven(ctx context.Context, proteins []string) *plea
 		case f.Sequence == "":
 			library = append(library, f)
 			continue
-		case !slices.Contains(proteins, f.Sequence) || of[f.Sequence] != nil:
+		case !slices.Contains(aligned, f.Sequence) || of[f.Sequence] != nil:
 			continue
 		}
 		m, failure := a.readAlignment(ctx, f)

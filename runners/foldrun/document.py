@@ -113,14 +113,14 @@ def aligned_rows(job: Job, i: int) -> tuple[list[str], list[str]] | None:
 
     Each list begins with the sequence itself, or is empty. Raises Failure where an alignment does not fit the
     sequence."""
-    sequence = job.input["sequences"][i]["sequence"]
+    sequence, kind = job.input["sequences"][i]["sequence"], job.input["sequences"][i]["kind"]
     unpaired, paired = job.input_file("msa", i), job.input_file("msa_paired", i)
     if unpaired is None and paired is None:
         return None
     try:
         return (
-            rows(unpaired.read_text("utf-8", "replace"), sequence) if unpaired else [],
-            rows(paired.read_text("utf-8", "replace"), sequence) if paired else [],
+            rows(unpaired.read_text("utf-8", "replace"), sequence, kind) if unpaired else [],
+            rows(paired.read_text("utf-8", "replace"), sequence, kind) if paired else [],
         )
     except Broken as e:
         raise invalid(f"the alignment of sequences[{i}] cannot be used: {e}") from None

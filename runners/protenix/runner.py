@@ -149,7 +149,7 @@ class Prediction:
 
     def alignments(self, i: int, s: dict[str, Any]) -> dict[str, str]:
         """Writes the alignments of sequences[i] and returns their paths by the package's names of them."""
-        rows = aligned_rows(self.job, i) if s["kind"] == "protein" else None
+        rows = aligned_rows(self.job, i) if s["kind"] in ("protein", "rna") else None
         out = {}
         for name, part in zip(("unpairedMsaPath", "pairedMsaPath"), rows or ([], [])):
             if part:

@@ -29,7 +29,7 @@ func (Null) Models() []pleat.Model {
 		Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Features: []pleat.Feature{
 			pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic,
-			pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureUnknown, pleat.FeatureTemplates,
+			pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureRNAMSA, pleat.FeatureUnknown, pleat.FeatureTemplates,
 			pleat.FeatureTemplateForce, pleat.FeatureComponents,
 		},
 		Params: []pleat.ParamSpec{

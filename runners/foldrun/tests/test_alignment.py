@@ -11,6 +11,7 @@ class Alignment(unittest.TestCase):
 
     def test_an_unknown_residue_in_the_query(self):
         self.assertEqual(rows(">q\nGUHM\n", "GUHM"), ["GXHM"])
+        self.assertEqual(rows(">q\nACGU\n>b\nATa-N\n", "ACGU", "rna"), ["ACGU", "ANa-N"])
 
     def test_broken(self):
         for text, reason in (
