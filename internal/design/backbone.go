@@ -26,8 +26,8 @@ func (s *Spec) CheckBackbone() error {
 		}
 	}
 	if text := string(canonical(map[string]any{"include": file["include"]})); strings.Contains(text, `"res_index"`) {
-		return pleat.Invalidf("entities[0].file.include in %s names residues; with the protocol %s it names chains alone",
-			pleat.Clip(s.name), pleat.SequenceOnly)
+		return pleat.Invalidf("entities[0].file.include in %s names residues; with the protocol %s it names chains "+
+			"alone", pleat.Clip(s.name), pleat.SequenceOnly)
 	}
 	if text := string(canonical(map[string]any{"design": file["design"]})); strings.Contains(text, `"id": "all"`) {
 		return pleat.Invalidf("entities[0].file.design in %s has the id all; with the protocol %s it names chains",

@@ -314,15 +314,19 @@ func TestReadSpecOfPDB(t *testing.T) {
 // A stem has letters, digits and hyphens alone, so that it cannot end as the engine refuses.
 func TestCheckBackbone(t *testing.T) {
 	const file = "entities:\n  - file:\n      path: target.cif\n"
+	const chain = file + "      design: [{chain: {id: A}}]\n"
 	for text, want := range map[string]string{
-		file + "      design: [{chain: {id: A, res_index: 3..9}}]\n":                                       "",
-		file + "      include: [{chain: {id: A}}]\n      design: [{chain: {id: A}}]\n":                     "",
-		file + "      design: [{chain: {id: A}}]\n  - protein: {id: G, sequence: MKT}\n":                   "more than one entity",
-		"entities:\n  - protein: {id: G, sequence: 12..20}\n":                                              "entities[0] in spec.yaml names no structure",
-		file + "      design: [{chain: {id: A}}]\n      not_design: [{chain: {id: A, res_index: 1..5}}]\n": "entities[0].file.not_design in spec.yaml is not taken",
-		file + "      include: [{chain: {id: A, res_index: 1..50}}]\n      design: [{chain: {id: A}}]\n":   "entities[0].file.include in spec.yaml names residues",
-		file + "      design: [{chain: {id: all}}]\n":                                                      "has the id all",
-		file + "      design: [{chain: {id: A}}]\nconstraints:\n  - total_len: {min: 1, max: 700}\n":       "more than one entity, or fields beside entities",
+		chain: "",
+		file + "      design: [{chain: {id: A, res_index: 3..9}}]\n": "",
+		chain + "      include: [{chain: {id: A}}]\n":                "",
+		chain + "  - protein: {id: G, sequence: MKT}\n":              "more than one entity",
+		chain + "constraints:\n  - total_len: {min: 1, max: 700}\n":  "or fields beside entities",
+		"entities:\n  - protein: {id: G, sequence: 12..20}\n":        "entities[0] in spec.yaml names no structure",
+		file + "      design: [{chain: {id: all}}]\n":                "has the id all",
+		chain + "      include: [{chain: {id: A, res_index: 1..5}}]\n": "entities[0].file.include in spec.yaml names " +
+			"residues",
+		chain + "      not_design: [{chain: {id: A, res_index: 1..5}}]\n": "entities[0].file.not_design in spec.yaml " +
+			"is not taken",
 	} {
 		s, err := ReadSpec("spec.yaml", []byte(text), map[string][]byte{"target.cif": target})
 		if err != nil {

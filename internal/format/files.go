@@ -38,7 +38,7 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 	case d.opt.Files.Alignment == nil:
 		return notGiven(at, name)
 	case q.Kind != pleat.Protein && q.Kind != pleat.RNA:
-		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins and RNA alone: "+
+		return pleat.Invalidf("%s names the file %q, an alignment of %s; jobs have alignments of proteins and RNA: "+
 			"leave it out", at, pleat.Clip(name), article(q.Kind))
 	case !pleat.IsA3M(name):
 		return pleat.Invalidf("%s names the file %q; an alignment must be A3M and its name end in .a3m", at,

@@ -18,8 +18,8 @@ type Point struct {
 }
 
 // Scatter draws points over two axes. The title stands for what the plot shows; filled and encircled say what the
-// filled and the encircled points are; encircled is empty if none are. Bins of the axes are ignored. It returns an error
-// for no points and for values that are no finite numbers.
+// filled and the encircled points are; encircled is empty if none are. Bins of the axes are ignored. It returns an
+// error for no points and for values that are no finite numbers.
 func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Figure, error) {
 	if len(points) == 0 || len(points) > MaxPoints {
 		return nil, fmt.Errorf("plot: Scatter has %d points; 1 to %d are allowed", len(points), MaxPoints)

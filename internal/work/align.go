@@ -114,8 +114,8 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 	return f
 }
 
-// provide puts the alignments of the sequences into the folder of the work, if the model takes them and the job asks for
-// them.
+// provide puts the alignments of the sequences into the folder of the work, if the model takes them and the job asks
+// for them.
 // If an MSA search task ran first, its files are used unchanged. Otherwise the fold searches itself: it was queued by a
 // version without search tasks, or by a worker that makes no alignments. A search task without sequences to search does
 // nothing.

@@ -167,6 +167,7 @@ class Prediction:
         try:
             dataset = infer_dataloader.InferenceDataset(configs)
             dataset.use_template = bool(self.doc.templates)
+            dataset.use_rna_msa = True  # those of the job; by default the package does not read them
             dataset.online_template_featurizer = template.Given(self.doc.templates)
             with self.conformers():
                 self.data, self.atoms, _ = dataset.process_one(dataset.inputs[0])
