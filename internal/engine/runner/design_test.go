@@ -145,3 +145,46 @@ func TestReadDesignsRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The backbone of a sequence may have gaps: the structure has the residues of the whole sequence, which the row names,
+// and the figure has the columns that such designs have.
+func TestReadSequenceDesigns(t *testing.T) {
+	const rows = `{"id":"x_1","final_rank":1,"designed_chain_sequence":"ACKGS","sequence_score":1.5,"sequence_recovery":0.5}
+{"id":"x_2","final_rank":2,"designed_chain_sequence":"ACKGG","sequence_score":1.75,"sequence_recovery":0.25}
+`
+	var text strings.Builder
+	text.WriteString("data_x\n_entity.id 1\n_entity.type polymer\n_entity_poly.entity_id 1\n" +
+		"_entity_poly.type polypeptide(L)\n_struct_asym.id A\n_struct_asym.entity_id 1\n" +
+		"loop_\n_entity_poly_seq.entity_id\n_entity_poly_seq.num\n_entity_poly_seq.mon_id\n" +
+		"1 1 ALA\n1 2 CYS\n1 3 LYS\n1 4 GLY\n1 5 SER\nloop_\n")
+	for _, item := range strings.Fields("id type_symbol label_atom_id label_comp_id label_asym_id label_seq_id Cartn_x " +
+		"Cartn_y Cartn_z") {
+		text.WriteString("_atom_site." + item + "\n")
+	}
+	text.WriteString("1 C CA CYS A 2 0 0 0\n2 C CA LYS A 3 3.8 0 0\n")
+	q := &predictRequest{dir: t.TempDir(), result: &wireResult{}}
+	q.result.Files = append(q.result.Files, writeResult(q.dir, "designs", "designs.jsonl", rows))
+	f := writeResult(q.dir, "design", "x_1.cif", text.String())
+	f.ID, f.Rank = "x_1", 1
+	q.result.Files = append(q.result.Files, f)
+	if err := q.check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := designWork(t)
+	w.Design.Params.Protocol = pleat.SequenceOnly
+	w.Design.Chains = []pleat.DesignChain{{Name: "A", Designed: true}}
+	d := report.Designs{Work: w, Timings: map[string]float64{}}
+	if err := q.readDesigns(&d); err != nil {
+		t.Fatal(err)
+	}
+	one, err := d.Read(d.Set[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(one.Structure.Chains[0].Residues); n != 5 || one.PLDDT != nil || d.Metrics.Passed != nil {
+		t.Errorf("%d residues, pLDDT %v, passed %v", n, one.PLDDT, d.Metrics.Passed)
+	}
+	if out := d.Write(t.Context(), &enginetest.Sink{}); out.Failure != nil || out.Files[2].Name != "scatter.svg" {
+		t.Errorf("%v %+v", out.Failure, out.Files)
+	}
+}
