@@ -88,7 +88,8 @@ func (v *validation) msa(i int, field string) {
 	}
 }
 
-// Aligned reports whether a sequence may have an alignment: a protein, for which one is searched, or RNA that names one.
+// Aligned reports whether a sequence may have an alignment: a protein, for which one is searched, or RNA that names
+// one.
 func (s *Sequence) Aligned() bool { return s.Kind == Protein || s.Kind == RNA && s.MSA != FileRef{} }
 
 // Aligned returns the texts of the sequences that may have an alignment, in their order, each once: those of Proteins,

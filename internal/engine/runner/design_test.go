@@ -157,8 +157,8 @@ func TestReadSequenceDesigns(t *testing.T) {
 		"_entity_poly.type polypeptide(L)\n_struct_asym.id A\n_struct_asym.entity_id 1\n" +
 		"loop_\n_entity_poly_seq.entity_id\n_entity_poly_seq.num\n_entity_poly_seq.mon_id\n" +
 		"1 1 ALA\n1 2 CYS\n1 3 LYS\n1 4 GLY\n1 5 SER\nloop_\n")
-	for _, item := range strings.Fields("id type_symbol label_atom_id label_comp_id label_asym_id label_seq_id Cartn_x " +
-		"Cartn_y Cartn_z") {
+	for _, item := range strings.Fields("id type_symbol label_atom_id label_comp_id label_asym_id label_seq_id " +
+		"Cartn_x Cartn_y Cartn_z") {
 		text.WriteString("_atom_site." + item + "\n")
 	}
 	text.WriteString("1 C CA CYS A 2 0 0 0\n2 C CA LYS A 3 3.8 0 0\n")
