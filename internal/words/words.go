@@ -37,10 +37,11 @@ func Misspells(got, name string) bool { return edits(bare(got), bare(name)) <= m
 // maxEdits is the most edits by which a misspelling differs from a name.
 const maxEdits = 2
 
+// separators are removed from names that are compared. Making the replacer takes longer than using it.
+var separators = strings.NewReplacer("_", "", "-", "")
+
 // bare returns a name in lower case without underscores and hyphens.
-func bare(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
-}
+func bare(name string) string { return strings.ToLower(separators.Replace(name)) }
 
 // edits returns the edit distance of two bare names if one is a misspelling of the other, else maxEdits+1.
 func edits(a, b string) int {
