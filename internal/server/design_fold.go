@@ -194,7 +194,7 @@ func (s *Server) readArtifact(ctx context.Context, files []pleat.Artifact, name 
 		return nil, storageError(err)
 	}
 	defer in.Close()
-	return structure.ReadWholeCIF(blob.ContextReader(ctx, in), directLimits)
+	return structure.ReadWhole(blob.ContextReader(ctx, in), directLimits)
 }
 
 // designSequences returns the chains of a design as sequences of a job, the designed ones first. An error has

@@ -3,7 +3,6 @@ package structure
 import (
 	"cmp"
 	"io"
-	"slices"
 )
 
 // Extent says how far a chain of a file reaches, in the numbers by which the authors of a selection name its residues.
@@ -21,11 +20,11 @@ type Extent struct {
 // and ReadPDB.
 func ReadExtents(r io.Reader, pdb bool, lim Limits) ([]Extent, error) {
 	if pdb {
-		s, lengths, err := readPDB(r, lim)
+		s, file, err := readPDB(r, lim)
 		if err != nil {
 			return nil, err
 		}
-		return extents(s, func(c *Chain) (string, int) { return c.ID, lengths[c.ID] }), nil
+		return extents(s, func(c *Chain) (string, int) { return c.ID, len(file.sequences[c.ID]) }), nil
 	}
 	s, file, err := readCIF(r, lim)
 	if err != nil {
@@ -44,50 +43,6 @@ func (c *cifReader) entityOf(chain *Chain) string {
 		entity = raw.entity
 	}
 	return entity
-}
-
-// ReadWholeCIF is ReadCIF with the residues of _entity_poly_seq that have no atoms, as residues without atoms. Their
-// author numbers continue those of the residue before them, or precede that after them.
-func ReadWholeCIF(r io.Reader, lim Limits) (*Structure, error) {
-	s, file, err := readCIF(r, lim)
-	if err != nil {
-		return nil, err
-	}
-	room := lim.defaults().Residues
-	for i := range s.Chains {
-		c := &s.Chains[i]
-		if comps := file.monomers[file.entityOf(c)]; c.Kind.Polymer() && len(comps) > 0 && len(c.Residues) > 0 {
-			c.Residues = complete(c.Residues, comps)
-		}
-		if room -= len(c.Residues); room < 0 { // chains share their sequences
-			return nil, file.build.in.limit("there are more than the %d residues allowed", lim.defaults().Residues)
-		}
-	}
-	return s, nil
-}
-
-// complete returns residues with those that only comps, by position, has.
-func complete(residues []Residue, comps map[int]string) []Residue {
-	there := map[int]bool{}
-	for i := range residues {
-		there[residues[i].Seq] = true
-	}
-	out := slices.Clone(residues)
-	for seq, comp := range comps {
-		if !there[seq] {
-			out = append(out, Residue{Comp: comp, Seq: seq})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Residue) int { return a.Seq - b.Seq })
-	offset := residues[0].Auth - residues[0].Seq
-	for i := range out {
-		if len(out[i].Atoms) > 0 {
-			offset = out[i].Auth - out[i].Seq
-		} else {
-			out[i].Auth = out[i].Seq + offset
-		}
-	}
-	return out
 }
 
 // extents returns the extents of the chains of s, each with the name and the length of the whole sequence that about

@@ -3,6 +3,7 @@ package structure
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,8 +54,8 @@ HETATM ZN ZN ZN B H . 200 9 0 0
 
 // A chain has the residues of its whole sequence, numbered on from those with atoms, and keeps them when it is written
 // and read again.
-func TestReadWholeCIF(t *testing.T) {
-	s, err := ReadWholeCIF(strings.NewReader(unresolved), Limits{})
+func TestReadWhole(t *testing.T) {
+	s, err := ReadWhole(strings.NewReader(unresolved), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,13 +74,46 @@ func TestReadWholeCIF(t *testing.T) {
 		if err := WriteCIF(&b, s, Meta{ID: "x"}); err != nil {
 			t.Fatal(err)
 		}
-		if s, err = ReadWholeCIF(&b, Limits{}); err != nil {
+		if s, err = ReadWhole(&b, Limits{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var parse *ParseError
-	if _, err := ReadWholeCIF(strings.NewReader(unresolved), Limits{Residues: 4}); !errors.As(err, &parse) {
+	if _, err := ReadWhole(strings.NewReader(unresolved), Limits{Residues: 4}); !errors.As(err, &parse) {
 		t.Errorf("with room for 4 of 5 residues: %v", err)
+	}
+}
+
+// Positions in a PDB file count in SEQRES, by the numbers of the authors or, where these jump, by the residues.
+func TestReadWholePDB(t *testing.T) {
+	const seqres = "SEQRES   1 A    7  MET ALA GLY GLY SER ALA TRP\n"
+	atom := func(comp string, n int) string {
+		return fmt.Sprintf("ATOM      1  CA  %s A%4d    %8.3f   0.000   0.000  1.00  0.00           C\n", comp, n,
+			3.8*float64(n))
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"numbers along the sequence", seqres + atom("ALA", 12) + atom("GLY", 14) + atom("ALA", 16),
+			"1:11- 2:12 3:13- 4:14 5:15- 6:16 7:17-"},
+		{"numbers that jump", seqres + atom("ALA", 2) + atom("GLY", 3) + atom("ALA", 50) + atom("TRP", 51),
+			"1:1- 2:2 3:3 4:4- 5:5- 6:50 7:51"},
+		{"another sequence", seqres + atom("TRP", 1) + atom("TRP", 2), "1:1 2:2"},
+		{"no sequence", atom("ALA", 2) + atom("GLY", 9), "1:2 2:9"},
+	} {
+		s, err := ReadWhole(strings.NewReader(c.text), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range s.Chains[0].Residues {
+			one := fmt.Sprintf("%d:%d", r.Seq, r.Auth)
+			if len(r.Atoms) == 0 {
+				one += "-"
+			}
+			got = append(got, one)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: %s; want %s", c.name, s, c.want)
+		}
 	}
 }
 

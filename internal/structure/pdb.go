@@ -23,11 +23,10 @@ func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
 	return s, err
 }
 
-// readPDB is ReadPDB, and returns also the lengths of the whole sequences (SEQRES), by chain letter.
-func readPDB(r io.Reader, lim Limits) (*Structure, map[string]int, error) {
-	lengths := map[string]int{}
+// readPDB is ReadPDB, and returns also the reader with what it knows of the file.
+func readPDB(r io.Reader, lim Limits) (*Structure, *pdbReader, error) {
 	in := newLines("PDB", r, lim.defaults())
-	p := &pdbReader{in: in, build: newBuilder(in)}
+	p := &pdbReader{in: in, build: newBuilder(in), sequences: map[string][]string{}}
 	var title strings.Builder
 	for {
 		line, err := in.next()
@@ -48,7 +47,7 @@ func readPDB(r io.Reader, lim Limits) (*Structure, map[string]int, error) {
 				title.WriteByte(' ')
 			}
 		case "SEQRES":
-			lengths[string(field(line, 12, 12))] += len(bytes.Fields(field(line, 20, 70)))
+			p.sequence(line)
 		case "ATOM", "HETATM":
 			err = p.atom(line)
 		case "TER":
@@ -64,7 +63,7 @@ func readPDB(r io.Reader, lim Limits) (*Structure, map[string]int, error) {
 	}
 	p.nameBlank()
 	s, err := p.build.structure(entities{})
-	return s, lengths, err
+	return s, p, err
 }
 
 // pdbReader reads the records of a PDB file into a builder. Only the first model of several is kept.
@@ -72,6 +71,20 @@ type pdbReader struct {
 	in     *lines
 	build  *builder
 	blanks int // TER records of the chain without a letter
+	// sequences are the whole sequences (SEQRES) by chain letter; all together have at most Limits.Residues residues.
+	sequences map[string][]string
+	listed    int
+}
+
+// sequence reads a SEQRES record.
+func (p *pdbReader) sequence(line []byte) {
+	chain := p.build.intern(field(line, 12, 12))
+	for _, comp := range bytes.Fields(field(line, 20, 70)) {
+		if p.listed++; p.listed > p.in.lim.Residues || !printable(comp) {
+			return
+		}
+		p.sequences[chain] = append(p.sequences[chain], p.build.intern(comp))
+	}
 }
 
 // field returns the columns from … to of a line, 1-based and inclusive, without surrounding spaces.
@@ -515,14 +528,26 @@ func flushRight(b []byte, start, width int) []byte {
 
 // Read reads a structure file and recognises mmCIF or PDB from its first 32 KiB.
 func Read(r io.Reader, lim Limits) (*Structure, error) {
+	in, pdb, err := recognise(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case pdb:
+		return ReadPDB(in, lim)
+	}
+	return ReadCIF(in, lim)
+}
+
+// recognise tells a PDB file from an mmCIF file, and returns its content.
+func recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(32 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read structure file: %w", err)
+		return nil, false, fmt.Errorf("read structure file: %w", err)
 	}
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
-		return nil, &ParseError{Reason: "it is compressed with gzip; decompress it first"}
+		return nil, false, &ParseError{Reason: "it is compressed with gzip; decompress it first"}
 	}
 	for line := range bytes.Lines(head) {
 		line = bytes.TrimSpace(line)
@@ -530,18 +555,18 @@ func Read(r io.Reader, lim Limits) (*Structure, error) {
 		case len(line) == 0 || line[0] == '#':
 			continue
 		case foldPrefix(line, "data_"):
-			return ReadCIF(in, lim)
+			return in, false, nil
 		case line[0] == '>':
-			return nil, &ParseError{Reason: "it is a FASTA file of sequences; want a structure in mmCIF or PDB format"}
+			return nil, false, &ParseError{Reason: "it is a FASTA file of sequences; want a structure in mmCIF or PDB format"}
 		}
 		for _, record := range pdbRecords {
 			if bytes.HasPrefix(line, []byte(record)) {
-				return ReadPDB(in, lim)
+				return in, true, nil
 			}
 		}
-		return nil, &ParseError{Reason: "it is neither mmCIF nor PDB: it starts with " + excerpt(line)}
+		return nil, false, &ParseError{Reason: "it is neither mmCIF nor PDB: it starts with " + excerpt(line)}
 	}
-	return nil, &ParseError{Reason: "it is empty"}
+	return nil, false, &ParseError{Reason: "it is empty"}
 }
 
 // pdbRecords are the record names with which a PDB file may begin.

@@ -78,17 +78,17 @@ type cifReader struct {
 	about entities
 	// model is the number of the first model; atoms of others are skipped.
 	model string
-	// lengths are those of the whole sequences, by entity id, and monomers their components, by position. Together
-	// they have as many as Limits.Residues at most.
+	// lengths are those of the whole sequences, by entity id, and monomers their components by position, empty where
+	// none is given. All together have as many positions as Limits.Residues at most.
 	lengths  map[string]int
-	monomers map[string]map[int]string
+	monomers map[string][]string
 	listed   int
 }
 
 // clear forgets the entities of a previous data block, whose atoms are not read.
 func (c *cifReader) clear() {
 	c.about = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
-	c.lengths, c.monomers, c.listed = map[string]int{}, map[string]map[int]string{}, 0
+	c.lengths, c.monomers, c.listed = map[string]int{}, map[string][]string{}, 0
 }
 
 // block starts a data block, and stops reading once a block with atoms is complete.
@@ -182,16 +182,17 @@ func (c *cifReader) monomer(v [][]byte) error {
 
 // list keeps the component of a position, the first where there are several.
 func (c *cifReader) list(entity string, n int, comp []byte) {
-	if len(comp) == 0 || len(comp) > 32 || !printable(comp) || c.listed == c.build.in.lim.Residues {
+	known := c.monomers[entity]
+	more := max(0, n-len(known))
+	if len(comp) == 0 || len(comp) > 32 || !printable(comp) || c.listed+more > c.build.in.lim.Residues {
 		return
 	}
-	if c.monomers[entity] == nil {
-		c.monomers[entity] = map[int]string{}
+	c.listed += more
+	known = append(known, make([]string, more)...)
+	if known[n-1] == "" {
+		known[n-1] = c.build.intern(comp)
 	}
-	if c.monomers[entity][n] == "" {
-		c.monomers[entity][n] = c.build.intern(comp)
-		c.listed++
-	}
+	c.monomers[entity] = known
 }
 
 // asym reads a row of _struct_asym: the entity of a chain.

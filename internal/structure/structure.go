@@ -21,6 +21,7 @@
 //	cifdssp.go     WriteCIF: helices and strands
 //	pdb.go         ReadPDB, WritePDB, and Read for either format
 //	extent.go      ReadExtents: the chains of a file and the lengths of their sequences
+//	whole.go       ReadWhole: the residues without atoms too
 //	fasta.go       ReadFASTA
 //	meta.go        Meta: what a written file says besides coordinates
 //	retitle.go     RetitleCIF, RetitlePDB: another id and title for a written file

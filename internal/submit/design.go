@@ -177,7 +177,7 @@ func (r *Resolver) compiledSpec(
 		} else if strings.HasSuffix(name, ".ent") {
 			name = flow.TargetFile + ".pdb"
 		}
-		if target, err = structure.Read(bytes.NewReader(text), fileLimits); err != nil {
+		if target, err = structure.ReadWhole(bytes.NewReader(text), fileLimits); err != nil {
 			return nil, nil, pleat.InvalidField("workflow_input.target", " cannot be read: %s", err)
 		}
 		out.Target.Name = name

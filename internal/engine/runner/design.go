@@ -173,7 +173,7 @@ func (q *predictRequest) readDesign(
 	defer in.Close()
 	read := structure.ReadCIF
 	if d.Params.Protocol == pleat.SequenceOnly { // the backbone may have gaps, which its sequence has not
-		read = structure.ReadWholeCIF
+		read = structure.ReadWhole
 	}
 	s, err := read(in, designLimits)
 	if err != nil {
