@@ -39,7 +39,7 @@ func TestProgramAlone(t *testing.T) {
 		}
 		return string(out)
 	}
-	contains(t, run("version"), "runners ", ": boltz, boltzgen, chai, ", "example")
+	contains(t, run("version"), "runners ", ": boltz, boltzgen, chai, ", "example", "proteinmpnn")
 	contains(t, run("engines", "list"), "boltz-2", "not installed", "example-helix", "needs nothing")
 	// Whoever asks gets an answer; nothing is written before something is installed or run.
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {

@@ -132,27 +132,42 @@ func checkMD(w *pleat.Work) (func(pleat.Output) string, error) {
 	}, err
 }
 
-// checkDesign designs binders of checkHairpin with 8 residues: two, of which the better one is returned.
+// checkDesign designs binders of checkHairpin with 8 residues: two, of which the better one is returned. A model for
+// sequences alone gets the structure of checkHairpin, which it gives other ones.
 func checkDesign(w *pleat.Work) (func(pleat.Output) string, error) {
-	const text = "entities:\n- protein: {id: A, sequence: 8..8}\n- protein: {id: B, sequence: " + checkHairpin + "}\n"
-	spec, err := design.ReadSpec("check.yaml", []byte(text), nil)
+	text := "entities:\n- protein: {id: A, sequence: 8..8}\n- protein: {id: B, sequence: " + checkHairpin + "}\n"
+	protocol, files := "peptide-anything", map[string][]byte{}
+	if w.Model.Has(pleat.FeatureSequenceOnly) {
+		text = "entities:\n- file: {path: chignolin.pdb, design: [{chain: {id: A}}]}\n"
+		protocol = pleat.SequenceOnly
+		var err error
+		if files["chignolin.pdb"], err = hairpin(); err != nil {
+			return nil, err
+		}
+	}
+	spec, err := design.ReadSpec("check.yaml", []byte(text), files)
 	if err != nil {
 		return nil, err
 	}
 	in := &pleat.DesignInput{
 		Name:   "check",
 		Stem:   spec.Stem(),
-		Params: pleat.DesignParams{Protocol: "peptide-anything", Designs: 2, Budget: 1},
+		Params: pleat.DesignParams{Protocol: protocol, Designs: 2, Budget: 1},
 		Seed:   1,
 		Sent:   pleat.DesignSource{Spec: text},
 	}
 	for _, c := range spec.Chains() {
 		in.Chains = append(in.Chains, pleat.DesignChain{Name: c.Name, Designed: c.Designed, SMILES: c.SMILES})
 	}
-	for _, f := range spec.Engine() { // the main spec alone: it names no file
-		in.Spec = "input/" + f.Path
-		in.Files = append(in.Files, pleat.DesignFile{Kind: f.Kind, Path: in.Spec})
-		if err := writeInput(w, in.Spec, f.Text); err != nil {
+	for _, f := range spec.Engine() {
+		path, content := "input/"+f.Path, f.Text
+		if f.Kind == design.MainSpec {
+			in.Spec = path
+		} else {
+			content = files[f.Name]
+		}
+		in.Files = append(in.Files, pleat.DesignFile{Kind: f.Kind, Path: path})
+		if err := writeInput(w, path, content); err != nil {
 			return nil, err
 		}
 	}

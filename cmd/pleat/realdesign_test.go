@@ -201,7 +201,15 @@ func (l *engineServer) oneDesign(t *testing.T, fold string) {
 
 // cancelledDesign cancels within a step: the process stays and runs the next design.
 func (l *engineServer) cancelledDesign(t *testing.T, fold string) {
-	id := l.design(fold, 50, 5)
+	before := l.cancelDrawing(t, l.design(fold, 50, 5))
+	l.designs(l.design(fold, 1, 1))
+	if l.runner() != before {
+		t.Error("the cancel cost the process")
+	}
+}
+
+// cancelDrawing cancels a workflow while it draws designs, and returns the process that did.
+func (l *engineServer) cancelDrawing(t *testing.T, id string) int {
 	waitUntil(t, 5*time.Minute, "a design is drawn", func() bool {
 		w := l.workflow(id)
 		if api.Terminal(w.Status) {
@@ -209,13 +217,10 @@ func (l *engineServer) cancelledDesign(t *testing.T, fold string) {
 		}
 		return w.Stage == "design" && w.Done > 0
 	})
-	before := l.runner()
+	process := l.runner()
 	if _, err := l.api.CancelWorkflow(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
 	l.endedAs(id, api.Stopped)
-	l.designs(l.design(fold, 1, 1))
-	if l.runner() != before {
-		t.Error("the cancel cost the process")
-	}
+	return process
 }

@@ -52,7 +52,7 @@ class Designer(foldrun.Runner):
         for e in entities:
             if "file" in e:
                 text = (spec_path.parent / e["file"]["path"]).read_text()
-                names = re.findall(r"^ATOM +\d+ \S+ CA \S* *(\w{3}) ", text, re.M)
+                names = re.findall(r"^ATOM +\d+ +(?:\S+ )?CA \S* *(\w{3}) ", text, re.M)
                 target = [("X", "".join(ONE[n] for n in names))]
         number = job.params["numDesigns"]
         rows, returned = [], []
@@ -91,7 +91,7 @@ class Designer(foldrun.Runner):
 
     def redesign(self, job, draw, folder, file):
         text = (folder / file["path"]).read_text()
-        given = [ONE[n] for n in re.findall(r"^ATOM +\d+ \S+ CA \S* *(\w{3}) ", text, re.M)]
+        given = [ONE[n] for n in re.findall(r"^ATOM +\d+ +(?:\S+ )?CA \S* *(\w{3}) ", text, re.M)]
         chain = file["design"][0]["chain"]
         places = spans(chain.get("res_index", ""), len(given))
         rows = []

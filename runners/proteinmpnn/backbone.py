@@ -1,0 +1,207 @@
+"""The structure whose sequence is designed: what a spec selects of it, and how a design is written. gemmi and the
+standard library only."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gemmi
+
+from foldrun import invalid, unsupported
+
+BACKBONE = ("N", "CA", "C", "O")
+LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+THREE = dict(zip(LETTERS, gemmi.expand_one_letter_sequence(LETTERS, gemmi.ResidueKind.AA)))
+FREE_NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@dataclass
+class Chain:
+    """A chain that is included. Residues are those with atoms; sequence has the components of the whole chain."""
+
+    name: str  # in the spec
+    residues: list[gemmi.Residue]
+    sequence: list[str] = field(default_factory=list)  # of a polymer
+    polymer: gemmi.PolymerType = gemmi.PolymerType.Unknown
+    designed: set[int] = field(default_factory=set)  # positions, from 1
+
+    @property
+    def protein(self) -> bool:
+        return self.polymer in (gemmi.PolymerType.PeptideL, gemmi.PolymerType.PeptideD)
+
+
+def letter(component: str) -> str:
+    """The one-letter code of an amino acid, of a modified one that of its parent; X where there is none."""
+    code = gemmi.find_tabulated_residue(component).one_letter_code.upper()
+    return code if code and code in LETTERS else "X"
+
+
+def complete(residue: gemmi.Residue) -> bool:
+    """Whether a residue has all atoms of its backbone."""
+    return all(residue.find_atom(name, "*") for name in BACKBONE)
+
+
+def read(path: Path, spec: dict[str, Any]) -> list[Chain]:
+    """The chains that the file entity of a spec includes, in the order of the file, with the residues that it designs.
+
+    Chains go by label_asym_id and positions by label_seq_id; in PDB files by their letters and in SEQRES."""
+    try:
+        structure = gemmi.read_structure(str(path))
+    except (ValueError, RuntimeError) as e:
+        raise invalid(f"the structure {path.name} cannot be read: {type(e).__name__}") from None
+    if len(structure) == 0:
+        raise invalid(f"the structure {path.name} has no atoms")
+    pdb = path.suffix == ".pdb"
+    structure.setup_entities()
+    numbered = any(r.label_seq for c in structure[0] for r in c)
+    structure.assign_label_seq_id(force=pdb or not numbered)
+    structure.remove_alternative_conformations()
+    structure.remove_hydrogens()
+    structure.remove_waters()
+    structure.remove_empty_chains()
+    chains = by_letter(structure) if pdb else by_label(structure)
+    chosen = selection(spec.get("include"), "include")
+    if chosen is not None:
+        chains = [c for c in chains if c.name in chosen]
+    for name, positions in (selection(spec.get("design"), "design") or {}).items():
+        chain = next((c for c in chains if c.name == name and c.protein), None)
+        if chain is None:
+            raise invalid(f"the spec designs the chain {name}, which is no protein of the structure")
+        chain.designed |= set(spans(positions, len(chain.sequence)))
+    rename(chains)
+    return chains
+
+
+def by_label(structure: gemmi.Structure) -> list[Chain]:
+    """The chains of an mmCIF file."""
+    found: dict[str, list[gemmi.Residue]] = {}
+    for chain in structure[0]:
+        for residue in chain:
+            found.setdefault(residue.subchain, []).append(residue)
+    return [made(structure, name, residues) for name, residues in found.items()]
+
+
+def by_letter(structure: gemmi.Structure) -> list[Chain]:
+    """The chains of a PDB file: the polymer of each letter, then what else has the letter, molecule by molecule."""
+    out: list[Chain] = []
+    for chain in structure[0]:
+        parts: dict[str, list[gemmi.Residue]] = {}
+        for residue in chain:
+            parts.setdefault(residue.subchain, []).append(residue)
+        made_of = [made(structure, chain.name, residues) for residues in parts.values()]
+        out += sorted(made_of, key=lambda c: c.polymer == gemmi.PolymerType.Unknown)
+    return out
+
+
+def made(structure: gemmi.Structure, name: str, residues: list[gemmi.Residue]) -> Chain:
+    """A chain of residues, with its sequence if it is a polymer."""
+    entity = next((e for e in structure.entities if residues[0].subchain in e.subchains), None)
+    if entity is None or entity.entity_type != gemmi.EntityType.Polymer:
+        return Chain(name, residues)
+    sequence = [gemmi.Entity.first_mon(item) for item in entity.full_sequence]
+    last = max((r.label_seq or 0) for r in residues)
+    sequence += ["UNK"] * (last - len(sequence))
+    for residue in residues:
+        if residue.label_seq:
+            sequence[residue.label_seq - 1] = residue.name
+    return Chain(name, residues, sequence, entity.polymer_type)
+
+
+def rename(chains: Iterable[Chain]) -> None:
+    """Gives chains of the same name, such as the ligands of a letter, names of their own."""
+    taken: set[str] = set()
+    for chain in chains:
+        if chain.name in taken:
+            chain.name = next(n for n in names() if n not in taken)
+        taken.add(chain.name)
+
+
+def names() -> Iterable[str]:
+    """Names of chains: one character, then two, and so on."""
+    rest = [""]
+    while True:
+        rest = [r + c for r in rest for c in FREE_NAMES]
+        yield from rest
+
+
+def selection(items: Any, field_name: str) -> dict[str, str] | None:
+    """The chains of a list of a spec with their res_index, empty for all residues; None for all chains."""
+    if items is None or items == "all":
+        return None
+    out: dict[str, str] = {}
+    for item in items:
+        chain = item.get("chain") if isinstance(item, dict) else None
+        if not isinstance(chain, dict) or not isinstance(chain.get("id"), str):
+            raise invalid(f"{field_name} in the spec is no list of chains")
+        before = out.get(chain["id"])
+        index = str(chain.get("res_index") or "")
+        out[chain["id"]] = ",".join(part for part in (before, index) if part) if before != "" else ""
+    return out
+
+
+def spans(text: str, length: int) -> list[int]:
+    """The positions of a res_index such as 3..9,12 or 5.. in a chain; all of them if it is empty."""
+    if not text:
+        return list(range(1, length + 1))
+    out: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d*)(\.\.)?(\d*)", part.strip())
+        if not match or not match[0]:
+            raise invalid(f"res_index {text!r} in the spec is no selection of residues")
+        first = int(match[1] or 1)
+        last = int(match[3] or length) if match[2] else first
+        if not 1 <= first <= last <= length:
+            raise invalid(f"res_index {text!r} in the spec selects residues outside of 1 to {length}")
+        out += range(first, last + 1)
+    return out
+
+
+def file_of(spec: Any) -> dict[str, Any]:
+    """The entity of the spec, which must be one file."""
+    entities = spec.get("entities") if isinstance(spec, dict) else None
+    entity = entities[0] if isinstance(entities, list) and len(entities) == 1 else None
+    given = entity.get("file") if isinstance(entity, dict) else None
+    if not isinstance(given, dict) or not isinstance(given.get("path"), str) or set(spec) != {"entities"}:
+        raise unsupported("the protocol sequence_only takes a spec of one file")
+    if extra := set(given) - {"path", "include", "design"}:
+        raise unsupported(f"the protocol sequence_only has no use for {', '.join(sorted(extra))} in the spec")
+    return given
+
+
+def write(chains: list[Chain], letters: dict[tuple[str, int], str], path: Path) -> None:
+    """Writes the structure with other amino acids at (chain, position). Of a residue that changes the side chain is
+    left out but for CB. B-factors are 0: there is no confidence."""
+    structure = gemmi.Structure()
+    structure.name = "design"
+    model = gemmi.Model(1)
+    for number, chain in enumerate(chains, 1):
+        out = gemmi.Chain(chain.name)
+        sequence = list(chain.sequence)
+        for (name, position), code in letters.items():
+            if name == chain.name:
+                sequence[position - 1] = THREE[code]
+        for residue in chain.residues:
+            copy = residue.clone()
+            code = letters.get((chain.name, residue.label_seq or 0)) if chain.designed else None
+            if code is not None and THREE[code] != residue.name:
+                keep = BACKBONE if code == "G" else (*BACKBONE, "CB")
+                for i in reversed(range(len(copy))):
+                    if copy[i].name not in keep:
+                        del copy[i]
+                copy.name, copy.het_flag = THREE[code], "A"
+            copy.subchain, copy.entity_id = chain.name, str(number)
+            if chain.sequence:
+                copy.seqid = gemmi.SeqId(residue.label_seq, " ")
+            for atom in copy:
+                atom.b_iso = 0.0
+            out.add_residue(copy)
+        model.add_chain(out)
+        entity = gemmi.Entity(str(number))
+        entity.subchains = [chain.name]
+        entity.entity_type = gemmi.EntityType.Polymer if chain.sequence else gemmi.EntityType.NonPolymer
+        entity.polymer_type, entity.full_sequence = chain.polymer, sequence
+        structure.entities.append(entity)
+    structure.add_model(model)
+    structure.make_mmcif_document().write_file(str(path))

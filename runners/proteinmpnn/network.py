@@ -1,0 +1,158 @@
+"""The networks of the package: their weights, their features, and how sequences are drawn."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mpnn.model.mpnn import LigandMPNN, ProteinMPNN
+from mpnn.transforms.feature_aggregation.token_encodings import MPNN_TOKEN_ENCODING
+from mpnn.utils.weights import load_legacy_weights
+
+from backbone import THREE, Chain, complete, letter
+
+MODELS = {"proteinmpnn": ProteinMPNN, "ligandmpnn": LigandMPNN}
+FILES = {"proteinmpnn": "proteinmpnn_v_48_020.pt", "ligandmpnn": "ligandmpnn_v_32_010_25.pt"}
+TOKENS = [str(t) for t in MPNN_TOKEN_ENCODING.idx_to_token]
+LETTER_OF = {code: letter for letter, code in THREE.items()}
+UNKNOWN = "UNK"
+NEVER = -1e8  # added to the logit of an amino acid that must not be drawn
+# Residues times sequences that are drawn at once: some GB at most, and a few seconds between two looks at a cancel.
+AT_ONCE = 8000
+MOST_AT_ONCE = 16
+
+
+@dataclass
+class Token:
+    """A residue that the network sees."""
+
+    chain: Chain
+    position: int  # in the chain, from 1
+    component: str  # standard, or UNK
+    designed: bool
+
+
+@dataclass
+class Drawn:
+    """A sequence."""
+
+    letters: dict[tuple[str, int], str]  # the designed residues, by chain and position
+    score: float  # mean negative log-likelihood of the designed residues, in nats
+
+
+def load(model: str, folder: Path, device: torch.device) -> torch.nn.Module:
+    """The network with its released weights, which are tensors alone: the file is not trusted with more."""
+    net = MODELS[model]()
+    with tensors_alone():
+        load_legacy_weights(net, str(folder / FILES[model]))
+    return net.eval().to(device)
+
+
+@contextlib.contextmanager
+def tensors_alone() -> Iterator[None]:
+    """Makes torch.load refuse files that would run code, whatever its caller says."""
+    original = torch.load
+
+    def load(*args: Any, **options: Any) -> Any:
+        return original(*args, **{**options, "weights_only": True})
+
+    torch.load = load
+    try:
+        yield
+    finally:
+        torch.load = original
+
+
+def tokens(chains: list[Chain]) -> list[Token]:
+    """The residues with a whole backbone. A modified amino acid counts as its parent."""
+    out = []
+    for chain in chains:
+        if not chain.protein:
+            continue
+        for residue in chain.residues:
+            if complete(residue):
+                position = residue.label_seq or 0
+                component = THREE.get(letter(residue.name), UNKNOWN)
+                out.append(Token(chain, position, component, position in chain.designed))
+    return out
+
+
+def features(chains: list[Chain], temperature: float, avoid: str) -> dict[str, Any]:
+    """The input of a network for chains: what the package's own pipeline makes of them, with a batch of one.
+
+    X is (1, L, 37, 3) in Å, for L tokens; Y (1, M, 3) has the atoms of everything that is no protein."""
+    seen = tokens(chains)
+    atoms = {name: i for i, name in enumerate(MPNN_TOKEN_ENCODING.token_atoms[THREE["A"]])}
+    xyz = np.zeros((len(seen), MPNN_TOKEN_ENCODING.n_atoms_per_token, 3), np.float32)
+    there = np.zeros(xyz.shape[:2], bool)
+    by_place = {(c.name, r.label_seq): r for c in chains if c.protein for r in c.residues}
+    for i, token in enumerate(seen):
+        for atom in by_place[token.chain.name, token.position]:
+            k = atoms.get(atom.name)
+            if k is not None and atom.occ > 0.5:
+                xyz[i, k], there[i, k] = atom.pos.tolist(), True
+    others = [a for c in chains if not c.protein for r in c.residues for a in r]
+    labels = {id(c): i for i, c in enumerate(c for c in chains if c.protein)}
+    bias = np.zeros((len(seen), len(TOKENS)), np.float32)
+    for code in avoid:
+        bias[:, TOKENS.index(THREE[code])] = NEVER
+    return {
+        "X": tensor(xyz),
+        "X_m": tensor(there),
+        "S": tensor(np.array([TOKENS.index(t.component) for t in seen], np.int64)),
+        "R_idx": tensor(np.array([t.position - 1 for t in seen], np.int32)),
+        "chain_labels": tensor(np.array([labels[id(t.chain)] for t in seen], np.int64)),
+        "residue_mask": tensor(np.ones(len(seen), bool)),
+        "Y": tensor(np.array([a.pos.tolist() for a in others], np.float32).reshape(-1, 3)),
+        "Y_t": tensor(np.array([a.element.atomic_number for a in others], np.int32)),
+        "Y_m": tensor(np.ones(len(others), bool)),
+        "structure_noise": 0.0,
+        "decode_type": "auto_regressive",
+        "causality_pattern": "auto_regressive",
+        "initialize_sequence_embedding_with_ground_truth": False,
+        "atomize_side_chains": False,
+        "features_to_return": {"input_features": [], "decoder_features": ["logits", "S_sampled"]},
+        "designed_residue_mask": tensor(np.array([t.designed for t in seen], bool)),
+        "temperature": tensor(np.full(len(seen), temperature, np.float32)),
+        "symmetry_equivalence_group": None,
+        "symmetry_weight": None,
+        "bias": tensor(bias),
+        "pair_bias": None,
+    }
+
+
+def tensor(values: np.ndarray) -> torch.Tensor:
+    """An array as a tensor with a batch of one."""
+    return torch.from_numpy(values)[None]
+
+
+def batch(residues: int, parallel: int) -> int:
+    """How many sequences are drawn at once."""
+    most = max(1, min(MOST_AT_ONCE, AT_ONCE // max(residues, 1)))
+    return min(most, parallel) if parallel else most
+
+
+def draw(net: torch.nn.Module, made: dict[str, Any], seen: list[Token], number: int) -> list[Drawn]:
+    """Draws sequences. The score is that of the amino acids at temperature 1, without what is avoided, in the order in
+    which the network has drawn them."""
+    device = next(net.parameters()).device
+    given = {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in made.items()}
+    given["repeat_sample_num"] = number if number > 1 else None
+    out = net({"input_features": given})["decoder_features"]
+    sampled = out["S_sampled"].cpu()
+    likely = torch.log_softmax(out["logits"].float(), -1).cpu()
+    places = [i for i, t in enumerate(seen) if t.designed]
+    result = []
+    for row, scores in zip(sampled, likely):
+        codes = {(seen[i].chain.name, seen[i].position): LETTER_OF[TOKENS[int(row[i])]] for i in places}
+        nll = -sum(float(scores[i, row[i]]) for i in places) / len(places)
+        result.append(Drawn(codes, nll))
+    return result
+
+
+def elements(chains: list[Chain]) -> int:
+    """How many atoms are no protein's."""
+    return sum(len(r) for c in chains if not c.protein for r in c.residues)
