@@ -5,14 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
 )
@@ -22,27 +17,31 @@ import (
 func designCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "design TARGET",
-		Short: "Design proteins that bind a target",
+		Short: "Design proteins that bind a target, or sequences for a backbone",
 		Long: `Designs proteins that bind a target: a job's predicted structure, by its identifier, or a structure file
-(PDB or mmCIF), which is stored in your library. With --ccd or --smiles the target is a ligand. The designs that are
-kept are downloaded with tables of all of them. The table that is printed has whether a design passes the
-filters, design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and filter_rmsd (Å). Interrupting the
-command leaves the design running.
+(PDB or mmCIF), which is stored in your library. With --target-sequence the target is a protein without a structure,
+with --ccd or --smiles a ligand. The designs that are kept are downloaded with tables of all of them. The table that is
+printed has whether a design passes the filters, design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and
+filter_rmsd (Å). Interrupting the command leaves the design running.
 
-Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12.`,
+With --redesign nothing is bound: the residues that it names get other amino acids, and the backbone stays. The table
+then has sequence_score (lower is better) and sequence_recovery.
+
+Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12. A binder's chain is the
+first free letter.`,
 		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --designs 50 --keep 5
   pleat design target.cif --chains A,B --kind peptide --out peptides
-  pleat design --ccd ATP --no-wait`,
+  pleat design --ccd ATP --no-wait
+  pleat design target.cif --redesign A:3-9 --redesign B --designs 100 --keep 10`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			ccd, _ := cmd.Flags().GetString("ccd")
-			smiles, _ := cmd.Flags().GetString("smiles")
-			if ccd != "" || smiles != "" {
+			if withoutStructure(cmd) != nil {
 				return exactly()(cmd, args)
 			}
 			return exactly("a job's identifier or a structure file")(cmd, args)
 		},
 		RunE: runDesign,
 	}
+	c.AddCommand(designFoldCmd())
 	f := c.Flags()
 	f.StringSlice("chains", nil, "chains of the target; default: all")
 	f.StringArray("epitope", nil, "residues to bind, such as A:3-9,12; may be repeated")
@@ -52,9 +51,13 @@ Residues are named by chain and position, counted from 1 in the chain's whole se
 	f.String("length", "", "residues of the binder, such as 90 or 80..120; default: by kind")
 	f.String("sequence", "", "sequence of the binder with designed parts, such as 3..5C6C3, instead of --length")
 	f.Bool("cyclic", false, "a binder whose ends are bonded")
+	f.StringArray("redesign", nil, "residues that get other amino acids, such as A or A:3-9,12; may be repeated")
+	f.String("target-sequence", "", "design for a protein without a structure")
 	f.String("ccd", "", "design for a ligand of the Chemical Component Dictionary")
 	f.String("smiles", "", "design for a ligand given as SMILES")
-	f.String("protocol", "", "protocol of the engine; default: by kind and target")
+	f.String("protocol", "", "protocol of the engine; default: by kind and target, sequence_only with --redesign")
+	f.String("model", "", "model that designs; default: the service chooses")
+	f.Float64("temperature", 0, "of sampling with --redesign, above 0 and up to 2; default: the engine's")
 	f.Int("designs", 50, "how many designs to make")
 	f.Int("keep", 5, "how many of them to return")
 	f.String("seed", "", "whole number from 0 to 4294967295")
@@ -116,131 +119,4 @@ func printDesignNotes(cmd *cobra.Command, w *api.Workflow) {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+printable(note))
 		}
 	}
-}
-
-// designInput returns the workflow_input of the command line, without the target if that is an argument.
-func designInput(cmd *cobra.Command) (map[string]any, error) {
-	f := cmd.Flags()
-	input, binder := map[string]any{}, map[string]any{}
-	for flag, key := range map[string]string{"kind": "kind", "length": "length", "sequence": "sequence"} {
-		if v, _ := f.GetString(flag); v != "" {
-			binder[key] = v
-		}
-	}
-	if v, _ := f.GetBool("cyclic"); v {
-		binder["cyclic"] = true
-	}
-	input["binder"] = binder
-	for _, flag := range []string{"ccd", "smiles"} {
-		if v, _ := f.GetString(flag); v != "" {
-			input["target"] = map[string]any{flag: v}
-		}
-	}
-	for flag, key := range map[string]string{"designs": "numDesigns", "keep": "budget"} {
-		if f.Changed(flag) {
-			input[key], _ = f.GetInt(flag)
-		}
-	}
-	for flag, key := range map[string]string{"protocol": "protocolName", "seed": "seed"} {
-		if v, _ := f.GetString(flag); v != "" {
-			input[key] = v
-		}
-	}
-	if chains, _ := f.GetStringSlice("chains"); len(chains) > 0 {
-		input["targetChains"] = chains
-	}
-	if v, _ := f.GetBool("author"); v {
-		input["numbering"] = "author"
-	}
-	for _, flag := range []string{"epitope", "avoid"} {
-		given, _ := f.GetStringArray(flag)
-		var list []map[string]any
-		for _, text := range given {
-			one, err := chainResidues(text, flag)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, one)
-		}
-		if len(list) > 0 {
-			input[flag] = list
-		}
-	}
-	return input, nil
-}
-
-// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has.
-func chainResidues(text, flag string) (map[string]any, error) {
-	wrong := usagef("--%s is %q; it must be a chain and positions of residues, such as A:3-9,12", flag, text)
-	chain, list, ok := strings.Cut(text, ":")
-	if !ok || chain == "" {
-		return nil, wrong
-	}
-	var residues []int
-	for part := range strings.SplitSeq(list, ",") {
-		first, last, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		from, err := strconv.Atoi(first)
-		to := from
-		if err == nil && ranged {
-			to, err = strconv.Atoi(last)
-		}
-		if err != nil || from < 1 || to < from || to-from > 10_000 {
-			return nil, wrong
-		}
-		for n := from; n <= to; n++ {
-			residues = append(residues, n)
-		}
-	}
-	return map[string]any{"chain_id": chain, "res_idx": residues}, nil
-}
-
-// designTarget returns the target of an argument: a job, or a file, which it uploads to the library, and the item of
-// the file.
-func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[string]any, item string, err error) {
-	if id, err := identifier("job", arg); err == nil {
-		return map[string]any{"sourceJobId": id}, "", nil
-	}
-	name := filepath.Base(arg)
-	if ending := strings.ToLower(filepath.Ext(name)); !slices.Contains(pleat.StructureEndings, ending) {
-		return nil, "", usagef("%q is neither a job's identifier nor a structure file, whose name ends in %s", arg,
-			strings.Join(pleat.StructureEndings, ", "))
-	}
-	made, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: name, FileType: "protein", Origin: "pleat design"})
-	if err != nil {
-		return nil, "", explain(c, err)
-	}
-	if err := upload(cmd, c, made.ID, name, arg); err != nil {
-		removeUnused(cmd, c, made.ID)
-		return nil, "", explain(c, err)
-	}
-	return map[string]any{"libraryItemId": made.ID}, made.ID, nil
-}
-
-// designTable returns a table of the final set.
-func designTable(w *api.Workflow) [][]string {
-	rows := [][]string{{"RANK", "DESIGN", "FILTERS", "TARGET IPTM", "DESIGN PTM", "MIN PAE", "RMSD", "SEQUENCE"}}
-	for _, raw := range w.Tasks[0].Parsed {
-		var d struct {
-			ID       string   `json:"id"`
-			Rank     int      `json:"final_rank"`
-			Passed   *bool    `json:"pass_filters"`
-			IPTM     *float64 `json:"design_to_target_iptm"`
-			PTM      *float64 `json:"design_ptm"`
-			PAE      *float64 `json:"min_design_to_target_pae"`
-			RMSD     *float64 `json:"filter_rmsd"`
-			Sequence string   `json:"designed_chain_sequence"`
-		}
-		if json.Unmarshal(raw, &d) != nil {
-			continue
-		}
-		filters := "-"
-		if d.Passed != nil {
-			filters = map[bool]string{true: "pass", false: "fail"}[*d.Passed]
-		}
-		rows = append(rows, []string{
-			fmt.Sprint(d.Rank), d.ID, filters, number(d.IPTM, "%.3f"), number(d.PTM, "%.3f"), number(d.PAE, "%.2f"),
-			number(d.RMSD, "%.2f"), d.Sequence,
-		})
-	}
-	return rows
 }

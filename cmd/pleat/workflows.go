@@ -16,9 +16,9 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	const short = "List, show, cancel and delete workflows: questions, simulations, designs and comparisons"
+	const short = "List, show, run, cancel and delete workflows: questions, simulations, designs and comparisons"
 	return group("workflows", short, "",
-		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel(), workflowsDelete())
+		workflowsList(), workflowsGet(), workflowsLogs(), workflowsRun(), workflowsCancel(), workflowsDelete())
 }
 
 // workflowsList returns the command that prints a page of the caller's workflows, newest first, also those that the end
@@ -109,6 +109,7 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	about := measurements(m.Metrics)
 	if len(w.Tasks[0].Parsed) > 0 {
 		about = designTable(&w)
+		printDesignNotes(cmd, &w)
 	}
 	if err := table(out, about); err != nil {
 		return err
@@ -116,7 +117,11 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	for _, a := range m.Artifacts {
 		fmt.Fprintln(out, a.URL)
 	}
-	return nil
+	if len(w.Folds) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	return table(out, foldTable(w.Folds))
 }
 
 // workflowsLogs returns the command that prints the log of a workflow, one line per event, with control
@@ -129,6 +134,19 @@ func workflowsLogs() *cobra.Command {
 			return err
 		}
 		_, err = fmt.Fprint(cmd.OutOrStdout(), printable(log))
+		return err
+	})
+}
+
+// workflowsRun returns the command that runs a draft and prints its state.
+func workflowsRun() *cobra.Command {
+	c := &cobra.Command{Use: "run WORKFLOW", Short: "Run a workflow that is a draft"}
+	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		w, err := c.ExecuteWorkflow(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), w.Status)
 		return err
 	})
 }
