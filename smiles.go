@@ -43,8 +43,9 @@ func parseSMILES(s string) (smiles, error) {
 	return out, nil
 }
 
-// HeavyAtoms returns the number of atoms other than hydrogen in a SMILES of one molecule, and whether it can be read.
-func HeavyAtoms(s string) (int, bool) {
+// HeavyAtoms returns the number of atoms other than hydrogen in a SMILES of one molecule. The error is a sentence without
+// its subject: how the text breaks the grammar.
+func HeavyAtoms(s string) (int, error) {
 	read, err := parseSMILES(s)
 	n := 0
 	for _, a := range read.atoms {
@@ -52,7 +53,7 @@ func HeavyAtoms(s string) (int, bool) {
 			n++
 		}
 	}
-	return n, err == nil
+	return n, err
 }
 
 // readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.

@@ -47,9 +47,11 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 				pleat.MaxSMILES))
 		}
 		out["smiles"], text = s, s
-		if atoms, ok := pleat.HeavyAtoms(s); ok {
-			tokens = max(atoms, 1)
+		atoms, err := pleat.HeavyAtoms(s)
+		if err != nil {
+			return nil, smiles.Fault(" %s", err)
 		}
+		tokens = max(atoms, 1)
 	}
 	if err := common(f, out, residues); err != nil {
 		return nil, err

@@ -176,7 +176,7 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 	s.ID = strings.ToUpper(f.string("pdbId", 16))
 	t.Sequence = readTargetSequence(f)
 	t.CCD = strings.ToUpper(f.string("ccd", 16))
-	t.SMILES = f.string("smiles", 4096)
+	t.SMILES = strings.TrimSpace(f.string("smiles", pleat.MaxSMILES))
 	if f.failMisspelt() {
 		return
 	}
@@ -206,6 +206,9 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 		}
 	default:
 		s.Kind = SourceNone
+	}
+	if _, err := pleat.HeavyAtoms(t.SMILES); t.SMILES != "" && err != nil {
+		f.fail(f.pathOf("smiles"), " %s", err)
 	}
 	if t.CCD != "" && !ccdCode.MatchString(t.CCD) {
 		f.fail(f.pathOf("ccd"), " is %q; it must be a code of the Chemical Component Dictionary, such as ATP",

@@ -31,7 +31,7 @@ const maxFolded = 20
 // designs of the final set, or none. 400: the model folds no complexes, or a field is wrong; 409: the design is not
 // COMPLETED; 429: the quota is used up.
 func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) (api.FoldedDesigns, error) {
-	out := api.FoldedDesigns{Data: []api.FoldedDesign{}, Notes: []string{}}
+	out := api.FoldedDesigns{Data: []api.FoldedDesign{}}
 	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskDesign {
 		err = store.ErrNoWorkflow
@@ -93,11 +93,21 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 		}
 	}
 	quotaHeaders(c.w.Header(), made[len(made)-1].Usage)
-	if strings.HasPrefix(n.Jobs[0].Job.Run.Model, "boltz") {
-		out.Notes = append(out.Notes, "Boltz-2 is kin of the network that ranked the designs, so that it is less of a "+
-			"second opinion than another model.")
-	}
+	out.Notes = foldNotes(in, v.Run.Model, n.Jobs)
 	return out, nil
+}
+
+// foldNotes returns what to know of the folds of designs that a model has made.
+func foldNotes(in *api.FoldDesigns, designer string, jobs []store.DesignJob) []string {
+	notes := []string{}
+	if in.Top != nil && *in.Top > len(jobs) {
+		notes = append(notes, fmt.Sprintf("The final set has %d designs; all of them are folded.", len(jobs)))
+	}
+	if designer == "boltzgen" && strings.HasPrefix(jobs[0].Job.Run.Model, "boltz") {
+		notes = append(notes, "Boltz-2 is kin of the network that ranked the designs, so that it is less of a second "+
+			"opinion than another model.")
+	}
+	return notes
 }
 
 // chooseDesigns returns the rows of the designs that a request names.

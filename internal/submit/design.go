@@ -57,7 +57,11 @@ func (r *Resolver) DesignSpec(
 		return nil, err
 	}
 	main := out.Files[0].Name
-	if out.Spec, err = design.ReadSpec(main, []byte(out.Text), texts); err != nil {
+	out.Spec, err = design.ReadSpec(main, []byte(out.Text), texts)
+	if err != nil && p.Design.Task != nil {
+		err = p.Design.Task.Fault(err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if p.Design.Params.Protocol == pleat.SequenceOnly {
