@@ -306,7 +306,9 @@ type DesignResult struct {
 	Columns     []DesignColumn      `json:"columns"`
 	Chains      []pleat.DesignChain `json:"chains"` // of the structures
 	Notes       []string            `json:"notes"`
-	Best        map[string]float64  `json:"best"` // the best value of some scores in the final set
+	Model       string              `json:"model"`
+	Notice      string              `json:"notice"` // of the model: what to know before one relies on it
+	Best        map[string]float64  `json:"best"`   // the best value of some scores in the final set
 }
 
 // DesignedBy are the parameters of a design as they took effect.

@@ -202,6 +202,8 @@ func (d *Designs) writeRun() (json.RawMessage, error) {
 		Chains:     d.Work.Design.Chains,
 		Designs:    []flow.DesignRow{},
 		Notes:      append([]string{}, d.Notes...),
+		Model:      d.Work.Model.Name,
+		Notice:     d.Work.Model.Notice,
 	}
 	result.Designs = append(result.Designs, d.Set...)
 	if err := d.record(result); err != nil {

@@ -1,7 +1,16 @@
 // The final set as a table: the columns that are chosen, and whether each design passes the filters.
 import { useRef } from 'preact/hooks'
 import { type Column, Table } from '../table'
-import { choices, type Design, type DesignColumn, describeColumn, formatValue, nextOrder, type Order } from './rows'
+import {
+  choices,
+  type Design,
+  type DesignColumn,
+  describeColumn,
+  formatValue,
+  isFiltered,
+  nextOrder,
+  type Order,
+} from './rows'
 
 interface Props {
   /** The rows in their order. */
@@ -20,6 +29,7 @@ interface Props {
 export function DesignTable({ designs, columns, order, setOrder, chosen, ticked, choose, toggle }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const index = designs.findIndex((d) => d.id === chosen)
+  const filtered = isFiltered(designs)
   const onKeyDown = (e: KeyboardEvent) => {
     if ((e.target as Element).closest('input, .sort')) return
     const last = designs.length - 1
@@ -35,8 +45,8 @@ export function DesignTable({ designs, columns, order, setOrder, chosen, ticked,
   }
   const heads: (Column | string)[] = [
     { title: 'Shortlist', hidden: true, class: 'pick' },
-    'Design',
-    'Filters',
+    { title: 'Design', class: 'name' },
+    ...(filtered ? ['Filters'] : []),
     ...columns.map((column) => head(column, order, setOrder)),
   ]
   return (
@@ -65,14 +75,16 @@ export function DesignTable({ designs, columns, order, setOrder, chosen, ticked,
                 onChange={() => toggle(design.id)}
               />
             </td>
-            <td>
+            <td class="name">
               <button type="button" class="bare" tabIndex={-1}>
                 {design.id}
               </button>
             </td>
-            <td>
-              <Passed design={design} />
-            </td>
+            {filtered && (
+              <td>
+                <Passed design={design} />
+              </td>
+            )}
             {columns.map((column) => (
               <td key={column.name} class={column.type === 'string' ? 'text-cell' : 'right num'}>
                 {formatValue(design[column.name], column)}
@@ -92,7 +104,7 @@ export function Passed({ design }: { design: Design }) {
   return (
     <>
       <span class="chip s-failed">failed</span>
-      {design.failed_filters.length > 0 && <span class="failed-filters">{design.failed_filters.join(', ')}</span>}
+      {!!design.failed_filters?.length && <span class="failed-filters">{design.failed_filters.join(', ')}</span>}
     </>
   )
 }

@@ -21,8 +21,10 @@ import {
   designsOf,
   fasta,
   firstChoice,
+  isFiltered,
   numeric,
   type Order,
+  plotted,
   sorted,
 } from './rows'
 import '../result/result.css'
@@ -54,7 +56,7 @@ interface Props {
 function FinalSet({ workflow, result, designs }: Props) {
   const { columns } = result
   const [order, setOrder] = useState<Order>({ column: 'final_rank', descending: false })
-  const [shown, setShown] = useState(() => firstChoice(columns))
+  const [shown, setShown] = useState(() => firstChoice(columns, designs))
   const [chosen, setChosen] = useState(designs[0]?.id ?? '')
   const [ticked, setTicked] = useState(new Set<string>())
   const rows = useMemo(() => sorted(designs, order), [designs, order])
@@ -93,7 +95,7 @@ function FinalSet({ workflow, result, designs }: Props) {
         </div>
         {design && <DesignPanel design={design} designed={designed} />}
       </div>
-      <Folds workflow={workflow} designs={designs} shortlist={shortlist} />
+      <Folds workflow={workflow} result={result} designs={designs} shortlist={shortlist} />
       <Files result={result} />
     </>
   )
@@ -106,7 +108,7 @@ const Counts = ({ result }: { result: DesignResult }) => (
       {countNames.map((name) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd class="num">{result.metrics[name].toLocaleString('en')}</dd>
+          <dd class="num">{result.metrics[name]?.toLocaleString('en') ?? '–'}</dd>
         </div>
       ))}
     </dl>
@@ -115,6 +117,7 @@ const Counts = ({ result }: { result: DesignResult }) => (
         {note}
       </p>
     ))}
+    {result.notice && <p class="dim small-text">{result.notice}</p>}
   </section>
 )
 
@@ -128,9 +131,10 @@ interface PlotProps {
 
 /** Two columns against each other. Designs that pass the filters are filled. */
 function Plot({ designs, columns, chosen, ticked, choose }: PlotProps) {
-  const [x, setX] = useState('min_design_to_target_pae')
-  const [y, setY] = useState('design_to_target_iptm')
+  const [x, setX] = useState<string>(() => plotted(designs)[0])
+  const [y, setY] = useState<string>(() => plotted(designs)[1])
   const rows = useMemo(() => asRows(designs), [designs])
+  const filtered = isFiltered(designs)
   const axes = useMemo(() => numeric(columns), [columns])
   const scores = useMemo(() => new Map(axes.map((c) => [c.name, asScore(c)])), [axes])
   const [xs, ys] = [scores.get(x), scores.get(y)]
@@ -155,11 +159,11 @@ function Plot({ designs, columns, chosen, ticked, choose }: PlotProps) {
           y={ys}
           colour={colour}
           view={view}
-          isHollow={(row) => row.pass_filters !== true}
+          isHollow={(row) => filtered && row.pass_filters !== true}
           choose={(row) => choose(designs[row - 1]!.id)}
         />
       )}
-      <p class="dim small-text">Filled: passed every filter. A ring: failed one.</p>
+      {filtered && <p class="dim small-text">Filled: passed every filter. A ring: failed one.</p>}
     </section>
   )
 }

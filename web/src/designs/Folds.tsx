@@ -5,30 +5,39 @@ import { ErrorMessage, StatusChip } from '../components'
 import { Input, Select } from '../controls'
 import { plural, randomHex } from '../format'
 import { Table } from '../table'
-import { type Design, foldsByDesign, formatValue } from './rows'
+import { type Design, type DesignResult, foldsByDesign, formatValue, isFiltered } from './rows'
 
 // The most designs that one request folds.
 const maxFolds = 20
 
 interface Props {
   workflow: Workflow
+  result: DesignResult
   designs: Design[]
   /** The ticked designs. */
   shortlist: Design[]
 }
 
 /** The folds, and for the owner the form of further ones. */
-export function Folds({ workflow, designs, shortlist }: Props) {
+export function Folds({ workflow, result, designs, shortlist }: Props) {
   const { folds, reload } = useFolds(workflow)
   if (folds.length === 0 && !workflow.is_owner) return null
   return (
     <section class="card" aria-labelledby="folds-title">
       <h2 id="folds-title">Fold with another model</h2>
       <p class="dim">
-        The designs are ranked with a network that is kin to the one that made them. Another model is a second opinion.
+        {isFiltered(designs)
+          ? 'The designs are ranked with a network that is kin to the one that made them. Another model is a second opinion.'
+          : 'The score says how likely the model finds a sequence. A fold says whether it has the given backbone.'}
       </p>
       {workflow.is_owner && workflow.status === 'COMPLETED' && (
-        <FoldForm id={workflow.workflow_id} shortlist={shortlist} count={designs.length} reload={reload} />
+        <FoldForm
+          id={workflow.workflow_id}
+          isComplex={result.chains.length > 1}
+          shortlist={shortlist}
+          count={designs.length}
+          reload={reload}
+        />
       )}
       {folds.length > 0 && <Agreement folds={folds} designs={designs} />}
     </section>
@@ -52,12 +61,12 @@ function useFolds(workflow: Workflow) {
   return { folds, reload }
 }
 
-/** The models that fold complexes; undefined until they are loaded. */
-function useModels(): Model[] | Error | undefined {
+/** The models that fold the designs; undefined until they are loaded. */
+function useModels(isComplex: boolean): Model[] | Error | undefined {
   const [models, setModels] = useState<Model[] | Error>()
   useEffect(() => {
     api.models().then(
-      ({ data }) => setModels(data.filter((m) => m.kind === 'fold' && m.features.includes('complex'))),
+      ({ data }) => setModels(data.filter((m) => m.kind === 'fold' && (!isComplex || m.features.includes('complex')))),
       (e: Error) => setModels(e),
     )
   }, [])
@@ -66,6 +75,8 @@ function useModels(): Model[] | Error | undefined {
 
 interface FormProps {
   id: string
+  /** The designs have several chains. */
+  isComplex: boolean
   shortlist: Design[]
   /** The number of all designs. */
   count: number
@@ -73,8 +84,8 @@ interface FormProps {
 }
 
 /** Starts folds of the shortlist, or of the best designs if nothing is ticked. */
-function FoldForm({ id, shortlist, count, reload }: FormProps) {
-  const models = useModels()
+function FoldForm({ id, isComplex, shortlist, count, reload }: FormProps) {
+  const models = useModels(isComplex)
   const [model, setModel] = useState('')
   const [best, setBest] = useState(String(Math.min(3, count)))
   const [busy, setBusy] = useState(false)
@@ -83,7 +94,8 @@ function FoldForm({ id, shortlist, count, reload }: FormProps) {
   const key = useRef('') // of a request whose answer was lost
   if (models === undefined) return null
   if (models instanceof Error) return <ErrorMessage text={`The models could not be loaded: ${models.message}`} />
-  if (models.length === 0) return <p class="caution">No model that folds complexes is running here.</p>
+  if (models.length === 0)
+    return <p class="caution">No model that folds {isComplex ? 'complexes' : 'proteins'} is running here.</p>
   const modelName = models.some((m) => m.name === model) ? model : models[0]!.name
   const start = async (e: Event) => {
     e.preventDefault()

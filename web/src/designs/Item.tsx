@@ -7,6 +7,7 @@ import type { Table } from '../plots/residues'
 import { readCif } from '../result/structure'
 import { colour, reset } from '../store'
 import { Stage } from '../viewer/Stage'
+import { StartDesign } from './StartDesign'
 import '../result/result.css'
 
 /** A structure to draw. */
@@ -46,6 +47,9 @@ export function Item({ id }: { id: string }) {
           </a>
           <a href="/ui/library">Library</a>
         </p>
+      </div>
+      <div class="card">
+        <StartDesign target={{ libraryItemId: id, fileName: found.name }} chains={[]} />
       </div>
       <Stage {...found} name={found.name.replace(/[^\w.-]+/g, '-')} colours={['chain', 'plddt', 'secondary', 'type']} />
     </>

@@ -16,7 +16,7 @@ export interface Design {
   id: string
   final_rank: number | null
   pass_filters: boolean | null
-  failed_filters: string[]
+  failed_filters: string[] | null
   designed_chain_sequence: string | null
   cif_url: string | null
   notes: string[]
@@ -26,11 +26,14 @@ export interface Design {
 /** result_raw_json of a design. */
 export interface DesignResult {
   artifacts: { path: string; sizeBytes: number; url: string }[]
-  metrics: Record<(typeof countNames)[number], number>
+  /** Null: not known, or there is nothing to count. */
+  metrics: Record<(typeof countNames)[number], number | null>
   parameters: Record<string, unknown>
   columns: DesignColumn[]
   chains: { name: string; designed: boolean }[]
   notes: string[]
+  /** What to know of the model before one relies on it; absent from old runs. */
+  notice?: string
 }
 
 /** The counts of a run, in the order in which designs become fewer. */
@@ -39,19 +42,23 @@ export const countNames = ['requested', 'generated', 'considered', 'duplicates',
 /** The designs of a workflow, best first; empty until it is completed. */
 export const designsOf = (workflow: Workflow) => (workflow.tasks[0]?.parsed_results ?? []) as Design[]
 
-/** The columns that are shown at first. */
+/** The columns that are shown at first, if some design has a value: those that rank. */
 const usualColumns = [
   'final_rank',
-  'quality_score',
-  'num_design',
+  'sequence_score',
+  'sequence_recovery',
   'design_to_target_iptm',
   'min_design_to_target_pae',
-  'design_ptm',
-  'plddt',
   'filter_rmsd',
-  'delta_sasa_refolded',
-  'liability_score',
+  'plddt',
+  'num_design',
 ]
+
+// What is plotted at first: the first pair that some design has both of. Across, then up.
+const usualAxes = [
+  ['min_design_to_target_pae', 'design_to_target_iptm'],
+  ['sequence_score', 'sequence_recovery'],
+] as const
 
 // What the table shows in columns of its own, or not at all.
 const ownColumns = new Set(['id', 'pass_filters', 'failed_filters', 'file', 'cif_url', 'notes'])
@@ -59,9 +66,18 @@ const ownColumns = new Set(['id', 'pass_filters', 'failed_filters', 'file', 'cif
 /** The columns that can be chosen. */
 export const choices = (columns: DesignColumn[]) => columns.filter((c) => !ownColumns.has(c.name))
 
+const isThere = (designs: Design[], name: string) => designs.some((d) => (d[name] ?? null) !== null)
+
 /** The names of the columns that are shown at first. */
-export const firstChoice = (columns: DesignColumn[]) =>
-  usualColumns.filter((name) => columns.some((c) => c.name === name))
+export const firstChoice = (columns: DesignColumn[], designs: Design[]) =>
+  usualColumns.filter((name) => columns.some((c) => c.name === name) && isThere(designs, name))
+
+/** The names of the columns that are plotted at first. */
+export const plotted = (designs: Design[]) =>
+  usualAxes.find((axes) => axes.every((name) => isThere(designs, name))) ?? usualAxes[0]
+
+/** Whether the designs were filtered. */
+export const isFiltered = (designs: Design[]) => isThere(designs, 'pass_filters')
 
 /** The columns with numbers, which can be plotted. */
 export const numeric = (columns: DesignColumn[]) =>

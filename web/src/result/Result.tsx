@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { api, isTerminal, type JobView, type Results, ServiceError } from '../api'
 import { Failure, Loading } from '../components'
+import { StartDesign } from '../designs/StartDesign'
 import { onChange } from '../events'
 import { asSentence } from '../format'
 import { query } from '../router'
@@ -242,6 +243,12 @@ function Completed({ view, results }: Loaded) {
         <Structure key={view.run.id + sequence} view={view} results={results} sequence={sequence}>
           <LinkedItems view={view} />
           {view.job.isOwner && <Simulate view={view} sequence={sequence} />}
+          {view.job.isOwner && structures.length === 1 && (
+            <StartDesign
+              target={{ sourceJobId: view.job.id, sourceJobRunId: view.run.id }}
+              chains={view.sequences.flatMap((s) => s.chains)}
+            />
+          )}
         </Structure>
       </div>
       {hasRecords && <OtherStructures view={view} results={results} shown={sequence} />}
