@@ -109,6 +109,9 @@ export function Passed({ design }: { design: Design }) {
   )
 }
 
+/** A name that may go on in the next line behind each underscore. */
+const breakable = (name: string) => name.split('_').flatMap((part, i) => (i ? ['_', <wbr key={i} />, part] : [part]))
+
 /** The head of a column. A click sorts by it. */
 function head(column: DesignColumn, order: Order, setOrder: (order: Order) => void): Column {
   const isSorted = order.column === column.name
@@ -123,7 +126,7 @@ function head(column: DesignColumn, order: Order, setOrder: (order: Order) => vo
           title={column.description}
           onClick={() => setOrder(nextOrder(order, column))}
         >
-          <span>{column.name}</span>
+          <span>{breakable(column.name)}</span>
           <span aria-hidden="true">{isSorted ? (order.descending ? '▼' : '▲') : ''}</span>
         </button>
         <span class="unit">{describeColumn(column)}</span>

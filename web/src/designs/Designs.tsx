@@ -79,7 +79,7 @@ function FinalSet({ workflow, result, designs }: Props) {
             </div>
             <DesignTable
               designs={rows}
-              columns={columns.filter((c) => shown.includes(c.name))}
+              columns={shown.flatMap((name) => columns.find((c) => c.name === name) ?? [])}
               order={order}
               setOrder={setOrder}
               chosen={chosen}
