@@ -138,7 +138,7 @@ function Plot({ designs, columns, chosen, ticked, choose }: PlotProps) {
   const axes = useMemo(() => numeric(columns), [columns])
   const scores = useMemo(() => new Map(axes.map((c) => [c.name, asScore(c)])), [axes])
   const [xs, ys] = [scores.get(x), scores.get(y)]
-  const colour = scores.get('plddt') ?? ys
+  const colour = (designs.some((d) => d.plddt != null) && scores.get('plddt')) || ys
   const view = {
     row: designs.findIndex((d) => d.id === chosen) + 1,
     shortlist: designs.flatMap((d, i) => (ticked.has(d.id) ? i + 1 : [])),

@@ -172,7 +172,7 @@ const SequenceFields = ({ request, set, chains }: FieldsProps & { chains: string
         placeholder={`${chains[0] ?? 'A'}: 3-9, 12`}
         onValue={(redesign) => set({ redesign })}
       />
-      <small>A chain alone means all of it{chains.length > 0 && `; there are ${chains.join(', ')}`}.</small>
+      <small>A chain alone means all of it.{chains.length > 1 && ` The chains are ${chains.join(', ')}.`}</small>
     </label>
     <label class="field">
       <span>Temperature</span>
