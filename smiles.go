@@ -43,8 +43,8 @@ func parseSMILES(s string) (smiles, error) {
 	return out, nil
 }
 
-// HeavyAtoms returns the number of atoms other than hydrogen in a SMILES of one molecule. The error is a sentence without
-// its subject: how the text breaks the grammar.
+// HeavyAtoms returns the number of atoms other than hydrogen in a SMILES of one molecule. The error is a sentence
+// without its subject: how the text breaks the grammar.
 func HeavyAtoms(s string) (int, error) {
 	read, err := parseSMILES(s)
 	n := 0

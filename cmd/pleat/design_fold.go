@@ -14,8 +14,8 @@ func designFoldCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fold DESIGN",
 		Short: "Fold the best designs of a workflow with another model",
-		Long: `Folds designs of a completed workflow: each becomes an ordinary job. pleat workflows get DESIGN then has their
-scores, and how far each binder is from its design.`,
+		Long: `Folds designs of a completed workflow: each becomes an ordinary job. pleat workflows get DESIGN then
+has their scores, and how far each binder is from its design.`,
 		Example: `  pleat design fold 01890a5d-ac96-774b-bcce-b302099a8057 --model openfold3 --top 3`,
 	}
 	f := c.Flags()

@@ -14,7 +14,8 @@ import (
 	"pleat/api"
 )
 
-// withoutStructure returns the target of the command line that is no structure; nil: it is one, which the argument names.
+// withoutStructure returns the target of the command line that is no structure; nil: it is one, which the argument
+// names.
 func withoutStructure(cmd *cobra.Command) map[string]any {
 	for flag, key := range map[string]string{"target-sequence": "sequence", "ccd": "ccd", "smiles": "smiles"} {
 		if v, _ := cmd.Flags().GetString(flag); v != "" {

@@ -17,8 +17,8 @@
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
 //   - fold.go, fold_folder.go, fold_log.go, rank.go, batch.go, batch_input.go, align.go, ask.go, md.go, jobs.go,
 //     workflows.go, compare.go, models.go, usage.go, verify.go, webhooks.go: clients of a server; design.go,
-//     design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the files that they
-//     read from a disk, and what these name.
+//     design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the files that
+//     they read from a disk, and what these name.
 //   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
 //     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
 //     archive for a report of a fault.

@@ -51,14 +51,16 @@ func (l *engineServer) sequences(t *testing.T, fold, model string) {
 	id := l.redesign(fold, params)
 	r := l.designs(id)
 	m := r.Metrics
-	if m.Generated == nil || *m.Generated != 20 || m.Considered+*m.Duplicates != 20 || m.Returned != 3 || m.Passed != nil {
+	if m.Generated == nil || *m.Generated != 20 || m.Considered+*m.Duplicates != 20 || m.Returned != 3 ||
+		m.Passed != nil {
 		t.Errorf("%+v", m)
 	}
 	if !strings.Contains(strings.Join(r.Notes, "\n"), "random") {
 		t.Errorf("its notes are %q", r.Notes)
 	}
 	for i, d := range r.Designs {
-		whole, score, kept := d.Text("designed_chain_sequence"), d.Number("sequence_score"), d.Number("sequence_recovery")
+		whole := d.Text("designed_chain_sequence")
+		score, kept := d.Number("sequence_score"), d.Number("sequence_recovery")
 		if len(whole) != 20 || whole[:2] != "NL" || whole[9:] != "GGPSSGRPPPS" || strings.Contains(whole[2:9], "C") ||
 			score == nil || *score <= 0 || kept == nil || d["pass_filters"] != nil {
 			t.Errorf("%+v", d)

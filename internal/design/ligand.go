@@ -30,7 +30,7 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 		return nil, n.Fault(" must have exactly one of ccd and smiles")
 	}
 	out := map[string]any{"id": id}
-	residues, tokens, text := 1, 1, ""
+	residues, tokens, text := 1, 0, ""
 	if isCCD {
 		var codes []string
 		if codes, err = readCCD(ccd); err != nil {

@@ -557,7 +557,8 @@ func recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 		case foldPrefix(line, "data_"):
 			return in, false, nil
 		case line[0] == '>':
-			return nil, false, &ParseError{Reason: "it is a FASTA file of sequences; want a structure in mmCIF or PDB format"}
+			const reason = "it is a FASTA file of sequences; want a structure in mmCIF or PDB format"
+			return nil, false, &ParseError{Reason: reason}
 		}
 		for _, record := range pdbRecords {
 			if bytes.HasPrefix(line, []byte(record)) {
