@@ -9,7 +9,8 @@ from typing import Any
 
 import gemmi
 
-from foldrun import invalid, unsupported
+import reading
+from foldrun import invalid
 
 BACKBONE = ("N", "CA", "C", "O")
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
@@ -33,14 +34,18 @@ class Chain:
 
 
 def letter(component: str) -> str:
-    """The one-letter code of an amino acid, of a modified one that of its parent; X where there is none."""
-    code = gemmi.find_tabulated_residue(component).one_letter_code.upper()
-    return code if code and code in LETTERS else "X"
+    """The letter that the service gives an amino acid, a modified one that of its parent; X where there is none."""
+    return reading.PARENTS.get(component, "X")
 
 
 def complete(residue: gemmi.Residue) -> bool:
     """Whether a residue has all atoms of its backbone."""
-    return all(residue.find_atom(name, "*") for name in BACKBONE)
+    return all(any(atom.name == name and observed(atom) for atom in residue) for name in BACKBONE)
+
+
+def observed(atom: gemmi.Atom) -> bool:
+    """Whether an atom is in the structure at all: files have atoms of no occupancy where they were only modelled."""
+    return atom.occ > 0
 
 
 def read(path: Path, spec: dict[str, Any]) -> list[Chain]:
@@ -48,20 +53,14 @@ def read(path: Path, spec: dict[str, Any]) -> list[Chain]:
 
     Chains go by label_asym_id and positions by label_seq_id; in PDB files by their letters and in SEQRES."""
     try:
-        structure = gemmi.read_structure(str(path))
+        chains = [Chain(m.name, m.residues, m.sequence, m.polymer) for m in reading.read(path)]
     except (ValueError, RuntimeError) as e:
         raise invalid(f"the structure {path.name} cannot be read: {type(e).__name__}") from None
-    if len(structure) == 0:
+    if not chains:
         raise invalid(f"the structure {path.name} has no atoms")
-    pdb = path.suffix == ".pdb"
-    structure.setup_entities()
-    numbered = any(r.label_seq for c in structure[0] for r in c)
-    structure.assign_label_seq_id(force=pdb or not numbered)
-    structure.remove_alternative_conformations()
-    structure.remove_hydrogens()
-    structure.remove_waters()
-    structure.remove_empty_chains()
-    chains = by_letter(structure) if pdb else by_label(structure)
+    for chain in chains:
+        if chain.protein and any(sum(atom.name == "CA" for atom in residue) > 1 for residue in chain.residues):
+            raise invalid(f"the structure {path.name} has two residues of one number in its chain {chain.name}")
     chosen = selection(spec.get("include"), "include")
     if chosen is not None:
         chains = [c for c in chains if c.name in chosen]
@@ -74,48 +73,15 @@ def read(path: Path, spec: dict[str, Any]) -> list[Chain]:
     return chains
 
 
-def by_label(structure: gemmi.Structure) -> list[Chain]:
-    """The chains of an mmCIF file."""
-    found: dict[str, list[gemmi.Residue]] = {}
-    for chain in structure[0]:
-        for residue in chain:
-            found.setdefault(residue.subchain, []).append(residue)
-    return [made(structure, name, residues) for name, residues in found.items()]
-
-
-def by_letter(structure: gemmi.Structure) -> list[Chain]:
-    """The chains of a PDB file: the polymer of each letter, then what else has the letter, molecule by molecule."""
-    out: list[Chain] = []
-    for chain in structure[0]:
-        parts: dict[str, list[gemmi.Residue]] = {}
-        for residue in chain:
-            parts.setdefault(residue.subchain, []).append(residue)
-        made_of = [made(structure, chain.name, residues) for residues in parts.values()]
-        out += sorted(made_of, key=lambda c: c.polymer == gemmi.PolymerType.Unknown)
-    return out
-
-
-def made(structure: gemmi.Structure, name: str, residues: list[gemmi.Residue]) -> Chain:
-    """A chain of residues, with its sequence if it is a polymer."""
-    entity = next((e for e in structure.entities if residues[0].subchain in e.subchains), None)
-    if entity is None or entity.entity_type != gemmi.EntityType.Polymer:
-        return Chain(name, residues)
-    sequence = [gemmi.Entity.first_mon(item) for item in entity.full_sequence]
-    last = max((r.label_seq or 0) for r in residues)
-    sequence += ["UNK"] * (last - len(sequence))
-    for residue in residues:
-        if residue.label_seq:
-            sequence[residue.label_seq - 1] = residue.name
-    return Chain(name, residues, sequence, entity.polymer_type)
-
-
 def rename(chains: Iterable[Chain]) -> None:
     """Gives chains of the same name, such as the ligands of a letter, names of their own."""
-    taken: set[str] = set()
+    chains = list(chains)
+    used, seen = {chain.name for chain in chains}, set[str]()
+    free = (name for name in names() if name not in used)
     for chain in chains:
-        if chain.name in taken:
-            chain.name = next(n for n in names() if n not in taken)
-        taken.add(chain.name)
+        if chain.name in seen:
+            chain.name = next(free)
+        seen.add(chain.name)
 
 
 def names() -> Iterable[str]:
@@ -131,13 +97,15 @@ def selection(items: Any, field_name: str) -> dict[str, str] | None:
     if items is None or items == "all":
         return None
     out: dict[str, str] = {}
-    for item in items:
+    for item in items if isinstance(items, list) else [None]:
         chain = item.get("chain") if isinstance(item, dict) else None
         if not isinstance(chain, dict) or not isinstance(chain.get("id"), str):
             raise invalid(f"{field_name} in the spec is no list of chains")
-        before = out.get(chain["id"])
         index = str(chain.get("res_index") or "")
-        out[chain["id"]] = ",".join(part for part in (before, index) if part) if before != "" else ""
+        before = out.get(chain["id"])
+        if before is not None:  # either may be the whole chain
+            index = f"{before},{index}" if before and index else ""
+        out[chain["id"]] = index
     return out
 
 
@@ -147,13 +115,13 @@ def spans(text: str, length: int) -> list[int]:
         return list(range(1, length + 1))
     out: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"(\d*)(\.\.)?(\d*)", part.strip())
-        if not match or not match[0]:
-            raise invalid(f"res_index {text!r} in the spec is no selection of residues")
+        match = re.fullmatch(r"(\d{0,9})(\.\.)?(\d{0,9})", part.strip())
+        if not match or not match[0] or not match[2] and match[3]:
+            raise invalid(f"res_index {text[:40]!r} in the spec is no selection of residues")
         first = int(match[1] or 1)
         last = int(match[3] or length) if match[2] else first
         if not 1 <= first <= last <= length:
-            raise invalid(f"res_index {text!r} in the spec selects residues outside of 1 to {length}")
+            raise invalid(f"res_index {text[:40]!r} in the spec selects residues outside of 1 to {length}")
         out += range(first, last + 1)
     return out
 
@@ -164,9 +132,9 @@ def file_of(spec: Any) -> dict[str, Any]:
     entity = entities[0] if isinstance(entities, list) and len(entities) == 1 else None
     given = entity.get("file") if isinstance(entity, dict) else None
     if not isinstance(given, dict) or not isinstance(given.get("path"), str) or set(spec) != {"entities"}:
-        raise unsupported("the protocol sequence_only takes a spec of one file")
+        raise invalid("the protocol sequence_only takes a spec of one file")
     if extra := set(given) - {"path", "include", "design"}:
-        raise unsupported(f"the protocol sequence_only has no use for {', '.join(sorted(extra))} in the spec")
+        raise invalid(f"the protocol sequence_only has no use for {', '.join(sorted(extra))} in the spec")
     return given
 
 

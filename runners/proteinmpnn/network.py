@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gemmi
 import numpy as np
 import torch
 from mpnn.model.mpnn import LigandMPNN, ProteinMPNN
 from mpnn.transforms.feature_aggregation.token_encodings import MPNN_TOKEN_ENCODING
 from mpnn.utils.weights import load_legacy_weights
 
-from backbone import THREE, Chain, complete, letter
+from backbone import THREE, Chain, complete, letter, observed
 
 MODELS = {"proteinmpnn": ProteinMPNN, "ligandmpnn": LigandMPNN}
 FILES = {"proteinmpnn": "proteinmpnn_v_48_020.pt", "ligandmpnn": "ligandmpnn_v_32_010_25.pt"}
@@ -39,7 +40,7 @@ class Token:
 class Drawn:
     """A sequence."""
 
-    letters: dict[tuple[str, int], str]  # the designed residues, by chain and position
+    letters: str  # of the designed residues, in the order of the tokens
     score: float  # mean negative log-likelihood of the designed residues, in nats
 
 
@@ -92,9 +93,9 @@ def features(chains: list[Chain], temperature: float, avoid: str) -> dict[str, A
     for i, token in enumerate(seen):
         for atom in by_place[token.chain.name, token.position]:
             k = atoms.get(atom.name)
-            if k is not None and atom.occ > 0.5:
+            if k is not None and observed(atom):
                 xyz[i, k], there[i, k] = atom.pos.tolist(), True
-    others = [a for c in chains if not c.protein for r in c.residues for a in r]
+    others = context(chains)
     labels = {id(c): i for i, c in enumerate(c for c in chains if c.protein)}
     bias = np.zeros((len(seen), len(TOKENS)), np.float32)
     for code in avoid:
@@ -147,12 +148,12 @@ def draw(net: torch.nn.Module, made: dict[str, Any], seen: list[Token], number: 
     places = [i for i, t in enumerate(seen) if t.designed]
     result = []
     for row, scores in zip(sampled, likely):
-        codes = {(seen[i].chain.name, seen[i].position): LETTER_OF[TOKENS[int(row[i])]] for i in places}
+        codes = "".join(LETTER_OF[TOKENS[int(row[i])]] for i in places)
         nll = -sum(float(scores[i, row[i]]) for i in places) / len(places)
         result.append(Drawn(codes, nll))
     return result
 
 
-def elements(chains: list[Chain]) -> int:
-    """How many atoms are no protein's."""
-    return sum(len(r) for c in chains if not c.protein for r in c.residues)
+def context(chains: list[Chain]) -> list[gemmi.Atom]:
+    """The atoms of everything that is no protein, without hydrogens."""
+    return [a for c in chains if not c.protein for r in c.residues for a in r if not a.is_hydrogen() and observed(a)]

@@ -48,6 +48,7 @@ class ProteinMPNN(foldrun.Runner):
                 "weights_missing", f"{file} is no checkpoint of {request.model} ({type(e).__name__})", detail=str(e)
             ) from e
         self.watch = pytorch.watch(self.device)
+        self.watch.attach(self.net)  # a batch of a long chain takes minutes: its layers look at a cancel too
         return foldrun.Ready(
             engine_version=version("rc-foundry"),
             weights_sha256=digest.hex(),
@@ -95,6 +96,7 @@ class Run:
         self.stem = job.input["stem"]
         if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", self.stem):
             raise invalid(f"the stem {self.stem!r} must be 1 to 64 letters, digits and hyphens")
+        self.places: list[tuple[str, int]] = []  # of the designed residues, by chain and position
         self.notes: list[str] = [weights.RANDOM_NOTE] if runner.random else []
 
     def run(self) -> foldrun.Result:
@@ -105,6 +107,7 @@ class Run:
         self.check(chains, seen)
         drawn = self.draw(chains, seen)
         self.watch.say("write")
+        self.places = [(t.chain.name, t.position) for t in seen if t.designed]
         rows = self.ranked(drawn, chains)
         returned = rows[: self.budget]
         self.write(rows, returned, chains)
@@ -138,13 +141,15 @@ class Run:
         """Says what cannot be designed, and refuses a job of nothing else."""
         asked = sum(len(c.designed) for c in chains)
         can = sum(t.designed for t in seen)
+        if asked == 0:
+            raise invalid("design in the spec names no residue to redesign")
         if can == 0:
             raise invalid("none of the residues to redesign has the atoms N, CA, C and O")
         if can < asked:
             self.notes.append(
                 f"{asked - can} of {asked} residues to redesign lack an atom of N, CA, C and O, and stay as they are."
             )
-        context = network.elements(chains)
+        context = len(network.context(chains))
         if context and self.runner.model == "proteinmpnn":
             self.notes.append(
                 "ProteinMPNN does not see the ligands, nucleic acids and ions of the structure; LigandMPNN does."
@@ -165,12 +170,13 @@ class Run:
 
     def ranked(self, drawn: list[network.Drawn], chains: list[Chain]) -> list[Row]:
         """The rows, the best first. Equal sequences count once, equal scores share a rank."""
-        given = {(c.name, r.label_seq): letter(r.name) for c in chains if c.designed for r in c.residues if c.protein}
-        rows: dict[tuple[str, ...], Row] = {}
+        names = {(c.name, r.label_seq): r.name for c in chains if c.designed for r in c.residues}
+        given = [letter(names[place]) for place in self.places]
+        rows: dict[str, Row] = {}
         for n, one in enumerate(drawn, 1):
-            known = [(code, given[place]) for place, code in one.letters.items() if given.get(place, "X") != "X"]
-            recovery = sum(a == b for a, b in known) / len(known) if known else None
-            rows.setdefault(tuple(one.letters.values()), Row(one, n, recovery))
+            known = [(new, old) for new, old in zip(one.letters, given) if old in LETTERS]
+            recovery = sum(new == old for new, old in known) / len(known) if known else None
+            rows.setdefault(one.letters, Row(one, n, recovery))
         out = sorted(rows.values(), key=lambda r: (round(r.drawn.score, 6), r.number))
         for i, row in enumerate(out):
             same = i > 0 and round(out[i - 1].drawn.score, 6) == round(row.drawn.score, 6)
@@ -188,7 +194,7 @@ class Run:
         for row in returned:
             self.job.check()
             path = self.job.path(f"{self.id(row)}.cif")
-            backbone.write(chains, row.drawn.letters, path)
+            backbone.write(chains, dict(zip(self.places, row.drawn.letters)), path)
             self.job.file("design", path, rank=row.rank, id=self.id(row))
             fasta += [f">{self.id(row)} chain {c.name}\n{self.sequence(c, row)}\n" for c in chains if c.designed]
         path = self.job.path("sequences.fasta")
@@ -202,7 +208,7 @@ class Run:
     def sequence(self, chain: Chain, row: Row) -> str:
         """The whole sequence of a chain, with the designed residues."""
         letters = [letter(component) for component in chain.sequence]
-        for (name, position), code in row.drawn.letters.items():
+        for (name, position), code in zip(self.places, row.drawn.letters):
             if name == chain.name:
                 letters[position - 1] = code
         return "".join(letters)
@@ -214,7 +220,7 @@ class Run:
             "id": self.id(row),
             "final_rank": row.rank,
             "quality_score": 1 - (row.rank - 1) / (of - 1) if of > 1 else None,
-            "designed_sequence": "".join(row.drawn.letters.values()),
+            "designed_sequence": row.drawn.letters,
             "num_design": len(row.drawn.letters),
             "designed_chain_sequence": self.sequence(first, row),
             "sequence_score": round(row.drawn.score, 6),

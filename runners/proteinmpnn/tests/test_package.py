@@ -23,7 +23,7 @@ except ImportError:
     raise unittest.SkipTest("the packages of ProteinMPNN are not installed") from None
 
 from foldrun import Failure, Load  # noqa: E402
-from foldrun.job import Job  # noqa: E402
+from foldrun.job import Cancelled, Job  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 UBIQUITIN = ROOT / "internal/structure/testdata/1ubi.pdb"
@@ -173,12 +173,88 @@ class RunTest(unittest.TestCase):
         entity = gemmi.read_structure(str(work / f"{rows[0]['id']}.cif")).entities[0]
         self.assertEqual(gemmi.one_letter_code(entity.full_sequence), whole)
 
+    def written(self, lines, name="made.pdb"):
+        """A structure of these lines."""
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / name
+        path.write_text("".join(lines))
+        return path
+
+    def test_positions_of_a_file_without_seqres(self):
+        """A gap in the numbers of the authors takes no position."""
+        atoms = [line for line in UBIQUITIN.read_text().splitlines(True) if line.startswith("ATOM")]
+        gapped = self.written(line for line in atoms if not 10 <= int(line[22:26]) <= 13)
+        rows, _, _ = self.run_job(structure=gapped, given=spec({"A": "10"}), temperature=2.0)
+        whole = rows[0]["designed_chain_sequence"]
+        self.assertEqual((len(whole), whole[:9], whole[10:16]), (72, "MQIFVKTLT", "LEVEPS"))
+        self.assertEqual(rows[0]["designed_sequence"], whole[9])
+
+    def test_occupancies(self):
+        """A backbone with alternatives of half the occupancy is seen; one without occupancy is not."""
+        atoms = [line for line in UBIQUITIN.read_text().splitlines(True) if line.startswith("ATOM")]
+
+        def file(occupancy):
+            return self.written(
+                line[:54] + f"{occupancy:6.2f}" + line[60:] if int(line[22:26]) == 5 else line for line in atoms
+            )
+
+        whole, half, none = (
+            network.features(backbone.read(file(x), spec({"A": "5"})["entities"][0]["file"]), 0.1, "")["X"][0]
+            for x in (1, 0.5, 0)
+        )
+        self.assertTrue(torch.equal(whole, half))
+        self.assertEqual(len(none), len(whole) - 1)
+        with self.assertRaises(Failure):
+            self.run_job(structure=file(0), given=spec({"A": "5"}))
+
+    def test_names_of_programs(self):
+        """A histidine by the name of its protonation keeps its letter and its atoms, and the row is the structure's."""
+        text = UBIQUITIN.read_text().replace(" HIS A", " HIE A")
+        hydrogen = "ATOM   9001  H   MET A   1      27.000  24.000   3.000  1.00  0.00           H\n"
+        rows, _, work = self.run_job(structure=self.written([text.replace("TER", hydrogen + "TER", 1)]))
+        self.assertEqual(rows[0]["designed_chain_sequence"][67], "H")
+        chain = gemmi.read_structure(str(work / f"{rows[0]['id']}.cif"))[0]["A"]
+        self.assertEqual((chain[67].name, len(chain[67])), ("HIE", 10))
+
+    def test_names_of_chains(self):
+        """Molecules of one letter get names that no other chain has."""
+        atoms = [line for line in UBIQUITIN.read_text().splitlines(True) if line.startswith("ATOM")]
+        ligand = "HETATM 9001  C1  GOL B 201      30.000  30.000  30.000  1.00  0.00           C\n"
+        lines = [line[:21] + "B" + line[22:] for line in atoms] + ["TER\n", ligand] + atoms + ["TER\n"]
+        chains = backbone.read(self.written(lines), spec({"A": ""})["entities"][0]["file"])
+        self.assertEqual([(c.name, bool(c.designed)) for c in chains], [("B", False), ("C", False), ("A", True)])
+
+    def test_a_chain_named_twice(self):
+        """A chain that is named as a whole and by residues is designed as a whole."""
+        for order in (("3", None), (None, "3")):
+            chains = [{"chain": {"id": "A"} | ({"res_index": i} if i else {})} for i in order]
+            given = {"path": "x.pdb", "design": chains}
+            self.assertEqual(len(backbone.read(UBIQUITIN, given)[0].designed), 76)
+
+    def test_cancel_within_a_batch(self):
+        """The layers of the network look at a cancel too."""
+        work = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        message = {"id": "x", "attempt": 1, "workdir": str(work), "kind": "design", "input": {}}
+        job = Job(message, lambda _: None)
+        one = self.runners["proteinmpnn"]
+        chains = backbone.read(UBIQUITIN, spec({"A": ""})["entities"][0]["file"])
+        made, seen = network.features(chains, 0.1, ""), network.tokens(chains)
+        with one.watch.follow(job):
+            network.draw(one.net, made, seen, 1)
+            job.cancel()
+            with self.assertRaises(Cancelled):
+                network.draw(one.net, made, seen, 1)
+
     def test_refusals(self):
         for given, params, want in (
             (spec({"B": ""}), {}, "designs the chain B"),
             (spec({"A": "70..90"}), {}, "outside of 1 to 76"),
             (spec({"A": ""}, path="../../x.pdb"), {}, "x.pdb, which the job does not have"),
             (spec({"A": ""}, fuse="A"), {}, "no use for fuse"),
+            (spec({"A": "3", "B": ""}, include=[{"chain": {"id": "A"}}]), {}, "designs the chain B"),
+            (spec({}), {}, "names no residue"),
+            (spec({"A": "3-9"}), {}, "no selection of residues"),
+            (spec({"A": "99999999999999999999"}), {}, "no selection of residues"),
+            (spec({"A": ""}, include=1), {}, "include in the spec is no list"),
             ({"entities": []}, {}, "a spec of one file"),
             (None, {"protocolName": "protein-anything"}, "sequence_only alone"),
             (None, {"temperature": 0}, "temperature is 0"),

@@ -1,0 +1,257 @@
+"""Structure files as the service reads them: which residues are a polymer, their positions, and one of alternative
+locations. A selection names residues by these. gemmi counts otherwise where a file has no label_seq_id: it leaves
+places for gaps in the numbers of the authors.
+
+The rules are those of internal/structure: pdb.go, readcif.go, build.go and whole.go."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import gemmi
+
+# Names of amino acids and the letter of each, a modified one that of its parent, as the service has them.
+PARENTS = {
+    code: letter
+    for letter, codes in {
+        "A": "ALA AIB DAL",
+        "B": "ASX",
+        "C": "CYS CSO CSD CSX CSS CME OCS SCY CAS YCM SMC CYX CYM DCY",
+        "D": "ASP ASH BHD PHD DAS",
+        "E": "GLU CGU GLH DGL",
+        "F": "PHE DPN",
+        "G": "GLY",
+        "H": "HIS HIC HSD HSE HSP HID HIE HIP NEP DHI",
+        "I": "ILE DIL",
+        "K": "LYS KCX MLY MLZ M3L ALY LLP LYN DLY",
+        "L": "LEU MLE NLE DLE",
+        "M": "MET MSE FME MHO MED",
+        "N": "ASN MEN DSG",
+        "O": "PYL",
+        "P": "PRO HYP DPR",
+        "Q": "GLN PCA DGN",
+        "R": "ARG AGM CIR DAR",
+        "S": "SER SEP SAC DSN",
+        "T": "THR TPO DTH",
+        "U": "SEC",
+        "V": "VAL MVA DVA",
+        "W": "TRP TRQ DTR",
+        "X": "UNK",
+        "Y": "TYR PTR TYS DTY",
+        "Z": "GLX",
+    }.items()
+    for code in codes.split()
+}
+NUCLEIC = {gemmi.ResidueKind.RNA: gemmi.PolymerType.Rna, gemmi.ResidueKind.DNA: gemmi.PolymerType.Dna}
+LIGAND = gemmi.PolymerType.Unknown
+
+
+@dataclass
+class Molecule:
+    """A polymer with the components of its whole sequence, or another molecule, which has none."""
+
+    name: str  # of the chain in the file
+    polymer: gemmi.PolymerType
+    residues: list[gemmi.Residue]  # label_seq has the positions
+    sequence: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Records:
+    """What gemmi does not tell of a file."""
+
+    text: str  # with a letter for every chain
+    ends: Counter[str]  # TER records of a letter
+    segment: dict[tuple[str, str, str], int]  # (letter, number with insertion code, name) → TER records before it
+    sequences: dict[str, list[str]]  # SEQRES
+
+
+def read(path: Path) -> list[Molecule]:
+    """The molecules of the first model without water, by letter in a PDB file, else by label_asym_id. Raises what gemmi
+    raises."""
+    if path.suffix.lower() in (".pdb", ".ent"):
+        found = records(path.read_text("utf-8", "replace"))
+        structure = gemmi.read_pdb_string(found.text, ignore_ter=True)
+    else:
+        found = Records("", Counter(), {}, {})
+        structure = gemmi.read_structure(str(path))
+    structure.remove_waters()
+    named: dict[str, list[gemmi.Residue]] = {}
+    for chain in structure[0] if len(structure) else ():
+        for residue in chain:
+            named.setdefault(residue.subchain or chain.name, []).append(residue)
+    out: list[Molecule] = []
+    for name, residues in named.items():
+        entity = entity_of(structure, name, residues[0])
+        residues = settled(residues)
+        if entity is None:
+            out += split(name, residues, found)
+        elif entity.entity_type == gemmi.EntityType.Polymer:
+            out.append(polymer(name, residues, [gemmi.Entity.first_mon(item) for item in entity.full_sequence]))
+        else:
+            out.append(Molecule(name, LIGAND, residues))
+    return out
+
+
+def entity_of(structure: gemmi.Structure, name: str, residue: gemmi.Residue) -> gemmi.Entity | None:
+    """The entity of a chain by the tables of the file; None if they do not say what it is."""
+    known = [e for e in structure.entities if e.entity_type != gemmi.EntityType.Unknown]
+    by_chain = (e for e in known if name in e.subchains)
+    return next(by_chain, next((e for e in known if e.name == residue.entity_id), None))
+
+
+def records(text: str) -> Records:
+    """Reads the records of the first model. Chains without a letter get the next free ones, one until each TER."""
+    lines = text.splitlines()
+    atoms = [line for line in lines if line.startswith(("ATOM", "HETATM"))]
+    taken = {line[21:22].strip() for line in atoms}
+    free = (c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" if c not in taken)
+    out = Records("", Counter(), {}, {})
+    kept: list[str] = []
+    last = blank = ""
+    for line in lines:
+        if line.startswith("SEQRES"):
+            out.sequences.setdefault(line[11:12].strip(), []).extend(line[19:70].split())
+            continue
+        if line.startswith(("ATOM", "HETATM")):
+            last = line[21:22].strip()
+            if not last:
+                last = blank = blank or next(free, " ")
+                line = line[:21] + last + line[22:]
+            out.segment.setdefault((last, line[22:27].strip(), line[17:20].strip()), out.ends[last])
+        elif line.startswith("TER"):
+            out.ends[last] += 1
+            if last == blank:
+                blank = ""
+            continue
+        kept.append(line)
+        if line.startswith("ENDMDL"):
+            break
+    out.text = "\n".join(kept) + "\n"
+    return out
+
+
+def settled(residues: Iterable[gemmi.Residue]) -> list[gemmi.Residue]:
+    """The residues with one alternative location of each, that of the highest mean occupancy, the first of equals."""
+    places: list[list[gemmi.Residue]] = []
+    for residue in residues:
+        before = places[-1][-1] if places else None
+        if (
+            before is not None
+            and (before.seqid, before.label_seq) == (residue.seqid, residue.label_seq)
+            and all(any(atom.has_altloc() for atom in one) for one in (before, residue))
+        ):
+            places[-1].append(residue)
+        else:
+            places.append([residue])
+    return [settle(place) for place in places]
+
+
+def settle(place: list[gemmi.Residue]) -> gemmi.Residue:
+    """One residue of those at a place. Atoms that its alternative lacks come from another one of the component."""
+    occupancies: dict[str, list[float]] = {}
+    for atom in (atom for residue in place for atom in residue if atom.has_altloc()):
+        occupancies.setdefault(atom.altloc, []).append(atom.occ)
+    if not occupancies:
+        return place[0]
+    best = max(occupancies, key=lambda alt: sum(occupancies[alt]) / len(occupancies[alt]))
+    residue = next(r for r in place if any(atom.altloc == best for atom in r))
+    order = sorted(range(len(residue)), key=lambda i: (residue[i].altloc != best, -residue[i].occ))
+    taken: set[str] = set()
+    drop: list[int] = []
+    for i in order:
+        if residue[i].has_altloc():
+            if residue[i].name in taken:
+                drop.append(i)
+            taken.add(residue[i].name)
+            residue[i].altloc = "\0"
+    for i in sorted(drop, reverse=True):
+        del residue[i]
+    return residue
+
+
+def kind(residue: gemmi.Residue) -> gemmi.PolymerType:
+    """The kind of polymer to which a residue can belong by its name or its atoms; LIGAND if to none."""
+    if residue.name in PARENTS:
+        return gemmi.PolymerType.PeptideL
+    if tabulated := NUCLEIC.get(gemmi.find_tabulated_residue(residue.name).kind):
+        return tabulated
+    names = {atom.name for atom in residue}
+    record = residue.het_flag != "H"
+    if {"N", "CA", "C"} <= names or record and names == {"CA"}:
+        return gemmi.PolymerType.PeptideL
+    if {"C1'", "C3'", "O3'"} <= names or record and names == {"P"}:
+        return gemmi.PolymerType.Rna if "O2'" in names else gemmi.PolymerType.Dna
+    return LIGAND
+
+
+def split(letter: str, residues: list[gemmi.Residue], found: Records) -> list[Molecule]:
+    """The molecules of a letter. A polymer has an ATOM record or ends with TER: an amino acid elsewhere is a ligand."""
+    kinds = [kind(residue) for residue in residues]
+    segments = [found.segment.get((letter, str(r.seqid).strip(), r.name), 0) for r in residues]
+    rooted = {
+        segment
+        for residue, one, segment in zip(residues, kinds, segments)
+        if segment < found.ends[letter] or one != LIGAND and residue.het_flag != "H"
+    }
+    polymers: dict[int, list[gemmi.Residue]] = {}
+    ligands: list[Molecule] = []
+    for residue, one, segment in zip(residues, kinds, segments):
+        if residue.label_seq or one != LIGAND and segment in rooted:
+            polymers.setdefault(segment, []).append(residue)
+        else:
+            ligands.append(Molecule(letter, LIGAND, [residue]))
+    return [polymer(letter, part, found.sequences.get(letter, [])) for part in polymers.values()] + ligands
+
+
+def polymer(letter: str, residues: list[gemmi.Residue], sequence: list[str]) -> Molecule:
+    """A polymer with its positions: label_seq_id, or those in SEQRES where the residues fit to it, else their order."""
+    count = Counter(kind(residue) for residue in residues)
+    most = max((gemmi.PolymerType.PeptideL, gemmi.PolymerType.Rna, gemmi.PolymerType.Dna), key=lambda k: count[k])
+    places = by_label(residues) or by_number(residues, sequence) or by_run(residues, sequence)
+    if places is None:
+        places = list(range(len(residues)))
+        sequence = [residue.name for residue in residues]
+    whole = sequence + ["UNK"] * (places[-1] + 1 - len(sequence))
+    for residue, place in zip(residues, places):
+        residue.label_seq, whole[place] = place + 1, residue.name
+    return Molecule(letter, most, residues, whole)
+
+
+def by_label(residues: list[gemmi.Residue]) -> list[int] | None:
+    """Indices in the sequence by label_seq_id; None if these do not ascend from 1."""
+    numbers = [0, *(residue.label_seq or 0 for residue in residues)]
+    return [n - 1 for n in numbers[1:]] if all(a < b for a, b in zip(numbers, numbers[1:])) else None
+
+
+def by_number(residues: list[gemmi.Residue], sequence: list[str]) -> list[int] | None:
+    """Indices in the sequence by the numbers of the authors, at the first start where all fit; None if none does."""
+    numbers = [residue.seqid.num - residues[0].seqid.num for residue in residues]
+    if any(r.seqid.icode != " " for r in residues) or any(b <= a for a, b in zip(numbers, numbers[1:])):
+        return None
+    for start in range(len(sequence) - numbers[-1]):
+        if all(sequence[start + n] == r.name for n, r in zip(numbers, residues)):
+            return [start + n for n in numbers]
+    return None
+
+
+def by_run(residues: list[gemmi.Residue], sequence: list[str]) -> list[int] | None:
+    """Indices in the sequence run by run of consecutive numbers, each at the first place that it fits; None if one
+    does not."""
+    runs: list[list[gemmi.Residue]] = []
+    for residue in residues:
+        if runs and 0 <= residue.seqid.num - runs[-1][-1].seqid.num <= 1:
+            runs[-1].append(residue)
+        else:
+            runs.append([residue])
+    out: list[int] = []
+    for run in runs:
+        names = [residue.name for residue in run]
+        first = out[-1] + 1 if out else 0
+        starts = range(first, len(sequence) - len(names) + 1)
+        at = next((k for k in starts if sequence[k : k + len(names)] == names), None)
+        if at is None:
+            return None
+        out += range(at, at + len(names))
+    return out
