@@ -11,6 +11,7 @@
 //	md.go         the input of molecular dynamics
 //	design.go     the input of designs
 //	compile.go    the spec that a design without one stands for
+//	refusal.go    what is wrong with such a spec, in terms of the request
 //	compare.go    the input of comparisons
 //	alignment.go  the input and the row of alignments
 //	choose.go     the engine for a plan

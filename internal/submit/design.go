@@ -58,6 +58,9 @@ func (r *Resolver) DesignSpec(
 	}
 	main := out.Files[0].Name
 	if out.Spec, err = design.ReadSpec(main, []byte(out.Text), texts); err != nil {
+		if p.Design.Task != nil {
+			err = flow.CompiledFault(err)
+		}
 		return nil, err
 	}
 	used := out.Spec.Files()
