@@ -24,10 +24,10 @@ func TestSMILESNames(t *testing.T) {
 		"CC(=O)N[C@H](C)C(=O)O":                "C1 C2 O1 N1 C3 C4 C5 O2 O3",
 		"":                                     "has no atom",
 		"C.C":                                  "at position 2: a component is one molecule, without '.'",
-		"C1CC":                                 "has a ring that is not closed",
-		"C(C":                                  "has a branch that is not closed",
+		"C1CC":                                 "at position 2: the ring is not closed",
+		"C(C":                                  "at position 2: the branch is not closed",
 		"C()C":                                 `at position 3: ")" cannot stand here`,
-		"C=":                                   "ends with a bond",
+		"C=":                                   `ends with "=", after which an atom must follow`,
 		"C==C":                                 `at position 3: "=" cannot stand here`,
 		"=C":                                   `at position 1: "=" cannot stand here`,
 		"CX":                                   `at position 2: "X" cannot stand here`,
@@ -64,6 +64,28 @@ func TestSMILESNames(t *testing.T) {
 			got = strings.Join(names, " ")
 		}
 		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// A ligand may be a salt; a component may not.
+func TestCheckSMILES(t *testing.T) {
+	for text, want := range map[string]string{
+		"CC(=O)[O-].[Na+]": "5 <nil>",
+		"[2H]C":            "1 <nil>",
+		"C1.C1":            "2 <nil>",
+		"C(C.C)":           "3 <nil>",
+		"":                 "0 has no atom",
+		".C":               `0 at position 1: "." cannot stand here`,
+		"C..C":             `0 at position 3: "." cannot stand here`,
+		"C(.C)":            `0 at position 3: "." cannot stand here`,
+		"C.":               `0 ends with ".", after which an atom must follow`,
+		"C2C1CC":           "0 at position 2: the ring is not closed",
+		"C(C(C":            "0 at position 4: the branch is not closed",
+	} {
+		heavy, err := CheckSMILES(text)
+		if got := fmt.Sprint(heavy, " ", err); got != want {
 			t.Errorf("%s\n got %s\nwant %s", text, got, want)
 		}
 	}

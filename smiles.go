@@ -43,17 +43,19 @@ func parseSMILES(s string) (smiles, error) {
 	return out, nil
 }
 
-// HeavyAtoms returns the number of atoms other than hydrogen in a SMILES of one molecule. The error is a sentence
-// without its subject: how the text breaks the grammar.
-func HeavyAtoms(s string) (int, error) {
-	read, err := parseSMILES(s)
-	n := 0
-	for _, a := range read.atoms {
-		if a.Element != "H" {
-			n++
+// CheckSMILES checks the grammar of a SMILES, which may be of several molecules, not the chemistry. It returns the
+// number of atoms other than hydrogen. The error is a sentence without its subject.
+func CheckSMILES(s string) (heavy int, err error) {
+	p := smilesParser{text: s, several: true}
+	if err := p.run(); err != nil {
+		return 0, err
+	}
+	for i := range p.atoms {
+		if p.atoms[i].heavy() {
+			heavy++
 		}
 	}
-	return n, err
+	return heavy, nil
 }
 
 // readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.
@@ -73,14 +75,15 @@ func readAtomNames(atoms []ComponentAtom, s string) error {
 	return nil
 }
 
-// smilesParser reads a SMILES by the grammar of OpenSMILES 1.0, without wildcards and with one molecule.
+// smilesParser reads a SMILES by the grammar of OpenSMILES 1.0, without wildcards.
 type smilesParser struct {
-	text  string
-	at    int
-	atoms []ComponentAtom
-	open  int             // branches
-	rings map[string]bool // open ring closures, by their number
-	bond  bool            // the last symbol is a bond, which an atom or a ring closure must follow
+	text    string
+	several bool // molecules, joined by dots, may stand there
+	at      int
+	atoms   []ComponentAtom
+	open    []int          // where the open branches begin
+	rings   map[string]int // where the open ring closures stand, by their number
+	bond    bool           // the last symbol is a bond or a dot, which an atom or a ring closure must follow
 }
 
 // fault returns an error about the position that the parser has reached.
@@ -89,7 +92,7 @@ func (p *smilesParser) fault(format string, args ...any) error {
 }
 
 func (p *smilesParser) run() error {
-	p.rings = map[string]bool{}
+	p.rings = map[string]int{}
 	for p.at < len(p.text) {
 		if err := p.symbol(); err != nil {
 			return err
@@ -99,11 +102,16 @@ func (p *smilesParser) run() error {
 	case len(p.atoms) == 0:
 		return Invalidf("has no atom")
 	case p.bond:
-		return Invalidf("ends with a bond")
-	case p.open > 0:
-		return Invalidf("has a branch that is not closed")
+		return Invalidf("ends with %q, after which an atom must follow", p.text[p.at-1:])
+	case len(p.open) > 0:
+		p.at = p.open[len(p.open)-1]
+		return p.fault("the branch is not closed")
 	case len(p.rings) > 0:
-		return Invalidf("has a ring that is not closed")
+		p.at = len(p.text)
+		for _, at := range p.rings {
+			p.at = min(p.at, at)
+		}
+		return p.fault("the ring is not closed")
 	}
 	return nil
 }
@@ -116,9 +124,9 @@ func (p *smilesParser) symbol() error {
 	case c == '[':
 		return p.bracket()
 	case c == '(' && !first && !p.bond:
-		p.open++
-	case c == ')' && p.open > 0 && !p.bond && p.text[p.at-1] != '(':
-		p.open--
+		p.open = append(p.open, p.at)
+	case c == ')' && len(p.open) > 0 && !p.bond && p.text[p.at-1] != '(':
+		p.open = p.open[:len(p.open)-1]
 	case strings.IndexByte(`-=#$:/\`, c) >= 0 && !first && !p.bond:
 		p.bond = true
 	case c >= '0' && c <= '9' && !first:
@@ -129,7 +137,9 @@ func (p *smilesParser) symbol() error {
 		}
 		p.ring(p.text[p.at+1 : p.at+3])
 		p.at += 2
-	case c == '.':
+	case c == '.' && p.several && !first && !p.bond && p.text[p.at-1] != '(':
+		p.bond = true
+	case c == '.' && !p.several:
 		return p.fault("a component is one molecule, without '.'")
 	case c == '*':
 		return p.fault("'*' is no element")
@@ -142,10 +152,11 @@ func (p *smilesParser) symbol() error {
 
 // ring opens or closes a ring. 1 and %01 are one number.
 func (p *smilesParser) ring(number string) {
-	if number = strings.TrimLeft(number, "0"); p.rings[number] {
+	number = strings.TrimLeft(number, "0")
+	if _, open := p.rings[number]; open {
 		delete(p.rings, number)
 	} else {
-		p.rings[number] = true
+		p.rings[number] = p.at
 	}
 	p.bond = false
 }

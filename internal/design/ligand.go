@@ -41,17 +41,10 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 			out["ccd"] = codes[0]
 		}
 	} else {
-		s, err := smiles.Text()
-		if s = strings.TrimSpace(s); err != nil || len(s) > pleat.MaxSMILES || !smilesText.MatchString(s) {
-			return nil, smiles.Wrong(fmt.Sprintf("a SMILES of 1 to %d printable ASCII characters without spaces",
-				pleat.MaxSMILES))
+		if text, tokens, err = readSMILES(smiles); err != nil {
+			return nil, err
 		}
-		out["smiles"], text = s, s
-		atoms, err := pleat.HeavyAtoms(s)
-		if err != nil {
-			return nil, smiles.Fault(" %s", err)
-		}
-		tokens = max(atoms, 1)
+		out["smiles"] = text
 	}
 	if err := common(f, out, residues); err != nil {
 		return nil, err
@@ -62,6 +55,20 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 		r.add(chain{Chain: c, given: id, min: residues, max: residues, exact: true})
 	}
 	return out, nil
+}
+
+// readSMILES reads a SMILES. It returns also the number of tokens, which is that of the atoms but hydrogen.
+func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
+	text, err = n.Text()
+	text = strings.TrimSpace(text)
+	if err != nil || len(text) > pleat.MaxSMILES || !smilesText.MatchString(text) {
+		return "", 0, n.Wrong(fmt.Sprintf("a SMILES of 1 to %d printable ASCII characters without spaces",
+			pleat.MaxSMILES))
+	}
+	if tokens, err = pleat.CheckSMILES(text); err != nil {
+		return "", 0, n.Fault(" %s", err)
+	}
+	return text, max(tokens, 1), nil
 }
 
 // readCCD reads a code of the CCD or a list of them.

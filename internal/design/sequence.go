@@ -100,8 +100,8 @@ func bounds(n yamltree.Node, from, to, single string) (low, high int, err error)
 	low, errLow := strconv.Atoi(from)
 	high, errHigh := strconv.Atoi(to)
 	switch {
-	case errLow != nil || errHigh != nil || low > maxRange || high > maxRange:
-		return 0, 0, n.Fault(" designs more than %d residues in one range; at most %d are allowed", maxRange, maxRange)
+	case errLow != nil || errHigh != nil || low > MaxRange || high > MaxRange:
+		return 0, 0, n.Fault(" designs more than %d residues in one range; at most %d are allowed", MaxRange, MaxRange)
 	case low > high:
 		return 0, 0, n.Fault(" has the range %d..%d; it must ascend, such as 80..120", low, high)
 	case high == 0:

@@ -14,12 +14,14 @@ import (
 	"pleat/internal/yamltree"
 )
 
+// MaxRange is how many residues one range of a sequence designs at most.
+const MaxRange = 2000
+
 // Limits of a spec.
 const (
 	maxEntities    = 64
 	maxUsed        = 64   // files that a spec names, nested specs included
 	maxItems       = 1000 // of a list
-	maxRange       = 2000 // residues that one range designs
 	maxGroup       = 1000 // symmetric_group and visibility
 	maxProximity   = 1000 // Å
 	maxShownChains = 20   // in a message

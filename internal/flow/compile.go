@@ -3,9 +3,7 @@ package flow
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,31 +65,6 @@ func CompileDesign(t *DesignTask, target *structure.Structure, file string) (str
 		}
 	}
 	return c.out.String(), nil
-}
-
-// compiledPlace matches how a message names a place of a compiled spec.
-var compiledPlace = regexp.MustCompile(`^([a-z0-9_.[\]]+) in ` + regexp.QuoteMeta(CompiledSpec) + ` \(line [0-9]+\)`)
-
-// Fault returns an error about the compiled spec of the task as one about the field of the task that it follows from.
-func (t *DesignTask) Fault(err error) error {
-	fault, ok := errors.AsType[*pleat.Error](err)
-	if !ok || fault.Code != pleat.CodeInvalid {
-		return err
-	}
-	field := inputPath + ".target"
-	if binder := len(t.Redesign) == 0; binder && !strings.HasPrefix(fault.Field, "entities[1]") {
-		field = inputPath + ".binder"
-		if strings.HasPrefix(fault.Field, "constraints") {
-			field += ".disulfides"
-		} else {
-			field += ".sequence"
-		}
-	}
-	if strings.HasPrefix(fault.Message, CompiledSpec+" designs nothing") {
-		return pleat.InvalidField(field, " designs nothing; it must have a number of residues, such as 80..120")
-	}
-	message := strings.Replace(compiledPlace.ReplaceAllLiteralString(fault.Message, field), CompiledSpec, field, 1)
-	return pleat.Invalidf("%s", message).At(field)
 }
 
 // compiler writes a spec.

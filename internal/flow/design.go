@@ -176,7 +176,7 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 	s.ID = strings.ToUpper(f.string("pdbId", 16))
 	t.Sequence = readTargetSequence(f)
 	t.CCD = strings.ToUpper(f.string("ccd", 16))
-	t.SMILES = strings.TrimSpace(f.string("smiles", pleat.MaxSMILES))
+	t.SMILES = readTargetSMILES(f)
 	if f.failMisspelt() {
 		return
 	}
@@ -206,9 +206,9 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 		}
 	default:
 		s.Kind = SourceNone
-	}
-	if _, err := pleat.HeavyAtoms(t.SMILES); t.SMILES != "" && err != nil {
-		f.fail(f.pathOf("smiles"), " %s", err)
+		if t.Structure() && f.ok(named[0]) {
+			f.fail(f.pathOf(named[0]), " is empty")
+		}
 	}
 	if t.CCD != "" && !ccdCode.MatchString(t.CCD) {
 		f.fail(f.pathOf("ccd"), " is %q; it must be a code of the Chemical Component Dictionary, such as ATP",
@@ -355,6 +355,10 @@ func readLength(f *fields) string {
 	}
 	if low < 4 {
 		f.fail(f.pathOf("length"), " is %s; a binder has at least 4 residues", clip(raw))
+		return ""
+	}
+	if high > design.MaxRange {
+		f.fail(f.pathOf("length"), " is %s; a binder has at most %d residues", clip(raw), design.MaxRange)
 		return ""
 	}
 	return s

@@ -2,11 +2,13 @@ package flow
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pleat"
 	"pleat/internal/design"
 	"pleat/internal/structure"
 )
@@ -182,6 +184,11 @@ func TestDesignRefusals(t *testing.T) {
 		`{"target":{"pdbId":"x"}}`:                                               `workflow_input.target.pdbId is "X"; it must be an id`,
 		`{"target":{"sequence":"MK1"}}`:                                          "workflow_input.target.sequence, residue 3",
 		`{"target":{"sequense":"MK"}}`:                                           `unknown field "sequense" in workflow_input.target; did you mean "sequence"?`,
+		`{"target":{"smiles":""}}`:                                               "workflow_input.target.smiles is empty",
+		`{"target":{"smiles":"CCCC1"}}`:                                          `workflow_input.target.smiles at position 5: the ring is not closed`,
+		`{"target":{"smiles":"C(C"}}`:                                            `workflow_input.target.smiles at position 2: the branch is not closed`,
+		`{"target":{"smiles":"C[Xx]"}}`:                                          `workflow_input.target.smiles at position 2: "[Xx]" is no atom`,
+		`{"target":{"smiles":"C C"}}`:                                            `workflow_input.target.smiles is "C C", with " " at position 2`,
 		`{"target":{"ccd":"A-P"}}`:                                               `workflow_input.target.ccd is "A-P"`,
 		`{` + target + `,"targetChains":["A"]}`:                                  "workflow_input.targetChains is taken for structures alone",
 		`{` + target + `,"epitope":[{"res_idx":[1]}]}`:                           "workflow_input.epitope[0].chain_id is required",
@@ -189,6 +196,7 @@ func TestDesignRefusals(t *testing.T) {
 		`{` + target + `,"numbering":"pdb"}`:                                     `workflow_input.numbering is "pdb"; it must be label, author`,
 		`{` + target + `,"binder":{"kind":"nanobody"}}`:                          "workflow_input.binder.sequence is required for a nanobody",
 		`{` + target + `,"binder":{"length":3}}`:                                 "workflow_input.binder.length is 3; a binder has at least 4 residues",
+		`{` + target + `,"binder":{"length":"9..2001"}}`:                         "workflow_input.binder.length is \"9..2001\"; a binder has at most 2000 residues",
 		`{` + target + `,"binder":{"length":9,"sequence":"9"}}`:                  "workflow_input.binder.length is not taken beside sequence",
 		`{` + target + `,"binder":{"sequence":"CC","disulfides":[[1,2],[1,2]]}}`: "cysteine 1 has a partner already",
 		`{` + target + `,"seed":-1}`:                                             "workflow_input.seed is",
@@ -198,6 +206,52 @@ func TestDesignRefusals(t *testing.T) {
 		if _, err := Parse("design", json.RawMessage(input)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", input, err, want)
 		}
+	}
+}
+
+// Messages about a spec that was compiled name what the caller has written.
+func TestCompiledFault(t *testing.T) {
+	const target = `{"target":{"sequence":"MKTGS"},"binder":{"sequence":"`
+	for task, want := range map[string]string{
+		target + `80..120B"}}`: "workflow_input.binder.sequence has the letter B; protein has the letters " +
+			"ACDEFGHIKLMNPQRSTVWYX",
+		target + `80..120-1"}}`: `workflow_input.binder.sequence is "80..120-1"; "-" cannot stand there: letters stay and ` +
+			"numbers design, such as 3..5C6C3",
+		target + `9..3"}}`: "workflow_input.binder.sequence has the range 9..3; it must ascend, such as 80..120",
+		target + `MKT"}}`: "workflow_input.binder.sequence designs nothing; it must have a number, such as 80..120 or " +
+			"3..5C6C3",
+		target + `5C"}}`: "",
+	} {
+		p, err := Parse("design", json.RawMessage(task))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := CompileDesign(p.Design.Task, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = design.ReadSpec(CompiledSpec, []byte(text), nil)
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", task, err)
+			}
+			continue
+		}
+		err = CompiledFault(err)
+		var fault *pleat.Error
+		if !errors.As(err, &fault) || fault.Message != want || fault.Field != "workflow_input.binder.sequence" {
+			t.Errorf("%s:\n got %v\nwant %s", task, err, want)
+		}
+	}
+	// Of the target the caller has written no place.
+	fault := pleat.InvalidField("entities[1].file.path", " in design.yaml (line 6) names target.cif, which is bad")
+	want := "workflow_input.target names target.cif, which is bad"
+	if err := CompiledFault(fault); err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+	other := pleat.Invalidf("the target is gone")
+	if err := CompiledFault(other); err != error(other) {
+		t.Errorf("another fault becomes %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@
 //	design.go     the input of designs
 //	compile.go    the spec that a design without one stands for
 //	redesign.go   the same of a structure whose sequence is designed
+//	refusal.go    what is wrong with such a spec, in terms of the request
 //	compare.go    the input of comparisons
 //	alignment.go  the input and the row of alignments
 //	choose.go     the engine for a plan

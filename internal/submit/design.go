@@ -57,11 +57,10 @@ func (r *Resolver) DesignSpec(
 		return nil, err
 	}
 	main := out.Files[0].Name
-	out.Spec, err = design.ReadSpec(main, []byte(out.Text), texts)
-	if err != nil && p.Design.Task != nil {
-		err = p.Design.Task.Fault(err)
-	}
-	if err != nil {
+	if out.Spec, err = design.ReadSpec(main, []byte(out.Text), texts); err != nil {
+		if p.Design.Task != nil {
+			err = flow.CompiledFault(err)
+		}
 		return nil, err
 	}
 	if p.Design.Params.Protocol == pleat.SequenceOnly {
