@@ -1,4 +1,6 @@
-// Folds of designs with other models: the form that starts them, and how far they agree with the designs.
+// Folds of designs with other models: the form that starts them and, beside the columns of the table of designs, all of
+// them if there are several of a design.
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type DesignFold, isTerminal, type Model, type Workflow } from '../api'
 import { ErrorMessage, StatusChip } from '../components'
@@ -15,12 +17,16 @@ interface Props {
   designs: Design[]
   /** The ticked designs. */
   shortlist: Design[]
+  folds: DesignFold[]
+  /** Reads the folds again. */
+  reload(): void
 }
 
-/** The folds, and for the owner the form of further ones. */
-export function Folds({ workflow, designs, shortlist }: Props) {
-  const { folds, reload } = useFolds(workflow)
-  if (folds.length === 0 && !workflow.is_owner) return null
+/** For the owner the form of further folds, and the table of all if some design has several. */
+export function Folds({ workflow, designs, shortlist, folds, reload }: Props) {
+  const byDesign = foldsByDesign(folds)
+  const several = [...byDesign.values()].some((list) => list.length > 1)
+  if (!several && !workflow.is_owner) return null
   return (
     <section class="card" aria-labelledby="folds-title">
       <h2 id="folds-title">Fold with another model</h2>
@@ -30,13 +36,13 @@ export function Folds({ workflow, designs, shortlist }: Props) {
       {workflow.is_owner && workflow.status === 'COMPLETED' && (
         <FoldForm id={workflow.workflow_id} shortlist={shortlist} count={designs.length} reload={reload} />
       )}
-      {folds.length > 0 && <Agreement folds={folds} designs={designs} />}
+      {several && <Agreement byDesign={byDesign} designs={designs} />}
     </section>
   )
 }
 
 /** The folds, read again after a change and, while some are unfinished, every few seconds. */
-function useFolds(workflow: Workflow) {
+export function useFolds(workflow: Workflow) {
   const [folds, setFolds] = useState(workflow.folds ?? [])
   const reload = () =>
     void api.workflow(workflow.workflow_id).then(
@@ -149,17 +155,16 @@ const scores = [
   { name: 'binder_rmsd', title: 'Binder RMSD (Å)' },
 ] as const
 
-const foldColumns = ['Design', 'Model', 'Status', ...scores.map(({ title }) => ({ title, class: 'right' })), 'Job']
+const columns = ['Design', 'Model', 'Status', ...scores.map(({ title }) => ({ title, class: 'right' })), 'Job']
 
-/** The folds of each design beside it. */
-function Agreement({ folds, designs }: { folds: DesignFold[]; designs: Design[] }) {
-  const byDesign = foldsByDesign(folds)
+/** All folds of each design. */
+function Agreement({ byDesign, designs }: { byDesign: Map<string, DesignFold[]>; designs: Design[] }) {
   return (
-    <div class="scroll">
-      <Table class="agreement" columns={foldColumns}>
+    <div class="scroll" tabIndex={0} role="region" aria-label="All folds">
+      <Table class="agreement" columns={columns}>
         {designs.flatMap((design) =>
           (byDesign.get(design.id) ?? []).map((fold) => (
-            <tr key={fold.jobId} data-fold={fold.jobId} data-state={fold.status}>
+            <tr key={fold.jobId}>
               <td>{design.id}</td>
               <td>{fold.modelName}</td>
               <td>
@@ -171,17 +176,19 @@ function Agreement({ folds, designs }: { folds: DesignFold[]; designs: Design[] 
                 </td>
               ))}
               <td>
-                <a href={`/ui/jobs/${fold.jobId}`} aria-label={`Open the fold of ${design.id} with ${fold.modelName}`}>
-                  Open
-                </a>
+                <FoldLink fold={fold}>Open</FoldLink>
               </td>
             </tr>
           )),
         )}
       </Table>
-      <p class="dim small-text">
-        Binder RMSD: of the binder’s backbone against the design, the targets superposed. Low agrees.
-      </p>
     </div>
   )
 }
+
+/** The link to the job of a fold. */
+export const FoldLink = ({ fold, children }: { fold: DesignFold; children: ComponentChildren }) => (
+  <a href={`/ui/jobs/${fold.jobId}`} aria-label={`Open the fold of ${fold.designId} with ${fold.modelName}`}>
+    {children}
+  </a>
+)

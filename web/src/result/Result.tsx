@@ -11,7 +11,7 @@ import { TabList } from '../tabs'
 import { EarlyAlignment } from './EarlyAlignment'
 import { FileImage } from './FileImage'
 import { Citation, Files, RunSettings } from './Files'
-import { LinkedItems } from './FollowUps'
+import { DesignLinks, LinkedItems } from './FollowUps'
 import { structuresOf } from './load'
 import { RecordScores } from './RecordScores'
 import { ResultHead } from './ResultHead'
@@ -242,6 +242,7 @@ function Completed({ view, results }: Loaded) {
         <Structure key={view.run.id + sequence} view={view} results={results} sequence={sequence}>
           <LinkedItems view={view} />
           {view.job.isOwner && <Simulate view={view} sequence={sequence} />}
+          {view.job.isOwner && sequence === structures[0]?.sequence && <DesignLinks view={view} />}
         </Structure>
       </div>
       {hasRecords && <OtherStructures view={view} results={results} shown={sequence} />}
