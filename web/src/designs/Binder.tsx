@@ -75,7 +75,7 @@ const SiteCard = (props: FormProps) => (
 function Further({ draft, update, problems }: FormProps) {
   const isWrong = ['binder.cyclic', 'binder.disulfides', 'protocol', 'protocolName'].some((f) => problems[f])
   return (
-    <details class="more" open={isWrong || draft.isCyclic || draft.disulfides !== '' || draft.protocol !== ''}>
+    <details class="more" open={isWrong}>
       <summary>More about the binder</summary>
       {draft.kind !== 'nanobody' && (
         <div class="field">

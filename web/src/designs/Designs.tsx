@@ -38,12 +38,17 @@ export const Designs = ({ id }: { id: string }) => (
       return (
         <>
           {result?.columns && <FinalSet workflow={workflow} result={result} designs={designsOf(workflow)} />}
-          <Settings values={{ ...workflow.input_payload, ...result?.parameters }} />
+          <Settings values={settings(workflow, result)} />
         </>
       )
     }}
   </WorkflowFrame>
 )
+
+/** The settings of the request and, once it has run, the parameters as they took effect. */
+function settings({ input_payload: { protocol, ...input } }: Workflow, result: DesignResult | null | undefined) {
+  return { ...input, ...(result ? result.parameters : { protocol }) }
+}
 
 interface Props {
   workflow: Workflow
@@ -212,7 +217,7 @@ const Files = ({ result }: { result: DesignResult }) => (
   </Foldable>
 )
 
-/** The parameters as they took effect; before that, those of the request. */
+/** The settings in words. */
 const Settings = ({ values }: { values: Record<string, unknown> }) => (
   <Foldable title="Settings">
     <dl class="pairs">

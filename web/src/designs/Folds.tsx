@@ -7,7 +7,7 @@ import { ErrorMessage, StatusChip } from '../components'
 import { Input, Select } from '../controls'
 import { plural, randomHex } from '../format'
 import { Table } from '../table'
-import { type Design, foldsByDesign, formatValue } from './rows'
+import { type Design, foldsByDesign, formatValue, hasFilters } from './rows'
 
 // The most designs that one request folds.
 const maxFolds = 20
@@ -31,7 +31,9 @@ export function Folds({ workflow, designs, shortlist, folds, reload }: Props) {
     <section class="card" aria-labelledby="folds-title">
       <h2 id="folds-title">Fold with another model</h2>
       <p class="dim">
-        The designs are ranked with a network that is kin to the one that made them. Another model is a second opinion.
+        {hasFilters(designs)
+          ? 'The designs are ranked with a network that is kin to the one that made them. Another model is a second opinion.'
+          : 'Nothing has been folded yet: a fold shows whether a sequence takes the structure that it is designed for.'}
       </p>
       {workflow.is_owner && workflow.status === 'COMPLETED' && (
         <FoldForm id={workflow.workflow_id} shortlist={shortlist} count={designs.length} reload={reload} />

@@ -22,8 +22,12 @@ function Form() {
   const [draft, setDraft] = useState(() => draftOf(query.peek()))
   const models = useModels()
   const target = useTarget(draft)
-  const { create, busy, problems, error } = useCreate(draft, chainsOf(target))
-  const props = { draft, target, problems, update: (fields: Partial<Draft>) => setDraft({ ...draft, ...fields }) }
+  const { create, busy, problems, error, forget } = useCreate(draft, chainsOf(target))
+  const update = (fields: Partial<Draft>) => {
+    forget()
+    setDraft((old) => ({ ...old, ...fields }))
+  }
+  const props = { draft, target, problems, update }
   return (
     <div class="submit new-design">
       <div class="head">
@@ -45,7 +49,7 @@ function Form() {
             label="What is designed"
             options={modeNames}
             value={draft.mode}
-            onValue={(mode) => props.update({ mode: mode as Mode, model: '', ...structureWay(mode as Mode, draft) })}
+            onValue={(mode) => update({ mode: mode as Mode, model: '', ...structureWay(mode as Mode, draft) })}
           />
           <TargetCard {...props} />
           {draft.mode === 'binder' ? <BinderCard {...props} /> : <RedesignCard {...props} />}
@@ -100,5 +104,6 @@ function useCreate(draft: Draft, chains: string[]) {
     }
     setBusy(false)
   }
-  return { create, busy, problems, error: problems[''] ?? '' }
+  const forget = () => setProblems((old) => (Object.keys(old).length > 0 ? {} : old)) // what is changed may be right now
+  return { create, busy, problems, error: problems[''] ?? '', forget }
 }

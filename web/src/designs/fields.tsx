@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { Input } from '../controls'
-import { select, selection } from '../store'
+import { type Stretch, select, selection } from '../store'
 import { Problems } from '../submit/Problems'
 import { isPickable } from './draft'
 import type { FormProps } from './form'
@@ -62,6 +62,8 @@ export function ResiduesField({ field, label, hint, chain, draft, update, proble
       return []
     }
   }
+  const isThere = ({ chain, from, to }: Stretch) =>
+    isDrawn && [from, to].every((residue) => target.table.index({ chain, residue }) >= 0)
   const add = () => {
     const list = [...stretchesOf(parse()), ...selection.peek().map(({ chain, from, to }) => ({ chain, from, to }))]
     update({ [field]: formatResidues(residuesOf(list)) })
@@ -94,7 +96,7 @@ export function ResiduesField({ field, label, hint, chain, draft, update, proble
             class="quiet small"
             aria-label={`${label}: show in the structure`}
             disabled={parse().length === 0 || !isPickable(draft)}
-            onClick={() => select(stretchesOf(parse()))}
+            onClick={() => select(stretchesOf(parse()).filter(isThere))}
           >
             Show
           </button>
