@@ -1,4 +1,4 @@
-// Designs: from a fold to the final set, its downloads, and folds of it with another model. The engine is a runner that
+// Designs: from the form to the final set, its downloads, and folds of it with another model. The engine is a runner that
 // draws sequences (cmd/pleat/testdata/designer).
 
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import type { Workflow } from '../src/api'
 import { driver } from './made'
 import { drawn } from './pixels'
-import { accessible, test as base, expect, picture, Server } from './server'
+import { accessible, test as base, expect, picture, Server, signIn } from './server'
 
 const here = import.meta.dirname ?? __dirname
 const runners = mkdtempSync(join(tmpdir(), 'pleat-runners-'))
@@ -63,13 +63,14 @@ test('the final set is read, sorted, drawn, downloaded and folded with another m
   const rows = page.locator('tr[data-design]')
   await expect(rows).toHaveCount(4)
   await expect(page.getByLabel('Counts')).toContainText('requested')
+  await expect(page.getByLabel('Counts')).toContainText('designs nothing') // the notice of the model
   await expect(rows.nth(0)).toContainText('passed')
   await expect(rows.nth(1)).toContainText('filter_rmsd')
   await drawn(page)
   await expect(page.getByLabel('Colour key')).toContainText('Designed')
 
   // A click on a head sorts: the better values first; rows without a value are last in both directions.
-  await page.getByRole('button', { name: 'design_to_target_iptm' }).click()
+  await page.getByRole('button', { name: 'ipTM', exact: true }).click()
   await expect(rows.first()).toHaveAttribute('data-design', 'design_5')
   await page.getByText('Columns', { exact: false }).first().click()
   await page.getByRole('checkbox', { name: 'filter_rmsd_design', exact: true }).check()
@@ -103,17 +104,171 @@ test('the final set is read, sorted, drawn, downloaded and folded with another m
 
   // The shortlist is folded with another model, whose scores stand beside each design.
   await page.getByRole('button', { name: 'Fold 2 designs' }).click()
-  const folds = page.locator('tr[data-fold]')
+  const folds = page.locator('[data-fold]')
   await expect(folds).toHaveCount(2)
   await expect(folds.first()).toHaveAttribute('data-state', 'COMPLETED', { timeout: 90_000 })
-  await expect(folds.first()).toContainText('designer-complex')
-  await expect(folds.first()).toContainText('0.250')
+  const folded = page.locator('tr[data-design="design_1"]')
+  await expect(folded.getByRole('link', { name: 'Open the fold of design_1 with designer-complex' })).toBeVisible()
+  await expect(folded).toContainText('0.250')
+  await page.getByRole('button', { name: 'Fold ipTM' }).click()
+  await expect(rows.nth(2)).toContainText('–')
   await drawn(page)
   await accessible(page)
   await page.evaluate(() => scrollTo(0, 0))
   await picture(page, 'design')
   await page.setViewportSize({ width: 400, height: 800 })
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400)
+})
+
+test('the columns that rank fit into a page of 1280 px', async ({ page, server, visit }) => {
+  const flow = await designed(server)
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await visit(`/ui/workflows/${flow.workflow_id}`)
+  await expect(page.locator('tr[data-design]')).toHaveCount(4)
+  const box = page.getByRole('region', { name: /^Designs/ })
+  await page.getByText('Columns', { exact: false }).first().click()
+  for (const name of ['filter_rmsd', 'plddt']) await page.getByRole('checkbox', { name, exact: true }).check()
+  for (const title of ['Design', 'Filters', 'Rank', 'ipTM', 'PAE', 'RMSD', 'pLDDT'])
+    await expect(box.locator('thead')).toContainText(title)
+  expect(await box.evaluate((e) => e.scrollWidth - e.clientWidth)).toBe(0)
+})
+
+test('a binder is designed from a fold’s result by keyboard alone', async ({ page, server, visit, console }) => {
+  console.allow(/400 \(Bad Request\)/)
+  const { jobId } = await server.folded()
+  await visit(`/ui/jobs/${jobId}`)
+  await page.getByRole('link', { name: 'Design a binder' }).press('Enter')
+  await expect(page.getByRole('heading', { name: 'New design' })).toBeVisible()
+  await expect(page.getByLabel('Fold', { exact: true })).toHaveValue(jobId)
+  await drawn(page)
+  await accessible(page)
+  await page.setViewportSize({ width: 400, height: 800 })
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400)
+  await page.setViewportSize({ width: 1280, height: 800 })
+
+  // What the page cannot read, it says at once; what the service refuses stands at its field, which has the focus.
+  const epitope = page.getByLabel('Residues to bind', { exact: true })
+  await epitope.focus()
+  await page.keyboard.type('A: x')
+  await expect(page.getByText('“x” is not a residue')).toBeVisible()
+  await epitope.fill('3-5, 99')
+  await page.getByRole('button', { name: 'Peptide' }).press('Enter')
+  await expect(page.locator('[data-protocol]')).toHaveAttribute('data-protocol', 'peptide-anything')
+  await page.getByLabel('Length').fill('10..14')
+  await page.getByLabel('Name', { exact: true }).fill('By form')
+  await page.getByLabel('Designs to make').fill('6')
+  await page.getByLabel('Of them returned').fill('4')
+  await page.getByLabel('Seed').fill('7')
+  await page.keyboard.press('Enter')
+  await expect(epitope).toBeFocused()
+  await expect(epitope).toHaveAttribute('aria-invalid', 'true')
+  await expect(
+    page.getByText(/epitope\[0\]\.res_idx\[3\] is 99; chain A of the target has residues 1 to 20/),
+  ).toBeVisible()
+  await accessible(page)
+  await epitope.fill('3-5')
+  await page.getByRole('button', { name: 'Design', exact: true }).press('Enter')
+  await expect(page).toHaveURL(/\/ui\/workflows\//)
+  await expect(page.getByRole('heading', { name: 'By form' })).toBeVisible()
+  await expect(page.locator('tr[data-design]')).toHaveCount(4, { timeout: 90_000 })
+  const flow = await server.call<Workflow>('GET', '/v1/workflows/' + page.url().split('/').at(-1))
+  expect(flow.input_payload).toMatchObject({
+    target: { sourceJobId: jobId },
+    epitope: [{ chain_id: 'A', res_idx: [3, 4, 5] }],
+    binder: { kind: 'peptide', length: '10..14' },
+    numDesigns: 6,
+    budget: 4,
+  })
+})
+
+test('a residue that is clicked in the structure is one to bind', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded()
+  await visit(`/ui/designs/new?job=${jobId}`)
+  await drawn(page)
+  const add = page.getByRole('button', { name: 'Residues to bind: add the selection' })
+  await expect(add).toBeDisabled()
+  const view = (await page.locator('[data-viewer]').boundingBox())!
+  // The cartoon runs somewhere near the middle.
+  await expect(async () => {
+    for (const [dx, dy] of [
+      [0, 0],
+      [-30, 0],
+      [30, 0],
+      [0, -30],
+      [0, 30],
+      [-50, -20],
+      [50, 20],
+    ] as const) {
+      await page.mouse.click(view.x + view.width / 2 + dx, view.y + view.height / 2 + dy)
+      if (await add.isEnabled()) return
+    }
+    throw new Error('nothing was hit')
+  }).toPass({ timeout: 60_000 })
+  await add.click()
+  await expect(page.getByLabel('Residues to bind', { exact: true })).toHaveValue(/^A: \d+$/)
+  await page.getByRole('button', { name: 'Residues to bind: show in the structure' }).click()
+  await expect(page.locator('[data-selection]')).toHaveAttribute('data-selection', /^picked:A:/)
+})
+
+test('a structure gets other sequences, whose table and plot have what there is', async ({ page, server, visit }) => {
+  const { jobId } = await server.folded()
+  await visit(`/ui/jobs/${jobId}`)
+  await page.getByRole('link', { name: 'Redesign the sequence' }).click()
+  await page.getByLabel('Residues to redesign', { exact: true }).fill('A: 3-8')
+  await page.getByLabel('Temperature').fill('0.2')
+  await page.getByLabel('Designs to make').fill('5')
+  await page.getByLabel('Of them returned').fill('3')
+  await accessible(page)
+  await page.getByRole('button', { name: 'Design', exact: true }).click()
+  const rows = page.locator('tr[data-design]')
+  await expect(rows).toHaveCount(3, { timeout: 90_000 })
+  const heads = page.locator('.designs th')
+  await expect(heads).toHaveCount(5)
+  for (const [i, title] of ['Shortlist', 'Design', 'Rank', 'Score', 'Recovery'].entries())
+    await expect(heads.nth(i)).toContainText(title)
+  await expect(page.locator('.designs')).not.toContainText('–')
+  await expect(page.locator('.scatter')).toHaveAttribute('data-points', '3')
+  await expect(page.getByLabel('Up')).toHaveValue('sequence_score')
+  await drawn(page)
+  await accessible(page)
+})
+
+test('without an engine the form says what to install, and makes a draft', async ({ page, console }) => {
+  console.allow(/400 \(Bad Request\)/)
+  const without = new Server(['--engines', 'mini'])
+  await without.start()
+  try {
+    const { jobId } = await without.folded()
+    await signIn(page, without)
+    await page.goto(`${without.url}/ui/designs/new?job=${jobId}&mode=redesign`)
+    await expect(page.locator('[data-no-engine]')).toContainText('pleat engines install proteinmpnn')
+    await page.getByRole('button', { name: 'Design a binder' }).click()
+    await expect(page.locator('[data-no-engine]')).toContainText('pleat engines install boltzgen')
+    await expect(page.getByRole('button', { name: 'Design', exact: true })).toHaveCount(0)
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await expect(page.getByText('This is a draft. It has not been run.')).toBeVisible()
+    await expect(page.getByText('target.sourceJobId')).toBeVisible()
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await expect(page.getByText(/no engine for design is running here/)).toBeVisible()
+  } finally {
+    await without.remove()
+  }
+})
+
+test('a structure of the library leads to the form', async ({ page, server, visit }) => {
+  const flow = await designed(server)
+  const item = flow.tasks[0]!.output_library_items[0]!.libraryItemId
+  await visit('/ui/library/' + item)
+  await page.getByRole('link', { name: 'Design a binder' }).click()
+  await expect(page.getByLabel('Library file', { exact: true })).toHaveValue(item)
+  await drawn(page)
+  await page.getByLabel('Residues to bind', { exact: true }).fill('B: 2')
+  await page.getByLabel('Designs to make').fill('3')
+  await page.getByRole('checkbox', { name: 'A', exact: true }).uncheck()
+  await page.getByRole('button', { name: 'Save as a draft' }).click()
+  await expect(page.getByText('This is a draft. It has not been run.')).toBeVisible()
+  await page.getByRole('button', { name: 'Run', exact: true }).click()
+  await expect(page.locator('tr[data-design]')).toHaveCount(2, { timeout: 90_000 })
 })
 
 test('addresses that clients print lead to the workflow and to the structure', async ({ page, server, visit }) => {
@@ -126,70 +281,4 @@ test('addresses that clients print lead to the workflow and to the structure', a
   await expect(page.getByRole('heading', { name: /^rank1_.*\.cif$/ })).toBeVisible()
   await drawn(page)
   await accessible(page)
-})
-
-test('a design is started from a fold, by the form', async ({ page, server, visit, console: messages }) => {
-  messages.allow(/status of 400/)
-  const { jobId } = await server.folded()
-  await visit(`/ui/jobs/${jobId}`)
-  await drawn(page)
-  await page.getByText('Start a design').click()
-  const form = page.locator('.start-design')
-  await form.getByLabel('Residues to bind').fill('A: 3-5, 99')
-  await form.getByLabel(/^Length/).fill('10..14')
-  await form.getByLabel('Designs to make').fill('4')
-  await form.getByLabel('Designs to keep').fill('2')
-  await form.getByRole('button', { name: 'Design', exact: true }).click()
-  // A wrong residue is refused in one sentence, and the form keeps its texts.
-  await expect(form.getByRole('alert')).toContainText('workflow_input.epitope[0].res_idx[3] is 99')
-  await form.getByLabel('Residues to bind').fill('A: 3-5')
-  await accessible(page)
-  await form.getByRole('button', { name: 'Design', exact: true }).click()
-  await expect(page.locator('tr[data-design]')).toHaveCount(2, { timeout: 90_000 })
-})
-
-test('the sequence of a structure is designed, and folded by a model of single chains', async ({
-  page,
-  server,
-  visit,
-}) => {
-  const { jobId } = await server.folded()
-  await visit(`/ui/jobs/${jobId}`)
-  await page.getByText('Start a design').click()
-  const form = page.locator('.start-design')
-  await form.getByRole('button', { name: 'The sequence' }).click()
-  await form.getByLabel('Residues to redesign').fill('A: 3-6')
-  await form.getByLabel('Designs to make').fill('6')
-  await form.getByLabel('Designs to keep').fill('3')
-  await picture(page, 'design-form')
-  await form.getByRole('button', { name: 'Design', exact: true }).click()
-  const rows = page.locator('tr[data-design]')
-  await expect(rows).toHaveCount(3, { timeout: 90_000 })
-  await expect(page.getByRole('columnheader', { name: /sequence_score/ })).toBeVisible()
-  await expect(page.getByRole('columnheader', { name: 'Filters' })).toHaveCount(0)
-  await expect(page.getByLabel('Counts')).toContainText('Draws letters at random')
-  await expect(page.getByRole('combobox', { name: 'Across' })).toHaveValue('sequence_score')
-  await page.getByRole('combobox', { name: 'Model' }).selectOption('mini')
-  await page.getByRole('button', { name: 'Fold 3 designs' }).click()
-  await expect(page.locator('tr[data-fold][data-state=COMPLETED]')).toHaveCount(3, { timeout: 90_000 })
-  await drawn(page)
-  await accessible(page)
-  await page.evaluate(() => scrollTo(0, 0))
-  await picture(page, 'design-sequence')
-})
-
-base('without an engine a design is saved as a draft', async ({ page, server, visit, console: messages }) => {
-  messages.allow(/status of 400/)
-  const { jobId } = await server.folded()
-  await visit(`/ui/jobs/${jobId}`)
-  await page.getByText('Start a design').click()
-  const form = page.locator('.start-design')
-  await expect(form).toContainText('pleat engines install boltzgen')
-  await form.getByRole('button', { name: 'The sequence' }).click()
-  await expect(form).toContainText('pleat engines install proteinmpnn')
-  await form.getByRole('button', { name: 'A binder' }).click()
-  await form.getByRole('button', { name: 'Save a draft' }).click()
-  await expect(page.getByText('This is a draft.')).toBeVisible()
-  await page.getByRole('button', { name: 'Run', exact: true }).click()
-  await expect(page.getByText('no engine for design is running here')).toBeVisible()
 })

@@ -61,6 +61,11 @@ const routes: Route[] = [
     title: 'Questions and simulations',
     load: async () => (await import('./jobs/Workflows')).Workflows as Page,
   },
+  {
+    pattern: '/ui/designs/new',
+    title: 'New design',
+    load: async () => (await import('./designs/NewDesign')).NewDesign as Page,
+  },
   { pattern: '/ui/workflows/:id', title: 'Workflow', page: WorkflowPage, isPublic: true },
   {
     pattern: '/ui/library/:id',
@@ -107,7 +112,7 @@ const navigation = [
 function currentState(href: string, address: string): 'page' | 'true' | undefined {
   const withoutSlash = (path: string) => path.replace(/(.)\/$/, '$1')
   if (withoutSlash(address) === withoutSlash(href)) return 'page'
-  if (href === '/ui/jobs' && /^\/ui\/(workflows|compare)/.test(address)) return 'true'
+  if (href === '/ui/jobs' && /^\/ui\/(workflows|compare|designs)/.test(address)) return 'true'
   return href !== '/ui/' && address.startsWith(`${href}/`) ? 'true' : undefined
 }
 

@@ -13,7 +13,8 @@ export interface Source {
 
 /** Finds the fold that a workflow is about; undefined: it is about something else, such as a file of the library. */
 export function sourceOf(workflow: Workflow): Source | undefined {
-  const input = workflow.input_payload
+  const payload = workflow.input_payload
+  const input = { ...payload, ...(payload.target as Record<string, unknown> | undefined) } // a design’s is in its target
   const text = (...names: string[]) =>
     names.map((n) => input[n]).find((v) => typeof v === 'string') as string | undefined
   const job = text('source_job_id', 'sourceJobId')

@@ -23,7 +23,11 @@ export function DesignPanel({ design, designed }: Props) {
         <h2 aria-live="polite">
           <span class="dim num">{design.final_rank}</span> {design.id}
         </h2>
-        <span>{design.pass_filters !== null && <Passed design={design} />}</span>
+        {design.pass_filters !== null && (
+          <span>
+            <Passed design={design} />
+          </span>
+        )}
       </div>
       {design.cif_url ? (
         <DesignStructure url={design.cif_url} id={design.id} designed={designed} />

@@ -1,15 +1,18 @@
 // The final set as a table: the columns that are chosen, and whether each design passes the filters.
 import { useRef } from 'preact/hooks'
+import { StatusChip } from '../components'
 import { type Column, Table } from '../table'
+import { FoldLink } from './Folds'
 import {
   choices,
   type Design,
   type DesignColumn,
   describeColumn,
   formatValue,
-  isFiltered,
+  hasFilters,
   nextOrder,
   type Order,
+  titleOf,
 } from './rows'
 
 interface Props {
@@ -26,12 +29,12 @@ interface Props {
 }
 
 /** The table, which scrolls in a box of its own. Arrow keys choose a row, Space ticks it. */
-export function DesignTable({ designs, columns, order, setOrder, chosen, ticked, choose, toggle }: Props) {
+export function DesignTable(props: Props) {
+  const { designs, chosen, choose, toggle } = props
   const box = useRef<HTMLDivElement>(null)
   const index = designs.findIndex((d) => d.id === chosen)
-  const filtered = isFiltered(designs)
   const onKeyDown = (e: KeyboardEvent) => {
-    if ((e.target as Element).closest('input, .sort')) return
+    if ((e.target as Element).closest('input, a, .sort')) return
     const last = designs.length - 1
     const targets: Record<string, number> = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: last }
     const target = targets[e.key]
@@ -43,12 +46,6 @@ export function DesignTable({ designs, columns, order, setOrder, chosen, ticked,
     else return
     e.preventDefault()
   }
-  const heads: (Column | string)[] = [
-    { title: 'Shortlist', hidden: true, class: 'pick' },
-    { title: 'Design', class: 'name' },
-    ...(filtered ? ['Filters'] : []),
-    ...columns.map((column) => head(column, order, setOrder)),
-  ]
   return (
     <div
       class="scroll design-rows"
@@ -58,42 +55,69 @@ export function DesignTable({ designs, columns, order, setOrder, chosen, ticked,
       aria-label="Designs. Arrow keys choose a design; Space puts it on the shortlist."
       onKeyDown={onKeyDown}
     >
-      <Table class="designs" columns={heads}>
-        {designs.map((design) => (
-          <tr
-            key={design.id}
-            data-design={design.id}
-            class={design.id === chosen ? 'current' : ''}
-            aria-current={design.id === chosen ? 'true' : undefined}
-            onClick={(e) => (e.target as Element).closest('.pick') || choose(design.id)}
-          >
-            <td class="pick">
-              <input
-                type="checkbox"
-                aria-label={`Put ${design.id} on the shortlist`}
-                checked={ticked.has(design.id)}
-                onChange={() => toggle(design.id)}
-              />
-            </td>
-            <td class="name">
-              <button type="button" class="bare" tabIndex={-1}>
-                {design.id}
-              </button>
-            </td>
-            {filtered && (
-              <td>
-                <Passed design={design} />
-              </td>
-            )}
-            {columns.map((column) => (
-              <td key={column.name} class={column.type === 'string' ? 'text-cell' : 'right num'}>
-                {formatValue(design[column.name], column)}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </Table>
+      <Rows {...props} />
     </div>
+  )
+}
+
+/** The rows. The first columns stay in sight. Without filters there is no column for them. */
+function Rows({ designs, columns, order, setOrder, chosen, ticked, choose, toggle }: Props) {
+  const filters = hasFilters(designs)
+  const heads: Column[] = [
+    { title: 'Shortlist', hidden: true, class: 'pick' },
+    { title: 'Design', class: 'design-id' },
+    ...(filters ? [{ title: 'Filters' }] : []),
+    ...columns.map((column) => head(column, order, setOrder)),
+  ]
+  return (
+    <Table class="designs" columns={heads}>
+      {designs.map((design) => (
+        <tr
+          key={design.id}
+          data-design={design.id}
+          class={design.id === chosen ? 'current' : ''}
+          aria-current={design.id === chosen ? 'true' : undefined}
+          onClick={(e) => (e.target as Element).closest('.pick, a') || choose(design.id)}
+        >
+          <td class="pick">
+            <input
+              type="checkbox"
+              aria-label={`Put ${design.id} on the shortlist`}
+              checked={ticked.has(design.id)}
+              onChange={() => toggle(design.id)}
+            />
+          </td>
+          <td class="design-id">
+            <button type="button" class="bare" tabIndex={-1} title={design.id}>
+              {design.id}
+            </button>
+          </td>
+          {filters && (
+            <td>
+              <Passed design={design} />
+            </td>
+          )}
+          {columns.map((column) => (
+            <Cell key={column.name} design={design} column={column} />
+          ))}
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+/** A value; of a fold, the link to its job and, until it is completed, its status. */
+function Cell({ design, column }: { design: Design; column: DesignColumn }) {
+  const { fold } = design
+  if (column.name === 'fold_model' && fold)
+    return (
+      <td data-fold={fold.jobId} data-state={fold.status}>
+        <FoldLink fold={fold}>{fold.modelName}</FoldLink>{' '}
+        {fold.status !== 'COMPLETED' && <StatusChip status={fold.status} />}
+      </td>
+    )
+  return (
+    <td class={column.type === 'string' ? 'text-cell' : 'right num'}>{formatValue(design[column.name], column)}</td>
   )
 }
 
@@ -104,13 +128,10 @@ export function Passed({ design }: { design: Design }) {
   return (
     <>
       <span class="chip s-failed">failed</span>
-      {!!design.failed_filters?.length && <span class="failed-filters">{design.failed_filters.join(', ')}</span>}
+      {design.failed_filters.length > 0 && <span class="failed-filters">{design.failed_filters.join(', ')}</span>}
     </>
   )
 }
-
-/** A name that may go on in the next line behind each underscore. */
-const breakable = (name: string) => name.split('_').flatMap((part, i) => (i ? ['_', <wbr key={i} />, part] : [part]))
 
 /** The head of a column. A click sorts by it. */
 function head(column: DesignColumn, order: Order, setOrder: (order: Order) => void): Column {
@@ -123,10 +144,10 @@ function head(column: DesignColumn, order: Order, setOrder: (order: Order) => vo
         <button
           type="button"
           class="sort"
-          title={column.description}
+          title={`${column.name}: ${column.description}`}
           onClick={() => setOrder(nextOrder(order, column))}
         >
-          <span>{breakable(column.name)}</span>
+          <span>{titleOf(column)}</span>
           <span aria-hidden="true">{isSorted ? (order.descending ? '▼' : '▲') : ''}</span>
         </button>
         <span class="unit">{describeColumn(column)}</span>

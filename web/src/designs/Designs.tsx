@@ -1,7 +1,6 @@
 // The page of a design: its progress, then the final set with its structures, and folds of it with other models.
-import { useMemo, useState } from 'preact/hooks'
-import type { Workflow } from '../api'
-import { Scatter } from '../batches/Scatter'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { type DesignFold, download, type Workflow } from '../api'
 import { Foldable } from '../components'
 import { Select } from '../controls'
 import { plural } from '../format'
@@ -9,10 +8,9 @@ import { FileTable } from '../result/Files'
 import { WorkflowFrame } from '../workflowFrame'
 import { DesignPanel } from './DesignPanel'
 import { ColumnChooser, DesignTable } from './DesignTable'
-import { Folds } from './Folds'
+import { Folds, useFolds } from './Folds'
+import { Plot } from './Plot'
 import {
-  asRows,
-  asScore,
   countNames,
   csv,
   type Design,
@@ -21,12 +19,13 @@ import {
   designsOf,
   fasta,
   firstChoice,
-  isFiltered,
-  numeric,
+  foldColumns,
+  foldModels,
   type Order,
-  plotted,
   sorted,
+  withFolds,
 } from './rows'
+import { settingsOf } from './settings'
 import '../result/result.css'
 import '../batches/batches.css'
 import './designs.css'
@@ -39,12 +38,17 @@ export const Designs = ({ id }: { id: string }) => (
       return (
         <>
           {result?.columns && <FinalSet workflow={workflow} result={result} designs={designsOf(workflow)} />}
-          <Settings values={result?.parameters ?? workflow.input_payload} />
+          <Settings values={settings(workflow, result)} />
         </>
       )
     }}
   </WorkflowFrame>
 )
+
+/** The settings of the request and, once it has run, the parameters as they took effect. */
+function settings({ input_payload: { protocol, ...input } }: Workflow, result: DesignResult | null | undefined) {
+  return { ...input, ...(result ? result.parameters : { protocol }) }
+}
 
 interface Props {
   workflow: Workflow
@@ -53,10 +57,11 @@ interface Props {
 }
 
 /** Everything that a completed run has. */
-function FinalSet({ workflow, result, designs }: Props) {
-  const { columns } = result
+function FinalSet({ workflow, result, designs: found }: Props) {
+  const { folds, reload } = useFolds(workflow)
+  const { designs, columns, chooser } = useFoldColumns(found, result.columns, folds)
   const [order, setOrder] = useState<Order>({ column: 'final_rank', descending: false })
-  const [shown, setShown] = useState(() => firstChoice(columns, designs))
+  const [shown, setShown] = useState(() => firstChoice(result.columns, designs))
   const [chosen, setChosen] = useState(designs[0]?.id ?? '')
   const [ticked, setTicked] = useState(new Set<string>())
   const rows = useMemo(() => sorted(designs, order), [designs, order])
@@ -75,11 +80,12 @@ function FinalSet({ workflow, result, designs }: Props) {
               <h2 id="designs-title">
                 Final set <span class="dim num">{designs.length}</span>
               </h2>
-              <ColumnChooser columns={columns} shown={shown} setShown={setShown} />
+              {chooser}
+              <ColumnChooser columns={result.columns} shown={shown} setShown={setShown} />
             </div>
             <DesignTable
               designs={rows}
-              columns={shown.flatMap((name) => columns.find((c) => c.name === name) ?? [])}
+              columns={columnsIn(columns, shown)}
               order={order}
               setOrder={setOrder}
               chosen={chosen}
@@ -95,98 +101,82 @@ function FinalSet({ workflow, result, designs }: Props) {
         </div>
         {design && <DesignPanel design={design} designed={designed} />}
       </div>
-      <Folds workflow={workflow} result={result} designs={designs} shortlist={shortlist} />
+      <Folds workflow={workflow} designs={designs} shortlist={shortlist} folds={folds} reload={reload} />
       <Files result={result} />
     </>
   )
 }
 
-/** How many designs each step left, and the remarks of the run, such as that its weights are random. */
-const Counts = ({ result }: { result: DesignResult }) => (
-  <section class="card" aria-label="Counts">
-    <dl class="design-counts">
-      {countNames.map((name) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="num">{result.metrics[name]?.toLocaleString('en') ?? '–'}</dd>
-        </div>
-      ))}
-    </dl>
-    {result.notes.map((note) => (
-      <p key={note} class="caution">
-        {note}
-      </p>
-    ))}
-    {result.notice && <p class="dim small-text">{result.notice}</p>}
-  </section>
-)
+/** The columns that are shown: those that are chosen, in their order, then those of folds. */
+const columnsIn = (columns: DesignColumn[], shown: string[]) => [
+  ...shown.flatMap((name) => columns.find((c) => c.name === name) ?? []),
+  ...columns.filter((c) => foldColumns.includes(c)),
+]
 
-interface PlotProps {
-  designs: Design[]
-  columns: DesignColumn[]
-  chosen: string
-  ticked: Set<string>
-  choose(id: string): void
+/** The designs with their folds by one model, which the chooser picks if several models have folded some. */
+function useFoldColumns(designs: Design[], columns: DesignColumn[], folds: DesignFold[]) {
+  const models = foldModels(folds)
+  const [picked, pick] = useState('')
+  const model = models.includes(picked) ? picked : models.at(-1)
+  return {
+    designs: useMemo(() => (model ? withFolds(designs, folds, model) : designs), [designs, folds, model]),
+    columns: useMemo(() => (model ? [...columns, ...foldColumns] : columns), [columns, !model]),
+    chooser: models.length > 1 && (
+      <label class="inline">
+        <span>Folds by</span>
+        <Select value={model!} onValue={pick}>
+          {models.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </Select>
+      </label>
+    ),
+  }
 }
 
-/** Two columns against each other. Designs that pass the filters are filled. */
-function Plot({ designs, columns, chosen, ticked, choose }: PlotProps) {
-  const [x, setX] = useState<string>(() => plotted(designs)[0])
-  const [y, setY] = useState<string>(() => plotted(designs)[1])
-  const rows = useMemo(() => asRows(designs), [designs])
-  const filtered = isFiltered(designs)
-  const axes = useMemo(() => numeric(columns), [columns])
-  const scores = useMemo(() => new Map(axes.map((c) => [c.name, asScore(c)])), [axes])
-  const [xs, ys] = [scores.get(x), scores.get(y)]
-  const colour = (designs.some((d) => d.plddt != null) && scores.get('plddt')) || ys
-  const view = {
-    row: designs.findIndex((d) => d.id === chosen) + 1,
-    shortlist: designs.flatMap((d, i) => (ticked.has(d.id) ? i + 1 : [])),
-  }
+/** How many designs each step left, the notice of the model, and the remarks of the run. */
+function Counts({ result }: { result: DesignResult }) {
+  const notice = useNotice(result)
   return (
-    <section class="card" aria-labelledby="plot-title">
-      <div class="row between">
-        <h2 id="plot-title">Plot</h2>
-        <div class="row">
-          <Axis name="Across" axes={axes} value={x} onValue={setX} />
-          <Axis name="Up" axes={axes} value={y} onValue={setY} />
-        </div>
-      </div>
-      {xs && ys && colour && (
-        <Scatter
-          rows={rows}
-          x={xs}
-          y={ys}
-          colour={colour}
-          view={view}
-          isHollow={(row) => filtered && row.pass_filters !== true}
-          choose={(row) => choose(designs[row - 1]!.id)}
-        />
-      )}
-      {filtered && <p class="dim small-text">Filled: passed every filter. A ring: failed one.</p>}
+    <section class="card" aria-label="Counts">
+      <dl class="design-counts">
+        {countNames.map(
+          (name) =>
+            result.metrics[name] !== null && (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd class="num">{result.metrics[name].toLocaleString('en')}</dd>
+              </div>
+            ),
+        )}
+      </dl>
+      {notice && <p class="dim model-notice">{notice}</p>}
+      {result.notes.map((note) => (
+        <p key={note} class="caution">
+          {note}
+        </p>
+      ))}
     </section>
   )
 }
 
-interface AxisProps {
-  name: string
-  axes: DesignColumn[]
-  value: string
-  onValue(value: string): void
+/** The statement of the model on how to read its results, of the run's metrics.json; empty until it is loaded. */
+function useNotice({ artifacts }: DesignResult): string {
+  const [notice, setNotice] = useState('')
+  const file = artifacts.find((a) => a.path === 'metrics.json')
+  useEffect(() => {
+    if (!file) return
+    const abort = new AbortController()
+    download(file.url, abort.signal)
+      .then(async (r) => (await r.json()) as { notice?: string })
+      .then(
+        (metrics) => setNotice(metrics.notice ?? ''),
+        () => undefined, // the file is among the files of the run
+      )
+    return () => abort.abort()
+  }, [file?.sizeBytes]) // the signed URL differs at each reading, the file does not
+  return notice
 }
-
-const Axis = ({ name, axes, value, onValue }: AxisProps) => (
-  <label class="inline">
-    <span>{name}</span>
-    <Select value={value} onValue={onValue}>
-      {axes.map((c) => (
-        <option key={c.name} value={c.name}>
-          {c.name}
-        </option>
-      ))}
-    </Select>
-  </label>
-)
 
 interface ShortlistProps {
   designs: Design[]
@@ -227,18 +217,16 @@ const Files = ({ result }: { result: DesignResult }) => (
   </Foldable>
 )
 
-/** The parameters as they took effect; before that, those of the request. */
+/** The settings in words. */
 const Settings = ({ values }: { values: Record<string, unknown> }) => (
   <Foldable title="Settings">
     <dl class="pairs">
-      {Object.entries(values)
-        .filter(([, value]) => value !== null && typeof value !== 'object')
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{String(value)}</dd>
-          </div>
-        ))}
+      {settingsOf(values).map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
     </dl>
   </Foldable>
 )

@@ -1,51 +1,50 @@
-// Folds of designs with other models: the form that starts them, and how far they agree with the designs.
+// Folds of designs with other models: the form that starts them and, beside the columns of the table of designs, all of
+// them if there are several of a design.
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type DesignFold, isTerminal, type Model, type Workflow } from '../api'
 import { ErrorMessage, StatusChip } from '../components'
 import { Input, Select } from '../controls'
 import { plural, randomHex } from '../format'
 import { Table } from '../table'
-import { type Design, type DesignResult, foldsByDesign, formatValue, isFiltered } from './rows'
+import { type Design, foldsByDesign, formatValue, hasFilters } from './rows'
 
 // The most designs that one request folds.
 const maxFolds = 20
 
 interface Props {
   workflow: Workflow
-  result: DesignResult
   designs: Design[]
   /** The ticked designs. */
   shortlist: Design[]
+  folds: DesignFold[]
+  /** Reads the folds again. */
+  reload(): void
 }
 
-/** The folds, and for the owner the form of further ones. */
-export function Folds({ workflow, result, designs, shortlist }: Props) {
-  const { folds, reload } = useFolds(workflow)
-  if (folds.length === 0 && !workflow.is_owner) return null
+/** For the owner the form of further folds, and the table of all if some design has several. */
+export function Folds({ workflow, designs, shortlist, folds, reload }: Props) {
+  const byDesign = foldsByDesign(folds)
+  const several = [...byDesign.values()].some((list) => list.length > 1)
+  if (!several && !workflow.is_owner) return null
   return (
     <section class="card" aria-labelledby="folds-title">
       <h2 id="folds-title">Fold with another model</h2>
       <p class="dim">
-        {isFiltered(designs)
+        {hasFilters(designs)
           ? 'The designs are ranked with a network that is kin to the one that made them. Another model is a second opinion.'
-          : 'The score says how likely the model finds a sequence. A fold says whether it has the given backbone.'}
+          : 'Nothing has been folded yet: a fold shows whether a sequence takes the structure that it is designed for.'}
       </p>
       {workflow.is_owner && workflow.status === 'COMPLETED' && (
-        <FoldForm
-          id={workflow.workflow_id}
-          isComplex={result.chains.length > 1}
-          shortlist={shortlist}
-          count={designs.length}
-          reload={reload}
-        />
+        <FoldForm id={workflow.workflow_id} shortlist={shortlist} count={designs.length} reload={reload} />
       )}
-      {folds.length > 0 && <Agreement folds={folds} designs={designs} />}
+      {several && <Agreement byDesign={byDesign} designs={designs} />}
     </section>
   )
 }
 
 /** The folds, read again after a change and, while some are unfinished, every few seconds. */
-function useFolds(workflow: Workflow) {
+export function useFolds(workflow: Workflow) {
   const [folds, setFolds] = useState(workflow.folds ?? [])
   const reload = () =>
     void api.workflow(workflow.workflow_id).then(
@@ -61,12 +60,12 @@ function useFolds(workflow: Workflow) {
   return { folds, reload }
 }
 
-/** The models that fold the designs; undefined until they are loaded. */
-function useModels(isComplex: boolean): Model[] | Error | undefined {
+/** The models that fold complexes; undefined until they are loaded. */
+function useModels(): Model[] | Error | undefined {
   const [models, setModels] = useState<Model[] | Error>()
   useEffect(() => {
     api.models().then(
-      ({ data }) => setModels(data.filter((m) => m.kind === 'fold' && (!isComplex || m.features.includes('complex')))),
+      ({ data }) => setModels(data.filter((m) => m.kind === 'fold' && m.features.includes('complex'))),
       (e: Error) => setModels(e),
     )
   }, [])
@@ -75,8 +74,6 @@ function useModels(isComplex: boolean): Model[] | Error | undefined {
 
 interface FormProps {
   id: string
-  /** The designs have several chains. */
-  isComplex: boolean
   shortlist: Design[]
   /** The number of all designs. */
   count: number
@@ -84,8 +81,8 @@ interface FormProps {
 }
 
 /** Starts folds of the shortlist, or of the best designs if nothing is ticked. */
-function FoldForm({ id, isComplex, shortlist, count, reload }: FormProps) {
-  const models = useModels(isComplex)
+function FoldForm({ id, shortlist, count, reload }: FormProps) {
+  const models = useModels()
   const [model, setModel] = useState('')
   const [best, setBest] = useState(String(Math.min(3, count)))
   const [busy, setBusy] = useState(false)
@@ -94,8 +91,7 @@ function FoldForm({ id, isComplex, shortlist, count, reload }: FormProps) {
   const key = useRef('') // of a request whose answer was lost
   if (models === undefined) return null
   if (models instanceof Error) return <ErrorMessage text={`The models could not be loaded: ${models.message}`} />
-  if (models.length === 0)
-    return <p class="caution">No model that folds {isComplex ? 'complexes' : 'proteins'} is running here.</p>
+  if (models.length === 0) return <p class="caution">No model that folds complexes is running here.</p>
   const modelName = models.some((m) => m.name === model) ? model : models[0]!.name
   const start = async (e: Event) => {
     e.preventDefault()
@@ -161,17 +157,16 @@ const scores = [
   { name: 'binder_rmsd', title: 'Binder RMSD (Å)' },
 ] as const
 
-const foldColumns = ['Design', 'Model', 'Status', ...scores.map(({ title }) => ({ title, class: 'right' })), 'Job']
+const columns = ['Design', 'Model', 'Status', ...scores.map(({ title }) => ({ title, class: 'right' })), 'Job']
 
-/** The folds of each design beside it. */
-function Agreement({ folds, designs }: { folds: DesignFold[]; designs: Design[] }) {
-  const byDesign = foldsByDesign(folds)
+/** All folds of each design. */
+function Agreement({ byDesign, designs }: { byDesign: Map<string, DesignFold[]>; designs: Design[] }) {
   return (
-    <div class="scroll">
-      <Table class="agreement" columns={foldColumns}>
+    <div class="scroll" tabIndex={0} role="region" aria-label="All folds">
+      <Table class="agreement" columns={columns}>
         {designs.flatMap((design) =>
           (byDesign.get(design.id) ?? []).map((fold) => (
-            <tr key={fold.jobId} data-fold={fold.jobId} data-state={fold.status}>
+            <tr key={fold.jobId}>
               <td>{design.id}</td>
               <td>{fold.modelName}</td>
               <td>
@@ -183,17 +178,19 @@ function Agreement({ folds, designs }: { folds: DesignFold[]; designs: Design[] 
                 </td>
               ))}
               <td>
-                <a href={`/ui/jobs/${fold.jobId}`} aria-label={`Open the fold of ${design.id} with ${fold.modelName}`}>
-                  Open
-                </a>
+                <FoldLink fold={fold}>Open</FoldLink>
               </td>
             </tr>
           )),
         )}
       </Table>
-      <p class="dim small-text">
-        Binder RMSD: of the binder’s backbone against the design, the targets superposed. Low agrees.
-      </p>
     </div>
   )
 }
+
+/** The link to the job of a fold. */
+export const FoldLink = ({ fold, children }: { fold: DesignFold; children: ComponentChildren }) => (
+  <a href={`/ui/jobs/${fold.jobId}`} aria-label={`Open the fold of ${fold.designId} with ${fold.modelName}`}>
+    {children}
+  </a>
+)

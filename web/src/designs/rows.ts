@@ -11,29 +11,47 @@ export interface DesignColumn {
   description: string
 }
 
+// Short titles of the columns that are shown at first. All others have their names.
+const titles: Record<string, string> = {
+  final_rank: 'Rank',
+  design_to_target_iptm: 'ipTM',
+  min_design_to_target_pae: 'PAE',
+  filter_rmsd: 'RMSD',
+  plddt: 'pLDDT',
+  sequence_score: 'Score',
+  sequence_recovery: 'Recovery',
+  fold_model: 'Fold',
+  fold_iptm: 'Fold ipTM',
+  fold_plddt: 'Fold pLDDT',
+  fold_rmsd: 'Fold RMSD',
+}
+
+/** The title of a column in the table. */
+export const titleOf = ({ name }: DesignColumn) => titles[name] ?? name
+
 /** A design: the fields that the page names, and all others by the names of their columns. */
 export interface Design {
   id: string
   final_rank: number | null
   pass_filters: boolean | null
-  failed_filters: string[] | null
+  failed_filters: string[]
   designed_chain_sequence: string | null
   cif_url: string | null
   notes: string[]
+  /** Its last fold by the model whose folds are shown. */
+  fold?: DesignFold | undefined
   [column: string]: unknown
 }
 
 /** result_raw_json of a design. */
 export interface DesignResult {
   artifacts: { path: string; sizeBytes: number; url: string }[]
-  /** Null: not known, or there is nothing to count. */
+  /** null: the engine does not say, or has no filters. */
   metrics: Record<(typeof countNames)[number], number | null>
   parameters: Record<string, unknown>
   columns: DesignColumn[]
   chains: { name: string; designed: boolean }[]
   notes: string[]
-  /** What to know of the model before one relies on it; absent from old runs. */
-  notice?: string
 }
 
 /** The counts of a run, in the order in which designs become fewer. */
@@ -42,22 +60,22 @@ export const countNames = ['requested', 'generated', 'considered', 'duplicates',
 /** The designs of a workflow, best first; empty until it is completed. */
 export const designsOf = (workflow: Workflow) => (workflow.tasks[0]?.parsed_results ?? []) as Design[]
 
-/** The columns that are shown at first, if some design has a value: those that rank. */
+// The columns that are shown at first, those that rank, as far as the rows have them.
 const usualColumns = [
   'final_rank',
+  'design_to_target_iptm',
+  'affinity_probability_binary1',
   'sequence_score',
   'sequence_recovery',
-  'design_to_target_iptm',
   'min_design_to_target_pae',
   'filter_rmsd',
   'plddt',
-  'num_design',
 ]
 
-// What is plotted at first: the first pair that some design has both of. Across, then up.
+// The first of these pairs of which a row has both is plotted at first: across, up.
 const usualAxes = [
   ['min_design_to_target_pae', 'design_to_target_iptm'],
-  ['sequence_score', 'sequence_recovery'],
+  ['sequence_recovery', 'sequence_score'],
 ] as const
 
 // What the table shows in columns of its own, or not at all.
@@ -66,22 +84,28 @@ const ownColumns = new Set(['id', 'pass_filters', 'failed_filters', 'file', 'cif
 /** The columns that can be chosen. */
 export const choices = (columns: DesignColumn[]) => columns.filter((c) => !ownColumns.has(c.name))
 
-const isThere = (designs: Design[], name: string) => designs.some((d) => (d[name] ?? null) !== null)
+/** Reports whether a row has a value in a column. */
+const hasValue = (designs: Design[], name: string) => designs.some((d) => (d[name] ?? null) !== null)
 
-/** The names of the columns that are shown at first. */
+/** The names of the columns that are shown at first: none without a value. */
 export const firstChoice = (columns: DesignColumn[], designs: Design[]) =>
-  usualColumns.filter((name) => columns.some((c) => c.name === name) && isThere(designs, name))
-
-/** The names of the columns that are plotted at first. */
-export const plotted = (designs: Design[]) =>
-  usualAxes.find((axes) => axes.every((name) => isThere(designs, name))) ?? usualAxes[0]
-
-/** Whether the designs were filtered. */
-export const isFiltered = (designs: Design[]) => isThere(designs, 'pass_filters')
+  usualColumns.filter((name) => columns.some((c) => c.name === name) && hasValue(designs, name))
 
 /** The columns with numbers, which can be plotted. */
-export const numeric = (columns: DesignColumn[]) =>
-  choices(columns).filter((c) => c.type === 'number' || c.type === 'integer')
+export const numeric = (columns: DesignColumn[], designs: Design[]) =>
+  choices(columns).filter((c) => (c.type === 'number' || c.type === 'integer') && hasValue(designs, c.name))
+
+/** The names of the columns that are plotted at first, of those that can be; null: there are no two. */
+export function firstAxes(axes: DesignColumn[]): readonly [string, string] | null {
+  const has = (name: string) => axes.some((c) => c.name === name)
+  const usual = usualAxes.find((pair) => pair.every(has))
+  if (usual) return usual
+  const [x, y] = axes.filter((c) => c.name !== 'final_rank')
+  return x && y ? [x.name, y.name] : null
+}
+
+/** Whether the engine has filters: a protocol without them leaves the answer open in every row. */
+export const hasFilters = (designs: Design[]) => hasValue(designs, 'pass_filters')
 
 /** An order of the rows; of no column: by rank. */
 export interface Order {
@@ -158,4 +182,37 @@ export function foldsByDesign(folds: DesignFold[]): Map<string, DesignFold[]> {
   const byDesign = new Map<string, DesignFold[]>()
   for (const fold of folds) byDesign.set(fold.designId, [...(byDesign.get(fold.designId) ?? []), fold])
   return byDesign
+}
+
+/** The models that have folded designs, in the order of their first folds. */
+export const foldModels = (folds: DesignFold[]) => [...new Set(folds.map((f) => f.modelName))]
+
+/** The columns of a fold beside its design. */
+export const foldColumns: DesignColumn[] = [
+  { name: 'fold_model', type: 'string', description: 'The model that folded the design, with a link to the job.' },
+  { name: 'fold_iptm', type: 'number', better: 'higher', description: 'ipTM of the fold.' },
+  { name: 'fold_plddt', type: 'number', better: 'higher', description: 'Mean pLDDT of the fold, 0 to 100.' },
+  {
+    name: 'fold_rmsd',
+    type: 'number',
+    unit: 'Å',
+    better: 'lower',
+    description: 'Backbone RMSD of the binder in the fold to the design, the targets superposed.',
+  },
+]
+
+/** The designs with the values of foldColumns. A design that a model has folded several times has its last fold. */
+export function withFolds(designs: Design[], folds: DesignFold[], model: string): Design[] {
+  const last = new Map(folds.filter((f) => f.modelName === model).map((f) => [f.designId, f]))
+  return designs.map((design) => {
+    const fold = last.get(design.id)
+    return {
+      ...design,
+      fold,
+      fold_model: fold?.modelName ?? null,
+      fold_iptm: fold?.iptm_score ?? null,
+      fold_plddt: fold?.mean_plddt ?? null,
+      fold_rmsd: fold?.binder_rmsd ?? null,
+    }
+  })
 }

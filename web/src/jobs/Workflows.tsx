@@ -52,6 +52,9 @@ export function Workflows() {
           <h1>Jobs</h1>
           <p class="dim">Your questions about structures, simulations, designs, comparisons and alignments.</p>
         </div>
+        <a class="button quiet small" href="/ui/designs/new">
+          New design
+        </a>
       </div>
       <Tabs />
       <ErrorMessage text={error} />

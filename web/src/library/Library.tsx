@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type LibraryRow, sameOrigin } from '../api'
 import { Empty, ErrorMessage } from '../components'
 import { FileButton } from '../controls'
+import { designAddress, structureFile } from '../designs/address'
 import { bytes, moment, plural, when } from '../format'
 import { usePagedList } from '../list'
 import { ListView, Table } from '../table'
@@ -190,7 +191,21 @@ function Row({ row, files, remove, onError }: RowProps) {
       <td data-label="Created" class="num dim" title={moment(row.created_at)}>
         {when(row.created_at)}
       </td>
-      <td class="right">
+      <td class="right item-actions">
+        {structureFile(files ?? []) && (
+          <>
+            <a class="button quiet small" aria-label={`Open ${row.name}`} href={`/ui/library/${row.id}`}>
+              Open
+            </a>
+            <a
+              class="button quiet small"
+              aria-label={`Design a binder for ${row.name}`}
+              href={designAddress({ item: row.id })}
+            >
+              Design
+            </a>
+          </>
+        )}
         <button type="button" class="danger small" aria-label={`Delete ${row.name}`} onClick={remove}>
           Delete
         </button>

@@ -10,7 +10,7 @@ const kinds = [
   { kind: 'fold', title: 'Folding', hint: 'structure from sequence' },
   { kind: 'qna', title: 'Questions', hint: 'answers about a structure' },
   { kind: 'md', title: 'Dynamics', hint: 'how a structure moves' },
-  { kind: 'design', title: 'Design', hint: 'new proteins that bind a target' },
+  { kind: 'design', title: 'Design', hint: 'binders of a target, and sequences for a backbone' },
   { kind: 'compare', title: 'Comparison', hint: 'how structures differ' },
 ]
 // The names of the terms of a manifest.
@@ -26,6 +26,7 @@ const featureNames: Record<string, string> = {
   components: 'Molecules of one’s own',
   cyclic: 'Cyclic chains',
   unknown: 'Unknown residues (X, N)',
+  sequence_only: 'Sequences for a given backbone',
 }
 const deviceNames: Record<string, string> = { cpu: 'CPU', cuda: 'GPU' }
 

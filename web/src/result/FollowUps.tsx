@@ -1,7 +1,8 @@
-// The others of a result, and the webhook deliveries of its job.
+// The others of a result, the webhook deliveries of its job, and the way to a design.
 
 import type { JobView } from '../api'
 import { StatusChip } from '../components'
+import { designAddress } from '../designs/address'
 import { workflowKind } from '../workflow'
 
 // What a delivery does, by its destination.
@@ -43,5 +44,20 @@ export function LinkedItems({ view }: { view: JobView }) {
         </>
       )}
     </>
+  )
+}
+
+/** Links to the form of a design for the structure. */
+export function DesignLinks({ view }: { view: JobView }) {
+  const target = { job: view.job.id, run: view.run.id }
+  return (
+    <p class="row design-links">
+      <a class="button quiet small" href={designAddress(target)}>
+        Design a binder
+      </a>
+      <a class="button quiet small" href={designAddress({ ...target, mode: 'redesign' })}>
+        Redesign the sequence
+      </a>
+    </p>
   )
 }

@@ -2,7 +2,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { api, isTerminal, type JobView, type Results, ServiceError } from '../api'
 import { Failure, Loading } from '../components'
-import { StartDesign } from '../designs/StartDesign'
 import { onChange } from '../events'
 import { asSentence } from '../format'
 import { query } from '../router'
@@ -12,7 +11,7 @@ import { TabList } from '../tabs'
 import { EarlyAlignment } from './EarlyAlignment'
 import { FileImage } from './FileImage'
 import { Citation, Files, RunSettings } from './Files'
-import { LinkedItems } from './FollowUps'
+import { DesignLinks, LinkedItems } from './FollowUps'
 import { structuresOf } from './load'
 import { RecordScores } from './RecordScores'
 import { ResultHead } from './ResultHead'
@@ -243,12 +242,7 @@ function Completed({ view, results }: Loaded) {
         <Structure key={view.run.id + sequence} view={view} results={results} sequence={sequence}>
           <LinkedItems view={view} />
           {view.job.isOwner && <Simulate view={view} sequence={sequence} />}
-          {view.job.isOwner && structures.length === 1 && (
-            <StartDesign
-              target={{ sourceJobId: view.job.id, sourceJobRunId: view.run.id }}
-              chains={view.sequences.flatMap((s) => s.chains)}
-            />
-          )}
+          {view.job.isOwner && sequence === structures[0]?.sequence && <DesignLinks view={view} />}
         </Structure>
       </div>
       {hasRecords && <OtherStructures view={view} results={results} shown={sequence} />}

@@ -63,11 +63,11 @@ export function Structure({ view, results, sequence, children }: Props) {
       <div class={hasPanels ? 'columns' : ''}>
         {hasPanels && scores}
         <section class="card" aria-labelledby="next-title">
-          <h2 id="next-title">Questions and simulations</h2>
+          <h2 id="next-title">Questions, simulations and designs</h2>
           {view.job.isOwner ? (
             <Thread source={{ job: view.job.id, run: view.run.id, sequence }} table={table} limit={3} />
           ) : (
-            <p class="dim">Only the owner of this result can ask questions and start simulations.</p>
+            <p class="dim">Only the owner of this result can ask questions, and start simulations and designs.</p>
           )}
           {children}
         </section>

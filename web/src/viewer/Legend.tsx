@@ -47,19 +47,14 @@ export function Legend({ table, values = [], designed = [] }: Props) {
         />
       )
     }
-    case 'design':
-      return (
-        <Entries
-          list={[
-            { colour: css(designColours.designed), label: 'Designed', detail: chainsInWords(designed) },
-            {
-              colour: css(designColours.target),
-              label: 'Target',
-              detail: chainsInWords((table?.chains ?? []).map((c) => c.id).filter((id) => !designed.includes(id))),
-            },
-          ]}
-        />
-      )
+    case 'design': {
+      const others = (table?.chains ?? []).map((c) => c.id).filter((id) => !designed.includes(id))
+      const list = [
+        { colour: css(designColours.designed), label: 'Designed', detail: chainsInWords(designed) },
+        { colour: css(designColours.target), label: 'Target', detail: chainsInWords(others) },
+      ]
+      return <Entries list={others.length > 0 ? list : list.slice(0, 1)} />
+    }
     case 'secondary':
       return <Entries list={secondaryStructure} />
     case 'type':
