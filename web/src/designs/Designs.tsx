@@ -1,6 +1,6 @@
 // The page of a design: its progress, then the final set with its structures, and folds of it with other models.
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import { type DesignFold, download, type Workflow } from '../api'
+import { useMemo, useState } from 'preact/hooks'
+import type { DesignFold, Workflow } from '../api'
 import { Foldable } from '../components'
 import { Select } from '../controls'
 import { plural } from '../format'
@@ -136,7 +136,6 @@ function useFoldColumns(designs: Design[], columns: DesignColumn[], folds: Desig
 
 /** How many designs each step left, the notice of the model, and the remarks of the run. */
 function Counts({ result }: { result: DesignResult }) {
-  const notice = useNotice(result)
   return (
     <section class="card" aria-label="Counts">
       <dl class="design-counts">
@@ -150,7 +149,7 @@ function Counts({ result }: { result: DesignResult }) {
             ),
         )}
       </dl>
-      {notice && <p class="dim model-notice">{notice}</p>}
+      {result.notice && <p class="dim model-notice">{result.notice}</p>}
       {result.notes.map((note) => (
         <p key={note} class="caution">
           {note}
@@ -158,24 +157,6 @@ function Counts({ result }: { result: DesignResult }) {
       ))}
     </section>
   )
-}
-
-/** The statement of the model on how to read its results, of the run's metrics.json; empty until it is loaded. */
-function useNotice({ artifacts }: DesignResult): string {
-  const [notice, setNotice] = useState('')
-  const file = artifacts.find((a) => a.path === 'metrics.json')
-  useEffect(() => {
-    if (!file) return
-    const abort = new AbortController()
-    download(file.url, abort.signal)
-      .then(async (r) => (await r.json()) as { notice?: string })
-      .then(
-        (metrics) => setNotice(metrics.notice ?? ''),
-        () => undefined, // the file is among the files of the run
-      )
-    return () => abort.abort()
-  }, [file?.sizeBytes]) // the signed URL differs at each reading, the file does not
-  return notice
 }
 
 interface ShortlistProps {

@@ -52,6 +52,8 @@ export interface DesignResult {
   columns: DesignColumn[]
   chains: { name: string; designed: boolean }[]
   notes: string[]
+  /** What to know of the model before one relies on it; absent from old runs. */
+  notice?: string
 }
 
 /** The counts of a run, in the order in which designs become fewer. */
