@@ -270,8 +270,8 @@ func (i *install) interpreter(ctx context.Context) (string, error) {
 		}
 	}
 	if len(i.manifest.Python) == 2 {
-		const text = "the engine %s needs Python %s to %s, and none is in the PATH"
-		return "", fmt.Errorf(text, i.name, i.manifest.Python[0], i.manifest.Python[1])
+		versions := strings.Join(slices.Compact(slices.Clone(i.manifest.Python)), " to ")
+		return "", fmt.Errorf("the engine %s needs Python %s, and none is in the PATH", i.name, versions)
 	}
 	return "", fmt.Errorf("the engine %s needs Python 3.10 or newer, and none is in the PATH", i.name)
 }

@@ -137,8 +137,8 @@ def batch(residues: int, parallel: int) -> int:
 
 
 def draw(net: torch.nn.Module, made: dict[str, Any], seen: list[Token], number: int) -> list[Drawn]:
-    """Draws sequences. The score is that of the amino acids at temperature 1, without what is avoided, in the order in
-    which the network has drawn them."""
+    """Draws sequences. The score is that of the amino acids at temperature 1 among all tokens, what is avoided too, in
+    the order in which the network has drawn them."""
     device = next(net.parameters()).device
     given = {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in made.items()}
     given["repeat_sample_num"] = number if number > 1 else None
