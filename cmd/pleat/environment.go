@@ -270,10 +270,7 @@ func (i *install) interpreter(ctx context.Context) (string, error) {
 		}
 	}
 	if len(i.manifest.Python) == 2 {
-		versions := i.manifest.Python[0]
-		if newest := i.manifest.Python[1]; newest != versions {
-			versions += " to " + newest
-		}
+		versions := strings.Join(slices.Compact(slices.Clone(i.manifest.Python)), " to ")
 		return "", fmt.Errorf("the engine %s needs Python %s, and none is in the PATH", i.name, versions)
 	}
 	return "", fmt.Errorf("the engine %s needs Python 3.10 or newer, and none is in the PATH", i.name)

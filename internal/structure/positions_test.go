@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Positions and letters in PDB files are those that the runner of ProteinMPNN finds too, whose tests read the same file.
+// Positions and letters in PDB files are those that the runner of ProteinMPNN finds too: its tests read the same file.
 func TestPositions(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "runners", "vectors", "positions.json"))
 	if err != nil {

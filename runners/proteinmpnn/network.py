@@ -20,7 +20,8 @@ FILES = {"proteinmpnn": "proteinmpnn_v_48_020.pt", "ligandmpnn": "ligandmpnn_v_3
 TOKENS = [str(t) for t in MPNN_TOKEN_ENCODING.idx_to_token]
 LETTER_OF = {code: letter for letter, code in THREE.items()}
 UNKNOWN = "UNK"
-NEVER = -1e8  # added to the logit of an amino acid that must not be drawn
+NEVER = -1e8  # added to the logit of what must not be drawn
+COLDEST = 1e-6  # the most likely amino acid is certain; below it, logits over the temperature overflow
 # Residues times sequences that are drawn at once: some GB at most, and a few seconds between two looks at a cancel.
 AT_ONCE = 8000
 MOST_AT_ONCE = 16
@@ -98,8 +99,9 @@ def features(chains: list[Chain], temperature: float, avoid: str) -> dict[str, A
     others = context(chains)
     labels = {id(c): i for i, c in enumerate(c for c in chains if c.protein)}
     bias = np.zeros((len(seen), len(TOKENS)), np.float32)
-    for code in avoid:
-        bias[:, TOKENS.index(THREE[code])] = NEVER
+    # The package never draws UNK, but fails where it alone has any probability.
+    for component in [UNKNOWN, *(THREE[code] for code in avoid)]:
+        bias[:, TOKENS.index(component)] = NEVER
     return {
         "X": tensor(xyz),
         "X_m": tensor(there),
@@ -117,7 +119,7 @@ def features(chains: list[Chain], temperature: float, avoid: str) -> dict[str, A
         "atomize_side_chains": False,
         "features_to_return": {"input_features": [], "decoder_features": ["logits", "S_sampled"]},
         "designed_residue_mask": tensor(np.array([t.designed for t in seen], bool)),
-        "temperature": tensor(np.full(len(seen), temperature, np.float32)),
+        "temperature": tensor(np.full(len(seen), max(temperature, COLDEST), np.float32)),
         "symmetry_equivalence_group": None,
         "symmetry_weight": None,
         "bias": tensor(bias),
@@ -137,8 +139,8 @@ def batch(residues: int, parallel: int) -> int:
 
 
 def draw(net: torch.nn.Module, made: dict[str, Any], seen: list[Token], number: int) -> list[Drawn]:
-    """Draws sequences. The score is that of the amino acids at temperature 1, without what is avoided, in the order in
-    which the network has drawn them."""
+    """Draws sequences. The score is that of the amino acids at temperature 1 among all tokens, what is avoided too, in
+    the order in which the network has drawn them."""
     device = next(net.parameters()).device
     given = {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in made.items()}
     given["repeat_sample_num"] = number if number > 1 else None

@@ -137,6 +137,19 @@ class RunTest(unittest.TestCase):
         hot = self.run_job(given=spec({"A": ""}), temperature=2.0)[0]
         self.assertLess(max(r["sequence_score"] for r in cold), min(r["sequence_score"] for r in hot))
 
+    def test_certainty(self):
+        """A temperature near 0 draws the most likely amino acids, also where the network prefers none at all."""
+        rows, result, _ = self.run_job(temperature=1e-300)
+        self.assertEqual(len(rows) + result.metrics["duplicates"], 6)
+        bias = self.runners["proteinmpnn"].net.W_out.bias
+        unknown = network.TOKENS.index(network.UNKNOWN)
+        before = float(bias[unknown])
+        try:
+            bias[unknown] = 1000
+            self.assertEqual(self.run_job(temperature=0.1)[0][0]["num_design"], 8)
+        finally:
+            bias[unknown] = before
+
     def test_ligands(self):
         """LigandMPNN sees the ligand, ProteinMPNN says that it does not; both keep it in the structure."""
         for model in network.MODELS:
