@@ -27,6 +27,7 @@ func TestRealEnginesBoltzGen(t *testing.T) {
 	l.run("four designs", func(t *testing.T) { four = l.fourDesigns(t, fold) })
 	l.run("killed runner", func(t *testing.T) { l.killedDesign(t, fold, four) })
 	l.run("one design", func(t *testing.T) { l.oneDesign(t, fold) })
+	l.run("refused", func(t *testing.T) { l.refusedDesigns(t) })
 	l.run("cancel", func(t *testing.T) { l.cancelledDesign(t, fold) })
 }
 
@@ -92,6 +93,10 @@ func (l *engineServer) fourDesigns(t *testing.T, fold string) designed {
 	if m.Requested != 4 || *m.Generated != 4 || m.Returned != 2 || m.Considered+*m.Duplicates != 4 || *m.Passed != 0 {
 		t.Errorf("%+v", m)
 	}
+	if p := r.Parameters; p.Alpha == nil || *p.Alpha != 0.001 || p.RefoldingRMSD == nil || *p.RefoldingRMSD != 2.5 ||
+		p.FilterBiased == nil || !*p.FilterBiased || p.InverseFoldAvoid != "" {
+		t.Errorf("its parameters are %+v", p)
+	}
 	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "random") ||
 		!strings.Contains(notes, "No design passes every filter") {
 		t.Errorf("its notes are %q", notes)
@@ -134,6 +139,24 @@ func (l *engineServer) fourDesigns(t *testing.T, fold string) designed {
 		}
 	}
 	return r
+}
+
+// refusedDesigns checks that ligands which the package does not know, or cannot read, fail in one sentence.
+func (l *engineServer) refusedDesigns(t *testing.T) {
+	for target, want := range map[string]string{
+		`{"ccd":"Q9Q"}`:        "BoltzGen does not know the component Q9Q of the Chemical Component Dictionary",
+		`{"smiles":"c1cccc1"}`: "the SMILES of the ligand A is not a molecule that RDKit can read: c1cccc1",
+	} {
+		w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "design", Name: "refused",
+			Input: json.RawMessage(`{"target":` + target + `,"binder":{"length":12},"numDesigns":1,"seed":7}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := deref(l.endedAs(w.ID, api.Failed).Tasks[0].Error)
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s; want %s", target, got, want)
+		}
+	}
 }
 
 // killedDesign kills the runner after a checkpoint: the next attempt resumes from it, in another process, and gives

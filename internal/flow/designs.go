@@ -311,7 +311,8 @@ type DesignResult struct {
 	Best        map[string]float64  `json:"best"`   // the best value of some scores in the final set
 }
 
-// DesignedBy are the parameters of a design as they took effect.
+// DesignedBy are the parameters of a design as they took effect. One that neither the caller nor the engine states is
+// absent.
 type DesignedBy struct {
 	pleat.DesignParams
 	Seed string `json:"seed"`

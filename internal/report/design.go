@@ -29,6 +29,7 @@ type Designs struct {
 	Read    func(row flow.DesignRow) (*Design, error)
 	Files   []pleat.File       // of the engine, handed on unchanged
 	Metrics flow.DesignMetrics // counts
+	Params  pleat.DesignParams // as they took effect, as far as the engine says
 	Timings map[string]float64 // seconds, by stage; not nil
 	Notes   []string
 	Runner  map[string]any // what ran in a process of its own
@@ -197,7 +198,7 @@ func (d *Designs) writeRun() (json.RawMessage, error) {
 	plots := slices.Clone(d.files[from:])
 	result := &flow.DesignResult{
 		Metrics:    d.Metrics,
-		Parameters: flow.DesignedBy{DesignParams: d.Work.Design.Params, Seed: fmt.Sprint(d.Work.Design.Seed)},
+		Parameters: flow.DesignedBy{DesignParams: d.Params, Seed: fmt.Sprint(d.Work.Design.Seed)},
 		Columns:    flow.DesignColumns(d.Rows),
 		Chains:     d.Work.Design.Chains,
 		Designs:    []flow.DesignRow{},

@@ -32,82 +32,122 @@ const maxFolded = 20
 // COMPLETED; 429: the quota is used up.
 func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) (api.FoldedDesigns, error) {
 	out := api.FoldedDesigns{Data: []api.FoldedDesign{}}
-	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
-	if err == nil && v.Workflow.Kind != pleat.TaskDesign {
+	q, err := s.readFoldRequest(ctx, c, in)
+	if err != nil {
+		return out, err
+	}
+	made, err := s.foldedBefore(ctx, c, q.key, q.digest)
+	if err == nil && made == nil {
+		made, err = s.foldChosen(ctx, c, q)
+	}
+	if err != nil {
+		return out, err
+	}
+	for i, m := range made {
+		out.Data = append(out.Data, api.FoldedDesign{
+			DesignID:  q.chosen[i].Text("id"),
+			FinalRank: q.chosen[i].Rank(),
+			JobID:     string(m.Job),
+			JobRunID:  string(m.Run),
+			JobName:   m.Name,
+		})
+	}
+	u, err := s.store.Usage(ctx, c.who.User)
+	if err != nil {
+		return out, err
+	}
+	quotaHeaders(c.w.Header(), u.Jobs)
+	out.Notes = q.notes()
+	return out, nil
+}
+
+// foldRequest is a request to fold designs, read as far as it does not depend on the models that run.
+type foldRequest struct {
+	*api.FoldDesigns
+	workflow    store.WorkflowView
+	result      *flow.DesignResult
+	chosen      []flow.DesignRow
+	params      *api.Params
+	key, digest string // of idempotency
+}
+
+// readFoldRequest reads a request to fold designs.
+func (s *Server) readFoldRequest(ctx context.Context, c *call, in *api.FoldDesigns) (*foldRequest, error) {
+	q := &foldRequest{FoldDesigns: in, params: new(api.Params)}
+	var err error
+	q.workflow, err = s.ownWorkflow(ctx, c, c.r.PathValue("id"))
+	w := &q.workflow.Workflow
+	if err == nil && w.Kind != pleat.TaskDesign {
 		err = store.ErrNoWorkflow
 	}
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	key, err := idempotencyKey(c.r)
-	if err != nil {
-		return out, err
+	if q.key, err = idempotencyKey(c.r); err != nil {
+		return nil, err
 	}
-	digest, err := digestOf(in, string(v.Workflow.ID))
-	if err != nil {
-		return out, err
+	if q.digest, err = digestOf(in, string(w.ID)); err != nil {
+		return nil, err
 	}
-	if v.Workflow.State != pleat.StateCompleted || v.Run.Result == nil {
-		return out, pleat.Errorf(pleat.CodeConflict, "the design is %s; its designs can be folded once it is COMPLETED",
-			v.Workflow.State)
+	if w.State != pleat.StateCompleted || q.workflow.Run.Result == nil {
+		return nil, pleat.Errorf(pleat.CodeConflict, "the design is %s; its designs can be folded once it is COMPLETED",
+			w.State)
 	}
-	result, err := flow.ReadDesignResult(v.Run.Result.Row)
-	if err != nil {
-		return out, err
+	if q.result, err = flow.ReadDesignResult(q.workflow.Run.Result.Row); err != nil {
+		return nil, err
 	}
-	chosen, err := chooseDesigns(in, result.Designs)
-	if err != nil {
-		return out, err
+	if q.chosen, err = chooseDesigns(in, q.result.Designs); err != nil {
+		return nil, err
 	}
-	params := new(api.Params)
 	if len(in.Params) == 0 {
-		return out, pleat.InvalidField("params", " is required; it must hold modelName")
+		return nil, pleat.InvalidField("params", " is required; it must hold modelName")
 	}
-	if err := api.DecodeAs("params", in.Params, params); err != nil {
-		return out, err
+	return q, api.DecodeAs("params", in.Params, q.params)
+}
+
+// notes are sentences about the request.
+func (q *foldRequest) notes() []string {
+	out := []string{}
+	if q.Top != nil && *q.Top > len(q.chosen) {
+		out = append(out, fmt.Sprintf("The final set has fewer designs than top: %d of %d are folded.",
+			len(q.chosen), *q.Top))
 	}
+	if q.workflow.Run.Model == "boltzgen" && strings.HasPrefix(q.params.ModelName, "boltz") {
+		out = append(out, "Boltz-2 is kin of the network that ranked the designs, so that it is less of a second "+
+			"opinion than another model.")
+	}
+	return out
+}
+
+// foldedBefore returns what an earlier call with an idempotency key has made; nil: there was none. It comes before what
+// depends on the model, which may have stopped running since then.
+func (s *Server) foldedBefore(ctx context.Context, c *call, key, digest string) ([]store.Created, error) {
+	if key == "" {
+		return nil, nil
+	}
+	return s.store.ReplayedFolds(ctx, c.who.User, key, digest)
+}
+
+// foldChosen creates the jobs.
+func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]store.Created, error) {
 	n := store.DesignFolds{
-		By: c.cred.Credential, Owner: c.who.User, Workflow: v.Workflow.ID, Key: key, Digest: digest,
+		By: c.cred.Credential, Owner: c.who.User, Workflow: q.workflow.Workflow.ID, Key: q.key, Digest: q.digest,
 	}
-	for _, d := range chosen {
-		job, err := s.designJob(ctx, c, &v, in, params, result, d)
+	for _, d := range q.chosen {
+		job, err := s.designJob(ctx, c, q, d)
 		if err != nil {
-			return out, err
+			return nil, err
 		}
 		n.Jobs = append(n.Jobs, *job)
 	}
 	made, replayed, err := s.store.FoldDesigns(ctx, n)
 	if err != nil {
-		return out, s.withQuota(ctx, c, err)
+		return nil, s.withQuota(ctx, c, err)
 	}
-	for i, m := range made {
-		out.Data = append(out.Data, api.FoldedDesign{
-			DesignID:  n.Jobs[i].Design,
-			FinalRank: n.Jobs[i].Rank,
-			JobID:     string(m.Job),
-			JobRunID:  string(m.Run),
-			JobName:   m.Name,
-		})
-		if !replayed {
-			s.meters.created.WithLabelValues(n.Jobs[i].Job.Run.Model).Inc()
-		}
+	if !replayed {
+		s.meters.created.WithLabelValues(n.Jobs[0].Job.Run.Model).Add(float64(len(made)))
 	}
-	quotaHeaders(c.w.Header(), made[len(made)-1].Usage)
-	out.Notes = foldNotes(in, v.Run.Model, n.Jobs)
-	return out, nil
-}
-
-// foldNotes returns what to know of the folds of designs that a model has made.
-func foldNotes(in *api.FoldDesigns, designer string, jobs []store.DesignJob) []string {
-	notes := []string{}
-	if in.Top != nil && *in.Top > len(jobs) {
-		notes = append(notes, fmt.Sprintf("The final set has %d designs; all of them are folded.", len(jobs)))
-	}
-	if designer == "boltzgen" && strings.HasPrefix(jobs[0].Job.Run.Model, "boltz") {
-		notes = append(notes, "Boltz-2 is kin of the network that ranked the designs, so that it is less of a second "+
-			"opinion than another model.")
-	}
-	return notes
+	return made, nil
 }
 
 // chooseDesigns returns the rows of the designs that a request names.
@@ -147,26 +187,25 @@ func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow,
 
 // designJob returns the job that folds a design: the chains of the binder first, then those of the target.
 func (s *Server) designJob(
-	ctx context.Context, c *call, v *store.WorkflowView, in *api.FoldDesigns, params *api.Params,
-	result *flow.DesignResult, d flow.DesignRow,
+	ctx context.Context, c *call, q *foldRequest, d flow.DesignRow,
 ) (*store.DesignJob, error) {
 	id := d.Text("id")
-	st, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(d.Rank(), id))
+	st, err := s.readArtifact(ctx, q.workflow.Artifacts, pleat.DesignFileName(d.Rank(), id))
 	if err != nil {
 		return nil, err
 	}
 	job := api.CreateJob{
-		Name:   words.Shorten(cmp.Or(in.Name, v.Workflow.Name)+", "+id, pleat.MaxName),
-		Params: params,
+		Name:   words.Shorten(cmp.Or(q.Name, q.workflow.Workflow.Name)+", "+id, pleat.MaxName),
+		Params: q.params,
 	}
-	if job.Sequences, err = designSequences(st, result.Chains); err != nil {
+	if job.Sequences, err = designSequences(st, q.result.Chains); err != nil {
 		return nil, err
 	}
 	p, err := s.prepare(ctx, c.who.User, &job)
 	if err != nil {
 		return nil, err
 	}
-	if len(st.Chains) > 1 && !p.model.Has(pleat.FeatureComplex) {
+	if len(job.Sequences) > 1 && !p.model.Has(pleat.FeatureComplex) {
 		return nil, s.needsComplexes(ctx, p.model.Name)
 	}
 	spec := submit.JobRun(&p.job, p.model)

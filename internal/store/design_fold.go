@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
 
@@ -75,6 +76,26 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 		return made, true, nil
 	}
 	return made, false, err
+}
+
+// ReplayedFolds reads what FoldDesigns has made for the idempotency key; nil: no call of the last day has it. It is for
+// answering a repeated call whose model is gone. CodeConflict: the key came with another request.
+func (s *Store) ReplayedFolds(ctx context.Context, owner pleat.UserID, key, digest string) ([]Created, error) {
+	var earlier earlierCall
+	err := s.readRow(ctx, `
+		SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3`,
+		[]any{owner, key, s.now() - microsPerDay}, &earlier.digest, &earlier.answer)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable("read folds of designs", err)
+	}
+	var made []Created
+	if err := earlier.replay(digest, &made); !errors.Is(err, errReplayed) {
+		return nil, err
+	}
+	return made, nil
 }
 
 // DesignFold is a fold of a design, as its job's latest run is.

@@ -167,6 +167,16 @@ func TestFoldDesigns(t *testing.T) {
 		if err != nil || !replayed || again[1].Job != made[1].Job {
 			t.Errorf("%+v %v %v", again, replayed, err)
 		}
+		read, err := s.ReplayedFolds(ctx, u, "once", "d")
+		if err != nil || len(read) != 2 || read[1].Job != made[1].Job {
+			t.Errorf("%+v %v", read, err)
+		}
+		if read, err := s.ReplayedFolds(ctx, u, "another", "d"); err != nil || read != nil {
+			t.Errorf("%+v %v", read, err)
+		}
+		if _, err := s.ReplayedFolds(ctx, u, "once", "e"); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("another request with the key: %v", err)
+		}
 		list, err := s.DesignFolds(ctx, w.ID)
 		if err != nil || len(list) != 2 || list[0].Design != "x_1" || list[1].Rank != 3 || list[0].Measured {
 			t.Fatalf("%+v %v", list, err)

@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import inspect
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ from foldrun import Failure, Watch, unsupported
 from plan import OUT, PREDICTIONS
 
 CHAINS = "chains.json"  # of each design, as drawn
+# The components that no sequence is drawn with, in the configuration of the step inverse_folding.
+AVOIDED = "override.inverse_fold_args.inverse_fold_restriction"
 ALIVE = 60.0  # seconds after which progress is repeated within a design
 EACH = 16  # designs that are worth another process for measuring
 POLL = 0.2  # seconds between looks for a cancel while other processes work
@@ -48,6 +51,24 @@ def configure(arguments: list[str]) -> list[str]:
     cli.configure_command(parsed)
     steps = yaml.safe_load((Path(OUT) / "steps.yaml").read_text())["steps"]
     return [s["name"] for s in steps]
+
+
+def parameters() -> dict[str, Any]:
+    """The parameters of a design in the names of the request, as the configuration of the steps has them: what the
+    protocol or the package sets where the caller gave nothing."""
+    folder = Path(OUT) / "config"
+    ranking = {name: p.default for name, p in inspect.signature(filtering.Filter.__init__).parameters.items()}
+    ranking |= yaml.safe_load((folder / "filtering.yaml").read_text())
+    out = {
+        "alpha": ranking["alpha"],
+        "refoldingRmsdThreshold": ranking["refolding_rmsd_threshold"],
+        "filterBiased": ranking["filter_biased"],
+    }
+    drawing = folder / "inverse_folding.yaml"
+    if drawing.exists():
+        avoided = omegaconf.OmegaConf.select(omegaconf.OmegaConf.load(drawing), AVOIDED) or []
+        out["inverseFoldAvoid"] = "".join(sorted(const.prot_token_to_letter[code] for code in avoided))
+    return {name: value for name, value in out.items() if value not in (None, "")}
 
 
 class Step:

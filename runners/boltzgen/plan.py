@@ -173,6 +173,32 @@ def check_spec(folder: Path, spec: str) -> None:
                 waiting.append(found)
 
 
+def smiles(folder: Path, spec: str) -> Iterable[tuple[str, str]]:
+    """The chains and SMILES of the spec's ligands; specs nested in it have none."""
+    for entity in json.loads((folder / spec).read_bytes()).get("entities", []):
+        ligand = entity.get("ligand")
+        if ligand and "smiles" in ligand:
+            yield str(ligand["id"]), ligand["smiles"]
+
+
+# What the package raises on a component that its dictionary lacks.
+MISSING = re.compile(r"There is no item named '([^']+)\.pkl' in the archive")
+
+
+def missing_component(e: BaseException | None) -> Failure | None:
+    """The failure that an exception means if it, or one that it came from, is about a component that the package does
+    not know; else None."""
+    while e is not None:
+        found = MISSING.search(str(e)) if isinstance(e, KeyError) else None
+        if found:
+            return invalid(
+                f"BoltzGen does not know the component {found[1]} of the Chemical Component Dictionary, which the spec "
+                "or one of its files names; give a code that its dictionary has, or the ligand as SMILES"
+            )
+        e = e.__cause__ or e.__context__
+    return None
+
+
 def paths(content: Any) -> Iterable[str]:
     """The files that a spec names."""
     entities = [content] if isinstance(content, dict) else []

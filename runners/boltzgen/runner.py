@@ -28,7 +28,7 @@ import foldrun
 import pipeline
 import plan
 import rows
-from foldrun import Failure, Job, Watch, pytorch, weights
+from foldrun import Failure, Job, Watch, invalid, pytorch, weights
 from foldrun.serve import OUT_OF_MEMORY, classify
 from plan import OUT
 
@@ -117,6 +117,7 @@ class Run:
         """Runs the steps that are not done yet, and returns the result."""
         self.watch.say("prepare")
         plan.place_spec(self.job, self.plan)
+        self.check_ligands()
         self.resume()
         steps = self.configure()
         for i, name in enumerate(steps, 1):
@@ -130,6 +131,12 @@ class Run:
         result = self.result()
         result.timings = self.watch.timings()
         return result
+
+    def check_ligands(self) -> None:
+        """Refuses a SMILES that RDKit cannot read, which the package goes on with as with an empty molecule."""
+        for chain, text in plan.smiles(self.job.workdir, self.plan.spec):
+            if Chem.MolFromSmiles(text) is None:
+                raise invalid(f"the SMILES of the ligand {chain} is not a molecule that RDKit can read: {text[:100]}")
 
     def configure(self) -> list[str]:
         """Lets the package check the spec."""
@@ -150,6 +157,9 @@ class Run:
         """The failure that an exception of the package means. Folders are removed from its message."""
         if isinstance(e, Failure):
             return e
+        missing = plan.missing_component(e)
+        if missing:
+            return missing
         detail = "".join(traceback.format_exception(e))
         code = classify(e)
         if code == "oom":
@@ -160,9 +170,7 @@ class Run:
 
     def without_folders(self, text: str) -> str:
         """A message of the package without the folders of this machine that it names."""
-        for folder in (self.job.workdir.resolve(), self.job.workdir, self.runner.weights):
-            text = text.replace(f"{folder}/", "")
-        return text
+        return foldrun.without_folders(text, self.job.workdir, self.runner.weights)
 
     def step(self, name: str) -> None:
         """Runs one step and checks that it has written something."""
@@ -280,6 +288,7 @@ class Run:
         return foldrun.Result(
             chain_map=maps[0] if all(m == maps[0] for m in maps) else {},
             metrics=metrics,
+            params=pipeline.parameters(),
             notes=self.all_notes(metrics),
         )
 

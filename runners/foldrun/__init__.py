@@ -26,7 +26,20 @@ foldrun.alignment and foldrun.weights hold what runners share when they read a j
 """
 
 from .digest import Digest
-from .job import Cancelled, Component, Failure, Job, Load, Ready, Result, Template, invalid, too_large, unsupported
+from .job import (
+    Cancelled,
+    Component,
+    Failure,
+    Job,
+    Load,
+    Ready,
+    Result,
+    Template,
+    invalid,
+    too_large,
+    unsupported,
+    without_folders,
+)
 from .serve import Runner, serve
 from .watch import Watch
 from .wire import CODES, PROTOCOL, WireError
@@ -50,4 +63,5 @@ __all__ = [
     "serve",
     "too_large",
     "unsupported",
+    "without_folders",
 ]

@@ -3,6 +3,7 @@
 import array
 import hashlib
 import os
+import re
 import sys
 import threading
 import time
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from . import wire
+
+# The folders of an absolute path: not those of an address, nor a slash within a word, such as that of a unit.
+_FOLDERS = re.compile(r"(?<![\w.:/)\]~-])~?/(?:[\w.+@-]+/)+")
 
 
 class Cancelled(BaseException):
@@ -41,6 +45,14 @@ def unsupported(message: str) -> Failure:
 def too_large(message: str) -> Failure:
     """The failure of a job that needs more memory, time or disk than this engine has."""
     return Failure("too_large", message)
+
+
+def without_folders(text: str, *folders: Path) -> str:
+    """A message of a package for the owner of a job, without the folders of this machine: those given, whatever letters
+    they have, and those of any other absolute path. The last part of a path stays."""
+    for folder in sorted({str(f) for given in folders for f in (given, given.resolve())}, key=len, reverse=True):
+        text = text.replace(f"{folder}/", "")
+    return _FOLDERS.sub("", text)
 
 
 @dataclass
@@ -96,6 +108,9 @@ class Result:
     chain_map: dict[str, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)  # seconds by stage
     metrics: dict[str, Any] = field(default_factory=dict)  # anything else worth keeping, small
+    # Of a design: its parameters as they took effect, in the names of the request; those that the package does not say
+    # are left out.
+    params: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # sentences that the owner should read
     answer: str | None = None  # to a question
 
@@ -244,6 +259,7 @@ class Job:
         for name, value in (
             ("chain_map", result.chain_map),
             ("metrics", result.metrics),
+            ("params", result.params),
             ("notes", result.notes),
             ("answer", result.answer),
             ("tokens", self._tokens),

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from . import wire
-from .job import Cancelled, Failure, Job, Load, Ready, Result
+from .job import Cancelled, Failure, Job, Load, Ready, Result, without_folders
 
 LINGER = 5.0  # seconds that a job may take to stop after the service has gone
 OUT_OF_MEMORY = "the device has not enough memory for this job"
@@ -246,7 +246,7 @@ def error(e: BaseException, code: str) -> dict[str, Any]:
         code, message = "cancelled", "stopped by its owner"
     else:
         code = classify(e) or code
-        message = f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
+        message = without_folders(f"{type(e).__name__}: {e}") if str(e) else type(e).__name__
         if code == "oom":
             message = OUT_OF_MEMORY
         detail = "".join(traceback.format_exception(type(e), e, e.__traceback__))[-wire.MAX_DETAIL :]

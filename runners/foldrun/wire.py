@@ -85,6 +85,7 @@ FROM_RUNNER: dict[str, Fields] = {
         "tokens": (list, False),
         "timings": (dict, False),
         "metrics": (dict, False),
+        "params": (dict, False),
         "notes": (list, False),
         "answer": (str, False),
         "mem": (dict, False),

@@ -193,7 +193,7 @@ class Prediction:
                 f"constraints.bond names the atom {atom!r} of residue {residue + 1} "
                 f"of chain {self.job_chain(chain)}, which is not there"
             )
-        reason = f"{type(e).__name__}: {e}".replace(str(self.job.workdir), "")
+        reason = foldrun.without_folders(f"{type(e).__name__}: {e}", self.job.workdir)
         return invalid(f"IntelliFold cannot read this job: {reason}")
 
     def job_chain(self, chain: str) -> str:

@@ -206,7 +206,7 @@ class Prediction:
             )
         if text.startswith("Conformer generation"):  # failed, or took longer than the package's 90 seconds
             return invalid("a SMILES of the job has no three-dimensional form that RDKit finds")
-        reason = f"{type(e).__name__}: {text}".replace(str(self.job.workdir), "")
+        reason = foldrun.without_folders(f"{type(e).__name__}: {text}", self.job.workdir)
         return invalid(f"Protenix cannot read this job: {reason}")
 
     def check(self) -> None:

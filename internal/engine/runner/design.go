@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 
 	"pleat"
+	"pleat/internal/design"
 	"pleat/internal/flow"
 	"pleat/internal/report"
 	"pleat/internal/structure"
@@ -108,7 +110,36 @@ func (q *predictRequest) readDesigns(d *report.Designs) error {
 	d.Metrics.Requested, d.Metrics.Considered = d.Work.Design.Params.Designs, len(d.Rows)
 	d.Metrics.Generated, d.Metrics.Duplicates = q.count("generated"), q.count("duplicates")
 	d.Metrics.Returned = len(d.Set)
-	return nil
+	d.Params, err = q.designedBy(&d.Work.Design.Params)
+	return err
+}
+
+// designedBy returns the parameters as they took effect: those that were asked for, and what the runner says of the
+// others.
+func (q *predictRequest) designedBy(asked *pleat.DesignParams) (pleat.DesignParams, error) {
+	if len(q.result.Params) == 0 || string(q.result.Params) == "null" {
+		return *asked, nil
+	}
+	values, names := map[string]json.RawMessage{}, design.ParamNames
+	if err := json.Unmarshal(q.result.Params, &values); err != nil {
+		return *asked, errors.New("its params are no object")
+	}
+	for name := range values {
+		if !slices.Contains(names, name) {
+			delete(values, name)
+		}
+	}
+	for name, v := range asked.Map() {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return *asked, err
+		}
+		if values[name] == nil || string(values[name]) == "null" {
+			values[name] = raw
+		}
+	}
+	p, err := design.ReadParams(values, "its params", design.Door{})
+	return p.DesignParams, err
 }
 
 // count returns a count of the runner's metrics; nil if it has none.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ func designed(t *testing.T, rows string, set map[string]int, sequence string, b 
 	r := &wireResult{
 		ChainMap: map[string]string{"A": "B", "B": "A"},
 		Metrics:  map[string]any{"generated": 4.0, "duplicates": 1.0},
+		Params:   json.RawMessage(`{"alpha":0.01,"filterBiased":null,"more":1}`),
 	}
 	q := &predictRequest{dir: t.TempDir(), result: r}
 	r.Files = append(r.Files, writeResult(q.dir, "designs", "designs.jsonl", rows))
@@ -95,6 +97,10 @@ func TestReadDesigns(t *testing.T) {
 	if diff := cmp.Diff(want, d.Metrics); diff != "" {
 		t.Error(diff)
 	}
+	if p := d.Params; p.Alpha == nil || *p.Alpha != 0.01 || p.FilterBiased != nil || p.Designs != 4 ||
+		d.Work.Design.Params.Alpha != nil {
+		t.Errorf("the parameters are %+v", p)
+	}
 	out := d.Write(t.Context(), &enginetest.Sink{})
 	if out.Failure != nil {
 		t.Fatal(out.Failure)
@@ -132,9 +138,13 @@ func TestReadDesignsRefuses(t *testing.T) {
 		{"other rank", twoDesigns, "ACKG", map[string]int{"x_1": 2}, 50, "is not among its designs"},
 		{"nothing returned", twoDesigns, "ACKG", nil, 50, "returns 0 designs"},
 		{"other sequence", twoDesigns, "ACKK", both, 50, "another sequence than its row"},
+		{"wrong parameter", twoDesigns, "ACKG", both, 50, "its params.alpha is 3; it must be from 0 to 1"},
 		{"no pLDDT", twoDesigns, "ACKG", both, 500, "it must be 0 to 100"},
 	} {
 		q := designed(t, c.rows, c.set, c.sequence, c.b)
+		if c.name == "wrong parameter" {
+			q.result.Params = json.RawMessage(`{"alpha":3}`)
+		}
 		d := report.Designs{Work: designWork(t)}
 		err := q.readDesigns(&d)
 		if err == nil {

@@ -155,6 +155,7 @@ type wireResult struct {
 	Tokens   []int              `json:"tokens,omitempty"`    // number of tokens of each residue
 	Timings  map[string]float64 `json:"timings,omitempty"`   // seconds by stage
 	Metrics  map[string]any     `json:"metrics,omitempty"`   // for metrics.json
+	Params   json.RawMessage    `json:"params,omitempty"`    // of a design, as they took effect
 	Notes    []string           `json:"notes,omitempty"`
 	Answer   string             `json:"answer,omitempty"` // to a question
 	Mem      *wireMem           `json:"mem,omitempty"`

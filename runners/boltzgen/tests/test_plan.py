@@ -144,6 +144,23 @@ class Specs(unittest.TestCase):
     def test_not_json(self):
         self.refused("entities: []", "the spec binder.yaml cannot be read as JSON")
 
+    def test_smiles(self):
+        ligands = [{"ligand": {"id": "L", "ccd": "ATP"}}, {"ligand": {"id": ["M", "N"], "smiles": "CCO"}}]
+        self.write("binder.yaml", {"entities": [*self.file("target.cif")["entities"], *ligands]})
+        self.assertEqual(list(plan.smiles(self.folder, "input/binder.yaml")), [("['M', 'N']", "CCO")])
+
+    def test_a_component_that_is_missing(self):
+        try:
+            try:
+                raise KeyError("There is no item named 'Q9Q.pkl' in the archive")
+            except KeyError as e:
+                raise ValueError("cannot parse") from e
+        except ValueError as e:
+            failure = plan.missing_component(e)
+        self.assertEqual(failure.code, "invalid_input")
+        self.assertTrue(failure.message.startswith("BoltzGen does not know the component Q9Q of the Chemical"))
+        self.assertIsNone(plan.missing_component(KeyError("Q9Q")))
+
     def test_its_name_becomes_the_ids(self):
         self.write("spec.yaml", self.file("target.cif"))
         j = job(self.folder, spec="input/spec.yaml", stem="7")

@@ -87,7 +87,8 @@ class Designer(foldrun.Runner):
         job.file("table", "all_designs_metrics.csv")
         job.path("results_overview.pdf").write_text("%PDF")
         job.file("report", "results_overview.pdf")
-        return foldrun.Result(chain_map=chain_map, metrics={"generated": number, "duplicates": number - considered})
+        return foldrun.Result(chain_map=chain_map, metrics={"generated": number, "duplicates": number - considered},
+                              params={"alpha": job.params.get("alpha", 0.01), "refoldingRmsdThreshold": 2.5})
 
     def redesign(self, job, draw, folder, file):
         text = (folder / file["path"]).read_text()
