@@ -55,6 +55,9 @@ func (l *engineServer) sequences(t *testing.T, fold, model string) {
 		m.Passed != nil {
 		t.Errorf("%+v", m)
 	}
+	if r.Parameters.Temperature == nil || *r.Parameters.Temperature != 1 {
+		t.Errorf("%+v", r.Parameters)
+	}
 	if !strings.Contains(strings.Join(r.Notes, "\n"), "random") {
 		t.Errorf("its notes are %q", r.Notes)
 	}

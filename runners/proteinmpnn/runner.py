@@ -118,8 +118,8 @@ class Run:
                 "considered": len(rows),
                 "duplicates": len(drawn) - len(rows),
                 "returned": len(returned),
-                "temperature": self.temperature,
             },
+            params={"temperature": self.temperature},
             notes=self.all_notes(len(drawn) - len(rows)),
             timings=self.watch.timings(),
         )
