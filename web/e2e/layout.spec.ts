@@ -92,6 +92,7 @@ test('every page fits a phone, and every control has a name', async ({ page, ser
     '/ui/batches/new',
     '/ui/library',
     '/ui/workflows',
+    '/ui/designs/new',
     '/ui/webhooks',
     '/ui/keys',
     '/ui/models',

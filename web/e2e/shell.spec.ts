@@ -152,6 +152,7 @@ test('no page is wider than a phone', async ({ page, server }) => {
     '/ui/batches',
     '/ui/batches/new',
     '/ui/workflows',
+    '/ui/designs/new',
     '/ui/webhooks',
     '/ui/keys',
     '/ui/models',

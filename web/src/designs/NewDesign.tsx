@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Model } from '../api'
 import { Segments } from '../controls'
 import { navigate, query } from '../router'
+import { fetchesPDB } from '../session'
 import { BinderCard, RedesignCard } from './Binder'
 import { type Draft, draftOf, fieldOf, type Mode, type Problems, toInput } from './draft'
 import { chainsOf } from './form'
@@ -19,7 +20,7 @@ export const NewDesign = () => <Form key={query.value.toString()} />
 const modeNames: Record<Mode, string> = { binder: 'Design a binder', redesign: 'Redesign the sequence' }
 
 function Form() {
-  const [draft, setDraft] = useState(() => draftOf(query.peek()))
+  const [draft, setDraft] = useState(() => draftOf(query.peek(), fetchesPDB.peek() ? 'pdbId' : undefined))
   const models = useModels()
   const target = useTarget(draft)
   const { create, busy, problems, error, forget } = useCreate(draft, chainsOf(target))
@@ -62,7 +63,7 @@ function Form() {
 
 /** A sequence is redesigned on a structure. */
 const structureWay = (mode: Mode, { way }: Draft): Partial<Draft> =>
-  mode === 'redesign' && (way === 'sequence' || way === 'ccd' || way === 'smiles') ? { way: 'pdbId' } : {}
+  mode === 'redesign' && (way === 'sequence' || way === 'ccd' || way === 'smiles') ? { way: 'sourceJobId' } : {}
 
 /** The models for designs; undefined until they are loaded. */
 function useModels(): Model[] | Error | undefined {

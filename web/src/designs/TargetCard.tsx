@@ -1,6 +1,7 @@
 // The target of a design: where it comes from, its chains, and the structure in which residues are picked.
 import { ErrorMessage, Loading } from '../components'
 import { Checkbox, Select } from '../controls'
+import { fetchesPDB } from '../session'
 import { Stage } from '../viewer/Stage'
 import { chainNames, type Draft, hasNumbering, isMolecule, isPickable, isStructure, type Way, wayNames } from './draft'
 import { TextField } from './fields'
@@ -17,7 +18,8 @@ const examples: Record<Way, string> = {
 }
 
 const hints: Partial<Record<Way, string>> = {
-  pdbId: 'The service fetches it, if its operator allows that.',
+  sourceJobId: 'Or begin with “Design a binder” on the page of a result.',
+  pdbId: 'The service fetches it.',
   sequence: 'Without a structure; the engine folds it together with the binder.',
 }
 
@@ -25,7 +27,9 @@ const hints: Partial<Record<Way, string>> = {
 export function TargetCard(props: FormProps) {
   const { draft, update, problems, target } = props
   const { way } = draft
-  const ways = (Object.keys(wayNames) as Way[]).filter((w) => draft.mode === 'binder' || isStructure(w))
+  const ways = (Object.keys(wayNames) as Way[]).filter(
+    (w) => (draft.mode === 'binder' || isStructure(w)) && (w !== 'pdbId' || fetchesPDB.value || way === w),
+  )
   const isDrawn = !!target && !(target instanceof Error)
   return (
     <section class="card" aria-label="Target">
@@ -47,7 +51,7 @@ export function TargetCard(props: FormProps) {
           value={draft.target[way] ?? ''}
           onValue={(value) => update({ target: { ...draft.target, [way]: value }, run: '', file: '' })}
           problem={problems.target}
-          hint={hints[way]}
+          hint={draft.target[way] ? '' : hints[way]}
           placeholder={examples[way]}
           class="grow"
         />

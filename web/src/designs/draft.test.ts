@@ -18,7 +18,8 @@ test('an address names the target and the mode', () => {
     numbering: 'author',
     redesign: [{ chain_id: 'A' }],
   })
-  expect(draftOf(new URLSearchParams()).way).toBe('pdbId')
+  expect(draftOf(new URLSearchParams()).way).toBe('sourceJobId')
+  expect(draftOf(new URLSearchParams('pdb=1ubq'))).toMatchObject({ way: 'pdbId', target: { pdbId: '1ubq' } })
 })
 
 test('the request of a binder has what is filled in', () => {
@@ -70,7 +71,7 @@ test('a sequence with designed parts replaces the length, and has disulfides', (
     epitope: [{ chain_id: 'A', res_idx: [2] }],
     binder: { kind: 'protein', sequence: '3..5C6C3', disulfides: [[2, 1]] },
   })
-  const wrong = draft({ target: { pdbId: '1ubq' }, sequence: '5C5C', disulfides: '1,2' })
+  const wrong = draft({ way: 'pdbId', target: { pdbId: '1ubq' }, sequence: '5C5C', disulfides: '1,2' })
   expect(toInput(wrong).problems).toEqual({
     'binder.disulfides': '“1” is no pair of cysteines; write pairs as 1-2, 3-4.',
   })

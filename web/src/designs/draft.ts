@@ -77,7 +77,7 @@ export interface Draft {
 export const emptyDraft: Draft = {
   mode: 'binder',
   name: '',
-  way: 'pdbId',
+  way: 'sourceJobId',
   target: {},
   run: '',
   file: '',
@@ -100,11 +100,14 @@ export const emptyDraft: Draft = {
   isPublic: false,
 }
 
-/** The draft that an address asks for: ?job=ID&run=ID, ?item=ID&file=NAME, ?pdb=ID, and &mode=redesign. */
-export function draftOf(query: URLSearchParams): Draft {
+/**
+ * The draft that an address asks for: ?job=ID&run=ID, ?item=ID&file=NAME, ?pdb=ID, and &mode=redesign. usual: where the
+ * target of an address without one comes from.
+ */
+export function draftOf(query: URLSearchParams, usual: Way = emptyDraft.way): Draft {
   const get = (name: string) => query.get(name) ?? ''
   const target = { sourceJobId: get('job'), libraryItemId: get('item'), pdbId: get('pdb') }
-  const way = (Object.keys(target) as (keyof typeof target)[]).find((w) => target[w]) ?? 'pdbId'
+  const way = (Object.keys(target) as (keyof typeof target)[]).find((w) => target[w]) ?? usual
   return {
     ...emptyDraft,
     mode: get('mode') === 'redesign' ? 'redesign' : 'binder',
