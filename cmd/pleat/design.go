@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,20 +25,22 @@ func designCmd() *cobra.Command {
 		Use:   "design TARGET",
 		Short: "Design proteins that bind a target",
 		Long: `Designs proteins that bind a target: a job's predicted structure, by its identifier, or a structure file
-(PDB or mmCIF), which is stored in your library. With --ccd or --smiles the target is a ligand. The designs that are
-kept are downloaded with tables of all of them. The table that is printed has whether a design passes the
-filters, design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and filter_rmsd (Å). Interrupting the
+(PDB or mmCIF), which is stored in your library. With --ccd or --smiles the target is a ligand, with
+--target-sequence a protein whose structure is not known. The designs that are kept are downloaded with
+tables of all of them. The table that is printed has whether a design passes the filters,
+design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and filter_rmsd (Å). Interrupting the
 command leaves the design running.
 
-Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12.`,
+Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12. With --author
+they are named by the numbers of the structure's authors, which may be 0 or below: A:-2-3.`,
 		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --designs 50 --keep 5
   pleat design target.cif --chains A,B --kind peptide --out peptides
   pleat design --ccd ATP --no-wait`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			ccd, _ := cmd.Flags().GetString("ccd")
-			smiles, _ := cmd.Flags().GetString("smiles")
-			if ccd != "" || smiles != "" {
-				return exactly()(cmd, args)
+			for flag := range targetFlags {
+				if v, _ := cmd.Flags().GetString(flag); v != "" {
+					return exactly()(cmd, args)
+				}
 			}
 			return exactly("a job's identifier or a structure file")(cmd, args)
 		},
@@ -54,6 +57,7 @@ Residues are named by chain and position, counted from 1 in the chain's whole se
 	f.Bool("cyclic", false, "a binder whose ends are bonded")
 	f.String("ccd", "", "design for a ligand of the Chemical Component Dictionary")
 	f.String("smiles", "", "design for a ligand given as SMILES")
+	f.String("target-sequence", "", "design for a protein given by its sequence alone")
 	f.String("protocol", "", "protocol of the engine; default: by kind and target")
 	f.Int("designs", 50, "how many designs to make")
 	f.Int("keep", 5, "how many of them to return")
@@ -62,8 +66,12 @@ Residues are named by chain and position, counted from 1 in the chain's whole se
 	addFolderFlags(c, "design-WORKFLOW")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
 	config.AddFlags(f, config.Client)
+	c.AddCommand(designFoldCmd())
 	return c
 }
+
+// targetFlags are the fields of a target that is no argument, by the flags that have them.
+var targetFlags = map[string]string{"ccd": "ccd", "smiles": "smiles", "target-sequence": "sequence"}
 
 // runDesign creates a design, follows it and downloads its files, by default into design-WORKFLOW.
 func runDesign(cmd *cobra.Command, args []string) error {
@@ -112,9 +120,7 @@ func printDesignNotes(cmd *cobra.Command, w *api.Workflow) {
 		Notes []string `json:"notes"`
 	}
 	if len(w.Tasks) > 0 && json.Unmarshal(w.Tasks[0].Result, &result) == nil {
-		for _, note := range result.Notes {
-			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+printable(note))
-		}
+		printNotes(cmd, result.Notes)
 	}
 }
 
@@ -131,9 +137,11 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 		binder["cyclic"] = true
 	}
 	input["binder"] = binder
-	for _, flag := range []string{"ccd", "smiles"} {
+	target := map[string]any{}
+	for flag, field := range targetFlags {
 		if v, _ := f.GetString(flag); v != "" {
-			input["target"] = map[string]any{flag: v}
+			target[field] = v
+			input["target"] = target
 		}
 	}
 	for flag, key := range map[string]string{"designs": "numDesigns", "keep": "budget"} {
@@ -149,14 +157,15 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 	if chains, _ := f.GetStringSlice("chains"); len(chains) > 0 {
 		input["targetChains"] = chains
 	}
-	if v, _ := f.GetBool("author"); v {
+	author, _ := f.GetBool("author")
+	if author {
 		input["numbering"] = "author"
 	}
 	for _, flag := range []string{"epitope", "avoid"} {
 		given, _ := f.GetStringArray(flag)
 		var list []map[string]any
 		for _, text := range given {
-			one, err := chainResidues(text, flag)
+			one, err := chainResidues(text, flag, author)
 			if err != nil {
 				return nil, err
 			}
@@ -169,8 +178,11 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 	return input, nil
 }
 
-// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has.
-func chainResidues(text, flag string) (map[string]any, error) {
+// residueRange matches the number of a residue, or a range of them.
+var residueRange = regexp.MustCompile(`^(-?[0-9]{1,6})(?:-(-?[0-9]{1,6}))?$`)
+
+// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. Numbers of authors may be below 1.
+func chainResidues(text, flag string, author bool) (map[string]any, error) {
 	wrong := usagef("--%s is %q; it must be a chain and positions of residues, such as A:3-9,12", flag, text)
 	chain, list, ok := strings.Cut(text, ":")
 	if !ok || chain == "" {
@@ -178,13 +190,16 @@ func chainResidues(text, flag string) (map[string]any, error) {
 	}
 	var residues []int
 	for part := range strings.SplitSeq(list, ",") {
-		first, last, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		from, err := strconv.Atoi(first)
-		to := from
-		if err == nil && ranged {
-			to, err = strconv.Atoi(last)
+		m := residueRange.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil {
+			return nil, wrong
 		}
-		if err != nil || from < 1 || to < from || to-from > 10_000 {
+		from, _ := strconv.Atoi(m[1])
+		to := from
+		if m[2] != "" {
+			to, _ = strconv.Atoi(m[2])
+		}
+		if from < 1 && !author || to < from || to-from > 10_000 {
 			return nil, wrong
 		}
 		for n := from; n <= to; n++ {
@@ -240,6 +255,70 @@ func designTable(w *api.Workflow) [][]string {
 		rows = append(rows, []string{
 			fmt.Sprint(d.Rank), d.ID, filters, number(d.IPTM, "%.3f"), number(d.PTM, "%.3f"), number(d.PAE, "%.2f"),
 			number(d.RMSD, "%.2f"), d.Sequence,
+		})
+	}
+	return rows
+}
+
+// designFoldCmd returns the command that folds the best designs of a completed design with another model, and prints
+// the jobs.
+func designFoldCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fold WORKFLOW",
+		Short: "Fold the best designs with another model",
+		Long: `Folds designs with another model: a second opinion, since the engine ranks its designs with a network
+that is kin of the one that designs. Each becomes a job of its own, and counts in the quota. Wait for one
+with pleat jobs get --wait; pleat workflows get shows the scores of all.`,
+		Example: `  pleat design fold 01890a5d-ac96-774b-bcce-b302099a8057 --top 3 --model openfold3`,
+	}
+	onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		f := cmd.Flags()
+		var in api.FoldDesigns
+		model, _ := f.GetString("model")
+		if model == "" {
+			return usagef("%s needs --model; pleat models lists the models", cmd.CommandPath())
+		}
+		in.Name, _ = f.GetString("name")
+		if in.Designs, _ = f.GetStringSlice("designs"); len(in.Designs) == 0 || f.Changed("top") {
+			top, _ := f.GetInt("top")
+			in.Top = &top
+		}
+		var err error
+		if in.Params, err = api.Encode(map[string]string{"modelName": model}); err != nil {
+			return err
+		}
+		made, err := c.FoldDesigns(cmd.Context(), id, in)
+		if err != nil {
+			return err
+		}
+		return printResult(cmd, made, func() error {
+			rows := [][]string{{"RANK", "DESIGN", "JOB"}}
+			for _, d := range made.Data {
+				rows = append(rows, []string{fmt.Sprint(d.FinalRank), d.DesignID, d.JobID})
+			}
+			printNotes(cmd, made.Notes)
+			return table(cmd.OutOrStdout(), rows)
+		})
+	})
+	f := c.Flags()
+	f.Int("top", 3, "fold so many designs, the best first: 1 to 20")
+	f.StringSlice("designs", nil, "ids of the designs to fold, instead of --top")
+	f.String("model", "", "model that folds them; it must fold complexes")
+	f.String("name", "", "start of the names of the jobs; default: the name of the workflow")
+	f.Bool("json", false, "print JSON")
+	return c
+}
+
+// foldTable returns a table of the folds of a design; nil: there is none.
+func foldTable(w *api.Workflow) [][]string {
+	if len(w.Folds) == 0 {
+		return nil
+	}
+	rows := [][]string{{"DESIGN", "FOLDED BY", "JOB", "STATUS", "PLDDT", "PTM", "IPTM", "BINDER RMSD"}}
+	for _, f := range w.Folds {
+		rows = append(rows, []string{
+			f.DesignID, f.ModelName, f.JobID, f.Status, number(f.MeanPLDDT, "%.1f"), number(f.PTM, "%.3f"),
+			number(f.IPTM, "%.3f"), number(f.BinderRMSD, "%.2f"),
 		})
 	}
 	return rows

@@ -16,9 +16,9 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	const short = "List, show, cancel and delete workflows: questions, simulations, designs and comparisons"
+	const short = "List, show, run, cancel and delete workflows: questions, simulations, designs and comparisons"
 	return group("workflows", short, "",
-		workflowsList(), workflowsGet(), workflowsLogs(), workflowsCancel(), workflowsDelete())
+		workflowsList(), workflowsGet(), workflowsRun(), workflowsLogs(), workflowsCancel(), workflowsDelete())
 }
 
 // workflowsList returns the command that prints a page of the caller's workflows, newest first, also those that the end
@@ -116,7 +116,29 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	for _, a := range m.Artifacts {
 		fmt.Fprintln(out, a.URL)
 	}
-	return nil
+	if len(w.Tasks[0].Parsed) == 0 {
+		return nil
+	}
+	printDesignNotes(cmd, &w)
+	folds := foldTable(&w)
+	if folds == nil {
+		return nil
+	}
+	fmt.Fprintln(out)
+	return table(out, folds)
+}
+
+// workflowsRun returns the command that starts a draft, and prints its state.
+func workflowsRun() *cobra.Command {
+	c := &cobra.Command{Use: "run WORKFLOW", Short: "Start a workflow that is a draft"}
+	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		w, err := c.ExecuteWorkflow(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), w.Status)
+		return err
+	})
 }
 
 // workflowsLogs returns the command that prints the log of a workflow, one line per event, with control
