@@ -70,6 +70,13 @@ type DesignSource struct {
 	Spec  string            // the main spec as its owner wrote it
 	Plan  string            // SHA-256 in hex of everything that decides what is designed
 	Files map[string]string // SHA-256 in hex of each file of its owner that was used, by its name there
+	Own   []OwnFile         // these files as they are, the main spec first
+}
+
+// OwnFile is a copy of a file of a design's owner.
+type OwnFile struct {
+	Name string // there: a file name without a folder
+	Path string // inside Work.Dir
 }
 
 // DesignFile is a file that a design reads.

@@ -52,7 +52,7 @@ It needs no database and no server. Progress and the runner's standard error are
 			if pleat.IsBuiltIn(args[0]) {
 				return check.run(cmd.Context(), only)
 			}
-			check.name, check.manifest, err = findRunner(c, args[0])
+			check.name, check.manifest, err = findRunner(c, args[0], pleat.BuiltInNames()...)
 			if err != nil {
 				return err
 			}

@@ -27,8 +27,9 @@ filter_rmsd (Å). Interrupting the command leaves the design running.
 With --redesign nothing is bound: the residues that it names get other amino acids, and the backbone stays. The table
 then has sequence_score (lower is better) and sequence_recovery.
 
-Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12. A binder's chain is
-the first free letter.`,
+Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12. With --author
+they have the numbers of the structure's authors, which may be 0 or below: A:-2-3. A binder's chain is the first free
+letter.`,
 		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --designs 50 --keep 5
   pleat design target.cif --chains A,B --kind peptide --out peptides
   pleat design --ccd ATP --no-wait

@@ -55,7 +55,7 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 		given, _ := f.GetStringArray(flag)
 		var list []map[string]any
 		for _, text := range given {
-			one, err := chainResidues(text, flag)
+			one, err := chainResidues(text, flag, input["numbering"] == "author")
 			if err != nil {
 				return nil, err
 			}
@@ -93,8 +93,9 @@ func binderInput(cmd *cobra.Command) map[string]any {
 // numberRange matches a number of a residue, or a first and a last one. Authors count from any number.
 var numberRange = regexp.MustCompile(`^(-?[0-9]{1,6})(?:-(-?[0-9]{1,6}))?$`)
 
-// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough.
-func chainResidues(text, flag string) (map[string]any, error) {
+// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough. Numbers
+// of authors may be below 1.
+func chainResidues(text, flag string, author bool) (map[string]any, error) {
 	wrong := usagef("--%s is %q; it must be a chain and positions of residues, such as A:3-9,12", flag, text)
 	chain, list, ok := strings.Cut(text, ":")
 	if chain != "" && !ok && flag == "redesign" {
@@ -111,7 +112,7 @@ func chainResidues(text, flag string) (map[string]any, error) {
 		}
 		from, _ := strconv.Atoi(m[1])
 		to, err := strconv.Atoi(cmp.Or(m[2], m[1]))
-		if err != nil || to < from || to-from > 10_000 {
+		if err != nil || from < 1 && !author || to < from || to-from > 10_000 {
 			return nil, wrong
 		}
 		for n := from; n <= to; n++ {

@@ -123,8 +123,9 @@ func weightsState(c config.Config, m *runner.Manifest) string {
 }
 
 // findRunner returns the folder name and the manifest of the runner with a name: that of its folder, of its engine or
-// of one of its models, in this order. An unknown name is a usage error that suggests the nearest.
-func findRunner(c config.Config, name string) (string, *runner.Manifest, error) {
+// of one of its models, in this order. An unknown name is a usage error that suggests the nearest of these and of
+// others.
+func findRunner(c config.Config, name string, others ...string) (string, *runner.Manifest, error) {
 	found, wrong := app.Manifests(c)
 	if err := wrong[name]; err != nil {
 		return "", nil, err
@@ -132,7 +133,7 @@ func findRunner(c config.Config, name string) (string, *runner.Manifest, error) 
 	if m := found[name]; m != nil {
 		return name, m, nil
 	}
-	var names []string
+	names := slices.Clone(others)
 	for _, folder := range slices.Sorted(maps.Keys(found)) {
 		m := found[folder]
 		names = append(names, folder)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -214,6 +215,10 @@ func (d *Designs) writeRun() (json.RawMessage, error) {
 		return nil, err
 	}
 	inside := slices.DeleteFunc(slices.Clone(d.files), func(f pleat.File) bool { return f.Kind == pleat.ArtifactPlots })
+	// What the spec names lies beside it, so that the folder can be run again.
+	for _, f := range d.Work.Design.Sent.Own {
+		inside = append(inside, pleat.File{Name: "input/" + f.Name, Path: filepath.Join(d.Work.Dir, f.Path)})
+	}
 	if err := d.zip(pleat.ArtifactArchive, "results.zip", inside); err != nil {
 		return nil, err
 	}
