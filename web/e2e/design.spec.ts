@@ -1,5 +1,5 @@
-// Designs: from the form to the final set, its downloads, and folds of it with another model. The engine is a runner that
-// draws sequences (cmd/pleat/testdata/designer).
+// Designs: from the form to the final set, its downloads, and folds of it with another model. The engine is a runner
+// that draws sequences (cmd/pleat/testdata/designer).
 
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -32,7 +32,7 @@ export function Folds({ workflow, designs, shortlist, folds, reload }: Props) {
       <h2 id="folds-title">Fold with another model</h2>
       <p class="dim">
         {hasFilters(designs)
-          ? 'The designs are ranked with a network that is kin to the one that made them. Another model is a second opinion.'
+          ? 'The designs are ranked by kin of the network that made them. Another model is a second opinion.'
           : 'Nothing has been folded yet: a fold shows whether a sequence takes the structure that it is designed for.'}
       </p>
       {workflow.is_owner && workflow.status === 'COMPLETED' && (

@@ -105,6 +105,7 @@ function useCreate(draft: Draft, chains: string[]) {
     }
     setBusy(false)
   }
-  const forget = () => setProblems((old) => (Object.keys(old).length > 0 ? {} : old)) // what is changed may be right now
+  // What is changed may be right now.
+  const forget = () => setProblems((old) => (Object.keys(old).length > 0 ? {} : old))
   return { create, busy, problems, error: problems[''] ?? '', forget }
 }

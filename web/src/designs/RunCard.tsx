@@ -64,7 +64,7 @@ export function RunCard({ models, busy, error, create, ...props }: Props) {
 /** What to install, and what can be done until then. */
 const NoEngine = ({ mode }: { mode: Mode }) => (
   <p class="caution" role="status" data-no-engine={mode}>
-    No engine that {mode === 'binder' ? 'designs binders' : 'redesigns sequences'} is running here; install one with{' '}
+    No engine that {mode === 'binder' ? 'designs binders' : 'redesigns sequences'} runs here; install one with{' '}
     <code>pleat engines install {mode === 'binder' ? 'boltzgen' : 'proteinmpnn'}</code>, or save a draft and run it
     later.
   </p>

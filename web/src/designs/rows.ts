@@ -166,7 +166,7 @@ export const fasta = (designs: Design[]) =>
     })
     .join('')
 
-/** All columns as CSV (RFC 4180); null is empty. A text that a spreadsheet would compute has an apostrophe before it. */
+/** All columns as CSV (RFC 4180); null is empty. A text that a spreadsheet would compute has an apostrophe in front. */
 export function csv(designs: Design[], columns: DesignColumn[]): string {
   const shown = columns.filter((c) => c.type !== 'object' && c.name !== 'cif_url')
   const cell = (value: unknown) => {
