@@ -267,8 +267,8 @@ func designFoldCmd() *cobra.Command {
 		Use:   "fold WORKFLOW",
 		Short: "Fold the best designs with another model",
 		Long: `Folds designs with another model: a second opinion, since the engine ranks its designs with a network
-that is kin of the one that designs. Each becomes a job of its own, and counts in the quota. Wait for one
-with pleat jobs get --wait; pleat workflows get shows the scores of all.`,
+that is kin of the one that designs. Each becomes a job of its own, and counts in the quota. Their
+scores stand in pleat workflows get once they have ended.`,
 		Example: `  pleat design fold 01890a5d-ac96-774b-bcce-b302099a8057 --top 3 --model openfold3`,
 	}
 	onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
