@@ -41,7 +41,7 @@ func TestReadGraph(t *testing.T) {
 		Pipeline: "make",
 		Payload: map[string]any{"protocolName": "peptide-anything", "numDesigns": json.Number("40"),
 			"budget": json.Number("4")},
-		Main:  Reference{itemA, "binder.yaml", "jobs.what.inputPayload"},
+		Main:  Reference{itemA, "binder.yaml", "jobs.what.inputPayload.inputYML"},
 		Files: []Reference{{itemB, "target.cif", "jobs.what.inputPayload.files[0]"}},
 	}
 	if d := cmp.Diff(want, g.Plan()); d != "" {
@@ -67,6 +67,30 @@ func TestReadGraph(t *testing.T) {
 		`{"id":"what:make","source":"what","target":"make"},{"id":"make:finish","source":"make","target":"finish"}]}`
 	if d := cmp.Diff(wantJSON, string(got)); d != "" {
 		t.Errorf("graph (-want +got):\n%s", d)
+	}
+}
+
+// The files of all nodes that the spec sees are bounded together.
+func TestFilesOfNodesAreBounded(t *testing.T) {
+	var parts, names []string
+	for i := range 3 {
+		var files []string
+		for k := range 22 {
+			files = append(files, fmt.Sprintf("{libraryItemId: %s, fileName: f%d.cif}", itemB, 22*i+k))
+		}
+		name := fmt.Sprintf("part%d", i)
+		names = append(names, name)
+		parts = append(parts, fmt.Sprintf("  %s: {type: input, subType: design_specification_yml, inputPayload: "+
+			"{inputYML: %s.yaml, inputYMLLibraryItemId: %s, files: [%s]}}\n", name, name, itemA, strings.Join(files, ", ")))
+	}
+	text := strings.Replace(example, "jobs:\n", "jobs:\n"+strings.Join(parts, ""), 1)
+	text = strings.Replace(text, "[begin, {what: {requires: [begin]}}", "[begin, {part0: {requires: [begin]}}, "+
+		"{part1: {requires: [begin]}}, {part2: {requires: [begin]}}, {what: {requires: ["+strings.Join(names, ", ")+"]}}", 1)
+	_, err := ReadGraph([]byte(text))
+	const want = "jobs.part2.inputPayload.files[16] is one file too many: the node what sees 70, with those of the " +
+		"nodes before it; at most 64 are allowed"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
 	}
 }
 
@@ -99,7 +123,7 @@ func TestReadGraphOfOthers(t *testing.T) {
 		t.Errorf("params (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff([]Reference{{itemA, "a.cif", "jobs.spec.inputPayload.files[0]"},
-		{itemB, "part.yaml", "jobs.part.inputPayload"}}, p.Files); d != "" {
+		{itemB, "part.yaml", "jobs.part.inputPayload.inputYML"}}, p.Files); d != "" {
 		t.Errorf("files (-want +got):\n%s", d)
 	}
 	text, _ := json.Marshal(g.Nodes)

@@ -75,6 +75,10 @@ func (g *graphReader) makePlan(yamltree.Node) error {
 		return err
 	}
 	plan.Main, plan.Files = refs[0], refs[1:]
+	if len(plan.Files) > maxFiles {
+		return pleat.InvalidField(plan.Files[maxFiles].Field, " is one file too many: the node %s sees %d, with those "+
+			"of the nodes before it; at most %d are allowed", specs[0], len(plan.Files), maxFiles)
+	}
 	g.plan = plan
 	return nil
 }
@@ -119,17 +123,12 @@ func references(n yamltree.Node, at string) ([]Reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	main := Reference{Field: at}
-	if strings.ContainsAny(name.Value, "\r\n") {
-		return nil, invalid(name, " holds the text of a spec; it must be its name, such as binder.yaml, and the text "+
-			"belongs into the library item of inputYMLLibraryItemId")
-	}
-	if main.Name, err = fileName(name); err != nil {
+	main := Reference{Field: at + ".inputYML"}
+	if main.Name, err = name.Text(); err != nil {
 		return nil, err
 	}
-	if !isSpec(main.Name) {
-		return nil, invalid(name, " is %q; it must be the name of a spec, which ends in .yaml or .yml",
-			pleat.Clip(main.Name))
+	if err := CheckSpecName(main.Name, name.At); err != nil {
+		return nil, err
 	}
 	item, err := required(n, f, "inputYMLLibraryItemId")
 	if err != nil {
@@ -174,8 +173,10 @@ func fileReference(n yamltree.Node) (Reference, error) {
 	if err != nil {
 		return ref, err
 	}
-	ref.Name, err = fileName(name)
-	return ref, err
+	if ref.Name, err = name.Text(); err != nil {
+		return ref, err
+	}
+	return ref, checkFileName(ref.Name, name.At)
 }
 
 // itemID reads the id of a library item.
@@ -190,16 +191,32 @@ func itemID(n yamltree.Node) (pleat.ItemID, error) {
 	return pleat.ItemID(strings.ToLower(s)), nil
 }
 
-// fileName reads the name of a file as specs use it: text without slashes and control characters.
-func fileName(n yamltree.Node) (string, error) {
-	s, err := textOf(n)
-	if err != nil {
-		return "", err
+// CheckSpecName checks the name of a spec, which a field has: that of a file that ends as specs do.
+func CheckSpecName(name, field string) error {
+	if strings.ContainsAny(name, "\r\n") {
+		return pleat.InvalidField(field, " holds the text of a spec; it must be its name, such as binder.yaml, and "+
+			"the text belongs into the library item of inputYMLLibraryItemId")
+	}
+	if err := checkFileName(name, field); err != nil {
+		return err
+	}
+	if !isSpec(name) {
+		return pleat.InvalidField(field, " is %q; it must be the name of a spec, which ends in .yaml or .yml",
+			pleat.Clip(name))
+	}
+	return nil
+}
+
+// checkFileName checks the name of a file as specs use it, which a field has: text without slashes and control
+// characters.
+func checkFileName(s, field string) error {
+	if n := len([]rune(s)); n > maxText {
+		return pleat.InvalidField(field, " has %d characters; at most %d are allowed", n, maxText)
 	}
 	if s == "" || s == "." || s == ".." || strings.ContainsAny(s, `/\`) || strings.IndexFunc(s, isControl) >= 0 {
-		return "", invalid(n, " is %q; it must be the name of a file, without a folder", pleat.Clip(s))
+		return pleat.InvalidField(field, " is %q; it must be the name of a file, without a folder", pleat.Clip(s))
 	}
-	return s, nil
+	return nil
 }
 
 // isControl reports whether a character is a control character.

@@ -10,9 +10,9 @@ import (
 	"pleat"
 )
 
-// ReadReferences reads a list of files, each with libraryItemId and fileName; nil if it is absent. One that is named
-// twice is returned once. Path names the list in messages.
-func ReadReferences(raw json.RawMessage, path string) ([]Reference, error) {
+// ReadReferences reads a list of files that the spec main may name, each with libraryItemId and fileName; nil if it is
+// absent. One that is named twice is returned once, and the spec itself is left out. Path names the list in messages.
+func ReadReferences(raw json.RawMessage, path string, main Reference) ([]Reference, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -26,18 +26,25 @@ func ReadReferences(raw json.RawMessage, path string) ([]Reference, error) {
 	if len(list) > maxFiles {
 		return nil, pleat.InvalidField(path, " has %d files; at most %d are allowed", len(list), maxFiles)
 	}
-	var out []Reference
+	out := []Reference{main}
 	for i, f := range list {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if !pleat.IsUUID(f.Item) {
 			return nil, pleat.InvalidField(at+".libraryItemId", " is %q; it must be a UUID", pleat.Clip(f.Item))
 		}
-		if f.Name == "" || len(f.Name) > 255 {
+		if f.Name == "" {
 			return nil, pleat.InvalidField(at+".fileName", " is required; it is the file's name in the spec")
+		}
+		if err := checkFileName(f.Name, at+".fileName"); err != nil {
+			return nil, err
 		}
 		out = append(out, Reference{Item: pleat.ItemID(strings.ToLower(f.Item)), Name: f.Name, Field: at})
 	}
-	return distinct(out)
+	out, err := distinct(out)
+	if err != nil || len(out) == 1 {
+		return nil, err
+	}
+	return out[1:], nil
 }
 
 // WriteGraph writes the workflow.yml of a design that was given without one: one spec, and one pipeline. Alias is the

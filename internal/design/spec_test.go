@@ -421,15 +421,33 @@ func oursFiles(s *Spec, files map[string][]byte) map[string][]byte {
 // A file that is named twice is one; a name that stands for two is refused.
 func TestReadReferences(t *testing.T) {
 	const one, two = "01a201ab-35af-701a-8285-79d3e5419cee", "01a201ab-3574-7c52-acd6-b786c377249b"
+	main := Reference{Item: two, Name: "s.yaml", Field: "inputYML"}
 	file := func(id string) string { return `{"libraryItemId": "` + id + `", "fileName": "a.cif"}` }
-	got, err := ReadReferences([]byte("["+file(one)+","+file(strings.ToUpper(one))+"]"), "files")
+	got, err := ReadReferences([]byte("["+file(one)+","+file(strings.ToUpper(one))+"]"), "files", main)
 	if err != nil || len(got) != 1 || got[0].Item != one || got[0].Field != "files[0]" {
 		t.Errorf("%+v %v", got, err)
 	}
-	_, err = ReadReferences([]byte("["+file(one)+","+file(two)+"]"), "files")
+	_, err = ReadReferences([]byte("["+file(one)+","+file(two)+"]"), "files", main)
 	const want = `the name "a.cif" stands for two library items, in files[0] and files[1]`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+	named := func(id, name string) []byte {
+		return fmt.Appendf(nil, `[{"libraryItemId": %q, "fileName": %q}]`, id, name)
+	}
+	if got, err := ReadReferences(named(two, "s.yaml"), "files", main); err != nil || len(got) != 0 {
+		t.Errorf("the spec itself: %+v %v", got, err)
+	}
+	for name, want := range map[string]string{
+		"s.yaml":                 `the name "s.yaml" stands for two library items, in inputYML and files[0]`,
+		"a/b":                    `files[0].fileName is "a/b"; it must be the name of a file, without a folder`,
+		"a\n":                    "files[0].fileName is \"a\ufffd\"; it must be the name of a file, without a folder",
+		"":                       "files[0].fileName is required; it is the file's name in the spec",
+		strings.Repeat("a", 256): "files[0].fileName has 256 characters; at most 255 are allowed",
+	} {
+		if _, err := ReadReferences(named(one, name), "files", main); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", name, err, want)
+		}
 	}
 }
 

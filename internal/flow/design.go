@@ -57,6 +57,7 @@ type Binder struct {
 const (
 	maxEpitope    = 500 // residues of epitope or avoid
 	maxDisulfides = 20
+	maxSpecText   = 256 << 10 // bytes: a spec in place of its name is refused as such
 )
 
 // The kinds of binder.
@@ -111,7 +112,7 @@ func readDesign(f *fields, p *Plan) {
 func readOwnSpec(f *fields, d *DesignPlan) {
 	d.Spec = design.Reference{
 		Item:  pleat.ItemID(f.uuid("inputYMLLibraryItemId")),
-		Name:  f.string("inputYML", 255),
+		Name:  f.string("inputYML", maxSpecText),
 		Field: f.pathOf("inputYML"),
 	}
 	if f.ok("inputYMLLibraryItemId") && d.Spec.Item == "" {
@@ -119,6 +120,8 @@ func readOwnSpec(f *fields, d *DesignPlan) {
 	}
 	if f.ok("inputYML") && d.Spec.Name == "" {
 		f.fail(f.pathOf("inputYML"), " is required beside inputYMLLibraryItemId; it is the name of the spec")
+	} else if f.ok("inputYML") {
+		f.refuse(design.CheckSpecName(d.Spec.Name, f.pathOf("inputYML")))
 	}
 	for _, other := range []string{"target", "targetChains", "epitope", "avoid", "numbering", "binder", "redesign"} {
 		if f.raw(other) != nil {
@@ -126,7 +129,7 @@ func readOwnSpec(f *fields, d *DesignPlan) {
 		}
 	}
 	var err error
-	d.Files, err = design.ReadReferences(f.raw("files"), f.pathOf("files"))
+	d.Files, err = design.ReadReferences(f.raw("files"), f.pathOf("files"), d.Spec)
 	f.refuse(err)
 }
 

@@ -177,6 +177,7 @@ func TestRedesignRefusals(t *testing.T) {
 
 func TestDesignRefusals(t *testing.T) {
 	const target = `"target":{"sequence":"MKTGS"}`
+	const own = `{"inputYMLLibraryItemId":"01a201ab-35af-701a-8285-79d3e5419cee","inputYML":`
 	for input, want := range map[string]string{
 		`{}`: "workflow_input.target is required",
 		`{"target":{}}`: "workflow_input.target names none of them; it must name exactly one of sourceJobId, libraryItemId, " +
@@ -201,7 +202,12 @@ func TestDesignRefusals(t *testing.T) {
 		`{` + target + `,"binder":{"sequence":"CC","disulfides":[[1,2],[1,2]]}}`: "cysteine 1 has a partner already",
 		`{` + target + `,"seed":-1}`:                                             "workflow_input.seed is",
 		`{` + target + `,"num_designs":0}`:                                       "workflow_input.numDesigns is 0; it must be from 1 to 10000",
-		`{` + target + `,"inputYML":"a.yaml"}`:                                   "workflow_input.inputYMLLibraryItemId is required beside inputYML",
+		own + `"a/b.yaml"}`:                                                      `workflow_input.inputYML is "a/b.yaml"; it must be the name of a file, without a folder`,
+		own + `"a.cif"}`:                                                         `workflow_input.inputYML is "a.cif"; it must be the name of a spec, which ends in .yaml or .yml`,
+		own + `"a:\n- b\n"}`:                                                     "workflow_input.inputYML holds the text of a spec; it must be its name",
+		own + `"a.yaml","files":[{"libraryItemId":"01a201ab-3574-7c52-acd6-b786c377249b","fileName":"../t.cif"}]}`: "workflow_input." +
+			`files[0].fileName is "../t.cif"; it must be the name of a file, without a folder`,
+		`{` + target + `,"inputYML":"a.yaml"}`: "workflow_input.inputYMLLibraryItemId is required beside inputYML",
 	} {
 		if _, err := Parse("design", json.RawMessage(input)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", input, err, want)

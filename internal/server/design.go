@@ -28,7 +28,7 @@ import (
 const defaultDesignName = "Design"
 
 // addGraph is POST /v1/workflows/graph/add, for any user: it creates a draft of a design with an empty graph, and the
-// folder of its files. 409: the workflow has no graph.
+// folder of its files. 409: workflows of this kind have no graph.
 func (s *Server) addGraph(ctx context.Context, c *call, in *api.AddGraph) (api.Workflow, error) {
 	if in.WorkflowName == "" {
 		return api.Workflow{}, pleat.InvalidField("workflow_name", " is required; it must be design_v1 or boltzgen_v1")
