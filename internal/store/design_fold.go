@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"pleat"
 )
@@ -115,7 +116,8 @@ type DesignFold struct {
 // maxDesignFolds is how many folds of a workflow are read.
 const maxDesignFolds = 200
 
-// DesignFolds reads the folds of a workflow's designs whose jobs exist, the oldest first, at most maxDesignFolds.
+// DesignFolds reads the folds of a workflow's designs whose jobs exist, in the order in which they were made: the
+// newest maxDesignFolds.
 func (s *Store) DesignFolds(ctx context.Context, w pleat.WorkflowID) ([]DesignFold, error) {
 	return s.designFolds(ctx, "f.workflow_id = $1", w)
 }
@@ -139,7 +141,7 @@ func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]Desig
 		JOIN job j ON j.id = f.job_id AND j.deleted_at = 0
 		JOIN run r ON r.id = j.run_id
 		WHERE `+where+`
-		ORDER BY f.job_id
+		ORDER BY f.job_id DESC
 		LIMIT $2`, arg, maxDesignFolds)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var f DesignFold
@@ -157,6 +159,7 @@ func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]Desig
 		out = append(out, f)
 		return nil
 	})
+	slices.Reverse(out)
 	return out, unavailable("read folds of designs", err)
 }
 

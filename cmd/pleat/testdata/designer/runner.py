@@ -11,12 +11,13 @@ ONE = {v: k for k, v in THREE.items()}
 COLUMNS = "group_PDB id type_symbol label_atom_id label_comp_id label_asym_id label_seq_id Cartn_x Cartn_y Cartn_z B_iso_or_equiv".split()
 
 
-def cif(chains):
+def cif(chains, moved=0):
+    """The chains as mmCIF, the first of them moved along z by so many Å."""
     rows = []
     for k, (name, sequence) in enumerate(chains):
         for i, letter in enumerate(sequence):
             for j, atom in enumerate(["N", "CA", "C", "O"]):
-                rows.append(f"ATOM {len(rows) + 1} {atom[0]} {atom} {THREE[letter]} {name} {i + 1} {3.8 * i + j:.3f} {9 * k + j * i % 3} {j} 71.50")
+                rows.append(f"ATOM {len(rows) + 1} {atom[0]} {atom} {THREE[letter]} {name} {i + 1} {3.8 * i + j:.3f} {9 * k + j * i % 3} {j + moved * (k == 0)} 71.50")
     return "data_x\nloop_\n" + "".join(f"_atom_site.{c}\n" for c in COLUMNS) + "\n".join(rows) + "\n"
 
 
@@ -30,7 +31,7 @@ class Designer(foldrun.Runner):
 
     def predict(self, job):
         if self.model == "designer-complex":
-            job.path("model.cif").write_text(cif([(c, s["sequence"]) for s in job.input["sequences"] for c in s["chains"]]))
+            job.path("model.cif").write_text(cif([(c, s["sequence"]) for s in job.input["sequences"] for c in s["chains"]], moved=2))
             job.file("structure", "model.cif")
             return foldrun.Result(scores={"ptm": 0.5, "iptm": 0.25})
         draw = random.Random(job.seed)
