@@ -78,6 +78,7 @@ class Designer(foldrun.Runner):
         job.path("results_overview.pdf").write_text("%PDF")
         job.file("report", "results_overview.pdf")
         return foldrun.Result(chain_map=chain_map, metrics={"generated": number, "duplicates": number - considered},
+                              notes=["The sequences are drawn at random."],
                               params={"alpha": job.params.get("alpha", 0.01), "refoldingRmsdThreshold": 2.5})
 
 
