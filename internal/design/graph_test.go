@@ -273,28 +273,3 @@ func FuzzReadGraph(f *testing.F) {
 		}
 	})
 }
-
-// A graph of the largest size whose fields nearly misspell those of a pipeline is read in about 100 ms.
-func BenchmarkReadGraph(b *testing.B) {
-	var near strings.Builder
-	for i := 0; near.Len() < 250_000; i++ {
-		fmt.Fprintf(&near, "refold%07dRm: 1, ", i)
-	}
-	text := []byte(`version: 1
-jobs:
-  begin: {type: start}
-  what:
-    type: input
-    subType: design_specification_yml
-    inputPayload: {inputYML: b.yaml, inputYMLLibraryItemId: 01a201ab-35af-701a-8285-79d3e5419cee}
-  make: {type: pipeline, subType: design, inputPayload: {numDesigns: 3, ` + near.String() + `budget: 1}}
-  finish: {type: end}
-workflows:
-  main: {jobs: [begin, {what: {requires: [begin]}}, {make: {requires: [what]}}, {finish: {requires: [make]}}]}
-`)
-	for b.Loop() {
-		if _, err := ReadGraph(text); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -116,7 +116,8 @@ type DesignFold struct {
 // maxDesignFolds is how many folds of a workflow are read.
 const maxDesignFolds = 200
 
-// DesignFolds reads the folds of a workflow's designs whose jobs exist, the oldest first: the last maxDesignFolds.
+// DesignFolds reads the folds of a workflow's designs whose jobs exist, in the order in which they were made: the
+// newest maxDesignFolds.
 func (s *Store) DesignFolds(ctx context.Context, w pleat.WorkflowID) ([]DesignFold, error) {
 	return s.designFolds(ctx, "f.workflow_id = $1", w)
 }

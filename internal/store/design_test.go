@@ -150,6 +150,31 @@ func TestPinnedFilesCount(t *testing.T) {
 	})
 }
 
+// Of many folds the newest are shown, in the order in which they were made.
+func TestManyDesignFolds(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		if err := s.SetQuota(ctx, "ada", 1000); err != nil {
+			t.Fatal(err)
+		}
+		w := newDesign(t, s, u)
+		for call := range 11 {
+			n := store.DesignFolds{Owner: u, Workflow: w.ID}
+			for i := range 20 {
+				n.Jobs = append(n.Jobs, store.DesignJob{Design: "x", Rank: 20*call + i, Job: newJob(u, "fold")})
+			}
+			if _, _, err := s.FoldDesigns(ctx, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := s.DesignFolds(ctx, w.ID)
+		if err != nil || len(list) != 200 || list[0].Rank != 20 || list[199].Rank != 219 {
+			t.Errorf("%d folds, %v; want 200, the last of 220", len(list), err)
+		}
+	})
+}
+
 // All folds of designs are created, or none; a repeated call gets the same jobs.
 func TestFoldDesigns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

@@ -68,27 +68,26 @@ func Distance(a, b string) int {
 	if len(a) > longest || len(b) > longest {
 		return longest
 	}
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
+	// Three rows of the table are enough; they are no slices, since a caller may compare thousands of names.
+	var before, last, row [longest + 1]int
+	for j := range len(b) + 1 {
+		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
+		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
+		before, last = last, row
 	}
-	return d[len(a)][len(b)]
+	return last[len(b)]
 }
 
 // Clip shortens a caller's text for a message and replaces control characters, so that it is safe in a sentence or a

@@ -20,12 +20,13 @@ def spans(text, length):
     return out
 
 
-def cif(chains, b=71.5):
+def cif(chains, b=71.5, moved=0):
+    """The chains as mmCIF, the first of them moved along z by so many Å."""
     rows = []
     for k, (name, sequence) in enumerate(chains):
         for i, letter in enumerate(sequence):
             for j, atom in enumerate(["N", "CA", "C", "O"]):
-                rows.append(f"ATOM {len(rows) + 1} {atom[0]} {atom} {THREE[letter]} {name} {i + 1} {3.8 * i + j:.3f} {9 * k + j * i % 3} {j} {b:.2f}")
+                rows.append(f"ATOM {len(rows) + 1} {atom[0]} {atom} {THREE[letter]} {name} {i + 1} {3.8 * i + j:.3f} {9 * k + j * i % 3} {j + moved * (k == 0)} {b:.2f}")
     return "data_x\nloop_\n" + "".join(f"_atom_site.{c}\n" for c in COLUMNS) + "\n".join(rows) + "\n"
 
 
@@ -39,7 +40,7 @@ class Designer(foldrun.Runner):
 
     def predict(self, job):
         if self.model == "designer-complex":
-            job.path("model.cif").write_text(cif([(c, s["sequence"]) for s in job.input["sequences"] for c in s["chains"]]))
+            job.path("model.cif").write_text(cif([(c, s["sequence"]) for s in job.input["sequences"] for c in s["chains"]], moved=2))
             job.file("structure", "model.cif")
             return foldrun.Result(scores={"ptm": 0.5, "iptm": 0.25})
         draw = random.Random(job.seed)
@@ -88,6 +89,7 @@ class Designer(foldrun.Runner):
         job.path("results_overview.pdf").write_text("%PDF")
         job.file("report", "results_overview.pdf")
         return foldrun.Result(chain_map=chain_map, metrics={"generated": number, "duplicates": number - considered},
+                              notes=["The sequences are drawn at random."],
                               params={"alpha": job.params.get("alpha", 0.01), "refoldingRmsdThreshold": 2.5})
 
     def redesign(self, job, draw, folder, file):
