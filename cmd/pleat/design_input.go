@@ -93,8 +93,8 @@ func binderInput(cmd *cobra.Command) map[string]any {
 // numberRange matches a number of a residue, or a first and a last one. Authors count from any number.
 var numberRange = regexp.MustCompile(`^(-?[0-9]{1,6})(?:-(-?[0-9]{1,6}))?$`)
 
-// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough. Numbers
-// of authors may be below 1.
+// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough.
+// Numbers of authors may be below 1.
 func chainResidues(text, flag string, author bool) (map[string]any, error) {
 	wrong := usagef("--%s is %q; it must be a chain and positions of residues, such as A:3-9,12", flag, text)
 	chain, list, ok := strings.Cut(text, ":")

@@ -160,7 +160,8 @@ func parses(args []string) error {
 		return err
 	}
 	flags := cmd.Runnable() && len(rest) > 0 && strings.HasPrefix(rest[0], "-") // of the command itself
-	if cmd.HasSubCommands() && len(rest) > 0 && !flags {
+	takes := strings.Contains(cmd.Use, " ")                                     // arguments, besides commands
+	if cmd.HasSubCommands() && len(rest) > 0 && !flags && !takes {
 		return fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0])
 	}
 	return cmd.ParseFlags(rest)
