@@ -36,6 +36,7 @@ test('an upload that the library has no room for is refused, and leaves nothing'
     await page.getByLabel('Files to upload').setInputFiles({ name: 'x.pdb', mimeType: 'text/plain', buffer })
     await expect(page.getByRole('alert')).toContainText('x.pdb could not be uploaded: ')
     await expect(page.getByRole('heading', { name: 'Your library is empty' })).toBeVisible()
+    await page.goto('about:blank') // closes the page's stream of events, which would miss the server
   } finally {
     await small.remove()
   }
