@@ -94,21 +94,18 @@ func (s *Sequence) Aligned() bool { return s.Kind == Protein || s.Kind == RNA &&
 
 // Aligned returns the texts of the sequences that may have an alignment, in their order, each once: those of Proteins,
 // and of RNA that names one. No RNA that names one has the letters of a protein.
-func Aligned(sequences []Sequence) []string {
-	var out []string
-	for i := range sequences {
-		if s := &sequences[i]; s.Aligned() && !slices.Contains(out, s.Text) {
-			out = append(out, s.Text)
-		}
-	}
-	return out
-}
+func Aligned(sequences []Sequence) []string { return textsOf(sequences, (*Sequence).Aligned) }
 
 // Proteins returns the texts of the proteins among sequences in their order, each once.
 func Proteins(sequences []Sequence) []string {
+	return textsOf(sequences, func(s *Sequence) bool { return s.Kind == Protein })
+}
+
+// textsOf returns the texts of the sequences for which is holds, in their order, each once.
+func textsOf(sequences []Sequence, is func(*Sequence) bool) []string {
 	var out []string
-	for _, s := range sequences {
-		if s.Kind == Protein && !slices.Contains(out, s.Text) {
+	for i := range sequences {
+		if s := &sequences[i]; is(s) && !slices.Contains(out, s.Text) {
 			out = append(out, s.Text)
 		}
 	}

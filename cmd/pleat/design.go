@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -116,8 +115,6 @@ func printDesignNotes(cmd *cobra.Command, w *api.Workflow) {
 		Notes []string `json:"notes"`
 	}
 	if len(w.Tasks) > 0 && json.Unmarshal(w.Tasks[0].Result, &result) == nil {
-		for _, note := range result.Notes {
-			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+printable(note))
-		}
+		printNotes(cmd, result.Notes)
 	}
 }

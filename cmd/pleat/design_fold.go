@@ -53,9 +53,7 @@ func foldDesigns(cmd *cobra.Command, c *api.Client, id string) error {
 		for _, d := range out.Data {
 			rows = append(rows, []string{d.JobID, fmt.Sprint(d.FinalRank), d.DesignID, d.JobName})
 		}
-		for _, note := range out.Notes {
-			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+printable(note))
-		}
+		printNotes(cmd, out.Notes)
 		return table(cmd.OutOrStdout(), rows)
 	})
 }

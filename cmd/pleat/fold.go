@@ -299,8 +299,8 @@ func importText(
 	return got, with, explain(c, err)
 }
 
-// printNotes prints what was lost in the conversion between a file and a job, on standard error: the job or the file is
-// valid without it.
+// printNotes prints sentences beside the output, on standard error: what was lost in the conversion between a file and
+// a job, or what to know of a design.
 func printNotes(cmd *cobra.Command, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", oneLine(printable(n)))

@@ -2,7 +2,6 @@ package design
 
 import (
 	"slices"
-	"strings"
 
 	"pleat"
 )
@@ -25,11 +24,11 @@ func (s *Spec) CheckBackbone() error {
 			return pleat.Invalidf("entities[0].file.%s in %s is not taken; %s", name, pleat.Clip(s.name), takes)
 		}
 	}
-	if text := string(canonical(map[string]any{"include": file["include"]})); strings.Contains(text, `"res_index"`) {
+	if slices.ContainsFunc(selected(file["include"]), func(c map[string]any) bool { return c["res_index"] != nil }) {
 		return pleat.Invalidf("entities[0].file.include in %s names residues; with the protocol %s it names chains "+
 			"alone", pleat.Clip(s.name), pleat.SequenceOnly)
 	}
-	if text := string(canonical(map[string]any{"design": file["design"]})); strings.Contains(text, `"id": "all"`) {
+	if slices.ContainsFunc(selected(file["design"]), func(c map[string]any) bool { return c["id"] == "all" }) {
 		return pleat.Invalidf("entities[0].file.design in %s has the id all; with the protocol %s it names chains",
 			pleat.Clip(s.name), pleat.SequenceOnly)
 	}
@@ -40,4 +39,16 @@ func (s *Spec) CheckBackbone() error {
 		}
 	}
 	return nil
+}
+
+// selected returns the chains of a list that selection.chains has read; none for an absent list.
+func selected(list any) []map[string]any {
+	var out []map[string]any
+	items, _ := list.([]any)
+	for _, item := range items {
+		one, _ := item.(map[string]any)
+		chain, _ := one["chain"].(map[string]any)
+		out = append(out, chain)
+	}
+	return out
 }

@@ -32,6 +32,7 @@ class Token:
     """A residue that the network sees."""
 
     chain: Chain
+    residue: gemmi.Residue
     position: int  # in the chain, from 1
     component: str  # standard, or UNK
     designed: bool
@@ -78,21 +79,20 @@ def tokens(chains: list[Chain]) -> list[Token]:
             if complete(residue):
                 position = residue.label_seq or 0
                 component = THREE.get(letter(residue.name), UNKNOWN)
-                out.append(Token(chain, position, component, position in chain.designed))
+                out.append(Token(chain, residue, position, component, position in chain.designed))
     return out
 
 
-def features(chains: list[Chain], temperature: float, avoid: str) -> dict[str, Any]:
-    """The input of a network for chains: what the package's own pipeline makes of them, with a batch of one.
+def features(chains: list[Chain], seen: list[Token], temperature: float, avoid: str) -> dict[str, Any]:
+    """The input of a network for chains and their tokens: what the package's own pipeline makes of them, with a batch
+    of one.
 
     X is (1, L, 37, 3) in Å, for L tokens; Y (1, M, 3) has the atoms of everything that is no protein."""
-    seen = tokens(chains)
     atoms = {name: i for i, name in enumerate(MPNN_TOKEN_ENCODING.token_atoms[THREE["A"]])}
     xyz = np.zeros((len(seen), MPNN_TOKEN_ENCODING.n_atoms_per_token, 3), np.float32)
     there = np.zeros(xyz.shape[:2], bool)
-    by_place = {(c.name, r.label_seq): r for c in chains if c.protein for r in c.residues}
     for i, token in enumerate(seen):
-        for atom in by_place[token.chain.name, token.position]:
+        for atom in token.residue:
             k = atoms.get(atom.name)
             if k is not None and observed(atom):
                 xyz[i, k], there[i, k] = atom.pos.tolist(), True

@@ -108,7 +108,7 @@ class Run:
         drawn = self.draw(chains, seen)
         self.watch.say("write")
         self.places = [(t.chain.name, t.position) for t in seen if t.designed]
-        rows = self.ranked(drawn, chains)
+        rows = self.ranked(drawn, [letter(t.residue.name) for t in seen if t.designed])
         returned = rows[: self.budget]
         self.write(rows, returned, chains)
         return foldrun.Result(
@@ -158,7 +158,7 @@ class Run:
 
     def draw(self, chains: list[Chain], seen: list[network.Token]) -> list[network.Drawn]:
         """Draws all sequences, some at once."""
-        made = network.features(chains, self.temperature, self.avoid)
+        made = network.features(chains, seen, self.temperature, self.avoid)
         pytorch.seed(self.job.seed)
         at_once = network.batch(len(seen), self.job.parallel)
         out: list[network.Drawn] = []
@@ -168,10 +168,9 @@ class Run:
         self.watch.say("design", self.designs, self.designs)
         return out
 
-    def ranked(self, drawn: list[network.Drawn], chains: list[Chain]) -> list[Row]:
-        """The rows, the best first. Equal sequences count once, equal scores share a rank."""
-        names = {(c.name, r.label_seq): r.name for c in chains if c.designed for r in c.residues}
-        given = [letter(names[place]) for place in self.places]
+    def ranked(self, drawn: list[network.Drawn], given: list[str]) -> list[Row]:
+        """The rows, the best first; given has the letters that the designed residues had. Equal sequences count once,
+        equal scores share a rank."""
         rows: dict[str, Row] = {}
         for n, one in enumerate(drawn, 1):
             known = [(new, old) for new, old in zip(one.letters, given) if old in LETTERS]

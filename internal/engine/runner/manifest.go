@@ -231,8 +231,7 @@ var (
 var allFeatures = []pleat.Feature{
 	pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureTemplates, pleat.FeatureTemplateForce,
 	pleat.FeatureConstraints, pleat.FeatureComponents, pleat.FeatureModifications, pleat.FeatureCyclic,
-	pleat.FeatureComplex, pleat.FeatureUnknown, pleat.FeatureSequenceOnly,
-	pleat.FeatureRNAMSA,
+	pleat.FeatureComplex, pleat.FeatureUnknown, pleat.FeatureSequenceOnly, pleat.FeatureRNAMSA,
 }
 
 // check returns the first fault of a manifest, with the name of its field. An operator reads it in the list of engines,

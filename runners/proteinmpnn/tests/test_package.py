@@ -57,7 +57,7 @@ class PackageTest(unittest.TestCase):
         for path in (UBIQUITIN, LIGAND):
             want = self.pipeline(path, "ligand_mpnn")
             chains = backbone.read(path, spec({"A": ""})["entities"][0]["file"])
-            got = network.features(chains, 0.1, "")
+            got = network.features(chains, network.tokens(chains), 0.1, "")
             for name in ("X", "X_m", "S", "R_idx", "chain_labels", "residue_mask", "Y", "Y_t", "Y_m", "temperature"):
                 with self.subTest(path=path.name, name=name):
                     self.assertEqual(got[name].dtype, want[name].dtype)
@@ -210,10 +210,8 @@ class RunTest(unittest.TestCase):
                 line[:54] + f"{occupancy:6.2f}" + line[60:] if int(line[22:26]) == 5 else line for line in atoms
             )
 
-        whole, half, none = (
-            network.features(backbone.read(file(x), spec({"A": "5"})["entities"][0]["file"]), 0.1, "")["X"][0]
-            for x in (1, 0.5, 0)
-        )
+        read = (backbone.read(file(x), spec({"A": "5"})["entities"][0]["file"]) for x in (1, 0.5, 0))
+        whole, half, none = (network.features(c, network.tokens(c), 0.1, "")["X"][0] for c in read)
         self.assertTrue(torch.equal(whole, half))
         self.assertEqual(len(none), len(whole) - 1)
         with self.assertRaises(Failure):
@@ -250,7 +248,8 @@ class RunTest(unittest.TestCase):
         job = Job(message, lambda _: None)
         one = self.runners["proteinmpnn"]
         chains = backbone.read(UBIQUITIN, spec({"A": ""})["entities"][0]["file"])
-        made, seen = network.features(chains, 0.1, ""), network.tokens(chains)
+        seen = network.tokens(chains)
+        made = network.features(chains, seen, 0.1, "")
         with one.watch.follow(job):
             network.draw(one.net, made, seen, 1)
             job.cancel()
