@@ -4,7 +4,7 @@
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell scripts/version)
 FUZZTIME ?= 10s
 SOAK ?= 10m
 CHAOS ?= 1

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/deliver"
 	"pleat/internal/seal"
 	"pleat/internal/store"
@@ -237,8 +238,8 @@ func TestPoolDelivers(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		var source webhook.BodyFold
-		body := webhook.Body{Source: &source}
+		var source api.NotifiedFold
+		body := api.Notification[any]{Source: &source}
 		if err := json.Unmarshal([]byte(got[0].body), &body); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/store"
@@ -75,7 +76,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 	if v.Run == nil {
 		return out, nil
 	}
-	out.Tasks = []webhook.BodyTask{
+	out.Tasks = []api.NotifiedTask{
 		{ID: string(v.Run.ID), Type: w.TaskType(), Status: string(v.Run.State)},
 	}
 	if v.Run.Result != nil {
@@ -85,7 +86,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 		a := &v.Artifacts[i]
 		if p.cfg.Link != nil && (a.Kind == pleat.ArtifactDynamics || a.Kind == pleat.ArtifactDesignPlot) {
 			url := p.cfg.Link(a, seal.WorkflowScope(w), now)
-			out.Plots = append(out.Plots, webhook.BodyPlot{Name: a.Name, URL: url})
+			out.Plots = append(out.Plots, api.NotifiedPlot{Name: a.Name, URL: url})
 		}
 	}
 	return out, nil

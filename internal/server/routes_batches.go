@@ -96,7 +96,7 @@ var batchRoutes = inSection("Batches", []route{
 		access:  reader,
 		scope:   pleat.ScopeRead,
 		summary: "Download a batch's table as Parquet",
-		handler: streams(openapi.Binary("application/vnd.apache.parquet"),
+		handler: streams(openapi.Binary("application/vnd.apache.parquet", "The table."),
 			tableFile(".parquet", "application/vnd.apache.parquet", batch.NewParquet)),
 		query: tableParams,
 	},
@@ -106,7 +106,7 @@ var batchRoutes = inSection("Batches", []route{
 		access:  reader,
 		scope:   pleat.ScopeRead,
 		summary: "Download the structures of a batch's completed rows",
-		handler: streams(openapi.Binary("application/zip"), (*Server).batchArchive),
+		handler: streams(openapi.Binary("application/zip", "A zip archive."), (*Server).batchArchive),
 		query:   tableParams,
 	},
 	{

@@ -134,7 +134,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		summary: "Download all files of a run of a job",
 		query:   runQuery,
-		handler: streams(openapi.Binary("application/zip"), (*Server).archive),
+		handler: streams(openapi.Binary("application/zip", "A zip archive."), (*Server).archive),
 		errors:  []int{409},
 	},
 	{
@@ -154,7 +154,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		summary: "Download the contacts between the chains of a result as CSV",
 		query:   contactQuery,
-		handler: answers(openapi.Binary("text/csv"), (*Server).contactsFile),
+		handler: answers(openapi.Text("text/csv", "The table."), (*Server).contactsFile),
 		errors:  []int{409},
 	},
 	{
@@ -164,7 +164,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		summary: "Download a script that shows a result in ChimeraX",
 		query:   structureQuery,
-		handler: answers(openapi.Binary("text/plain"), viewFile("cxc", "text/plain; charset=utf-8")),
+		handler: answers(openapi.Text("text/plain", "The script."), viewFile("cxc", "text/plain; charset=utf-8")),
 		errors:  []int{409},
 	},
 	{
@@ -174,7 +174,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		summary: "Download a script that shows a result in PyMOL",
 		query:   structureQuery,
-		handler: answers(openapi.Binary("text/plain"), viewFile("pml", "text/plain; charset=utf-8")),
+		handler: answers(openapi.Text("text/plain", "The script."), viewFile("pml", "text/plain; charset=utf-8")),
 		errors:  []int{409},
 	},
 	{
@@ -184,7 +184,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		summary: "Download a state that shows a result in Mol*",
 		query:   structureQuery,
-		handler: answers(openapi.Binary("application/json"), viewFile("mvsj", "application/json")),
+		handler: answers(openapi.AnyObject, viewFile("mvsj", "application/json")),
 		errors:  []int{409},
 	},
 	{
@@ -253,7 +253,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		access:  open,
 		counted: byCredential,
 		summary: "Download a file by its signed link",
-		handler: streams(openapi.Binary("application/octet-stream"), (*Server).artifact),
+		handler: streams(openapi.Binary("application/octet-stream", "The file, with its own media type."), (*Server).artifact),
 		errors:  []int{401},
 		query:   signature("When the link expires, in seconds since 1970; absent from links to public files."),
 	},

@@ -96,7 +96,7 @@ var operationRoutes = inSection("Operation", []route{
 		access:  open,
 		counted: byHandler,
 		summary: "Read metrics for Prometheus",
-		handler: streams(openapi.Text("text/plain", ""), (*Server).metrics),
+		handler: streams(openapi.Text("text/plain", "In the format of Prometheus."), (*Server).metrics),
 		errors:  []int{401},
 	},
 	{
@@ -120,6 +120,6 @@ var operationRoutes = inSection("Operation", []route{
 		pattern: "GET /docs",
 		access:  open,
 		summary: "Read this document as a page",
-		handler: streams(openapi.Text("text/html", ""), (*Server).readDocs),
+		handler: streams(openapi.Text("text/html", "The page."), (*Server).readDocs),
 	},
 })

@@ -95,7 +95,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		scope:   pleat.ScopeRead,
 		counted: asPoll,
 		summary: "Read a workflow's log",
-		handler: streams(openapi.Text("text/plain", ""), (*Server).flowLogs),
+		handler: streams(openapi.Text("text/plain", "The log."), (*Server).flowLogs),
 	},
 	{
 		id:      "streamWorkflowEvents",
@@ -170,7 +170,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		access:  user,
 		scope:   pleat.ScopeRead,
 		summary: "Read the graph of a design as it was saved",
-		handler: streams(openapi.Text("text/yaml", ""), (*Server).graphText),
+		handler: streams(openapi.Text("text/yaml", "The graph."), (*Server).graphText),
 	},
 	{
 		id:      "getWorkflowGraph",
@@ -276,7 +276,7 @@ var compareRoutes = inSection("Comparison", []route{
 		access:  user,
 		scope:   pleat.ScopeRead,
 		summary: "Download an entry of the Protein Data Bank, where the operator allows that",
-		handler: streams(openapi.Binary("chemical/x-mmcif"), (*Server).comparedEntry),
+		handler: streams(openapi.Binary("chemical/x-mmcif", "The entry as mmCIF."), (*Server).comparedEntry),
 		errors:  []int{404, 413, 503},
 	},
 	{
@@ -353,7 +353,7 @@ var libraryRoutes = inSection("Library", []route{
 		access:  open,
 		counted: byCredential,
 		summary: "Download a library file by its signed link",
-		handler: streams(openapi.Binary("application/octet-stream"), (*Server).libraryFileGet),
+		handler: streams(openapi.Binary("application/octet-stream", "The file."), (*Server).libraryFileGet),
 		errors:  []int{401},
 		query:   signature("When the link expires, in seconds since 1970."),
 	},

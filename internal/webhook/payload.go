@@ -28,123 +28,8 @@ const (
 	FormatCloudEvents Format = "cloudevents" // CloudEvents 1.0, JSON format, structured mode
 )
 
-// Body is the delivered document, section 7.3 of docs/interface.md. Timestamps are ISO 8601 with milliseconds and Z.
-type Body struct {
-	SchemaVersion int            `json:"schema_version"`
-	Event         BodyEvent      `json:"event"`
-	Mapping       map[string]any `json:"mapping"` // always empty
-	Source        any            `json:"source"`  // *BodyFold, *BodyWorkflow, *BodyBatch, or {} if it could not be read
-	// Problem is why the source could not be read; empty: it was.
-	Problem string `json:"source_enrichment_error,omitempty"`
-	// Truncated lists the parts that were cut to keep the body under MaxBody. It is omitted if nothing was cut.
-	Truncated []string `json:"truncated,omitempty"`
-}
-
-// BodyEvent is the event: what ended, when and how.
-type BodyEvent struct {
-	ID         string         `json:"id"`
-	SourceKind string         `json:"source_kind"`
-	Name       string         `json:"event_name"`
-	Status     string         `json:"status"`
-	SourceID   string         `json:"source_id"`
-	OccurredAt string         `json:"occurred_at"`
-	Payload    map[string]any `json:"payload"`
-}
-
-// BodyFold is the source of an event of a fold: the job, its run and the results, without sequences.
-type BodyFold struct {
-	Job     BodyJob      `json:"job"`
-	Run     BodyRun      `json:"job_run"`
-	Input   BodyInput    `json:"input"`
-	Results []BodyResult `json:"results"`
-}
-
-// BodyJob is the job of a fold. Its status is the run's.
-type BodyJob struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	Status string `json:"status"`
-}
-
-// BodyRun is the run that ended.
-type BodyRun struct {
-	ID        string       `json:"id"`
-	Model     string       `json:"model_name"`
-	WeightSet string       `json:"weight_set"`
-	Failure   *BodyFailure `json:"failure,omitempty"`
-}
-
-// BodyFailure is the reason why a run failed. Kind is stable; Message is one sentence for people, at most 500 bytes.
-type BodyFailure struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
-}
-
-// BodyInput is what the caller asked for, with keys in snake_case, and without sequences and secrets.
-type BodyInput struct {
-	Constraints map[string]any `json:"constraints"`
-	Parameters  map[string]any `json:"parameters"`
-}
-
-// BodyResult is one predicted structure: of one sequence, or of the whole complex (sequence_id is null).
-type BodyResult struct {
-	SequenceID   *string           `json:"sequence_id"`
-	SequenceType string            `json:"sequence_type"` // protein, rna, dna, ligand, or complex
-	Prediction   BodyPrediction    `json:"prediction"`
-	Artifacts    map[string]string `json:"artifacts"` // cif_url, pae_plot_url, …
-}
-
-// BodyPrediction is the confidence of a predicted structure: the mean pLDDT (0 to 100), pTM and ipTM (0 to 1). null:
-// the model gives none.
-type BodyPrediction struct {
-	MeanPLDDT *float64 `json:"mean_plddt"`
-	PTM       *float64 `json:"ptm_score"`
-	IPTM      *float64 `json:"iptm_score"`
-}
-
-// BodyWorkflow is the source of an event of a workflow.
-type BodyWorkflow struct {
-	Workflow BodyWorkflowHead `json:"workflow"`
-	Input    map[string]any   `json:"input"`
-	Tasks    []BodyTask       `json:"tasks"`
-	Metrics  map[string]any   `json:"metrics"`
-	Plots    []BodyPlot       `json:"plots"`
-}
-
-// BodyWorkflowHead is the workflow itself, with the number of its tasks.
-type BodyWorkflowHead struct {
-	ID             string `json:"id"`
-	Type           string `json:"workflow_type"`
-	Status         string `json:"status"`
-	TasksTotal     int    `json:"tasks_total"`
-	TasksCompleted int    `json:"tasks_completed"`
-}
-
-// BodyBatch is the source of an event of a batch.
-type BodyBatch struct {
-	Batch BodyBatchHead `json:"batch"`
-}
-
-// BodyBatchHead is the batch itself, with the number of its rows by status.
-type BodyBatchHead struct {
-	ID     string         `json:"id"`
-	Name   string         `json:"name"`
-	Status string         `json:"status"`
-	Counts map[string]int `json:"counts"`
-}
-
-// BodyTask is a task of a workflow.
-type BodyTask struct {
-	ID     string `json:"task_id"`
-	Type   string `json:"task_type"`
-	Status string `json:"status"`
-}
-
-// BodyPlot is a figure of a simulation, with a link that expires.
-type BodyPlot struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-}
+// notification is a body with any source: *api.NotifiedFold, *api.NotifiedWorkflow, *api.NotifiedBatch, or {}.
+type notification = api.Notification[any]
 
 // Delivery is the input of Build. At most one of Fold, Workflow and Batch is set. If none could be read, Problem is the
 // reason and the body contains the event only. An event without a source is that of a test delivery, see testEvent.
@@ -174,9 +59,9 @@ type WorkflowSource struct {
 	Type    string
 	Status  pleat.State
 	Input   json.RawMessage // workflow_input as given
-	Tasks   []BodyTask
+	Tasks   []api.NotifiedTask
 	Metrics json.RawMessage // an object
-	Plots   []BodyPlot
+	Plots   []api.NotifiedPlot
 }
 
 // testEvent returns the event that receivers get of a test delivery: one of a fold job, so that they need no code for
@@ -194,7 +79,7 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 		d.Event = testEvent(d.Event)
 	}
 	c := cleaner{}
-	b := &Body{
+	b := &notification{
 		SchemaVersion: SchemaVersion,
 		Mapping:       map[string]any{},
 		Source:        map[string]any{},
@@ -208,7 +93,7 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 	} else if d.Batch != nil {
 		b.Source = batchBody(d.Batch, d.Event.Status)
 	}
-	b.Event = BodyEvent{
+	b.Event = api.NotifiedEvent{
 		ID:         string(d.Event.ID),
 		SourceKind: string(d.Event.Source.Kind()),
 		Name:       string(d.Event.Name),
@@ -218,7 +103,7 @@ func Build(d Delivery) (body []byte, contentType string, err error) {
 		Payload:    c.object(d.Event.Payload),
 	}
 	body, contentType, err = d.encode(b)
-	for _, cut := range b.cuts() {
+	for _, cut := range cuts(b) {
 		for first := true; err == nil && len(body) >= MaxBody && cut.once(); first = false {
 			if first {
 				b.Truncated = append(b.Truncated, cut.part)
@@ -237,7 +122,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 
 // foldBody returns the source of a fold's event. The parameters are those that took effect, with the model and the
 // seed.
-func foldBody(f *FoldSource, c cleaner) *BodyFold {
+func foldBody(f *FoldSource, c cleaner) *api.NotifiedFold {
 	structural := f.Job.Constraints
 	structural.Webhooks = nil
 	raw, _ := json.Marshal(structural) // plain fields cannot fail; on an error {} remains
@@ -253,23 +138,23 @@ func foldBody(f *FoldSource, c cleaner) *BodyFold {
 	if f.Run.Seed != "" {
 		params["seed"] = f.Run.Seed
 	}
-	out := &BodyFold{
-		Job:     BodyJob{ID: string(f.Job.ID), Name: c.clean(f.Job.Name), Status: string(f.Run.State)},
-		Run:     BodyRun{ID: string(f.Run.ID), Model: f.Run.Model, WeightSet: f.Run.WeightSet},
-		Input:   BodyInput{Constraints: constraints, Parameters: c.tree(params)},
-		Results: []BodyResult{},
+	out := &api.NotifiedFold{
+		Job:     api.NotifiedJob{ID: string(f.Job.ID), Name: c.clean(f.Job.Name), Status: string(f.Run.State)},
+		Run:     api.NotifiedRun{ID: string(f.Run.ID), Model: f.Run.Model, WeightSet: f.Run.WeightSet},
+		Input:   api.NotifiedInput{Constraints: constraints, Parameters: c.tree(params)},
+		Results: []api.NotifiedResult{},
 	}
 	if x := f.Run.Failure; x != nil {
-		out.Run.Failure = &BodyFailure{Kind: string(x.Kind), Message: clip(c.clean(x.Message), 500)}
+		out.Run.Failure = &api.NotifiedFailure{Kind: string(x.Kind), Message: clip(c.clean(x.Message), 500)}
 	}
 	if f.Run.Result == nil {
 		return out
 	}
 	urls := f.links()
 	for _, p := range f.Run.Result.Predictions {
-		r := BodyResult{
+		r := api.NotifiedResult{
 			SequenceType: "complex",
-			Prediction:   BodyPrediction{MeanPLDDT: finite(p.MeanPLDDT), PTM: finite(p.PTM), IPTM: finite(p.IPTM)},
+			Prediction:   api.NotifiedPrediction{MeanPLDDT: finite(p.MeanPLDDT), PTM: finite(p.PTM), IPTM: finite(p.IPTM)},
 			Artifacts:    map[string]string{},
 		}
 		for k, v := range urls[""] {
@@ -318,33 +203,33 @@ func (f *FoldSource) links() map[pleat.SequenceID]map[string]string {
 }
 
 // workflowBody returns the source of a workflow's event.
-func workflowBody(w *WorkflowSource, c cleaner) *BodyWorkflow {
+func workflowBody(w *WorkflowSource, c cleaner) *api.NotifiedWorkflow {
 	done := 0
 	for _, t := range w.Tasks {
 		if t.Status == string(pleat.StateCompleted) {
 			done++
 		}
 	}
-	return &BodyWorkflow{
-		Workflow: BodyWorkflowHead{ID: string(w.ID), Type: w.Type, Status: string(w.Status), TasksTotal: len(w.Tasks),
+	return &api.NotifiedWorkflow{
+		Workflow: api.NotifiedWorkflowHead{ID: string(w.ID), Type: w.Type, Status: string(w.Status), TasksTotal: len(w.Tasks),
 			TasksCompleted: done},
 		Input:   c.object(w.Input),
-		Tasks:   append([]BodyTask{}, w.Tasks...),
+		Tasks:   append([]api.NotifiedTask{}, w.Tasks...),
 		Metrics: c.object(w.Metrics),
-		Plots:   append([]BodyPlot{}, w.Plots...),
+		Plots:   append([]api.NotifiedPlot{}, w.Plots...),
 	}
 }
 
 // batchBody returns the source of a batch's event. The status is that of the event, since rows may run again meanwhile;
 // the counts have no state without rows.
-func batchBody(b *pleat.Batch, status pleat.State) *BodyBatch {
+func batchBody(b *pleat.Batch, status pleat.State) *api.NotifiedBatch {
 	counts := map[string]int{}
 	for state, n := range b.Counts {
 		if n > 0 {
 			counts[string(state)] = n
 		}
 	}
-	return &BodyBatch{Batch: BodyBatchHead{
+	return &api.NotifiedBatch{Batch: api.NotifiedBatchHead{
 		ID: string(b.ID), Name: b.Name, Status: string(status), Counts: counts,
 	}}
 }
@@ -364,16 +249,16 @@ type cut struct {
 }
 
 // cuts returns the cuts in the order of their value to a receiver: input is cut before results.
-func (b *Body) cuts() []cut {
+func cuts(b *notification) []cut {
 	out := []cut{{"event.payload", emptied(&b.Event.Payload)}}
 	switch s := b.Source.(type) {
-	case *BodyFold:
+	case *api.NotifiedFold:
 		out = append(out,
 			cut{"source.input.constraints", emptied(&s.Input.Constraints)},
 			cut{"source.input.parameters", emptied(&s.Input.Parameters)},
-			cut{"source.results.artifacts", s.dropArtifacts},
+			cut{"source.results.artifacts", dropArtifacts(s)},
 			cut{"source.results", halved(&s.Results)})
-	case *BodyWorkflow:
+	case *api.NotifiedWorkflow:
 		out = append(out,
 			cut{"source.input", emptied(&s.Input)},
 			cut{"source.tasks", halved(&s.Tasks)},
@@ -405,40 +290,38 @@ func halved[T any](s *[]T) func() bool {
 	}
 }
 
-// dropArtifacts removes the links from half of the results that have them, the last ones first.
-func (f *BodyFold) dropArtifacts() bool {
-	var with []int
-	for i := range f.Results {
-		if len(f.Results[i].Artifacts) > 0 {
-			with = append(with, i)
+// dropArtifacts returns a cut that removes the links from half of the results that have them, the last ones first.
+func dropArtifacts(f *api.NotifiedFold) func() bool {
+	return func() bool {
+		var with []int
+		for i := range f.Results {
+			if len(f.Results[i].Artifacts) > 0 {
+				with = append(with, i)
+			}
 		}
+		for _, i := range with[len(with)/2:] {
+			f.Results[i].Artifacts = map[string]string{}
+		}
+		return len(with) > 0
 	}
-	for _, i := range with[len(with)/2:] {
-		f.Results[i].Artifacts = map[string]string{}
-	}
-	return len(with) > 0
 }
 
 // encode encodes the body in the delivery's format, without escaping HTML characters, so that links stay readable.
-func (d *Delivery) encode(b *Body) ([]byte, string, error) {
+func (d *Delivery) encode(b *notification) ([]byte, string, error) {
 	if d.Format != FormatCloudEvents {
 		raw, err := marshal(b)
 		return raw, "application/json", err
 	}
 	// CloudEvents 1.0, JSON event format, section 3.
-	raw, err := marshal(struct {
-		SpecVersion string `json:"specversion"`
-		ID          string `json:"id"`
-		Source      string `json:"source"`
-		Type        string `json:"type"`
-		Subject     string `json:"subject"`
-		Time        string `json:"time"`
-		ContentType string `json:"datacontenttype"`
-		Data        *Body  `json:"data"`
-	}{
-		"1.0", b.Event.ID, d.Base + "/v1/" + collection(d.Event.Source.Kind()),
-		fmt.Sprintf("pleat.%s.%s", b.Event.SourceKind, b.Event.Name),
-		b.Event.SourceID, b.Event.OccurredAt, "application/json", b,
+	raw, err := marshal(api.CloudEvent[*notification]{
+		SpecVersion: "1.0",
+		ID:          b.Event.ID,
+		Source:      d.Base + "/v1/" + collection(d.Event.Source.Kind()),
+		Type:        fmt.Sprintf("pleat.%s.%s", b.Event.SourceKind, b.Event.Name),
+		Subject:     b.Event.SourceID,
+		Time:        b.Event.OccurredAt,
+		ContentType: "application/json",
+		Data:        b,
 	})
 	return raw, "application/cloudevents+json; charset=utf-8", err
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pleat"
+	"pleat/api"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -96,10 +97,12 @@ func workflowDelivery() Delivery {
 			Status: pleat.StateStopped,
 			Input: json.RawMessage(`{"preset":"single_idr_fasta","sequence":"` + peptide +
 				`","sim_length_ns":0.2,"sourceJobId":"x","webhooks":{"custom_http":{"enabled":true,"token_value":"tok-3141"}}}`),
-			Tasks: []BodyTask{{"018f0000-0000-7000-8000-00000000001b", "inference_md", "COMPLETED"},
-				{"018f0000-0000-7000-8000-00000000001c", "inference_qna", "STOPPED"}},
+			Tasks: []api.NotifiedTask{
+				{ID: "018f0000-0000-7000-8000-00000000001b", Type: "inference_md", Status: "COMPLETED"},
+				{ID: "018f0000-0000-7000-8000-00000000001c", Type: "inference_qna", Status: "STOPPED"},
+			},
 			Metrics: json.RawMessage(`{"rmsd":{"mean":1.25},"radius_of_gyration":[1,2]}`),
-			Plots:   []BodyPlot{{"rmsd", "https://fold.example/plots/rmsd"}},
+			Plots:   []api.NotifiedPlot{{Name: "rmsd", URL: "https://fold.example/plots/rmsd"}},
 		},
 		Base: "https://fold.example",
 	}
@@ -220,7 +223,7 @@ func TestBuildFits(t *testing.T) {
 		noSecrets(t, raw)
 		var b struct {
 			Truncated []string
-			Source    struct{ Results []BodyResult }
+			Source    struct{ Results []api.NotifiedResult }
 		}
 		if d.Format == FormatCloudEvents {
 			var envelope struct{ Data json.RawMessage }
@@ -241,10 +244,12 @@ func TestBuildFits(t *testing.T) {
 func TestBuildWorkflowFits(t *testing.T) {
 	d := workflowDelivery()
 	for i := range 500 {
-		d.Workflow.Plots = append(d.Workflow.Plots, BodyPlot{
-			fmt.Sprint(i), "https://fold.example/" + strings.Repeat("p", 100),
+		d.Workflow.Plots = append(d.Workflow.Plots, api.NotifiedPlot{
+			Name: fmt.Sprint(i), URL: "https://fold.example/" + strings.Repeat("p", 100),
 		})
-		d.Workflow.Tasks = append(d.Workflow.Tasks, BodyTask{fmt.Sprint(i), "inference_md", "COMPLETED"})
+		d.Workflow.Tasks = append(d.Workflow.Tasks, api.NotifiedTask{
+			ID: fmt.Sprint(i), Type: "inference_md", Status: "COMPLETED",
+		})
 	}
 	raw, _, err := Build(d)
 	if err != nil || len(raw) >= MaxBody {
@@ -252,7 +257,7 @@ func TestBuildWorkflowFits(t *testing.T) {
 	}
 	var b struct {
 		Truncated []string
-		Source    BodyWorkflow
+		Source    api.NotifiedWorkflow
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package openapi
 
 import (
+	_ "embed"
+	"encoding/json"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +14,18 @@ func init() {
 	// This service sends [] where a list is empty. huma has no other way to say so than this variable of its package;
 	// nothing else in the program uses it.
 	huma.DefaultArrayNullable = false
+}
+
+// examplesJSON holds examples of request bodies by operation and title. A test sends each of them.
+//
+//go:embed examples.json
+var examplesJSON []byte
+
+// examples reads examplesJSON.
+func examples() (map[string]map[string]json.RawMessage, error) {
+	var all map[string]map[string]json.RawMessage
+	err := json.Unmarshal(examplesJSON, &all)
+	return all, err
 }
 
 // schemaFunc returns a schema and registers the components that it refers to.
@@ -57,9 +71,9 @@ var Files = Body{media: "multipart/form-data", schema: func(huma.Registry) *huma
 func JSON[T any]() Content { return Content{"application/json": schemaOf[T]} }
 
 // Binary describes a response that is a file.
-func Binary(media string) Content {
+func Binary(media, doc string) Content {
 	return Content{media: func(huma.Registry) *huma.Schema {
-		return &huma.Schema{Type: huma.TypeString, Format: "binary"}
+		return &huma.Schema{Type: huma.TypeString, Format: "binary", Description: doc}
 	}}
 }
 

@@ -3,9 +3,10 @@
 //
 // It owns the names of components and what the schemas say beyond the types. It must not know handlers or serve HTTP.
 //
-//	document.go  Document: operations to paths and components
-//	content.go   what requests and responses hold
-//	page.go      Page: the document as HTML
+//	document.go       Document: operations to paths and components
+//	content.go        what requests and responses hold
+//	notifications.go  what the service posts to webhooks
+//	page.go           Page: the document as HTML
 package openapi
 
 import (
@@ -52,15 +53,16 @@ var enumNames = map[string]string{
 	"plain,cloudevents":                            "PayloadFormat",
 	"list,matrix,ligands,variants,seeds":           "BatchKind",
 	"INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED": "BatchStatus",
-	"v1,v1a":                 "SignatureScheme",
-	"custom_http,qna,md":     "DestinationType",
-	"fold_job,workflow,test": "DeliverySource",
-	"fold_job,workflow":      "EventSource",
-	"on_complete,on_failed":  "EventName",
-	"file,folder":            "LibraryItemType",
-	"draft":                  "CreateMode",
-	"affinity":               "LigandProperty",
-	"greedy,complete,none":   "Pairing",
+	"v1,v1a":                  "SignatureScheme",
+	"custom_http,qna,md":      "DestinationType",
+	"fold_job,workflow,test":  "DeliverySource",
+	"fold_job,workflow":       "EventSource",
+	"fold_job,workflow,batch": "NotifiedSource",
+	"on_complete,on_failed":   "EventName",
+	"file,folder":             "LibraryItemType",
+	"draft":                   "CreateMode",
+	"affinity":                "LigandProperty",
+	"greedy,complete,none":    "Pairing",
 }
 
 // Operation is one method of one path, as the document describes it.
@@ -133,6 +135,10 @@ func Document(info Info, operations []Operation) ([]byte, error) {
 	for i := range operations {
 		doc.AddOperation(describe(reg, &operations[i], requests))
 	}
+	if err := addExamples(doc); err != nil {
+		return nil, err
+	}
+	doc.Webhooks = notifications(reg)
 	schemaOf[api.Event](reg)
 	schemaOf[api.Change](reg)
 	if err := nameEnums(reg.Map()); err != nil {
@@ -141,6 +147,34 @@ func Document(info Info, operations []Operation) ([]byte, error) {
 	refine(reg.Map(), requests)
 	describeLetters(reg.Map()["Polymer"])
 	return doc.MarshalJSON()
+}
+
+// addExamples adds the examples of request bodies. It fails for an example of an operation that has no JSON body.
+func addExamples(doc *huma.OpenAPI) error {
+	all, err := examples()
+	if err != nil {
+		return fmt.Errorf("the examples: %w", err)
+	}
+	for _, item := range doc.Paths {
+		for _, op := range []*huma.Operation{item.Post, item.Put, item.Patch} {
+			if op == nil || all[op.OperationID] == nil || op.RequestBody == nil {
+				continue
+			}
+			body := op.RequestBody.Content["application/json"]
+			if body == nil {
+				continue
+			}
+			body.Examples = map[string]*huma.Example{}
+			for title, value := range all[op.OperationID] {
+				body.Examples[title] = &huma.Example{Summary: title, Value: value}
+			}
+			delete(all, op.OperationID)
+		}
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("the examples of %v have no operation", slices.Sorted(maps.Keys(all)))
+	}
+	return nil
 }
 
 // describeLetters adds the alphabet of each kind of polymer, from which the page is generated.

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 //go:embed docs.html
@@ -24,9 +26,11 @@ func Page(document []byte) ([]byte, error) {
 	t, err := template.New("docs").Funcs(template.FuncMap{
 		"paragraphs": func(s string) []string { return strings.Split(s, "\n\n") },
 		"type":       typeOf, "ref": refOf, "join": strings.Join,
-		"example":    func(s docSchema) string { return exampleOf(s) },
-		"required":   func(s docSchema, name string) bool { return slices.Contains(s.Required, name) },
-		"operations": doc.operations,
+		"example":       func(s docSchema) string { return exampleOf(s) },
+		"required":      func(s docSchema, name string) bool { return slices.Contains(s.Required, name) },
+		"operations":    doc.operations,
+		"notifications": doc.notifications,
+		"indented":      indented,
 	}).Parse(docsHTML)
 	if err != nil {
 		return nil, err
@@ -41,6 +45,7 @@ type docSpec struct {
 	Info       struct{ Title, Version, Description string }
 	Tags       []struct{ Name string }
 	Paths      map[string]map[string]docOperation
+	Webhooks   map[string]struct{ Post docOperation }
 	Components struct{ Schemas map[string]docSchema }
 }
 
@@ -58,7 +63,10 @@ type docOperation struct {
 	}
 	RequestBody *struct {
 		Required bool
-		Content  map[string]struct{ Schema docSchema }
+		Content  map[string]struct {
+			Schema   docSchema
+			Examples map[string]struct{ Value json.RawMessage }
+		}
 	}
 	Responses map[string]struct {
 		Description string
@@ -66,14 +74,14 @@ type docOperation struct {
 	}
 }
 
-// Anonymous reports whether the operation can be called without a credential.
+// Anonymous reports whether the operation can be called without a credential; false for a notification.
 func (o docOperation) Anonymous() bool {
 	for _, s := range o.Security {
 		if len(s) == 0 {
 			return true
 		}
 	}
-	return len(o.Security) == 0
+	return len(o.Security) == 0 && strings.HasPrefix(o.Path, "/")
 }
 
 // docSchema is a schema of the document, with the keywords that the page shows.
@@ -109,6 +117,24 @@ func (d docSpec) operations(tag string) []docOperation {
 		}
 	}
 	return out
+}
+
+// notifications lists the requests that the service sends, by name, which stands in the place of a path.
+func (d docSpec) notifications() []docOperation {
+	var out []docOperation
+	for _, name := range slices.Sorted(maps.Keys(d.Webhooks)) {
+		o := d.Webhooks[name].Post
+		o.Method, o.Path = "POST", name
+		out = append(out, o)
+	}
+	return out
+}
+
+// indented returns JSON over several lines.
+func indented(value json.RawMessage) (string, error) {
+	var b bytes.Buffer
+	err := json.Indent(&b, value, "", "  ")
+	return b.String(), err
 }
 
 // refOf returns the name of the component that a schema refers to, itself, in its items or in an alternative; empty if
@@ -148,6 +174,8 @@ func typeOf(s docSchema) string {
 		words = "array of " + typeOf(*s.Items)
 	case s.Ref != "":
 		words = refOf(s)
+	case len(s.AnyOf) > 1 && s.AnyOf[1].Type == huma.TypeObject:
+		words = refOf(s) + " or an empty object"
 	case len(s.AnyOf) > 0:
 		words = refOf(s) + " or null"
 	case words == "":
