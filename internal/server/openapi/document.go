@@ -27,6 +27,9 @@ import (
 // schemaPrefix begins every reference to a component.
 const schemaPrefix = "#/components/schemas/"
 
+// responsePrefix begins every reference to the description of an error.
+const responsePrefix = "#/components/responses/"
+
 // errorBody is the body of an error. The second form is for requests that accept it.
 var errorBody = Content{"application/json": schemaOf[api.Error], api.ProblemType: schemaOf[api.Problem]}
 
@@ -138,6 +141,7 @@ func Document(info Info, operations []Operation) ([]byte, error) {
 	if err := addExamples(doc); err != nil {
 		return nil, err
 	}
+	doc.Components.Responses = errorResponses(reg, operations)
 	doc.Webhooks = notifications(reg)
 	schemaOf[api.Event](reg)
 	schemaOf[api.Change](reg)
@@ -225,12 +229,28 @@ func describe(reg huma.Registry, o *Operation, requests map[string]bool) *huma.O
 		}
 	}
 	for _, code := range errorStatuses(o) {
-		op.Responses[strconv.Itoa(code)] = &huma.Response{
-			Description: http.StatusText(code),
-			Content:     mediaTypes(reg, errorBody),
-		}
+		op.Responses[strconv.Itoa(code)] = &huma.Response{Ref: responsePrefix + errorResponse(code)}
 	}
 	return op
+}
+
+// errorResponse returns the name of the component that describes errors of a status, such as NotFound.
+func errorResponse(code int) string {
+	return strings.ReplaceAll(http.StatusText(code), " ", "")
+}
+
+// errorResponses describes the errors of every status that operations may answer, by the name of the component.
+func errorResponses(reg huma.Registry, operations []Operation) map[string]*huma.Response {
+	out := map[string]*huma.Response{}
+	for i := range operations {
+		for _, code := range errorStatuses(&operations[i]) {
+			out[errorResponse(code)] = &huma.Response{
+				Description: http.StatusText(code),
+				Content:     mediaTypes(reg, errorBody),
+			}
+		}
+	}
+	return out
 }
 
 // scopeNote says which scope a key needs.

@@ -29,6 +29,7 @@ func Page(document []byte) ([]byte, error) {
 		"example":       func(s docSchema) string { return exampleOf(s) },
 		"required":      func(s docSchema, name string) bool { return slices.Contains(s.Required, name) },
 		"operations":    doc.operations,
+		"response":      doc.response,
 		"notifications": doc.notifications,
 		"indented":      indented,
 	}).Parse(docsHTML)
@@ -46,7 +47,10 @@ type docSpec struct {
 	Tags       []struct{ Name string }
 	Paths      map[string]map[string]docOperation
 	Webhooks   map[string]struct{ Post docOperation }
-	Components struct{ Schemas map[string]docSchema }
+	Components struct {
+		Schemas   map[string]docSchema
+		Responses map[string]docResponse
+	}
 }
 
 // docOperation is an operation of the document. Method and Path are its keys in the document's paths.
@@ -68,10 +72,14 @@ type docOperation struct {
 			Examples map[string]struct{ Value json.RawMessage }
 		}
 	}
-	Responses map[string]struct {
-		Description string
-		Content     map[string]struct{ Schema docSchema }
-	}
+	Responses map[string]docResponse
+}
+
+// docResponse is a response, or a reference to one of the components.
+type docResponse struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]struct{ Schema docSchema }
 }
 
 // Anonymous reports whether the operation can be called without a credential; false for a notification.
@@ -117,6 +125,14 @@ func (d docSpec) operations(tag string) []docOperation {
 		}
 	}
 	return out
+}
+
+// response returns the response that r is or refers to.
+func (d docSpec) response(r docResponse) docResponse {
+	if name, ok := strings.CutPrefix(r.Ref, responsePrefix); ok {
+		return d.Components.Responses[name]
+	}
+	return r
 }
 
 // notifications lists the requests that the service sends, by name, which stands in the place of a path.

@@ -1,5 +1,5 @@
-// Writes the types of the service's JSON bodies, and the alphabets of sequences: node generate.mjs DOCUMENT OUTPUT, where DOCUMENT is a file with the
-// OpenAPI document. Only the schemas are written, since the page names its few routes itself (src/api.ts).
+// Writes the types of the service's paths and JSON bodies, and the alphabets of sequences: node generate.mjs DOCUMENT
+// OUTPUT, where DOCUMENT is a file with the OpenAPI document.
 import { readFileSync, writeFileSync } from 'node:fs'
 import openapiTS, { astToString } from 'openapi-typescript'
 
@@ -8,13 +8,9 @@ const [documentFile, outputFile] = process.argv.slice(2)
 const document = JSON.parse(readFileSync(documentFile, 'utf8'), (_, value) => {
   // "additionalProperties: true" would give every type an index signature, and TypeScript would accept misspelt fields.
   if (value?.additionalProperties === true && value.properties) delete value.additionalProperties
-  // Prose stays in the document, so that the types change only when the interface does.
-  if (typeof value?.description === 'string') delete value.description
-  delete value?.example
   return value
 })
-document.paths = {}
-// The version and address of the server that gave the document are not part of the types.
+// The address of the server that gave the document is not part of the types.
 document.servers = []
 
 const alphabets = document.components.schemas.Polymer.properties.sequence['x-alphabets']
@@ -30,12 +26,4 @@ const values = `
 /** The letters of each kind of polymer. The last one stands for an unknown residue. */
 export const alphabets = ${JSON.stringify(alphabets)} as const
 `
-const unused = /^export (type|interface) (paths|webhooks|operations|\$defs)\b.*$/gm
-writeFileSync(
-  outputFile,
-  header +
-    astToString(types)
-      .replace(unused, '')
-      .replace(/\n{3,}/g, '\n\n') +
-    values,
-)
+writeFileSync(outputFile, header + astToString(types).replace(/\n{3,}/g, '\n\n') + values)

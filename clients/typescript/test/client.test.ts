@@ -1,0 +1,136 @@
+// Against a real server: scripts/with-server sets PLEAT_URL and PLEAT_KEY.
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { createPleat, dataOf, type Event, ServiceError } from '../src/index.js'
+
+const url = process.env.PLEAT_URL
+const key = process.env.PLEAT_KEY
+if (!url || !key) throw new Error('PLEAT_URL and PLEAT_KEY are not set')
+
+const pleat = createPleat({ url, key })
+const trpCage = (name: string) => ({
+  name,
+  sequences: [{ proteinChain: { sequence: 'DAYAQWLKDGGPSSGRPPPS' } }],
+  params: { modelName: 'mini', seed: '1' },
+})
+
+test('a job is created, followed to its end and read', async () => {
+  const { jobId } = await dataOf(pleat.POST('/v1/jobs', { body: trpCage('Trp-cage') }))
+  const states: string[] = []
+  const job = await pleat.wait('jobs', jobId, {
+    onEvent: ({ name, data }) => {
+      if (name === 'state') states.push((data as Event).state ?? '')
+    },
+  })
+  assert.equal(job.job.status, 'COMPLETED')
+  assert.equal(states.at(-1), 'COMPLETED')
+  const results = await dataOf(pleat.GET('/v1/jobs/{id}/results', { params: { path: { id: jobId } } }))
+  assert.ok((results.predictionPayload?.meanPLLDT ?? 0) > 0)
+  const cif = results.artifacts.find((a) => a.kind === 'cif')
+  assert.match(await (await fetch(cif?.url ?? '')).text(), /^data_/)
+})
+
+test('a stream resumes after the event that was received last', async () => {
+  const { jobId } = await dataOf(pleat.POST('/v1/jobs', { body: trpCage('resumed') }))
+  await pleat.wait('jobs', jobId)
+  const all: string[] = []
+  for await (const event of pleat.events('jobs', jobId)) all.push(event.id)
+  const rest: string[] = []
+  for await (const event of pleat.events('jobs', jobId, { lastEventId: all[0] ?? '' })) rest.push(event.id)
+  assert.deepEqual(rest, all.slice(1))
+  for await (const event of pleat.events('jobs', jobId, { lastEventId: all.at(-1) ?? '' })) assert.fail(event.id)
+})
+
+test('a batch is waited for', async () => {
+  const { batchId } = await dataOf(
+    pleat.POST('/v1/batches', {
+      body: {
+        name: 'variants',
+        kind: 'variants',
+        sequences: [{ proteinChain: { sequence: 'DAYAQWLKDGGPSSGRPPPS' } }],
+        mutations: ['WT', 'W6F'],
+        params: { modelName: 'mini', seed: '1' },
+      },
+    }),
+  )
+  const batch = await pleat.wait('batches', batchId)
+  assert.deepEqual(batch.counts, { COMPLETED: 2 })
+})
+
+test('changes of all jobs are streamed until the caller leaves', async () => {
+  const stop = new AbortController()
+  const changes = pleat.changes({ signal: stop.signal })
+  const first = changes.next()
+  const { jobId } = await dataOf(pleat.POST('/v1/jobs', { body: trpCage('changed') }))
+  for (let change = (await first).value; change?.jobId !== jobId; change = (await changes.next()).value);
+  stop.abort()
+  await assert.rejects(changes.next(), { name: 'AbortError' })
+})
+
+test('a refusal is an error in the words of the service', async () => {
+  const body = { ...trpCage('x'), sequences: [{ proteinChain: { sequence: 'DAYAQ1' } }] }
+  const error = await pleat.POST('/v1/jobs', { body }).catch((e: unknown) => e)
+  assert.ok(error instanceof ServiceError)
+  assert.equal(error.status, 400)
+  assert.match(error.message, /sequences\[0\]/)
+  const stranger = createPleat({ url })
+  await assert.rejects(stranger.GET('/v1/jobs'), { status: 401 })
+})
+
+test('a service that cannot be reached is an error with status 0', async () => {
+  const lost = createPleat({ url: 'http://127.0.0.1:1', retries: 0 })
+  await assert.rejects(lost.GET('/v1/models'), { name: 'ServiceError', status: 0 })
+})
+
+/** Runs a test with a server that answers in the way of the test. */
+async function withServer(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  use: (url: string) => Promise<void>,
+) {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  try {
+    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+test('a busy service is asked again with the same idempotency key', async () => {
+  const keys: unknown[] = []
+  await withServer(
+    (request, response) => {
+      keys.push(request.headers['idempotency-key'])
+      request.resume()
+      if (keys.length < 3) response.writeHead(503, { 'Retry-After': '0.01' }).end('{"message":"later"}')
+      else response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"jobId":"x","jobRunId":"y"}')
+    },
+    async (busy) => {
+      const { jobId } = await dataOf(createPleat({ url: busy }).POST('/v1/jobs', { body: trpCage('x') }))
+      assert.equal(jobId, 'x')
+    },
+  )
+  assert.equal(keys.length, 3)
+  assert.equal(new Set(keys).size, 1)
+})
+
+test('an interrupted stream is opened again after the event that was received last', async () => {
+  const asked: unknown[] = []
+  await withServer(
+    (request, response) => {
+      asked.push(request.headers['last-event-id'])
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      if (asked.length > 1) response.end('id: 2\nevent: state\ndata: {"state":\ndata: "COMPLETED"}\n\n')
+      else response.write(': here\n\nid: 1\r\nevent: stage\r\ndata: {}\r\n\r\nid: 7\nda', () => response.destroy())
+    },
+    async (flaky) => {
+      const ids: string[] = []
+      for await (const event of createPleat({ url: flaky }).events('jobs', 'x')) ids.push(event.id)
+      assert.deepEqual(ids, ['1', '2'])
+    },
+  )
+  assert.deepEqual(asked, [undefined, '1'])
+})
