@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-compare test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-compare test-clients test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
@@ -50,6 +50,9 @@ test-tables: ## pandas and DuckDB read the tables of batches
 
 test-compare: ## gemmi, tmtools, biotite and DockQ compute the scores of comparisons
 	scripts/test-compare
+
+test-clients: ## the TypeScript client, and clients that generators make of the OpenAPI document, against a real server
+	scripts/test-clients
 
 test-modelcif: ## python-ihm, python-modelcif and gemmi check the structure files
 	scripts/test-modelcif

@@ -4163,7 +4163,7 @@ export interface components {
              * @description The sequence of an earlier job from which this one was copied.
              */
             sourceSequenceId?: string | null;
-        } & (unknown | unknown | unknown | unknown);
+        };
         Session: {
             expiresAt: string;
             user: string;

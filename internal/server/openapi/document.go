@@ -376,9 +376,7 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["Workflow"], "waiting")
 	orNull(all["Workflow"], "graph")
 	orNull(all["Validation"], "cached")
-	for _, kind := range (api.SequenceItem{}).Kinds() {
-		all["SequenceItem"].OneOf = append(all["SequenceItem"].OneOf, &huma.Schema{Required: []string{kind}})
-	}
+	all["SequenceItem"].Not = &huma.Schema{AnyOf: notOneOf((api.SequenceItem{}).Kinds())}
 	strict := map[string]bool{}
 	for name := range requests {
 		markStrict(all, name, strict)
@@ -396,6 +394,19 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 			}
 		}
 	}
+}
+
+// notOneOf describes the objects that have none or several of some fields. Its negation says what oneOf would, which
+// generators take for a choice of types.
+func notOneOf(fields []string) []*huma.Schema {
+	var each, out []*huma.Schema
+	for i, field := range fields {
+		each = append(each, &huma.Schema{Required: []string{field}})
+		for _, other := range fields[:i] {
+			out = append(out, &huma.Schema{Required: []string{other, field}})
+		}
+	}
+	return append(out, &huma.Schema{Not: &huma.Schema{AnyOf: each}})
 }
 
 // markStrict adds a component, and those that it refers to, to strict. These are the objects of requests, in which
