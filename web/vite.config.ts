@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { defineConfig, type Plugin } from 'vite'
+import { defaultClientConditions, defineConfig, type Plugin } from 'vite'
 
 // Compresses what was built, once and as small as it gets. The plain files go: the program keeps the compressed ones
 // alone.
@@ -32,7 +32,7 @@ const service = { target: process.env.PLEAT_URL || 'http://127.0.0.1:8080', chan
 
 // The modules that are loaded with every page, below src.
 const firstPage = [
-  '(?:main|shell|router|session|signin|events|api|http|wire|format|components|controls)\\.tsx?$',
+  '(?:main|shell|router|session|signin|events|api|http|format|components|controls)\\.tsx?$',
   'submit[\\\\/]',
   'dynamics[\\\\/]methods\\.',
   'compare[\\\\/]address\\.',
@@ -43,6 +43,8 @@ export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   plugins: [compressed()],
   server: { proxy: { '/v1': service, '/docs': service, '/openapi.json': service } },
+  // The client is built from its sources.
+  resolve: { conditions: ['source', ...defaultClientConditions] },
   build: {
     target: 'es2023',
     modulePreload: { polyfill: false }, // every browser of the target has it

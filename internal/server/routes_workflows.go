@@ -198,6 +198,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		grows:   true,
 		summary: "Fold designs with another model",
 		handler: jsonBody(small, (*Server).foldDesigns),
+		headers: []openapi.Param{idempotencyHeader},
 		errors:  []int{404, 409},
 	},
 	{

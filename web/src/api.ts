@@ -1,48 +1,37 @@
-// The calls of the API that the page makes, one method each. The types of their bodies are generated from the service's
-// OpenAPI document (wire.ts) and exported again here.
-import { download, listeners, request, sendJSON } from './http'
+// The calls of the API that the page makes, one method each, by the TypeScript client of the service. The types of its
+// bodies are exported again here.
+
 import type {
-  Alignment,
-  AuditEntry,
-  Batch,
-  BatchRows,
-  BatchValidation,
-  Comparison,
-  Contacts,
-  CreatedBatch,
-  CreatedJob,
+  CreateBatch,
   CreateJob,
   CreateKey,
-  Delivery,
-  DeliveryDetail,
+  DeliveryStatus,
   EntityType,
-  ExtractedFrame,
+  ExtractFrame,
   FoldDesigns,
-  FoldedDesigns,
-  ImportedJobs,
-  JobRow,
-  JobView,
-  Key,
-  LibraryRow,
-  LinkedWorkflow,
-  Model,
-  NewKey,
-  Redelivered,
+  JobStatus,
+  PutWebhookConfig,
   RerunBatch,
-  Results,
-  Validation,
-  WebhookConfig,
   Event as WireEvent,
+  LibraryItem as WireItem,
   Workflow as WireWorkflow,
-  WorkflowRow,
-} from './wire'
+  WorkflowStatus,
+} from 'pleat-client'
+import { dataOf } from 'pleat-client'
+import { download, listeners, service } from './http'
 
+export type * from 'pleat-client'
+export { alphabets, isTerminal } from 'pleat-client'
 export * from './http'
-export type * from './wire'
 
 /** A workflow, whose input is always an object. */
 export interface Workflow extends WireWorkflow {
   input_payload: Record<string, unknown>
+}
+
+/** An item of the library, whose metadata are always an object. */
+export interface LibraryItem extends WireItem {
+  metadata: { files?: { file_name: string; size_bytes: number }[] }
 }
 
 /** The parameters of a model; which ones there are depends on the model. */
@@ -59,9 +48,6 @@ export interface List<T> {
   data: T[]
   next_cursor: string | null
 }
-
-/** Reports whether a job or workflow with this status has ended. */
-export const isTerminal = (status: string) => status === 'COMPLETED' || status === 'FAILED' || status === 'STOPPED'
 
 /** Parses a time of the API, which is UTC with or without a "Z". */
 export const parseTime = (time: string) => new Date(/[Z+]/.test(time) ? time : `${time}Z`)
@@ -87,163 +73,194 @@ async function counted<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** The calls. Each returns the parsed body of the answer and throws ServiceError. */
+/** One page of a list. */
+interface Page {
+  limit?: number
+  cursor?: string
+}
+
+/** The calls. Each returns the data of the answer and throws ServiceError. */
 export const api = {
-  createJob: (job: CreateJob, key?: string, from = '') =>
-    counted(
-      request<CreatedJob>(
-        'POST',
-        '/v1/jobs' + (from && '?from=' + encode(from)),
-        job,
-        key ? { headers: { 'Idempotency-Key': key } } : {},
-      ),
-    ),
+  createJob: (body: CreateJob, key?: string, from = '') =>
+    counted(dataOf(service.POST('/v1/jobs', { body, params: { query: given({ from }), ...repeatable(key) } }))),
   validate: (job: unknown, signal?: AbortSignal) =>
-    request<Validation>('POST', '/v1/jobs/validate', job, signal ? { signal } : {}),
+    dataOf(service.POST('/v1/jobs/validate', { body: job as CreateJob, ...until(signal) })),
   importFile: (content: string, name = '') =>
-    request<ImportedJobs>('POST', '/v1/jobs/import', { content, ...(name && { name }) }),
-  jobs: (filter: { limit?: number; cursor?: string; status?: string; q?: string }, signal?: AbortSignal) =>
-    request<List<JobRow>>('GET', '/v1/jobs?' + query(filter), undefined, signal ? { signal } : {}),
+    dataOf(service.POST('/v1/jobs/import', { body: { content, ...(name && { name }) } })),
+  jobs: (filter: Page & { status?: string; q?: string }, signal?: AbortSignal) =>
+    dataOf(
+      service.GET('/v1/jobs', {
+        params: { query: given({ ...filter, status: filter.status as JobStatus }) },
+        ...until(signal),
+      }),
+    ),
   // The job as of one of its runs; of its latest if run is empty.
-  job: (id: string, run = '') => request<JobView>('GET', `/v1/jobs/${encode(id)}${ofRun(run)}`),
-  results: (id: string, run = '') => request<Results>('GET', `/v1/jobs/${encode(id)}/results${ofRun(run)}`),
-  cancelJob: (id: string) => request('POST', `/v1/jobs/${encode(id)}/cancel`),
-  deleteJob: (id: string) => request('DELETE', `/v1/jobs/${encode(id)}`),
+  job: (id: string, run = '') => dataOf(service.GET('/v1/jobs/{id}', { params: ofRun(id, run) })),
+  results: (id: string, run = '') => dataOf(service.GET('/v1/jobs/{id}/results', { params: ofRun(id, run) })),
+  cancelJob: (id: string) => dataOf(service.POST('/v1/jobs/{id}/cancel', { params: { path: { id } } })),
+  deleteJob: (id: string) => dataOf(service.DELETE('/v1/jobs/{id}', { params: { path: { id } } })),
   rerun: (id: string, params?: Params) =>
-    counted(request<CreatedJob>('POST', `/v1/jobs/${encode(id)}/runs`, params ? { params } : {})),
-  setPublic: (id: string, isPublic: boolean) => request('PATCH', `/v1/jobs/${encode(id)}/public`, { isPublic }),
-  archive: (id: string, run = '') => `/v1/jobs/${encode(id)}/archive.zip${ofRun(run)}`,
+    counted(dataOf(service.POST('/v1/jobs/{id}/runs', { params: { path: { id } }, body: params ? { params } : {} }))),
+  setPublic: (id: string, isPublic: boolean) =>
+    dataOf(service.PATCH('/v1/jobs/{id}/public', { params: { path: { id } }, body: { isPublic } })),
+  archive: (id: string, run = '') => `/v1/jobs/${encode(id)}/archive.zip${run && `?jobRunId=${encode(run)}`}`,
   // The contacts between the chains of a structure of a run, and the address of the same as CSV.
   contacts: (id: string, of: ContactFilter, signal?: AbortSignal) =>
-    request<Contacts>(
-      'GET',
-      `/v1/jobs/${encode(id)}/contacts?${query({ ...of })}`,
-      undefined,
-      signal ? { signal } : {},
+    dataOf(
+      service.GET('/v1/jobs/{id}/contacts', { params: { path: { id }, query: given({ ...of }) }, ...until(signal) }),
     ),
   contactsFile: (id: string, of: ContactFilter) => `/v1/jobs/${encode(id)}/contacts.csv?${query({ ...of })}`,
   // The address of a script that shows a structure of a run in another program.
   viewFile: (id: string, ending: 'cxc' | 'pml' | 'mvsj', of: { jobRunId?: string; sample: string }) =>
     `/v1/jobs/${encode(id)}/view.${ending}?${query({ ...of })}`,
-  batches: (page: { limit?: number; cursor?: string }) => request<List<Batch>>('GET', '/v1/batches?' + query(page)),
-  batch: (id: string) => request<Batch>('GET', batchPath(id)),
+  batches: (page: Page) => dataOf(service.GET('/v1/batches', { params: { query: given(page) } })),
+  batch: (id: string) => dataOf(service.GET('/v1/batches/{id}', { params: { path: { id } } })),
   // A page of the table. selection: the filter and the order, as a query without the question mark.
-  batchRows: (id: string, selection: string, page: { limit?: number; cursor?: string }, signal?: AbortSignal) =>
-    request<BatchRows>(
-      'GET',
-      `${batchPath(id)}/rows?${[selection, query(page)].filter(Boolean).join('&')}`,
-      undefined,
-      signal ? { signal } : {},
-    ),
-  // The bodies of batches may be large: they are encoded once.
-  validateBatch: (body: string, signal?: AbortSignal) =>
-    sendJSON<BatchValidation>('/v1/batches/validate', body, signal ? { signal } : {}),
-  createBatch: (body: string, key: string) =>
-    counted(sendJSON<CreatedBatch>('/v1/batches', body, { headers: { 'Idempotency-Key': key } })),
-  cancelBatch: (id: string) => request<Batch>('POST', batchPath(id) + '/cancel'),
-  retryBatch: (id: string) => counted(request('POST', batchPath(id) + '/retry-failed')),
-  rerunBatch: (id: string, what: RerunBatch, key: string) =>
-    counted(request<CreatedBatch>('POST', batchPath(id) + '/rerun', what, { headers: { 'Idempotency-Key': key } })),
-  setBatchPublic: (id: string, isPublic: boolean) => request('PATCH', batchPath(id) + '/public', { isPublic }),
-  deleteBatch: (id: string) => request('DELETE', batchPath(id)),
-  createItem: (name: string, fileType: string) =>
-    request<{ id: string }>('POST', '/v1/library/create', { name, type: 'file', fileType, origin: 'page' }),
-  uploadFile: (item: string, name: string, file: Blob) => {
-    const form = new FormData()
-    form.append('files', file, name)
-    return request('POST', `/v1/library/${encode(item)}/upload-files`, form)
-  },
-  library: (page: { limit?: number; cursor?: string }) =>
-    request<List<LibraryRow>>('GET', '/v1/library?' + query(page)),
-  item: (id: string) =>
-    request<{ metadata: { files?: { file_name: string; size_bytes: number }[] } }>('GET', `/v1/library/${encode(id)}`),
-  fileUrl: (item: string, name: string) => request<string>('GET', `/v1/library/file/${encode(item)}/${encode(name)}`),
-  deleteItem: (id: string) => request('DELETE', `/v1/library/${encode(id)}`),
-  models: () => request<List<Model>>('GET', '/v1/models'),
-  workflow: (id: string) => request<Workflow>('GET', `/v1/workflows/${encode(id)}`),
-  publicWorkflow: (id: string) => request<Workflow>('GET', `/v1/workflows/public/${encode(id)}`),
-  createWorkflow: (name: string, title: string, input: unknown, draft = false) =>
-    counted(
-      request<Workflow>('POST', '/v1/workflows', {
-        workflow_name: name,
-        name: title,
-        workflow_input: input,
-        ...(draft && { create_mode: 'draft' }),
+  batchRows: (id: string, selection: string, page: Page, signal?: AbortSignal) =>
+    dataOf(
+      service.GET('/v1/batches/{id}/rows', {
+        params: { path: { id }, query: given({ ...page }) },
+        querySerializer: () => [selection, query({ ...page })].filter(Boolean).join('&'),
+        ...until(signal),
       }),
     ),
+  validateBatch: (body: string, signal?: AbortSignal) =>
+    dataOf(service.POST('/v1/batches/validate', { ...encoded(body), ...until(signal) })),
+  createBatch: (body: string, key: string) =>
+    counted(dataOf(service.POST('/v1/batches', { ...encoded(body), params: repeatable(key) }))),
+  cancelBatch: (id: string) => dataOf(service.POST('/v1/batches/{id}/cancel', { params: { path: { id } } })),
+  retryBatch: (id: string) =>
+    counted(dataOf(service.POST('/v1/batches/{id}/retry-failed', { params: { path: { id } } }))),
+  rerunBatch: (id: string, body: RerunBatch, key: string) =>
+    counted(dataOf(service.POST('/v1/batches/{id}/rerun', { body, params: { path: { id }, ...repeatable(key) } }))),
+  setBatchPublic: (id: string, isPublic: boolean) =>
+    dataOf(service.PATCH('/v1/batches/{id}/public', { params: { path: { id } }, body: { isPublic } })),
+  deleteBatch: (id: string) => dataOf(service.DELETE('/v1/batches/{id}', { params: { path: { id } } })),
+  createItem: (name: string, fileType: string) =>
+    dataOf(service.POST('/v1/library/create', { body: { name, type: 'file', fileType, origin: 'page' } })),
+  uploadFile: (id: string, name: string, file: Blob) => {
+    const form = new FormData()
+    form.append('files', file, name)
+    return dataOf(
+      service.POST('/v1/library/{id}/upload-files', {
+        params: { path: { id } },
+        body: { files: [] }, // the form holds them
+        bodySerializer: () => form,
+      }),
+    )
+  },
+  library: (page: Page) => dataOf(service.GET('/v1/library', { params: { query: given(page) } })),
+  item: (id: string) => dataOf(service.GET('/v1/library/{id}', { params: { path: { id } } })) as Promise<LibraryItem>,
+  fileUrl: (id: string, name: string) =>
+    dataOf(service.GET('/v1/library/file/{id}/{name}', { params: { path: { id, name } } })),
+  deleteItem: (id: string) => dataOf(service.DELETE('/v1/library/{id}', { params: { path: { id } } })),
+  models: () => dataOf(service.GET('/v1/models')),
+  workflow: (id: string) => flow(service.GET('/v1/workflows/{id}', { params: { path: { id } } })),
+  publicWorkflow: (id: string) => flow(service.GET('/v1/workflows/public/{id}', { params: { path: { id } } })),
+  createWorkflow: (name: string, title: string, input: unknown, draft = false) =>
+    counted(
+      flow(
+        service.POST('/v1/workflows', {
+          body: {
+            workflow_name: name,
+            name: title,
+            workflow_input: input,
+            ...(draft && { create_mode: 'draft' as const }),
+          },
+        }),
+      ),
+    ),
   alignment: (id: string, signal?: AbortSignal) =>
-    request<Alignment>('GET', `/v1/alignments/${encode(id)}`, undefined, signal ? { signal } : {}),
+    dataOf(service.GET('/v1/alignments/{id}', { params: { path: { id } }, ...until(signal) })),
   // The address of an entry of the Protein Data Bank that a comparison names as pdb:ID.
   entryUrl: (of: string) => `/v1/compare/pdb/${encode(of.replace(/^pdb:/, ''))}`,
   // Compares up to four structures; reference is a position from 1, 0 for none.
   compare: (of: string[], reference: number, signal?: AbortSignal) =>
-    request<Comparison>(
-      'GET',
-      '/v1/compare?' + query({ of: of.join(','), reference: reference || undefined }),
-      undefined,
-      signal ? { signal } : {},
+    dataOf(
+      service.GET('/v1/compare', {
+        params: { query: { of: of.join(','), ...(reference > 0 && { reference }) } },
+        ...until(signal),
+      }),
     ),
   createComparison: (of: string[], reference: number) =>
-    counted(request<Workflow>('POST', '/v1/compare', { of, ...(reference > 0 && { reference }) })),
-  workflows: (filter: {
-    limit?: number
-    cursor?: string
-    status?: string
-    workflow_type?: string
-    source_job_id?: string
-  }) => request<List<WorkflowRow>>('GET', '/v1/workflows?' + query(filter)),
+    counted(flow(service.POST('/v1/compare', { body: { of, ...(reference > 0 && { reference }) } }))),
+  workflows: (filter: Page & { status?: WorkflowStatus; workflow_type?: string; source_job_id?: string }) =>
+    dataOf(service.GET('/v1/workflows', { params: { query: given(filter) } })),
   questions: (filter: {
     source_job_id: string
     source_job_run_id?: string
     source_sequence_id?: string
     limit?: number
-  }) => request<List<LinkedWorkflow>>('GET', '/v1/workflows/qna/linked-history?' + query(filter)),
+  }) => dataOf(service.GET('/v1/workflows/qna/linked-history', { params: { query: given(filter) } })),
   draftQuestion: (id: string, question: string) =>
-    request<Workflow>('PATCH', `/v1/workflows/qna/${encode(id)}/draft-question`, { question }),
-  extractFrame: (id: string, what: { timeNs: number; selection?: string; outputFilename?: string }) =>
-    request<ExtractedFrame>('POST', `/v1/workflows/md/${encode(id)}/extract-frame`, what),
-  foldDesigns: (id: string, what: FoldDesigns, key: string) =>
+    flow(service.PATCH('/v1/workflows/qna/{id}/draft-question', { params: { path: { id } }, body: { question } })),
+  extractFrame: (id: string, body: ExtractFrame) =>
+    dataOf(service.POST('/v1/workflows/md/{id}/extract-frame', { params: { path: { id } }, body })),
+  foldDesigns: (id: string, body: FoldDesigns, key: string) =>
     counted(
-      request<FoldedDesigns>('POST', `/v1/workflows/design/${encode(id)}/fold`, what, {
-        headers: { 'Idempotency-Key': key },
-      }),
+      dataOf(service.POST('/v1/workflows/design/{id}/fold', { body, params: { path: { id }, ...repeatable(key) } })),
     ),
   setWorkflowPublic: (id: string, isPublic: boolean) =>
-    request('PATCH', `/v1/workflows/${encode(id)}/public`, { isPublic }),
+    dataOf(service.PATCH('/v1/workflows/{id}/public', { params: { path: { id } }, body: { isPublic } })),
   workflowLog: async (id: string) => (await download(`/v1/workflows/logs/${encode(id)}`)).text(),
-  executeWorkflow: (id: string) => counted(request<Workflow>('POST', '/v1/workflows/execute', { workflowId: id })),
-  deleteWorkflow: (id: string) => request('DELETE', `/v1/workflows/${encode(id)}`),
-  cancelWorkflow: (id: string) => request('POST', `/v1/workflows/${encode(id)}/cancel`),
-  keys: () => request<List<Key>>('GET', '/v1/keys'),
+  executeWorkflow: (workflowId: string) =>
+    counted(flow(service.POST('/v1/workflows/execute', { body: { workflowId } }))),
+  deleteWorkflow: (id: string) => dataOf(service.DELETE('/v1/workflows/{id}', { params: { path: { id } } })),
+  cancelWorkflow: (id: string) => dataOf(service.POST('/v1/workflows/{id}/cancel', { params: { path: { id } } })),
+  session: () => dataOf(service.GET('/v1/session')),
+  openSession: (key: string) => dataOf(service.POST('/v1/session', { body: { key } })),
+  closeSession: () => dataOf(service.DELETE('/v1/session')),
+  usage: () => dataOf(service.GET('/v1/usage')),
+  keys: () => dataOf(service.GET('/v1/keys')),
   // A session may not make or revoke keys: both take the API key itself.
-  createKey: (key: string, what: CreateKey) =>
-    request<NewKey>('POST', '/v1/keys', what, { headers: { Authorization: `Bearer ${key}` } }),
+  createKey: (key: string, body: CreateKey) => dataOf(service.POST('/v1/keys', { body, ...by(key) })),
   revokeKey: (key: string, id: string) =>
-    request('DELETE', `/v1/keys/${encode(id)}`, undefined, { headers: { Authorization: `Bearer ${key}` } }),
-  audit: () => request<List<AuditEntry>>('GET', '/v1/audit'),
-  webhook: () => request<WebhookConfig>('GET', webhookPath),
-  putWebhook: (c: { target_url: string; token_value?: string; enabled_by_default?: boolean; format?: string }) =>
-    request<WebhookConfig>('PUT', webhookPath, c),
-  changeWebhook: (what: 'pause' | 'resume' | 'rotate-secret') =>
-    request<WebhookConfig>('POST', `${webhookPath}/${what}`),
-  deleteWebhook: () => request<WebhookConfig>('DELETE', webhookPath),
-  testWebhook: () => request<Delivery>('POST', '/v1/webhooks/test'),
-  deliveries: (filter: { limit?: number; cursor?: string; status?: string; source_id?: string }) =>
-    request<List<Delivery>>('GET', '/v1/webhooks/deliveries?' + query(filter)),
-  delivery: (id: string) => request<DeliveryDetail>('GET', `/v1/webhooks/deliveries/${encode(id)}`),
-  redeliver: (id: string) => request<Delivery>('POST', `/v1/webhooks/deliveries/${encode(id)}/redeliver`),
-  sendWaiting: () => request<Redelivered>('POST', '/v1/webhooks/deliveries/redeliver', { status: 'PENDING' }),
+    dataOf(service.DELETE('/v1/keys/{id}', { params: { path: { id } }, ...by(key) })),
+  audit: () => dataOf(service.GET('/v1/audit')),
+  webhook: () => dataOf(service.GET(webhookPath)),
+  putWebhook: (body: PutWebhookConfig) => dataOf(service.PUT(webhookPath, { body })),
+  changeWebhook: (what: 'pause' | 'resume' | 'rotate-secret') => dataOf(service.POST(`${webhookPath}/${what}`)),
+  deleteWebhook: () => dataOf(service.DELETE(webhookPath)),
+  testWebhook: () => dataOf(service.POST('/v1/webhooks/test')),
+  deliveries: (filter: Page & { status?: string; source_id?: string }) =>
+    dataOf(
+      service.GET('/v1/webhooks/deliveries', {
+        params: { query: given({ ...filter, status: filter.status as DeliveryStatus }) },
+      }),
+    ),
+  delivery: (id: string) => dataOf(service.GET('/v1/webhooks/deliveries/{id}', { params: { path: { id } } })),
+  redeliver: (id: string) =>
+    dataOf(service.POST('/v1/webhooks/deliveries/{id}/redeliver', { params: { path: { id } } })),
+  sendWaiting: () => dataOf(service.POST('/v1/webhooks/deliveries/redeliver', { body: { status: 'PENDING' } })),
 }
 
 /** The path of a batch. */
 export const batchPath = (id: string) => `/v1/batches/${encode(id)}`
 
-/** The query that names a run; empty for the latest. */
-const ofRun = (run: string) => run && `?jobRunId=${encode(run)}`
+/** The parameters that name a job, and one of its runs unless run is empty. */
+const ofRun = (id: string, run: string) => ({ path: { id }, query: given({ jobRunId: run }) })
+
+/** The header by which a repeated request gets the first answer. */
+const repeatable = (key?: string) => (key ? { header: { 'Idempotency-Key': key } } : {})
+
+/** The signal that ends a request. */
+const until = (signal?: AbortSignal) => (signal ? { signal } : {})
+
+/** The credential of a request that a session may not make. */
+const by = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } })
+
+/** The body of a batch, which may be large: it was encoded once. */
+const encoded = (body: string) => ({ body: {} as CreateBatch, bodySerializer: () => body })
+
+/** The workflow of an answer, whose input is always an object. */
+const flow = (answer: Promise<{ data?: WireWorkflow }>) => dataOf(answer) as Promise<Workflow>
+
+/** The parameters of a query that are not empty. */
+function given<T extends object>(filter: T): T {
+  return Object.fromEntries(Object.entries(filter).filter(([, v]) => v !== undefined && v !== '')) as T
+}
 
 /** Formats the parameters of a query; empty ones are left out. */
 function query(filter: Record<string, string | number | undefined>): string {
-  const q = new URLSearchParams()
-  for (const [name, v] of Object.entries(filter)) if (v !== undefined && v !== '') q.set(name, String(v))
-  return q.toString()
+  return new URLSearchParams(Object.entries(given(filter)).map(([name, v]) => [name, String(v)])).toString()
 }

@@ -1,16 +1,7 @@
-// HTTP to the service: one request function, downloads, and the error that both throw.
+// HTTP to the service: the client of its API with the session's cookie, and downloads.
+import { createPleat, ServiceError } from 'pleat-client'
 
-/** An error answer of the service, in the service's own words. Status 0: the service could not be reached. */
-export class ServiceError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-    /** The Retry-After header in seconds; 0: the answer had none. */
-    readonly retryAfter = 0,
-  ) {
-    super(message)
-  }
-}
+export { ServiceError }
 
 /** Callbacks that session.ts sets. This module cannot import it: session.ts itself makes requests. */
 export const listeners = {
@@ -19,38 +10,14 @@ export const listeners = {
   quotaUsed: () => {},
 }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-
-interface RequestOptions {
-  signal?: AbortSignal
-  headers?: Record<string, string>
-}
-
-/** Sends a JSON or form body with the session's cookie and parses the JSON answer. Throws ServiceError. */
-export async function request<T = unknown>(
-  method: Method,
-  path: string,
-  body?: unknown,
-  options: RequestOptions = {},
-): Promise<T> {
-  const init: RequestInit = { method, headers: { ...options.headers }, signal: options.signal ?? null }
-  if (body instanceof FormData) init.body = body
-  else if (body !== undefined) {
-    init.body = JSON.stringify(body)
-    init.headers = { ...options.headers, 'Content-Type': 'application/json' }
-  }
-  return (await send(path, init)).json() as Promise<T>
-}
-
-/** Posts a body that is JSON already. Throws ServiceError. */
-export async function sendJSON<T = unknown>(path: string, body: string, options: RequestOptions = {}): Promise<T> {
-  const headers = { ...options.headers, 'Content-Type': 'application/json' }
-  return (await send(path, { method: 'POST', body, headers, signal: options.signal ?? null })).json() as Promise<T>
-}
+/** The client. It repeats no request: the page shows what failed, and its user decides. */
+export const service = createPleat({ retries: 0, fetch: send })
 
 /** Downloads a file of a run by the URL that the service gave for it. Throws ServiceError. */
 export async function download(url: string, signal?: AbortSignal): Promise<Response> {
-  return send(sameOrigin(url), { signal: signal ?? null })
+  const path = sameOrigin(url) as '/openapi.json' // any path: the service knows the file, the types do not
+  const { response } = await service.GET(path, { parseAs: 'stream', ...(signal && { signal }) })
+  return response
 }
 
 /**
@@ -63,24 +30,9 @@ export function sameOrigin(url: string): string {
   return u.pathname + u.search
 }
 
-/** Sends a request and returns an answer with status 2xx. Throws ServiceError for any other, and for none. */
-async function send(path: string, init: RequestInit): Promise<Response> {
-  let response: Response
-  try {
-    response = await fetch(path, init)
-  } catch (e) {
-    if (e instanceof DOMException && e.name === 'AbortError') throw e
-    throw new ServiceError(0, 'The service cannot be reached. It may be starting, or the network is down.')
-  }
-  if (response.ok) return response
-  let message = `The service answered ${response.status} ${response.statusText}`
-  try {
-    const body: unknown = await response.json()
-    if (typeof body === 'object' && body && 'message' in body && typeof body.message === 'string')
-      message = body.message
-  } catch {
-    // The answer is not from the service itself but, for example, from a proxy. Only the status is known.
-  }
+/** Sends a request, and tells the session if the service does not know it any more. */
+async function send(request: Request): Promise<Response> {
+  const response = await fetch(request)
   if (response.status === 401) listeners.unauthorized()
-  throw new ServiceError(response.status, message, Number(response.headers.get('Retry-After')) || 0)
+  return response
 }

@@ -1,6 +1,6 @@
 // The signed-in user. The page exchanges the API key for a cookie that scripts cannot read and does not keep the key.
 import { signal } from '@preact/signals'
-import { listeners, request, ServiceError, type Session, type SessionUser, type Usage } from './api'
+import { api, listeners, ServiceError, type Session, type Usage } from './api'
 
 /** Whether a user is signed in; null until the service has answered. */
 export const signedIn = signal<boolean | null>(null)
@@ -16,11 +16,11 @@ export const askToSignIn = signal(false)
 /** Reads from the service who is signed in, and the user's quota unless it was read just before. */
 export async function refreshSession(quota?: Usage) {
   try {
-    const { user: name, fetchPdb } = await request<SessionUser>('GET', '/v1/session')
+    const { user: name, fetchPdb } = await api.session()
     fetchesPDB.value = fetchPdb
     if (name !== null) user.value = name
     signedIn.value = name !== null
-    usage.value = name === null ? null : (quota ?? (await request<Usage>('GET', '/v1/usage')))
+    usage.value = name === null ? null : (quota ?? (await api.usage()))
   } catch {
     signedIn.value ??= false // the service is unreachable; the part of the page that needs it reports the error
   }
@@ -29,7 +29,7 @@ export async function refreshSession(quota?: Usage) {
 /** Reads the user's quota again. */
 export async function refreshUsage() {
   if (!signedIn.peek()) return
-  const read = await request<Usage>('GET', '/v1/usage').catch(() => null)
+  const read = await api.usage().catch(() => null)
   if (read && signedIn.peek()) usage.value = read
 }
 
@@ -43,10 +43,10 @@ listeners.unauthorized = () => {
 /** Exchanges an API key for a session. Throws ServiceError if the key is invalid, or may not read, as the page must. */
 export async function signIn(key: string): Promise<Session> {
   const previous = user.peek()
-  const session = await request<Session>('POST', '/v1/session', { key })
-  const quota = await request<Usage>('GET', '/v1/usage').catch(async (err: ServiceError) => {
+  const session = await api.openSession(key)
+  const quota = await api.usage().catch(async (err: ServiceError) => {
     if (err.status !== 403) return undefined // what else is wrong does not depend on the key
-    await request('DELETE', '/v1/session')
+    await api.closeSession()
     throw new ServiceError(
       403,
       'This key does not have the scope read, which the page needs. Sign in with another key.',
@@ -60,6 +60,6 @@ export async function signIn(key: string): Promise<Session> {
 
 /** Ends the session and loads the page again, so that no data of the user stays in the tab. */
 export async function signOut() {
-  await request('DELETE', '/v1/session')
+  await api.closeSession()
   location.assign('/ui/')
 }

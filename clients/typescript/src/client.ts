@@ -61,8 +61,9 @@ export interface Pleat extends Client<paths> {
 export function createPleat(options: Options = {}): Pleat {
   const url = (options.url ?? '').replace(/\/+$/, '')
   const send = options.fetch ?? ((request: Request) => globalThis.fetch(request))
-  const client = createFetchClient<paths>({ baseUrl: url, fetch: retrying(send, options.retries ?? 3) })
-  client.use(middleware(options.key))
+  const retries = options.retries ?? 3
+  const client = createFetchClient<paths>({ baseUrl: url, fetch: retrying(send, retries) })
+  client.use(middleware(options.key, retries > 0))
   const streams = new Streams(client)
   return Object.assign(client, {
     events: streams.events.bind(streams),
@@ -82,12 +83,12 @@ export const isTerminal = (status: string) => status === 'COMPLETED' || status =
 /** The status of a job, a workflow or a batch; the API has that of a job one level deeper. */
 const statusOf = (of: JobView | Workflow | Batch) => ('job' in of ? of.job.status : of.status)
 
-/** Adds the credential and an idempotency key to requests, and throws refusals. */
-function middleware(key: string | undefined): Middleware {
+/** Adds the credential to requests, and an idempotency key if they are repeatable, and throws refusals. */
+function middleware(key: string | undefined, repeatable: boolean): Middleware {
   return {
     onRequest({ request }) {
       if (key) request.headers.set('Authorization', `Bearer ${key}`)
-      if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+      if (repeatable && request.method === 'POST' && !request.headers.has('Idempotency-Key'))
         request.headers.set('Idempotency-Key', crypto.randomUUID())
       return request
     },

@@ -7579,7 +7579,10 @@ export interface operations {
     foldDesigns: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The same key and body within 24 hours return the first answer; another body is refused with 409. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };

@@ -1,6 +1,7 @@
 // Sequences as text: alphabets, the reader of pasted text, and chain names. No page, no network.
+
+import { alphabets } from 'pleat-client'
 import type { Kind } from '../api'
-import { alphabets } from '../wire'
 
 /** The kinds that are sequences of letters. */
 type Polymer = Exclude<Kind, 'ligand'>

@@ -1,7 +1,7 @@
 // The settings of the user's webhook endpoint.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { api, type WebhookConfig } from '../api'
+import { api, type PayloadFormat, type WebhookConfig } from '../api'
 import { Copy, ErrorMessage } from '../components'
 import { Checkbox, Input, Select } from '../controls'
 import { moment, randomHex, when } from '../format'
@@ -120,7 +120,7 @@ function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
   const [url, setUrl] = useState(c.target_url ?? '')
   const [token, setToken] = useState('')
   const [enabledByDefault, setEnabledByDefault] = useState(c.enabled_by_default)
-  const [format, setFormat] = useState<string>(c.format || 'plain')
+  const [format, setFormat] = useState(c.format || 'plain')
   const save = (e: Event) => {
     e.preventDefault()
     void run(async () => {
@@ -151,7 +151,7 @@ function SettingsForm({ config: c, run, busy, onTest, children }: FormProps) {
       <Token config={c} token={token} setToken={setToken} />
       <label class="field">
         <span>Payload format</span>
-        <Select value={format} onValue={setFormat}>
+        <Select value={format} onValue={(v) => setFormat(v as PayloadFormat)}>
           <option value="plain">Plain JSON</option>
           <option value="cloudevents">CloudEvents 1.0</option>
         </Select>
