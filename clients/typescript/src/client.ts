@@ -83,12 +83,29 @@ export const isTerminal = (status: string) => status === 'COMPLETED' || status =
 /** The status of a job, a workflow or a batch; the API has that of a job one level deeper. */
 const statusOf = (of: JobView | Workflow | Batch) => ('job' in of ? of.job.status : of.status)
 
+/** The paths whose POST takes an Idempotency-Key. The compiler checks that these are all. */
+const idempotent: Record<Idempotent, true> = {
+  '/v1/batches': true,
+  '/v1/batches/{id}/rerun': true,
+  '/v1/jobs': true,
+  '/v1/workflows/design/{id}/fold': true,
+}
+
+type Idempotent = {
+  [P in keyof paths]: paths[P] extends { post: { parameters: { header?: { 'Idempotency-Key'?: string } } } }
+    ? 'Idempotency-Key' extends keyof NonNullable<paths[P]['post']['parameters']['header']>
+      ? P
+      : never
+    : never
+}[keyof paths]
+
 /** Adds the credential to requests, and an idempotency key if they are repeatable, and throws refusals. */
 function middleware(key: string | undefined, repeatable: boolean): Middleware {
   return {
-    onRequest({ request }) {
+    onRequest({ request, schemaPath }) {
       if (key) request.headers.set('Authorization', `Bearer ${key}`)
-      if (repeatable && request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+      const takesKey = request.method === 'POST' && schemaPath in idempotent
+      if (repeatable && takesKey && !request.headers.has('Idempotency-Key'))
         request.headers.set('Idempotency-Key', crypto.randomUUID())
       return request
     },

@@ -117,6 +117,25 @@ test('a busy service is asked again with the same idempotency key', async () => 
   assert.equal(new Set(keys).size, 1)
 })
 
+test('a creation that the service cannot recognise again is sent once', async () => {
+  let requests = 0
+  await withServer(
+    (request, response) => {
+      requests++
+      request.resume()
+      response.writeHead(503, { 'Retry-After': '0.01' }).end('{"message":"later"}')
+    },
+    async (busy) => {
+      const body = { workflow_name: 'md', workflow_input: { sequence: 'GSGSGS' } }
+      await assert.rejects(createPleat({ url: busy }).POST('/v1/workflows', { body }), {
+        status: 503,
+        message: 'later',
+      })
+    },
+  )
+  assert.equal(requests, 1)
+})
+
 test('an interrupted stream is opened again after the event that was received last', async () => {
   const asked: unknown[] = []
   await withServer(
