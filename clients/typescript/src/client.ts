@@ -92,10 +92,12 @@ const idempotent: Record<Idempotent, true> = {
 }
 
 type Idempotent = {
-  [P in keyof paths]: paths[P] extends { post: { parameters: { header?: { 'Idempotency-Key'?: string } } } }
-    ? 'Idempotency-Key' extends keyof NonNullable<paths[P]['post']['parameters']['header']>
-      ? P
-      : never
+  [P in keyof paths]: paths[P] extends { post: { parameters: { header?: infer H } } }
+    ? [NonNullable<H>] extends [never]
+      ? never
+      : 'Idempotency-Key' extends keyof NonNullable<H>
+        ? P
+        : never
     : never
 }[keyof paths]
 
