@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,6 +162,7 @@ func killQuestions(t *testing.T, database string) {
 	n := newWorkflowNode(t, database)
 	in := n.libraryQuestion()
 	acked := n.createThroughKills(workflowRounds, 8, 700*time.Millisecond, n.restart, func() (string, error) {
+		time.Sleep(rand.N(300 * time.Millisecond)) // every question must be answered in the end
 		return n.ask(in)
 	})
 	waitUntil(t, 5*time.Minute, "every question has ended", func() bool {
@@ -237,7 +239,10 @@ func (n *workflowNode) wantFollowUps() {
 // killFollowUps kills the server at random instants while folds end that start a question and a simulation each.
 func killFollowUps(t *testing.T, database string) {
 	n := newWorkflowNode(t, database)
-	n.createThroughKills(workflowRounds, 4, 250*time.Millisecond, n.restart, n.foldWithFollowUps)
+	n.createThroughKills(workflowRounds, 4, 250*time.Millisecond, n.restart, func() (string, error) {
+		time.Sleep(rand.N(150 * time.Millisecond)) // every simulation must run in the end
+		return n.foldWithFollowUps()
+	})
 	n.awaitEnd()
 	n.wantFollowUps()
 	n.wantConsistent()
