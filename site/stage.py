@@ -1,7 +1,7 @@
 """Copies the pages that navigation.yml names into one folder, with links between them as the generator wants them.
 
-A page keeps its place below docs/; README.md of a folder is the index of that folder. A link to a page leads to it, a link to
-any other file of the repository to a copy of that file as text. What a link names must exist.
+A page keeps its place below docs/. A link to a page leads to it, a link to any other file of the repository to a copy of that
+file as text. What a link names must exist. Where the text of a link is the name of the file, it becomes the title of the page.
 """
 
 import fnmatch
@@ -12,11 +12,13 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import mdformat
 import notebook
 import yaml
 
 FENCE = re.compile(r"(```.*?^ *```|`[^`\n]*`)", re.S | re.M)
-LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^# (.*)$", re.M)
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.S)
 STATES = re.compile(r"^```mermaid\nstateDiagram-v2\n(.*?)^```\n", re.S | re.M)
 TRANSITION = re.compile(r"^\s*(\S+) --> ([^\s:]+)(?:: (.*))?$", re.M)
@@ -24,14 +26,13 @@ IMAGES = {".png", ".svg", ".jpg"}
 
 
 def site_path(path: str) -> str:
-    """Returns where a page of the repository is on the site."""
+    """Returns where a page of the repository is on the site. README.md has the name of its folder, a skill is skill.md."""
     path = path.removeprefix("docs/").removeprefix("site/")
     folder, name = posixpath.split(path)
     stem = posixpath.splitext(name)[0].lower()
-    if stem in ("readme", "skill"):
-        # The folder of a skill is its name.
-        return posixpath.join(folder, "index.md") if stem == "readme" else "skill.md"
-    return posixpath.join(folder, stem + ".md")
+    if stem == "readme":
+        return f"{folder or 'index'}.md"
+    return "skill.md" if stem == "skill" else posixpath.join(folder, stem + ".md")
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Stage:
     root: Path
     out: Path
     pages: dict[str, str] = field(default_factory=dict)  # by path in the repository: path on the site
+    titles: dict[str, str] = field(default_factory=dict)  # by path on the site
     missing: list[str] = field(default_factory=list)
 
     def navigation(self, entries: list) -> list:
@@ -56,10 +58,18 @@ class Stage:
                 if inner:
                     result.append({title: inner})
                 continue
+            if value.startswith("/"):
+                result.append({title: value})
+                continue
             for path in self.matching(value):
                 self.pages[path] = site_path(path)
+                self.titles[self.pages[path]] = title or self.heading(path)
                 result.append({title: self.pages[path]} if title else self.pages[path])
         return result
+
+    def heading(self, path: str) -> str:
+        found = None if path.endswith(".ipynb") else HEADING.search((self.root / path).read_text())
+        return found[1] if found else posixpath.basename(path)
 
     def matching(self, pattern: str) -> list[str]:
         folder, name = posixpath.split(pattern)
@@ -81,35 +91,36 @@ class Stage:
             source = self.out.parent / "sources" / place
             source.parent.mkdir(parents=True, exist_ok=True)
             source.write_text(text)
-            target.write_text(STATES.sub(transitions, FRONT_MATTER.sub(front, text)))
+            target.write_text(generator_text(text))
         if self.missing:
             raise SystemExit("\n".join(self.missing))
 
     def decisions(self) -> str:
         lines = ["# Decisions", "", "Why Pleat is built this way.", ""]
         for path in sorted(p for p in self.pages if p.startswith("docs/decisions/")):
-            title = (self.root / path).read_text().split("\n", 1)[0].lstrip("# ")
-            lines.append(f"- [{title}]({posixpath.basename(path)})")
+            lines.append(f"- [{self.titles[self.pages[path]]}]({posixpath.basename(path)})")
         return "\n".join(lines) + "\n"
 
     def with_links(self, path: str, text: str) -> str:
         """Returns text, which stands at path, with its links as they are on the site; code stays as it is."""
         parts = FENCE.split(text)
         for i in range(0, len(parts), 2):
-            parts[i] = LINK.sub(lambda m: m[1] + self.link(path, m[2]) + m[3], parts[i])
+            parts[i] = LINK.sub(lambda m: self.link(path, m[1], m[2]), parts[i])
         return "".join(parts)
 
-    def link(self, path: str, target: str) -> str:
+    def link(self, path: str, text: str, target: str) -> str:
         if re.match(r"[a-z]+:|#|/", target):
-            return target
+            return f"[{text}]({target})"
         file, hash_, heading = target.partition("#")
         wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
         place = self.place(wanted)
         if place is None:
             self.missing.append(f"{path} links to {target}, which does not exist")
-            return target
+            return text
+        if text in (file, wanted, posixpath.basename(wanted)):
+            text = self.titles.get(place, text)
         here = posixpath.dirname(self.pages[path])
-        return posixpath.relpath(place, here or ".") + hash_ + heading
+        return f"[{text}]({posixpath.relpath(place, here or '.')}{hash_}{heading})"
 
     def place(self, wanted: str) -> str | None:
         """Returns where a link to a path of the repository leads on the site; a file without a page is copied there."""
@@ -130,12 +141,16 @@ class Stage:
         return copy
 
 
-def front(match: re.Match) -> str:
-    """Returns the front matter of a skill as text that a reader sees."""
-    fields = yaml.safe_load(match[1])
-    if "description" not in fields:
-        return match[0]
-    return f"> {fields['description']}\n\n" if match.end() else ""
+def generator_text(text: str) -> str:
+    """Returns a page as the generator reads it. Forges read CommonMark, where what belongs to an item of a list is indented by
+    2 or 3; the generator needs 4. The description of a skill stands below its heading, where a reader sees it."""
+    match = FRONT_MATTER.match(text)
+    fields = yaml.safe_load(match[1]) if match else {}
+    body = text[match.end() :] if match else text
+    if "description" in fields:
+        body = HEADING.sub(lambda m: f"{m[0]}\n\n> {fields['description']}", body, count=1)
+    body = mdformat.text(STATES.sub(transitions, body), extensions={"gfm", "tables", "mkdocs"})
+    return f"---\n{match[1]}\n---\n\n{body}" if match and "description" not in fields else body
 
 
 def transitions(match: re.Match) -> str:
