@@ -1,12 +1,13 @@
 """Turns a notebook that was executed into Markdown, with its figures as files.
 
-Of an output that has several forms, the figure is taken before the table, and both before text. Scripts and styles of an
-output are left out: a page of the site has none of its own.
+Of an output that has several forms, the figure is taken before the table, and both before text. Scripts and styles of
+an output are left out: a page of the site has none of its own.
 """
 
 import base64
 import json
 import re
+from collections.abc import Callable
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,33 +16,34 @@ FIGURES = {"image/png": ".png", "image/svg+xml": ".svg", "image/jpeg": ".jpg"}
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-def markdown(path: Path, folder: Path) -> str:
-    """Returns the notebook at path as Markdown and writes its figures into folder."""
+def markdown(path: Path, folder: Path, with_links: Callable[[str], str]) -> str:
+    """Returns the notebook at path as Markdown, and writes its figures into folder. with_links changes the links."""
     document = json.loads(path.read_text())
     if document.get("nbformat") != 4:
         raise SystemExit(f"{path}: its nbformat is {document.get('nbformat')}; 4 is needed")
     language = document.get("metadata", {}).get("language_info", {}).get("name", "python")
     writer = _Writer(path.stem, folder, language)
     for cell in document["cells"]:
-        writer.cell(cell)
+        if cell["cell_type"] == "markdown":
+            writer.parts.append(with_links(_text(cell["source"])) + "\n")
+        elif cell["cell_type"] == "code":
+            writer.code(cell)
     writer.parts.insert(1, f"[The notebook itself]({path.name}){{ download }}\n")
     return "\n".join(writer.parts)
 
 
 class _Writer:
-    def __init__(self, stem: str, folder: Path, language: str):
+    def __init__(self, stem: str, folder: Path, language: str) -> None:
         self.stem, self.folder, self.language = stem, folder, language
         self.parts: list[str] = []
         self.figures = 0
 
-    def cell(self, cell: dict) -> None:
+    def code(self, cell: dict) -> None:
         source = _text(cell["source"])
-        if cell["cell_type"] == "markdown":
-            self.parts.append(source + "\n")
-        elif cell["cell_type"] == "code" and source.strip():
+        if source.strip():
             self.parts.append(_fenced(source, self.language))
-            for output in cell.get("outputs", []):
-                self.output(output)
+        for output in cell.get("outputs", []):
+            self.output(output)
 
     def output(self, output: dict) -> None:
         kind = output["output_type"]
@@ -58,9 +60,7 @@ class _Writer:
                 self.figures += 1
                 name = f"{self.stem}-{self.figures}{suffix}"
                 body = _text(data[media])
-                (self.folder / name).write_bytes(
-                    body.encode() if media == "image/svg+xml" else base64.b64decode(body)
-                )
+                (self.folder / name).write_bytes(body.encode() if media == "image/svg+xml" else base64.b64decode(body))
                 self.parts.append(f"![Figure {self.figures}]({name})\n")
                 return
         table = _Table.of(_text(data.get("text/html", "")))
@@ -77,7 +77,7 @@ class _Table(HTMLParser):
 
     KEPT = frozenset({"table", "thead", "tbody", "tr", "th", "td"})
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.out: list[str] = []
         self.depth = 0

@@ -1,10 +1,12 @@
 """Copies the pages that navigation.yml names into one folder, with links between them as the generator wants them.
 
-A page keeps its place below docs/. A link to a page leads to it, a link to any other file of the repository to a copy of that
-file as text. What a link names must exist. Where the text of a link is the name of the file, it becomes the title of the page.
+A page keeps its place below docs/. A link to a page leads to it, a link to any other file of the repository to a copy
+of that file as text. What a link names must exist. Where the text of a link is the name of the file, it becomes the
+title of the page.
 """
 
 import fnmatch
+import functools
 import os
 import posixpath
 import re
@@ -13,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import mdformat
-import notebook
 import yaml
+
+import notebook
 
 FENCE = re.compile(r"(```.*?^ *```|`[^`\n]*`)", re.S | re.M)
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s]+)\)")
@@ -26,7 +29,7 @@ IMAGES = {".png", ".svg", ".jpg"}
 
 
 def site_path(path: str) -> str:
-    """Returns where a page of the repository is on the site. README.md has the name of its folder, a skill is skill.md."""
+    """Returns where a page is on the site. README.md is named like its folder, a skill is skill.md."""
     path = path.removeprefix("docs/").removeprefix("site/")
     folder, name = posixpath.split(path)
     stem = posixpath.splitext(name)[0].lower()
@@ -54,7 +57,7 @@ class Stage:
                 inner = self.navigation(value)
                 if title == "Decisions" and inner:
                     self.pages["docs/decisions"] = "decisions/index.md"
-                    inner.insert(0, "decisions/index.md")
+                    inner.insert(0, {"All decisions": "decisions/index.md"})
                 if inner:
                     result.append({title: inner})
                 continue
@@ -84,7 +87,7 @@ class Stage:
             if path == "docs/decisions":
                 text = self.decisions()
             elif path.endswith(".ipynb"):
-                text = self.with_links(path, notebook.markdown(self.root / path, target.parent))
+                text = notebook.markdown(self.root / path, target.parent, functools.partial(self.with_links, path))
                 shutil.copyfile(self.root / path, target.with_suffix(".ipynb"))
             else:
                 text = self.with_links(path, (self.root / path).read_text())
@@ -124,7 +127,7 @@ class Stage:
 
     def place(self, wanted: str) -> str | None:
         """Returns where a link to a path of the repository leads on the site; a file without a page is copied there."""
-        for candidate in (wanted, wanted + "/README.md"):
+        for candidate in (wanted, posixpath.join(wanted, "README.md")):
             if candidate in self.pages:
                 return self.pages[candidate]
         source = self.root / wanted
@@ -142,8 +145,11 @@ class Stage:
 
 
 def generator_text(text: str) -> str:
-    """Returns a page as the generator reads it. Forges read CommonMark, where what belongs to an item of a list is indented by
-    2 or 3; the generator needs 4. The description of a skill stands below its heading, where a reader sees it."""
+    """Returns a page as the generator reads it.
+
+    Forges read CommonMark, where what belongs to an item of a list is indented by 2 or 3; the generator needs 4. The
+    description of a skill stands below its heading, where a reader sees it.
+    """
     match = FRONT_MATTER.match(text)
     fields = yaml.safe_load(match[1]) if match else {}
     body = text[match.end() :] if match else text

@@ -43,8 +43,8 @@ func blocks(t *testing.T, patterns ...string) []block {
 	return out
 }
 
-// The instructions of the README, the guide and the skill for agents work: every sh and python block runs, in order, against a real server,
-// with its address and with a shorter sequence.
+// The instructions of the README, the guide and the skill for agents work: every sh and python block runs, in order,
+// against a real server, with its address and with a shorter sequence.
 func TestPagesCanBeFollowed(t *testing.T) {
 	for _, page := range []string{"README.md", "docs/guide.md", "skills/pleat/SKILL.md"} {
 		t.Run(filepath.Base(page), func(t *testing.T) { followPage(t, page) })
