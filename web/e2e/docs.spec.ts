@@ -63,7 +63,7 @@ test('without scripts, a page can be read', async ({ browser, server }) => {
 test('pages are accessible', async ({ page }) => {
   // axe takes minutes for the whole reference: it gets one part of each kind.
   const more = '.reference section ~ section:not(#CreateJob), .reference li ~ li ~ li'
-  for (const path of ['/docs/', '/docs/skill/', '/docs/decisions/', '/docs/api/']) {
+  for (const path of ['/docs/', '/docs/skill/', '/docs/api/']) {
     await page.goto(path)
     await page.evaluate((s) => [...document.querySelectorAll(s)].map((e) => e.remove()), more)
     // The theme's button that copies a block is in a landmark of its own, without a name.
