@@ -33,12 +33,12 @@ def build(root: Path, out: Path, navigation: Path, work: Path) -> None:
     stage = Stage(root, work / "pages")
     entries = stage.navigation(yaml.safe_load(navigation.read_text()))
     stage.write()
-    for asset in sorted((HERE / "theme" / "assets").iterdir()):
+    for asset in (HERE / "site.css", HERE.parent / "web" / "src" / "icon.svg"):
         shutil.copyfile(asset, stage.out / asset.name)
     (stage.out / "licences.txt").write_text(licences())
     settings = (HERE / "mkdocs.yml").read_text()
     settings += yaml.safe_dump({"nav": entries, "docs_dir": str(stage.out), "site_dir": str(work / "built")})
-    (work / "mkdocs.yml").write_text(settings.replace("THEME", str(HERE / "theme")))
+    (work / "mkdocs.yml").write_text(settings)
     command = [
         sys.executable,
         "-m",
