@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page demo run test lint format test-page test-webhooks test-tables test-compare test-clients test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-compare test-clients test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
@@ -14,10 +14,14 @@ help: ## list the targets
 
 build: ## build bin/pleat, with the page if Node.js is installed
 	@scripts/page --optional
+	@scripts/site --again
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X pleat.Version=$(VERSION)' -o bin/pleat ./cmd/pleat
 
 page: ## build only the page, into internal/ui/dist
 	scripts/page
+
+site: ## build only the documentation site, into internal/ui/site; it needs Python 3.11 or later
+	scripts/site
 
 demo: build ## fold Trp-cage on a temporary server; writes demo/
 	bin/pleat demo --out demo
@@ -41,6 +45,9 @@ test-pgbouncer: ## the store, and two workers, on PostgreSQL behind PgBouncer, w
 
 test-page: ## the page in a browser against the real program; needs Chromium
 	scripts/test-page
+
+test-site: ## the documentation site: its links, its policy, and in a browser; needs Python and Chromium
+	scripts/test-site
 
 test-webhooks: ## signatures checked by the official libraries of Go, Python and Node.js, and the receivers of the documentation
 	scripts/test-webhooks
@@ -124,4 +131,4 @@ docs: ## write the generated parts of the documentation
 
 clean: ## remove build results; data folders stay
 	rm -rf bin demo web/dist
-	find internal/ui/dist -mindepth 1 ! -name README.md -delete
+	find internal/ui/dist internal/ui/site -mindepth 1 ! -name README.md -delete

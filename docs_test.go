@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"pleat"
 )
 
@@ -102,7 +104,7 @@ func TestStatesAreListed(t *testing.T) {
 
 // Every link between the pages of the repository leads to a file, and every heading named exists.
 func TestLinksLeadSomewhere(t *testing.T) {
-	pages := append(globs(t, "*.md", "docs/*.md", "docs/*/*.md", "deploy/*.md", "deploy/*/*.md"),
+	pages := append(globs(t, "*.md", "docs/*.md", "docs/*/*.md", "deploy/*.md", "deploy/*/*.md", "skills/*/*.md"),
 		globs(t, "internal/*/*.md", "web/*.md", "runners/*.md", "runners/*/*.md")...)
 	if !slices.Contains(pages, "README.md") {
 		t.Error("there is no README.md")
@@ -118,6 +120,47 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			checkLink(t, page, m[1])
 		}
 	}
+}
+
+// Every page of the documentation has a place in the navigation of the site.
+func TestSiteHasEveryPage(t *testing.T) {
+	text, err := os.ReadFile("site/navigation.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries any
+	if err := yaml.Unmarshal(text, &entries); err != nil {
+		t.Fatal(err)
+	}
+	placed := map[string]int{}
+	for _, pattern := range navigationPatterns(entries) {
+		for _, page := range globs(t, pattern) {
+			placed[page]++
+		}
+	}
+	for _, page := range globs(t, "README.md", "docs/*.md", "docs/*/*.md", "skills/*/SKILL.md", "examples/*.ipynb") {
+		if placed[page] != 1 {
+			t.Errorf("site/navigation.yml names %s %d times, want once", page, placed[page])
+		}
+	}
+}
+
+// navigationPatterns returns the paths of a navigation, whose entries are paths and titles of paths or entries.
+func navigationPatterns(entry any) []string {
+	var all []string
+	switch e := entry.(type) {
+	case string:
+		all = append(all, e)
+	case []any:
+		for _, inner := range e {
+			all = append(all, navigationPatterns(inner)...)
+		}
+	case map[string]any:
+		for _, inner := range e {
+			all = append(all, navigationPatterns(inner)...)
+		}
+	}
+	return all
 }
 
 func globs(t *testing.T, patterns ...string) []string {

@@ -43,10 +43,10 @@ func blocks(t *testing.T, patterns ...string) []block {
 	return out
 }
 
-// The instructions of the README and the guide work: every sh and python block runs, in order, against a real server,
-// with its address and with a shorter sequence.
+// The instructions of the README, the guide and the skill for agents work: every sh and python block runs, in order,
+// against a real server, with its address and with a shorter sequence.
 func TestPagesCanBeFollowed(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/guide.md"} {
+	for _, page := range []string{"README.md", "docs/guide.md", "skills/pleat/SKILL.md"} {
 		t.Run(filepath.Base(page), func(t *testing.T) { followPage(t, page) })
 	}
 }
@@ -117,7 +117,7 @@ func TestPagesNameExistingCommands(t *testing.T) {
 		}
 	}
 	for _, b := range blocks(t, "README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md",
-		"docs/operations.md", "docs/decisions/*.md") {
+		"docs/operations.md", "docs/decisions/*.md", "skills/*/SKILL.md") {
 		if b.language != "sh" && b.language != "console" {
 			continue
 		}
@@ -128,6 +128,7 @@ func TestPagesNameExistingCommands(t *testing.T) {
 	code := regexp.MustCompile("`((?:bin/)?(?:pleat|make) [^`]+)`")
 	for _, page := range []string{
 		"README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md", "docs/operations.md", "docs/states.md",
+		"skills/pleat/SKILL.md",
 	} {
 		text, err := os.ReadFile("../../" + page)
 		if err != nil {

@@ -183,6 +183,7 @@ func (a *App) newServer(
 		Ring:    a.ring,
 		Log:     a.log,
 		UI:      ui.Handler(),
+		Docs:    ui.Docs,
 		Guard:   guard,
 		Disk:    a.disk,
 		Tracer:  a.traces.Tracer(),

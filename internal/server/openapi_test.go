@@ -192,6 +192,7 @@ func TestDocument(t *testing.T) {
 	visit("GET /metrics", "", h.ask("GET", "/metrics", nil), 200)
 	visit("GET /openapi.json", "", raw, 200)
 	visit("GET /docs", "", h.ask("GET", "/docs", nil), 200)
+	visit("GET /llms.txt", "", h.ask("GET", "/llms.txt", nil), 200)
 	visited["GET /v1/events"] = true // never ends; the stream's tests visit it
 	for path, ops := range doc.Paths {
 		for method := range ops {

@@ -176,6 +176,11 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 		m.Handle("GET /mol/{id}", page)
 	}
 	m.Handle("GET /{$}", page)
+	if s.docs.site != nil {
+		m.Handle("GET /docs/", s.docs.site)
+	} else {
+		m.Handle("GET /docs/{$}", http.RedirectHandler("/docs", http.StatusFound))
+	}
 	m.Handle(workerapi.Path, s.workers)
 	return s.middleware(m)
 }

@@ -122,4 +122,11 @@ var operationRoutes = inSection("Operation", []route{
 		summary: "Read this document as a page",
 		handler: streams(openapi.Text("text/html", "The page."), (*Server).readDocs),
 	},
+	{
+		id:      "getLLMs",
+		pattern: "GET /llms.txt",
+		access:  open,
+		summary: "Read how an agent uses this server",
+		handler: streams(openapi.Text("text/plain", ""), (*Server).readLLMs),
+	},
 })

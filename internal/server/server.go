@@ -58,7 +58,7 @@
 //	stream.go            server-sent events
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
 //	account.go           keys, quota, session, models
-//	docs.go              GET /openapi.json and /docs
+//	docs.go              GET /openapi.json, /docs and /llms.txt
 //	operate.go           health, readiness, metrics
 package server
 
@@ -83,7 +83,6 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/fair"
 	"pleat/internal/seal"
-	"pleat/internal/server/openapi"
 	"pleat/internal/server/workers"
 	"pleat/internal/store"
 	"pleat/internal/submit"
@@ -158,8 +157,7 @@ type Server struct {
 	hosts        map[string]bool
 	cookieName   string // of the cookie that holds a browser's session
 	handler      http.Handler
-	document     []byte // OpenAPI
-	docs         []byte // the page of it
+	docs         documentation
 	cache        *cache
 	compressor   *compressor
 	resolver     *submit.Resolver // decisions that workers share
@@ -204,6 +202,9 @@ type Deps struct {
 	Log *slog.Logger
 	// UI serves /, /ui/, /workflow/composer/ and /mol/; nil: / is a line of HTML.
 	UI http.Handler
+	// Docs makes the handler of /docs/ from the HTML of the API reference; nil, or where it answers nil: /docs is the
+	// reference alone.
+	Docs func(reference []byte) http.Handler
 	// Guard decides which addresses webhooks may use; nil: public ones, over https.
 	Guard *webhook.Guard
 	// Tracer begins the spans of requests; nil: there are none.
@@ -285,11 +286,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.meters = newMeters(s)
 	s.meters.registry.MustRegister(d.Figures...)
 	routes := allRoutes()
-	if s.document, err = document(s.cfg.PublicURL, routes); err != nil {
-		return nil, fmt.Errorf("make the OpenAPI document: %w", err)
-	}
-	if s.docs, err = openapi.Page(s.document); err != nil {
-		return nil, fmt.Errorf("make /docs: %w", err)
+	if s.docs, err = makeDocumentation(s.cfg.PublicURL, routes, d.Docs); err != nil {
+		return nil, err
 	}
 	s.handler = s.mux(routes, d.UI)
 	return s, nil

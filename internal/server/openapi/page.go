@@ -19,6 +19,16 @@ var docsHTML string
 // Page renders a document for people: one page without scripts and without resources of other origins, so that the
 // strict content security policy of the service holds. It fails if the document is not what Document makes.
 func Page(document []byte) ([]byte, error) {
+	return render(document, "docs")
+}
+
+// Reference renders what Page has below its heading, as a piece of HTML for the page of another.
+func Reference(document []byte) ([]byte, error) {
+	return render(document, "reference")
+}
+
+// render executes one of the templates of docs.html with a document.
+func render(document []byte, name string) ([]byte, error) {
 	var doc docSpec
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, err
@@ -37,7 +47,7 @@ func Page(document []byte) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = t.Execute(&b, doc)
+	err = t.ExecuteTemplate(&b, name, doc)
 	return b.Bytes(), err
 }
 
