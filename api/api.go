@@ -11,7 +11,7 @@
 //	compare.go, compare_client.go  comparisons of structures
 //	library.go   the files of a user
 //	view.go      lists, one job, progress, models, usage, keys
-//	webhook.go   endpoints, deliveries, ingested events
+//	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
 //	decode.go    Decode: strict JSON; scan.go is its lexer
 //	encode.go    Encode: JSON without HTML escapes
 //	client.go    Client: one method per endpoint
