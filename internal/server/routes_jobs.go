@@ -255,7 +255,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		summary: "Download a file by its signed link",
 		handler: streams(openapi.Binary("application/octet-stream", "The file, with its own media type."),
 			(*Server).artifact),
-		errors:  []int{401},
-		query:   signature("When the link expires, in seconds since 1970; absent from links to public files."),
+		errors: []int{401},
+		query:  signature("When the link expires, in seconds since 1970; absent from links to public files."),
 	},
 })
