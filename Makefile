@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-compare test-clients test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python test-compare test-clients test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images
 
@@ -54,6 +54,9 @@ test-webhooks: ## signatures checked by the official libraries of Go, Python and
 
 test-tables: ## pandas and DuckDB read the tables of batches
 	scripts/test-tables
+
+test-python: ## the Python client against a real server, with the oldest and the newest Python that pyenv has, and its types
+	scripts/test-python
 
 test-compare: ## gemmi, tmtools, biotite and DockQ compute the scores of comparisons
 	scripts/test-compare

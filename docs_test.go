@@ -105,7 +105,7 @@ func TestStatesAreListed(t *testing.T) {
 // Every link between the pages of the repository leads to a file, and every heading named exists.
 func TestLinksLeadSomewhere(t *testing.T) {
 	pages := append(globs(t, "*.md", "docs/*.md", "docs/*/*.md", "deploy/*.md", "deploy/*/*.md", "skills/*/*.md"),
-		globs(t, "internal/*/*.md", "web/*.md", "runners/*.md", "runners/*/*.md")...)
+		globs(t, "internal/*/*.md", "web/*.md", "runners/*.md", "runners/*/*.md", "clients/*/*.md")...)
 	if !slices.Contains(pages, "README.md") {
 		t.Error("there is no README.md")
 	}

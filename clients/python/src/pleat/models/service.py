@@ -1,0 +1,76 @@
+"""The models that the service has, and the use of its quotas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParamSpec:
+    """A parameter that a model takes."""
+
+    name: str
+    type: str
+    default: Any
+    min: float | None
+    max: float | None
+    values: tuple[str, ...]
+    doc: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Citation:
+    key: str
+    bibtex: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A model that runs at the service."""
+
+    name: str
+    kind: str
+    title: str
+    engine: str
+    version: str
+    weight_set: str
+    method: str
+    licence: str
+    device: str
+    entities: tuple[str, ...]
+    features: tuple[str, ...]
+    params: tuple[ParamSpec, ...]
+    min_tokens: int
+    max_tokens: int
+    workers: int
+    confidence: str
+    notice: str
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    limit: int
+    used: int
+    remaining: int
+    reset_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """The use of today's quotas: of jobs, workflows, and rows of batches."""
+
+    limit: int
+    used: int
+    remaining: int
+    reset_at: datetime
+    workflows: Quota
+    batch_rows: Quota
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldError:
+    field: str
+    message: str
