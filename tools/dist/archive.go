@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,7 +14,7 @@ import (
 // beside are the files of the sources that an archive has beside the program.
 var beside = []string{"CHANGELOG.md", "LICENSE", "README.md"}
 
-// archive writes the archive of a platform: one folder with the program, texts and licences.
+// archive writes the archive of a platform: one folder with the program and texts.
 func (o options) archive(p platform) error {
 	name := "pleat_" + o.version + "_" + p.String()
 	out, err := os.Create(filepath.Join(o.out, name+".tar.gz"))
@@ -34,7 +33,7 @@ func (o options) archive(p platform) error {
 		}
 	}
 	if err == nil {
-		err = w.addFolder("licences", o.licences)
+		err = w.add("licences.txt", o.licences, 0o644)
 	}
 	if err := errors.Join(err, w.tar.Close(), packed.Close(), out.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -62,7 +61,7 @@ func (a archive) add(name, from string, mode int64) error {
 	}
 	err = a.tar.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
-		Name:     a.folder + "/" + filepath.ToSlash(name),
+		Name:     a.folder + "/" + name,
 		Size:     info.Size(),
 		Mode:     mode,
 		ModTime:  a.time,
@@ -72,18 +71,4 @@ func (a archive) add(name, from string, mode int64) error {
 		_, err = io.Copy(a.tar, in)
 	}
 	return err
-}
-
-// addFolder adds the files of a folder, sorted by path.
-func (a archive) addFolder(name, from string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		below, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		return a.add(filepath.Join(name, below), path, 0o644)
-	})
 }

@@ -1,7 +1,7 @@
 // Command dist writes what a release consists of besides the wheels: an archive for each platform, the licences of
 // everything in the program, and a list of it (SBOM).
 //
-//	dist --root FOLDER --programs FOLDER --out FOLDER --licences FOLDER --version 1.2.3 --created SECONDS linux/amd64 ...
+//	dist --root FOLDER --programs FOLDER --out FOLDER --licences FILE --version 1.2.3 --created SECONDS linux/amd64 ...
 //
 // The same programs and time give the same files, byte for byte. scripts/dist builds the programs, which are named
 // pleat_linux_amd64 and so on, calls this, and makes the wheels.
@@ -10,7 +10,7 @@
 //   - modules.go: what a program is made of: the modules of Go.
 //   - page.go: what its page is made of: packages of npm.
 //   - program.go: what a program needs of its system.
-//   - licences.go: their licences, as files.
+//   - licences.go: the text of their licences.
 //   - archive.go: archives.
 //   - sbom.go: the list in the form of CycloneDX.
 package main
@@ -30,7 +30,7 @@ type options struct {
 	root      string // folder of the sources
 	programs  string // folder of the programs
 	out       string // folder of the archives and of the SBOM
-	licences  string // folder of the licences, which must not exist
+	licences  string // file of the licences
 	version   string
 	created   int64 // seconds since 1970: the time of everything
 	platforms []platform
@@ -47,7 +47,7 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "folder of the sources")
 	flag.StringVar(&o.programs, "programs", "", "folder of the programs, such as pleat_linux_amd64")
 	flag.StringVar(&o.out, "out", ".", "folder of the archives and of the SBOM")
-	flag.StringVar(&o.licences, "licences", "", "folder to write the licences into; it must not exist")
+	flag.StringVar(&o.licences, "licences", "", "file to write the licences into")
 	flag.StringVar(&o.version, "version", "dev", "version of the program")
 	flag.Int64Var(&o.created, "created", 0, "time of the files, in seconds since 1970")
 	flag.Parse()

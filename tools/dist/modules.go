@@ -14,7 +14,7 @@ import (
 )
 
 // standard is the name of Go's own library among the modules, as in the index of vulnerabilities.
-const standard = "std"
+const standard = "stdlib"
 
 // module is a module of Go in the program.
 type module struct {
