@@ -21,10 +21,7 @@ func (o options) archive(p platform) error {
 	if err != nil {
 		return err
 	}
-	packed, err := gzip.NewWriterLevel(out, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	packed := gzip.NewWriter(out) // the best level takes three times as long, for 0.3 % less
 	w := archive{tar.NewWriter(packed), name, o.time()}
 	err = w.add("pleat", o.program(p), 0o755)
 	for _, file := range beside {

@@ -11,10 +11,11 @@ def program() -> str:
 
     Raises FileNotFoundError if the installation has it no more.
     """
-    # The list of installed files is right for every way of installing: into an environment, for a user, into a folder.
     installed = distribution("pleat-server")
-    for file in installed.files or ():
-        path = Path(str(installed.locate_file(file)))
-        if file.name == "pleat" and path.is_file():
+    # The list of installed files is right for environments and users; after `pip install --target` it is not.
+    names = [str(file) for file in installed.files or () if file.name == "pleat"]
+    for name in [*names, "bin/pleat"]:
+        path = Path(str(installed.locate_file(name)))
+        if path.is_file():
             return str(path.resolve())
     raise FileNotFoundError("the program of pleat-server is not installed; install the distribution again")
