@@ -34,7 +34,7 @@ func released(t *testing.T, pattern string) string {
 // unpack returns the headers and contents of the archive's files by their names below its folder.
 func unpack(t *testing.T) (map[string]*tar.Header, map[string][]byte) {
 	t.Helper()
-	path := released(t, "pleat_*.tar.gz")
+	path := released(t, "pleat_[0-9]*.tar.gz")
 	packed, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +141,9 @@ func TestSBOMIsOfTheProgram(t *testing.T) {
 		if c, ok := components[ref]; !ok || c.Hashes == nil {
 			t.Errorf("the SBOM does not have %s with its hash", ref)
 		}
+	}
+	if p := *bom.Metadata.Properties; len(p) != 4 || p[0].Value != strings.TrimPrefix(info.GoVersion, "go") {
+		t.Errorf("the SBOM names the tools %v", p)
 	}
 	pages := 0
 	for ref := range components {

@@ -1,7 +1,7 @@
 // Command dist writes what a release consists of besides the wheels: an archive for each platform, the licences of
 // everything in the program, and a list of it (SBOM).
 //
-//	dist --root FOLDER --programs FOLDER --out FOLDER --licences FILE --version 1.2.3 --created SECONDS linux/amd64 ...
+//	dist --programs FOLDER --licences FILE --out FOLDER --version 1.2.3 --created SECONDS linux/amd64 linux/arm64
 //
 // The same programs and time give the same files, byte for byte. scripts/dist builds the programs, which are named
 // pleat_linux_amd64 and so on, calls this, and makes the wheels.
@@ -34,7 +34,11 @@ type options struct {
 	version   string
 	created   int64 // seconds since 1970: the time of everything
 	platforms []platform
+	tools     []tool
 }
+
+// tool is a program on whose version the bytes depend.
+type tool struct{ name, version string }
 
 // platform is a system and its kind of processor, as Go names them.
 type platform struct{ os, arch string }
@@ -50,6 +54,14 @@ func main() {
 	flag.StringVar(&o.licences, "licences", "", "file to write the licences into")
 	flag.StringVar(&o.version, "version", "dev", "version of the program")
 	flag.Int64Var(&o.created, "created", 0, "time of the files, in seconds since 1970")
+	flag.Func("tool", "program on whose version the bytes depend, such as node=v20.20.2", func(s string) error {
+		name, version, ok := strings.Cut(s, "=")
+		if !ok || version == "" {
+			return errors.New("want NAME=VERSION")
+		}
+		o.tools = append(o.tools, tool{name, version})
+		return nil
+	})
 	flag.Parse()
 	err := o.parse(flag.Args())
 	if err == nil {

@@ -32,7 +32,8 @@ func (o options) sbom(mods map[string]*module, packages []npmPackage) error {
 		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{
 			{Type: cdx.ComponentTypeApplication, Name: "pleat/tools/dist", Version: o.version},
 		}},
-		Component: &program,
+		Component:  &program,
+		Properties: o.properties(mods),
 	}
 	components, dependencies := o.components(mods, packages, program.BOMRef)
 	bom.Components, bom.Dependencies = &components, &dependencies
@@ -47,6 +48,15 @@ func (o options) sbom(mods map[string]*module, packages []npmPackage) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(o.out, "pleat_"+o.version+".cdx.json"), text.Bytes(), 0o644)
+}
+
+// properties returns the versions of the programs on which the bytes depend.
+func (o options) properties(mods map[string]*module) *[]cdx.Property {
+	all := []cdx.Property{{Name: "pleat:tool:go", Value: mods[standard].version}}
+	for _, t := range o.tools {
+		all = append(all, cdx.Property{Name: "pleat:tool:" + t.name, Value: t.version})
+	}
+	return &all
 }
 
 func encode(w io.Writer, bom *cdx.BOM) error {
