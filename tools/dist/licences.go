@@ -40,11 +40,13 @@ func writeLicences(root, file string, mods map[string]*module) error {
 				filepath.ToSlash(name), strings.TrimSpace(string(licence)))
 		}
 	}
-	page, err := pageLicences(root)
-	if err != nil {
-		return err
+	for _, part := range []struct{ folder, title string }{{"dist", "page"}, {"site", "documentation"}} {
+		licences, err := licencesOf(root, part.folder)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "\n%s\nThe %s\n\n%s\n", strings.Repeat("=", 80), part.title, strings.TrimSpace(licences))
 	}
-	fmt.Fprintf(&text, "\n%s\nThe page\n\n%s", strings.Repeat("=", 80), page)
 	return os.WriteFile(file, []byte(text.String()), 0o644)
 }
 

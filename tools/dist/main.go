@@ -8,7 +8,7 @@
 //
 //   - main.go: the command line.
 //   - modules.go: what a program is made of: the modules of Go.
-//   - page.go: what its page is made of: packages of npm.
+//   - page.go: what its page and its documentation are made of: packages of npm and PyPI.
 //   - program.go: what a program needs of its system.
 //   - licences.go: the text of their licences.
 //   - archive.go: archives.

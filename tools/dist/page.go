@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,10 +13,11 @@ import (
 	"strings"
 )
 
-// npmPackage is a package of npm whose code is in the page.
-type npmPackage struct {
-	name, version, licence string
-	sha512                 []byte // of its archive in the registry
+// webPackage is a package whose code is in the page or in the documentation site.
+type webPackage struct {
+	kind, name, version, licence string // the kind is npm or pypi
+	sha512                       []byte // of its archive in the registry; nil for pypi, whose packages have several
+	part                         string // page or documentation
 }
 
 // heading is what the bundler writes for each package of which it put code into the page.
@@ -24,11 +26,15 @@ var heading = regexp.MustCompile(`(?m)^## (\S+) - (\S+) \((.+)\)$`)
 // locks are the lock files of the page and of the client, which it is built with.
 var locks = []string{"web/package-lock.json", "clients/typescript/package-lock.json"}
 
-// pageLicences returns the text that the bundler writes: the packages in the page, and their licences.
-func pageLicences(root string) (string, error) {
-	in, err := os.Open(filepath.Join(root, "internal/ui/dist/licences.txt.gz"))
+// theme is the package whose scripts and styles are in the documentation site, in the lock file of the site.
+var theme = regexp.MustCompile(`(?m)^(mkdocs-material)==(\S+)`)
+
+// licencesOf returns the text with the licences of the page (dist) or of the documentation (site), which their builds
+// write. That of the page names its packages.
+func licencesOf(root, folder string) (string, error) {
+	in, err := os.Open(filepath.Join(root, "internal/ui", folder, "licences.txt.gz"))
 	if err != nil {
-		return "", fmt.Errorf("the page is not built: %w", err)
+		return "", fmt.Errorf("the page or the documentation is not built: %w", err)
 	}
 	defer in.Close()
 	plain, err := gzip.NewReader(in)
@@ -39,9 +45,9 @@ func pageLicences(root string) (string, error) {
 	return string(text), err
 }
 
-// readPage returns the packages in the page.
-func readPage(root string) ([]npmPackage, error) {
-	text, err := pageLicences(root)
+// readPage returns the packages in the page and in the documentation.
+func readPage(root string) ([]webPackage, error) {
+	text, err := licencesOf(root, "dist")
 	if err != nil {
 		return nil, err
 	}
@@ -49,18 +55,26 @@ func readPage(root string) ([]npmPackage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var packages []npmPackage
+	var packages []webPackage
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
-		p := npmPackage{name: m[1], version: m[2], licence: m[3], sha512: hashes[m[1]+"@"+m[2]]}
+		p := webPackage{"npm", m[1], m[2], m[3], hashes[m[1]+"@"+m[2]], "page"}
 		if p.sha512 == nil {
 			return nil, fmt.Errorf("the page has %s %s, which no lock file names", p.name, p.version)
 		}
 		packages = append(packages, p)
 	}
 	if len(packages) == 0 {
-		return nil, fmt.Errorf("the licences of the page name no package")
+		return nil, errors.New("the licences of the page name no package")
 	}
-	return packages, nil
+	lock, err := os.ReadFile(filepath.Join(root, "site/requirements.lock"))
+	if err != nil {
+		return nil, err
+	}
+	m := theme.FindStringSubmatch(string(lock))
+	if m == nil {
+		return nil, errors.New("site/requirements.lock does not name the theme of the documentation")
+	}
+	return append(packages, webPackage{"pypi", m[1], m[2], "MIT", nil, "documentation"}), nil
 }
 
 // readLocks returns the hashes of packages by name and version, such as preact@11.2.0.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -21,7 +20,7 @@ import (
 )
 
 // sbom writes the list of what is in the program on any of the platforms.
-func (o options) sbom(mods map[string]*module, packages []npmPackage) error {
+func (o options) sbom(mods map[string]*module, packages []webPackage) error {
 	program, err := o.programComponent()
 	if err != nil {
 		return err
@@ -92,7 +91,7 @@ func (o options) programComponent() (cdx.Component, error) {
 }
 
 // components returns the modules and packages, and which of them need which.
-func (o options) components(mods map[string]*module, packages []npmPackage, program string) ([]cdx.Component,
+func (o options) components(mods map[string]*module, packages []webPackage, program string) ([]cdx.Component,
 	[]cdx.Dependency,
 ) {
 	refs := map[string]string{"": program}
@@ -144,17 +143,20 @@ func (o options) moduleComponent(m *module, ref string) cdx.Component {
 	return c
 }
 
-// component describes a package of npm. Its hash is that of the archive in the registry.
-func (p npmPackage) component() cdx.Component {
-	return cdx.Component{
+// component describes a package of npm or PyPI.
+func (p webPackage) component() cdx.Component {
+	c := cdx.Component{
 		Type: cdx.ComponentTypeLibrary, BOMRef: p.purl(), Name: p.name, Version: p.version, PackageURL: p.purl(),
 		Scope: cdx.ScopeRequired, Licenses: &cdx.Licenses{{License: &cdx.License{ID: p.licence}}},
-		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA512, Value: fmt.Sprintf("%x", p.sha512)}},
-		Properties: &[]cdx.Property{{Name: "pleat:part", Value: "page"}},
+		Properties: &[]cdx.Property{{Name: "pleat:part", Value: p.part}},
 	}
+	if p.sha512 != nil {
+		c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA512, Value: hex.EncodeToString(p.sha512)}}
+	}
+	return c
 }
 
-func (p npmPackage) purl() string { return purl("npm", p.name, p.version) }
+func (p webPackage) purl() string { return purl(p.kind, p.name, p.version) }
 
 // purl returns the address of a package, such as pkg:npm/preact@11.2.0.
 func purl(kind, name, version string) string {
