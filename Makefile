@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python test-compare test-clients test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
-	bench-page lighthouse docs clean images
+	bench-page lighthouse docs clean images dist test-dist
 
 VERSION ?= $(shell scripts/version)
 FUZZTIME ?= 10s
@@ -129,9 +129,15 @@ images: ## container images of the server and of a worker with ENGINE (example),
 test-images: ## the images: read back, run without a container engine, and made twice with one result
 	GOFLAGS= go -C tools/images test -count=1 -timeout 10m .
 
+dist: ## what a release consists of, into dist: archives and wheels for four platforms, checksums, a list of the parts
+	VERSION=$(VERSION) scripts/dist
+
+test-dist: ## archive and wheel of this platform: made twice with one result, checked, installed and run
+	scripts/test-dist
+
 docs: ## write the generated parts of the documentation
 	go generate ./...
 
 clean: ## remove build results; data folders stay
-	rm -rf bin demo web/dist
+	rm -rf bin demo dist web/dist
 	find internal/ui/dist internal/ui/site -mindepth 1 ! -name README.md -delete
