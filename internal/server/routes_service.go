@@ -108,6 +108,7 @@ var operationRoutes = inSection("Operation", []route{
 		handler: noBody((*Server).classDemand),
 		errors:  []int{401, 404},
 	},
+	metadataRoute,
 	{
 		id:      "getOpenAPI",
 		pattern: "GET /openapi.json",
