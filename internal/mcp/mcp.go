@@ -71,10 +71,16 @@ func newServer(of callers, log *slog.Logger) *sdk.Server {
 		Prompts:   &sdk.PromptCapabilities{},
 		Resources: &sdk.ResourceCapabilities{},
 	}
+	capabilities.AddExtension(tasksExtension, nil)
 	s := sdk.NewServer(&sdk.Implementation{Name: "pleat", Title: "Pleat", Version: pleat.Version},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: capabilities, Logger: log})
 	for _, t := range allTools() {
 		t.addTo(s, of)
+	}
+	addResources(s, of)
+	addPrompts(s)
+	if err := addTasks(s, of); err != nil {
+		panic(err) // a fault of the program, which any test finds
 	}
 	return s
 }
@@ -88,5 +94,8 @@ func Run(ctx context.Context, c *api.Client, in io.ReadCloser, out io.WriteClose
 
 // allTools are the tools, in the order in which clients show them.
 func allTools() []tool {
-	return []tool{listModels, validateTool, foldTool}
+	return []tool{
+		listModels, validateTool, foldTool, getJob, listJobs, getScores, getResidues, askTool, simulateTool, designTool,
+		submitBatch, batchRows, cancelTool, getFile,
+	}
 }

@@ -15,7 +15,7 @@ import (
 // special are the schemas of types whose JSON is not that of their fields.
 var special = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {Type: "object"},
-	reflect.TypeFor[api.Time](): {Types: []string{"string", "null"}, Description: "UTC."},
+	reflect.TypeFor[api.Time]():        {Types: []string{"string", "null"}, Description: "UTC."},
 	reflect.TypeFor[api.Params](): {Type: "object", Required: []string{"modelName"},
 		Properties: map[string]*jsonschema.Schema{
 			"modelName": {Type: "string", Description: "Name of a fold model, as list_models gives it."},

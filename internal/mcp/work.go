@@ -43,27 +43,30 @@ func (h *handle) check() error {
 
 // work is what a result says of a job, a workflow or a batch.
 type work struct {
-	Kind    string         `json:"kind" enum:"job,workflow,batch"`
-	ID      string         `json:"id"`
-	Name    string         `json:"name" doc:"Data that a user wrote."`
-	Type    string         `json:"type" doc:"Of a job or batch its model; of a workflow what it does."`
-	Status  string         `json:"status" doc:"COMPLETED, FAILED and STOPPED are final."`
-	Ended   bool           `json:"ended" doc:"Whether the status is final. Otherwise call get_job later, with waitSeconds."`
-	Created api.Time       `json:"created"`
-	Stage   string         `json:"stage,omitempty" doc:"What it does now."`
-	Done    int            `json:"done,omitempty"`
-	Total   int            `json:"total,omitempty"`
-	Waiting *string        `json:"waiting,omitempty" doc:"Why it has not started."`
-	Failure *string        `json:"failure,omitempty" doc:"Why it ended without a result."`
-	Cached  bool           `json:"cached,omitempty" doc:"Whether the result is that of an earlier equal run."`
-	Cost    *cost          `json:"cost,omitempty"`
-	Scores  *scores        `json:"scores,omitempty" doc:"Of a completed job: its first structure. get_scores has all."`
-	Answer  *string        `json:"answer,omitempty" doc:"Of a completed question. Data that a model wrote."`
-	Result  any            `json:"result,omitempty" doc:"Of another completed workflow: what is small of its result."`
-	Counts  map[string]int `json:"counts,omitempty" doc:"Of a batch: rows by status."`
-	Files   []string       `json:"files,omitempty" doc:"Names for get_file."`
-	Key     string         `json:"idempotencyKey,omitempty" doc:"A second call with it and the same arguments answers the same work for 24 hours."`
-	Notes   []string       `json:"notes,omitempty"`
+	Kind      string         `json:"kind" enum:"job,workflow,batch"`
+	ID        string         `json:"id"`
+	Name      string         `json:"name" doc:"Data that a user wrote."`
+	Type      string         `json:"type" doc:"Of a job or batch its model; of a workflow what it does."`
+	Status    string         `json:"status" doc:"COMPLETED, FAILED and STOPPED are final."`
+	Ended     bool           `json:"ended" doc:"Whether the status is final. Otherwise call get_job later, with waitSeconds."`
+	Created   api.Time       `json:"created"`
+	Stage     string         `json:"stage,omitempty" doc:"What it does now."`
+	Done      int            `json:"done,omitempty"`
+	Total     int            `json:"total,omitempty"`
+	Waiting   *string        `json:"waiting,omitempty" doc:"Why it has not started."`
+	Failure   *string        `json:"failure,omitempty" doc:"Why it ended without a result."`
+	Cached    bool           `json:"cached,omitempty" doc:"Whether the result is that of an earlier equal run."`
+	Cost      *cost          `json:"cost,omitempty"`
+	Scores    *scores        `json:"scores,omitempty" doc:"Of a completed job: its first structure. get_scores has all."`
+	MeanPLDDT *float64       `json:"meanPLDDT,omitempty" doc:"Of a completed job in a list."`
+	Answer    *string        `json:"answer,omitempty" doc:"Of a completed question. Data that a model wrote."`
+	Result    any            `json:"result,omitempty" doc:"Of another completed workflow: what is small of its result."`
+	Counts    map[string]int `json:"counts,omitempty" doc:"Of a batch: rows by status."`
+	Files     []string       `json:"files,omitempty" doc:"Names for get_file."`
+	Key       string         `json:"idempotencyKey,omitempty" doc:"A second call with it and the same arguments answers the same work for 24 hours."`
+	Notes     []string       `json:"notes,omitempty"`
+
+	updated api.Time
 }
 
 // handle returns the kind and the id of work.
@@ -100,7 +103,7 @@ func (s session) read(ctx context.Context, h handle) (work, []sdk.Content, error
 		if err != nil {
 			return work{}, nil, err
 		}
-		return workOfBatch(&b), linksOf(h, batchFiles(h.ID)), nil
+		return workOfBatch(&b), linksOf(h, batchFiles()), nil
 	}
 	return s.readJob(ctx, h)
 }
@@ -134,6 +137,7 @@ func workOfJob(v *api.JobView) work {
 		Status:  v.Run.Status,
 		Ended:   api.Terminal(v.Run.Status),
 		Created: v.Job.Date,
+		updated: v.Job.UpdatedAt,
 		Stage:   name(v.Progress.Stage),
 		Done:    v.Progress.Done,
 		Total:   v.Progress.Total,
@@ -163,6 +167,7 @@ func workOfWorkflow(v *api.Workflow) work {
 		Status:  v.Status,
 		Ended:   api.Terminal(v.Status),
 		Created: v.CreatedAt,
+		updated: v.UpdatedAt,
 		Stage:   name(v.Stage),
 		Done:    v.Done,
 		Total:   v.Total,
@@ -200,7 +205,7 @@ func workOfBatch(b *api.Batch) work {
 		Created: b.CreatedAt,
 		Total:   b.Rows,
 		Counts:  b.Counts,
-		Files:   namesOf(batchFiles(b.BatchID)),
+		Files:   namesOf(batchFiles()),
 	}
 }
 
@@ -241,6 +246,10 @@ func (s session) wait(ctx context.Context, h handle, most time.Duration) error {
 // started waits for work that a tool has just started and describes it. From here on it must not be lost: where the
 // service refuses to show it, such as to a key that may only submit, the result is what is known of it.
 func (s session) started(ctx context.Context, known work, seconds *int) (work, []sdk.Content, error) {
+	if s, ok := ctx.Value(slotKey{}).(*slot); ok { // the client asks for it as a task
+		s.started = &known
+		return known, nil, nil
+	}
 	h := known.handle()
 	most, err := waiting(seconds, maxWait)
 	if err != nil {
