@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"net/http"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -32,13 +33,13 @@ var submitBatch = does(tool{
 	if err != nil {
 		return work{}, nil, err
 	}
-	if !v.Valid {
-		return work{}, nil, invalid(v.Errors)
-	}
 	price := cost{Tokens: v.Tokens, Quota: v.QuotaRemaining, Seconds: expected(v.Seconds), Rows: v.Rows,
 		Different: v.Jobs}
 	known := work{Kind: aBatch, Name: name(in.Name), Type: name(v.ModelName), Total: v.Rows, Cost: &price,
 		Notes: names(v.Notes, 10)}
+	if in.Check && !v.Valid && len(v.Errors) > 0 {
+		return work{}, nil, &api.Error{Message: v.Errors[0].Message, Status: http.StatusBadRequest, Faults: v.Errors}
+	}
 	if in.Check {
 		known.Status = "NOT_STARTED"
 		return known, nil, nil

@@ -7,7 +7,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"pleat"
 	"pleat/api"
 )
 
@@ -98,12 +97,9 @@ var foldTool = does(tool{
 	if _, err := waiting(in.Wait, 0); err != nil {
 		return work{}, nil, err
 	}
-	v, err := s.Validate(ctx, in.CreateJob)
+	v, err := s.Validate(ctx, in.CreateJob) // for its cost: whether it is valid, the service decides when it creates it
 	if err != nil {
 		return work{}, nil, err
-	}
-	if !v.Valid {
-		return work{}, nil, invalid(v.Errors)
 	}
 	opt := api.CreateOptions{IdempotencyKey: in.key()}
 	created, err := s.CreateJob(ctx, in.CreateJob, opt)
@@ -123,12 +119,4 @@ var foldTool = does(tool{
 func lost(err error) bool {
 	var refused *api.Error
 	return err != nil && !errors.As(err, &refused)
-}
-
-// invalid returns the error for a job or batch with faults. A quota that is used up is one of them, of no field.
-func invalid(faults []api.FieldError) error {
-	if len(faults) == 0 {
-		return pleat.Invalidf("the service does not accept this, and gives no reason")
-	}
-	return &api.Error{Message: faults[0].Message, Status: 400, Faults: faults}
 }

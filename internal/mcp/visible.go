@@ -113,11 +113,19 @@ func smaller(v any, levels int) any {
 		}
 		out := map[string]any{}
 		for key, e := range v {
-			out[name(key)] = smaller(e, levels-1)
+			if !isLink(e) && key != "artifacts" { // whose names are in the files of the work
+				out[name(key)] = smaller(e, levels-1)
+			}
 		}
 		return out
 	}
 	return v
+}
+
+// isLink reports whether a value is an address. The links of the service are permissions, which only get_file gives.
+func isLink(v any) bool {
+	s, ok := v.(string)
+	return ok && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://"))
 }
 
 // nested reports whether a list has lists or objects.
