@@ -15,6 +15,9 @@ type getJobIn struct {
 	Wait *int `json:"waitSeconds,omitempty" doc:"How long to wait for the end; absent: not at all." minimum:"0" maximum:"20"`
 }
 
+// getJobOut is the result of get_job. Its schema, unlike that of work elsewhere, has every field.
+type getJobOut work
+
 var getJob = does(tool{
 	name:  "get_job",
 	title: "Look at a job",
@@ -23,18 +26,19 @@ var getJob = does(tool{
 
 	repeatable: true,
 	world:      true,
-}, func(ctx context.Context, s session, in *getJobIn) (work, []sdk.Content, error) {
+}, func(ctx context.Context, s session, in *getJobIn) (out getJobOut, links []sdk.Content, err error) {
 	if err := in.check(); err != nil {
-		return work{}, nil, err
+		return out, nil, err
 	}
 	most, err := waiting(in.Wait, 0)
 	if err != nil {
-		return work{}, nil, err
+		return out, nil, err
 	}
 	if err := s.wait(ctx, in.handle, most); err != nil {
-		return work{}, nil, err
+		return out, nil, err
 	}
-	return s.read(ctx, in.handle)
+	w, links, err := s.read(ctx, in.handle)
+	return getJobOut(w), links, err
 })
 
 // listJobsIn are the arguments of list_jobs.

@@ -69,7 +69,7 @@ func (t tool) addTo(s *sdk.Server, of callers) {
 		Name:         t.name,
 		Title:        t.title,
 		Description:  t.about,
-		InputSchema:  schemaOf(t.in),
+		InputSchema:  argumentsOf(t.in),
 		OutputSchema: schemaOf(t.out),
 		Annotations: &sdk.ToolAnnotations{
 			Title:           t.title,

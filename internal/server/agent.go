@@ -35,13 +35,16 @@ var agentRoute = route{
 }
 
 // metadataRoute is the document of RFC 9728 about /mcp. Clients look for it with and without the path of /mcp at its end.
-var metadataRoute = route{
-	id:      "getResourceMetadata",
-	pattern: "GET " + metadataPath,
-	access:  open,
-	summary: "Read how clients of the Model Context Protocol identify themselves",
-	handler: noBody((*Server).resourceMetadata),
-}
+var (
+	metadataRoute = route{
+		id:      "getResourceMetadata",
+		pattern: "GET " + metadataPath,
+		access:  open,
+		summary: "Read how clients of the Model Context Protocol identify themselves",
+		handler: noBody((*Server).resourceMetadata),
+	}
+	agentRoutes = inSection("Agents", []route{metadataRoute})
+)
 
 // callAgent is POST /mcp: it checks the caller and hands the message to the handler that New was given. Any user, by a
 // bearer token. 401: there is none, or it is not valid; 403: a page of another site sent the request; 404: this server

@@ -144,14 +144,14 @@ const operationSection = "Operation"
 // sections are the tags of the document, in its order.
 var sections = []string{
 	"Fold jobs", "Batches", "Alignments", "Workflows", "Comparison", "Library", "Webhooks", "Keys and sessions",
-	operationSection,
+	operationSection, "Agents",
 }
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
 		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes,
-		accountRoutes, operationRoutes)
+		accountRoutes, operationRoutes, agentRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if

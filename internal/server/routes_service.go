@@ -108,7 +108,6 @@ var operationRoutes = inSection("Operation", []route{
 		handler: noBody((*Server).classDemand),
 		errors:  []int{401, 404},
 	},
-	metadataRoute,
 	{
 		id:      "getOpenAPI",
 		pattern: "GET /openapi.json",
