@@ -20,9 +20,9 @@ type submitBatchIn struct {
 var submitBatch = does(tool{
 	name:  "submit_batch",
 	title: "Submit a batch",
-	about: "Folds many things with one model: a list of jobs, every binder with every target, a complex with each of many " +
-		"ligands, variants of a protein, or many seeds. It checks the batch first and states its cost; with checkOnly it " +
-		"stops there. Its rows count against a daily quota: ask the person before many of them.",
+	about: "Folds many things with one model: a list of jobs, every binder with every target, a complex with each of " +
+		"many ligands, variants of a protein, or many seeds. It checks the batch first and states its cost; with " +
+		"checkOnly it stops there. Its rows count against a daily quota: ask the person before many of them.",
 	effect: creates,
 	world:  true,
 }, func(ctx context.Context, s session, in *submitBatchIn) (work, []sdk.Content, error) {

@@ -203,8 +203,8 @@ type getFileOut struct {
 var getFile = does(tool{
 	name:  "get_file",
 	title: "Read a file",
-	about: "Reads a part of a file of a job, a workflow or a batch as text, and gives the address at which a person can " +
-		"open it. Structures and tables are long: prefer get_scores, get_residues and batch_rows.",
+	about: "Reads a part of a file of a job, a workflow or a batch, and gives the address at which a person can open " +
+		"it. Structures and tables are long: prefer get_scores, get_residues and batch_rows.",
 
 	repeatable: true,
 	world:      true,
@@ -220,7 +220,7 @@ var getFile = does(tool{
 		out.Offset = *in.Offset
 	}
 	if out.Offset < 0 || out.Offset > 1<<40 {
-		return out, nil, pleat.InvalidField("offset", " is %d; it must be the position of a byte of the file", out.Offset)
+		return out, nil, pleat.InvalidField("offset", " is %d; it must be the position of a byte", out.Offset)
 	}
 	// One byte more says whether there is more.
 	b, f, err := s.part(ctx, in.handle, in.Name, out.Offset, int64(limit)+1)

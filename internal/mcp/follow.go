@@ -21,7 +21,7 @@ type getJobOut work
 var getJob = does(tool{
 	name:  "get_job",
 	title: "Look at a job",
-	about: "Says how a job, a workflow or a batch stands, and what it gave: scores, the answer, the names of its files. " +
+	about: "Says how a job, a workflow or a batch stands, and what it gave: scores, the answer, names of files. " +
 		"With waitSeconds it waits for the end.",
 
 	repeatable: true,
@@ -150,9 +150,10 @@ type stopped struct {
 }
 
 var cancelTool = does(tool{
-	name:   "cancel",
-	title:  "Cancel",
-	about:  "Stops a job, a workflow or a batch that has not ended. What it has computed so far is lost. Ask the person first.",
+	name:  "cancel",
+	title: "Cancel",
+	about: "Stops a job, a workflow or a batch that has not ended. What it has computed is lost: ask the person " +
+		"first.",
 	effect: ends,
 
 	repeatable: true,

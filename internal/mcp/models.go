@@ -83,8 +83,8 @@ func noSuchModel(got string, all []string) error {
 		return pleat.InvalidField("name", " is %q, which is no model of that kind here; did you mean %q?",
 			pleat.Clip(got), near)
 	}
-	return pleat.InvalidField("name", " is %q, which is no model of that kind here; list_models without a name lists all",
-		pleat.Clip(got))
+	return pleat.InvalidField("name", " is %q, which is no model of that kind here; list_models without a name "+
+		"lists all", pleat.Clip(got))
 }
 
 // modelOf converts a model; params says whether with its parameters.

@@ -69,7 +69,8 @@ Score: {score}`,
 2. Tell me what you are about to start: protocol, length, number of designs, and wait for my word.
 3. Call design, and get_job with kind "workflow" until it has ended. It can take hours: tell me the id.
 4. Look at pass_filters and failed_filters of the rows. Designs that fail filters are returned too.
-5. Fold the best with target and binder as two chains, by a model that is not kin of the one that ranked them, and compare.
+5. Fold the best with target and binder as two chains, by a model that is not kin of the one that ranked them, and
+   compare.
 
 Target: {target}
 Epitope: {epitope}`,

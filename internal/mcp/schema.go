@@ -12,8 +12,8 @@ import (
 	"pleat/api"
 )
 
-// special are the schemas of types whose JSON is not that of their fields, or whose own schema would be too long: a model
-// reads the schemas of all tools before every task. What they leave out, their descriptions name.
+// special are the schemas of types whose JSON is not that of their fields, or whose own schema would be too long: a
+// model reads the schemas of all tools before every task. What they leave out, their descriptions name.
 var special = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {Type: "object"},
 	reflect.TypeFor[api.Time]():        {Types: []string{"string", "null"}, Description: "UTC."},
@@ -28,7 +28,7 @@ var special = map[reflect.Type]*jsonschema.Schema{
 	},
 	reflect.TypeFor[api.Constraints](): {
 		Type:        "object",
-		Description: "It has pocket, bond, contact, templates, components and webhooks, in the form of the HTTP interface.",
+		Description: "It has pocket, bond, contact, templates, components and webhooks, as the HTTP interface.",
 	},
 	reflect.TypeFor[api.Polymer](): {
 		Type: "object",
@@ -38,8 +38,8 @@ var special = map[reflect.Type]*jsonschema.Schema{
 			"count":    {Type: "integer", Description: "Number of copies; absent: 1."},
 		},
 		Required: []string{"sequence"},
-		Description: "It may have label, cyclic, modifications ([{res_idx, ccd}]) and msa ({libraryItemId, fileName}) " +
-			"too.",
+		Description: "It may have label, cyclic, modifications ([{res_idx, ccd}]) and msa ({libraryItemId, " +
+			"fileName}) too.",
 	},
 	reflect.TypeFor[api.BatchJob]():   entrySchema("It may have name, params and constraints too."),
 	reflect.TypeFor[api.BatchEntry](): entrySchema(""),

@@ -13,8 +13,8 @@ import (
 	"pleat/api"
 )
 
-// The extension for tasks, https://github.com/modelcontextprotocol/ext-tasks. A client that declares it with a call of a
-// tool that starts work gets a task at once instead of the result, and asks for it by tasks/get. A task is the work
+// The extension for tasks, https://github.com/modelcontextprotocol/ext-tasks. A client that declares it with a call of
+// a tool that starts work gets a task at once instead of the result, and asks for it by tasks/get. A task is the work
 // itself, so that nothing is stored for it: its id is the kind and the id of the work.
 const (
 	tasksExtension     = "io.modelcontextprotocol/tasks"

@@ -59,11 +59,12 @@ func rpc(t *testing.T, s *service, key, method, name, params string) answered {
 func foldTask(t *testing.T, s *service, arguments string) task {
 	t.Helper()
 	got := rpc(t, s, s.key, "tools/call", "fold", `"name": "fold", "arguments": `+arguments+`, `+meta)
-	if got.Error != nil || got.Result.ResultType != "task" || got.Result.Status != "working" || got.Result.TTLMs != nil ||
-		got.Result.PollIntervalMs <= 0 || !strings.HasSuffix(got.Result.CreatedAt, "Z") {
+	made := got.Result
+	if got.Error != nil || made.ResultType != "task" || made.Status != "working" || made.TTLMs != nil ||
+		made.PollIntervalMs <= 0 || !strings.HasSuffix(made.CreatedAt, "Z") {
 		t.Fatalf("the task is %+v", got)
 	}
-	return got.Result
+	return made
 }
 
 func TestTask(t *testing.T) {
@@ -112,7 +113,8 @@ func TestNoTask(t *testing.T) {
 		if strings.Contains(params, "list_models") {
 			name = "list_models"
 		}
-		if got := rpc(t, s, s.key, "tools/call", name, params); got.Error != nil || got.Result.ResultType != "complete" {
+		got := rpc(t, s, s.key, "tools/call", name, params)
+		if got.Error != nil || got.Result.ResultType != "complete" {
 			t.Errorf("%s is answered by %+v", what, got)
 		}
 	}

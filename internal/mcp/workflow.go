@@ -26,8 +26,8 @@ type title struct {
 var askTool = does(tool{
 	name:  "ask",
 	title: "Ask about a structure",
-	about: "Asks a question about the structure of a completed job, and waits up to 20 seconds for the answer, which a " +
-		"model writes. It takes one workflow of the daily quota.",
+	about: "Asks a question about the structure of a completed job, and waits up to 20 seconds for the answer of a " +
+		"model. It takes one workflow of the daily quota.",
 	effect: creates,
 	world:  true,
 }, func(ctx context.Context, s session, in *askIn) (work, []sdk.Content, error) {
@@ -56,8 +56,8 @@ type simulateIn struct {
 var simulateTool = does(tool{
 	name:  "simulate",
 	title: "Simulate",
-	about: "Simulates the dynamics of a protein, coarse-grained unless the preset is all_atom, and waits up to 20 seconds " +
-		"for the end. It takes one workflow of the daily quota.",
+	about: "Simulates the dynamics of a protein, coarse-grained unless the preset is all_atom. It waits up to 20 " +
+		"seconds for the end, and takes one workflow of the daily quota.",
 	effect: creates,
 	world:  true,
 }, func(ctx context.Context, s session, in *simulateIn) (work, []sdk.Content, error) {
@@ -85,8 +85,9 @@ type designIn struct {
 var designTool = does(tool{
 	name:  "design",
 	title: "Design",
-	about: "Designs proteins that should bind a target, or new sequences of a structure. It takes minutes to hours and one " +
-		"workflow of the daily quota: ask the person first. Read pass_filters of the rows: designs that fail are returned too.",
+	about: "Designs proteins that should bind a target, or new sequences of a structure. It takes minutes to hours " +
+		"and one workflow of the daily quota: ask the person first. Read pass_filters of the rows: designs that fail " +
+		"are returned too.",
 	effect: creates,
 	world:  true,
 }, func(ctx context.Context, s session, in *designIn) (work, []sdk.Content, error) {

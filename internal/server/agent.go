@@ -34,7 +34,8 @@ var agentRoute = route{
 	handler: answers(openapi.AnyObject, (*Server).callAgent),
 }
 
-// metadataRoute is the document of RFC 9728 about /mcp. Clients look for it with and without the path of /mcp at its end.
+// metadataRoute is the document of RFC 9728 about /mcp. Clients look for it with and without the path of /mcp at its
+// end.
 var (
 	metadataRoute = route{
 		id:      "getResourceMetadata",

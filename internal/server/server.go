@@ -208,8 +208,8 @@ type Deps struct {
 	// Docs makes the handler of /docs/ from the HTML of the API reference; nil, or where it answers nil: /docs is the
 	// reference alone.
 	Docs func(reference []byte) http.Handler
-	// Agents makes what answers POST /mcp from the handler of all routes, which it calls with the caller's bearer token,
-	// and a channel that is closed when its answers must end soon; nil: there is no such address.
+	// Agents makes what answers POST /mcp from the handler of all routes, which it calls with the caller's bearer
+	// token, and a channel that is closed when its answers must end soon; nil: there is no such address.
 	Agents func(service http.Handler, stop <-chan struct{}) http.Handler
 	// Guard decides which addresses webhooks may use; nil: public ones, over https.
 	Guard *webhook.Guard
