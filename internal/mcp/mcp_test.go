@@ -203,6 +203,14 @@ func TestIdempotency(t *testing.T) {
 	if got := c.refuses("fold", job("another", "null", `, "idempotencyKey": "a"`)); got.Code != "conflict" {
 		t.Errorf("another job under the key is refused by %+v", got)
 	}
+	const run = `{"sequence": "GSGSGS", "sim_length_ns": 0.01, "step_size_ns": 0.001, "seed": "1", "idempotencyKey": "b"}`
+	started := call[work](c, "simulate", run)
+	if again := call[work](c, "simulate", run); again.ID != started.ID || again.IdempotencyKey != "b" {
+		t.Errorf("the same key made the simulations %s and %+v", started.ID, again)
+	}
+	if got := c.refuses("simulate", strings.Replace(run, "GSGSGS", "GSGSGSGS", 1)); got.Code != "conflict" {
+		t.Errorf("another simulation under the key is refused by %+v", got)
+	}
 }
 
 // A key needs for a tool what it needs for the routes that the tool calls.

@@ -20,7 +20,7 @@ type askIn struct {
 // title are the arguments of all tools that start a workflow. They are no part of its input.
 type title struct {
 	Name string `json:"name,omitempty" doc:"A name for it in lists." maxLength:"255"`
-	Wait *int   `json:"waitSeconds,omitempty" doc:"How long to wait for the end; absent: 20." minimum:"0" maximum:"20"`
+	once
 }
 
 var askTool = does(tool{
@@ -105,9 +105,15 @@ func (s session) workflow(ctx context.Context, kind string, own title, input any
 	if err != nil {
 		return work{}, nil, err
 	}
-	w, err := s.CreateWorkflow(ctx, api.CreateWorkflow{WorkflowName: kind, Name: own.Name, Input: raw})
+	request, key := api.CreateWorkflow{WorkflowName: kind, Name: own.Name, Input: raw}, own.key()
+	w, err := s.CreateWorkflowOnce(ctx, request, key)
+	if lost(err) {
+		w, err = s.CreateWorkflowOnce(ctx, request, key)
+	}
 	if err != nil {
 		return work{}, nil, err
 	}
-	return s.started(ctx, workOfWorkflow(&w), own.Wait)
+	known := workOfWorkflow(&w)
+	known.Key = key
+	return s.started(ctx, known, own.Wait)
 }
