@@ -159,8 +159,7 @@ func TestStop(t *testing.T) {
 	stop := make(chan struct{})
 	close(stop)
 	c := proxied(t, s, stop, nil)
-	slow := strings.Replace(job("slow", "null", ""), `"seed": "1"`, `"samplingSteps": 60000`, 1)
-	w := call[work](c, "fold", slow)
+	w := call[work](c, "fold", slow(""))
 	if w.ID == "" || w.Ended {
 		t.Errorf("the fold is %+v", w)
 	}

@@ -66,11 +66,11 @@ func TestFold(t *testing.T) {
 	checked := call[struct {
 		Valid bool
 		Cost  struct{ Tokens int }
-	}](c, "validate", job("Trp-cage", "mini", ""))
+	}](c, "validate", job("peptide", "mini", ""))
 	if !checked.Valid || checked.Cost.Tokens != len(sequence) {
 		t.Errorf("validate says %+v", checked)
 	}
-	w := c.folded("Trp-cage")
+	w := c.folded("peptide")
 	if w.Scores == nil || w.Scores.MeanPLDDT == nil ||
 		!slices.Contains(w.Files, "model.cif") {
 		t.Fatalf("the fold is %+v", w)
@@ -86,13 +86,13 @@ func TestFold(t *testing.T) {
 		t.Errorf("the scores are %+v; the service has %v", scores, *own.Predictions[0].MeanPLLDT)
 	}
 	asked := call[work](c, "ask", `{"source_job_id": "`+w.ID+`", "question": "How many residues does it have?"}`)
-	if asked.Kind != "workflow" || asked.Answer == nil || !strings.Contains(*asked.Answer, "20") {
+	if asked.Kind != "workflow" || asked.Answer == nil || !strings.Contains(*asked.Answer, "6") {
 		t.Errorf("the answer is %+v", asked)
 	}
 	residues(c, w.ID)
 }
 
-// residues reads the residues of Trp-cage in parts.
+// residues reads the residues of sequence in parts.
 func residues(c *agent, id string) {
 	c.t.Helper()
 	type page struct {
@@ -105,13 +105,13 @@ func residues(c *agent, id string) {
 		NextFrom *int
 	}
 	args := `{"jobId": "` + id + `", `
-	first := call[page](c, "get_residues", args+`"limit": 15}`)
-	if first.Chain != "A" || first.Length != 20 || len(first.Residues) != 15 || first.NextFrom == nil ||
-		*first.NextFrom != 16 {
+	first := call[page](c, "get_residues", args+`"limit": 4}`)
+	if first.Chain != "A" || first.Length != len(sequence) || len(first.Residues) != 4 || first.NextFrom == nil ||
+		*first.NextFrom != 5 {
 		c.t.Fatalf("the first page is %+v", first)
 	}
-	rest := call[page](c, "get_residues", args+`"from": 16}`)
-	if len(rest.Residues) != 5 || rest.Residues[0].N != 16 || rest.NextFrom != nil {
+	rest := call[page](c, "get_residues", args+`"from": 5}`)
+	if len(rest.Residues) != 2 || rest.Residues[0].N != 5 || rest.NextFrom != nil {
 		c.t.Errorf("the rest is %+v", rest)
 	}
 	all := append(first.Residues, rest.Residues...)
@@ -128,7 +128,7 @@ func residues(c *agent, id string) {
 		}
 	}
 	for args, field := range map[string]string{`"chain": "Z"`: "chain", `"structure": 2`: "structure",
-		`"from": 21`: "from", `"limit": 201`: "limit"} {
+		`"from": 7`: "from", `"limit": 201`: "limit"} {
 		if got := c.refuses("get_residues", `{"jobId": "`+id+`", `+args+`}`); got.Field != field {
 			c.t.Errorf("%s is refused by %+v", args, got)
 		}
@@ -203,7 +203,7 @@ func TestIdempotency(t *testing.T) {
 	if got := c.refuses("fold", job("another", "null", `, "idempotencyKey": "a"`)); got.Code != "conflict" {
 		t.Errorf("another job under the key is refused by %+v", got)
 	}
-	const run = `{"sequence": "GSGSGS", "sim_length_ns": 0.01, "step_size_ns": 0.001, "seed": "1", "idempotencyKey": "b"}`
+	const run = `{"sequence": "GSGSGS", "sim_length_ns": 0.01, "step_size_ns": 0.001, "waitSeconds": 0, "idempotencyKey": "b"}`
 	started := call[work](c, "simulate", run)
 	if again := call[work](c, "simulate", run); again.ID != started.ID || again.IdempotencyKey != "b" {
 		t.Errorf("the same key made the simulations %s and %+v", started.ID, again)
@@ -242,7 +242,7 @@ func TestScopes(t *testing.T) {
 func TestBatch(t *testing.T) {
 	s := serve(t)
 	c := s.connect(t, s.key)
-	batch := `{"name": "two", "kind": "variants", "params": {"modelName": "null"}, "mutations": ["WT", "A2G", "A2G"], ` +
+	batch := `{"name": "two", "kind": "variants", "params": {"modelName": "null"}, "mutations": ["WT", "G1A", "G1A"], ` +
 		`"sequences": [{"proteinChain": {"sequence": "` + sequence + `"}}]`
 	checked := call[work](c, "submit_batch", `{"name": "two", "kind": "seeds", "params": {"modelName": "null"}, `+
 		`"seedCount": 2, "checkOnly": true, "sequences": [{"proteinChain": {"sequence": "`+sequence+`"}}]}`)
@@ -252,7 +252,7 @@ func TestBatch(t *testing.T) {
 	if got := c.refuses("submit_batch", batch+`}`); got.Field != "mutations[2]" {
 		t.Errorf("a repeated mutation is refused by %+v", got)
 	}
-	w := call[work](c, "submit_batch", strings.Replace(batch, `, "A2G"]`, "]", 1)+`}`)
+	w := call[work](c, "submit_batch", strings.Replace(batch, `, "G1A"]`, "]", 1)+`}`)
 	for !w.Ended {
 		w = call[work](c, "get_job", w.handle(`, "waitSeconds": 20`))
 	}
@@ -273,7 +273,7 @@ func TestBatch(t *testing.T) {
 		t.Errorf("the rows are %+v", rows)
 	}
 	file := call[part](c, "get_file", w.handle(`, "name": "table.csv"`))
-	if file.Text == nil || !strings.Contains(*file.Text, "A2G") || file.NextOffset != nil {
+	if file.Text == nil || !strings.Contains(*file.Text, "G1A") || file.NextOffset != nil {
 		t.Errorf("the table is %+v", file)
 	}
 	listed := call[struct{ Data []work }](c, "list_jobs", `{"kind": "batch"}`)
@@ -307,9 +307,7 @@ func TestSimulate(t *testing.T) {
 func TestCancel(t *testing.T) {
 	s := serve(t)
 	c := s.connect(t, s.key)
-	// The model mini needs long for as many residues as it takes.
-	long := strings.ReplaceAll(job("long", "mini", `, "waitSeconds": 0`), sequence, strings.Repeat(sequence, 12))
-	w := call[work](c, "fold", long)
+	w := call[work](c, "fold", slow(`, "waitSeconds": 0`))
 	if w.Ended {
 		t.Fatalf("the fold is %+v", w)
 	}

@@ -89,7 +89,7 @@ func TestTask(t *testing.T) {
 
 func TestCancelTask(t *testing.T) {
 	s := serve(t)
-	made := foldTask(t, s, strings.Replace(job("slow", "null", ""), `"seed": "1"`, `"samplingSteps": 60000`, 1))
+	made := foldTask(t, s, slow(""))
 	if ack := rpc(t, s, s.key, "tasks/cancel", made.TaskID, `"taskId": "`+made.TaskID+`", `+meta); ack.Error != nil {
 		t.Fatalf("cancelling is answered by %+v", ack)
 	}
