@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -159,11 +160,34 @@ func TestStop(t *testing.T) {
 	stop := make(chan struct{})
 	close(stop)
 	c := proxied(t, s, stop, nil)
+	began := time.Now()
 	w := call[work](c, "fold", slow(""))
-	if w.ID == "" || w.Ended {
-		t.Errorf("the fold is %+v", w)
+	if took := time.Since(began); w.ID == "" || w.Ended || took >= 20*time.Second {
+		t.Errorf("after %v the fold is %+v", took, w)
 	}
 	call[struct{ Status string }](c, "cancel", w.handle(""))
+}
+
+// A file that is too large for a resource is refused, and read in parts.
+func TestLargeFile(t *testing.T) {
+	s := serve(t)
+	c := proxied(t, s, nil, func(res *http.Response) error {
+		if strings.HasPrefix(res.Request.URL.Path, "/v1/artifacts/") {
+			res.StatusCode, res.ContentLength = http.StatusOK, -1
+			res.Header.Del("Content-Length")
+			res.Body = io.NopCloser(strings.NewReader(strings.Repeat("x", 1<<20+1)))
+		}
+		return nil
+	})
+	w := c.folded("large")
+	got, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "pleat://jobs/" + w.ID + "/model.cif"})
+	if err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes; read it in parts with get_file") {
+		t.Errorf("a large file is %+v, %v", got, err)
+	}
+	p := call[part](c, "get_file", w.handle(`, "name": "model.cif", "limit": 64000`))
+	if p.Text == nil || len(*p.Text) != 64_000 || p.NextOffset == nil {
+		t.Errorf("a part of it is %+v", p)
+	}
 }
 
 // Work that was started is never lost, even if the service then fails.
