@@ -115,6 +115,10 @@ func TestMessages(t *testing.T) {
 		{"another version", ping, []string{"Mcp-Protocol-Version", "1999-01-01"}, 400, "version"},
 		{"an unknown method", `{"jsonrpc": "2.0", "id": 1, "method": "keys/create"}`, nil, 400, "unsupported"},
 		{"an unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sh"}}`, nil, 200, "-32602"},
+		{"a task without parameters", `{"jsonrpc":"2.0","id":1,"method":"tasks/get"}`, nil, 200, "-32021"},
+		{"a tool without parameters", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 400, "params"},
+		{"a prompt without parameters", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"screen"}}`, nil,
+			200, "-32602"},
 		{"logging, which is not declared", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` +
 			`"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, nil, 200, `"capabilities":{"extensions":` +
 			`{"io.modelcontextprotocol/tasks":{}},"prompts":{},"resources":{},"tools":{}}`},

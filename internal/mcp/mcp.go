@@ -28,10 +28,13 @@ package mcp
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pleat"
@@ -82,7 +85,27 @@ func newServer(of callers, log *slog.Logger) *sdk.Server {
 	if err := addTasks(s, of); err != nil {
 		panic(err) // a fault of the program, which any test finds
 	}
+	s.AddReceivingMiddleware(recovering(log)) // the last one is the outermost
 	return s
+}
+
+// recovering turns a panic into an error of the protocol. The SDK calls handlers in goroutines of its own, in which a
+// panic would end the process.
+func recovering(log *slog.Logger) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					if log != nil {
+						log.Error("a handler panicked", "route", method, "error", fmt.Sprint(p), "stack",
+							string(debug.Stack()))
+					}
+					res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+				}
+			}()
+			return next(ctx, method, req)
+		}
+	}
 }
 
 // Run serves one client that writes to in and reads from out, until in ends or ctx does. Its tools call the service by

@@ -179,7 +179,7 @@ func (s session) cancelTask(ctx context.Context, p *taskParams) error {
 
 // handleOf returns the work that a task is.
 func handleOf(p *taskParams) (handle, error) {
-	if !declares(p) {
+	if p == nil || !declares(p) {
 		return handle{}, &jsonrpc.Error{
 			Code:    missingCapability,
 			Message: "Missing required client capability",

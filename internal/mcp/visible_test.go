@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestVisible(t *testing.T) {
@@ -129,5 +132,15 @@ func TestTransport(t *testing.T) {
 		if _, err := get(elsewhere); !errors.Is(err, errElsewhere) {
 			t.Errorf("%s is answered: %v", elsewhere, err)
 		}
+	}
+}
+
+// A panic of a handler is an error of the protocol, and the process goes on.
+func TestRecovering(t *testing.T) {
+	broken := recovering(nil)(func(context.Context, string, sdk.Request) (sdk.Result, error) { panic("broken") })
+	res, err := broken(t.Context(), "tools/call", nil)
+	var protocol *jsonrpc.Error
+	if res != nil || !errors.As(err, &protocol) || protocol.Code != jsonrpc.CodeInternalError {
+		t.Errorf("a panic is answered by %v, %v", res, err)
 	}
 }
