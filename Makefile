@@ -1,6 +1,6 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python test-compare test-clients test-modelcif test-views test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python test-compare test-clients test-modelcif test-views test-mcp test-proxies test-pgbouncer test-images test-alerts \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist test-dist
 
@@ -69,6 +69,9 @@ test-modelcif: ## python-ihm, python-modelcif and gemmi check the structure file
 
 test-views: ## PyMOL and the library of MolViewSpec read the scripts for viewers
 	scripts/test-views
+
+test-mcp: ## the conformance suite and the Python SDK of the Model Context Protocol, over HTTP and standard input and output
+	scripts/test-mcp
 
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies

@@ -365,3 +365,12 @@ type SessionUser struct {
 type ClosedSession struct {
 	Closed bool `json:"closed"`
 }
+
+// ResourceMetadata is the response of GET /.well-known/oauth-protected-resource: the metadata of RFC 9728 about /mcp.
+// There is no authorization server: the bearer tokens are API keys.
+type ResourceMetadata struct {
+	Resource      string   `json:"resource" format:"uri"`
+	Name          string   `json:"resource_name"`
+	BearerMethods []string `json:"bearer_methods_supported"`
+	Documentation string   `json:"resource_documentation" format:"uri"`
+}

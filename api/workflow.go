@@ -278,7 +278,17 @@ func workflowPath(id, rest string) string { return "/v1/workflows/" + url.PathEs
 // CreateWorkflow creates a question or a simulation and queues it, or creates a draft of one. 404: the caller may not
 // read its source; 409: the fold that it is about has not finished.
 func (c *Client) CreateWorkflow(ctx context.Context, w CreateWorkflow) (Workflow, error) {
-	return do[Workflow](ctx, c, post("/v1/workflows", w))
+	return c.CreateWorkflowOnce(ctx, w, "")
+}
+
+// CreateWorkflowOnce is CreateWorkflow with an Idempotency-Key, with which the call can be repeated safely after an
+// error; empty: none.
+func (c *Client) CreateWorkflowOnce(ctx context.Context, w CreateWorkflow, key string) (Workflow, error) {
+	r := post("/v1/workflows", w)
+	if key != "" {
+		r.header = http.Header{"Idempotency-Key": {key}}
+	}
+	return do[Workflow](ctx, c, r)
 }
 
 // Workflow reads a workflow with its task.

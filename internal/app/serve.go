@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"pleat/internal/archive"
 	"pleat/internal/config"
 	"pleat/internal/deliver"
+	"pleat/internal/mcp"
 	"pleat/internal/queue"
 	"pleat/internal/server"
 	"pleat/internal/telemetry"
@@ -188,6 +190,9 @@ func (a *App) newServer(
 		Disk:    a.disk,
 		Tracer:  a.traces.Tracer(),
 		Figures: deliverer.Collectors(),
+		Agents: func(service http.Handler, stop <-chan struct{}) http.Handler {
+			return mcp.Handler(mcp.Service{Handler: service, URL: public, Stop: stop, Log: a.log})
+		},
 	})
 }
 

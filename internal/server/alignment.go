@@ -36,7 +36,7 @@ func (s *Server) createAlignment(ctx context.Context, c *call, in *api.CreateAli
 	if err != nil {
 		return api.Alignment{}, err
 	}
-	id, err := s.startWorkflow(ctx, c, &p, in.Name, raw)
+	id, err := s.startWorkflow(ctx, c, &p, workflowRequest{name: in.Name, input: raw})
 	if err != nil {
 		return api.Alignment{}, err
 	}

@@ -51,12 +51,8 @@ func cookieNameOf(publicURL string) string {
 // this order. Only the first that is present counts: a request with an invalid key is refused even if its cookie is
 // valid.
 func (s *Server) credentialOf(r *http.Request) credential {
-	if auth := r.Header.Get("Authorization"); auth != "" {
-		scheme, key, _ := strings.Cut(auth, " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			return credential{given: true}
-		}
-		return keyCredential(strings.TrimSpace(key))
+	if cred := bearerOf(r); cred.given {
+		return cred
 	}
 	if key := r.Header.Get("X-API-Key"); key != "" {
 		return keyCredential(key)

@@ -300,7 +300,7 @@ func (s *Server) createComparison(ctx context.Context, c *call, in *api.CreateCo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	id, err := s.startWorkflow(ctx, c, &p, name, bytes.TrimSpace(input))
+	id, err := s.startWorkflow(ctx, c, &p, workflowRequest{name: name, input: bytes.TrimSpace(input)})
 	if err != nil {
 		return api.Workflow{}, err
 	}

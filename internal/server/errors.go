@@ -88,7 +88,7 @@ func (s *Server) fail(c *call, err error) {
 	h := c.w.Header()
 	switch status {
 	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", "Bearer")
+		h.Set("WWW-Authenticate", s.challenge(c.served))
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if h.Get("Retry-After") == "" {
 			h.Set("Retry-After", "1")

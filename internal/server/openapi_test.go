@@ -193,6 +193,8 @@ func TestDocument(t *testing.T) {
 	visit("GET /openapi.json", "", raw, 200)
 	visit("GET /docs", "", h.ask("GET", "/docs", nil), 200)
 	visit("GET /llms.txt", "", h.ask("GET", "/llms.txt", nil), 200)
+	visit("GET /.well-known/oauth-protected-resource", "ResourceMetadata",
+		h.ask("GET", "/.well-known/oauth-protected-resource", nil), 200)
 	visited["GET /v1/events"] = true // never ends; the stream's tests visit it
 	for path, ops := range doc.Paths {
 		for method := range ops {

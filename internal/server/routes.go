@@ -28,6 +28,7 @@ type route struct {
 	grows   bool        // it makes new work or stores files, which an almost full disk refuses
 	scope   pleat.Scope // that the key needs; empty: none
 	keyOnly bool        // the key itself is needed: a session of it is not enough
+	bearer  bool        // the credential is a bearer token: neither a session nor another header counts
 	// verified says that a success of the handler needs a verb of the store that checks the credential itself.
 	verified bool
 	counted  counting // against which limit of its caller it counts
@@ -143,14 +144,14 @@ const operationSection = "Operation"
 // sections are the tags of the document, in its order.
 var sections = []string{
 	"Fold jobs", "Batches", "Alignments", "Workflows", "Comparison", "Library", "Webhooks", "Keys and sessions",
-	operationSection,
+	operationSection, "Agents",
 }
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
 		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes,
-		accountRoutes, operationRoutes)
+		accountRoutes, operationRoutes, agentRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if
@@ -168,6 +169,8 @@ func (s *Server) mux(routes []route, page http.Handler) http.Handler {
 		}
 	}
 	m.Handle(sharedPattern, s.sharedHandler(sharing))
+	m.Handle(agentRoute.pattern, s.serve(agentRoute))
+	m.Handle("GET "+metadataPath+agentPath, s.serve(metadataRoute))
 	if page == nil {
 		page = http.HandlerFunc(placeholderPage)
 	} else {
@@ -193,6 +196,9 @@ func (s *Server) serve(rt route) http.Handler {
 		c.served = rt
 		if rt.access != open || rt.counted == byCredential {
 			c.cred = s.credentialOf(r)
+		}
+		if rt.bearer {
+			c.cred = bearerOf(r)
 		}
 		ctx := r.Context()
 		if !rt.handler.ownDeadline {

@@ -35,6 +35,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		summary: "Create a question, a simulation, a design, a comparison, or a draft of one",
 		handler: jsonBody(large, (*Server).createWorkflow),
 		errors:  []int{404, 409},
+		headers: []openapi.Param{idempotencyHeader},
 	},
 	{
 		id:      "listWorkflows",

@@ -57,6 +57,7 @@
 //	uploading.go         what users upload at the moment
 //	stream.go            server-sent events
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
+//	agent.go             POST /mcp, and the document about it
 //	account.go           keys, quota, session, models
 //	docs.go              GET /openapi.json, /docs and /llms.txt
 //	operate.go           health, readiness, metrics
@@ -182,6 +183,8 @@ type Server struct {
 	known        *knownKeys // credentials that were valid recently
 	tracer       *tracing.Tracer
 	workers      *workers.Gateway
+	agents       http.Handler // of the Model Context Protocol; nil: there is none
+	agentCalls   fair.Streams
 	healthy      *telemetry.Health
 
 	stop     chan struct{} // closed when event streams must end
@@ -205,6 +208,9 @@ type Deps struct {
 	// Docs makes the handler of /docs/ from the HTML of the API reference; nil, or where it answers nil: /docs is the
 	// reference alone.
 	Docs func(reference []byte) http.Handler
+	// Agents makes what answers POST /mcp from the handler of all routes, which it calls with the caller's bearer
+	// token, and a channel that is closed when its answers must end soon; nil: there is no such address.
+	Agents func(service http.Handler, stop <-chan struct{}) http.Handler
 	// Guard decides which addresses webhooks may use; nil: public ones, over https.
 	Guard *webhook.Guard
 	// Tracer begins the spans of requests; nil: there are none.
@@ -242,11 +248,12 @@ func New(cfg Config, d Deps) (*Server, error) {
 			Most:  bodyTotal * cfg.MaxBody,
 			First: bodyFirst * cfg.MaxBody,
 		},
-		open:    openCredentials{checkEvery: cfg.CredentialCheck},
-		streams: fair.Streams{Each: cfg.Streams, Strangers: strangerStreams},
-		disk:    d.Disk,
-		known:   newKnownKeys(maxKnownKeys),
-		tracer:  d.Tracer,
+		open:       openCredentials{checkEvery: cfg.CredentialCheck},
+		streams:    fair.Streams{Each: cfg.Streams, Strangers: strangerStreams},
+		agentCalls: fair.Streams{Each: cfg.Streams, Of: "calls of " + agentPath},
+		disk:       d.Disk,
+		known:      newKnownKeys(maxKnownKeys),
+		tracer:     d.Tracer,
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -290,6 +297,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 		return nil, err
 	}
 	s.handler = s.mux(routes, d.UI)
+	if d.Agents != nil {
+		s.agents = d.Agents(s.handler, s.stop)
+	}
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,8 +20,12 @@ import (
 // is a draft, it is queued for the best engine that runs here. The input is stored as it was given, except for
 // addresses and tokens of webhooks, which are sealed. 400: the input is not valid, or no engine can execute it; 403:
 // the source is a fold or a file, and the key may not read; 404: the caller may not read the source; 409: the source
-// has not finished; 429: the quota of workflows is used up.
+// has not finished, or the Idempotency-Key came with another request; 429: the quota of workflows is used up.
 func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWorkflow) (api.Workflow, error) {
+	key, err := idempotencyKey(c.r)
+	if err != nil {
+		return api.Workflow{}, err
+	}
 	alias, err := checkCreateWorkflow(in)
 	if err != nil {
 		return api.Workflow{}, err
@@ -33,28 +38,50 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	id, err := s.startWorkflow(ctx, c, &p, in.Name, in.Input)
+	digest, err := workflowDigest(in)
+	if err != nil {
+		return api.Workflow{}, err
+	}
+	id, err := s.startWorkflow(ctx, c, &p, workflowRequest{in.Name, in.Input, key, digest})
 	if err != nil {
 		return api.Workflow{}, err
 	}
 	return s.readWorkflow(ctx, id)
 }
 
-// startWorkflow resolves the source of a plan and stores it as a workflow of the caller with an input: as a draft, or
-// queued. An empty name stands for what the plan is about.
+// workflowDigest is digestOf for a request whose input is kept as it came.
+func workflowDigest(in *api.CreateWorkflow) (string, error) {
+	d := json.NewDecoder(bytes.NewReader(in.Input))
+	d.UseNumber()
+	var input any
+	if err := d.Decode(&input); err != nil {
+		return "", err
+	}
+	return digestOf([]any{in.WorkflowName, in.Name, in.CreateMode, input}, "")
+}
+
+// workflowRequest is what a request for a workflow says besides its plan.
+type workflowRequest struct {
+	name   string // empty: what the plan is about
+	input  json.RawMessage
+	key    string // Idempotency-Key; empty: none
+	digest string // of the request, if there is a key
+}
+
+// startWorkflow resolves the source of a plan and stores it as a workflow of the caller: as a draft, or queued.
 func (s *Server) startWorkflow(
-	ctx context.Context, c *call, p *flow.Plan, name string, input json.RawMessage,
+	ctx context.Context, c *call, p *flow.Plan, in workflowRequest,
 ) (pleat.WorkflowID, error) {
 	spec, err := s.checkPlan(ctx, c, p)
 	if err != nil {
 		return "", err
 	}
-	n := store.NewWorkflow{Draft: p.Draft, Workflow: pleat.Workflow{
+	n := store.NewWorkflow{Draft: p.Draft, Key: in.key, Digest: in.digest, Workflow: pleat.Workflow{
 		Owner:  c.who.User,
 		Kind:   p.Kind,
 		Alias:  p.Alias,
 		Type:   pleat.WorkflowType(p.Alias),
-		Name:   cmp.Or(name, p.Name()),
+		Name:   cmp.Or(in.name, p.Name()),
 		Public: p.Public,
 		Source: p.Source.Fold,
 	}}
@@ -69,7 +96,7 @@ func (s *Server) startWorkflow(
 		return "", err
 	}
 	n.Subs = hooks.Subscriptions
-	if n.Workflow.Input, err = withField(input, "webhooks", hooks.Settings); err != nil {
+	if n.Workflow.Input, err = withField(in.input, "webhooks", hooks.Settings); err != nil {
 		return "", err
 	}
 	if spec != nil {
@@ -77,15 +104,15 @@ func (s *Server) startWorkflow(
 			return "", err
 		}
 	}
-	w, err := s.store.CreateWorkflow(ctx, n)
+	w, replayed, err := s.store.CreateWorkflowOnce(ctx, n)
+	if (err != nil || replayed) && n.Design != nil {
+		s.removeBlobs(ctx, n.Design.Fresh...)
+	}
 	if err != nil {
-		if n.Design != nil {
-			s.removeBlobs(ctx, n.Design.Fresh...)
-		}
 		return "", s.withReset(ctx, c, err)
 	}
 	c.made.workflow = w.ID
-	if !p.Draft {
+	if !p.Draft && !replayed {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
 	return w.ID, nil

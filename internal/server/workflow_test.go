@@ -920,3 +920,21 @@ func TestWorkflowQuota(t *testing.T) {
 		t.Errorf("the next day: %d %s", r.status, r.body)
 	}
 }
+
+// With an Idempotency-Key a repeated request answers the first workflow, however its fields are ordered.
+func TestWorkflowIdempotency(t *testing.T) {
+	h := newFixture(t)
+	job := h.completed(trp)
+	send := func(body string) reply { return h.as(h.key, "POST", "/v1/workflows", body, "Idempotency-Key", "k") }
+	first := read[api.Workflow](t, send(`{"workflow_name":"qna_v1","name":"q","create_mode":"draft","workflow_input":`+
+		`{"source_job_id":"`+job.JobID+`","question":"Why?"}}`))
+	again := read[api.Workflow](t, send(`{"name":"q","workflow_name":"qna_v1","workflow_input":`+
+		`{"question": "Why?", "source_job_id": "`+job.JobID+`"},"create_mode":"draft"}`))
+	if first.ID == "" || again.ID != first.ID {
+		t.Errorf("the same request made %s and %s", first.ID, again.ID)
+	}
+	if r := send(`{"workflow_name":"qna_v1","name":"q","create_mode":"draft","workflow_input":{"source_job_id":"` +
+		job.JobID + `","question":"How?"}}`); r.status != 409 {
+		t.Errorf("another question under the key is answered by %d %s", r.status, r.body)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"pleat"
 )
@@ -16,6 +17,8 @@ type NewWorkflow struct {
 	Run      RunSpec     // of its task; Kind is the workflow's
 	Subs     []pleat.Subscription
 	Design   *NewDesign // of a design; nil for other kinds
+	Key      string     // Idempotency-Key; empty: none
+	Digest   string     // of the request, if there is a key
 }
 
 // WorkflowView is a workflow with the run of its task and the run's artifacts, in the order in which they were stored.
@@ -72,8 +75,25 @@ func (r *workflowRow) fill(w *pleat.Workflow) {
 // returns the workflow with its id, state and times. CodeLimited: the user's workflows of today are used up;
 // CodeConflict or CodeTooLarge: a draft more, or its input, is more than Limits allows.
 func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workflow, error) {
-	var w pleat.Workflow
-	err := s.write(ctx, "create workflow", func(t *tx) error {
+	w, _, err := s.CreateWorkflowOnce(ctx, n)
+	return w, err
+}
+
+// CreateWorkflowOnce is CreateWorkflow for a call that may have an idempotency key, which works as in CreateJob. Of a
+// workflow that an earlier call has created it returns the id alone. CodeConflict: the key came with another request.
+func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.Workflow, replayed bool, err error) {
+	err = s.write(ctx, "create workflow", func(t *tx) error {
+		w = pleat.Workflow{}
+		if n.Key != "" {
+			var earlier earlierCall
+			t.askReplay(n.Workflow.Owner, n.Key, n.Digest, &earlier)
+			if err := t.wait(); err != nil {
+				return err
+			}
+			if !earlier.none {
+				return earlier.replay(n.Digest, &w.ID)
+			}
+		}
 		if err := t.countWorkflow(&n); err != nil {
 			return err
 		}
@@ -81,12 +101,19 @@ func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workfl
 			return err
 		}
 		w = t.insertWorkflow(n)
+		if n.Key != "" {
+			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
+				encodeJSON(w.ID), n.Workflow.Owner, n.Key)
+		}
 		if n.Design == nil {
 			return nil
 		}
 		return t.insertDesign(&w, n.Design)
 	})
-	return w, err
+	if errors.Is(err, errReplayed) {
+		return w, true, nil
+	}
+	return w, false, err
 }
 
 // countWorkflow counts a new workflow against the limits of its owner, or refuses it: a draft against those of drafts,

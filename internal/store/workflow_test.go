@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -271,6 +273,49 @@ func TestFollowUpAboveTheQuota(t *testing.T) {
 		}
 		if used, err := s.Usage(ctx, u); err != nil || used.Workflows.Used != 1 || used.Workflows.Limit != 1 {
 			t.Errorf("%+v %v", used, err)
+		}
+	})
+}
+
+// Calls with one idempotency key create one workflow, which counts once against the quota.
+func TestWorkflowIdempotency(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := t.Context()
+		u := storetest.User(t, s, "ada")
+		n := newFlow(u, false)
+		n.Key, n.Digest = "k", "d"
+		var wg sync.WaitGroup
+		var first atomic.Int32
+		ids := make([]pleat.WorkflowID, 8)
+		for i := range ids {
+			wg.Go(func() {
+				w, replayed, err := s.CreateWorkflowOnce(ctx, n)
+				if err != nil {
+					t.Error(err)
+				}
+				if ids[i] = w.ID; !replayed {
+					first.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		for _, id := range ids {
+			if id != ids[0] || id == "" {
+				t.Fatalf("answers differ: %v", ids)
+			}
+		}
+		usage, err := s.Usage(ctx, u)
+		if got := storetest.Count(t, s, "workflow"); got != 1 || first.Load() != 1 || err != nil ||
+			usage.Workflows.Used != 1 {
+			t.Errorf("%d workflows, %d of them new; %+v, %v", got, first.Load(), usage.Workflows, err)
+		}
+		n.Digest = "other"
+		if _, _, err := s.CreateWorkflowOnce(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("another body: %v", err)
+		}
+		clock.Advance(25 * time.Hour)
+		if w, replayed, err := s.CreateWorkflowOnce(ctx, n); err != nil || w.ID == ids[0] || replayed {
+			t.Errorf("a day later: %+v %v %v", w, replayed, err)
 		}
 	})
 }

@@ -88,6 +88,7 @@ const idempotent: Record<Idempotent, true> = {
   '/v1/batches': true,
   '/v1/batches/{id}/rerun': true,
   '/v1/jobs': true,
+  '/v1/workflows': true,
   '/v1/workflows/design/{id}/fold': true,
 }
 

@@ -126,8 +126,8 @@ test('a creation that the service cannot recognise again is sent once', async ()
       response.writeHead(503, { 'Retry-After': '0.01' }).end('{"message":"later"}')
     },
     async (busy) => {
-      const body = { workflow_name: 'md', workflow_input: { sequence: 'GSGSGS' } }
-      await assert.rejects(createPleat({ url: busy }).POST('/v1/workflows', { body }), {
+      const body = { sequences: ['GSGSGS'] }
+      await assert.rejects(createPleat({ url: busy }).POST('/v1/alignments', { body }), {
         status: 503,
         message: 'later',
       })

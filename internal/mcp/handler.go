@@ -1,0 +1,61 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pleat/api"
+)
+
+// MaxBody is the size of the largest message in bytes. Larger batches and files of other programs are for the HTTP
+// interface.
+const MaxBody = 1 << 20
+
+// Service is the service that a Handler calls.
+type Service struct {
+	Handler http.Handler    // of all its routes
+	URL     string          // public address, with which its links begin
+	Stop    <-chan struct{} // closed when requests should end soon
+	Log     *slog.Logger    // nil: nothing is logged
+}
+
+// Handler returns what answers POST /mcp: the streamable HTTP transport without sessions, with answers in JSON. Whoever
+// serves it has checked the bearer token and the origin of the request, and bounds its time and the size of its body.
+func Handler(s Service) http.Handler {
+	inner := &http.Client{Transport: transport{service: s.Handler, base: s.URL}}
+	server := newServer(func(ctx context.Context) session {
+		c := &api.Client{Base: s.URL, HTTP: inner}
+		if outer, ok := ctx.Value(outerKey{}).(*http.Request); ok {
+			c.Key = bearer(outer)
+		}
+		return session{Client: c, stop: s.Stop}
+	}, s.Log)
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless:                    true,
+		JSONResponse:                 true,
+		Logger:                       s.Log,
+		DisableLocalhostProtection:   true, // the service checks the origin, and may be behind a proxy
+		MaxRequestBodyBytes:          MaxBody,
+		PropagateRequestCancellation: true,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(context.WithValue(r.Context(), outerKey{}, r))
+		if id := w.Header().Get("X-Request-Id"); id != "" {
+			r.Header.Set("X-Request-Id", id)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// bearer returns the bearer token of a request; empty: it has none.
+func bearer(r *http.Request) string {
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(key)
+}

@@ -1,0 +1,109 @@
+package server_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"pleat/internal/server"
+)
+
+// agents changes a fixture to one whose POST /mcp is answered by a handler, which gets that of all routes.
+func agents(
+	t *testing.T, change func(*server.Config),
+	answer func(service http.Handler, w http.ResponseWriter, r *http.Request),
+) *fixture {
+	t.Helper()
+	return newFixtureWith(t, func(c *server.Config, d *server.Deps) {
+		change(c)
+		d.Agents = func(service http.Handler, _ <-chan struct{}) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(service, w, r) })
+		}
+	})
+}
+
+// message sends a message as the owner of a key, and returns the response.
+func (h *fixture) message(key string, headers ...string) reply {
+	h.t.Helper()
+	return h.ask("POST", "/mcp", `{"id":1}`, append(headers, "Authorization", "Bearer "+key)...)
+}
+
+func TestNoAgents(t *testing.T) {
+	h := newFixture(t)
+	if r := h.message(h.key); r.status != 404 {
+		t.Errorf("a server without agents answers %d %s", r.status, r.body)
+	}
+}
+
+// The handler gets the whole message and a deadline, and may call every route in the process.
+func TestAgentCall(t *testing.T) {
+	h := agents(t, func(*server.Config) {}, func(service http.Handler, w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		end, bounded := r.Context().Deadline()
+		if err != nil || string(body) != `{"id":1}` || !bounded || time.Until(end) > time.Minute {
+			t.Errorf("the handler gets %q, %v, until %v", body, err, end)
+		}
+		inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "/v1/usage", nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		inner.Header.Set("Authorization", r.Header.Get("Authorization"))
+		service.ServeHTTP(w, inner)
+	})
+	if r := h.message(h.key); r.status != 200 || !strings.Contains(r.body, `"remaining"`) {
+		t.Errorf("the answer is %d %s", r.status, r.body)
+	}
+	if r := h.message("nobody"); r.status != 401 {
+		t.Errorf("without a valid key the answer is %d %s", r.status, r.body)
+	}
+}
+
+// A user has as many calls under way as event streams, and others have their own.
+func TestAgentCallsAtOnce(t *testing.T) {
+	began, end := make(chan struct{}), make(chan struct{})
+	h := agents(t, func(c *server.Config) { c.Streams = 1 },
+		func(_ http.Handler, _ http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Wait") != "" {
+				began <- struct{}{}
+				<-end
+			}
+		})
+	ended := make(chan reply)
+	go func() { ended <- h.message(h.key, "X-Wait", "1") }()
+	<-began
+	if r := h.message(h.key); r.status != 429 || r.header.Get("Retry-After") == "" {
+		t.Errorf("the second call is answered by %d %s", r.status, r.body)
+	}
+	if r := h.message(h.newKey("bob")); r.status != 200 {
+		t.Errorf("another user's call is answered by %d %s", r.status, r.body)
+	}
+	close(end)
+	if r := <-ended; r.status != 200 {
+		t.Errorf("the first call is answered by %d %s", r.status, r.body)
+	}
+	if r := h.message(h.key); r.status != 200 {
+		t.Errorf("the next call is answered by %d %s", r.status, r.body)
+	}
+}
+
+// A call counts against the rate of its user, and so does what it calls.
+func TestAgentRate(t *testing.T) {
+	h := agents(t, func(c *server.Config) { c.Rate, c.Burst = .001, 3 },
+		func(service http.Handler, w http.ResponseWriter, r *http.Request) {
+			inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "/v1/usage", nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			inner.Header.Set("Authorization", r.Header.Get("Authorization"))
+			service.ServeHTTP(w, inner)
+		})
+	for i, want := range []int{200, 429, 429} { // 1 and 2; 3, and none for what it calls; none
+		if r := h.message(h.key); r.status != want {
+			t.Errorf("call %d is answered by %d %s", i+1, r.status, r.body)
+		}
+	}
+}
