@@ -1,8 +1,8 @@
 """Executes the notebooks of examples/, and checks what is stored in them.
 
-    python notebooks.py check NOTEBOOK...     the stored notebooks are complete, small and have nothing private
-    python notebooks.py execute NOTEBOOK...   they run, all at the same time, and end in a figure
-    python notebooks.py store NOTEBOOK...     as execute, and keeps what came out
+python notebooks.py check NOTEBOOK...     the stored notebooks are complete, small and have nothing private
+python notebooks.py execute NOTEBOOK...   they run, all at the same time, and end in a figure
+python notebooks.py store NOTEBOOK...     as execute, and keeps what came out
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nbformat import NotebookNode
 
 LARGEST = 300_000  # bytes of a stored notebook
 SMALLEST_FIGURE = 20_000  # bytes of a PNG; axes without data are smaller
-LONGEST_CELL = 600 if os.environ.get("PLEAT_EXAMPLES_FAST") == "1" else 7200  # seconds
+LONGEST_CELL = 600 if os.environ.get("EXAMPLES_FAST") == "1" else 7200  # seconds
 
 PRIVATE = {
     "an absolute path": re.compile(r"(?<![\w.:/<])/(?:home|root|tmp|Users|work|var|mnt|opt|private)/[\w.-]"),
@@ -59,7 +59,8 @@ def faults(notebook: NotebookNode) -> list[str]:
     for c in cells:
         for o in c.outputs:
             if o.output_type == "error" or o.get("name") == "stderr":
-                out.append(f"cell {c.execution_count} has an error or a warning: {str(o.get('text') or o.evalue)[:200]}")
+                said = str(o.get("text") or o.get("evalue"))[:200]
+                out.append(f"cell {c.execution_count} has an error or a warning: {said}")
     if not cells or not any(len(f) >= SMALLEST_FIGURE for f in figures(cells[-1])):
         out.append("its last code cell has no figure as PNG")
     return out
@@ -67,7 +68,6 @@ def faults(notebook: NotebookNode) -> list[str]:
 
 def private(text: str, secrets: list[str]) -> list[str]:
     """What a stored notebook has that belongs to one machine or one person."""
-    # The names of files in a traceback and in an output are escaped as in JSON.
     out = [f"it has {what}: {m.group()!r}" for what, pattern in PRIVATE.items() if (m := pattern.search(text))]
     return out + ["it has the API key" for s in secrets if s and s in text]
 
@@ -105,6 +105,7 @@ async def execute(path: Path, store: bool) -> list[str]:
             timeout=LONGEST_CELL,
             kernel_name="python3",
             store_widget_state=False,
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],  # it warns that it listens on loopback
             resources={"metadata": {"path": folder}},
         )
         try:
