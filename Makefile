@@ -1,8 +1,10 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
-.PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python test-compare test-clients test-modelcif test-views test-mcp test-proxies test-pgbouncer test-images test-alerts \
+.PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
+	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-proxies test-pgbouncer test-images \
+	test-alerts test-dist \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
-	bench-page lighthouse docs clean images dist test-dist
+	bench-page lighthouse docs clean images dist
 
 VERSION ?= $(shell scripts/version)
 FUZZTIME ?= 10s
@@ -58,6 +60,9 @@ test-tables: ## pandas and DuckDB read the tables of batches
 test-python: ## the Python client against a real server, with the oldest and the newest Python that pyenv has, and its types
 	scripts/test-python
 
+test-notebooks: ## the notebooks of examples: what is stored in them, and those that need no other engine are executed
+	scripts/test-notebooks
+
 test-compare: ## gemmi, tmtools, biotite and DockQ compute the scores of comparisons
 	scripts/test-compare
 
@@ -92,6 +97,7 @@ test-kube: ## the Helm chart and KEDA on a real control plane, with pods as proc
 test-engines: ## the real engines with random weights, and the peers of comparisons; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
 		./cmd/pleat ./internal/engine/runner
+	scripts/with-engines scripts/test-notebooks --engines
 	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
 	scripts/test-compare
 
