@@ -98,9 +98,10 @@ class ClientFlows:
         return decode(BatchInfo, (yield from send_json(self._policy, get(f"/v1/batches/{quote(id, safe='')}"))))
 
     def _start(self, kind: str, name: str | None, given: Mapping[str, Any]) -> Flow[WorkflowView]:
-        # Not repeatable: the service has no idempotency keys for workflows.
         body = present(workflow_name=kind, name=name) | {"workflow_input": dict(given)}
-        return decode(WorkflowView, (yield from send_json(self._policy, Call("POST", "/v1/workflows", json=body))))
+        headers = {"Idempotency-Key": str(uuid.uuid4())}
+        call = Call("POST", "/v1/workflows", json=body, headers=headers, repeatable=True)
+        return decode(WorkflowView, (yield from send_json(self._policy, call)))
 
     def _workflow(self, id: str) -> Flow[WorkflowView]:
         call = get(f"/v1/workflows/{quote(id, safe='')}")
