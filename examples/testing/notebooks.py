@@ -31,7 +31,7 @@ PRIVATE = {
     "a path of Windows": re.compile(r"\b[A-Z]:\\\\?Users"),
     "a signing secret": re.compile(r"whsec_[A-Za-z0-9+/]{8}"),
     "an API key": re.compile(r"pleat_[A-Za-z0-9_-]{16}|Bearer [A-Za-z0-9]"),
-    "a signed link": re.compile(r"[?&](?:sig|signature|token|X-Amz-Signature)="),
+    "a signed link": re.compile(r"[?&](?:s|sig|signature|token|X-Amz-Signature)=[\w-]{8}"),
 }
 
 
