@@ -130,7 +130,7 @@ def test_a_service_that_is_not_there(key: str) -> None:
     sleeps = Sleeps()
     with (
         Pleat("http://127.0.0.1:9", key, sleep=sleeps) as client,
-        pytest.raises(errors.ConnectionFailed, match="GET /v1/usage: .*refused") as e,
+        pytest.raises(errors.ConnectionFailed, match="GET /v1/usage: .*http://127.0.0.1:9 .*refused.*PLEAT_URL") as e,
     ):
         client.usage()
     assert len(sleeps.all) == 4
@@ -335,8 +335,8 @@ def test_the_sentences_and_fields_of_the_service(server: Server, pleat: Pleat) -
     with pytest.raises(errors.InvalidRequest, match="mimi"):
         pleat.fold("GGG", model="mimi")
     for key, kind, message in [
-        (None, errors.Unauthorized, "Unauthorized"),
-        ("pleat_wrong", errors.Unauthorized, "Unauthorized"),
+        (None, errors.Unauthorized, "Unauthorized: .*PLEAT_KEY"),
+        ("pleat_wrong", errors.Unauthorized, "Unauthorized: .*PLEAT_KEY"),
         (server.key("--user", "reader", "--scopes", "read"), errors.Forbidden, "submit"),
     ]:
         with Pleat(server.url, key) as client, pytest.raises(kind, match=message):
@@ -346,6 +346,15 @@ def test_the_sentences_and_fields_of_the_service(server: Server, pleat: Pleat) -
         with pytest.raises(errors.LimitReached, match="Daily quota exceeded. Limit: 1 calls per day") as quota:
             client.fold("GGG", model="null")
     assert quota.value.retry_after is not None
+
+
+def test_typical_mistakes_get_a_sentence(pleat: Pleat) -> None:
+    with pytest.raises(ValueError, match="leave out /v1"):
+        Pleat("http://127.0.0.1:8080/v1/")
+    with pytest.raises(TypeError, match="a molecule is None; it must be a text, Protein"):
+        pleat.fold(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="params is .*seed.*it must be Params"):
+        pleat.fold("GGG", params={"seed": 1})  # type: ignore[arg-type]
 
 
 def test_the_key_is_in_no_text(server: Server, key: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,8 @@ class Origin:
             raise ValueError(f"url is {url!r}; it must be an address such as http://127.0.0.1:8080") from e
         if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
             raise ValueError(f"url is {url!r}; it must be an address such as http://127.0.0.1:8080")
+        if parsed.path.rstrip("/").endswith("/v1"):
+            raise ValueError(f"url is {url!r}; leave out /v1, as in http://127.0.0.1:8080")
         if parsed.userinfo:
             raise ValueError("url has a user or password; give the API key as key instead")
         if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
@@ -103,6 +105,10 @@ def _answer(response: httpx.Response, body: bytes = b"") -> Answer:
 
 def _failed(call: Call, e: Exception) -> errors.ConnectionFailed:
     what = str(e) or type(e).__name__
+    if isinstance(e, httpx.ConnectError | httpx.ConnectTimeout):
+        # Without the path: links of results are signed.
+        address = f"{e.request.url.scheme}://{e.request.url.netloc.decode()}"
+        what = f"nothing answers at {address} ({what}); check the address, PLEAT_URL or url, and that the server runs"
     return errors.ConnectionFailed(f"{call}: {what}")
 
 

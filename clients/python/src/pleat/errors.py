@@ -53,6 +53,11 @@ class InvalidRequest(APIError):
 class Unauthorized(APIError):
     """401: the key is missing or invalid."""
 
+    def __str__(self) -> str:
+        if self.message != "Unauthorized":
+            return super().__str__()
+        return "Unauthorized: the API key is missing or not valid on this server; set PLEAT_KEY, or pass key to Pleat()"
+
 
 class Forbidden(APIError):
     """403: the key lacks the scope that the call needs."""

@@ -6,7 +6,7 @@ the wire. A test holds that form against `/openapi.json`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -275,6 +275,8 @@ class Params:
 def molecules(given: str | Molecule | Sequence[str | Molecule]) -> list[dict[str, Any]]:
     """Molecules in their form on the wire; a text is the sequence of a protein."""
     several = [given] if isinstance(given, str | Protein | RNA | DNA | Ligand) else given
+    if not isinstance(several, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] # not all callers check types
+        raise TypeError(f"a molecule is {several!r}; it must be a text, Protein, RNA, DNA or Ligand")
     return [(Protein(m) if isinstance(m, str) else m).to_wire() for m in several]
 
 
@@ -298,6 +300,8 @@ class JobRequest:
     public: bool = False
 
     def to_wire(self) -> dict[str, Any]:
+        if not isinstance(self.params, Params | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"params is {self.params!r}; it must be Params, such as Params(seed=1)")
         return present(
             name=self.name,
             isPublic=True if self.public else None,
