@@ -414,3 +414,13 @@ def test_a_stream_is_closed_when_a_wait_ends(relay: Relay, key: str) -> None:
 def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
     headers = {} if value is None else {"retry-after": value}
     assert refusal(Answer(503, headers)).retry_after == seconds
+
+
+def test_the_key_of_a_batch_is_the_callers(relay: Relay, key: str) -> None:
+    with Pleat(relay.url, key, policy=QUICK) as client:
+        for resume in (True, False):
+            client.batch(
+                {"a": "GGG"}, name=f"its key {resume}", model="null", resume=resume, idempotency_key=f"k{resume}"
+            )
+    made = [s for s in relay.seen if s.method == "POST"]
+    assert [s.headers["idempotency-key"] for s in made] == ["kTrue", "kFalse"]
