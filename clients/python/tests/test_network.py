@@ -106,12 +106,12 @@ def test_a_new_job_is_sent_again_with_its_key(relay: Relay, key: str) -> None:
 def test_a_new_workflow_is_sent_again_with_its_key(relay: Relay, key: str) -> None:
     relay.trouble = first(1, BreakOff(5), lambda s: s.method == "POST")
     with Pleat(relay.url, key, policy=QUICK) as client:
-        simulation = client.simulate(sequence="GGGGG", sim_length_ns=0.001, step_size_ns=0.001)
+        simulation = client.simulate(sequence="GGGGG", name="answered late", sim_length_ns=0.001, step_size_ns=0.001)
         keys = {s.headers["idempotency-key"] for s in relay.seen}
         rows = client.request("GET", "/v1/workflows")["data"]
     assert len(relay.seen) == 3
     assert len(keys - {None}) == 1
-    assert sum(r["workflow_id"] == simulation.id for r in rows) == 1
+    assert [r["workflow_id"] for r in rows if r["name"] == "answered late"] == [simulation.id]
 
 
 def test_what_has_no_key_is_not_sent_again(relay: Relay, key: str) -> None:

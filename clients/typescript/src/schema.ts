@@ -8103,21 +8103,21 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             502: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             504: {
                 headers: {
                     [name: string]: unknown;
@@ -8172,21 +8172,21 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             502: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             504: {
                 headers: {
                     [name: string]: unknown;
@@ -8241,21 +8241,21 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             502: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             504: {
                 headers: {
                     [name: string]: unknown;

@@ -28,7 +28,7 @@ func notifications(reg huma.Registry) map[string]*huma.PathItem {
 }
 
 // paused says what statuses mean that stand for an endpoint that is too busy.
-const paused = "The endpoint is paused for a while, and until the time of Retry-After; then the delivery is tried again."
+const paused = "The endpoint is paused, at least until Retry-After; then the delivery is tried again."
 
 // notification describes the request of one kind of notification and the answers that the service understands. S is the
 // source of its event.
