@@ -107,6 +107,12 @@ class Build(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "docs/guide.md links to gone.md, which does not exist"):
             self.build("site")
 
+    def test_a_link_out_of_the_repository_is_refused(self):
+        (self.folder / "outside.txt").write_text("outside\n")
+        (self.root / "docs/guide.md").write_text("# Guide\n\n[outside](../../outside.txt)\n")
+        with self.assertRaisesRegex(SystemExit, "docs/guide.md links to ../../outside.txt, which does not exist"):
+            self.build("site")
+
 
 class Text(unittest.TestCase):
     def test_paths(self):

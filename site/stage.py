@@ -130,6 +130,8 @@ class Stage:
         for candidate in (wanted, posixpath.join(wanted, "README.md")):
             if candidate in self.pages:
                 return self.pages[candidate]
+        if wanted.split("/")[0] == "..":
+            return None  # outside the repository
         source = self.root / wanted
         if source.is_dir():  # without a page: the nearest folder above that has one
             return self.place(posixpath.dirname(wanted)) if wanted else None

@@ -11,10 +11,6 @@ import (
 	"pleat/api"
 )
 
-// MaxBody is the size of the largest message in bytes. Larger batches and files of other programs are for the HTTP
-// interface.
-const MaxBody = 1 << 20
-
 // Service is the service that a Handler calls.
 type Service struct {
 	Handler http.Handler    // of all its routes
@@ -39,7 +35,7 @@ func Handler(s Service) http.Handler {
 		JSONResponse:                 true,
 		Logger:                       s.Log,
 		DisableLocalhostProtection:   true, // the service checks the origin, and may be behind a proxy
-		MaxRequestBodyBytes:          MaxBody,
+		MaxRequestBodyBytes:          -1,   // whoever serves it bounds them
 		PropagateRequestCancellation: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

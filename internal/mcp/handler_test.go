@@ -108,7 +108,7 @@ func TestMessages(t *testing.T) {
 		{"nothing", "", nil, 400, "the request body is empty"},
 		{"no JSON", "hello", nil, 400, ""},
 		{"several messages", "[" + ping + "]", nil, 400, "send one message in each request"},
-		{"a large message", `{"x": "` + strings.Repeat("x", mcp.MaxBody) + `"}`, nil, 413, "larger than 1048576 bytes"},
+		{"a large message", `{"x": "` + strings.Repeat("x", 1<<20) + `"}`, nil, 413, "larger than 1048576 bytes"},
 		{"another media type", ping, []string{"Content-Type", "text/plain"}, 415, ""},
 		{"a compressed message", ping, []string{"Content-Encoding", "gzip"}, 415, ""},
 		{"a client that reads no stream", ping, []string{"Accept", "application/json"}, 400, "Accept"},

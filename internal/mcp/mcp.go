@@ -6,7 +6,8 @@
 // those of package server, which it must not import. Over HTTP the client calls the handler of the same process.
 //
 // Names, notices, answers and files come from users and models. They are data: they stand in fields of structured
-// results only, shortened, and with characters that a reader would not see made visible.
+// results only, shortened, and with characters that a reader would not see made visible. A resource is a file as it
+// is.
 //
 //	mcp.go        the server and what it says of itself; Run serves one client over standard input and output
 //	handler.go    Handler serves POST /mcp

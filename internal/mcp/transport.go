@@ -62,6 +62,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case <-w.ready:
 	case <-ctx.Done():
 		cancel()
+		_ = body.Close() // a handler that still writes must not wait for a reader
 		return nil, ctx.Err()
 	}
 	return &http.Response{

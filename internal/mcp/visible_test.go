@@ -144,3 +144,34 @@ func TestRecovering(t *testing.T) {
 		t.Errorf("a panic is answered by %v, %v", res, err)
 	}
 }
+
+// A handler that answers too late ends, though nobody reads what it writes.
+func TestALateAnswer(t *testing.T) {
+	began, left, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	service := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(began)
+		<-left
+		_, err := io.WriteString(w, "late")
+		ended <- err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://fold.example.org/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-began
+		cancel()
+	}()
+	res, err := transport{service: service, base: "https://fold.example.org"}.RoundTrip(req)
+	if err == nil {
+		_ = res.Body.Close()
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	close(left)
+	if err := <-ended; !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("writing ends with %v", err)
+	}
+}

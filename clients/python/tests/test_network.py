@@ -106,12 +106,12 @@ def test_a_new_job_is_sent_again_with_its_key(relay: Relay, key: str) -> None:
 def test_a_new_workflow_is_sent_again_with_its_key(relay: Relay, key: str) -> None:
     relay.trouble = first(1, BreakOff(5), lambda s: s.method == "POST")
     with Pleat(relay.url, key, policy=QUICK) as client:
-        simulation = client.simulate(sequence="GGGGG", sim_length_ns=0.001, step_size_ns=0.001)
+        simulation = client.simulate(sequence="GGGGG", name="answered late", sim_length_ns=0.001, step_size_ns=0.001)
         keys = {s.headers["idempotency-key"] for s in relay.seen}
         rows = client.request("GET", "/v1/workflows")["data"]
     assert len(relay.seen) == 3
     assert len(keys - {None}) == 1
-    assert sum(r["workflow_id"] == simulation.id for r in rows) == 1
+    assert [r["workflow_id"] for r in rows if r["name"] == "answered late"] == [simulation.id]
 
 
 def test_what_has_no_key_is_not_sent_again(relay: Relay, key: str) -> None:
@@ -423,3 +423,13 @@ def test_a_stream_is_closed_when_a_wait_ends(relay: Relay, key: str) -> None:
 def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
     headers = {} if value is None else {"retry-after": value}
     assert refusal(Answer(503, headers)).retry_after == seconds
+
+
+def test_the_key_of_a_batch_is_the_callers(relay: Relay, key: str) -> None:
+    with Pleat(relay.url, key, policy=QUICK) as client:
+        for resume in (True, False):
+            client.batch(
+                {"a": "GGG"}, name=f"its key {resume}", model="null", resume=resume, idempotency_key=f"k{resume}"
+            )
+    made = [s for s in relay.seen if s.method == "POST"]
+    assert [s.headers["idempotency-key"] for s in made] == ["kTrue", "kFalse"]

@@ -37,7 +37,7 @@ export async function errorOf(response: Response): Promise<ServiceError> {
 }
 
 /** Reads a Retry-After header, which has seconds or a date; 0 if there is none. */
-function secondsUntil(header: string | null): number {
+export function secondsUntil(header: string | null): number {
   if (!header) return 0
   const seconds = Number(header)
   if (Number.isFinite(seconds)) return Math.max(0, seconds)

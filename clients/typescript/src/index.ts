@@ -1,5 +1,5 @@
 // The client of the service: typed calls, errors in the service's words, and event streams.
 export * from './client.js'
-export * from './error.js'
+export { type Fault, ServiceError } from './error.js'
 export * from './schema.js'
 export type { StreamEvent } from './stream.js'

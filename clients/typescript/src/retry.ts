@@ -1,3 +1,5 @@
+import { secondsUntil } from './error.js'
+
 /** Waits for a time in ms, or until the signal aborts: then it throws the signal's reason. */
 export function delay(ms: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -33,7 +35,7 @@ export function retrying(fetch: (request: Request) => Promise<Response>, retries
       try {
         const response = await fetch(last ? request : request.clone())
         if (last || (response.status !== 429 && response.status !== 503)) return response
-        wait = Number(response.headers.get('Retry-After')) * 1000 || wait
+        wait = secondsUntil(response.headers.get('Retry-After')) * 1000 || wait
         if (wait > longestWait) return response
         await response.body?.cancel()
       } catch (error) {

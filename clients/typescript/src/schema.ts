@@ -8103,14 +8103,28 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused; Retry-After says until when. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Internal Server Error or any other: the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Any other answer, redirects too: the delivery is tried again. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8158,14 +8172,28 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused; Retry-After says until when. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Internal Server Error or any other: the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Any other answer, redirects too: the delivery is tried again. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8213,14 +8241,28 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The endpoint is paused; Retry-After says until when. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Internal Server Error or any other: the delivery is tried again. */
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The endpoint is paused, at least until Retry-After; then the delivery is tried again. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Any other answer, redirects too: the delivery is tried again. */
             default: {
                 headers: {
                     [name: string]: unknown;

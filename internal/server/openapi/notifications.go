@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"net/http"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -28,6 +27,9 @@ func notifications(reg huma.Registry) map[string]*huma.PathItem {
 	}
 }
 
+// paused says what statuses mean that stand for an endpoint that is too busy.
+const paused = "The endpoint is paused, at least until Retry-After; then the delivery is tried again."
+
 // notification describes the request of one kind of notification and the answers that the service understands. S is the
 // source of its event.
 func notification[S any](reg huma.Registry, id, summary string) *huma.PathItem {
@@ -44,11 +46,12 @@ func notification[S any](reg huma.Registry, id, summary string) *huma.PathItem {
 			"application/cloudevents+json": {Schema: schemaOf[api.CloudEvent[api.Notification[S]]](reg)},
 		}},
 		Responses: map[string]*huma.Response{
-			"2XX": {Description: "Delivered."},
-			"410": {Description: "The endpoint is disabled: nothing more is sent to it."},
-			"429": {Description: "The endpoint is paused; Retry-After says until when."},
-			"default": {Description: http.StatusText(http.StatusInternalServerError) +
-				" or any other: the delivery is tried again."},
+			"2XX":     {Description: "Delivered."},
+			"410":     {Description: "The endpoint is disabled: nothing more is sent to it."},
+			"429":     {Description: paused},
+			"502":     {Description: paused},
+			"504":     {Description: paused},
+			"default": {Description: "Any other answer, redirects too: the delivery is tried again."},
 		},
 	}
 	for _, h := range notificationHeaders {

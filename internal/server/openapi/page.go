@@ -36,7 +36,7 @@ func render(document []byte, name string) ([]byte, error) {
 	t, err := template.New("docs").Funcs(template.FuncMap{
 		"paragraphs": func(s string) []string { return strings.Split(s, "\n\n") },
 		"type":       typeOf, "ref": refOf, "join": strings.Join,
-		"example":       func(s docSchema) string { return exampleOf(s) },
+		"example":       exampleOf,
 		"required":      func(s docSchema, name string) bool { return slices.Contains(s.Required, name) },
 		"operations":    doc.operations,
 		"response":      doc.response,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,7 +149,7 @@ def rows_to_wire(rows: Rows, model: str) -> dict[str, Any]:
     return {"kind": "list", "jobs": [e.to_wire(model) for e in entries]}
 
 
-def create(policy: Policy, body: dict[str, Any], resume: bool, key: str) -> Flow[str]:
+def create(policy: Policy, body: dict[str, Any], resume: bool, key: str | None) -> Flow[str]:
     """Creates a batch, or with `resume` finds the one that has its name. Answers its id."""
     if resume:
         found = yield from _find(policy, body["name"])
@@ -156,8 +157,9 @@ def create(policy: Policy, body: dict[str, Any], resume: bool, key: str) -> Flow
             yield from _same(policy, body, found)
             return found.batch_id
         # The same call at the same time makes the same key, so that two of them make one batch.
-        key = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-    call = Call("POST", "/v1/batches", json=body, headers={"Idempotency-Key": key}, repeatable=True, read_timeout=LARGE)
+        key = key or hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    headers = {"Idempotency-Key": key or str(uuid.uuid4())}
+    call = Call("POST", "/v1/batches", json=body, headers=headers, repeatable=True, read_timeout=LARGE)
     return decode(CreatedBatch, (yield from send_json(policy, call))).batch_id
 
 

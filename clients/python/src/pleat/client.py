@@ -89,7 +89,7 @@ class ClientFlows:
         return decode(Usage, (yield from send_json(self._policy, get("/v1/usage"))))
 
     def _batch(self, body: dict[str, Any], resume: bool, idempotency_key: str | None) -> Flow[str]:
-        return (yield from batches.create(self._policy, body, resume, idempotency_key or str(uuid.uuid4())))
+        return (yield from batches.create(self._policy, body, resume, idempotency_key))
 
     def _validate_batch(self, body: dict[str, Any]) -> Flow[BatchValidation]:
         return (yield from batches.validate(self._policy, body))

@@ -88,8 +88,8 @@ class JobFlows(RunFlows[JobView]):
         except IndexError:
             raise errors.NoResult(f"the job {self.id} has {len(all_of_it)} structures; there is none {index}") from None
 
-    def _pae(self, index: int) -> Flow[npt.NDArray[np.float64]]:
-        scores = (yield from self._completed()).predictions[index]
+    def _pae(self) -> Flow[npt.NDArray[np.float64]]:
+        scores = yield from self._scores()
         return pae_of("pae.json", (yield from self._file("pae_json", scores.sequence_id)))
 
     def _artifact(self, kind: str, sequence: str | None) -> Flow[Artifact]:
@@ -161,7 +161,7 @@ class Job(JobFlows, SyncRun[JobView]):
     @property
     def pae(self) -> npt.NDArray[np.float64]:
         """The predicted aligned error of the first structure in Å: row, aligned residue; column, scored residue."""
-        return self._run(self._pae(0))
+        return self._run(self._pae())
 
     @property
     def results(self) -> Results:
@@ -244,7 +244,7 @@ class AsyncJob(JobFlows, AsyncRun[JobView]):
     @property
     def pae(self) -> Later[npt.NDArray[np.float64]]:
         """The predicted aligned error of the first structure in Å: row, aligned residue; column, scored residue."""
-        return Later(lambda: self._run(self._pae(0)))
+        return Later(lambda: self._run(self._pae()))
 
     @property
     def results(self) -> Later[Results]:
