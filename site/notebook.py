@@ -67,7 +67,8 @@ class _Writer:
         if table:
             self.parts.append(table + "\n")
         elif "text/markdown" in data:
-            self.parts.append(_text(data["text/markdown"]) + "\n")
+            # HTML in it stays text: the page runs no script of an output.
+            self.parts.append(_text(data["text/markdown"]).replace("<", "&lt;") + "\n")
         elif "text/plain" in data:
             self.parts.append(_fenced(_text(data["text/plain"]), "text"))
 
@@ -75,7 +76,7 @@ class _Writer:
 class _Table(HTMLParser):
     """Keeps the tables of a piece of HTML, without attributes but for spans."""
 
-    KEPT = frozenset({"table", "thead", "tbody", "tr", "th", "td"})
+    KEPT = frozenset({"table", "caption", "thead", "tbody", "tr", "th", "td"})
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,7 +2,7 @@ import createFetchClient, { type Client, type Middleware } from 'openapi-fetch'
 import { errorOf, ServiceError } from './error.js'
 import { backoff, delay, retrying } from './retry.js'
 import type { Batch, Change, Event, JobView, paths, Workflow } from './schema.js'
-import { readEvents, type StreamEvent } from './stream.js'
+import { readEvents, StreamError, type StreamEvent } from './stream.js'
 
 /** How to reach the service. */
 export interface Options {
@@ -168,7 +168,8 @@ class Streams {
         }
       } catch (error) {
         options.signal?.throwIfAborted()
-        if (error instanceof ServiceError && !passing.has(error.status)) throw error
+        if (error instanceof StreamError) throw error
+        if (error instanceof ServiceError && !transient.has(error.status)) throw error
       }
       await delay(backoff(tries), options.signal)
     }
@@ -189,7 +190,7 @@ class Streams {
 type StreamPath = '/v1/jobs/{id}/events' | '/v1/workflows/{id}/events' | '/v1/batches/{id}/events' | '/v1/events'
 
 /** The statuses after which a stream is opened again: the service or a proxy before it is busy or restarts. */
-const passing = new Set([0, 429, 500, 502, 503, 504])
+const transient = new Set([0, 429, 500, 502, 503, 504])
 
 /** Reports whether an event is the last one of its stream. */
 function isLast({ name, data }: StreamEvent): boolean {

@@ -2,4 +2,4 @@
 export * from './client.js'
 export { type Fault, ServiceError } from './error.js'
 export * from './schema.js'
-export type { StreamEvent } from './stream.js'
+export { StreamError, type StreamEvent } from './stream.js'

@@ -10,6 +10,15 @@ export interface StreamEvent {
   data: unknown
 }
 
+/** A stream that is not what the service sends. */
+export class StreamError extends Error {
+  override name = 'StreamError'
+}
+
+/** The longest line and the most lines of an event; those of the service are far smaller. */
+const longestLine = 1 << 20
+const mostLines = 10_000
+
 /** Parses a stream of server-sent events. An incomplete event at the end of the stream is dropped. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
   let name = ''
@@ -17,7 +26,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   let data: string[] = []
   for await (const line of readLines(body)) {
     if (line === '') {
-      if (data.length > 0) yield { name: name || 'message', id, data: JSON.parse(data.join('\n')) }
+      if (data.length > 0) yield { name: name || 'message', id, data: parse(data.join('\n')) }
       name = ''
       data = []
       continue
@@ -29,6 +38,16 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
     if (field === 'event') name = value
     else if (field === 'data') data.push(value)
     else if (field === 'id') id = value
+    if (data.length > mostLines) throw new StreamError(`an event has more than ${mostLines} lines`)
+  }
+}
+
+/** Parses the data of an event. */
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data)
+  } catch (cause) {
+    throw new StreamError(`the data of an event is not JSON: ${data.slice(0, 80)}`, { cause })
   }
 }
 
@@ -44,6 +63,7 @@ async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<stri
       rest += decoder.decode(value, { stream: true })
       const lines = rest.split(/\r\n|\n|\r(?!$)/)
       rest = lines.pop() ?? ''
+      if (rest.length > longestLine) throw new StreamError(`a line has more than ${longestLine} characters`)
       yield* lines
     }
   } finally {

@@ -153,3 +153,20 @@ test('an interrupted stream is opened again after the event that was received la
   )
   assert.deepEqual(asked, [undefined, '1'])
 })
+
+test('what is not a stream of the service is an error, not a loop', async () => {
+  for (const [sent, want] of [
+    ['event: state\ndata: {"state"\n\n', /not JSON/],
+    [`data: ${'x'.repeat(1 << 21)}`, /characters/],
+  ] as const) {
+    await withServer(
+      (_, response) => response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(sent),
+      async (odd) => {
+        await assert.rejects(createPleat({ url: odd }).events('jobs', 'x').next(), {
+          name: 'StreamError',
+          message: want,
+        })
+      },
+    )
+  }
+})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._version import DISTRIBUTION
 from .errors import MissingPackage
 
 
@@ -16,5 +15,5 @@ def need(module: str, extra: str) -> Any:
     except ImportError as e:
         package = module.split(".")[0]
         raise MissingPackage(
-            f"this needs the package {package}: pip install '{DISTRIBUTION}[{extra}]'", name=package
+            f"this needs the package {package}, which the extra [{extra}] of the client installs", name=package
         ) from e

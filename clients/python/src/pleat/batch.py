@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 from . import errors, files
 from ._flow import Call, Flow, Policy, get, page, pages, query_of, send_json
@@ -216,7 +217,7 @@ class BatchFlows(RunFlows[BatchInfo]):
 
     @property
     def _path(self) -> str:
-        return f"/v1/batches/{self.id}"
+        return f"/v1/batches/{quote(self.id, safe='')}"
 
     def _status(self, view: BatchInfo) -> str:
         return view.status

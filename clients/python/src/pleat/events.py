@@ -151,7 +151,10 @@ def follow(policy: Policy, what: Watched, on_progress: OnProgress, timeout: floa
         if failures < ATTEMPTS:
             yield Pause(policy.delay(failures))
     patient = dataclasses.replace(policy, retries=max(policy.retries, POLL_RETRIES))
-    yield from _poll(patient, what, on_progress, deadline)
+    try:
+        yield from _poll(patient, what, on_progress, deadline)
+    except errors.ConnectionFailed as e:
+        raise errors.ConnectionFailed(f"{e}. The service keeps what was waited for: wait() may be called again") from e
 
 
 def _left(policy: Policy, deadline: float | None) -> float:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from . import errors, files
 from ._flow import Call, Flow, get, send_json
@@ -39,7 +40,7 @@ class JobFlows(RunFlows[JobView]):
 
     @property
     def _path(self) -> str:
-        return f"/v1/jobs/{self.id}"
+        return f"/v1/jobs/{quote(self.id, safe='')}"
 
     def _status(self, view: JobView) -> str:
         return view.job.status

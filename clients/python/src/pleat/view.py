@@ -70,6 +70,6 @@ def html_of(name: str, scores: Scores, cif: str, plddt: Mapping[str, Sequence[fl
     try:
         view = view_of(cif, plddt)
     except ImportError:
-        return out + "<p>pip install 'pleat-client[notebook]' shows the structure here.</p>"
+        return out + "<p>With the extra [notebook] of the client, the structure is here.</p>"
     legend = " ".join(f"<span style='color:{c}'>&#9632;</span> {n}" for _, c, n in BANDS) if plddt else ""
     return out + view._make_html() + (f"<p>pLDDT: {legend}</p>" if legend else "")
