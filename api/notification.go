@@ -1,7 +1,7 @@
 package api
 
-// The documents that the service posts to webhooks, section 7.3 of docs/interface.md. Timestamps are ISO 8601 in UTC with
-// milliseconds and Z.
+// The documents that the service posts to webhooks, section 7.3 of docs/interface.md. Timestamps are ISO 8601 in UTC
+// with milliseconds and Z.
 
 // Notification is the body of a delivery. S is what ended: NotifiedFold, NotifiedWorkflow or NotifiedBatch, which the
 // source kind of the event tells (fold_job, workflow, batch). The source is {} if it could not be read.

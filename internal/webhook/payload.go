@@ -154,8 +154,10 @@ func foldBody(f *FoldSource, c cleaner) *api.NotifiedFold {
 	for _, p := range f.Run.Result.Predictions {
 		r := api.NotifiedResult{
 			SequenceType: "complex",
-			Prediction:   api.NotifiedPrediction{MeanPLDDT: finite(p.MeanPLDDT), PTM: finite(p.PTM), IPTM: finite(p.IPTM)},
-			Artifacts:    map[string]string{},
+			Prediction: api.NotifiedPrediction{
+				MeanPLDDT: finite(p.MeanPLDDT), PTM: finite(p.PTM), IPTM: finite(p.IPTM),
+			},
+			Artifacts: map[string]string{},
 		}
 		for k, v := range urls[""] {
 			r.Artifacts[k] = v
@@ -211,8 +213,13 @@ func workflowBody(w *WorkflowSource, c cleaner) *api.NotifiedWorkflow {
 		}
 	}
 	return &api.NotifiedWorkflow{
-		Workflow: api.NotifiedWorkflowHead{ID: string(w.ID), Type: w.Type, Status: string(w.Status), TasksTotal: len(w.Tasks),
-			TasksCompleted: done},
+		Workflow: api.NotifiedWorkflowHead{
+			ID:             string(w.ID),
+			Type:           w.Type,
+			Status:         string(w.Status),
+			TasksTotal:     len(w.Tasks),
+			TasksCompleted: done,
+		},
 		Input:   c.object(w.Input),
 		Tasks:   append([]api.NotifiedTask{}, w.Tasks...),
 		Metrics: c.object(w.Metrics),
