@@ -10,7 +10,7 @@ export interface Options {
   url?: string
   /** The API key; absent: the session's cookie of a browser, or none. */
   key?: string
-  /** How often a request that is safe to repeat is tried again; absent: 3. */
+  /** How often a request that is safe to repeat is sent again; absent: 4. */
   retries?: number
   /** Sends the requests; absent: the fetch of the platform. */
   fetch?: (request: Request) => Promise<Response>
@@ -61,7 +61,7 @@ export interface Pleat extends Client<paths> {
 export function createPleat(options: Options = {}): Pleat {
   const url = (options.url ?? '').replace(/\/+$/, '')
   const send = options.fetch ?? ((request: Request) => globalThis.fetch(request))
-  const retries = options.retries ?? 3
+  const retries = options.retries ?? 4
   const client = createFetchClient<paths>({ baseUrl: url, fetch: retrying(send, retries) })
   client.use(middleware(options.key, retries > 0))
   const streams = new Streams(client)

@@ -22,9 +22,12 @@ export const backoff = (tries: number) => Math.min(15_000, 500 * 2 ** tries) * (
 /** The longest Retry-After that is waited for, in ms; a longer one is an error at once. */
 const longestWait = 60_000
 
+/** The statuses after which a request is sent again, as the Python client does: the service or a proxy is busy. */
+const busy = new Set([429, 502, 503, 504])
+
 /**
- * Returns a fetch that tries again what is safe to repeat, requests that only read or that have an Idempotency-Key:
- * after 429 and 503 as Retry-After says, and after a lost connection.
+ * Returns a fetch that sends again what is safe to repeat, requests that only read or that have an Idempotency-Key:
+ * while the service is busy, as Retry-After says, and after a lost connection.
  */
 export function retrying(fetch: (request: Request) => Promise<Response>, retries: number) {
   return async (request: Request): Promise<Response> => {
@@ -34,7 +37,7 @@ export function retrying(fetch: (request: Request) => Promise<Response>, retries
       let wait = backoff(tries)
       try {
         const response = await fetch(last ? request : request.clone())
-        if (last || (response.status !== 429 && response.status !== 503)) return response
+        if (last || !busy.has(response.status)) return response
         wait = secondsUntil(response.headers.get('Retry-After')) * 1000 || wait
         if (wait > longestWait) return response
         await response.body?.cancel()
