@@ -17,7 +17,7 @@ var llmsText string
 // documentation is what the server tells about itself: to programs, people and agents.
 type documentation struct {
 	openAPI []byte
-	page    []byte       // of openAPI
+	page    []byte       // of openAPI; empty if there is a site
 	site    http.Handler // nil: the page is all
 	llms    []byte
 }
@@ -30,15 +30,17 @@ func makeDocumentation(url string, routes []route, site func(reference []byte) h
 	if d.openAPI, err = document(url, routes); err != nil {
 		return d, fmt.Errorf("make the OpenAPI document: %w", err)
 	}
-	if d.page, err = openapi.Page(d.openAPI); err != nil {
-		return d, fmt.Errorf("make /docs: %w", err)
-	}
 	if site != nil {
 		reference, err := openapi.Reference(d.openAPI)
 		if err != nil {
 			return d, fmt.Errorf("make the API reference: %w", err)
 		}
 		d.site = site(reference)
+	}
+	if d.site == nil {
+		if d.page, err = openapi.Page(d.openAPI); err != nil {
+			return d, fmt.Errorf("make /docs: %w", err)
+		}
 	}
 	t, err := template.New("llms.txt").Parse(llmsText)
 	if err != nil {

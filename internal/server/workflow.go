@@ -38,9 +38,11 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	digest, err := workflowDigest(in)
-	if err != nil {
-		return api.Workflow{}, err
+	digest := ""
+	if key != "" {
+		if digest, err = workflowDigest(in); err != nil {
+			return api.Workflow{}, err
+		}
 	}
 	id, err := s.startWorkflow(ctx, c, &p, workflowRequest{in.Name, in.Input, key, digest})
 	if err != nil {

@@ -198,10 +198,7 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 		t.send("UPDATE batch SET row_count = $1, job_count = $2, opened_at = $3, created_at = $3 WHERE id = $4",
 			b.Rows, b.Jobs, t.now, b.ID)
 		t.subscribe(runRef{source: pleat.Source{Batch: b.ID}, owner: b.Owner}, n.Subs)
-		if n.Key != "" {
-			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(c), b.Owner,
-				n.Key)
-		}
+		t.keepAnswer(b.Owner, n.Key, c)
 		t.notify(BatchesTopic, OwnerTopic(b.Owner))
 		return nil
 	})

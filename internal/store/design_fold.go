@@ -66,10 +66,7 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 				VALUES ($1, $2, $3, $4, '', 0)`,
 				c.Job, d.Workflow, d.Jobs[i].Design, d.Jobs[i].Rank)
 		}
-		if d.Key != "" {
-			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
-				encodeJSON(made), d.Owner, d.Key)
-		}
+		t.keepAnswer(d.Owner, d.Key, made)
 		return nil
 	})
 	if errors.Is(err, errReplayed) {

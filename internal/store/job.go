@@ -39,10 +39,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		}
 		t.insertJob(&n, &c)
 		c.Usage = usage
-		if n.Key != "" {
-			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
-				encodeJSON(c), n.Job.Owner, n.Key)
-		}
+		t.keepAnswer(n.Job.Owner, n.Key, c)
 		return nil
 	})
 	if errors.Is(err, errReplayed) {
@@ -97,6 +94,14 @@ func (e *earlierCall) replay(digest string, c any) error {
 		return err
 	}
 	return errReplayed
+}
+
+// keepAnswer stores the result of a call for those that repeat it, if it has an idempotency key.
+func (t *tx) keepAnswer(owner pleat.UserID, key string, answer any) {
+	if key == "" {
+		return
+	}
+	t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(answer), owner, key)
 }
 
 // insertJob stores the job, its run and its subscriptions, and fills in c.

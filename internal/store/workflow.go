@@ -101,10 +101,7 @@ func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.
 			return err
 		}
 		w = t.insertWorkflow(n)
-		if n.Key != "" {
-			t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3",
-				encodeJSON(w.ID), n.Workflow.Owner, n.Key)
-		}
+		t.keepAnswer(n.Workflow.Owner, n.Key, w.ID)
 		if n.Design == nil {
 			return nil
 		}
