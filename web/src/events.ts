@@ -1,6 +1,7 @@
 // Server-sent events. Each tab keeps one stream, /v1/events. Browsers allow only a few connections per server, so a
 // hidden tab closes its stream and catches up when it becomes visible. While the stream is interrupted, the pages poll.
 import { signal } from '@preact/signals'
+import { backoff } from 'pleat-client'
 import type { Change } from './api'
 import { refreshSession, refreshUsage, signedIn } from './session'
 
@@ -31,9 +32,6 @@ export interface Stream {
   close(): void
 }
 
-/** The delay before a retry, in ms: exponential, with jitter so that the tabs do not reconnect all at once. */
-const retryDelay = (tries: number) => Math.min(15_000, 500 * 2 ** tries) * (0.75 + Math.random() / 2)
-
 /**
  * Opens an event stream and reopens it after an error, from the last event on. EventSource itself reconnects after a
  * network error, but gives up after an answer that is not a stream, such as a proxy's while the service starts.
@@ -56,7 +54,7 @@ export function openStream(
       on.state('reconnecting')
       if (source?.readyState !== EventSource.CLOSED) return
       clearTimeout(timer)
-      timer = setTimeout(open, retryDelay(tries++))
+      timer = setTimeout(open, backoff(tries++))
     }
     for (const name of names) source.addEventListener(name, (e) => on.event(name, JSON.parse(e.data)))
   }
