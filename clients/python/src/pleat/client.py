@@ -319,9 +319,7 @@ class Pleat(ClientFlows):
     def workflow(self, id: str) -> Workflow:
         """A workflow that exists: a Question, Simulation or Design if it is one."""
         view = self._run(self._workflow(id))
-        return _SYNC.get(view.tasks[0].task_type if view.tasks else "", Workflow)(
-            self._driver, self._policy, view.workflow_id, view.name
-        )
+        return _classes_of(view)[0](self._driver, self._policy, view.workflow_id, view.name)
 
     def models(self) -> tuple[Model, ...]:
         """The models that the service has now."""
@@ -480,9 +478,7 @@ class AsyncPleat(ClientFlows):
     async def workflow(self, id: str) -> AsyncWorkflow:
         """A workflow that exists: an AsyncQuestion, AsyncSimulation or AsyncDesign if it is one."""
         view = await self._run(self._workflow(id))
-        return _ASYNC.get(view.tasks[0].task_type if view.tasks else "", AsyncWorkflow)(
-            self._driver, self._policy, view.workflow_id, view.name
-        )
+        return _classes_of(view)[1](self._driver, self._policy, view.workflow_id, view.name)
 
     async def models(self) -> tuple[Model, ...]:
         """The models that the service has now."""
@@ -497,18 +493,15 @@ class AsyncPleat(ClientFlows):
         return await self._run(self._request(method, path, body, query))
 
 
-_SYNC: dict[str, type[Workflow]] = {
-    "inference_qna": Question,
-    "inference_md": Simulation,
-    "inference_calvados_openmm": Simulation,
-    "pipeline_run_design_v1": Design,
-    "pipeline_run_boltzgen_v1": Design,
-}
-_ASYNC: dict[str, type[AsyncWorkflow]] = {
-    "inference_qna": AsyncQuestion,
-    "inference_md": AsyncSimulation,
-    "inference_calvados_openmm": AsyncSimulation,
-    "pipeline_run_design_v1": AsyncDesign,
-    "pipeline_run_boltzgen_v1": AsyncDesign,
+_WORKFLOWS: dict[str, tuple[type[Workflow], type[AsyncWorkflow]]] = {
+    "inference_qna": (Question, AsyncQuestion),
+    "inference_md": (Simulation, AsyncSimulation),
+    "inference_calvados_openmm": (Simulation, AsyncSimulation),
+    "pipeline_run_design_v1": (Design, AsyncDesign),
+    "pipeline_run_boltzgen_v1": (Design, AsyncDesign),
 }
 """Workflows by the types of their tasks, in both spellings of docs/interface.md."""
+
+
+def _classes_of(view: WorkflowView) -> tuple[type[Workflow], type[AsyncWorkflow]]:
+    return _WORKFLOWS.get(view.tasks[0].task_type if view.tasks else "", (Workflow, AsyncWorkflow))
