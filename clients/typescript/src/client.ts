@@ -162,6 +162,7 @@ class Streams {
         const body = await this.open(path, id, last, options.signal)
         if (!body) return
         for await (const event of readEvents(body)) {
+          options.signal?.throwIfAborted() // events that had arrived before are dropped
           tries = 0
           last = event.id || last
           yield event

@@ -61,11 +61,26 @@ test('a batch is waited for', async () => {
 
 test('changes of all jobs are streamed until the caller leaves', async () => {
   const stop = new AbortController()
-  const changes = pleat.changes({ signal: stop.signal })
-  const first = changes.next()
-  const { jobId } = await dataOf(pleat.POST('/v1/jobs', { body: trpCage('changed') }))
-  for (let change = (await first).value; change?.jobId !== jobId; change = (await changes.next()).value);
-  stop.abort()
+  let opened = () => {}
+  const open = new Promise<void>((resolve) => (opened = resolve))
+  const watching = createPleat({
+    url,
+    key,
+    fetch: async (request) => {
+      const response = await fetch(request)
+      opened()
+      return response
+    },
+  })
+  const changes = watching.changes({ signal: stop.signal })
+  try {
+    const first = changes.next()
+    await open // a change before it would not come
+    const { jobId } = await dataOf(pleat.POST('/v1/jobs', { body: trpCage('changed') }))
+    for (let change = (await first).value; change?.jobId !== jobId; change = (await changes.next()).value);
+  } finally {
+    stop.abort() // an open stream would keep the process
+  }
   await assert.rejects(changes.next(), { name: 'AbortError' })
 })
 
