@@ -1,6 +1,7 @@
 // The signed-in user. The page exchanges the API key for a cookie that scripts cannot read and does not keep the key.
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { api, listeners, ServiceError, type Session, type Usage } from './api'
+import { me, projectId } from './project'
 
 /** Whether a user is signed in; null until the service has answered. */
 export const signedIn = signal<boolean | null>(null)
@@ -18,6 +19,8 @@ export async function refreshSession(quota?: Usage) {
   try {
     const { user: name, fetchPdb } = await api.session()
     fetchesPDB.value = fetchPdb
+    // What the user may do is known before the page of the user is shown. A key that may not read has no answer.
+    me.value = name === null ? null : await api.me().catch(() => me.peek())
     if (name !== null) user.value = name
     signedIn.value = name !== null
     usage.value = name === null ? null : (quota ?? (await api.usage()))
@@ -32,6 +35,17 @@ export async function refreshUsage() {
   const read = await api.usage().catch(() => null)
   if (read && signedIn.peek()) usage.value = read
 }
+
+/** Reads again in which projects the user has a role. */
+export async function refreshProjects() {
+  const read = await api.me().catch(() => null)
+  if (read && signedIn.peek()) me.value = read
+}
+
+// The quota is that of the chosen project.
+effect(() => {
+  if (projectId.value) void refreshUsage()
+})
 
 listeners.quotaUsed = () => void refreshUsage()
 

@@ -2,8 +2,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type WebhookConfig } from '../api'
 import { Failure, Loading } from '../components'
+import { may } from '../project'
 import { Deliveries } from './Deliveries'
-import { Endpoint } from './Endpoint'
+import { Endpoint, EndpointOfOthers } from './Endpoint'
 
 /** The page: the log of deliveries, and the endpoint. */
 export function Webhooks() {
@@ -24,7 +25,11 @@ export function Webhooks() {
       </div>
       <div class="two">
         <Deliveries testsSent={testsSent} />
-        <Endpoint config={config} setConfig={setConfig} onTest={() => setTestsSent(testsSent + 1)} />
+        {may('manager') ? (
+          <Endpoint config={config} setConfig={setConfig} onTest={() => setTestsSent(testsSent + 1)} />
+        ) : (
+          <EndpointOfOthers config={config} />
+        )}
       </div>
     </>
   )
