@@ -255,7 +255,7 @@ export const api = {
     dataOf(service.POST('/v1/webhooks/deliveries/redeliver', { body: { status: 'PENDING' }, ...chosen() })),
   me: () => dataOf(service.GET('/v1/me')),
   // All projects that are not users' own, for operators; else those in which the user has a role.
-  projects: (all: boolean) => dataOf(service.GET('/v1/projects', { params: { query: all ? { all } : {} } })),
+  projects: (all: boolean) => dataOf(service.GET('/v1/projects', { params: { query: all ? { all: 'true' } : {} } })),
   project: (id: string) => dataOf(service.GET('/v1/projects/{id}', { params: { path: { id } } })),
   createProject: (body: CreateProject) => dataOf(service.POST('/v1/projects', { body })),
   changeProject: (id: string, body: ChangeProject) =>

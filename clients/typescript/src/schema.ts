@@ -2416,11 +2416,16 @@ export interface components {
                 [key: string]: number;
             };
             createdAt: string;
+            /**
+             * Format: uuid
+             * @description The user who created it; null: the caller has no role in the project.
+             */
+            createdBy: string | null;
             /** @description When it may be deleted, at the earliest; null: never, or it has not ended. */
             expiresAt: string | null;
             /** @description When the last row ended; null: one has not. */
             finishedAt: string | null;
-            /** @description Whether the caller created it. */
+            /** @description Whether the caller has a role in the project that owns it. */
             isOwner: boolean;
             isPublic: boolean;
             /**
@@ -2431,6 +2436,11 @@ export interface components {
             kind: components["schemas"]["BatchKind"];
             modelName: string;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             /** Format: int64 */
             rows: number;
             /** @description The batch that it repeats with other parameters; null: none. */
@@ -3740,6 +3750,11 @@ export interface components {
         };
         JobDetail: {
             chatId: string | null;
+            /**
+             * Format: uuid
+             * @description The user who created it; null: the caller has no role in the project.
+             */
+            createdBy: string | null;
             /** @description Creation time. */
             date: string;
             /** @description When the service may delete the job, at the earliest; null: never, or the run has not ended. */
@@ -3748,7 +3763,7 @@ export interface components {
             id: string;
             /** @description Whether one structure holds several chains. */
             isComplex: boolean;
-            /** @description Whether it belongs to the caller. */
+            /** @description Whether the caller has a role in the project that owns it. */
             isOwner: boolean;
             isPublic: boolean;
             /**
@@ -3758,6 +3773,11 @@ export interface components {
             jobRunId: string;
             libraryItemId: string | null;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             status: components["schemas"]["JobStatus"];
             updatedAt: string;
         };
@@ -3878,6 +3898,11 @@ export interface components {
             name: string;
             origin: string;
             parent_id: string | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it.
+             */
+            projectId: string;
             type: components["schemas"]["LibraryItemType"];
             updated_at: string;
         };
@@ -3891,6 +3916,11 @@ export interface components {
             name: string;
             origin: string;
             parent_id: string | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it.
+             */
+            projectId: string;
             type: components["schemas"]["LibraryItemType"];
             updated_at: string;
         };
@@ -5237,6 +5267,11 @@ export interface components {
         };
         Workflow: {
             created_at: string;
+            /**
+             * Format: uuid
+             * @description The user who created it; null: the caller has no role in the project.
+             */
+            createdBy: string | null;
             /** Format: int64 */
             done: number;
             /** @description When the service may delete the workflow, at the earliest; null: never, or the task has not ended. */
@@ -5247,7 +5282,7 @@ export interface components {
             graph: components["schemas"]["WorkflowGraph"] | null;
             /** @description The workflow_input of the request without its secrets; isPublic shows the current visibility. */
             input_payload: unknown;
-            /** @description Whether it belongs to the caller. */
+            /** @description Whether the caller has a role in the project that owns it. */
             is_owner: boolean;
             is_public: boolean;
             /**
@@ -5256,6 +5291,11 @@ export interface components {
              */
             library_item_workspace_id: string | null;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             /** @description What the task is doing now; empty if it is not known. */
             stage: string;
             status: components["schemas"]["WorkflowStatus"];
@@ -8000,7 +8040,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description true: all projects that are not users' own, for operators. */
-                all?: boolean;
+                all?: string;
             };
             header?: never;
             path?: never;

@@ -101,7 +101,7 @@ const (
 // with a message of its own.
 type Param struct {
 	Name string
-	Kind string // string, integer, boolean, uuid, or the name of a component
+	Kind string // string, integer, uuid, or the name of a component
 	Doc  string
 
 	Alias string // another name of it, which is in Doc alone; empty: none
@@ -335,7 +335,7 @@ func paramSchema(p Param) *huma.Schema {
 	switch p.Kind {
 	case "uuid":
 		return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
-	case huma.TypeString, huma.TypeInteger, huma.TypeBoolean:
+	case huma.TypeString, huma.TypeInteger:
 		return &huma.Schema{Type: p.Kind}
 	}
 	return &huma.Schema{Ref: schemaPrefix + p.Kind}
