@@ -34,8 +34,8 @@ export function Access({ of, kind, id, isPublic, setPublic, what, reload }: Prop
   const close = () => setOpen('')
   return (
     <>
-      <PublicSwitch isPublic={isPublic} setPublic={setPublic} what={what} readers={readers} />
       <div class="row">
+        <PublicSwitch isPublic={isPublic} setPublic={setPublic} what={what} readers={readers} />
         <button type="button" class="quiet small" onClick={() => setOpen('share')}>
           Share…
         </button>

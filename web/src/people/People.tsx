@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { type AuditEntry, api, type Invitation, type Member, type ProjectRole } from '../api'
 import { ErrorMessage, Failure, Foldable, Loading } from '../components'
 import { moment, plural, when } from '../format'
-import { may, me, projectName, roleTexts, suffices } from '../project'
+import { choose, may, me, projectName, roleTexts, suffices } from '../project'
 import { navigate } from '../router'
 import { refreshProjects } from '../session'
 import { Table } from '../table'
@@ -68,6 +68,10 @@ export function People({ id }: { id: string }) {
       setError((e as Error).message)
     }
   }
+  const open = () => {
+    choose(id)
+    navigate('/ui/jobs')
+  }
   const own = members.find((m) => m.userId === me.value?.userId)
   return (
     <div class="people" data-project={id}>
@@ -79,11 +83,18 @@ export function People({ id }: { id: string }) {
             <a href="/ui/projects">All projects</a>
           </p>
         </div>
-        {own && !project.isOwn && !own.isService && (
-          <button type="button" class="quiet small" onClick={() => void leave()}>
-            Leave
-          </button>
-        )}
+        <div class="row">
+          {project.role && (
+            <button type="button" class="quiet small" onClick={open}>
+              Open its jobs
+            </button>
+          )}
+          {own && !project.isOwn && !own.isService && (
+            <button type="button" class="quiet small" onClick={() => void leave()}>
+              Leave
+            </button>
+          )}
+        </div>
       </div>
       <ErrorMessage text={error} />
       {project.isOwn && (

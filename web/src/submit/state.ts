@@ -4,7 +4,7 @@ import { computed, signal } from '@preact/signals'
 import { api, download, type ImportedJobs, type Model, type Validation, type WebhookConfig } from '../api'
 import { type Method, methodsOf } from '../dynamics/methods'
 import { bytes } from '../format'
-import { projectId } from '../project'
+import { may, projectId } from '../project'
 import { maxAlignmentBytes, readA3M } from './alignment'
 import { fromBody, toBody } from './body'
 import {
@@ -99,9 +99,9 @@ export async function loadModels() {
   }
 }
 
-/** Loads the user's webhook. */
+/** Loads the webhook of the project, which only its managers read. */
 export async function loadWebhook() {
-  webhook.value = await api.webhook().catch(() => null)
+  webhook.value = may('manager') ? await api.webhook().catch(() => null) : null
 }
 
 /** Opens a draft. If its model does not run here, the model chosen before stays. */

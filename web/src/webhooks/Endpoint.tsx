@@ -5,7 +5,6 @@ import { api, type PayloadFormat, type WebhookConfig } from '../api'
 import { Copy, ErrorMessage } from '../components'
 import { Checkbox, Input, Select } from '../controls'
 import { moment, randomHex, when } from '../format'
-import { project } from '../project'
 
 interface Props {
   config: WebhookConfig
@@ -63,18 +62,6 @@ export function Endpoint({ config, setConfig, onTest }: Props) {
     </section>
   )
 }
-
-/** The endpoint for who may not change it. */
-export const EndpointOfOthers = ({ config: c }: { config: WebhookConfig }) => (
-  <section class="card run" aria-label="The endpoint">
-    <div class="row between">
-      <h2>The endpoint</h2>
-      {c.is_configured && <EndpointStatus config={c} />}
-    </div>
-    <p class="clip-anywhere">{c.is_configured ? <code>{c.target_url}</code> : 'No endpoint is set up.'}</p>
-    <p class="dim">Managers of “{project.value?.name}” change it.</p>
-  </section>
-)
 
 /** The state of the endpoint in one word. */
 function EndpointStatus({ config: c }: { config: WebhookConfig }) {
