@@ -71,8 +71,9 @@ export function Ask({ id }: { id: string }) {
   )
 }
 
-/** The name of a structure that is not a fold of this service. */
-const subjectOf = ({ input_payload: input }: Workflow) => String(input.pdbId ?? input.uniprotId ?? 'a library file')
+/** The name of a structure that is not a fold of this service, or is one that the reader may not see. */
+const subjectOf = ({ input_payload: input }: Workflow) =>
+  String(input.pdbId ?? input.uniprotId ?? (input.targetSource === 'fold_job' ? 'a private fold' : 'a library file'))
 
 /** Loads the structure that a question is about. */
 function useFold(source: Source | undefined) {

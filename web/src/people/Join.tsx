@@ -4,7 +4,7 @@ import { api, type InvitedTo, type Joined } from '../api'
 import { ErrorMessage, Loading } from '../components'
 import { Input } from '../controls'
 import { moment } from '../format'
-import { choose, roleTexts } from '../project'
+import { choose, roleTexts, withProject } from '../project'
 import { navigate } from '../router'
 import { askToSignIn, refreshProjects, signedIn, signIn, user } from '../session'
 import { Once } from './Once'
@@ -111,7 +111,7 @@ function AsNewUser({ token, done }: Props) {
 function Welcome({ joined }: { joined: Joined }) {
   const open = () => {
     choose(joined.projectId)
-    navigate('/ui/jobs')
+    navigate(withProject('/ui/jobs', joined.projectId))
   }
   return (
     <section class="state" data-joined={joined.projectId}>

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { type AuditEntry, api, type Invitation, type Member, type ProjectRole } from '../api'
 import { ErrorMessage, Failure, Foldable, Loading } from '../components'
 import { moment, plural, when } from '../format'
-import { choose, may, me, projectName, roleTexts, suffices } from '../project'
+import { choose, may, me, projectName, roleTexts, suffices, withProject } from '../project'
 import { navigate } from '../router'
 import { refreshProjects } from '../session'
 import { Table } from '../table'
@@ -70,7 +70,7 @@ export function People({ id }: { id: string }) {
   }
   const open = () => {
     choose(id)
-    navigate('/ui/jobs')
+    navigate(withProject('/ui/jobs', id))
   }
   const own = members.find((m) => m.userId === me.value?.userId)
   return (

@@ -4,7 +4,7 @@ import { api, type ProjectRole } from '../api'
 import { ErrorMessage, Failure, Loading } from '../components'
 import { Checkbox, Input } from '../controls'
 import { moment, when } from '../format'
-import { choose, me, projectId, projectName } from '../project'
+import { choose, me, projectId, projectName, withProject } from '../project'
 import { navigate } from '../router'
 import { refreshProjects } from '../session'
 import { Table } from '../table'
@@ -61,7 +61,7 @@ const columns = ['Name', 'Your role', 'Created', { title: 'Actions', hidden: tru
 function Row({ project: p }: { project: ProjectRole }) {
   const work = () => {
     choose(p.projectId)
-    navigate('/ui/jobs')
+    navigate(withProject('/ui/jobs', p.projectId))
   }
   return (
     <tr data-project={p.projectId}>
