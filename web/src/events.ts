@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals'
 import { backoff } from 'pleat-client'
 import type { Change } from './api'
-import { inProject, projectId } from './project'
+import { namedId } from './project'
 import { refreshSession, refreshUsage, signedIn } from './session'
 
 /** "off": closed, as in a hidden tab; "opening": not connected yet; "reconnecting": interrupted. */
@@ -119,15 +119,15 @@ function setState(state: StreamState) {
 export function startStream() {
   const update = () => {
     const wanted = signedIn.value === true && document.visibilityState === 'visible'
-    if (current && streamed !== projectId.value) {
+    if (current && streamed !== namedId.value) {
       current.close() // it has the changes of another project
       current = undefined
     }
     if (wanted && !current) {
-      streamed = projectId.value
-      const query = new URLSearchParams(inProject(streamed)).toString()
+      streamed = namedId.value
+      const query = streamed && `?${new URLSearchParams({ projectId: streamed })}`
       const wasClosed = streamState.peek() === 'off' && subscribers.size > 0
-      current = openStream(`/v1/events${query && `?${query}`}`, ['job', 'workflow'], {
+      current = openStream(`/v1/events${query}`, ['job', 'workflow'], {
         event(_, data) {
           const change = data as Change
           noteRun(change)
@@ -142,6 +142,6 @@ export function startStream() {
     }
   }
   signedIn.subscribe(update)
-  projectId.subscribe(update)
+  namedId.subscribe(update)
   document.addEventListener('visibilitychange', update)
 }

@@ -31,8 +31,11 @@ function stored(): string {
   }
 }
 
-// The project that was chosen last; it counts if the user has a role in it.
+// The project that was chosen last; it counts if the user has a role in it. Empty: that of a request that names none.
 const wanted = signal(stored())
+
+/** Whether the user has chosen a project, so that nothing can be read before it is known whether it counts. */
+export const hasChosen = () => wanted.peek() !== ''
 
 /** The project in which the page works: the wanted one or, without a role in it, that of a request that names none. */
 export const projectOf = (user: Pick<Me, 'projects' | 'projectId'> | null, wanted: string): ProjectRole | undefined =>
@@ -42,6 +45,9 @@ export const projectOf = (user: Pick<Me, 'projects' | 'projectId'> | null, wante
 export const project = computed(() => projectOf(me.value, wanted.value))
 /** Its id; empty: nobody is signed in. */
 export const projectId = computed(() => project.value?.projectId ?? '')
+
+/** Its id in requests and keys of what depends on it; empty for the project of a request that names none. */
+export const namedId = computed(() => (projectId.value === me.value?.projectId ? '' : projectId.value))
 
 /** The field that names a project in requests, the chosen one by default; none for that of a request without it. */
 export const inProject = (id: string | null = projectId.peek()): { projectId?: string } =>
@@ -85,9 +91,10 @@ export function withProject(address: string, id: string | null = projectId.value
 
 /** Works in another project from now on, and keeps the choice in the browser. */
 export function choose(id: string) {
-  wanted.value = id
+  wanted.value = id === me.peek()?.projectId ? '' : id
   try {
-    localStorage.setItem(storageKey, id)
+    if (wanted.peek()) localStorage.setItem(storageKey, id)
+    else localStorage.removeItem(storageKey)
   } catch {
     // The choice lasts as long as the tab.
   }

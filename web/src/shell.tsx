@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, ServiceError, type Workflow } from './api'
 import { Failure, Loading } from './components'
 import { streamState } from './events'
-import { may, projectId, withProject } from './project'
+import { may, namedId, withProject } from './project'
 import { match, path } from './router'
 import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './session'
 import { SignIn } from './signin'
@@ -130,7 +130,7 @@ const navigation = [
   { href: '/ui/batches', name: 'Batches', ofProject: true },
   { href: '/ui/library', name: 'Library', ofProject: true },
   { href: '/ui/webhooks', name: 'Webhooks', ofProject: true },
-  { href: '/ui/keys', name: 'Keys' },
+  { href: '/ui/keys', name: 'Keys', ofProject: true },
   { href: '/ui/models', name: 'Models' },
 ]
 
@@ -247,7 +247,7 @@ function CurrentPage() {
     const id = parameters.id ?? ''
     return (
       // The lists and forms of another project are others.
-      <ErrorBoundary key={r.pattern + id + (r.role ? projectId.value : '')}>
+      <ErrorBoundary key={r.pattern + id + (r.role ? namedId.value : '')}>
         {r.role && !may('member') && <ViewerNote />}
         {r.page ? (
           <Titled title={r.title}>

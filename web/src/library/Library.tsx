@@ -6,7 +6,7 @@ import { FileButton } from '../controls'
 import { designAddress, structureFile } from '../designs/address'
 import { bytes, moment, plural, when } from '../format'
 import { usePagedList } from '../list'
-import { may, withProject } from '../project'
+import { may, project, withProject } from '../project'
 import { ListView, Table } from '../table'
 
 /** A file of an item. */
@@ -69,7 +69,7 @@ export function Library() {
 const columns = ['Name', 'Files', { title: 'Size', class: 'right' }, 'Created', { title: 'Actions', hidden: true }]
 
 const NoItems = () => (
-  <Empty title="The library is empty">
+  <Empty title={project.value?.isOwn === false ? 'The library is empty' : 'Your library is empty'}>
     <p>Upload files here, or an alignment with the sequence that it belongs to.</p>
   </Empty>
 )

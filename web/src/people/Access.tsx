@@ -1,7 +1,7 @@
 // Who can read a job, batch or workflow, for its head: the switch that makes it public, links, and its project.
 import { useState } from 'preact/hooks'
 import type { Shared } from '../api'
-import { may, mayChange, namedProject, projectName, projects, suffices } from '../project'
+import { may, namedProject, projectName, projects, suffices } from '../project'
 import { PublicSwitch } from '../result/PublicSwitch'
 import { Move } from './Move'
 import { Share } from './Share'
@@ -57,7 +57,8 @@ export function Access({ of, kind, id, isPublic, setPublic, what, reload }: Prop
 export function Belongs({ of, isPublic }: { of: Owned; isPublic: boolean }) {
   if (!(of.isOwner ?? of.is_owner)) return <>{isPublic ? ' · public' : ' · shared with you by a link'}</>
   const owner = namedProject(of.projectId)
-  if (!owner) return null
+  const isViewer = !may('member', of.projectId)
+  if (!owner) return isViewer ? <> · you are a viewer of its project</> : null // with a key that reaches one project
   return (
     <>
       {' · '}
@@ -68,7 +69,7 @@ export function Belongs({ of, isPublic }: { of: Owned; isPublic: boolean }) {
           in <a href={`/ui/projects/${owner.projectId}`}>{owner.name}</a>
         </>
       )}
-      {!mayChange(of) && !may('member', of.projectId) && ', where you are a viewer'}
+      {isViewer && ', where you are a viewer'}
     </>
   )
 }

@@ -9,7 +9,9 @@ interface Props {
   children: ComponentChildren
 }
 
-/** A modal dialog, open as long as it is in the document. The browser keeps the keyboard in it and closes it by Escape. */
+/**
+ * A modal dialog, open as long as it is in the document. The browser keeps the keyboard in it and closes it by Escape.
+ */
 export function Dialog({ title, close, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()

@@ -40,7 +40,10 @@ export function People({ id }: { id: string }) {
   const [loaded, setLoaded] = useState<Loaded | Error>()
   const [error, setError] = useState('')
   const load = () => read(id).then(setLoaded, (e: Error) => setLoaded(e))
-  useEffect(() => void load(), [id])
+  const user = me.value?.userId ?? '' // an operator sees more
+  useEffect(() => {
+    if (user) void load()
+  }, [id, user])
   /** Runs an action, then reads the project again. It reports whether the action succeeded. */
   const run = async (action: () => Promise<unknown>) => {
     try {
@@ -122,9 +125,9 @@ export function People({ id }: { id: string }) {
   )
 }
 
-/** The log of changes, newest first. */
+/** The latest changes, newest first. */
 const Changes = ({ entries }: { entries: AuditEntry[] }) => (
-  <Foldable title="Changes" count={entries.length}>
+  <Foldable title="Latest changes">
     <div class="scroll">
       <Table class="cards" columns={['When', 'What', 'Of', 'Details', 'With key', 'From']}>
         {entries.map((e) => (

@@ -4,7 +4,7 @@ import { computed, signal } from '@preact/signals'
 import { api, download, type ImportedJobs, type Model, type Validation, type WebhookConfig } from '../api'
 import { type Method, methodsOf } from '../dynamics/methods'
 import { bytes } from '../format'
-import { may, projectId } from '../project'
+import { may, namedId } from '../project'
 import { maxAlignmentBytes, readA3M } from './alignment'
 import { fromBody, toBody } from './body'
 import {
@@ -184,8 +184,8 @@ export function removeAlignments(key?: number) {
 }
 
 // The library item of a job is in its project; in another one its alignments are uploaded again.
-projectId.subscribe((id) => {
-  if (id && draft.peek().libraryItem) update({ libraryItem: '' })
+namedId.subscribe(() => {
+  if (draft.peek().libraryItem) update({ libraryItem: '' })
 })
 
 /** The library item that holds the alignments with these keys, so that a repeated submission uploads nothing twice. */
@@ -196,7 +196,7 @@ export async function uploadAlignments(submitted: Draft): Promise<string> {
   const list = models.peek()
   const chosen = Array.isArray(list) ? chosenModels(submitted, list) : []
   const files = alignmentsToUpload(submitted, chosen.find((m) => usesAlignments(submitted, m)) ?? model.peek())
-  const keys = [projectId.peek(), ...files.map((f) => f.key)].join() // an item belongs to one project
+  const keys = [namedId.peek(), ...files.map((f) => f.key)].join() // an item belongs to one project
   if (submitted.libraryItem || files.length === 0) return submitted.libraryItem
   if (uploaded.keys === keys) return uploaded.item
   const { id } = await api.createItem(`Alignments of ${jobName(submitted)}`.slice(0, 255), 'a3m')
