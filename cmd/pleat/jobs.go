@@ -50,7 +50,7 @@ func jobsList() *cobra.Command {
 	f.StringVar(&filter.Status, "status", "", "only jobs with this status, such as RUNNING")
 	f.StringVar(&filter.Query, "query", "", "only jobs whose name contains this text")
 	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

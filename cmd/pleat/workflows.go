@@ -47,7 +47,7 @@ func workflowsList() *cobra.Command {
 	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md, design_v1 or compare_v1")
 	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
 	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 
