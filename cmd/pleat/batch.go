@@ -86,6 +86,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 		}
 		return nil
 	}
+	request.ProjectID = c.Project // another batch in another project
 	key, err := batchKey(request)
 	if err != nil {
 		return err

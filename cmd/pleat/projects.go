@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -397,7 +396,7 @@ func whoamiCmd() *cobra.Command {
 					if p.ID == me.ProjectID {
 						note = "default"
 					}
-					rows = append(rows, []string{p.ID, p.Name, roleOf(p), note})
+					rows = append(rows, []string{p.ID, p.Name, textOr(p.Role), note})
 				}
 				return table(cmd.OutOrStdout(), rows)
 			})
@@ -406,12 +405,4 @@ func whoamiCmd() *cobra.Command {
 	c.Flags().Bool("json", false, "print JSON")
 	config.AddFlags(c.Flags(), config.Client)
 	return c
-}
-
-// roleOf returns the role in a project, or a dash.
-func roleOf(p api.ProjectRole) string {
-	if p.Role == nil {
-		return "-"
-	}
-	return cmp.Or(*p.Role, "-")
 }

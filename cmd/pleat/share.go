@@ -13,6 +13,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/config"
 )
 
 // shareCmd returns the command that makes a link to a job, batch or workflow and prints it alone on standard output;
@@ -32,6 +33,8 @@ the jobs of its rows. It ends after 30 days, unless --expires names a time of at
 	}
 	onObject(c, "job, batch or workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
 		switch {
+		case list && end != "" || (list || end != "") && expires != "":
+			return usagef("%s takes one of --expires, --list and --end", cmd.CommandPath())
 		case list:
 			return listLinks(cmd, c, id)
 		case end != "":
@@ -67,7 +70,6 @@ the jobs of its rows. It ends after 30 days, unless --expires names a time of at
 	f.BoolVar(&list, "list", false, "list the links that there are")
 	f.StringVar(&end, "end", "", "end a link, by its id")
 	f.Bool("json", false, "print JSON")
-	c.MarkFlagsMutuallyExclusive("list", "end", "expires")
 	return c
 }
 
@@ -111,7 +113,7 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 		Short: "Move a " + kind + " that has ended to another project",
 		Long:  long,
 	}
-	onProject(c, nil, nil)
+	config.AddFlags(c.Flags(), config.Client)
 	c.Args = exactly("a "+kind+"'s identifier", "a project's id or name")
 	c.RunE = onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		if _, err := identifier(kind, args[0]); err != nil {

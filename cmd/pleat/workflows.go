@@ -16,9 +16,10 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	const short = "List, show, run, cancel and delete workflows: questions, simulations, designs and comparisons"
+	const short = "List, show, run, cancel, delete and move workflows: questions, simulations, designs and comparisons"
 	return group("workflows", short, "",
-		workflowsList(), workflowsGet(), workflowsLogs(), workflowsRun(), workflowsCancel(), workflowsDelete())
+		workflowsList(), workflowsGet(), workflowsLogs(), workflowsRun(), workflowsCancel(), workflowsDelete(),
+		workflowsMove())
 }
 
 // workflowsList returns the command that prints a page of the caller's workflows, newest first, also those that the end

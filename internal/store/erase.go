@@ -52,13 +52,16 @@ func (s *Store) MadeBy(ctx context.Context, user pleat.UserID) ([]Made, error) {
 	return out, unavailable("list what a user has made", err)
 }
 
+// aboutUser is the condition that the subject of an entry of the audit log is the name of a user.
+const aboutUser = "action LIKE 'member.%' OR action LIKE 'operator.%' OR action LIKE 'user.%'"
+
 // AuditOf lists what the audit log has by a user and about one, newest first. It is for operators.
 func (s *Store) AuditOf(ctx context.Context, u User) ([]AuditEntry, error) {
 	rows, err := s.read(ctx, `
 		SELECT `+auditColumns+`
 		FROM audit l
 		LEFT JOIN account a ON a.id = l.account_id
-		WHERE l.account_id = $1 OR l.subject = $2 OR l.detail = 'manager ' || $2
+		WHERE l.account_id = $1 OR l.subject = $2 AND (`+aboutUser+`) OR l.detail = 'manager ' || $2
 		ORDER BY l.id DESC`,
 		u.ID, u.Name)
 	return scanAudit(rows, err)
@@ -212,7 +215,7 @@ func (t *tx) eraseName(u User, alias string) error {
 	for _, q := range []string{
 		"UPDATE account SET name = $2, operator = 0 WHERE id = $1 AND $3 <> ''",
 		"UPDATE project SET name = $2 WHERE id = $1 AND own = 1 AND $3 <> ''",
-		"UPDATE audit SET subject = $2 WHERE subject = $3 AND $1 <> ''",
+		"UPDATE audit SET subject = $2 WHERE subject = $3 AND $1 <> '' AND (" + aboutUser + ")",
 		"UPDATE audit SET detail = 'manager ' || $2 WHERE detail = 'manager ' || $3 AND $1 <> ''",
 	} {
 		t.send(q, u.ID, alias, u.Name)
