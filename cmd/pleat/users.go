@@ -243,8 +243,8 @@ the name by one such as deleted-9d0e3c1f5a7e wherever the service has written it
 
 What stays: jobs, workflows and batches in projects of several users, which belong to them, with the new name as
 their creator; the audit log, without name and addresses; what others have written, such as names of jobs; log
-files, and backups of the database. The files of what was deleted go as after every deletion: the workers delete them
-within a day. Only managers of projects that have another one can be deleted. After an interruption, repeat the command.`,
+files, and backups of the database. The files of what was deleted go as after every deletion: the workers delete them,
+most at once and the last after an hour. Only managers of projects that have another one can be deleted. After an interruption, repeat the command.`,
 		Args: exactly("a user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if yes, _ := cmd.Flags().GetBool("yes"); !yes {

@@ -44,8 +44,8 @@ def test_a_client_works_in_one_project(server: Server, key: str, pleat: Pleat, l
         job = client.fold(SEQUENCE, name="in the lab", params=SAME).wait(progress=False)
         batch = client.batch({"one": SEQUENCE}, name="in the lab", params=SAME)
         question = client.ask(job, "Is it good?")
-        (tmp_path / "x.txt").write_text("x")
-        item = client.library.upload(tmp_path / "x.txt")
+        (tmp_path / "x.fasta").write_text(">x\nGGG\n")
+        item = client.library.upload(tmp_path / "x.fasta")
         assert [j.id for j in client.jobs(name="in the lab")] == [job.id]
         assert client.batch({"one": SEQUENCE}, name="in the lab", params=SAME).id == batch.id
         assert [i.id for i in client.library.list()] == [item.id]
