@@ -18,8 +18,9 @@ func auditCmd() *cobra.Command {
 		Use:   "audit",
 		Short: "List changes of keys, webhook settings, projects and users, and sign-ins",
 		Long: `Lists who created and revoked keys, signed in on the page, and changed webhook settings, projects and the
-roles in them, newest first, from the server's database. A change with - as its key was made by an operator. Entries are kept for 400 days,
-and the newest 500 of each user and action, or 10,000 if they concern a project of several users.`,
+roles in them, newest first, from the server's database. A change with - as its key was made by an operator.
+Entries are kept for 400 days, and the newest 500 of each user and action, or 10,000 if they concern a project
+of several users.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
 		Args: exactly(),

@@ -89,8 +89,7 @@ that a mistyped folder is not taken for a new service; --init creates one that d
 	f.String("project", "", "id or name of the only project that the key reaches, in which the user has a role; "+
 		"default: all of the user")
 	f.StringSlice("scopes", nil, "what the key may be used for, of read, submit and manage; default all")
-	f.String("expires", "", "when the key ends: a date such as 2027-01-31, its last day, or a time in RFC 3339; "+
-		"default never")
+	f.String("expires", "", endDoc("the key")+"; default never")
 	f.Bool("init", false, "create the database if it does not exist, before the first start of a server")
 	f.Int("user-quota", 0, "daily quota of this user; negative: the server's default")
 	config.AddFlags(f, config.Store)

@@ -127,7 +127,8 @@ the next job on. For the quota of a user's own project, see pleat keys create --
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil || n < -1 || n > 1_000_000_000 {
-				return usagef("N is %q; it must be 0 to 1000000000, or -1 for the server's default", pleat.Clip(args[1]))
+				const text = "N is %q; it must be 0 to 1000000000, or -1 for the server's default"
+				return usagef(text, pleat.Clip(args[1]))
 			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				p, err := storedProject(ctx, s, args[0])
@@ -261,7 +262,8 @@ func projectsInvite() *cobra.Command {
 		Use:   "invite PROJECT",
 		Short: "Print a link by which somebody joins a project that you manage",
 		Long: `Prints a link that gives one user a role, once. Who has no user yet gets one with it, on the page that
-it opens or by pleat projects join. It ends after 7 days, unless --expires names a time of at most 90 days from now.`,
+it opens or by pleat projects join. It ends after 7 days, unless --expires names a time of at most 90 days
+from now.`,
 		Example: `  pleat projects invite "Lab A" --role viewer --label Grace`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
 		if expires != "" {
@@ -280,7 +282,7 @@ it opens or by pleat projects join. It ends after 7 days, unless --expires names
 	f := c.Flags()
 	addRole(c, &in.Role)
 	f.StringVar(&in.Label, "label", "", "for whom it is")
-	f.StringVar(&expires, "expires", "", "when it ends: a date, its last day, or a time in RFC 3339; default: in 7 days")
+	f.StringVar(&expires, "expires", "", endDoc("it")+"; default: in 7 days")
 	f.Bool("json", false, "print JSON")
 	return c
 }
@@ -292,9 +294,9 @@ func projectsJoin() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "join LINK",
 		Short: "Join a project by an invitation",
-		Long: `Accepts an invitation, whose link or token it takes; - reads it from standard input. The user of --key joins
-the project. Who has no user yet gives a name with --name instead: the user is created, and the key is printed, which
-is not shown again.`,
+		Long: `Accepts an invitation, whose link or token it takes; - reads it from standard input. The user of --key
+joins the project. Who has no user yet gives a name with --name instead: the user is created, and the key is
+printed, which is not shown again.`,
 		Example: `  pleat projects join https://fold.example.org/ui/join#TOKEN
   export PLEAT_KEY=$(pleat projects join --name grace https://fold.example.org/ui/join#TOKEN)`,
 		Args: exactly("the link of an invitation"),
@@ -334,6 +336,11 @@ is not shown again.`,
 	return c
 }
 
+// endDoc describes a flag that says when something ends.
+func endDoc(what string) string {
+	return "when " + what + " ends: a date such as 2027-01-31, its last day, or a time in RFC 3339"
+}
+
 // projectsServiceUser returns the command that creates a user for a program and prints the key alone on standard
 // output.
 func projectsServiceUser() *cobra.Command {
@@ -342,8 +349,8 @@ func projectsServiceUser() *cobra.Command {
 	c := onProject(&cobra.Command{
 		Use:   "service-user PROJECT NAME",
 		Short: "Create a user for a program of a project that you manage, and print its key",
-		Long: `Creates a user for a program, which reaches this project alone, and prints only its key on standard output.
-The key is not shown again. pleat projects remove ends it.`,
+		Long: `Creates a user for a program, which reaches this project alone, and prints only its key on standard
+output. The key is not shown again. pleat projects remove ends it.`,
 		Example: `  pleat projects service-user "Lab A" lab-a-pipeline --scopes read,submit`,
 	}, []string{"a name"}, func(cmd *cobra.Command, c *api.Client, project string, args []string) error {
 		in.Name = args[0]
@@ -360,7 +367,7 @@ The key is not shown again. pleat projects remove ends it.`,
 	f.StringVar(&in.Role, "role", "member", "viewer or member")
 	f.StringVar(&in.Label, "label", "", "purpose of the key")
 	f.StringSliceVar(&in.Scopes, "scopes", nil, "what the key may be used for, of read, submit and manage; default all")
-	f.StringVar(&expires, "expires", "", "when the key ends: a date, its last day, or a time in RFC 3339; default never")
+	f.StringVar(&expires, "expires", "", endDoc("the key")+"; default never")
 	return c
 }
 

@@ -25,8 +25,8 @@ func shareCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "share ID",
 		Short: "Print a link by which everyone who has it reads a job, batch or workflow",
-		Long: `Prints a link that shows a job, batch or workflow to everyone who has it, without a key. A batch comes with
-the jobs of its rows. It ends after 30 days, unless --expires names a time of at most 366 days from now.`,
+		Long: `Prints a link that shows a job, batch or workflow to everyone who has it, without a key. A batch comes
+with the jobs of its rows. It ends after 30 days, unless --expires names a time of at most 366 days from now.`,
 		Example: `  pleat share 01890a5d-ac96-774b-bcce-b302099a8057 --expires 2027-01-31
   pleat share 01890a5d-ac96-774b-bcce-b302099a8057 --list
   pleat share 01890a5d-ac96-774b-bcce-b302099a8057 --end 01890a5d-b2c1-7aaf-9d0e-3c1f5a7e9b21`,
@@ -66,7 +66,7 @@ the jobs of its rows. It ends after 30 days, unless --expires names a time of at
 		})
 	})
 	f := c.Flags()
-	f.StringVar(&expires, "expires", "", "when it ends: a date, its last day, or a time in RFC 3339; default: in 30 days")
+	f.StringVar(&expires, "expires", "", endDoc("it")+"; default: in 30 days")
 	f.BoolVar(&list, "list", false, "list the links that there are")
 	f.StringVar(&end, "end", "", "end a link, by its id")
 	f.Bool("json", false, "print JSON")

@@ -61,7 +61,8 @@ func usersList() *cobra.Command {
 					case r.IsOperator:
 						kind = "operator"
 					}
-					rows = append(rows, []string{r.ID, r.Name, kind, formatTime(r.DisabledAt), formatTime(&r.CreatedAt)})
+					disabled, created := formatTime(r.DisabledAt), formatTime(&r.CreatedAt)
+					rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
 				}
 				return printResult(cmd, out, func() error { return table(cmd.OutOrStdout(), rows) })
 			})
@@ -77,8 +78,8 @@ func usersGrant(grant bool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "grant NAME operator",
 		Short: "Make a user an operator of the service",
-		Long: `Makes a user an operator, whose keys that reach every project may create projects, change their quotas and
-decide who works in them. An operator who is in no project does not read what it owns.`,
+		Long: `Makes a user an operator, whose keys that reach every project may create projects, change their quotas
+and decide who works in them. An operator who is in no project does not read what it owns.`,
 	}
 	done := "is an operator now"
 	if !grant {
@@ -166,9 +167,9 @@ func usersExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export NAME",
 		Short: "Print everything that is stored about a user as JSON",
-		Long: `Prints what the database stores about a user: the account, its roles, its keys without their secrets, what it
-has made, and what the audit log has by and about it. The results themselves are not in it: the user downloads them,
-for example with pleat jobs results. Log files are not in it.`,
+		Long: `Prints what the database stores about a user: the account, its roles, its keys without their secrets,
+what it has made, and what the audit log has by and about it. The results themselves are not in it: the user
+downloads them, for example with pleat jobs results. Log files are not in it.`,
 		Example: `  pleat users export ada > ada.json`,
 		Args:    exactly("a user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -238,18 +239,19 @@ func usersDelete() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete NAME --yes",
 		Short: "Delete a user with everything in the user's own project",
-		Long: `Disables a user, ends the user's keys and roles, deletes everything in the user's own project, and replaces
-the name by one such as deleted-9d0e3c1f5a7e wherever the service has written it. This cannot be undone.
+		Long: `Disables a user, ends the user's keys and roles, deletes everything in the user's own project, and
+replaces the name by one such as deleted-9d0e3c1f5a7e wherever the service has written it. This cannot be
+undone. The only manager of a project is refused. After an interruption, repeat the command.
 
-What stays: jobs, workflows and batches in projects of several users, which belong to them, with the new name as
-their creator; the audit log, without name and addresses; what others have written, such as names of jobs; log
-files, and backups of the database. The files of what was deleted go as after every deletion: the workers delete them,
-most at once and the last after an hour. Only managers of projects that have another one can be deleted. After an interruption, repeat the command.`,
+What stays: jobs, workflows and batches in projects of several users, which belong to them, with the new name
+as their creator; the audit log, without name and addresses; what people have written there, such as names of
+jobs; log files, and backups. Files of what was deleted go as after every deletion: the workers delete them,
+most at once and the last after about an hour.`,
 		Args: exactly("a user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if yes, _ := cmd.Flags().GetBool("yes"); !yes {
-				return usagef("this deletes %s and everything in the own project of this user for ever; to do so, pass --yes",
-					pleat.Clip(args[0]))
+				return usagef("this deletes the user %s and everything in the user's own project for ever; to do so, "+
+					"pass --yes", pleat.Clip(args[0]))
 			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				u, err := s.EraseUser(ctx, operator(), args[0])
@@ -262,7 +264,8 @@ most at once and the last after an hour. Only managers of projects that have ano
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "deleted; the account is %s from now on\n", u.Name)
 				if len(made) > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%d things stay in projects of several users, as its work\n", len(made))
+					const text = "%d of its things stay, in projects of several users\n"
+					fmt.Fprintf(cmd.OutOrStdout(), text, len(made))
 				}
 				return nil
 			})

@@ -34,10 +34,11 @@ const madeBy = `
 	UNION ALL
 	SELECT 'link', id, project_id, source_kind || ' ' || source_id, created_at FROM share WHERE created_by = $1
 	UNION ALL
-	SELECT 'webhook', id, project_id, url, created_at FROM endpoint WHERE run_source = '' AND project_id = $1 AND url <> ''`
+	SELECT 'webhook', id, project_id, url, created_at FROM endpoint
+	WHERE run_source = '' AND project_id = $1 AND url <> ''`
 
-// MadeBy lists what a user has made, in every project, and what stands in the user's own. It is for operators, and reads
-// whole tables.
+// MadeBy lists what a user has made, in every project, and what stands in the user's own. It is for operators, and
+// reads whole tables.
 func (s *Store) MadeBy(ctx context.Context, user pleat.UserID) ([]Made, error) {
 	out := []Made{}
 	rows, err := s.read(ctx, madeBy, user)
@@ -68,10 +69,10 @@ func (s *Store) AuditOf(ctx context.Context, u User) ([]AuditEntry, error) {
 }
 
 // EraseUser deletes what the service stores about a person, and records it. The account stays under another name, which
-// it returns, so that what the user made in projects of several users keeps a creator. It disables the account, ends its
-// keys, sessions and roles, deletes everything in its own project as DeleteJob and its like do, and at last replaces its
-// name wherever the service has written it. After an error, a repeated call goes on. CodeNotFound: there is no such user.
-// CodeConflict: it is a service user, or the only manager of a project.
+// it returns, so that what the user made in projects of several users keeps a creator. It disables the account, ends
+// its keys, sessions and roles, deletes everything in its own project as DeleteJob and its like do, and at last
+// replaces its name wherever the service has written it. After an error, a repeated call goes on. CodeNotFound: there
+// is no such user. CodeConflict: it is a service user, or the only manager of a project.
 func (s *Store) EraseUser(ctx context.Context, by Actor, name string) (User, error) {
 	var u User
 	err := s.write(ctx, "close account", func(t *tx) (err error) {

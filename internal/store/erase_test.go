@@ -36,7 +36,9 @@ func written(t *testing.T, s *store.Store) (store.Reach, store.Created) {
 	_, err = s.CreateSession(ctx, by, "s", s.Now().Add(time.Hour))
 	must(err)
 	global(t, s, u, false)
-	_, err = s.PutEndpoint(ctx, by, store.EndpointConfig{URL: "https://augusta-k.example/in", Token: "s1.t", Secret: "s1.s"})
+	_, err = s.PutEndpoint(ctx, by, store.EndpointConfig{
+		URL: "https://augusta-k.example/in", Token: "s1.t", Secret: "s1.s",
+	})
 	must(err)
 
 	p, err := s.CreateProject(ctx, operator, "Lab", string(boss.User))
@@ -62,7 +64,9 @@ func written(t *testing.T, s *store.Store) (store.Reach, store.Created) {
 	must(err)
 	create(t, s, u, "fold of "+personal)
 	createBatch(t, s, newBatch(u, "batch of "+personal, texts(3)...))
-	folder, err := s.CreateItem(ctx, u, store.LibraryItem{Owner: u.Project, Name: "folder of " + personal, Type: "folder"})
+	folder, err := s.CreateItem(ctx, u, store.LibraryItem{
+		Owner: u.Project, Name: "folder of " + personal, Type: "folder",
+	})
 	must(err)
 	_, err = s.CreateItem(ctx, u, store.LibraryItem{
 		Owner: u.Project, Name: "file of " + personal, Type: "file", Parent: folder.ID,
