@@ -73,17 +73,15 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 	return c
 }
 
-// listLinks prints the links to a job, batch or workflow. The server lists none for an id of another kind.
+// listLinks prints the links to a job, batch or workflow.
 func listLinks(cmd *cobra.Command, c *api.Client, id string) error {
 	var list api.List[api.Link]
-	for _, kind := range []api.Opened{api.OpensJob, api.OpensBatch, api.OpensWorkflow} {
-		var err error
-		if list, err = c.Links(cmd.Context(), kind, id); err != nil || len(list.Data) > 0 {
-			if err != nil {
-				return err
-			}
-			break
-		}
+	err := firstOf(func(kind api.Opened) (err error) {
+		list, err = c.Links(cmd.Context(), kind, id)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return printList(cmd, list, []string{"LINK", "BY", "CREATED", "ENDS"}, func(l api.Link) []string {
 		return []string{l.ID, l.CreatedBy, l.CreatedAt.Format(time.DateTime), l.ExpiresAt.Format(time.DateTime)}
