@@ -194,7 +194,7 @@ var projectRoutes = inSection("Projects", []route{
 	},
 	{
 		id:      "openLink",
-		pattern: "GET /s/{token}",
+		pattern: "GET " + sharePath + "{token}",
 		access:  open,
 		counted: byCredential,
 		summary: "Open the page of what a link shares",
