@@ -17,12 +17,12 @@
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
 //   - fold.go, fold_folder.go, fold_log.go, rank.go, batch.go, batch_input.go, align.go, ask.go, md.go, jobs.go,
 //     workflows.go, compare.go, mcp.go, models.go, usage.go, verify.go, webhooks.go, share.go: clients of a server;
-//     design.go, design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the files that
-//     they read from a disk, and what these name.
+//     design.go, design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the
+//     files that they read from a disk, and what these name.
 //   - projects.go, project.go: projects, in the database and by a server.
 //   - users.go, keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the
-//     data of a server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
-//     archive for a report of a fault.
+//     data of a server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go:
+//     the archive for a report of a fault.
 //   - version.go: this program.
 //   - engines.go; install.go, environment.go, download.go, weights.go, install_end.go: engines that run in processes of
 //     their own, and their installation.
