@@ -93,6 +93,9 @@ func (s *Store) EraseUser(ctx context.Context, by Actor, name string) (User, err
 	err = s.write(ctx, "erase user", func(t *tx) error {
 		id := string(u.ID)
 		alias := "deleted-" + id[len(id)-12:]
+		if err := t.eraseTests(u.ID.OwnProject()); err != nil {
+			return err
+		}
 		if err := t.eraseName(u, alias); err != nil {
 			return err
 		}
@@ -208,6 +211,25 @@ func (s *Store) idsOf(ctx context.Context, from string, project pleat.ProjectID)
 		return err
 	})
 	return out, unavailable("list what a project owns", err)
+}
+
+// eraseTests deletes the test deliveries of a project, whose attempts may name its endpoint. Those of runs go with them.
+func (t *tx) eraseTests(project pleat.ProjectID) error {
+	var ids []any
+	rows, err := t.query("SELECT id FROM delivery WHERE project_id = $1 AND source_id = ''", project)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.send(`
+		DELETE FROM task WHERE delivery_id IN (
+			SELECT id FROM delivery WHERE project_id = $1 AND source_id = '')`, project)
+	return t.forgetDeliveries(ids)
 }
 
 // eraseName replaces the name of a user, and deletes what the user and others wrote about the person: labels of keys

@@ -41,6 +41,14 @@ func written(t *testing.T, s *store.Store) (store.Reach, store.Created) {
 	})
 	must(err)
 
+	for range 2 { // one of which has failed, and one waits
+		_, err = s.PingEndpoint(ctx, u)
+		must(err)
+	}
+	finishDelivery(t, s, "w", store.DeliveryOutcome{
+		Claimed: claimDeliveries(t, s, "w", 1)[0], Detail: "no such host augusta-k.example", Reason: "it was a test",
+	})
+
 	p, err := s.CreateProject(ctx, operator, "Lab", string(boss.User))
 	must(err)
 	manage := store.Actor{Reach: boss}.In(p.ID)
