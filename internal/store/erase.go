@@ -213,7 +213,8 @@ func (s *Store) idsOf(ctx context.Context, from string, project pleat.ProjectID)
 	return out, unavailable("list what a project owns", err)
 }
 
-// eraseTests deletes the test deliveries of a project, whose attempts may name its endpoint. Those of runs go with them.
+// eraseTests deletes the test deliveries of a project, whose attempts may name its endpoint. Those of runs go with the
+// runs.
 func (t *tx) eraseTests(project pleat.ProjectID) error {
 	var ids []any
 	rows, err := t.query("SELECT id FROM delivery WHERE project_id = $1 AND source_id = ''", project)
