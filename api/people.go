@@ -129,8 +129,8 @@ type CreateServiceUser struct {
 	Name      string   `json:"name" doc:"Name of the user." minLength:"1" maxLength:"255" example:"lab-a-pipeline"`
 	Role      string   `json:"role" doc:"Its role in the project." enum:"viewer,member"`
 	Label     string   `json:"label,omitempty" doc:"What its key is for, as free text." maxLength:"255"`
-	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: all."`
-	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When its key ends: a time or a date, its last day; absent: never."`
+	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of the request."`
+	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When its key ends: a time or a date, its last day; absent: when the key of the request does."`
 }
 
 // NewServiceUser is the answer to CreateServiceUser: the one time that the key is shown.

@@ -19,8 +19,8 @@ func auditCmd() *cobra.Command {
 		Short: "List changes of keys, webhook settings, projects and users, and sign-ins",
 		Long: `Lists who created and revoked keys, signed in on the page, and changed webhook settings, projects and the
 roles in them, newest first, from the server's database. A change with - as its key was made by an operator.
-Entries are kept for 400 days, and the newest 500 of each user and action, or 10,000 if they concern a project
-of several users.`,
+Entries are kept for 400 days, and the newest 500 of each user, project and action, or 10,000 if the project is
+one of several users.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
 		Args: exactly(),
@@ -84,7 +84,7 @@ func auditOf(ctx context.Context, s *store.Store, name string, limit int) ([]aud
 		}
 		user = u.ID
 	}
-	list, err := s.Audit(ctx, user, "", limit)
+	list, err := s.Audit(ctx, store.Reach{User: user}, "", limit)
 	return auditRows(list), err
 }
 

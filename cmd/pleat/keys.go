@@ -227,7 +227,7 @@ type keyRow struct {
 
 // keysOf returns the keys of a user, revoked ones too; an empty name means all users.
 func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) {
-	keys, err := s.Keys(ctx, "")
+	keys, err := s.Keys(ctx, store.Reach{})
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ that pleat keys list shows.`,
 		Args: exactly("a key's identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				keys, err := s.Keys(ctx, "")
+				keys, err := s.Keys(ctx, store.Reach{})
 				if err != nil {
 					return err
 				}

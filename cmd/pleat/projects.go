@@ -366,8 +366,9 @@ output. The key is not shown again. pleat projects remove ends it.`,
 	f := c.Flags()
 	f.StringVar(&in.Role, "role", "member", "viewer or member")
 	f.StringVar(&in.Label, "label", "", "purpose of the key")
-	f.StringSliceVar(&in.Scopes, "scopes", nil, "what the key may be used for, of read, submit and manage; default all")
-	f.StringVar(&expires, "expires", "", endDoc("the key")+"; default never")
+	f.StringSliceVar(&in.Scopes, "scopes", nil, "what the key may be used for, of read, submit and manage; "+
+		"default: as yours")
+	f.StringVar(&expires, "expires", "", endDoc("the key")+"; default: when yours does")
 	return c
 }
 

@@ -109,12 +109,13 @@ func (d *demandCache) get(ctx context.Context, s *store.Store) ([]store.Demand, 
 	return list, err
 }
 
-// listKeys is GET /v1/keys, for any user: the caller's keys without their secrets, newest first, with the revoked ones.
+// listKeys is GET /v1/keys, for any user: the caller's keys without their secrets, newest first, with the revoked ones;
+// for a key that is bound to a project, those that are, too.
 // It writes the collected times of use first, so that the list shows the present request too.
 func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], error) {
 	out := api.List[api.Key]{Data: []api.Key{}}
 	s.flushKeyUsage(ctx)
-	list, err := s.store.Keys(ctx, c.who.User)
+	list, err := s.store.Keys(ctx, c.reach())
 	for i := range list {
 		out.Data = append(out.Data, wire.Key(&list[i], c.who.Key))
 	}
@@ -180,7 +181,7 @@ func (s *Server) audit(ctx context.Context, c *call) (api.List[api.AuditEntry], 
 	if err != nil {
 		return api.List[api.AuditEntry]{}, err
 	}
-	list, err := s.store.Audit(ctx, c.who.User, pleat.AuditID(p.before), p.limit+1)
+	list, err := s.store.Audit(ctx, c.reach(), pleat.AuditID(p.before), p.limit+1)
 	return listOf(p, list, func(e *store.AuditEntry) string { return string(e.ID) }, wire.AuditEntry), err
 }
 

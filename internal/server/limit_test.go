@@ -245,7 +245,7 @@ func TestRevokedKeyCountsForNobodyElsewhere(t *testing.T) {
 		path = fmt.Sprintf(path, h.create(trp).JobID)
 		id, key := h.newUser("ann")
 		h.as(key, "GET", "/v1/usage", nil)
-		keys, err := h.store.Keys(t.Context(), id)
+		keys, err := h.store.Keys(t.Context(), store.Reach{User: id})
 		if err != nil {
 			t.Fatal(err)
 		}

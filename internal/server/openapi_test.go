@@ -17,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/store"
 )
 
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
@@ -377,7 +378,7 @@ func TestServe(t *testing.T) {
 	if _, err := http.Get("http://" + l.Addr().String() + "/healthz"); err == nil {
 		t.Error("it still answers")
 	}
-	list, err := h.store.Keys(context.Background(), h.user)
+	list, err := h.store.Keys(context.Background(), store.Reach{User: h.user})
 	if err != nil || list[0].LastUsedAt.IsZero() {
 		t.Error("the key's last use was not noted at the end")
 	}

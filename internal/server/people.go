@@ -307,14 +307,19 @@ func tokenHash(token string) string {
 }
 
 // acceptInvitation is POST /v1/invitations/accept, for everyone who has the token: the user of the credential gets the
-// role or, without a credential, a user is created with a key, which only this response shows. 404: the token invites
-// to nothing, or not any more; 409: there is a user of that name.
+// role or, without a credential, a user is created with a key, which only this response shows. 403: the key lacks the
+// scope manage or reaches one project alone; 404: the token invites to nothing, or not any more; 409: there is a user
+// of that name.
 func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptInvitation) (api.Joined, error) {
 	hash := tokenHash(in.Token)
 	if c.who.User != "" {
 		if in.Name != "" {
 			return api.Joined{}, pleat.InvalidField("name", " is for who has no user yet; this request "+
 				"has a credential")
+		}
+		if c.who.Project != "" || !c.who.Scopes.Has(pleat.ScopeManage) {
+			return api.Joined{}, pleat.Errorf(pleat.CodeForbidden, "This key may not accept an invitation; that needs "+
+				"the scope %s and a key that reaches all projects", pleat.ScopeManage)
 		}
 		m, err := s.store.AcceptInvitation(ctx, c.actor(), hash)
 		return joined(&m, c.who.User, c.who.Name, nil), err
@@ -356,9 +361,6 @@ func (s *Server) createServiceUser(
 		return api.NewServiceUser{}, err
 	}
 	role, err := pleat.ParseRole("role", in.Role)
-	if err == nil && role == pleat.Manager {
-		err = pleat.InvalidField("role", " is manager; a service user may be viewer or member")
-	}
 	if err != nil {
 		return api.NewServiceUser{}, err
 	}

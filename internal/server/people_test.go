@@ -240,6 +240,9 @@ func TestInvitations(t *testing.T) {
 	if r := accept(token, "ann"); r.status != 409 {
 		t.Errorf("a name that is taken: %d %s", r.status, r.body)
 	}
+	if r := accept("pleatlink_invented", "ann"); r.status != 404 {
+		t.Errorf("who is not invited learns that a name is taken: %d %s", r.status, r.body)
+	}
 	var joined [5]int
 	var all sync.WaitGroup
 	for i := range joined {
@@ -428,5 +431,103 @@ func TestProjectRetention(t *testing.T) {
 		if fmt.Sprint(left) != after.left {
 			t.Errorf("after %d more days %v are left, want %s", after.days, left, after.left)
 		}
+	}
+}
+
+// A key that reaches one project alone neither sees nor revokes the user's other keys, and gives the user no role.
+func TestBoundKeysStayInTheirProject(t *testing.T) {
+	h := newFixture(t)
+	project, another := h.newProject("Lab"), h.newProject("Another")
+	bound := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"projectId":"`+project+`"}`))
+	free := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{}`))
+	reads := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"scopes":["read"]}`))
+	list := read[api.List[api.Key]](t, h.as(bound.Secret, "GET", "/v1/keys", nil))
+	if len(list.Data) != 1 || list.Data[0].ID != bound.ID {
+		t.Errorf("%+v", list.Data)
+	}
+	for _, e := range read[api.List[api.AuditEntry]](t, h.as(bound.Secret, "GET", "/v1/audit", nil)).Data {
+		if e.ProjectID == nil || *e.ProjectID != project {
+			t.Errorf("an entry of another project: %+v", e)
+		}
+	}
+	if r := h.as(bound.Secret, "DELETE", "/v1/keys/"+free.ID, nil); r.status != 404 {
+		t.Errorf("a bound key revokes another: %d %s", r.status, r.body)
+	}
+	token := read[api.NewInvitation](t,
+		h.as(h.key, "POST", "/v1/projects/"+another+"/invitations", `{"role":"member"}`)).Token
+	for _, key := range []string{bound.Secret, reads.Secret} {
+		if r := h.as(key, "POST", "/v1/invitations/accept", `{"token":"`+token+`"}`); r.status != 403 {
+			t.Errorf("an invitation: %d %s", r.status, r.body)
+		}
+	}
+	if r := h.as(bound.Secret, "DELETE", "/v1/keys/"+bound.ID, nil); r.status != 200 {
+		t.Errorf("a bound key revokes itself: %d %s", r.status, r.body)
+	}
+}
+
+// A key of a service user has at most the scopes and the lifetime of the key that makes it, and the project's log says
+// who made it.
+func TestServiceKeysAreBounded(t *testing.T) {
+	h := newFixture(t)
+	project := "/v1/projects/" + h.newProject("Lab")
+	until := h.clock.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	manages := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"scopes":["manage"],"expiresAt":"`+until+`"}`)).Secret
+	for _, more := range []string{`"scopes":["read"]`, `"expiresAt":"2999-01-01"`} {
+		r := h.as(manages, "POST", project+"/service-users", `{"name":"robot","role":"member",`+more+`}`)
+		if r.status != 400 {
+			t.Errorf("%s: %d %s", more, r.status, r.body)
+		}
+	}
+	made := read[api.NewServiceUser](t, h.as(manages, "POST", project+"/service-users", `{"name":"robot","role":"member"}`))
+	if fmt.Sprint(made.Key.Scopes) != "[manage]" || made.Key.ExpiresAt == nil {
+		t.Errorf("%+v", made.Key.Key)
+	}
+	log := read[api.List[api.AuditEntry]](t, h.as(h.key, "GET", project+"/audit", nil)).Data
+	if len(log) == 0 || log[0].Action != "key.created" || log[0].UserName != "ann" ||
+		!strings.Contains(log[0].Detail, "user robot") {
+		t.Errorf("%+v", log)
+	}
+	r := h.as(h.key, "PUT", project+"/members/robot", `{"role":"manager"}`)
+	if r.status != 400 || !strings.Contains(r.body, "service user") {
+		t.Errorf("a service user becomes a manager: %d %s", r.status, r.body)
+	}
+	r = h.as(h.key, "POST", project+"/service-users", `{"name":"boss","role":"manager"}`)
+	if r.status != 400 {
+		t.Errorf("a service user is made a manager: %d %s", r.status, r.body)
+	}
+	keys := project + "/service-users/" + made.UserID + "/keys"
+	status := 0
+	for range 60 { // made and revoked, so that few are valid
+		r := h.as(h.key, "POST", keys, nil)
+		if status = r.status; status != 200 {
+			break
+		}
+		h.as(h.key, "DELETE", keys+"/"+read[api.NewKey](t, r).ID, nil)
+	}
+	if status != 429 {
+		t.Errorf("the last of 60 keys: %d", status)
+	}
+}
+
+// A repeated request shows nothing of a workflow that was moved to where the caller has no role.
+func TestReplayAfterMove(t *testing.T) {
+	h := newFixture(t)
+	project, hidden := h.newProject("Lab"), h.newProject("Hidden")
+	_, bea := h.newUser("bea")
+	if r := h.as(h.key, "PUT", "/v1/projects/"+project+"/members/bea", `{"role":"member"}`); r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	job := h.completed(strings.Replace(trp, "{", `{"projectId":"`+project+`",`, 1)).JobID
+	question := strings.Replace(ask(job, "Why?", ""), "{", `{"create_mode":"draft","projectId":"`+project+`",`, 1)
+	again := func() reply { return h.as(bea, "POST", "/v1/workflows", question, "Idempotency-Key", "k") }
+	id := read[api.Workflow](t, again()).ID
+	if r := again(); r.status != 200 || read[api.Workflow](t, r).ID != id {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if r := h.as(h.key, "POST", "/v1/workflows/"+id+"/move", `{"projectId":"`+hidden+`"}`); r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if r := again(); r.status != 404 {
+		t.Errorf("%d %s", r.status, r.body)
 	}
 }

@@ -31,7 +31,7 @@ func TestRevokedKeyCreatesNothing(t *testing.T) {
 	}
 	send(trp, 200)
 	send("{}", 400)
-	keys, err := other.Keys(t.Context(), h.user)
+	keys, err := other.Keys(t.Context(), store.Reach{User: h.user})
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}

@@ -136,7 +136,7 @@ var projectRoutes = inSection("Projects", []route{
 		access:  anyone,
 		summary: "Accept an invitation; without a credential, as a new user whose key is shown only once",
 		handler: jsonBody(small, (*Server).acceptInvitation),
-		errors:  []int{404, 409},
+		errors:  []int{403, 404, 409},
 	},
 	{
 		id:      "createServiceUser",

@@ -129,7 +129,7 @@ func TestNewKeysAreBounded(t *testing.T) {
 				}
 			}
 		}
-		keys, err := s.Keys(ctx, u.User)
+		keys, err := s.Keys(ctx, store.Reach{User: u.User})
 		if want := 1 + 100 + 50; err != nil || len(keys) != want { // those of today are valid
 			t.Errorf("%d keys in the list, want %d: %v", len(keys), want, err)
 		}
@@ -150,7 +150,7 @@ func TestAuditIsBounded(t *testing.T) {
 		}
 		count := func() map[store.AuditAction]int {
 			t.Helper()
-			list, err := s.Audit(ctx, u.User, "", 10_000)
+			list, err := s.Audit(ctx, store.Reach{User: u.User}, "", 10_000)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -73,15 +73,17 @@ type AuditEntry struct {
 }
 
 const (
-	// maxAudit bounds the entries of each action that a user has: a flood of one kind displaces no other.
+	// maxAudit bounds the entries of each action that a user has in a project: a flood of one kind, or in another
+	// project, displaces no other.
 	maxAudit = 500
-	// maxProjectAudit is maxAudit for the changes that concern a project of several users.
+	// maxProjectAudit is maxAudit in a project of several users.
 	maxProjectAudit = 10_000
 	// auditFor is how long entries are kept, in µs.
 	auditFor = 400 * microsPerDay
 )
 
-// audit records a change in its own transaction, and drops the user's entries of the action that are too many.
+// audit records a change in its own transaction, and drops the user's entries of the action in the project that are
+// too many.
 func (t *tx) audit(by Actor, action AuditAction, subject, detail string) error {
 	if _, err := t.exec(`
 		INSERT INTO audit (id, account_id, key_id, prefix, address, action, subject, detail, created_at, project_id)
@@ -95,10 +97,15 @@ func (t *tx) audit(by Actor, action AuditAction, subject, detail string) error {
 	}
 	_, err := t.exec(`
 		DELETE FROM audit
-		WHERE account_id = $1 AND action = $2 AND id < (
+		WHERE account_id = $1 AND action = $2 AND project_id = $4 AND id < (
 			SELECT min(id)
-			FROM (SELECT id FROM audit WHERE account_id = $1 AND action = $2 ORDER BY id DESC LIMIT $3) newest)`,
-		by.User, action, most)
+			FROM (
+				SELECT id FROM audit
+				WHERE account_id = $1 AND action = $2 AND project_id = $4
+				ORDER BY id DESC
+				LIMIT $3
+			) newest)`,
+		by.User, action, most, by.Project)
 	return err
 }
 
@@ -110,17 +117,17 @@ func (s *Store) ExpireAudit(ctx context.Context) error {
 	})
 }
 
-// Audit reads a page of a user's audit log, newest first, from the entry before an id on; of all users if user is
-// empty.
-func (s *Store) Audit(ctx context.Context, user pleat.UserID, before pleat.AuditID, limit int) ([]AuditEntry, error) {
+// Audit reads a page of the audit log of the user of a reach, newest first, from the entry before an id on: of all
+// users if it names none, and of the changes alone that concern its project if it names one.
+func (s *Store) Audit(ctx context.Context, by Reach, before pleat.AuditID, limit int) ([]AuditEntry, error) {
 	rows, err := s.read(ctx, `
 		SELECT `+auditColumns+`
 		FROM audit l
 		LEFT JOIN account a ON a.id = l.account_id
-		WHERE ($1 = '' OR l.account_id = $1) AND ($2 = '' OR l.id < $2)
+		WHERE ($1 = '' OR l.account_id = $1) AND ($2 = '' OR l.id < $2) AND ($4 = '' OR l.project_id = $4)
 		ORDER BY l.id DESC
 		LIMIT $3`,
-		user, before, limit)
+		by.User, before, limit, by.Project)
 	return scanAudit(rows, err)
 }
 

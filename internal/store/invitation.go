@@ -124,6 +124,10 @@ func (s *Store) AcceptInvitation(ctx context.Context, by Actor, hash string) (Me
 func (s *Store) JoinByInvitation(
 	ctx context.Context, name, address, hash string, n NewKey,
 ) (m Membership, user User, err error) {
+	// Before the name: only who is invited may learn which names are taken.
+	if _, _, err := s.Invited(ctx, hash); err != nil {
+		return m, user, err
+	}
 	err = s.write(ctx, "join by invitation", func(t *tx) error {
 		made, err := t.insertUser(name)
 		if err != nil {

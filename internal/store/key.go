@@ -36,11 +36,33 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) 
 	return k, err
 }
 
-// createKey is CreateKey inside a transaction. The key of a service user reaches its project alone.
+// createKey is CreateKey inside a transaction.
 func (t *tx) createKey(by Actor, n NewKey) (Key, error) {
+	k, err := t.newKey(by.User, n)
+	if err != nil {
+		return k, err
+	}
+	if err := t.boundKey(by, &k); err != nil {
+		return k, err
+	}
+	if by.Key != "" {
+		if err := t.boundKeys(by.User); err != nil {
+			return k, err
+		}
+	}
+	if k.Project != "" {
+		if err := t.needRole(Reach{User: by.User, Project: k.Project}, pleat.Viewer); err != nil {
+			return k, errorAt(err, "projectId")
+		}
+	}
+	return k, t.insertKey(by, &k, n.Hash)
+}
+
+// newKey returns a new key of a user, whose account it locks. The key of a service user reaches its project alone.
+func (t *tx) newKey(user pleat.UserID, n NewKey) (Key, error) {
 	k := Key{
 		ID:        pleat.KeyID(newID()),
-		User:      by.User,
+		User:      user,
 		Prefix:    n.Prefix,
 		Label:     n.Label,
 		Scopes:    n.Scopes,
@@ -48,12 +70,12 @@ func (t *tx) createKey(by Actor, n NewKey) (Key, error) {
 		ExpiresAt: n.ExpiresAt,
 		CreatedAt: fromMicros(t.now),
 	}
-	if err := t.lockAccount(by.User); err != nil {
+	if err := t.lockAccount(user); err != nil {
 		return k, err
 	}
 	var disabled int64
 	var only pleat.ProjectID
-	if err := t.row("SELECT name, disabled_at, project_id FROM account WHERE id = $1", []any{by.User},
+	if err := t.row("SELECT name, disabled_at, project_id FROM account WHERE id = $1", []any{user},
 		&k.UserName, &disabled, &only); err != nil {
 		return k, mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "there is no such user"))
 	}
@@ -64,32 +86,28 @@ func (t *tx) createKey(by Actor, n NewKey) (Key, error) {
 		return k, pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
 	}
 	k.Project = cmp.Or(only, k.Project)
-	if by.Key != "" {
-		if err := t.boundNewKey(by, &k); err != nil {
-			return k, err
-		}
-	} else if len(k.Scopes) == 0 {
-		k.Scopes = pleat.AllScopes
-	}
-	if k.Project != "" {
-		if err := t.needRole(Reach{User: by.User, Project: k.Project}, pleat.Viewer); err != nil {
-			return k, errorAt(err, "projectId")
-		}
-	}
+	return k, nil
+}
+
+// insertKey stores a key under the hash of its secret, and records it.
+func (t *tx) insertKey(by Actor, k *Key, hash string) error {
 	if _, err := t.exec(`
 		INSERT INTO api_key
 			(id, account_id, prefix, hash, label, scopes, created_at, last_used_at, expires_at, revoked_at, project_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, 0, $9)`,
-		k.ID, by.User, n.Prefix, n.Hash, n.Label, k.Scopes.String(), t.now, toMicros(k.ExpiresAt),
+		k.ID, k.User, k.Prefix, hash, k.Label, k.Scopes.String(), t.now, toMicros(k.ExpiresAt),
 		k.Project); err != nil {
-		return k, err
+		return err
 	}
-	return k, t.audit(by, AuditKeyCreated, k.Prefix, keyDetail(&k))
+	return t.audit(by, AuditKeyCreated, k.Prefix, keyDetail(by, k))
 }
 
 // keyDetail describes a new key for the audit log.
-func keyDetail(k *Key) string {
+func keyDetail(by Actor, k *Key) string {
 	out := "scopes " + k.Scopes.String()
+	if k.User != by.User {
+		out += ", user " + k.UserName
+	}
 	if !k.ExpiresAt.IsZero() {
 		out += ", expires " + k.ExpiresAt.UTC().Format(time.RFC3339)
 	}
@@ -102,9 +120,14 @@ func keyDetail(k *Key) string {
 	return out
 }
 
-// boundNewKey checks a new key against the key that makes it and against what its user may have, and completes it. It
-// deletes the oldest of the user's keys that are no longer valid, above maxKeptKeys.
-func (t *tx) boundNewKey(by Actor, k *Key) error {
+// boundKey checks a new key against the key that makes it, if one does, and completes it.
+func (t *tx) boundKey(by Actor, k *Key) error {
+	if by.Key == "" {
+		if len(k.Scopes) == 0 {
+			k.Scopes = pleat.AllScopes
+		}
+		return nil
+	}
 	var names string
 	var ends int64
 	var project pleat.ProjectID
@@ -139,16 +162,22 @@ func (t *tx) boundNewKey(by Actor, k *Key) error {
 		return pleat.InvalidField("expiresAt", " must not be later than %s, when the key of this request expires",
 			fromMicros(ends).UTC().Format(time.RFC3339))
 	}
+	return nil
+}
+
+// boundKeys refuses a further key of a user who has or made as many as a user may. It deletes the oldest of the user's
+// keys that are no longer valid, above maxKeptKeys.
+func (t *tx) boundKeys(user pleat.UserID) error {
 	var valid, made int
 	if err := t.row(`
 		SELECT count(CASE WHEN `+validKey+` THEN 1 END), count(CASE WHEN k.created_at > $2 THEN 1 END)
 		FROM api_key k
 		WHERE k.account_id = $3`,
-		[]any{t.now, t.now - microsPerDay, by.User}, &valid, &made); err != nil {
+		[]any{t.now, t.now - microsPerDay, user}, &valid, &made); err != nil {
 		return err
 	}
 	if valid >= maxKeys {
-		return errTooManyKeys(valid)
+		return pleat.Errorf(pleat.CodeConflict, "the user has %d valid keys, the maximum; revoke one first", valid)
 	}
 	if made >= maxNewKeys {
 		return pleat.Errorf(pleat.CodeLimited, "Too many new keys; a user may make %d within 24 hours", maxNewKeys)
@@ -161,13 +190,8 @@ func (t *tx) boundNewKey(by Actor, k *Key) error {
 				AND NOT EXISTS (SELECT 1 FROM session e WHERE e.key_id = k.id)
 			ORDER BY k.id DESC
 			LIMIT 1000000 OFFSET $3)`,
-		t.now, by.User, maxKeptKeys)
+		t.now, user, maxKeptKeys)
 	return err
-}
-
-// errTooManyKeys refuses another key.
-func errTooManyKeys(valid int) error {
-	return pleat.Errorf(pleat.CodeConflict, "the user has %d valid keys, the maximum; revoke one first", valid)
 }
 
 // scopesOf reads the column scopes.
@@ -179,17 +203,18 @@ func scopesOf(column string) pleat.Scopes {
 	return out
 }
 
-// Keys lists a user's keys, newest first, with the revoked and expired ones; those of all users if user is empty.
-func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
+// Keys lists the keys of the user of a reach, newest first, with the revoked and expired ones; those of all users if it
+// names none, and those alone that are bound to its project if it names one.
+func (s *Store) Keys(ctx context.Context, by Reach) ([]Key, error) {
 	out := []Key{}
 	rows, err := s.read(ctx, `
 		SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.scopes, k.created_at, k.last_used_at, k.expires_at,
 			k.revoked_at, k.project_id
 		FROM api_key k
 		JOIN account a ON a.id = k.account_id
-		WHERE $1 = '' OR k.account_id = $1
+		WHERE ($1 = '' OR k.account_id = $1) AND ($2 = '' OR k.project_id = $2)
 		ORDER BY k.id DESC`,
-		user)
+		by.User, by.Project)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var k Key
 		var scopes string
@@ -208,21 +233,22 @@ func (s *Store) Keys(ctx context.Context, user pleat.UserID) ([]Key, error) {
 }
 
 // RevokeKey revokes a key of by.User, ends its sessions, and records it. The key is refused from the next request on;
-// streams that it opened get news on KeyTopic. Revoking twice is no error and is recorded once. CodeNotFound: the key
-// does not exist or is another user's.
+// streams that it opened get news on KeyTopic. Revoking twice is no error and is recorded once. A by.Key that is bound
+// to a project revokes only keys that are, too. CodeNotFound: the key does not exist or is out of reach.
 func (s *Store) RevokeKey(ctx context.Context, by Actor, key pleat.KeyID) error {
-	return s.write(ctx, "revoke key", func(t *tx) error { return t.revokeKey(by, key) })
+	return s.write(ctx, "revoke key", func(t *tx) error { return t.revokeKey(by, by.User, key) })
 }
 
-// revokeKey is RevokeKey inside a transaction.
-func (t *tx) revokeKey(by Actor, key pleat.KeyID) error {
+// revokeKey is RevokeKey inside a transaction, of a key of a user.
+func (t *tx) revokeKey(by Actor, user pleat.UserID, key pleat.KeyID) error {
 	var prefix string
 	var revoked int64
 	if err := t.row(`
 		UPDATE api_key SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
 		WHERE id = $2 AND account_id = $3
+			AND COALESCE((SELECT k.project_id FROM api_key k WHERE k.id = $4), '') IN ('', project_id)
 		RETURNING prefix, revoked_at`,
-		[]any{t.now, key, by.User}, &prefix, &revoked); err != nil {
+		[]any{t.now, key, user, by.Key}, &prefix, &revoked); err != nil {
 		return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Key not found"))
 	}
 	t.notify(KeyTopic(key))

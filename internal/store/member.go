@@ -58,7 +58,7 @@ func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) 
 // SetMember gives a user a role in the project of by, or takes it away with pleat.NoRole, and records it. The caller
 // must be a manager of the project or an operator; anybody may leave. CodeNotFound: there is no such user, or the user
 // has no role to take away. CodeConflict: the project would have no manager or too many members, it is a user's own, or
-// the user is a service user of another project.
+// the user is a service user of another project. CodeInvalid: a service user would be a manager.
 func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat.Role) (ProjectMember, error) {
 	var m ProjectMember
 	err := s.write(ctx, "set member", func(t *tx) error {
@@ -87,7 +87,9 @@ func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat
 		switch {
 		case has == pleat.NoRole && role == pleat.NoRole:
 			return pleat.Errorf(pleat.CodeNotFound, "%s has no role in the project", u.Name)
-		case has == pleat.Manager && role != pleat.Manager && managers == 1:
+		case u.Service && role == pleat.Manager:
+			return errServiceManager
+		case has == pleat.Manager && role != pleat.Manager && u.DisabledAt.IsZero() && managers == 1:
 			return pleat.Errorf(pleat.CodeConflict, "%s is the only manager of the project; make another one first",
 				u.Name)
 		case has == pleat.NoRole && members >= maxMembers:

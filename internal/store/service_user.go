@@ -20,6 +20,9 @@ func (s *Store) CreateServiceUser(
 		if err == nil && p.Own {
 			err = errOwnProject
 		}
+		if err == nil && role == pleat.Manager {
+			err = errServiceManager
+		}
 		if err != nil {
 			return err
 		}
@@ -48,44 +51,50 @@ func (s *Store) CreateServiceUser(
 		if err := t.audit(by, AuditServiceUserCreated, name, role.String()); err != nil {
 			return err
 		}
-		n.Project = p.ID
-		k, err = t.createKey(Actor{Reach: Reach{User: u.ID}, Address: by.Address}, n)
+		k, err = t.createServiceKey(by, &u, n)
 		return err
 	})
 	return u, k, err
 }
 
-// CreateServiceKey creates a further key of a service user of the project of by. CodeNotFound: the project has no such
-// service user.
+// CreateServiceKey creates a further key of a service user of the project of by, within the bounds of CreateKey.
+// CodeNotFound: the project has no such service user.
 func (s *Store) CreateServiceKey(ctx context.Context, by Actor, user pleat.UserID, n NewKey) (Key, error) {
 	var k Key
 	err := s.write(ctx, "create key of service user", func(t *tx) error {
-		if err := t.lockServiceUser(by, user); err != nil {
-			return err
+		u, err := t.lockServiceUser(by, user)
+		if err == nil {
+			k, err = t.createServiceKey(by, &u, n)
 		}
-		var valid int
-		if err := t.row("SELECT count(*) FROM api_key k WHERE "+validKey+" AND k.account_id = $2", []any{t.now, user},
-			&valid); err != nil {
-			return err
-		}
-		if valid >= maxKeys {
-			return errTooManyKeys(valid)
-		}
-		n.Project = by.Project
-		var err error
-		k, err = t.createKey(Actor{Reach: Reach{User: user}, Address: by.Address}, n)
 		return err
 	})
 	return k, err
 }
 
+// createServiceKey creates a key of a service user for a manager of its project or an operator. Like every key that a
+// key makes, it has at most the scopes and the lifetime of that key.
+func (t *tx) createServiceKey(by Actor, u *User, n NewKey) (Key, error) {
+	n.Project = u.Project
+	k, err := t.newKey(u.ID, n)
+	if err != nil {
+		return k, err
+	}
+	if err := t.boundKey(by, &k); err != nil {
+		return k, err
+	}
+	if err := t.boundKeys(u.ID); err != nil {
+		return k, err
+	}
+	return k, t.insertKey(by, &k, n.Hash)
+}
+
 // RevokeServiceKey revokes a key of a service user of the project of by. CodeNotFound: there is no such key.
 func (s *Store) RevokeServiceKey(ctx context.Context, by Actor, user pleat.UserID, key pleat.KeyID) error {
 	return s.write(ctx, "revoke key of service user", func(t *tx) error {
-		if err := t.lockServiceUser(by, user); err != nil {
+		if _, err := t.lockServiceUser(by, user); err != nil {
 			return err
 		}
-		return t.revokeKey(Actor{Reach: Reach{User: user}, Key: by.Key, Address: by.Address}, key)
+		return t.revokeKey(by, user, key)
 	})
 }
 
@@ -101,25 +110,29 @@ func (s *Store) ServiceKeys(ctx context.Context, by Reach, user pleat.UserID) ([
 	if err != nil {
 		return nil, unavailable("list keys", err)
 	}
-	return s.Keys(ctx, user)
+	return s.Keys(ctx, Reach{User: user, Project: by.Project})
 }
+
+// errServiceManager refuses to make a service user a manager: nobody could answer for who gets a role.
+var errServiceManager = pleat.InvalidField("role", " is manager; a service user may be viewer or member")
 
 // errNoServiceUser refuses a call on a service user that a project does not have.
 var errNoServiceUser = pleat.Errorf(pleat.CodeNotFound, "Service user not found")
 
-// lockServiceUser locks the project of by and checks that it has a service user, for a manager or an operator.
-func (t *tx) lockServiceUser(by Actor, user pleat.UserID) error {
+// lockServiceUser locks the project of by and reads a service user of it, for a manager or an operator.
+func (t *tx) lockServiceUser(by Actor, user pleat.UserID) (User, error) {
 	p, _, err := t.lockProjectOf(by, pleat.Manager)
 	if err != nil {
-		return err
+		return User{}, err
 	}
-	var n int
-	if err := t.row("SELECT count(*) FROM account WHERE id = $1 AND project_id = $2 AND disabled_at = 0",
-		[]any{user, p.ID}, &n); err != nil {
-		return err
+	rows, err := t.query("SELECT "+userColumns+
+		" FROM account a WHERE a.id = $1 AND a.project_id = $2 AND a.disabled_at = 0", user, p.ID)
+	list, err := scanUsers(rows, err)
+	if err == nil && len(list) == 0 {
+		err = errNoServiceUser
 	}
-	if n == 0 {
-		return errNoServiceUser
+	if err != nil {
+		return User{}, err
 	}
-	return nil
+	return list[0], nil
 }

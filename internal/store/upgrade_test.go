@@ -72,7 +72,7 @@ type upgraded struct {
 }
 
 func (v *upgraded) user(name string) store.Reach {
-	keys, err := v.s.Keys(context.Background(), "")
+	keys, err := v.s.Keys(context.Background(), store.Reach{})
 	if err != nil {
 		v.t.Fatal(err)
 	}

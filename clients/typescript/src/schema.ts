@@ -3249,7 +3249,7 @@ export interface components {
             name: string;
         };
         CreateServiceUser: {
-            /** @description When its key ends: a time or a date, its last day; absent: never. */
+            /** @description When its key ends: a time or a date, its last day; absent: when the key of the request does. */
             expiresAt?: string | null;
             /** @description What its key is for, as free text. */
             label?: string | null;
@@ -3260,7 +3260,7 @@ export interface components {
             name: string;
             /** @description Its role in the project. */
             role: components["schemas"]["ServiceRole"];
-            /** @description Of read, submit and manage; absent: all. */
+            /** @description Of read, submit and manage; absent: those of the key of the request. */
             scopes?: string[] | null;
         };
         CreateWorkflow: {
@@ -6903,6 +6903,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
