@@ -647,6 +647,14 @@ func TestSourcesAndSecrets(t *testing.T) {
 		if err := f.s.DeleteJob(ctx, u, deleted.Job); err != nil {
 			t.Fatal(err)
 		}
+		moved := f.fold(u, toGlobal(e)) // to a project whose results are not for this endpoint
+		lab, err := f.s.CreateProject(ctx, store.Actor{}, "Lab", "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.s.MoveJob(ctx, store.Actor{Reach: store.Reach{User: u.User}}, moved.Job, lab.ID); err != nil {
+			t.Fatal(err)
+		}
 		again := f.fold(u, toGlobal(e))
 		if _, err := f.s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}); err != nil {
 			t.Fatal(err)
@@ -665,7 +673,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 		}
 		f.fold(store.Own(stranger.ID), f.toOwn(store.Own(stranger.ID), r.URL+"/unsigned"))
 		f.start()
-		f.await(u, pleat.DeliverySucceeded, 4)
+		f.await(u, pleat.DeliverySucceeded, 5)
 		f.await(store.Own(stranger.ID), pleat.DeliverySucceeded, 1)
 		found := map[string]bool{}
 		for _, h := range r.requests() {
@@ -687,9 +695,11 @@ func TestSourcesAndSecrets(t *testing.T) {
 				found["first run"] = true
 			case strings.Contains(h.body, string(deleted.Job)) && strings.Contains(h.body, "source_enrichment_error"):
 				found["deleted"] = true
+			case strings.Contains(h.body, string(moved.Job)) && strings.Contains(h.body, "source_enrichment_error"):
+				found["moved"] = true
 			}
 		}
-		if len(found) != 5 {
+		if len(found) != 6 {
 			t.Errorf("found %v", found)
 		}
 		// Secrets that this process has no key for.

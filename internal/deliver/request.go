@@ -19,9 +19,13 @@ import (
 var errNoSecret = errors.New("a stored secret cannot be opened with this PLEAT_SECRET_KEY")
 
 // request builds what one attempt sends. Its links are signed now, since those of the attempt before may have expired.
-// v is the job of a fold's event; nil if it was deleted or could not be read, which the body then says.
+// v is the job of a fold's event; nil if it was deleted or could not be read, which the body then says. It says the same
+// of what was moved to another project.
 func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.View) (webhook.Request, error) {
 	now := p.store.Now()
+	if v != nil && v.Job.Owner != d.Event.Owner {
+		v = nil
+	}
 	what := webhook.Delivery{Event: d.Event, Format: webhook.Format(d.Endpoint.Format), Base: p.cfg.Base}
 	switch {
 	case d.Event.Source.Workflow != "":
@@ -67,6 +71,9 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 		return nil, err
 	}
 	w := &v.Workflow
+	if w.Owner != e.Owner {
+		return nil, store.ErrNoWorkflow
+	}
 	out := &webhook.WorkflowSource{
 		ID:     w.ID,
 		Type:   w.Type,

@@ -118,10 +118,12 @@ func (s *Server) startWorkflow(
 		return "", s.withReset(ctx, c, err)
 	}
 	c.made.workflow = w.ID
-	if !p.Draft && !replayed {
+	if replayed { // it may have been moved since then
+		_, err = s.ownWorkflow(ctx, c, string(w.ID))
+	} else if !p.Draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
-	return w.ID, nil
+	return w.ID, err
 }
 
 // withReset sets Retry-After to the time at which the quota of workflows starts again, if err says that it is used up.

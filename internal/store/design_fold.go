@@ -118,10 +118,11 @@ type DesignFold struct {
 // maxDesignFolds is how many folds of a workflow are read.
 const maxDesignFolds = 200
 
-// DesignFolds reads the folds of a workflow's designs whose jobs exist, in the order in which they were made: the
-// newest maxDesignFolds.
+// DesignFolds reads the folds of a workflow's designs whose jobs exist and were not moved to another project, in the
+// order in which they were made: the newest maxDesignFolds.
 func (s *Store) DesignFolds(ctx context.Context, w pleat.WorkflowID) ([]DesignFold, error) {
-	return s.designFolds(ctx, "f.workflow_id = $1", w)
+	return s.designFolds(ctx, `f.workflow_id = $1
+		AND j.project_id = (SELECT w.project_id FROM workflow w WHERE w.id = f.workflow_id)`, w)
 }
 
 // FoldedDesign reads the design that a job folds; false if it folds none.

@@ -12,7 +12,7 @@ import (
 // records it in both. Its events and deliveries stay where they were, and its webhook settings end, as do its links:
 // they were given out by the other project. The caller must be a member of both projects. ErrJobNotFound: the job does
 // not exist or is out of reach; pleat.ErrNoProject: the other project is. CodeConflict: something of it has not ended,
-// it belongs to a batch, or the other project's results hold as much as they may.
+// it belongs to a batch, or the other project's results or library hold as much as they may.
 func (s *Store) MoveJob(ctx context.Context, by Actor, job pleat.JobID, to pleat.ProjectID) error {
 	return s.write(ctx, "move job", func(t *tx) error {
 		h, err := t.lockJob(by.Reach, pleat.Member, job)
@@ -45,19 +45,23 @@ func (s *Store) MoveJob(ctx context.Context, by Actor, job pleat.JobID, to pleat
 		const followUps = "SELECT id FROM workflow WHERE started_by = $1 AND started_by <> ''"
 		t.moveRuns("job_id = $1", job, to)
 		t.moveRuns("workflow_id IN ("+followUps+")", job, to)
-		t.send("UPDATE library_item SET project_id = $2 WHERE workflow_id IN ("+followUps+")", job, to)
-		t.send(`
-			UPDATE workflow SET project_id = $2, version = version + 1, epoch = epoch + 1, updated_at = $3
-			WHERE started_by = $1 AND started_by <> ''`, job, to, t.now)
-		t.send(`
-			UPDATE job SET project_id = $2, library_item = '', version = version + 1, epoch = epoch + 1, updated_at = $3
-			WHERE id = $1`, job, to, t.now)
+		if err := t.moveItems(itemsOf(followUps), job, to); err != nil {
+			return err
+		}
+		t.send("UPDATE workflow SET "+movedColumns+" WHERE started_by = $1 AND started_by <> ''", job, to, t.now)
+		t.send("UPDATE job SET library_item = '', "+movedColumns+" WHERE id = $1", job, to, t.now)
 		t.notify(RunTopic(h.Run))
 		return t.moved(by, pleat.Source{Job: job}, h.Owner, to)
 	})
 }
 
+// movedColumns gives a job or workflow to the project $2 at the moment $3. Without a creator, it was made by the user
+// whose own project has it, which would not follow from the other project.
+const movedColumns = `created_by = CASE created_by WHEN '' THEN project_id ELSE created_by END, project_id = $2,
+	version = version + 1, epoch = epoch + 1, updated_at = $3`
+
 // MoveWorkflow is MoveJob for a workflow, which may be a draft. The items that it has in the library go with it.
+// CodeConflict and CodeTooLarge, too: the other project has no room for the draft or the items.
 func (s *Store) MoveWorkflow(ctx context.Context, by Actor, id pleat.WorkflowID, to pleat.ProjectID) error {
 	return s.write(ctx, "move workflow", func(t *tx) error {
 		var w pleat.Workflow
@@ -73,16 +77,17 @@ func (s *Store) MoveWorkflow(ctx context.Context, by Actor, id pleat.WorkflowID,
 		if err := t.forgetWebhooks("workflow", "input", string(id)); err != nil {
 			return err
 		}
-		const workspace = "SELECT workspace FROM design WHERE workflow_id = $1"
+		if w.Run == "" {
+			if err := t.countDraft(to, len(w.Input)); err != nil {
+				return err
+			}
+		}
 		t.moveRuns("workflow_id = $1", id, to)
-		t.send("UPDATE library_item SET project_id = $2 WHERE workflow_id = $1", id, to)
-		t.send("UPDATE library_item SET project_id = $2 WHERE id IN ("+workspace+") OR parent_id IN ("+workspace+
-			") AND parent_id <> ''", id, to)
+		if err := t.moveItems(itemsOf("CAST($1 AS text)"), id, to); err != nil {
+			return err
+		}
 		t.send("DELETE FROM subscription WHERE source_id = $1 AND run_id = ''", id) // of a draft
-		t.send(`
-			UPDATE workflow SET project_id = $2, version = version + 1, epoch = epoch + 1, updated_at = $3
-			WHERE id = $1`,
-			id, to, t.now)
+		t.send("UPDATE workflow SET "+movedColumns+" WHERE id = $1", id, to, t.now)
 		t.notify(RunTopic(w.Run))
 		return t.moved(by, pleat.Source{Workflow: id}, w.Owner, to)
 	})
@@ -121,6 +126,36 @@ func (t *tx) moveRuns(where string, id any, to pleat.ProjectID) {
 	t.send(countSQL("0", "-sum(bytes)", "run WHERE "+where), id)
 	t.send("UPDATE run SET project_id = $2, changed_at = $3 WHERE "+where, id, to, t.now)
 	t.send(countSQL("0", "sum(bytes)", "run WHERE "+where), id)
+}
+
+// itemsOf selects the library items that workflows have made, and the workspaces of designs.
+func itemsOf(workflows string) string {
+	return "SELECT id FROM library_item WHERE workflow_id IN (" + workflows + ") AND workflow_id <> '' " +
+		"UNION SELECT workspace FROM design WHERE workflow_id IN (" + workflows + ")"
+}
+
+// moveItems gives the library items that a query with the parameter $1 selects, and all below them, to a project that
+// has room for them. The caller holds lockProject.
+func (t *tx) moveItems(query string, id any, to pleat.ProjectID) error {
+	below := `
+		WITH RECURSIVE below (id) AS (
+			SELECT id FROM (` + query + `) AS moved
+			UNION
+			SELECT i.id FROM library_item i JOIN below b ON i.parent_id = b.id
+			WHERE i.parent_id <> '' AND i.deleted_at = 0
+		)
+		`
+	var add LibraryUse
+	if err := t.row(below+`
+		SELECT CAST(COALESCE(sum(entries), 0) AS bigint), CAST(COALESCE(sum(bytes), 0) AS bigint)
+		FROM library_item WHERE id IN (SELECT id FROM below)`, []any{id}, &add.Items, &add.Bytes); err != nil {
+		return err
+	}
+	if err := t.growLibrary(to, add, "what is moved"); err != nil {
+		return err
+	}
+	t.send(below+"UPDATE library_item SET project_id = $2 WHERE id IN (SELECT id FROM below)", id, to)
+	return nil
 }
 
 // forgetWebhooks removes the webhook settings from what was given of a job or workflow, which is in a column of its
