@@ -12,9 +12,9 @@ const expireAtOnce = 100
 
 // expired finds the rows of job or workflow whose latest run ended before $1. Ids sort by the time they were made, so
 // $2, an id of that time, leaves only what is old, and an index finds it: of all projects that follow the service's
-// setting, or of the project $3 alone. A job waits for the workflows that its
-// runs have started, which ended later (drafts among them never end: they go with it), and for its owner's other
-// workflows about it that wait or run. Those of others do not count, or they could keep a public job for ever.
+// setting, or of the project $3 alone. A job waits for the workflows that its runs have started, which ended later
+// (drafts among them never end: they go with it), and for its project's other workflows about it that wait or run.
+// Those of others do not count, or they could keep a public job for ever.
 func expired(table, further string) expiry {
 	return newExpiry(fmt.Sprintf(`
 		SELECT h.id, h.project_id

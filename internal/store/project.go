@@ -227,7 +227,8 @@ func (t *tx) renameProject(by Actor, p *Project, name string) error {
 // keepResults sets how long a locked project keeps results.
 func (t *tx) keepResults(by Actor, p *Project, keep time.Duration, operator bool) error {
 	if most := t.s.limits.KeepResults; most > 0 && !operator && (keep == 0 || keep > most) {
-		return pleat.InvalidField("keepResults", " must be at most %s, as long as this service keeps results", most)
+		return pleat.InvalidField("keepResultsDays", " must be at most %d, as long as this service keeps results",
+			int(most/(24*time.Hour)))
 	}
 	t.send("UPDATE project SET keep_results = $1 WHERE id = $2", keep.Microseconds(), p.ID)
 	detail := "results as long as the service keeps them"
