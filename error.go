@@ -13,8 +13,8 @@ type Code string
 const (
 	CodeInvalid      Code = "invalid"      // 400: the request is wrong; Field is where
 	CodeUnauthorized Code = "unauthorized" // 401: no credential, or an invalid one
-	CodeForbidden    Code = "forbidden"    // 403: the caller may see it, but its key lacks the scope
-	CodeNotFound     Code = "not_found"    // 404: it does not exist, or it belongs to another user
+	CodeForbidden    Code = "forbidden"    // 403: the caller may see it, but its role or key is not enough
+	CodeNotFound     Code = "not_found"    // 404: it does not exist, or the caller may not know of it
 	CodeConflict     Code = "conflict"     // 409: the state does not allow the change
 	CodeTooLarge     Code = "too_large"    // 413: the body exceeds its limit
 	CodeNotJSON      Code = "not_json"     // 415: the content type is not JSON
@@ -69,6 +69,17 @@ func InvalidField(field, format string, args ...any) *Error {
 func (e *Error) At(field string) *Error {
 	e.Field = field
 	return e
+}
+
+// ErrorAt returns the first Error in err's tree as one of a field, and err if there is none. Other than At it changes
+// no error, so that it may be one that several callers share.
+func ErrorAt(err error, field string) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	at := *e
+	return at.At(field)
 }
 
 // CodeOf returns the code of the first Error in err's tree, and CodeInternal if there is none.

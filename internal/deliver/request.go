@@ -19,8 +19,8 @@ import (
 var errNoSecret = errors.New("a stored secret cannot be opened with this PLEAT_SECRET_KEY")
 
 // request builds what one attempt sends. Its links are signed now, since those of the attempt before may have expired.
-// v is the job of a fold's event; nil if it was deleted or could not be read, which the body then says. It says the same
-// of what was moved to another project.
+// v is the job of a fold's event; nil if it was deleted or could not be read, which the body then says, also of what
+// was moved to another project.
 func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.View) (webhook.Request, error) {
 	now := p.store.Now()
 	if v != nil && v.Job.Owner != d.Event.Owner {

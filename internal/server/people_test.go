@@ -134,6 +134,18 @@ func TestProjectsAreApart(t *testing.T) {
 	}
 }
 
+// A refusal that names the field of one request changes nothing of the error that others share.
+func TestRefusedProjectNamesItsField(t *testing.T) {
+	h := newFixture(t)
+	_, eve := h.newUser("eve")
+	if r := h.as(eve, "GET", "/v1/jobs?projectId="+h.newProject("Hidden"), nil); r.status != 404 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if pleat.ErrNoProject.Field != "" {
+		t.Errorf("the shared error is one of the field %q", pleat.ErrNoProject.Field)
+	}
+}
+
 // Keys that are bound to a project reach it alone, and so do the keys that they make.
 func TestBoundKeys(t *testing.T) {
 	h := newFixture(t)

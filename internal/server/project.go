@@ -29,7 +29,7 @@ func (s *Server) enter(ctx context.Context, c *call, field, id string) error {
 	}
 	err := s.allow(ctx, c, c.in.Project, c.served.needs(), pleat.ErrNoProject)
 	if id != "" && err != nil {
-		return errorAt(err, field)
+		return pleat.ErrorAt(err, field)
 	}
 	return err
 }
@@ -108,12 +108,4 @@ func (s *Server) audienceOf(ctx context.Context, c *call, what owned) (wire.Audi
 func (s *Server) enterOwner(ctx context.Context, c *call, owner pleat.ProjectID, notFound error) error {
 	c.in = store.Reach{User: c.who.User, Project: owner}
 	return s.allow(ctx, c, owner, c.served.needs(), notFound)
-}
-
-// errorAt returns a refusal as one of a field.
-func errorAt(err error, field string) error {
-	if refusal, ok := err.(*pleat.Error); ok { //nolint:errorlint // what wraps a refusal has a message of its own
-		return refusal.At(field)
-	}
-	return err
 }

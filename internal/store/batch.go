@@ -90,8 +90,8 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 	var c CreatedBatch
 	err := s.writeAsync(ctx, "create batch", func(t *tx) error {
 		c = CreatedBatch{}
-		var at door
-		t.askDoor(n.By, n.Batch.Creator, n.Batch.Owner, &at)
+		var may access
+		t.askAccess(n.By, n.Batch.Creator, n.Batch.Owner, &may)
 		var spent charge
 		t.askSpentRows(n.Batch.Owner, &spent)
 		var earlier earlierCall
@@ -105,7 +105,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if err := at.err(); err != nil {
+		if err := may.err(); err != nil {
 			return err
 		}
 		if earlier.answer != "" {
@@ -177,8 +177,8 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 	b := &n.Batch
 	err := s.write(ctx, "create batch", func(t *tx) error {
 		c = CreatedBatch{}
-		var at door
-		t.askDoor(n.By, b.Creator, b.Owner, &at)
+		var may access
+		t.askAccess(n.By, b.Creator, b.Owner, &may)
 		var earlier earlierCall
 		call := keyed(b.Creator, b.Owner, n.Key, n.Digest)
 		t.askReplay(call, &earlier)
@@ -187,7 +187,7 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if err := at.err(); err != nil {
+		if err := may.err(); err != nil {
 			return err
 		}
 		if n.Key != "" && !earlier.none {

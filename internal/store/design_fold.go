@@ -32,8 +32,8 @@ type DesignJob struct {
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
 	err = s.write(ctx, "fold designs", func(t *tx) error {
 		made = nil
-		var at door
-		t.askDoor(d.By, d.Creator, d.Owner, &at)
+		var may access
+		t.askAccess(d.By, d.Creator, d.Owner, &may)
 		var earlier earlierCall
 		call := keyed(d.Creator, d.Owner, d.Key, d.Digest)
 		t.askReplay(call, &earlier)
@@ -44,7 +44,7 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if err := at.err(); err != nil {
+		if err := may.err(); err != nil {
 			return err
 		}
 		if d.Key != "" && !earlier.none {

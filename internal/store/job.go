@@ -20,8 +20,8 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	var c Created
 	err := s.write(ctx, "create job", func(t *tx) error {
 		c = Created{}
-		var at door
-		t.askDoor(n.By, n.Job.Creator, n.Job.Owner, &at)
+		var may access
+		t.askAccess(n.By, n.Job.Creator, n.Job.Owner, &may)
 		var earlier earlierCall
 		call := keyed(n.Job.Creator, n.Job.Owner, n.Key, n.Digest)
 		t.askReplay(call, &earlier)
@@ -30,7 +30,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if err := at.err(); err != nil {
+		if err := may.err(); err != nil {
 			return err
 		}
 		if n.Key != "" && !earlier.none {

@@ -52,7 +52,7 @@ func (t *tx) createKey(by Actor, n NewKey) (Key, error) {
 	}
 	if k.Project != "" {
 		if err := t.needRole(Reach{User: by.User, Project: k.Project}, pleat.Viewer); err != nil {
-			return k, errorAt(err, "projectId")
+			return k, pleat.ErrorAt(err, "projectId")
 		}
 	}
 	return k, t.insertKey(by, &k, n.Hash)

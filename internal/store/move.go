@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"pleat"
 )
@@ -98,11 +97,11 @@ func (t *tx) mayMove(by Actor, from, to pleat.ProjectID) error {
 	if by.Project != "" && by.Project != to && from != to {
 		return pleat.ErrNoProject // the key reaches one project alone
 	}
-	if err := t.needRole(Reach{User: by.User, Project: to}, pleat.Member); err != nil || from == to {
-		return errorAt(err, "projectId")
-	}
-	if err := t.lockProject(to); err != nil {
+	if err := t.lockProject(to); err != nil { // so that it is not deleted meanwhile
 		return err
+	}
+	if err := t.needRole(Reach{User: by.User, Project: to}, pleat.Member); err != nil || from == to {
+		return pleat.ErrorAt(err, "projectId")
 	}
 	var held int64
 	t.askResults(to, &held)
@@ -110,15 +109,6 @@ func (t *tx) mayMove(by Actor, from, to pleat.ProjectID) error {
 		return err
 	}
 	return t.checkResults(held)
-}
-
-// errorAt returns a refusal as one of a field.
-func errorAt(err error, field string) error {
-	var refusal *pleat.Error
-	if !errors.As(err, &refusal) {
-		return err
-	}
-	return refusal.At(field)
 }
 
 // moveRuns gives the runs that a condition with the parameter $1 selects to a project, with the bytes that they hold.

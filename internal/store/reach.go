@@ -72,17 +72,17 @@ func (t *tx) needRole(by Reach, needs pleat.Role) error {
 	return allow(role, needs, pleat.ErrNoProject)
 }
 
-// door is what a credential opens.
-type door struct {
+// access is what a credential allows in a project.
+type access struct {
 	valid bool       // the credential is valid and its user is the one given
 	role  pleat.Role // of the user in the project
 }
 
-// askDoor reads whether a credential is valid, and which role it gives its user in a project. The zero credential is
+// askAccess reads whether a credential is valid, and which role it gives its user in a project. The zero credential is
 // not checked: the service itself calls.
-func (t *tx) askDoor(by Credential, creator pleat.UserID, owner pleat.ProjectID, d *door) {
+func (t *tx) askAccess(by Credential, creator pleat.UserID, owner pleat.ProjectID, a *access) {
 	if by == (Credential{}) {
-		*d = door{true, pleat.Member}
+		*a = access{true, pleat.Member}
 		return
 	}
 	t.ask(`
@@ -90,15 +90,15 @@ func (t *tx) askDoor(by Credential, creator pleat.UserID, owner pleat.ProjectID,
 		FROM `+by.keys("$2")+` AND k.account_id = $3`,
 		[]any{t.now, by.Hash, creator, owner},
 		func(scan func(...any) error) error {
-			d.valid = true
-			return scan(&d.role)
+			a.valid = true
+			return scan(&a.role)
 		})
 }
 
 // err refuses who may not create work. ErrUnauthorized: the credential is not valid.
-func (d *door) err() error {
-	if !d.valid {
+func (a *access) err() error {
+	if !a.valid {
 		return pleat.ErrUnauthorized
 	}
-	return allow(d.role, pleat.Member, pleat.ErrNoProject)
+	return allow(a.role, pleat.Member, pleat.ErrNoProject)
 }

@@ -82,10 +82,10 @@ func CheckUsed(id pleat.WorkflowID, made []store.GivenAlignment, proteins []stri
 // MadeAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
 // read. An error has CodeInvalid and names params.alignmentId, unless it is the store's.
 func (r *Resolver) MadeAlignments(
-	ctx context.Context, user pleat.ProjectID, id pleat.WorkflowID,
+	ctx context.Context, owner pleat.ProjectID, id pleat.WorkflowID,
 ) ([]store.GivenAlignment, error) {
 	v, err := r.Store.WorkflowView(ctx, id)
-	if err == nil && (v.Workflow.Owner != user && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
+	if err == nil && (v.Workflow.Owner != owner && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
 		err = store.ErrNoWorkflow
 	}
 	if errors.Is(err, store.ErrNoWorkflow) {
