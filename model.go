@@ -55,6 +55,7 @@ type Model struct {
 	Confidence string       `json:"confidence"` // what its pLDDT means, in words
 	Notice     string       `json:"notice"`     // what users should know before they rely on it
 	Citations  []Citation   `json:"citations"`
+	Cores      int          `json:"cores,omitempty"` // that one task is given where the model runs; 0: unknown
 	Workers    int          `json:"-"` // live ones that run it, where the store lists the model
 }
 
