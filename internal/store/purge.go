@@ -269,16 +269,18 @@ func (s *Store) PurgeDeleted(ctx context.Context) (Purged, error) {
 	return Purged{}, nil
 }
 
-// endPurged ends the attempts that are still under way at the runs of what is purged, so that their time is counted.
-func (t *tx) endPurged(kind tombstone, id string) error {
+// endPurged ends the attempts that are still under way at the runs of what is purged, so that their time is counted,
+// and returns how many they are. The next transaction deletes them.
+func (t *tx) endPurged(kind tombstone, id string) (int, error) {
 	if kind.inputs {
-		return nil
+		return 0, nil
 	}
-	held, err := t.selectHeld("FOR UPDATE", kind.statement("run_id IN (RUNS)"), id)
+	held, err := t.selectHeld("FOR UPDATE", kind.statement(`run_id IN (RUNS) AND EXISTS (
+		SELECT 1 FROM attempt a WHERE a.task_id = task.id AND a.number = task.attempt AND a.ended_at = 0)`), id)
 	for _, l := range held {
 		t.endAttempt(l.Lease, OutcomeStopped, "")
 	}
-	return err
+	return len(held), err
 }
 
 // purge takes the next steps at the deletion of one job, workflow or batch. Of several nodes one does it at a time.
@@ -295,7 +297,7 @@ func (t *tx) purge(kind tombstone, id string) (Purged, error) {
 			return p, err
 		}
 	}
-	if err := t.endPurged(kind, id); err != nil {
+	if p.Rows, err = t.endPurged(kind, id); err != nil || p.Rows > 0 {
 		return p, err
 	}
 	for _, step := range kind.steps() {

@@ -427,6 +427,22 @@ func texts(t testing.TB, db *rawDB, query string) [][]string {
 	return out
 }
 
+// Query returns the rows that a query finds behind the back of a store, with every column as text. OpenAt must have
+// opened the store.
+func Query(t testing.TB, s *store.Store, query string) [][]string {
+	t.Helper()
+	address, ok := addresses.Load(s)
+	if !ok {
+		t.Fatal("storetest.Query needs a store that OpenAt opened")
+	}
+	db, err := openRaw(address.(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	return texts(t, db, query)
+}
+
 // Count returns how many rows a table of a store has, with those that no verb shows. OpenAt must have opened the store.
 func Count(t testing.TB, s *store.Store, table string) int {
 	t.Helper()
