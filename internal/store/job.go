@@ -40,6 +40,9 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		if err != nil {
 			return err
 		}
+		if err := t.checkBudget(n.Job.Owner, spent.budget, plannedRun(n.Run)); err != nil {
+			return err
+		}
 		t.insertJob(&n, &c)
 		c.Usage = usage
 		t.keepAnswer(call, c)
@@ -277,6 +280,9 @@ func (s *Store) Rerun(ctx context.Context, by Reach, job pleat.JobID, spec RunSp
 				"the job belongs to the batch %s, which was cancelled; use retry-failed of the batch", h.batch)
 		}
 		if c.Usage, err = t.usage(&spent); err != nil {
+			return err
+		}
+		if err := t.checkBudget(h.Owner, spent.budget, plannedRun(spec)); err != nil {
 			return err
 		}
 		usage := c.Usage

@@ -140,6 +140,7 @@ func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits
 	t.Cleanup(func() {
 		addresses.Delete(s)
 		checkResultUse(t, address)
+		checkSpent(t, address)
 		_ = s.Close()
 	})
 	if err := Migrate(context.Background(), s); err != nil {
@@ -192,6 +193,27 @@ func checkResultUse(t testing.TB, address string) {
 	}
 	if err := rows.Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+// checkSpent fails a test after which less time is counted than the attempts at runs that are still there have taken. A
+// database that the test has removed, or not migrated, is not checked.
+func checkSpent(t testing.TB, address string) {
+	t.Helper()
+	db, err := openRaw(address)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer db.Close()
+	var short int64
+	err = db.QueryRow(`
+		SELECT CAST((
+			SELECT COALESCE(sum(CASE WHEN a.ended_at > a.started_at THEN a.ended_at - a.started_at ELSE 0 END), 0)
+			FROM attempt a WHERE a.ended_at > 0 AND a.run_id IS NOT NULL
+		) - (SELECT COALESCE(sum(wall), 0) FROM usage_day) AS bigint)`).Scan(&short)
+	if err == nil && short > 0 {
+		t.Errorf("the attempts have taken %d µs more than is counted", short)
 	}
 }
 
