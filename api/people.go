@@ -18,6 +18,7 @@ type Project struct {
 	IsOwn     bool   `json:"isOwn" doc:"Whether it is of one user alone, whose id it has."`
 	Quota     *int   `json:"quota" doc:"Jobs per day; null: the default of the service."`
 	KeepDays  *int   `json:"keepResultsDays" doc:"How many days results are kept; 0: until somebody deletes them; null: as the service does."`
+	Budget    Budget `json:"budget"`
 	CreatedAt Time   `json:"createdAt"`
 }
 
@@ -35,9 +36,10 @@ type CreateProject struct {
 
 // ChangeProject is the body of PATCH /v1/projects/{id}. Absent fields stay.
 type ChangeProject struct {
-	Name     *string `json:"name,omitempty" doc:"Name of the project." minLength:"1" maxLength:"255"`
-	Quota    *int    `json:"quota,omitempty" doc:"Jobs per day; -1: the default of the service. Operators change it."`
-	KeepDays *int    `json:"keepResultsDays,omitempty" doc:"How many days results are kept; 0: until somebody deletes them; -1: as the service does." minimum:"-1" maximum:"36500"`
+	Name     *string       `json:"name,omitempty" doc:"Name of the project." minLength:"1" maxLength:"255"`
+	Quota    *int          `json:"quota,omitempty" doc:"Jobs per day; -1: the default of the service. Operators change it."`
+	KeepDays *int          `json:"keepResultsDays,omitempty" doc:"How many days results are kept; 0: until somebody deletes them; -1: as the service does." minimum:"-1" maximum:"36500"`
+	Budget   *BudgetChange `json:"budget,omitempty" doc:"What the project may spend in a month. Operators change it."`
 }
 
 // DeletedProject is the response of DELETE /v1/projects/{id}.

@@ -281,7 +281,8 @@ type Citation struct {
 	BibTeX string `json:"bibtex"`
 }
 
-// Usage is today's use of the quotas: its own fields count job-creation calls. The day is UTC.
+// Usage is today's use of the quotas, of which limit and used count job-creation calls, and what the caller's runs have
+// spent in the project. The day is UTC.
 type Usage struct {
 	Limit     int   `json:"limit"`
 	Used      int   `json:"used"`
@@ -289,6 +290,7 @@ type Usage struct {
 	ResetAt   Time  `json:"reset_at"`
 	Workflows Quota `json:"workflows" doc:"Workflows that were started today; a draft counts when it is executed."`
 	BatchRows Quota `json:"batch_rows" doc:"Rows of batches that were created or run again today."`
+	SpentTable
 }
 
 // Quota is today's use of one quota. The day is UTC.

@@ -15,21 +15,6 @@ import (
 	"pleat/internal/store"
 )
 
-// usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), how many
-// workflows were started, how many rows of batches were created, the quotas, and when the next day starts.
-func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
-	u, err := s.store.Usage(ctx, c.in)
-	q := wire.Quota(u.Jobs)
-	return api.Usage{
-		Limit:     q.Limit,
-		Used:      q.Used,
-		Remaining: q.Remaining,
-		ResetAt:   q.ResetAt,
-		Workflows: wire.Quota(u.Workflows),
-		BatchRows: wire.Quota(u.BatchRows),
-	}, err
-}
-
 // listModels is GET /v1/models, for everyone: the models that workers can execute, with their limits, parameters and
 // expected cost, and how many live workers each has. A model whose workers are all away is listed, since jobs for it
 // are accepted; one that no worker ran within the last week is not, even if its engine is installed.

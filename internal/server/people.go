@@ -135,7 +135,7 @@ func (s *Server) viewProject(ctx context.Context, c *call) (api.ProjectRole, err
 	return wire.ProjectRole(&m), err
 }
 
-// changeProject is PATCH /v1/projects/{id}, for its managers; only operators change its quota. 409: there is a project
+// changeProject is PATCH /v1/projects/{id}, for its managers; only operators change its quota and its budget. 409: there is a project
 // of that name.
 func (s *Server) changeProject(ctx context.Context, c *call, in *api.ChangeProject) (api.ProjectRole, error) {
 	if _, err := s.member(ctx, c, pleat.Manager); err != nil {
@@ -154,7 +154,11 @@ func (s *Server) changeProject(ctx context.Context, c *call, in *api.ChangeProje
 		return api.ProjectRole{}, pleat.InvalidField("keepResultsDays", " is %d; it must be 1 to 36500, 0 for ever, or "+
 			"-1 for as long as the service keeps results", *in.KeepDays)
 	}
-	if err := s.store.ChangeProject(ctx, c.actor().In(c.in.Project), wire.ToProjectChange(in)); err != nil {
+	change, err := wire.ToProjectChange(in)
+	if err == nil {
+		err = s.store.ChangeProject(ctx, c.actor().In(c.in.Project), change)
+	}
+	if err != nil {
 		return api.ProjectRole{}, err
 	}
 	return s.viewProject(ctx, c)

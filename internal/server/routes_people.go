@@ -1,9 +1,31 @@
 package server
 
 import (
+	"maps"
+
 	"pleat"
+	"pleat/api"
 	"pleat/internal/server/openapi"
 )
+
+// spentParams describe what a table of usage is asked for; by is what its sums are told apart by if nothing is named.
+func spentParams(by string) []openapi.Param {
+	return []openapi.Param{
+		{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31; absent: the first of the month of to."},
+		{Name: "to", Kind: "string", Doc: "The last day; absent: today. At most 400 days."},
+		{Name: "by", Kind: "string", Doc: "What sums are told apart by: some of user, project, model and day, with commas; " +
+			"empty: nothing; absent: " + by + "."},
+		{Name: "format", Kind: "string", Doc: "json, or csv for the rows alone."},
+	}
+}
+
+// spentContent describes an answer with a table of usage, which may be the table alone as CSV.
+func spentContent[T any]() openapi.Content {
+	out := openapi.JSON[T]()
+	maps.Copy(out, openapi.Text("text/csv", "The rows. A text that a spreadsheet would take for a formula begins with an "+
+		"apostrophe."))
+	return out
+}
 
 // projectRoutes are the routes of projects and of who works in them. Every path under /v1/projects/{id} answers 404 for
 // a project in which the caller has no role, and for one that does not exist.
@@ -87,6 +109,24 @@ var projectRoutes = inSection("Projects", []route{
 		summary: "End the role of a user in a project",
 		handler: noBody((*Server).removeMember),
 		errors:  []int{409},
+	},
+	{
+		id:      "getProjectUsage",
+		pattern: "GET /v1/projects/{id}/usage",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "Read what the runs of a project have spent, and its budget",
+		handler: answers(spentContent[api.ProjectUsage](), (*Server).projectUsage),
+		query:   spentParams("model,day"),
+	},
+	{
+		id:      "getAllUsage",
+		pattern: "GET /v1/operator/usage",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "Read what the runs of all projects have spent, as an operator",
+		handler: answers(spentContent[api.SpentTable](), (*Server).allUsage),
+		query:   spentParams("project,model"),
 	},
 	{
 		id:      "listProjectAudit",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -169,6 +170,19 @@ type Spent struct {
 	Bytes                  int64 // of the files of runs when they ended
 }
 
+// Add adds what other runs have spent.
+func (v *Spent) Add(o *Spent) {
+	v.Attempts += o.Attempts
+	v.Wall += o.Wall
+	v.GPU += o.GPU
+	v.CPU += o.CPU
+	v.NoGPU += o.NoGPU
+	v.NoCPU += o.NoCPU
+	v.Runs += o.Runs
+	v.Tokens += o.Tokens
+	v.Bytes += o.Bytes
+}
+
 // usageColumns are the column of each key and the columns that a sum by it has.
 var usageColumns = map[UsageKey][2]string{
 	UsageByDay:     {"u.day", "u.day"},
@@ -186,7 +200,7 @@ func (s *Store) Spent(ctx context.Context, by Reach, operator bool, q SpentQuery
 		return nil, err
 	}
 	needs := pleat.Viewer
-	if q.User != by.User && has(q.By, UsageByUser) {
+	if q.User != by.User && slices.Contains(q.By, UsageByUser) {
 		needs = pleat.Manager
 	}
 	if !operator {
@@ -202,20 +216,11 @@ func (s *Store) SpentByAll(ctx context.Context, q SpentQuery) ([]Spent, error) {
 	return s.spent(ctx, q, "$4 = ''", "")
 }
 
-func has(keys []UsageKey, key UsageKey) bool {
-	for _, k := range keys {
-		if k == key {
-			return true
-		}
-	}
-	return false
-}
-
 // spent reads sums over the rows u of usage_day that meet a condition with the parameter $4.
 func (s *Store) spent(ctx context.Context, q SpentQuery, where string, arg any) ([]Spent, error) {
 	var group, columns []string
 	for _, key := range UsageKeys() {
-		if has(q.By, key) {
+		if slices.Contains(q.By, key) {
 			group, columns = append(group, usageColumns[key][0]), append(columns, usageColumns[key][1])
 		}
 	}
@@ -255,7 +260,7 @@ func scanSpent(scan func(...any) error, by []UsageKey) (Spent, error) {
 	var into []any
 	for _, key := range UsageKeys() {
 		switch {
-		case !has(by, key):
+		case !slices.Contains(by, key):
 		case key == UsageByDay:
 			into = append(into, &day)
 		case key == UsageByProject:

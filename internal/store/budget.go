@@ -29,36 +29,26 @@ type BudgetUse struct {
 // BudgetChange changes a budget. Fields that are nil stay.
 type BudgetChange struct{ GPU, CPU *int64 }
 
-// SetBudget changes what the project of by may spend in a month, and records it. Only operators may. It concerns what
-// is created from then on. pleat.ErrNoProject: there is no such project, or the caller has no role in it.
-func (s *Store) SetBudget(ctx context.Context, by Actor, change BudgetChange) error {
-	return s.write(ctx, "set budget", func(t *tx) error {
-		p, operator, err := t.lockProjectOf(by, pleat.Viewer)
-		if err != nil {
+// changeBudget changes the budget of a locked project, and records it. It concerns what is created from then on.
+func (t *tx) changeBudget(by Actor, p *Project, change BudgetChange) error {
+	for _, c := range []struct {
+		column, unit string
+		to           *int64
+	}{{"budget_gpu", "GPU", change.GPU}, {"budget_cpu", "CPU", change.CPU}} {
+		if c.to == nil {
+			continue
+		}
+		limit := max(*c.to, -1)
+		t.send("UPDATE project SET "+c.column+" = $1 WHERE id = $2", limit, p.ID)
+		detail := "no budget of " + c.unit + "-seconds"
+		if limit >= 0 {
+			detail = "budget of " + inUnits(limit, c.unit) + " a month"
+		}
+		if err := t.audit(by, AuditProjectChanged, p.Name, detail); err != nil {
 			return err
 		}
-		if !operator {
-			return pleat.Errorf(pleat.CodeForbidden, "Only an operator of this service may change the budget of a project")
-		}
-		for _, c := range []struct {
-			column, unit string
-			to           *int64
-		}{{"budget_gpu", "GPU", change.GPU}, {"budget_cpu", "CPU", change.CPU}} {
-			if c.to == nil {
-				continue
-			}
-			limit := max(*c.to, -1)
-			t.send("UPDATE project SET "+c.column+" = $1 WHERE id = $2", limit, p.ID)
-			detail := "no budget of " + c.unit + "-seconds"
-			if limit >= 0 {
-				detail = fmt.Sprintf("budget of %s a month", inUnits(limit, c.unit))
-			}
-			if err := t.audit(by, AuditProjectChanged, p.Name, detail); err != nil {
-				return err
-			}
-		}
-		return t.wait()
-	})
+	}
+	return nil
 }
 
 // BudgetUse reads the budget of the project of the reach and how much of it is used. The caller must be a viewer.

@@ -19,7 +19,8 @@ func budget(t *testing.T, s *store.Store, project pleat.ProjectID, gpu, cpu int6
 	t.Helper()
 	gpu, cpu = gpu*1_000_000, cpu*1_000_000
 	by := store.Actor{Reach: store.InProject(project)}
-	if err := s.SetBudget(context.Background(), by, store.BudgetChange{GPU: &gpu, CPU: &cpu}); err != nil {
+	change := store.ProjectChange{Budget: &store.BudgetChange{GPU: &gpu, CPU: &cpu}}
+	if err := s.ChangeProject(context.Background(), by, change); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -185,7 +186,8 @@ func TestWhoMaySetBudgets(t *testing.T) {
 		ctx := context.Background()
 		ada, _ := lab(t, s)
 		one := int64(1)
-		err := s.SetBudget(ctx, newKey(t, s, ada, "k"), store.BudgetChange{GPU: &one})
+		change := store.ProjectChange{Budget: &store.BudgetChange{GPU: &one}}
+		err := s.ChangeProject(ctx, newKey(t, s, ada, "k"), change)
 		if pleat.CodeOf(err) != pleat.CodeForbidden {
 			t.Errorf("a manager sets a budget: %v", err)
 		}

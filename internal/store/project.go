@@ -18,6 +18,7 @@ type Project struct {
 	// KeepResults is how long a job or workflow is kept after the end of its latest run; negative: as long as the
 	// service's setting says; 0: until somebody deletes it.
 	KeepResults time.Duration
+	Budget      Budget
 	CreatedAt   time.Time
 }
 
@@ -26,16 +27,18 @@ type ProjectChange struct {
 	Name        *string
 	Quota       *int
 	KeepResults *time.Duration
+	Budget      *BudgetChange
 }
 
 // projectColumns are the columns that scanProject reads, of the row p of project.
-const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.created_at"
+const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.budget_gpu, p.budget_cpu, p.created_at"
 
 // scanProject reads a project from projectColumns and further columns.
 func scanProject(scan func(...any) error, further ...any) (Project, error) {
 	var p Project
 	var own, keep, created int64
-	err := scan(append([]any{&p.ID, &p.Name, &own, &p.Quota, &keep, &created}, further...)...)
+	err := scan(append([]any{&p.ID, &p.Name, &own, &p.Quota, &keep, &p.Budget.GPU, &p.Budget.CPU, &created},
+		further...)...)
 	p.Own, p.CreatedAt = own == 1, fromMicros(created)
 	p.KeepResults = time.Duration(keep) * time.Microsecond
 	return p, err
@@ -68,7 +71,7 @@ func (s *Store) CreateProject(ctx context.Context, by Actor, name, manager strin
 		}
 		p = Project{
 			ID: pleat.ProjectID(newID()), Name: name, Quota: -1, KeepResults: -time.Microsecond,
-			CreatedAt: fromMicros(t.now),
+			Budget: NoBudget, CreatedAt: fromMicros(t.now),
 		}
 		made, err := t.exec(`
 			INSERT INTO project (id, name, own, quota, keep_results, created_at, deleted_at)
@@ -185,12 +188,18 @@ func (s *Store) ChangeProject(ctx context.Context, by Actor, change ProjectChang
 				return err
 			}
 		}
+		if (change.Quota != nil || change.Budget != nil) && !operator {
+			return pleat.Errorf(pleat.CodeForbidden,
+				"Only an operator of this service may change the quota or the budget of a project")
+		}
 		if change.Quota != nil {
-			if !operator {
-				return pleat.Errorf(pleat.CodeForbidden, "Only an operator of this service may change the quota of a project")
-			}
 			t.send("UPDATE project SET quota = $1 WHERE id = $2", max(*change.Quota, -1), p.ID)
 			if err := t.audit(by, AuditProjectChanged, p.Name, fmt.Sprintf("quota %d", *change.Quota)); err != nil {
+				return err
+			}
+		}
+		if change.Budget != nil {
+			if err := t.changeBudget(by, &p, *change.Budget); err != nil {
 				return err
 			}
 		}

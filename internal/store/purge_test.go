@@ -46,8 +46,10 @@ var ofSources = map[string]bool{
 	"session":        false,
 	"quota_day":      false, // how many, not which
 	"result_use":     false, // how many bytes
+	"usage_day":      false, // what was spent
 	"audit":          false, // of keys, sessions and settings
 	"worker":         false,
+	"worker_use":     false,
 	"service":        false, // its artifact store and secret keys
 	"class":          false, // of workers, and how fast they are
 	"fleet_token":    false,
