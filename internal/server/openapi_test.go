@@ -17,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/store"
 )
 
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
@@ -170,6 +171,13 @@ func TestDocument(t *testing.T) {
 	visit("GET /fleet/v1/classes/{class}", "Error", h.as(token, "GET", "/fleet/v1/classes/x", nil), 404)
 	visit("GET /fleet/v1/classes/{class}", "Error", h.as(h.key, "GET", "/fleet/v1/classes/default", nil), 401)
 	visit("GET /v1/usage", "Usage", as("GET", "/v1/usage", nil), 200)
+	spent := "/v1/projects/" + string(h.user.OwnProject()) + "/usage"
+	visit("GET /v1/projects/{id}/usage", "ProjectUsage", as("GET", spent, nil), 200)
+	_, operator := h.newUser("operator")
+	if err := h.store.SetOperator(t.Context(), store.Actor{}, "operator", true); err != nil {
+		t.Fatal(err)
+	}
+	visit("GET /v1/operator/usage", "SpentTable", h.as(operator, "GET", "/v1/operator/usage", nil), 200)
 	made := as("POST", "/v1/keys", nil)
 	visit("POST /v1/keys", "NewKey", made, 200)
 	visit("GET /v1/keys", "ListKey", as("GET", "/v1/keys", nil), 200)
