@@ -25,7 +25,7 @@ func TestListsReadTheirPage(t *testing.T) {
 	}
 	for _, table := range []string{"job", "delivery"} {
 		if _, err := db.Exec("UPDATE "+table+` SET project_id = $1
-			WHERE id > (SELECT id FROM `+table+" ORDER BY id OFFSET $2 LIMIT 1)", other, all/2); err != nil {
+			WHERE id > (SELECT id FROM `+table+" ORDER BY id OFFSET $2 LIMIT 1)", other.Project, all/2); err != nil {
 			t.Fatal(err)
 		}
 	}
