@@ -10,6 +10,7 @@
 //	workflow.go  questions about structures, and dynamics
 //	compare.go, compare_client.go  comparisons of structures
 //	library.go   the files of a user
+//	accounting.go  what runs have spent, budgets
 //	view.go      lists, one job, progress, models, usage, keys
 //	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
 //	decode.go    Decode: strict JSON; scan.go is its lexer

@@ -32,6 +32,7 @@
 //	errors.go            the mapping of errors to HTTP
 //	auth.go              keys, sessions, who may see a job
 //	project.go           the project in which a call works, and the caller's role
+//	accounting.go        what runs have spent
 //	people.go            projects, their members, invitations and service users
 //	share.go             links to one job, batch or workflow, and moves between projects
 //	create.go            POST /v1/jobs and runs

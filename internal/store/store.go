@@ -19,6 +19,7 @@
 //	invitation.go, share.go, move.go  links into a project and to one job, moves between projects
 //	audit.go              who changed keys, endpoints, roles and shares
 //	quota.go, limits.go   what one project may have
+//	accounting.go, budget.go  what runs have spent, and what a project may spend in a month
 //	job.go, view.go, head.go  jobs and their runs
 //	batch.go, batch_advance.go, batch_table.go  batches: many jobs that end together, and the table of their scores
 //	page.go, names.go     lists of a project's rows, searches by name

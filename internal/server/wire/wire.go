@@ -11,6 +11,7 @@
 //	workflow.go  workflows and questions
 //	library.go   library items and files
 //	webhook.go   deliveries and attempts
+//	accounting.go  what runs have spent, budgets
 //	account.go   models and keys
 package wire
 
