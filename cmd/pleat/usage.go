@@ -146,8 +146,8 @@ func (u *usageShown) print(w io.Writer) error {
 	return table(w, rows)
 }
 
-// spentKey returns what a sum is about, by the title of the column; nil: the sums are not told apart by it. A project or
-// a user without a name is shown by its id.
+// spentKey returns what a sum is about, by the title of the column; nil: the sums are not told apart by it. A project
+// or a user without a name is shown by its id.
 func spentKey(r *api.SpentRow, title string) *string {
 	switch title {
 	case "DAY":

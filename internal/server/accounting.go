@@ -83,8 +83,8 @@ func dayQuery(r *http.Request, name string, def time.Time) (time.Time, error) {
 // checkSpent refuses a table with more rows than one answer may have.
 func checkSpent(list []store.Spent) error {
 	if len(list) > maxSpentRows {
-		return pleat.InvalidField("by", " would make more than %d rows; choose fewer days with from and to, or leave a "+
-			"key out of by", maxSpentRows)
+		return pleat.InvalidField("by", " would make more than %d rows; choose fewer days with from and to, or leave "+
+			"a key out of by", maxSpentRows)
 	}
 	return nil
 }

@@ -135,8 +135,8 @@ func (s *Server) viewProject(ctx context.Context, c *call) (api.ProjectRole, err
 	return wire.ProjectRole(&m), err
 }
 
-// changeProject is PATCH /v1/projects/{id}, for its managers; only operators change its quota and its budget. 409: there is a project
-// of that name.
+// changeProject is PATCH /v1/projects/{id}, for its managers; only operators change its quota and its budget. 409:
+// there is a project of that name.
 func (s *Server) changeProject(ctx context.Context, c *call, in *api.ChangeProject) (api.ProjectRole, error) {
 	if _, err := s.member(ctx, c, pleat.Manager); err != nil {
 		return api.ProjectRole{}, err

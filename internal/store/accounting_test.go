@@ -55,7 +55,8 @@ const (
 		GROUP BY 1, 2, 3, 4
 		ORDER BY 1, 2, 3, 4`
 	spentAsCounted = `
-		SELECT project_id, account_id, model, day, sum(attempts), sum(wall), sum(gpu), sum(cpu), sum(no_gpu), sum(no_cpu)
+		SELECT project_id, account_id, model, day,
+			sum(attempts), sum(wall), sum(gpu), sum(cpu), sum(no_gpu), sum(no_cpu)
 		FROM usage_day
 		GROUP BY 1, 2, 3, 4
 		HAVING sum(attempts) > 0
@@ -107,7 +108,7 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 	clock.Advance(time.Hour)
 	_, err := s.Reap(ctx, s.Now())
 	ok(err)
-	k = storetest.Claim(t, s, "w", storetest.FoldQueue)
+	storetest.Claim(t, s, "w", storetest.FoldQueue)
 	clock.Advance(time.Minute) // the worker is killed
 	r, err := s.Reap(ctx, s.Now())
 	if err != nil || r.Requeued != 1 {
@@ -129,11 +130,11 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 	fold(bob, "is held by a worker that starts again")
 	work()
 	registerUses(t, s, "w")
-	k = storetest.Claim(t, s, "w", storetest.FoldQueue)
+	storetest.Claim(t, s, "w", storetest.FoldQueue)
 	work()
 	_, err = s.ReleaseAll(ctx, "w", nil)
 	ok(err)
-	k = storetest.Claim(t, s, "w", storetest.FoldQueue)
+	storetest.Claim(t, s, "w", storetest.FoldQueue)
 	work()
 	_, err = s.Cancel(ctx, bob, jobs[len(jobs)-1])
 	ok(err)
@@ -154,8 +155,9 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 	ok(s.FinishRun(ctx, lease(k), storetest.Completed()))
 
 	flow := newFlow(bob, false)
-	flow.Workflow.Kind, flow.Workflow.Creator, flow.Run.Queue, flow.Run.Model = pleat.TaskMD, bob.User, simulationQueue, "calvados"
-	w, err := s.CreateWorkflow(ctx, flow)
+	flow.Workflow.Kind, flow.Workflow.Creator = pleat.TaskMD, bob.User
+	flow.Run.Queue, flow.Run.Model = simulationQueue, "calvados"
+	_, err = s.CreateWorkflow(ctx, flow)
 	ok(err)
 	k = storetest.Claim(t, s, "w", simulationQueue)
 	work()
@@ -164,7 +166,6 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 	k = storetest.Claim(t, s, "w", simulationQueue)
 	work()
 	ok(s.FinishRun(ctx, lease(k), storetest.Completed()))
-	_ = w
 	storetest.CreateJob(t, s, storetest.NewFold(ada, "is stopped while it waits"))
 	return jobs
 }

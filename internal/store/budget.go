@@ -106,9 +106,9 @@ func slowest(queue string) string {
 	return "COALESCE((SELECT max(v.factor) FROM speed v WHERE v.queue = " + queue + "), 1)"
 }
 
-// budgetUseSQL reads what the project $1 has spent since the day $2, and what its tasks are expected to take: those that
-// wait or run, what the running ones have taken beyond that until $3, and those of the rows of batches that have no job
-// yet.
+// budgetUseSQL reads what the project $1 has spent since the day $2, and what its tasks are expected to take: those
+// that wait or run, what the running ones have taken beyond that until $3, and those of the rows of batches that have
+// no job yet.
 var budgetUseSQL = `
 	WITH expected AS (
 		SELECT w.queue, CAST(sum(w.takes) * ` + slowest("w.queue") + ` AS bigint) AS takes
@@ -160,9 +160,9 @@ func plannedRun(spec RunSpec) planned {
 	return planned{pleat.Queue(spec.kind(), spec.Model), spec.Expected}
 }
 
-// checkBudget refuses work that would pass the budget of its project, as far as it is known what the work takes; of what
-// is not known, only that the budget is used up. Without a budget it asks nothing. It makes verbs that add work to one
-// project wait for each other, so that two of them cannot both use what is left. CodeLimited.
+// checkBudget refuses work that would pass the budget of its project, as far as it is known what the work takes; where
+// that is not known, work is refused once the budget is used up. Without a budget it asks nothing. It makes verbs that
+// add work to one project wait for each other, so that two of them cannot both use what is left. CodeLimited.
 func (t *tx) checkBudget(owner pleat.ProjectID, b Budget, add planned) error {
 	if b.GPU < 0 && b.CPU < 0 {
 		return nil
@@ -188,8 +188,8 @@ func (t *tx) checkBudget(owner pleat.ProjectID, b Budget, add planned) error {
 	return refusePassed("CPU", b.CPU, u.Spent.CPU, u.Expected.CPU, takes, cores)
 }
 
-// refusePassed refuses work that takes some microseconds on a number of units, of which nil is unknown, if a limit would
-// be passed.
+// refusePassed refuses work that takes some microseconds on a number of units, of which nil is unknown, if a limit
+// would be passed.
 func refusePassed(unit string, limit, spent, expected, takes int64, units *int64) error {
 	if limit < 0 || units != nil && *units == 0 {
 		return nil

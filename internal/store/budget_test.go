@@ -130,7 +130,9 @@ func TestBudgetOfEverythingThatRuns(t *testing.T) {
 		refused(t, err, "80 CPU-seconds of the 85 CPU-seconds", "this would take 120 CPU-seconds")
 		rows := func(count, seconds int) store.NewBatch {
 			return store.NewBatch{
-				Batch: pleat.Batch{Owner: ada.Project, Creator: ada.User, Kind: pleat.BatchList, Model: "null", Rows: count},
+				Batch: pleat.Batch{
+					Owner: ada.Project, Creator: ada.User, Kind: pleat.BatchList, Model: "null", Rows: count,
+				},
 				Rows: iter.Seq2[store.NewRow, error](func(yield func(store.NewRow, error) bool) {
 					for i := range count {
 						run := expecting(ada, seconds).Run

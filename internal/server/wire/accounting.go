@@ -143,7 +143,8 @@ func ToBudgetChange(in *api.BudgetChange) (*store.BudgetChange, error) {
 			us := int64(math.Round(*f.in * 1e6))
 			*f.out = &us
 		default:
-			return nil, pleat.InvalidField(f.name, " is %g; it must be 0 to %g seconds, or -1 for no limit", *f.in, maxBudget)
+			return nil, pleat.InvalidField(f.name, " is %g; it must be 0 to %g seconds, or -1 for no limit", *f.in,
+				maxBudget)
 		}
 	}
 	return &out, nil
