@@ -108,14 +108,14 @@ func slowest(queue string) string {
 
 // budgetUseSQL reads what the project $1 has spent since the day $2, and what its tasks are expected to take: those
 // that wait or run, what the running ones have taken beyond that until $3, and those of the rows of batches that have
-// no job yet.
+// no job yet. The running ones are few, so that they are found among all that run.
 var budgetUseSQL = `
 	WITH expected AS (
 		SELECT w.queue, CAST(sum(w.takes) * ` + slowest("w.queue") + ` AS bigint) AS takes
 		FROM (
 			SELECT ` + computedIn("k.queue") + ` AS queue, sum(k.expected) AS takes
 			FROM task k
-			WHERE k.project_id = $1 AND k.run_id IS NOT NULL
+			WHERE k.project_id = $1 AND k.expected > 0
 			GROUP BY k.queue
 			UNION ALL
 			SELECT b.queue, b.expected * 1.0 / b.job_count * (b.job_count - b.jobs_made)
@@ -129,7 +129,7 @@ var budgetUseSQL = `
 			$3 - a.started_at - CAST(k.expected * ` + slowest("k.queue") + ` AS bigint) AS takes
 		FROM task k
 		JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt AND a.ended_at = 0
-		WHERE k.state = 'running' AND k.project_id = $1 AND k.run_id IS NOT NULL
+		WHERE k.state = 'running' AND k.project_id || '' = $1 AND k.run_id IS NOT NULL
 	), spent AS (
 		SELECT COALESCE(sum(u.gpu), 0) AS gpu, COALESCE(sum(u.cpu), 0) AS cpu
 		FROM usage_day u

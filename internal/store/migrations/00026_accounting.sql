@@ -54,7 +54,7 @@ ALTER TABLE project ADD COLUMN budget_cpu bigint NOT NULL DEFAULT -1;
 ALTER TABLE batch ADD COLUMN expected bigint NOT NULL DEFAULT 0;
 ALTER TABLE batch ADD COLUMN queue text NOT NULL DEFAULT '';
 -- Adds up what the tasks of a project are expected to take.
-CREATE INDEX task_expected ON task (project_id, queue, expected) WHERE run_id IS NOT NULL;
+CREATE INDEX task_expected ON task (project_id, queue, expected) WHERE expected > 0;
 
 -- +goose Down
 DROP INDEX task_expected;
