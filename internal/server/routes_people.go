@@ -46,7 +46,7 @@ var projectRoutes = inSection("Projects", []route{
 		summary: "List the projects in which you have a role",
 		handler: noBody((*Server).listProjects),
 		query: []openapi.Param{{
-			Name: "all", Kind: "boolean", Doc: "true: all projects that are not users' own, for operators.",
+			Name: "all", Kind: "string", Doc: "true: all projects that are not users' own, for operators.",
 		}},
 	},
 	{
@@ -234,7 +234,7 @@ var projectRoutes = inSection("Projects", []route{
 	},
 	{
 		id:      "openLink",
-		pattern: "GET /s/{token}",
+		pattern: "GET " + sharePath + "{token}",
 		access:  open,
 		counted: byCredential,
 		summary: "Open the page of what a link shares",

@@ -50,6 +50,14 @@ func ToProjectChange(in *api.ChangeProject) (store.ProjectChange, error) {
 	return out, err
 }
 
+// Owned says to whom something belongs, for those who have a role in the project.
+func Owned(owner pleat.ProjectID, creator pleat.UserID, to Audience) api.Owned {
+	if to == ForOthers {
+		return api.Owned{}
+	}
+	return api.Owned{ProjectID: OptionalString(owner), CreatedBy: OptionalString(creator)}
+}
+
 // Member returns a member of a project.
 func Member(m *store.ProjectMember) api.Member {
 	return api.Member{
