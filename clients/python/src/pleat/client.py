@@ -85,8 +85,9 @@ class ClientFlows:
         rows, _ = yield from page(self._policy, "/v1/models")
         return tuple(decode(Model, m, f"data[{i}]") for i, m in enumerate(rows))
 
-    def _usage(self) -> Flow[Usage]:
-        return decode(Usage, (yield from send_json(self._policy, get("/v1/usage"))))
+    def _usage(self, first_day: str | None, last_day: str | None, by: Sequence[str] | None) -> Flow[Usage]:
+        query = {"from": first_day, "to": last_day, "by": None if by is None else ",".join(by)}
+        return decode(Usage, (yield from send_json(self._policy, get("/v1/usage", query))))
 
     def _batch(self, body: dict[str, Any], resume: bool, idempotency_key: str | None) -> Flow[str]:
         return (yield from batches.create(self._policy, body, resume, idempotency_key))
@@ -325,9 +326,14 @@ class Pleat(ClientFlows):
         """The models that the service has now."""
         return self._run(self._models())
 
-    def usage(self) -> Usage:
-        """The use of today's quotas."""
-        return self._run(self._usage())
+    def usage(
+        self, *, first_day: str | None = None, last_day: str | None = None, by: Sequence[str] | None = None
+    ) -> Usage:
+        """The use of today's quotas, and what one's runs have spent: this month, or on days such as "2027-01-31".
+
+        `by` is what sums are told apart by: of "model" and "day", both by default.
+        """
+        return self._run(self._usage(first_day, last_day, by))
 
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any other call of docs/interface.md: sends and answers JSON."""
@@ -484,9 +490,14 @@ class AsyncPleat(ClientFlows):
         """The models that the service has now."""
         return await self._run(self._models())
 
-    async def usage(self) -> Usage:
-        """The use of today's quotas."""
-        return await self._run(self._usage())
+    async def usage(
+        self, *, first_day: str | None = None, last_day: str | None = None, by: Sequence[str] | None = None
+    ) -> Usage:
+        """The use of today's quotas, and what one's runs have spent: this month, or on days such as "2027-01-31".
+
+        `by` is what sums are told apart by: of "model" and "day", both by default.
+        """
+        return await self._run(self._usage(first_day, last_day, by))
 
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any other call of docs/interface.md: sends and answers JSON."""

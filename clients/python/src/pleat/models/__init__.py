@@ -36,7 +36,7 @@ from .jobs import (
     Waiting,
 )
 from .library import CreatedItem, LibraryFile, LibraryItem, LibraryRow, UploadedFiles
-from .service import Citation, FieldError, Model, ParamSpec, Quota, Usage
+from .service import Citation, FieldError, Model, ParamSpec, Quota, Spent, SpentRow, Usage
 from .workflows import DesignFold, FoldedDesign, FoldedDesigns, OutputItem, WorkflowFile, WorkflowTask, WorkflowView
 
 ENDED = frozenset({"COMPLETED", "FAILED", "STOPPED"})
@@ -85,6 +85,8 @@ __all__ = [
     "RunProgress",
     "ScoreColumn",
     "Scores",
+    "Spent",
+    "SpentRow",
     "TemplateScore",
     "UploadedFiles",
     "Usage",
