@@ -246,7 +246,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		access:  user,
 		scope:   pleat.ScopeRead,
 		summary: "Read your quotas, how much of them is used today, and what your runs have spent",
-		handler: answers(spentContent[api.Usage](), (*Server).usage),
+		handler: answers(openapi.JSON[api.Usage](), (*Server).usage),
 		query:   append(spentParams("model,day"), inProject...),
 	},
 	{

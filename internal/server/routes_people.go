@@ -1,30 +1,22 @@
 package server
 
 import (
-	"maps"
-
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/openapi"
 )
 
 // spentParams describe what a table of usage is asked for; by is what its sums are told apart by if nothing is named.
+// The document names JSON alone as the answer: with a second type, generated clients take every answer for either.
 func spentParams(by string) []openapi.Param {
 	return []openapi.Param{
 		{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31; absent: the first of the month of to."},
 		{Name: "to", Kind: "string", Doc: "The last day; absent: today. At most 400 days."},
 		{Name: "by", Kind: "string", Doc: "What sums are told apart by: some of user, project, model and day, with commas; " +
 			"empty: nothing; absent: " + by + "."},
-		{Name: "format", Kind: "string", Doc: "json, or csv for the rows alone."},
+		{Name: "format", Kind: "string", Doc: "csv: the rows alone, as text/csv instead of JSON. A text that a " +
+			"spreadsheet would take for a formula begins with an apostrophe."},
 	}
-}
-
-// spentContent describes an answer with a table of usage, which may be the table alone as CSV.
-func spentContent[T any]() openapi.Content {
-	out := openapi.JSON[T]()
-	maps.Copy(out, openapi.Text("text/csv", "The rows. A text that a spreadsheet would take for a formula begins with an "+
-		"apostrophe."))
-	return out
 }
 
 // projectRoutes are the routes of projects and of who works in them. Every path under /v1/projects/{id} answers 404 for
@@ -116,7 +108,7 @@ var projectRoutes = inSection("Projects", []route{
 		access:  user,
 		scope:   pleat.ScopeRead,
 		summary: "Read what the runs of a project have spent, and its budget",
-		handler: answers(spentContent[api.ProjectUsage](), (*Server).projectUsage),
+		handler: answers(openapi.JSON[api.ProjectUsage](), (*Server).projectUsage),
 		query:   spentParams("model,day"),
 	},
 	{
@@ -125,7 +117,7 @@ var projectRoutes = inSection("Projects", []route{
 		access:  user,
 		scope:   pleat.ScopeRead,
 		summary: "Read what the runs of all projects have spent, as an operator",
-		handler: answers(spentContent[api.SpentTable](), (*Server).allUsage),
+		handler: answers(openapi.JSON[api.SpentTable](), (*Server).allUsage),
 		query:   spentParams("project,model"),
 	},
 	{

@@ -8301,7 +8301,7 @@ export interface operations {
             query?: {
                 /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: project,model. */
                 by?: string;
-                /** @description json, or csv for the rows alone. */
+                /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
                 format?: string;
                 /** @description The first day, UTC, such as 2027-01-31; absent: the first of the month of to. */
                 from?: string;
@@ -8321,7 +8321,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SpentTable"];
-                    "text/csv": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -8855,7 +8854,7 @@ export interface operations {
             query?: {
                 /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
                 by?: string;
-                /** @description json, or csv for the rows alone. */
+                /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
                 format?: string;
                 /** @description The first day, UTC, such as 2027-01-31; absent: the first of the month of to. */
                 from?: string;
@@ -8877,7 +8876,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProjectUsage"];
-                    "text/csv": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -8972,7 +8970,7 @@ export interface operations {
             query?: {
                 /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
                 by?: string;
-                /** @description json, or csv for the rows alone. */
+                /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
                 format?: string;
                 /** @description The first day, UTC, such as 2027-01-31; absent: the first of the month of to. */
                 from?: string;
@@ -8994,7 +8992,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Usage"];
-                    "text/csv": string;
                 };
             };
             400: components["responses"]["BadRequest"];
