@@ -71,14 +71,11 @@ type BudgetChange struct {
 type SpentQuery struct {
 	From, To string   // days such as 2027-01-31, both included
 	By       []string // what sums are told apart by: user, project, model, day
-	Project  string   // of GET /v1/usage; empty: that of the key, else the user's own
 }
 
 func (q SpentQuery) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{
-		"from": q.From, "to": q.To, "by": strings.Join(q.By, ","), "projectId": q.Project,
-	} {
+	for name, value := range map[string]string{"from": q.From, "to": q.To, "by": strings.Join(q.By, ",")} {
 		if value != "" {
 			v.Set(name, value)
 		}
@@ -86,19 +83,17 @@ func (q SpentQuery) values() url.Values {
 	return v
 }
 
-// OwnUsage returns today's use of the quotas and what the user's runs have spent in a project.
+// OwnUsage returns today's use of the quotas and what the user's runs have spent in the project.
 func (c *Client) OwnUsage(ctx context.Context, q SpentQuery) (Usage, error) {
-	return do[Usage](ctx, c, get("/v1/usage", q.values()))
+	return do[Usage](ctx, c, c.list("/v1/usage", q.values()))
 }
 
 // ProjectUsage returns what the runs of a project have spent, and its budget.
 func (c *Client) ProjectUsage(ctx context.Context, project string, q SpentQuery) (ProjectUsage, error) {
-	q.Project = ""
 	return do[ProjectUsage](ctx, c, get("/v1/projects/"+url.PathEscape(project)+"/usage", q.values()))
 }
 
 // AllUsage returns what the runs of all projects have spent, to an operator.
 func (c *Client) AllUsage(ctx context.Context, q SpentQuery) (SpentTable, error) {
-	q.Project = ""
 	return do[SpentTable](ctx, c, get("/v1/operator/usage", q.values()))
 }

@@ -18,8 +18,8 @@ import (
 	"pleat/api"
 )
 
-// newClient returns the client for the server of --url and --key. A missing key is a usage error if the command needs
-// one; nothing is sent.
+// newClient returns the client for the server of --url and --key, in the project of --project if the command has that
+// flag. A missing key is a usage error if the command needs one; nothing is sent, unless the project is named.
 func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 	c, err := configure(cmd)
 	if err != nil {
@@ -29,7 +29,12 @@ func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 		return nil, usagef("no API key was given; pass --key or set PLEAT_KEY. " +
 			"To create one, run on the server's machine: pleat keys create --user NAME")
 	}
-	return &api.Client{Base: c.URL, Key: c.Key}, nil
+	out := &api.Client{Base: c.URL, Key: c.Key}
+	if cmd.Flags().Lookup("project") == nil || c.Project == "" {
+		return out, nil
+	}
+	out.Project, err = projectNamed(cmd.Context(), out, "--project", c.Project)
+	return out, explain(out, err)
 }
 
 // explain turns the error of a call into a sentence that says what to do: start the server, pass a key, or what the

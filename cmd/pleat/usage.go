@@ -24,10 +24,10 @@ func usageCmd() *cobra.Command {
 have spent this month: attempts, seconds, GPU-seconds, CPU-seconds, completed runs, tokens and bytes. A dash stands for
 what is not known.
 
-With --project it shows what the runs of a project have spent, and its budget; with --all, for operators, those of all
-projects. The days are those of UTC on which the attempts have ended.`,
+With --everyone it shows what the runs of the whole project have spent, and its budget; with --all, for operators,
+those of all projects. The days are those of UTC on which the attempts have ended.`,
 		Example: `  pleat usage --from 2027-01-01 --to 2027-01-31 --by model
-  pleat usage --project 01a21d32-31dd-7dd9-adf0-5d6bd12b9825 --by user,model
+  pleat usage --project "Lab A" --everyone --by user,model
   pleat usage --all --by project,day --csv > usage.csv`,
 		Args: exactly(),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
@@ -36,12 +36,12 @@ projects. The days are those of UTC on which the attempts have ended.`,
 			q.From, _ = f.GetString("from")
 			q.To, _ = f.GetString("to")
 			q.By, _ = f.GetStringSlice("by")
-			project, _ := f.GetString("project")
+			everyone, _ := f.GetBool("everyone")
 			all, _ := f.GetBool("all")
-			if all && project != "" {
-				return usagef("--all and --project cannot be used together")
+			if all && everyone {
+				return usagef("--all and --everyone cannot be used together")
 			}
-			out, err := usageOf(cmd.Context(), c, q, project, all)
+			out, err := usageOf(cmd.Context(), c, q, everyone, all)
 			if err != nil {
 				return err
 			}
@@ -55,11 +55,11 @@ projects. The days are those of UTC on which the attempts have ended.`,
 	f.String("from", "", "first day, such as 2027-01-01; default: the first of the month")
 	f.String("to", "", "last day; default: today")
 	f.StringSlice("by", nil, "what sums are told apart by: user, project, model, day")
-	f.String("project", "", "what the runs of the project of this id have spent")
+	f.Bool("everyone", false, "what the runs of all members of the project have spent")
 	f.Bool("all", false, "what the runs of all projects have spent, for operators")
 	f.Bool("csv", false, "print the sums as CSV")
 	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 
@@ -71,12 +71,20 @@ type usageShown struct {
 }
 
 // usageOf asks the server.
-func usageOf(ctx context.Context, c *api.Client, q api.SpentQuery, project string, all bool) (usageShown, error) {
+func usageOf(ctx context.Context, c *api.Client, q api.SpentQuery, everyone, all bool) (usageShown, error) {
 	switch {
 	case all:
 		t, err := c.AllUsage(ctx, q)
 		return usageShown{document: t, spent: t}, err
-	case project != "":
+	case everyone:
+		project := c.Project
+		if project == "" {
+			me, err := c.Me(ctx)
+			if err != nil {
+				return usageShown{}, err
+			}
+			project = me.ProjectID
+		}
 		u, err := c.ProjectUsage(ctx, project, q)
 		head := budgetLine("GPU", u.Budget.GPU, u.Budget.UsedGPU, u.Budget.ExpectedGPU) +
 			budgetLine("CPU", u.Budget.CPU, u.Budget.UsedCPU, u.Budget.ExpectedCPU)

@@ -268,7 +268,8 @@ func (s *Server) preferUnauthorized(ctx context.Context, c *call, err error) err
 	return err
 }
 
-// ownedJob returns the job id of a path on which only those may act who have a role in its project; the store checks it.
+// ownedJob returns the job id of a path on which only those may act who have a role in its project; the store checks
+// it.
 func ownedJob(c *call) (pleat.JobID, error) {
 	id, err := c.uuid("id", pleat.ErrJobNotFound)
 	return pleat.JobID(id), err

@@ -57,6 +57,7 @@ const (
 	AuditOperatorRevoked    AuditAction = "operator.revoked"
 	AuditUserDisabled       AuditAction = "user.disabled"
 	AuditUserEnabled        AuditAction = "user.enabled"
+	AuditUserDeleted        AuditAction = "user.deleted"
 )
 
 // AuditEntry is one recorded change. It never has a secret.

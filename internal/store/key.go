@@ -23,9 +23,10 @@ const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) A
 	"NOT EXISTS (SELECT 1 FROM account d WHERE d.id = k.account_id AND d.disabled_at <> 0)"
 
 // CreateKey stores a new key of by.User and records it. A key that by.Key makes has at most the scopes of that key, and
-// ends with it at the latest; if that reaches one project alone, so does the new one. CodeInvalid: it would have more or end later, or its end is past; CodeConflict: the user
-// has maxKeys valid keys; CodeLimited: the user made maxNewKeys within a day; CodeNotFound: there is no such user, or
-// the user has no role in the project of the key; ErrUnauthorized: by.Key is not valid.
+// ends with it at the latest; if that reaches one project alone, so does the new one. CodeInvalid: it would have more
+// or end later, or its end is past; CodeConflict: the user has maxKeys valid keys; CodeLimited: the user made
+// maxNewKeys within a day; CodeNotFound: there is no such user, or the user has no role in the project of the key;
+// ErrUnauthorized: by.Key is not valid.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) {
 	var k Key
 	err := s.write(ctx, "create key", func(t *tx) (err error) {
@@ -108,7 +109,8 @@ func (t *tx) boundNewKey(by Actor, k *Key) error {
 	var ends int64
 	var project pleat.ProjectID
 	if err := t.row(`
-		SELECT k.scopes, k.expires_at, k.project_id FROM api_key k WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
+		SELECT k.scopes, k.expires_at, k.project_id FROM api_key k
+		WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
 		[]any{t.now, by.Key, by.User}, &names, &ends, &project); err != nil {
 		return mapNoRows(err, pleat.ErrUnauthorized)
 	}

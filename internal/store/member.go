@@ -124,7 +124,9 @@ func (t *tx) changeMember(by Actor, project pleat.ProjectID, m *ProjectMember) e
 
 // countMembers returns the role of a user in a locked project, and how many members and managers it has. Service users
 // do not count as managers: nobody could sign in as one.
-func (t *tx) countMembers(project pleat.ProjectID, user pleat.UserID) (has pleat.Role, members, managers int, err error) {
+func (t *tx) countMembers(
+	project pleat.ProjectID, user pleat.UserID,
+) (has pleat.Role, members, managers int, err error) {
 	err = t.row(`
 		SELECT `+memberRole("$1", "$2")+`, count(*),
 			count(CASE WHEN m.role = 3 AND a.kind = 'person' AND a.disabled_at = 0 THEN 1 END)
