@@ -23,8 +23,8 @@ func projectsCmd() *cobra.Command {
 		`A project owns jobs, batches, workflows and a library, and its members share them. Every user has an own one,
 which needs none of these commands.
 
-create, list, quota, budget and delete are for operators and open the server's database. The others call a server, with the
-key of somebody who is in the project.`,
+create, list, quota, budget and delete are for operators and open the server's database. The others call a
+server, with the key of somebody who is in the project.`,
 		projectsCreate(), projectsList(), projectsQuota(), projectsBudget(), projectsDelete(),
 		projectsMembers(), projectsAdd(), projectsRemove(), projectsInvite(), projectsJoin(), projectsServiceUser())
 }
