@@ -36,7 +36,7 @@ from .jobs import (
     Waiting,
 )
 from .library import CreatedItem, LibraryFile, LibraryItem, LibraryRow, UploadedFiles
-from .people import Me, NewLink, ProjectRole
+from .people import Budget, Me, NewLink, ProjectRole
 from .service import Citation, FieldError, Model, ParamSpec, Quota, Spent, SpentRow, Usage
 from .workflows import DesignFold, FoldedDesign, FoldedDesigns, OutputItem, WorkflowFile, WorkflowTask, WorkflowView
 
@@ -50,6 +50,7 @@ __all__ = [
     "BatchPage",
     "BatchRow",
     "BatchValidation",
+    "Budget",
     "CachedRun",
     "Citation",
     "Contacts",
