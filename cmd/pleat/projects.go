@@ -149,8 +149,8 @@ func projectsBudget() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "budget PROJECT",
 		Short: "Set what a project may spend in a month in the server's database",
-		Long: `Sets how many GPU-seconds and CPU-seconds the runs of a project may spend in a month of UTC; -1 is no limit.
-What would pass the budget is refused when it is created. pleat usage --everyone shows how much is used.`,
+		Long: `Sets how many GPU-seconds and CPU-seconds the runs of a project may spend in a month of UTC; -1 is no
+limit. What would pass the budget is refused when it is created. pleat usage --everyone shows how much is used.`,
 		Example: `  pleat projects budget "Lab A" --gpu-seconds 360000
   pleat projects budget "Lab A" --gpu-seconds -1 --cpu-seconds 1e6`,
 		Args: exactly("a project's id or name"),

@@ -10,10 +10,11 @@ import (
 // The document names JSON alone as the answer: with a second type, generated clients take every answer for either.
 func spentParams(by string) []openapi.Param {
 	return []openapi.Param{
-		{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31; absent: the first of the month of to."},
+		{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31; absent: the first of the month " +
+			"of to."},
 		{Name: "to", Kind: "string", Doc: "The last day; absent: today. At most 400 days."},
-		{Name: "by", Kind: "string", Doc: "What sums are told apart by: some of user, project, model and day, with commas; " +
-			"empty: nothing; absent: " + by + "."},
+		{Name: "by", Kind: "string", Doc: "What sums are told apart by: some of user, project, model and day, with " +
+			"commas; empty: nothing; absent: " + by + "."},
 		{Name: "format", Kind: "string", Doc: "csv: the rows alone, as text/csv instead of JSON. A text that a " +
 			"spreadsheet would take for a formula begins with an apostrophe."},
 	}
