@@ -76,6 +76,7 @@ func accountSQL(rows int) string {
 		) AS e
 		JOIN run r ON r.id = e.run_id
 		GROUP BY r.project_id, ` + userSQL + `, r.model
+		HAVING sum(e.attempts + e.completed + e.bytes) > 0
 		ORDER BY 1, 3, 4
 		ON CONFLICT (project_id, day, account_id, model, part) DO UPDATE SET
 			attempts = usage_day.attempts + excluded.attempts,
