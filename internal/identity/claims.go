@@ -72,8 +72,8 @@ func (i *Issuer) hasAll(c claims) bool {
 // person maps claims to a person. It fails where the person may not sign in.
 func (i *Issuer) person(c claims) (Person, error) {
 	p := Person{Issuer: i.cfg.Issuer, Subject: c.text("sub")}
-	if p.Subject == "" || len(p.Subject) > maxSubject || strings.ContainsFunc(p.Subject, unicode.IsControl) {
-		return p, refused(fmt.Sprintf("The token's subject (sub) is not a text of 1 to %d bytes", maxSubject))
+	if !isSubject(p.Subject) {
+		return p, errSubject
 	}
 	name, _ := c.at(i.cfg.NameClaim)
 	p.Name = displayName(name, c["name"], p.Subject)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 )
@@ -106,6 +107,8 @@ func (i *Issuer) verify(ctx context.Context, text, forWhom string) (*token, erro
 		return nil, refused("The token's issuer (iss) is not " + i.cfg.Issuer)
 	case !slices.Contains(t.Audience, forWhom):
 		return nil, refused(fmt.Sprintf("The token's audience (aud) is not %q", forWhom))
+	case !isSubject(c.text("sub")):
+		return nil, errSubject
 	}
 	if out.issued, out.expires, err = i.checkTimes(t); err != nil {
 		return nil, err
@@ -257,6 +260,14 @@ func checkPossession(c claims) error {
 	}
 	return nil
 }
+
+// isSubject reports whether a text can be the second half of what identifies a person.
+func isSubject(s string) bool {
+	return s != "" && len(s) <= maxSubject && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// errSubject refuses a token or an answer that names nobody.
+var errSubject = refused(fmt.Sprintf("The subject (sub) is not a text of 1 to %d bytes", maxSubject))
 
 // errNoID is the cause where the issuer's answer lacks an ID token.
 var errNoID = errors.New("the answer has no id_token")
