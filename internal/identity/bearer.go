@@ -91,8 +91,8 @@ func (i *Issuer) confirm(ctx context.Context, t *token, text string) (claims, er
 	if active { // a machine's token, for which there is no more to say
 		return now, nil
 	}
-	return nil, refused(fmt.Sprintf("The token is older than %d minutes, and the sign-in service cannot say whether it "+
-		"still counts; get a new one", int(Fresh.Minutes())))
+	return nil, refused(fmt.Sprintf("The token is older than %d minutes, and the sign-in service cannot say whether "+
+		"it still counts; get a new one", int(Fresh.Minutes())))
 }
 
 // introspect asks the issuer about a token (RFC 7662).

@@ -82,13 +82,13 @@ func (i *Issuer) person(c claims) (Person, error) {
 	}
 	value, found := c.at(i.cfg.GroupsClaim)
 	if names, ok := c["_claim_names"].(map[string]any); ok && !found && names[i.cfg.GroupsClaim] != nil {
-		return p, &Error{Kind: Forbidden, Message: "You are in so many groups that the sign-in service left them out; " +
-			"ask the operator to let it send only the groups that this service needs"}
+		return p, &Error{Kind: Forbidden, Message: "You are in so many groups that the sign-in service left them " +
+			"out; ask the operator to let it send only the groups that this service needs"}
 	}
 	groups, err := readGroups(value)
 	if err != nil {
-		return p, &Error{Kind: Forbidden, Message: fmt.Sprintf("The claim %q of the sign-in service cannot be used: %v; "+
-			"ask the operator", i.cfg.GroupsClaim, err)}
+		const sentence = "The claim %q of the sign-in service cannot be used: %v; ask the operator"
+		return p, &Error{Kind: Forbidden, Message: fmt.Sprintf(sentence, i.cfg.GroupsClaim, err)}
 	}
 	p.Groups = groups
 	p.Operator = i.cfg.OperatorGroup != "" && slices.Contains(groups, i.cfg.OperatorGroup)
@@ -153,7 +153,8 @@ func readGroups(value any) ([]string, error) {
 		case !ok:
 			return nil, fmt.Errorf("it must be a list of names")
 		case len(name) > maxGroup:
-			return nil, fmt.Errorf("it has a group whose name has %d bytes, and at most %d are accepted", len(name), maxGroup)
+			return nil, fmt.Errorf("it has a group whose name has %d bytes, and at most %d are accepted", len(name),
+				maxGroup)
 		case strings.ContainsFunc(name, unicode.IsControl):
 			return nil, fmt.Errorf("it has a group whose name has control characters")
 		case name != "":

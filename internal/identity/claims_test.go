@@ -39,7 +39,7 @@ func TestGroupsClaim(t *testing.T) {
 		{"groups", `"groups": ["a\u0000"]`, nil, "control characters"},
 		{"groups", `"groups": ["` + strings.Repeat("x", 201) + `"]`, nil, "has 201 bytes, and at most 200"},
 		{"groups", `"groups": ` + string(long), nil, "it has 201 groups, and at most 200 are accepted"},
-		{"groups", `"_claim_names": {"groups": "src1"}`, nil, "in so many groups that the sign-in service left them out"},
+		{"groups", `"_claim_names": {"groups": "src1"}`, nil, "in so many groups that the sign-in service"},
 	} {
 		i := New(Config{Issuer: "https://id.example", ClientID: "pleat", GroupsClaim: c.path})
 		parsed, err := parseClaims([]byte(`{"sub": "s", ` + c.claims + `}`))

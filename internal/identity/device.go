@@ -9,8 +9,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Device is a sign-in of a program on a terminal that has begun (RFC 8628): a person opens URL in any browser and enters
-// Code there. Complete, if not empty, has the code in it.
+// Device is a sign-in of a program on a terminal that has begun (RFC 8628): a person opens URL in any browser and
+// enters Code there. Complete, if not empty, has the code in it.
 type Device struct {
 	Code     string
 	URL      string

@@ -85,7 +85,8 @@ func (i *Issuer) discover(ctx context.Context) (*published, error) {
 	if err := i.failedLately(); err != nil {
 		return nil, err
 	}
-	// The answer serves other callers too, so that the end of this one does not spoil it. The request is bounded in time.
+	// The answer serves other callers too, so that the end of this one must not spoil it. The request is bounded in
+	// time.
 	found, err := i.readPublished(context.WithoutCancel(ctx))
 	if err != nil {
 		d.failed.Store(&failedDiscovery{i.cfg.Now(), err})

@@ -1,8 +1,8 @@
 // Package identity signs people and machines in by OpenID Connect: it is the client of one issuer.
 //
-// It owns the requests to the issuer, the checks of its tokens, and the mapping of claims to a name and groups. A person
-// is the pair of issuer and subject, never an e-mail address or a name, since both can be given to somebody else. It
-// stores nothing: the caller keeps attempts and tokens, sealed.
+// It owns the requests to the issuer, the checks of its tokens, and the mapping of claims to a name and groups. A
+// person is the pair of issuer and subject, never an e-mail address or a name, since both can be given to somebody
+// else. It stores nothing: the caller keeps attempts and tokens, sealed.
 //
 //   - identity.go: Config, Issuer, Person, and the kinds of failures.
 //   - discovery.go: what the issuer publishes of itself, found when it is first needed and again later.
@@ -186,7 +186,8 @@ func answered(err error, kind Kind, message string) error {
 	if errors.As(err, &answer) {
 		switch answer.ErrorCode {
 		case "invalid_grant", "access_denied", "expired_token":
-			return &Error{Kind: kind, Message: message, cause: errors.New(answer.ErrorCode + ": " + answer.ErrorDescription)}
+			said := errors.New(answer.ErrorCode + ": " + answer.ErrorDescription)
+			return &Error{Kind: kind, Message: message, cause: said}
 		}
 		// The body is left out, since only the code is sure to be no secret.
 		err = errors.New("the token endpoint answered " + answer.Response.Status + " " + answer.ErrorCode)

@@ -17,8 +17,8 @@ const (
 	maxCode    = 4096             // bytes of a code
 )
 
-// Attempt is a sign-in that has begun. The caller keeps it where only the browser that began it leads to it, sealed, and
-// presents it to Finish once.
+// Attempt is a sign-in that has begun. The caller keeps it where only the browser that began it leads to it, sealed,
+// and presents it to Finish once.
 type Attempt struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`

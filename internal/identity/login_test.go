@@ -19,8 +19,8 @@ func TestSignIn(t *testing.T) {
 	if d := cmp.Diff(ada(w), login.Person); d != "" {
 		t.Error(d)
 	}
-	if tokens := login.Tokens; tokens.Access == "" || tokens.Refresh == "" || tokens.ID == "" || tokens.Expires.IsZero() {
-		t.Errorf("the sign-in lacks tokens: %+v", tokens)
+	if got := login.Tokens; got.Access == "" || got.Refresh == "" || got.ID == "" || got.Expires.IsZero() {
+		t.Errorf("the sign-in lacks tokens: %+v", got)
 	}
 }
 
@@ -42,8 +42,10 @@ func TestBegin(t *testing.T) {
 			q.Get("redirect_uri") != callback || q.Get("state") != attempt.State || q.Get("nonce") != attempt.Nonce {
 			t.Errorf("the browser is sent to %s", address)
 		}
-		if strings.Contains(address, attempt.Verifier) || strings.Contains(address, url.QueryEscape(identitytest.Secret)) {
-			t.Errorf("the address %s has a secret", address)
+		for _, secret := range []string{attempt.Verifier, url.QueryEscape(identitytest.Secret)} {
+			if strings.Contains(address, secret) {
+				t.Errorf("the address %s has the secret %s", address, secret)
+			}
 		}
 		for _, secret := range []string{attempt.State, attempt.Nonce, attempt.Verifier, q.Get("code_challenge")} {
 			if len(secret) < 43 || seen[secret] {
@@ -252,7 +254,8 @@ func TestMisconfigured(t *testing.T) {
 	for name, c := range map[string]struct{ document, want string }{
 		"another issuer": {`{"issuer":"https://evil.example"}`, "did not match"},
 		"no endpoints":   {`{"issuer":"` + w.URL + `"}`, "authorization_endpoint is missing"},
-		"http": {`{"issuer":"` + w.URL + `","authorization_endpoint":"` + w.URL + `","token_endpoint":"http://evil.example"}`,
+		"http": {`{"issuer":"` + w.URL + `","authorization_endpoint":"` + w.URL +
+			`","token_endpoint":"http://evil.example"}`,
 			"token_endpoint is missing or not an https address"},
 		"no PKCE": {`{"issuer":"` + w.URL + `","authorization_endpoint":"` + w.URL + `","token_endpoint":"` + w.URL +
 			`","jwks_uri":"` + w.URL + `","code_challenge_methods_supported":["plain"]}`, "does not support PKCE"},

@@ -20,8 +20,8 @@ const (
 	maxSkew     = 60 * time.Second // that the issuer's clock may be ahead
 )
 
-// algorithms are those of signatures that are accepted: asymmetric ones, so that neither «none» nor a secret that others
-// know can sign.
+// algorithms are those of signatures that are accepted: asymmetric ones, so that neither «none» nor a secret that
+// others know can sign.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256,
 	oidc.PS384, oidc.PS512, oidc.EdDSA}
 

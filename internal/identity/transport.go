@@ -19,13 +19,13 @@ const (
 	requestTimeout = 10 * time.Second // of one request to the issuer, to the end of the answer
 	maxAnswer      = 1 << 20          // bytes of one answer
 
-	// Whoever sends tokens that name an unknown key makes the client ask for the issuer's keys. These many requests pass.
+	// Whoever sends tokens that name an unknown key makes the client ask for the issuer's keys. So many requests pass.
 	keysEvery = 10 * time.Second
 	keysBurst = 3
 )
 
-// transport makes the requests to the issuer. An issuer that does not answer, or says that it cannot, is an Error of the
-// kind Unreachable.
+// transport makes the requests to the issuer. An issuer that does not answer, or says that it cannot, is an Error of
+// the kind Unreachable.
 type transport struct {
 	issuer string
 	base   *http.Transport

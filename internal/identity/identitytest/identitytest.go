@@ -185,8 +185,8 @@ func Unsigned(claims map[string]any) string {
 	return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode(body) + "."
 }
 
-// SignedBySecret returns a token of the algorithm HS256, signed by the bytes of the issuer's public key: what a verifier
-// accepts that lets the token choose how it is checked.
+// SignedBySecret returns a token of the algorithm HS256, signed by the bytes of the issuer's public key: what a
+// verifier accepts that lets the token choose how it is checked.
 func (s *Issuer) SignedBySecret(claims map[string]any) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
