@@ -59,40 +59,34 @@ func (i *Issuer) VerifyBearer(ctx context.Context, text string) (Bearer, error) 
 	})
 }
 
-// confirm asks the issuer whether a token still counts and returns the claims as they are now: of the person, or, for
-// tokens of machines, of the token.
+// confirm asks the issuer whether a token still counts and returns the claims as they are now. Issuers say by user info
+// who a person is. Of tokens of machines they know that by introspection only, where a client may see them.
 func (i *Issuer) confirm(ctx context.Context, t *token, text string) (claims, error) {
 	found, err := i.discover(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := claims{"sub": t.claims["sub"]} // the other claims of the token are too old
-	active := false
-	if found.metadata.Introspection != "" && i.cfg.Secret != "" {
-		c, err := i.introspect(ctx, found, text)
-		if err != nil {
-			return nil, err
-		}
-		if sub, ok := c["sub"]; ok && sub != now["sub"] {
-			return nil, refused("The sign-in service's answer is about somebody else")
-		}
-		maps.Copy(now, c)
-		if _, ok := now.at(i.cfg.GroupsClaim); ok {
-			return now, nil
-		}
-		active = true
-	}
+	err = refused(fmt.Sprintf("The token is older than %d minutes, and the sign-in service cannot say whether it "+
+		"still counts; get a new one", int(Fresh.Minutes())))
 	if found.provider.UserInfoEndpoint() != "" {
-		c, err := i.withUserInfo(ctx, now, text)
-		if err == nil || KindOf(err) != Refused || !active {
+		var c claims
+		if c, err = i.withUserInfo(ctx, now, text); err == nil || KindOf(err) != Refused {
 			return c, err
 		}
 	}
-	if active { // a machine's token, for which there is no more to say
-		return now, nil
+	if found.metadata.Introspection == "" || i.cfg.Secret == "" {
+		return nil, err
 	}
-	return nil, refused(fmt.Sprintf("The token is older than %d minutes, and the sign-in service cannot say whether "+
-		"it still counts; get a new one", int(Fresh.Minutes())))
+	c, err := i.introspect(ctx, found, text)
+	if err != nil {
+		return nil, err
+	}
+	if sub, ok := c["sub"]; ok && sub != now["sub"] {
+		return nil, refused("The sign-in service's answer is about somebody else")
+	}
+	maps.Copy(now, c)
+	return now, nil
 }
 
 // introspect asks the issuer about a token (RFC 7662).
@@ -116,7 +110,8 @@ func (i *Issuer) introspect(ctx context.Context, found *published, text string) 
 			"ask the operator")
 	}
 	if c["active"] != true {
-		return nil, refused("The token counts no more; get a new one")
+		return nil, refused(fmt.Sprintf("The token counts no more, or the sign-in service does not confirm it to this "+
+			"server, which it must after %d minutes; get a new one", int(Fresh.Minutes())))
 	}
 	return c, nil
 }
