@@ -108,8 +108,8 @@ func (k *keycloak) id(t *testing.T, path string) string {
 	return found[0].ID
 }
 
-// browser is one person's browser. It keeps every cookie, since Keycloak takes 127.0.0.1 for safe and sets cookies there
-// that the jar of net/http would keep from http.
+// browser is one person's browser. It keeps every cookie, since Keycloak takes 127.0.0.1 for safe and sets cookies
+// there that the jar of net/http would keep from http.
 type browser struct {
 	mu      sync.Mutex
 	cookies map[string]string

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Refresh reads the claims of a session's person again. The tokens that it returns replace the session's; a refresh
-// token may count only once, so that one process at a time may refresh a session, and must store what it gets. A
-// failure of the kind Ended or Forbidden ends the session. With one of another kind it goes on as it is.
+// Refresh reads the claims of a session's person again. The tokens that it returns replace the session's, also those
+// beside an error: a refresh token may count only once, so that one process at a time may refresh a session, and must
+// store what it gets. A failure of the kind Ended or Forbidden ends the session. With one of another kind it goes on.
 func (i *Issuer) Refresh(ctx context.Context, subject string, old Tokens) (Login, error) {
 	return i.refresh(ctx, i.cfg.ClientID, i.cfg.Secret, subject, old)
 }
@@ -27,7 +27,7 @@ func (i *Issuer) RefreshDevice(ctx context.Context, subject string, old Tokens) 
 func (i *Issuer) refresh(ctx context.Context, clientID, secret, subject string, old Tokens) (Login, error) {
 	found, err := i.discover(ctx)
 	if err != nil {
-		return Login{}, err
+		return Login{Tokens: old}, err
 	}
 	const ended = "Your session at the sign-in service has ended; sign in again"
 	c, next := claims{}, old
@@ -36,9 +36,9 @@ func (i *Issuer) refresh(ctx context.Context, clientID, secret, subject string, 
 			TokenSource(oidc.ClientContext(ctx, i.client), &oauth2.Token{RefreshToken: old.Refresh}).Token()
 		if err != nil {
 			if ctx.Err() != nil {
-				return Login{}, ctx.Err()
+				return Login{Tokens: old}, ctx.Err()
 			}
-			return Login{}, answered(err, Ended, ended)
+			return Login{Tokens: old}, answered(err, Ended, ended)
 		}
 		next.Access, next.Refresh, next.Expires = given.AccessToken, given.RefreshToken, given.Expiry
 		if id, _ := given.Extra("id_token").(string); id != "" {
@@ -84,7 +84,8 @@ func (i *Issuer) withUserInfo(ctx context.Context, c claims, access string) (cla
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, failure(err, Refused, "The sign-in service does not confirm this token any more")
+		// Only a clear refusal may end a session: this is an answer that was cut off or makes no sense.
+		return nil, failure(err, Unreachable, "The sign-in service's answer about you cannot be read; try again")
 	}
 	now := claims{}
 	if err := info.Claims(&now); err != nil {

@@ -65,6 +65,28 @@ func TestWithoutRefreshToken(t *testing.T) {
 	wantKind(t, err, identity.Ended, "has ended")
 }
 
+// An answer that makes no sense ends no session, and the new refresh token is not lost by it.
+func TestBrokenUserInfo(t *testing.T) {
+	w := newWorld(t)
+	login := w.signIn(t)
+	w.Change(func(kind string, claims map[string]any) {
+		if kind == "id" {
+			delete(claims, "groups")
+		}
+	})
+	w.Replace(identitytest.PathUserInfo, "<html>")
+	next, err := w.client.Refresh(t.Context(), "s-ada", login.Tokens)
+	wantKind(t, err, identity.Unreachable, "cannot be read")
+	w.Replace(identitytest.PathUserInfo, "")
+	last, err := w.client.Refresh(t.Context(), "s-ada", next.Tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(ada(w), last.Person); d != "" {
+		t.Error(d)
+	}
+}
+
 // While the issuer is gone a session is not ended, and nobody gets in. Once it is back, both work.
 func TestIssuerGone(t *testing.T) {
 	w := newWorld(t)

@@ -70,6 +70,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, t.unreachable(fmt.Errorf("%s answered %s", req.URL.Redacted(), resp.Status))
 	}
+	if !public && req.Method == http.MethodGet && resp.StatusCode != http.StatusOK { // user info
+		resp.Body.Close()
+		return nil, notConfirmed(resp)
+	}
 	resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxAnswer}
 	return resp, nil
 }
@@ -81,6 +85,17 @@ func (t *transport) CloseIdleConnections() { t.base.CloseIdleConnections() }
 func (t *transport) unreachable(cause error) error {
 	return &Error{Kind: Unreachable, cause: cause, Message: "The sign-in service " + t.issuer +
 		" does not answer; nobody new can sign in until it does, and whoever is signed in stays so"}
+}
+
+// notConfirmed returns the failure of a question about the holder of an access token.
+func notConfirmed(resp *http.Response) error {
+	cause := errors.New("user info answered " + resp.Status)
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return &Error{Kind: Refused, Message: "The sign-in service does not confirm this token any more", cause: cause}
+	}
+	return &Error{Kind: Misconfigured, Message: "The sign-in service does not say who you are; ask the operator",
+		cause: cause}
 }
 
 // boundedBody fails where an answer is longer than allowed.
