@@ -30,7 +30,8 @@ const MaxBatchRows = 100_000
 // share one.
 type Batch struct {
 	ID        BatchID
-	Owner     UserID
+	Owner     ProjectID
+	Creator   UserID // empty: the user whose own project it is
 	Name      string
 	Kind      BatchKind
 	Model     string

@@ -69,7 +69,7 @@ const (
 // operator's system reports, and that of a test delivery, are written in addition.
 type Event struct {
 	ID      EventID
-	Owner   UserID
+	Owner   ProjectID
 	Source  Source
 	Run     RunID
 	Name    EventName

@@ -89,7 +89,8 @@ func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + 
 // Job is a request to fold: a name, entities, parameters, and who may see the results. Its runs execute it.
 type Job struct {
 	ID          JobID
-	Owner       UserID
+	Owner       ProjectID
+	Creator     UserID // empty: the user whose own project it is
 	Name        string
 	Public      bool
 	ChatID      string // empty: none
@@ -118,6 +119,9 @@ func (j *Job) Clone() Job {
 	c.Constraints.Components = slices.Clone(j.Constraints.Components)
 	return c
 }
+
+// CreatedBy is the user who created the job.
+func (j *Job) CreatedBy() UserID { return creator(j.Creator, j.Owner) }
 
 // Run is one execution of a job, or of a workflow.
 type Run struct {

@@ -6,6 +6,7 @@
 // because errors and stored documents show them to clients; apart from these, wire types are in package api. The files:
 //
 //	key.go         Scopes: what an API key may be used for
+//	project.go     Role: what a user may do in a project
 //	job.go         Job, Run, Sequence, Result, Artifact
 //	parameter.go   Params and ParamSpec: the folding parameters and their checks
 //	alignment.go   AlignmentUse: whether a fold uses alignments, and whose
@@ -32,7 +33,8 @@ var Version = "0.1.0-dev"
 
 // Identifiers are UUIDs in their 36-letter form. They are made by the store (version 7, so that they sort by time).
 type (
-	UserID         string
+	UserID         string // of a person, or of a program that works for a project
+	ProjectID      string // see OwnProject
 	KeyID          string
 	AuditID        string
 	JobID          string
@@ -48,6 +50,8 @@ type (
 	EndpointID     string
 	BatchID        string
 	ItemID         string // library item
+	InvitationID   string
+	ShareID        string
 )
 
 // IsUUID reports whether s has the 8-4-4-4-12 form of RFC 9562, in either case of letters.

@@ -35,7 +35,7 @@ type Task struct {
 	ID         TaskID
 	Kind       TaskKind
 	Queue      string // where it waits, and so what a worker must be able to do: «fold/mini»
-	Owner      UserID
+	Owner      ProjectID
 	Tenant     string     // who shares the queue fairly: the owner for runs, the endpoint for deliveries
 	Position   int64      // place in the fair order of the queue, lowest first
 	Run        RunID      // of a fold or a workflow's task

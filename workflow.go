@@ -10,7 +10,8 @@ import (
 // which has no task yet.
 type Workflow struct {
 	ID      WorkflowID
-	Owner   UserID
+	Owner   ProjectID
+	Creator UserID   // empty: the user whose own project it is
 	Kind    TaskKind // qna, md, design, compare or align
 	Alias   string   // as the caller spelled it: qna, evolla, md, openmm, design, boltzgen, compare, alignment
 	Type    string   // its name on the wire, such as qna_v1; see WorkflowType
@@ -45,6 +46,9 @@ func WorkflowAlias(name string) (alias string, kind TaskKind, ok bool) {
 	}
 	return "", "", false
 }
+
+// CreatedBy is the user who created the workflow.
+func (w *Workflow) CreatedBy() UserID { return creator(w.Creator, w.Owner) }
 
 // WorkflowType is the workflow's name on the wire for an alias: qna_v1, evolla_v1, md, calvados_openmm_v1,
 // compare_v1.
@@ -138,7 +142,7 @@ type Work struct {
 type FoldInput struct {
 	Job         JobID
 	Run         RunID
-	Owner       UserID
+	Owner       ProjectID
 	LibraryItem ItemID // that the job was made from; empty: none
 	Name        string
 	Sequences   []Sequence

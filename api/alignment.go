@@ -13,6 +13,7 @@ type CreateAlignment struct {
 	Sequences []json.RawMessage `json:"sequences" doc:"The proteins: each a string of letters, or an item with a proteinChain as in POST /v1/jobs. At most 20,000 letters together." minItems:"1" maxItems:"32"`
 	Pairing   string            `json:"pairing,omitempty" doc:"How rows of several proteins are paired by their organism: greedy pairs whichever proteins an organism has, complete takes only organisms that have all, none pairs nothing. Absent: as the operator has set it." enum:"greedy,complete,none"`
 	Webhooks  json.RawMessage   `json:"webhooks,omitempty" doc:"Who is told of its end: custom_http, an object with enabled and its settings."`
+	ProjectID string            `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
 // Alignment is the response of POST /v1/alignments and GET /v1/alignments/{id}. It is a workflow of the type

@@ -11,6 +11,7 @@ import (
 type CreateBatch struct {
 	Name        string          `json:"name" doc:"Name of the batch. A row is called by it and its customId." minLength:"1" maxLength:"255" example:"PD-L1 binders"`
 	Kind        string          `json:"kind" doc:"list: jobs; matrix: every binder with every target; ligands: a complex with each ligand; variants: a complex with mutations in a chain; seeds: a complex with many seeds." enum:"list,matrix,ligands,variants,seeds"`
+	ProjectID   string          `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 	IsPublic    bool            `json:"isPublic,omitempty" doc:"Whether anyone may read the batch and the results of its rows; absent: false."`
 	Params      *Params         `json:"params" doc:"The model of all rows, and their parameters."`
 	Constraints *Constraints    `json:"constraints,omitempty" doc:"Constraints of the rows that have none of their own, without webhooks."`

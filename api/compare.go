@@ -6,6 +6,7 @@ type CreateComparison struct {
 	Reference *int     `json:"reference,omitempty" doc:"Which of them is the reference, counted from 1; absent: none." minimum:"1" maximum:"20"`
 	Name      string   `json:"name,omitempty" doc:"Name of the workflow; absent: the service makes one." maxLength:"255"`
 	IsPublic  bool     `json:"isPublic,omitempty" doc:"Whether anyone may read the comparison, without the ids and names of what it compares; absent: false."`
+	ProjectID string   `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
 // Comparison compares structures: the response of GET /v1/compare, and the result_raw_json of a workflow compare_v1.

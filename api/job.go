@@ -14,6 +14,7 @@ type CreateJob struct {
 	Params      *Params        `json:"params" doc:"The model and its parameters."`
 	Constraints *Constraints   `json:"constraints,omitempty" doc:"Constraints of the fold, and its webhooks."`
 	ChatID      string         `json:"chatId,omitempty" doc:"A chat to associate with the job. The service only stores it." format:"uuid"`
+	ProjectID   string         `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
 // SequenceItem is one entity to fold: exactly one of the four kinds.

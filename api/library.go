@@ -14,12 +14,13 @@ import (
 
 // CreateItem is the body of POST /v1/library/create.
 type CreateItem struct {
-	Name     string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
-	Type     string          `json:"type,omitempty" doc:"file: an item that can have files; folder: an item that can have children; absent: file." enum:"file,folder"`
-	FileType string          `json:"fileType,omitempty" doc:"The intended type of its file, as free text." maxLength:"64" example:"pdb"`
-	Origin   string          `json:"origin,omitempty" doc:"Where the item came from, as free text." maxLength:"255" example:"upload"`
-	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as given. Its key files is reserved for the service."`
-	ParentID string          `json:"parent_id,omitempty" doc:"The folder that the item is in; absent: none." format:"uuid"`
+	Name      string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
+	Type      string          `json:"type,omitempty" doc:"file: an item that can have files; folder: an item that can have children; absent: file." enum:"file,folder"`
+	FileType  string          `json:"fileType,omitempty" doc:"The intended type of its file, as free text." maxLength:"64" example:"pdb"`
+	Origin    string          `json:"origin,omitempty" doc:"Where the item came from, as free text." maxLength:"255" example:"upload"`
+	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as given. Its key files is reserved for the service."`
+	ParentID  string          `json:"parent_id,omitempty" doc:"The folder that the item is in; absent: none." format:"uuid"`
+	ProjectID string          `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
 // CreatedItem is the answer to CreateItem, with status 201.

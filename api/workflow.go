@@ -20,6 +20,7 @@ type CreateWorkflow struct {
 	Name         string          `json:"name,omitempty" doc:"Name of the workflow; absent: the question, or what is simulated." maxLength:"255" example:"What binds here?"`
 	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are kept."`
 	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: create the workflow without running it; POST /v1/workflows/execute runs it." enum:"draft"`
+	ProjectID    string          `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
 // Workflow is the response of POST /v1/workflows and GET /v1/workflows/{id}.
@@ -62,6 +63,7 @@ type AddGraph struct {
 	WorkflowName string `json:"workflow_name" doc:"design_v1 or boltzgen_v1." example:"design_v1"`
 	Name         string `json:"name,omitempty" doc:"Default: Design."`
 	CreateMode   string `json:"create_mode,omitempty" doc:"All the same: the workflow is a draft." enum:"api,draft"`
+	ProjectID    string `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
 // FoldDesigns is the body of POST /v1/workflows/design/{id}/fold. One of Top and Designs is required.

@@ -249,7 +249,7 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 // completed by SQL.
 func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error) {
 	made, err := h.store.CreateBatch(ctx, store.NewBatch{
-		Batch: pleat.Batch{Owner: h.users[0], Name: "bench", Kind: pleat.BatchList, Model: "null"},
+		Batch: pleat.Batch{Owner: h.users[0].Project, Name: "bench", Kind: pleat.BatchList, Model: "null"},
 		Rows: func(yield func(store.NewRow, error) bool) {
 			for i := range rows {
 				if !yield(benchRow(i), nil) {

@@ -201,7 +201,7 @@ func (f *fleetBench) fill(ctx context.Context) error {
 		jobs.users = append(jobs.users, fmt.Sprintf("user-%d", i))
 	}
 	_, err := f.db.ExecContext(ctx, `
-		INSERT INTO account (id, name, quota, created_at) SELECT u, u, -1, 0 FROM unnest($1::text[]) u`, jobs.users)
+		INSERT INTO account (id, name, created_at) SELECT u, u, 0 FROM unnest($1::text[]) u`, jobs.users)
 	if err := errors.Join(err, jobs.fill(ctx, f.db)); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}

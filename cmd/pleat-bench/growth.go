@@ -138,7 +138,7 @@ func (g *growthBench) fill(ctx context.Context) error {
 	h := g.sides[1]
 	jobs := queuedJobs{n: g.sizes.waiting}
 	for i, u := range h.users {
-		jobs.users = append(jobs.users, string(u))
+		jobs.users = append(jobs.users, string(u.Project))
 		jobs.endpoints = append(jobs.endpoints, string(h.endpoints[i].ID))
 	}
 	began := time.Now()
@@ -171,8 +171,8 @@ func (g *growthBench) fillEnded(ctx context.Context, side, n int) (time.Duration
 	var reports sync.WaitGroup
 	reports.Go(func() { g.sayGrowth(ctx, g.dbs[side], filled) })
 	events := make(chan error, 1)
-	go func() { events <- storetest.FillEvents(ctx, h.database, h.users[0], n) }()
-	err := errors.Join(storetest.Fill(ctx, h.database, h.users[0], n), <-events)
+	go func() { events <- storetest.FillEvents(ctx, h.database, h.users[0].Project, n) }()
+	err := errors.Join(storetest.Fill(ctx, h.database, h.users[0].Project, n), <-events)
 	for _, q := range []string{"REINDEX SCHEMA public", "VACUUM (ANALYZE)"} {
 		if err == nil {
 			_, err = g.dbs[side].ExecContext(ctx, q)

@@ -217,7 +217,7 @@ func (h *service) idleConfig(id string) work.Config {
 }
 
 // helixJob returns a job for the runner of the part. It names its seed, so that an earlier result is looked for.
-func helixJob(owner pleat.UserID, m pleat.Model, seed int) store.NewJob {
+func helixJob(by store.Reach, m pleat.Model, seed int) store.NewJob {
 	params := pleat.Params{Model: m.Name, Values: map[string]any{"seed": strconv.Itoa(seed)}}
 	chain := pleat.Sequence{
 		Kind:   pleat.Protein,
@@ -226,7 +226,7 @@ func helixJob(owner pleat.UserID, m pleat.Model, seed int) store.NewJob {
 		Count:  1,
 	}
 	return store.NewJob{
-		Job: pleat.Job{Owner: owner, Name: "helix", Params: params, Sequences: []pleat.Sequence{chain}},
+		Job: pleat.Job{Owner: by.Project, Creator: by.User, Name: "helix", Params: params, Sequences: []pleat.Sequence{chain}},
 		Run: store.RunSpec{
 			Model:     m.Name,
 			WeightSet: m.WeightSet,

@@ -51,8 +51,8 @@ func rowsOfCreation(ctx context.Context, conn *pgx.Conn) (string, error) {
 			table, columns, values)
 	}
 	_, err := conn.Exec(ctx, "CREATE TABLE pgbench_quota_day (LIKE quota_day INCLUDING ALL)")
-	return script + `INSERT INTO pgbench_quota_day (account_id, day, used) VALUES (:client_id, 1, 1)
-		ON CONFLICT (account_id, day) DO UPDATE SET used = pgbench_quota_day.used + 1;
+	return script + `INSERT INTO pgbench_quota_day (project_id, day, used) VALUES (:client_id, 1, 1)
+		ON CONFLICT (project_id, day) DO UPDATE SET used = pgbench_quota_day.used + 1;
 COMMIT;
 \endpipeline
 `, err

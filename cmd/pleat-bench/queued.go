@@ -50,7 +50,7 @@ var queuedFills = func() (out []string) {
 	for _, q := range []string{
 		`
 		INSERT INTO job (
-			id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
+			id, project_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
 			run_id, runs, created_at, updated_at, deleted_at)
 		SELECT
 			id, owner, 'ubiquitin', 0, '', '',
@@ -58,7 +58,7 @@ var queuedFills = func() (out []string) {
 			'{}', 0, 'INITIALIZED', 1, 1, id, 1, at, at, 0`,
 		`
 		INSERT INTO run (
-			id, job_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed, params, fresh,
+			id, job_id, project_id, number, kind, state, msa, model, weight_set, method, engine, seed, params, fresh,
 			input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at, finished_at,
 			changed_at, bytes)
 		SELECT
@@ -66,14 +66,14 @@ var queuedFills = func() (out []string) {
 			'{"modelName":"null"}', 0, '', '', '', '', 0, 0, 0, 0, at, 0, 0, at, 200`,
 		`
 		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, expected,
+			id, kind, queue, project_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, expected,
 			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, request)
 		SELECT
 			id, 'fold', 'fold/null', owner, owner, i / users, id, 'queued', 0, 0, 10, 0, 0,
 			at, 0, '', 0, '', 0, at, ''`,
 		`
 		INSERT INTO subscription (
-			id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
+			id, project_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
 			created_at)
 		SELECT id, owner, 'fold_job', id, id, 'custom_http', 'custom_http', 'custom_http', '', endpoint, at`,
 	} {

@@ -69,7 +69,7 @@ func (b *bench) filledService(ctx context.Context, d database, n int) (*service,
 		return nil, err
 	}
 	began := time.Now()
-	if err := storetest.Fill(ctx, h.database, h.users[0], n); err != nil {
+	if err := storetest.Fill(ctx, h.database, h.users[0].Project, n); err != nil {
 		return nil, errors.Join(fmt.Errorf("fill: %w", err), h.close())
 	}
 	fmt.Fprintf(b.progress, "%d jobs were inserted in %s\n", n, short(time.Since(began)))

@@ -77,7 +77,7 @@ type service struct {
 	// addr is the host and port of the server.
 	addr string
 	// users has one user per client, and keys their API keys.
-	users []pleat.UserID
+	users []store.Reach
 	keys  []string
 	// closers undo the steps of the opening, in its order.
 	closers []func() error
@@ -127,7 +127,7 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 		if err != nil {
 			return h, err
 		}
-		h.users, h.keys = append(h.users, u.ID), append(h.keys, key)
+		h.users, h.keys = append(h.users, store.Own(u.ID)), append(h.keys, key)
 	}
 	return h, h.serve(ctx)
 }
@@ -223,10 +223,10 @@ const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"`
 	`"}}],"params":{"modelName":"null"}}`
 
 // newJob returns the job of jobBody, as the server passes it to the store.
-func newJob(owner pleat.UserID) store.NewJob {
+func newJob(by store.Reach) store.NewJob {
 	m := builtin.Null{}.Models()[0]
 	return store.NewJob{
-		Job: pleat.Job{Owner: owner, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
+		Job: pleat.Job{Owner: by.Project, Creator: by.User, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
 		Run: store.RunSpec{
 			Model:     m.Name,

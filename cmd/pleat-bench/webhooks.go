@@ -150,9 +150,9 @@ func (b *bench) newDeliveryService(
 		if slices.Contains(hanging, i) {
 			path = "/hang"
 		}
-		token := h.ring.Seal(string(u), "token", []byte("token"))
-		secret := h.ring.Seal(string(u), "secret", []byte(webhook.NewKey().Text()))
-		e, err := h.store.PutEndpoint(ctx, store.Actor{User: u}, store.EndpointConfig{
+		token := h.ring.Seal(string(u.Project), "token", []byte("token"))
+		secret := h.ring.Seal(string(u.Project), "secret", []byte(webhook.NewKey().Text()))
+		e, err := h.store.PutEndpoint(ctx, store.Actor{Reach: u}, store.EndpointConfig{
 			URL:    h.receiver.url + path,
 			Token:  token,
 			Secret: secret,
@@ -546,12 +546,12 @@ func (h *deliveryService) refill(ctx context.Context, runs []store.ClaimedTask, 
 			break
 		}
 	}
-	byUser := map[pleat.UserID]store.ClaimedTask{}
+	byUser := map[pleat.ProjectID]store.ClaimedTask{}
 	for _, c := range runs {
 		byUser[c.Task.Owner] = c
 	}
 	for i := range h.endpoints {
-		e, c := h.endpoints[i], byUser[h.users[i]]
+		e, c := h.endpoints[i], byUser[h.users[i].Project]
 		err := storetest.FillDeliveries(ctx, h.database, e, c.Fold.Job, c.Fold.Run, h.filled, queued/len(h.endpoints))
 		if err != nil {
 			return err

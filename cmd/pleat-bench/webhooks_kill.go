@@ -174,14 +174,14 @@ func (b *bench) runDelivererProcess(cmd *cobra.Command, dir, database string) (e
 	if err != nil {
 		return err
 	}
-	endpoint, err := s.GlobalEndpoint(ctx, user.ID)
+	endpoint, err := s.GlobalEndpoint(ctx, store.Own(user.ID))
 	if err != nil {
 		return err
 	}
 	sender := loopbackSender()
 	defer sender.Close()
 	h := deliveryService{
-		service:   &service{store: s, log: log, users: []pleat.UserID{user.ID}},
+		service:   &service{store: s, log: log, users: []store.Reach{store.Own(user.ID)}},
 		endpoints: []store.Endpoint{endpoint},
 		ring:      ring,
 		sender:    sender,

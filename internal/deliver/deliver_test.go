@@ -120,14 +120,14 @@ func (r *receiver) requests() []request {
 }
 
 // user creates a user with a global endpoint.
-func (f *fixture) user(name, url string) (pleat.UserID, store.Endpoint) {
+func (f *fixture) user(name, url string) (store.Reach, store.Endpoint) {
 	f.t.Helper()
 	u := storetest.User(f.t, f.s, name)
 	yes := true
-	e, err := f.s.PutEndpoint(context.Background(), store.Actor{User: u}, store.EndpointConfig{
+	e, err := f.s.PutEndpoint(context.Background(), store.Actor{Reach: u}, store.EndpointConfig{
 		URL:              url,
-		Token:            f.ring.Seal(string(u), "token", []byte("the-token")),
-		Secret:           f.ring.Seal(string(u), "secret", []byte(f.secret.Text())),
+		Token:            f.ring.Seal(string(u.Project), "token", []byte("the-token")),
+		Secret:           f.ring.Seal(string(u.Project), "secret", []byte(f.secret.Text())),
 		EnabledByDefault: &yes,
 	})
 	if err != nil {
@@ -147,12 +147,12 @@ func toGlobal(e store.Endpoint) pleat.Subscription {
 }
 
 // toOwn subscribes a run to an endpoint of its own.
-func (f *fixture) toOwn(owner pleat.UserID, url string) pleat.Subscription {
+func (f *fixture) toOwn(owner store.Reach, url string) pleat.Subscription {
 	return pleat.Subscription{
 		Destination: pleat.DestCustom,
 		Alias:       "custom_http",
 		TargetType:  "custom_http",
-		Custom:      &pleat.CustomTarget{URL: url, Token: f.ring.Seal(string(owner), "token", []byte("own-token"))},
+		Custom:      &pleat.CustomTarget{URL: url, Token: f.ring.Seal(string(owner.Project), "token", []byte("own-token"))},
 	}
 }
 
@@ -160,7 +160,7 @@ func (f *fixture) toOwn(owner pleat.UserID, url string) pleat.Subscription {
 const protein = "GSGSGSGSGSGS"
 
 // fold creates a job and completes its run, which causes one delivery for each subscription.
-func (f *fixture) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Created {
+func (f *fixture) fold(owner store.Reach, subs ...pleat.Subscription) store.Created {
 	f.t.Helper()
 	n := storetest.NewFold(owner, "delivered")
 	n.Job.Sequences = []pleat.Sequence{storetest.Protein(protein, "A")}
@@ -168,7 +168,7 @@ func (f *fixture) fold(owner pleat.UserID, subs ...pleat.Subscription) store.Cre
 	return storetest.CompleteFold(f.t, f.s, n)
 }
 
-func (f *fixture) list(owner pleat.UserID, filter store.DeliveryFilter) []store.Delivery {
+func (f *fixture) list(owner store.Reach, filter store.DeliveryFilter) []store.Delivery {
 	f.t.Helper()
 	filter.Limit = 1000
 	out, err := f.s.Deliveries(context.Background(), owner, filter)
@@ -179,7 +179,7 @@ func (f *fixture) list(owner pleat.UserID, filter store.DeliveryFilter) []store.
 }
 
 // await waits until a user has n deliveries of a status.
-func (f *fixture) await(owner pleat.UserID, status pleat.DeliveryStatus, n int) (out []store.Delivery) {
+func (f *fixture) await(owner store.Reach, status pleat.DeliveryStatus, n int) (out []store.Delivery) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprintf("%d deliveries %s", n, status), func() bool {
 		out = f.list(owner, store.DeliveryFilter{Status: status})
@@ -189,7 +189,7 @@ func (f *fixture) await(owner pleat.UserID, status pleat.DeliveryStatus, n int) 
 }
 
 // awaitAttempts waits until a user's only delivery has had n attempts and waits for the next.
-func (f *fixture) awaitAttempts(owner pleat.UserID, n int) (d store.Delivery) {
+func (f *fixture) awaitAttempts(owner store.Reach, n int) (d store.Delivery) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprint(n, " attempts"), func() bool {
 		d = f.list(owner, store.DeliveryFilter{})[0]
@@ -338,7 +338,7 @@ func TestDeliveryFails(t *testing.T) {
 			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
-		if _, err := f.s.ChangeEndpoint(context.Background(), store.Actor{User: u}, store.EndpointResume); err != nil {
+		if _, err := f.s.ChangeEndpoint(context.Background(), store.Actor{Reach: u}, store.EndpointResume); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.s.Redeliver(context.Background(), u, d.ID); err != nil {
@@ -361,7 +361,7 @@ func newBrokenReceiver(t *testing.T) (*receiver, *atomic.Bool) {
 // awaitRest waits until the breaker of a user's endpoint is open, so that the endpoint rests, and nothing is in flight
 // to it. A claim under way may have read the breaker before it opened. Claims follow one another and go round the
 // endpoints: after two deliveries to another one, that claim has ended, and this endpoint has had its turn since.
-func (f *fixture) awaitRest(u pleat.UserID) {
+func (f *fixture) awaitRest(u store.Reach) {
 	f.t.Helper()
 	storetest.Eventually(f.t, "the endpoint rests", func() bool {
 		e, err := f.s.GlobalEndpoint(context.Background(), u)
@@ -661,10 +661,10 @@ func TestSourcesAndSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.fold(stranger.ID, f.toOwn(stranger.ID, r.URL+"/unsigned"))
+		f.fold(store.Own(stranger.ID), f.toOwn(store.Own(stranger.ID), r.URL+"/unsigned"))
 		f.start()
 		f.await(u, pleat.DeliverySucceeded, 4)
-		f.await(stranger.ID, pleat.DeliverySucceeded, 1)
+		f.await(store.Own(stranger.ID), pleat.DeliverySucceeded, 1)
 		found := map[string]bool{}
 		for _, h := range r.requests() {
 			unsigned := h.header.Get("Webhook-Signature") == ""
@@ -692,7 +692,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 		}
 		// Secrets that this process has no key for.
 		eve, end := f.user("eve", r.URL)
-		if _, err := f.s.PutEndpoint(ctx, store.Actor{User: eve}, store.EndpointConfig{
+		if _, err := f.s.PutEndpoint(ctx, store.Actor{Reach: eve}, store.EndpointConfig{
 			URL: r.URL, Token: "s1.00000000.AAAA",
 		}); err != nil {
 			t.Fatal(err)
@@ -739,7 +739,7 @@ func TestRateOfOneEndpoint(t *testing.T) {
 func TestTwoPoolsShare(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, nil)
-		var users []pleat.UserID
+		var users []store.Reach
 		for i := range 5 {
 			u, e := f.user(fmt.Sprint("u", i), r.URL)
 			users = append(users, u)

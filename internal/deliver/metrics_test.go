@@ -36,7 +36,7 @@ func TestDelays(t *testing.T) {
 
 		change := func(c store.EndpointChange) {
 			t.Helper()
-			if _, err := f.s.ChangeEndpoint(t.Context(), store.Actor{User: ada}, c); err != nil {
+			if _, err := f.s.ChangeEndpoint(t.Context(), store.Actor{Reach: ada}, c); err != nil {
 				t.Fatal(err)
 			}
 		}

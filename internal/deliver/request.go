@@ -96,7 +96,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 // endpoint of a single run has none; its deliveries are signed with the secret of its owner's global endpoint.
 func (p *Pool) keys(ctx context.Context, e store.Endpoint, now time.Time) ([]webhook.Key, error) {
 	if e.Secret == "" && e.SingleRun {
-		global, err := p.store.GlobalEndpoint(ctx, e.Owner)
+		global, err := p.store.GlobalEndpoint(ctx, store.InProject(e.Owner))
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			return nil, nil
 		}
@@ -128,7 +128,7 @@ func (p *Pool) keys(ctx context.Context, e store.Endpoint, now time.Time) ([]web
 }
 
 // open decrypts a sealed column; the empty text stays empty.
-func (p *Pool) open(owner pleat.UserID, column, sealed string) (string, error) {
+func (p *Pool) open(owner pleat.ProjectID, column, sealed string) (string, error) {
 	if sealed == "" {
 		return "", nil
 	}

@@ -284,7 +284,7 @@ func TestEveryFault(t *testing.T) {
 }
 
 func TestFromFold(t *testing.T) {
-	fold := Fold{Ref: pleat.FoldRef{Job: job, Run: run, Sequence: seq}, Name: "Trp-cage", Owner: "u"}
+	fold := Fold{Ref: pleat.FoldRef{Job: job, Run: run, Sequence: seq}, Name: "Trp-cage", User: "u"}
 	f, err := FromFold("evolla", json.RawMessage(`{"enabled":true,"initial_question":"How many helices?"}`), fold)
 	if err != nil || f.Plan.Draft || f.Name != "Question about Trp-cage" {
 		t.Fatalf("%+v %v", f, err)

@@ -9,9 +9,9 @@ import (
 
 // Fold is the source of a follow-up.
 type Fold struct {
-	Ref   pleat.FoldRef
-	Name  string // of what the follow-up is about
-	Owner pleat.UserID
+	Ref  pleat.FoldRef
+	Name string       // of what the follow-up is about
+	User pleat.UserID // who created it
 }
 
 // Follow is the workflow that the end of a fold starts.
@@ -33,7 +33,7 @@ func FromFold(alias string, settings json.RawMessage, fold Fold) (Follow, error)
 func CheckSettings(alias string, settings json.RawMessage, path string) error {
 	const id = "00000000-0000-7000-8000-000000000000"
 	_, err := fromFold(alias, settings, Fold{Ref: pleat.FoldRef{Job: id, Run: id, Sequence: id}, Name: "fold",
-		Owner: id}, path)
+		User: id}, path)
 	return err
 }
 
@@ -50,7 +50,7 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 		"source_job_id":      fold.Ref.Job,
 		"source_job_run_id":  fold.Ref.Run,
 		"source_sequence_id": fold.Ref.Sequence,
-		"sourceUserId":       fold.Owner,
+		"sourceUserId":       fold.User,
 	}
 	if kind == pleat.TaskQnA {
 		question := f.string("initial_question", MaxQuestion)

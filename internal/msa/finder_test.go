@@ -67,7 +67,7 @@ func quiet(string) {}
 
 func find(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 	t.Helper()
-	out, err := f.Find(context.Background(), msa.Query{User: "ada", Sequences: sequences}, quiet)
+	out, err := f.Find(context.Background(), msa.Query{Owner: "ada", Sequences: sequences}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func find(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 
 func findPaired(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 	t.Helper()
-	out, err := f.FindPaired(context.Background(), msa.Query{User: "ada", Sequences: sequences}, quiet)
+	out, err := f.FindPaired(context.Background(), msa.Query{Owner: "ada", Sequences: sequences}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,17 +344,17 @@ func TestWaitingForAnotherSearch(t *testing.T) {
 	})
 }
 
-// A search under way is joined by callers of the same user alone, unless users share.
-func TestSearchIsJoinedByItsUser(t *testing.T) {
+// A search under way is joined by callers of the same project alone, unless all share.
+func TestSearchIsJoinedByItsProject(t *testing.T) {
 	for shared, want := range map[bool]int{false: 2, true: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			source := &gated{gate: make(chan struct{})}
 			f, _ := newFinder(t, source)
 			f.Shared = shared
 			var group sync.WaitGroup
-			for _, user := range []pleat.UserID{"ada", "bob", "ada", "bob"} {
+			for _, project := range []pleat.ProjectID{"ada", "bob", "ada", "bob"} {
 				group.Go(func() {
-					q := msa.Query{User: user, Sequences: []string{seqA}}
+					q := msa.Query{Owner: project, Sequences: []string{seqA}}
 					if _, err := f.Find(t.Context(), q, quiet); err != nil {
 						t.Error(err)
 					}

@@ -110,9 +110,9 @@ type Finder struct {
 
 // Search is a search for the alignment of a protein, or for the paired alignments of several.
 type Search struct {
-	Key     string       // of its cache entry
-	User    pleat.UserID // who may use the entry; empty: all users
-	Protein string       // SHA-256 of the sequence, in hex; empty: of several, paired
+	Key     string          // of its cache entry
+	Owner   pleat.ProjectID // whose runs may use the entry; empty: all
+	Protein string          // SHA-256 of the sequence, in hex; empty: of several, paired
 }
 
 // Claims keeps processes from searching for the same at the same time.
@@ -133,9 +133,9 @@ type Found struct {
 
 // Query is what a user wants alignments of.
 type Query struct {
-	User      pleat.UserID // whose cached alignments and searches it uses, unless the finder shares them
-	Sequences []string     // which must differ
-	Pairing   Pairing      // of FindPaired; empty: that of the finder
+	Owner     pleat.ProjectID // whose cached alignments and searches it uses, unless the finder shares them
+	Sequences []string        // which must differ
+	Pairing   Pairing         // of FindPaired; empty: that of the finder
 }
 
 // Find returns an alignment of each sequence. It calls report with lines of progress.
@@ -158,7 +158,7 @@ func (f *Finder) FindPaired(ctx context.Context, q Query, report func(string)) (
 func (f *Finder) unpaired(q Query) []request {
 	var requests []request
 	for _, s := range q.Sequences {
-		requests = append(requests, f.request(Query{User: q.User, Sequences: []string{s}}, PairNone))
+		requests = append(requests, f.request(Query{Owner: q.Owner, Sequences: []string{s}}, PairNone))
 	}
 	return requests
 }
@@ -195,21 +195,21 @@ type request struct {
 // Prefix begins every cache key.
 const Prefix = "msa/"
 
-// request builds a request. Its cache key is a hash of the database, the pairing and the sequences and, unless users
-// share alignments, of the user. It so decides which callers join a search under way too.
+// request builds a request. Its cache key is a hash of the database, the pairing and the sequences and, unless all
+// share alignments, of the project. It so decides which callers join a search under way too.
 func (f *Finder) request(q Query, pairing Pairing) request {
 	sum := sha256.New()
-	user := q.User
+	owner := q.Owner
 	if f.Shared { // as in versions in which all users shared, whose entries stay valid
-		user = ""
+		owner = ""
 		fmt.Fprint(sum, "pleat msa 1\n")
 	} else {
-		fmt.Fprintf(sum, "pleat msa 2\n%s\n", user)
+		fmt.Fprintf(sum, "pleat msa 2\n%s\n", owner)
 	}
 	fmt.Fprintf(sum, "%s\n%s\n%s", f.Searcher.Database(), pairing, strings.Join(q.Sequences, "\n"))
 	name := hex.EncodeToString(sum.Sum(nil))
 	out := request{sequences: q.Sequences, pairing: pairing}
-	out.Key, out.User = Prefix+name[:2]+"/"+name+".a3m.gz", user
+	out.Key, out.Owner = Prefix+name[:2]+"/"+name+".a3m.gz", owner
 	if pairing == PairNone {
 		out.Protein = ProteinHash(q.Sequences[0])
 	}

@@ -30,7 +30,7 @@ type fixture struct {
 	store  *store.Store
 	path   string // of the database
 	clock  *storetest.Clock
-	owner  pleat.UserID
+	owner  store.Reach
 	leases *queue.Leases
 }
 

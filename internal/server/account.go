@@ -17,7 +17,7 @@ import (
 // usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), how many
 // workflows were started, how many rows of batches were created, the quotas, and when the next day starts.
 func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
-	u, err := s.store.Usage(ctx, c.who.User)
+	u, err := s.store.Usage(ctx, c.in)
 	q := wire.Quota(u.Jobs)
 	return api.Usage{
 		Limit:     q.Limit,

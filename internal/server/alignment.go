@@ -18,6 +18,9 @@ import (
 // the type alignment_v1. 400: a sequence is wrong, or no alignments are made here; 429: the quota of workflows is used
 // up.
 func (s *Server) createAlignment(ctx context.Context, c *call, in *api.CreateAlignment) (api.Alignment, error) {
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return api.Alignment{}, err
+	}
 	if in.Name != "" {
 		if err := pleat.CheckName("name", in.Name); err != nil {
 			return api.Alignment{}, err

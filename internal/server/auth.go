@@ -22,8 +22,8 @@ type access int
 const (
 	// anyone may call the route without a credential, but one that is given must be valid.
 	anyone access = iota
-	// reader is for routes of a job or workflow: its owner, and if it is public, everyone. The handler checks, because
-	// that depends on the row that it reads.
+	// reader is for routes of a job, workflow or batch: who has a role in its project, and if it is public, everyone.
+	// The handler checks, because that depends on the row that it reads.
 	reader
 	// user demands a valid credential.
 	user
@@ -178,7 +178,7 @@ func (c *call) checkReadsSource(p *flow.Plan) error {
 
 // actor returns who makes the changes of a call, for the audit log.
 func (c *call) actor() store.Actor {
-	return store.Actor{User: c.who.User, Key: c.who.Key, Address: c.address()}
+	return store.Actor{Reach: store.Reach{User: c.who.User}, Key: c.who.Key, Address: c.address()}
 }
 
 // visibleJob is the head of a job that the caller may read.
@@ -192,8 +192,8 @@ type visibleJob struct {
 // ended reports whether the run that the request asks for has ended. A job is run again only after its latest run.
 func (j *visibleJob) ended() bool { return j.earlier != "" || j.State.Terminal() }
 
-// readableRun is readableJob with the run that the query jobRunId names; absent: the latest. A public job shows its
-// latest run, so only its owner may read another.
+// readableRun is readableJob with the run that the query jobRunId names; absent: the latest. To others, a public job
+// shows its latest run alone.
 func (s *Server) readableRun(ctx context.Context, c *call) (visibleJob, error) {
 	head, err := s.readableJob(ctx, c)
 	if err != nil {
@@ -227,11 +227,11 @@ func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (
 		return visibleJob{}, s.preferUnauthorized(ctx, c, err)
 	case err != nil:
 		return visibleJob{}, err
-	case h.Caller != "" && h.Caller == h.Owner && h.Scopes.Has(pleat.ScopeRead):
+	case h.Role >= pleat.Viewer && h.Scopes.Has(pleat.ScopeRead):
 		return visibleJob{Head: h, to: wire.ForOwner}, s.recordUse(ctx, c.cred)
 	case h.Public:
 		return visibleJob{Head: h, to: wire.ForOthers}, nil
-	case h.Caller != "" && h.Caller == h.Owner:
+	case h.Role >= pleat.Viewer:
 		return visibleJob{}, missingScope(c.served)
 	case h.Caller == "":
 		return visibleJob{}, pleat.ErrUnauthorized
@@ -261,7 +261,7 @@ func (s *Server) preferUnauthorized(ctx context.Context, c *call, err error) err
 	return err
 }
 
-// ownedJob returns the job id of a path on which only the owner may act; the store checks the owner.
+// ownedJob returns the job id of a path on which only those may act who have a role in its project; the store checks it.
 func ownedJob(c *call) (pleat.JobID, error) {
 	id, err := c.uuid("id", pleat.ErrJobNotFound)
 	return pleat.JobID(id), err

@@ -96,6 +96,9 @@ func (s *Server) createBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return api.CreatedBatch{}, err
+	}
 	digest, err := digestOf(in, "")
 	if err != nil {
 		return api.CreatedBatch{}, err
@@ -113,7 +116,7 @@ func (s *Server) createBatch(
 	made, err := s.store.CreateBatch(ctx, store.NewBatch{
 		By: c.cred.Credential,
 		Batch: pleat.Batch{
-			Owner: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name, Public: in.IsPublic,
+			Owner: c.in.Project, Creator: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name, Public: in.IsPublic,
 			Rows: p.spec.Count(),
 		},
 		Rows:    p.rows(ctx, bypassesCache(c.r)),
@@ -134,7 +137,7 @@ func (s *Server) withRowQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.who.User)
+	u, uerr := s.store.Usage(ctx, c.in)
 	if uerr != nil {
 		return uerr
 	}
@@ -184,7 +187,7 @@ func (s *Server) prepareBatch(ctx context.Context, c *call, in *api.CreateBatch)
 			return nil, err
 		}
 	}
-	p.hooks, err = s.resolver.BatchWebhooks(ctx, c.who.User, in.Webhooks)
+	p.hooks, err = s.resolver.BatchWebhooks(ctx, c.in.Project, in.Webhooks)
 	if err := faults.Add(err); err != nil {
 		return nil, err
 	}
@@ -349,7 +352,10 @@ func (s *Server) validateBatch(
 	ctx context.Context, c *call, in *api.CreateBatch, unfit error,
 ) (api.BatchValidation, error) {
 	out := api.BatchValidation{Errors: []api.FieldError{}, Notes: []string{}}
-	usage, err := s.store.Usage(ctx, c.who.User)
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return out, err
+	}
+	usage, err := s.store.Usage(ctx, c.in)
 	if err != nil {
 		return out, err
 	}
@@ -366,7 +372,7 @@ func (s *Server) validateBatch(
 			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds
 			out.Alignments = len(p.sum.proteins)
 			if err == nil {
-				out.AlignmentsAtHand, err = s.store.CountAlignments(ctx, c.who.User, p.sum.hashes())
+				out.AlignmentsAtHand, err = s.store.CountAlignments(ctx, c.in.Project, p.sum.hashes())
 			}
 		}
 		if err != nil && pleat.CodeOf(err) != pleat.CodeInvalid {
@@ -387,26 +393,36 @@ func (s *Server) listBatches(ctx context.Context, c *call) (api.List[api.Batch],
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	list, err := s.store.ListBatches(ctx, c.who.User, p.before, p.limit+1)
+	list, err := s.store.ListBatches(ctx, c.in, p.before, p.limit+1)
+	if err != nil {
+		return api.List[api.Batch]{}, err
+	}
+	keep, err := s.store.Keep(ctx, c.in.Project)
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
 	return listOf(p, list, func(b *pleat.Batch) string { return string(b.ID) }, func(b *pleat.Batch) api.Batch {
-		return s.batchFor(b, wire.ForOwner)
+		out := wire.Batch(b, wire.ForOwner)
+		out.ExpiresAt = wire.OptionalTime(store.Expiry(b.EndedAt, keep))
+		return out
 	}), nil
 }
 
 // batchFor is a batch as its readers see it.
-func (s *Server) batchFor(b *pleat.Batch, to wire.Audience) api.Batch {
+func (s *Server) batchFor(ctx context.Context, b *pleat.Batch, to wire.Audience) (api.Batch, error) {
 	out := wire.Batch(b, to)
-	out.ExpiresAt = wire.OptionalTime(s.store.Expires(b.EndedAt))
-	return out
+	var err error
+	out.ExpiresAt, err = s.expiry(ctx, b.Owner, b.EndedAt)
+	return out, err
 }
 
 // viewBatch is GET /v1/batches/{id}, for readers of the batch.
 func (s *Server) viewBatch(ctx context.Context, c *call) (api.Batch, error) {
 	b, to, err := s.readableBatch(ctx, c)
-	return s.batchFor(&b, to), err
+	if err != nil {
+		return api.Batch{}, err
+	}
+	return s.batchFor(ctx, &b, to)
 }
 
 // readableBatch reads the batch in the path and checks that the caller may read it, as readableJob does.
@@ -422,25 +438,11 @@ func (s *Server) readableBatch(ctx context.Context, c *call) (pleat.Batch, wire.
 	if err != nil {
 		return pleat.Batch{}, 0, err
 	}
-	var caller store.Principal
-	if c.cred.given {
-		caller, err = s.identify(ctx, c.cred)
-		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
-			return pleat.Batch{}, 0, err
-		}
+	to, err := s.audienceOf(ctx, c, owned{pleat.Source{Batch: b.ID}, b.Owner, b.Public, pleat.ErrBatchNotFound})
+	if err != nil {
+		return pleat.Batch{}, 0, err
 	}
-	owner := caller.User != "" && caller.User == b.Owner
-	switch {
-	case owner && caller.Scopes.Has(pleat.ScopeRead):
-		return b, wire.ForOwner, s.rowCounts.read(ctx, s.store, &b)
-	case b.Public:
-		return b, wire.ForOthers, s.rowCounts.read(ctx, s.store, &b)
-	case owner:
-		return pleat.Batch{}, 0, missingScope(c.served)
-	case caller.User == "":
-		return pleat.Batch{}, 0, pleat.ErrUnauthorized
-	}
-	return pleat.Batch{}, 0, pleat.ErrBatchNotFound
+	return b, to, s.rowCounts.read(ctx, s.store, &b)
 }
 
 // ownedBatch returns the batch id of a path on which only the owner may act; the store checks the owner.
@@ -455,11 +457,14 @@ func (s *Server) cancelBatch(ctx context.Context, c *call) (api.Batch, error) {
 	if err != nil {
 		return api.Batch{}, err
 	}
-	if err := s.store.CancelBatch(ctx, c.who.User, id); err != nil {
+	if err := s.store.CancelBatch(ctx, c.reach(), id); err != nil {
 		return api.Batch{}, err
 	}
 	b, err := s.store.Batch(ctx, id)
-	return s.batchFor(&b, wire.ForOwner), err
+	if err != nil {
+		return api.Batch{}, err
+	}
+	return s.batchFor(ctx, &b, wire.ForOwner)
 }
 
 // retryBatch is POST /v1/batches/{id}/retry-failed, for the owner: rows that failed or were stopped run again, with the
@@ -469,7 +474,7 @@ func (s *Server) retryBatch(ctx context.Context, c *call) (api.RetriedBatch, err
 	if err != nil {
 		return api.RetriedBatch{}, err
 	}
-	n, err := s.store.RetryBatch(ctx, c.who.User, id)
+	n, err := s.store.RetryBatch(ctx, c.reach(), id)
 	return api.RetriedBatch{BatchID: string(id), Rows: n}, s.withRowQuota(ctx, c, err)
 }
 
@@ -482,7 +487,7 @@ func (s *Server) setBatchPublic(ctx context.Context, c *call, in *api.SetPublic)
 	if in.IsPublic == nil {
 		return api.BatchVisibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
-	err = s.store.SetBatchPublic(ctx, c.who.User, id, *in.IsPublic)
+	err = s.store.SetBatchPublic(ctx, c.reach(), id, *in.IsPublic)
 	return api.BatchVisibility{BatchID: string(id), IsPublic: *in.IsPublic}, err
 }
 
@@ -492,7 +497,7 @@ func (s *Server) deleteBatch(ctx context.Context, c *call) (api.DeletedBatch, er
 	if err != nil {
 		return api.DeletedBatch{}, err
 	}
-	if err := s.store.DeleteBatch(ctx, c.who.User, id); err != nil {
+	if err := s.store.DeleteBatch(ctx, c.reach(), id); err != nil {
 		return api.DeletedBatch{}, err
 	}
 	s.removeDeleted(ctx)

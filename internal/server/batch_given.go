@@ -99,7 +99,7 @@ func (s *Server) checkRowComponents(ctx context.Context, c *call, p *preparedBat
 	check := s.resolver.ComponentCheck()
 	for i := range p.components {
 		job := p.components[i].Job
-		job.Owner = c.who.User
+		job.Owner = c.in.Project
 		err := checkComponents(ctx, c, check, &job)
 		if pleat.CodeOf(err) == pleat.CodeInvalid {
 			err = p.components[i].Relocate(err)
@@ -126,7 +126,7 @@ func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatc
 	for i := range p.templates {
 		g := &p.templates[i]
 		job := g.row.Job
-		job.Owner = c.who.User
+		job.Owner = c.in.Project
 		err := s.checkTemplate(ctx, c, check, &job, g.index, pleat.TemplatePath(g.index))
 		if pleat.CodeOf(err) == pleat.CodeInvalid {
 			err = g.row.Relocate(err)
@@ -184,7 +184,7 @@ func (s *Server) checkRowAlignments(ctx context.Context, c *call, p *preparedBat
 	}
 	for _, key := range p.given.list {
 		q := pleat.Sequence{Kind: pleat.Protein, Text: key.sequence, MSA: key.file}
-		err := s.resolver.CheckAlignment(ctx, c.who.User, &q, p.given.fields[key])
+		err := s.resolver.CheckAlignment(ctx, c.in.Project, &q, p.given.fields[key])
 		if err := faults.Add(err); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (s *Server) checkRowMade(ctx context.Context, c *call, p *preparedBatch) er
 	var faults pleat.Errors
 	made := map[pleat.WorkflowID][]store.GivenAlignment{}
 	for _, id := range slices.Sorted(maps.Keys(p.given.made)) {
-		files, err := s.resolver.MadeAlignments(ctx, c.who.User, id)
+		files, err := s.resolver.MadeAlignments(ctx, c.in.Project, id)
 		if row := p.given.made[id]; err != nil {
 			err = row.Relocate(err)
 		}

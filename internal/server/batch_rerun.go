@@ -42,8 +42,8 @@ func (s *Server) rerunBatch(
 		return api.CreatedBatch{}, err
 	}
 	b, err := s.store.Batch(ctx, id)
-	if err == nil && b.Owner != c.who.User {
-		err = pleat.ErrBatchNotFound
+	if err == nil {
+		err = s.enterOwner(ctx, c, b.Owner, pleat.ErrBatchNotFound)
 	}
 	if err != nil {
 		return api.CreatedBatch{}, err
@@ -69,18 +69,19 @@ func (s *Server) rerunBatch(
 		if err := c.checkReads("use an alignment"); err != nil {
 			return api.CreatedBatch{}, err
 		}
-		if aligned, err = s.resolver.MadeAlignments(ctx, c.who.User, a); err != nil {
+		if aligned, err = s.resolver.MadeAlignments(ctx, c.in.Project, a); err != nil {
 			return api.CreatedBatch{}, err
 		}
 	}
 	n := pleat.Batch{
-		Owner:  b.Owner,
-		Name:   cmp.Or(in.Name, b.Name),
-		Kind:   b.Kind,
-		Model:  m.Name,
-		Public: in.IsPublic,
-		Source: id,
-		Rows:   b.Rows,
+		Owner:   b.Owner,
+		Creator: c.who.User,
+		Name:    cmp.Or(in.Name, b.Name),
+		Kind:    b.Kind,
+		Model:   m.Name,
+		Public:  in.IsPublic,
+		Source:  id,
+		Rows:    b.Rows,
 	}
 	if err := pleat.CheckName("name", n.Name); err != nil {
 		return api.CreatedBatch{}, err

@@ -284,7 +284,11 @@ func (s *Server) batchEventStream(ctx context.Context, c *call) error {
 	defer tick.Stop()
 	changed := false
 	for n := int64(1); ; n++ {
-		if err := st.event("batch", n, s.batchFor(&b, to)); err != nil {
+		seen, err := s.batchFor(ctx, &b, to)
+		if err != nil {
+			return quiet(c, err)
+		}
+		if err := st.event("batch", n, seen); err != nil {
 			return quiet(c, err)
 		}
 		if err := st.flush(); err != nil || !b.EndedAt.IsZero() {

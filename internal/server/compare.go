@@ -139,7 +139,7 @@ func (s *Server) comparedFiles(
 		if stranger && source.Kind != flow.SourceFold {
 			return nil, pleat.ErrUnauthorized
 		}
-		f, err := s.resolver.ComparedFile(ctx, c.who.User, source, field)
+		f, err := s.resolver.ComparedFile(ctx, c.reach(), source, field)
 		if stranger && source.Kind == flow.SourceFold && pleat.CodeOf(err) == pleat.CodeNotFound {
 			// A private job is 401 without a credential, as everywhere.
 			if _, known := s.readableJobByID(ctx, c, source.Fold.Job); pleat.CodeOf(known) == pleat.CodeUnauthorized {
@@ -285,13 +285,16 @@ func (s *Server) comparedEntry(ctx context.Context, c *call) error {
 // createComparison is POST /v1/compare, for any user: it creates a workflow compare_v1, as createWorkflow does, whose
 // result is the comparison. The errors are those of createWorkflow.
 func (s *Server) createComparison(ctx context.Context, c *call, in *api.CreateComparison) (api.Workflow, error) {
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return api.Workflow{}, err
+	}
 	name := in.Name
 	if name != "" {
 		if err := pleat.CheckName("name", name); err != nil {
 			return api.Workflow{}, err
 		}
 	}
-	in.Name = "" // it is the workflow's, not a part of its input
+	in.Name, in.ProjectID = "", "" // they are the workflow's, not a part of its input
 	input, err := api.Encode(in)
 	if err != nil {
 		return api.Workflow{}, err

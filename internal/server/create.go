@@ -30,11 +30,14 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return api.CreatedJob{}, err
+	}
 	digest, err := digestOf(in, from) // before the request is normalised
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	p, err := s.prepare(ctx, c.who.User, in)
+	p, err := s.prepare(ctx, c.in, in)
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
@@ -52,7 +55,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	c.made = logged{job: made.Job, run: made.Run}
 	if made.Replayed {
-		u, err := s.store.Usage(ctx, c.who.User)
+		u, err := s.store.Usage(ctx, c.in)
 		if err != nil {
 			return api.CreatedJob{}, err
 		}
@@ -71,7 +74,7 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 		if err := c.checkReads("create a job from a library item"); err != nil {
 			return err
 		}
-		if _, err := s.store.Item(ctx, c.who.User, job.LibraryItem); err != nil {
+		if _, err := s.store.Item(ctx, store.InProject(job.Owner), job.LibraryItem); err != nil {
 			return err
 		}
 	} else if pleat.NamesAlignments(job.Params, job.Sequences) {
@@ -133,7 +136,7 @@ func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.who.User)
+	u, uerr := s.store.Usage(ctx, c.in)
 	if uerr != nil {
 		return uerr
 	}
@@ -184,18 +187,18 @@ type prepared struct {
 	subs  []pleat.Subscription
 }
 
-// prepare converts a request to a validated job. If the request is invalid, the error is pleat.Errors with every
+// prepare converts a request to a validated job in the project of a reach. If the request is invalid, the error is pleat.Errors with every
 // fault. If its model is not known here, only the checks that need no model are made.
-func (s *Server) prepare(ctx context.Context, owner pleat.UserID, in *api.CreateJob) (prepared, error) {
+func (s *Server) prepare(ctx context.Context, by store.Reach, in *api.CreateJob) (prepared, error) {
 	var faults pleat.Errors
 	var p prepared
 	var err error
 	p.job, err = wire.ToJob(in)
-	p.job.Owner = owner
+	p.job.Owner, p.job.Creator = by.Project, by.User
 	if err := faults.Add(err); err != nil {
 		return p, err
 	}
-	hooks, err := s.resolver.JobWebhooks(ctx, owner, p.job.Constraints.Webhooks)
+	hooks, err := s.resolver.JobWebhooks(ctx, by.Project, p.job.Constraints.Webhooks)
 	if err := faults.Add(err); err != nil {
 		return p, err
 	}
@@ -261,8 +264,8 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	if v.Job.Owner != c.who.User {
-		return api.CreatedJob{}, pleat.ErrJobNotFound
+	if err := s.enterOwner(ctx, c, v.Job.Owner, pleat.ErrJobNotFound); err != nil {
+		return api.CreatedJob{}, err
 	}
 	job := v.Job
 	if in.Params != nil {
@@ -296,7 +299,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	}
 	spec := submit.JobRun(&job, m)
 	spec.Fresh, spec.Request, spec.Trace = bypassesCache(c.r), c.id, tracing.Text(ctx)
-	made, err := s.store.Rerun(ctx, c.who.User, id, spec)
+	made, err := s.store.Rerun(ctx, c.reach(), id, spec)
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}

@@ -50,16 +50,21 @@ func (s *Server) addGraph(ctx context.Context, c *call, in *api.AddGraph) (api.W
 		return api.Workflow{}, pleat.InvalidField("create_mode", " is %q; it may be api or draft, or absent",
 			pleat.Clip(in.CreateMode))
 	}
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return api.Workflow{}, err
+	}
 	w, err := s.store.CreateWorkflow(ctx, store.NewWorkflow{
+		By:     c.in,
 		Draft:  true,
 		Design: &store.NewDesign{},
 		Workflow: pleat.Workflow{
-			Owner: c.who.User,
-			Kind:  kind,
-			Alias: alias,
-			Type:  pleat.WorkflowType(alias),
-			Name:  cmp.Or(in.Name, defaultDesignName),
-			Input: json.RawMessage("{}"),
+			Owner:   c.in.Project,
+			Creator: c.who.User,
+			Kind:    kind,
+			Alias:   alias,
+			Type:    pleat.WorkflowType(alias),
+			Name:    cmp.Or(in.Name, defaultDesignName),
+			Input:   json.RawMessage("{}"),
 		},
 	})
 	if err != nil {
@@ -138,11 +143,11 @@ func (s *Server) saveGraph(ctx context.Context, c *call, text string) (api.Workf
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, p)
+	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.in.Project, p)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	_, err = s.store.SaveGraph(ctx, c.who.User, v.Workflow.ID, store.Graph{
+	_, err = s.store.SaveGraph(ctx, c.reach(), v.Workflow.ID, store.Graph{
 		Text:   text,
 		Input:  input,
 		Public: p.Public,
@@ -170,7 +175,7 @@ func (s *Server) checkPlan(ctx context.Context, c *call, p *flow.Plan) (*submit.
 	if err := c.checkReadsSource(p); err != nil {
 		return nil, err
 	}
-	if err := s.resolver.CheckSource(ctx, c.who.User, p); err != nil || p.Design == nil {
+	if err := s.resolver.CheckSource(ctx, c.in.Project, p); err != nil || p.Design == nil {
 		return nil, err
 	}
 	release, err := s.beginComputation(ctx, c, c.who.User)
@@ -186,7 +191,7 @@ func (s *Server) checkPlan(ctx context.Context, c *call, p *flow.Plan) (*submit.
 		}
 		fetched = &submit.Fetched{Name: entry.Name, Text: entry.Text}
 	}
-	return s.resolver.DesignSpec(ctx, c.who.User, p, fetched)
+	return s.resolver.DesignSpec(ctx, c.in.Project, p, fetched)
 }
 
 // fetchTarget fetches an entry of the Protein Data Bank.

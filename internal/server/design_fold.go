@@ -52,7 +52,7 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 			JobName:   m.Name,
 		})
 	}
-	u, err := s.store.Usage(ctx, c.who.User)
+	u, err := s.store.Usage(ctx, c.in)
 	if err != nil {
 		return out, err
 	}
@@ -125,13 +125,13 @@ func (s *Server) foldedBefore(ctx context.Context, c *call, key, digest string) 
 	if key == "" {
 		return nil, nil
 	}
-	return s.store.ReplayedFolds(ctx, c.who.User, key, digest)
+	return s.store.ReplayedFolds(ctx, c.in, key, digest)
 }
 
 // foldChosen creates the jobs.
 func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]store.Created, error) {
 	n := store.DesignFolds{
-		By: c.cred.Credential, Owner: c.who.User, Workflow: q.workflow.Workflow.ID, Key: q.key, Digest: q.digest,
+		By: c.cred.Credential, Creator: c.in.User, Owner: c.in.Project, Workflow: q.workflow.Workflow.ID, Key: q.key, Digest: q.digest,
 	}
 	for _, d := range q.chosen {
 		job, err := s.designJob(ctx, c, q, d)
@@ -201,7 +201,7 @@ func (s *Server) designJob(
 	if job.Sequences, err = designSequences(st, q.result.Chains); err != nil {
 		return nil, err
 	}
-	p, err := s.prepare(ctx, c.who.User, &job)
+	p, err := s.prepare(ctx, c.in, &job)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (h *fixture) newUser(name string) (pleat.UserID, string) {
 		h.t.Fatal(err)
 	}
 	key := seal.NewKey()
-	if _, err := h.store.CreateKey(context.Background(), store.Actor{User: u.ID}, store.NewKey{
+	if _, err := h.store.CreateKey(context.Background(), store.Actor{Reach: store.Own(u.ID)}, store.NewKey{
 		Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Label: "test",
 	}); err != nil {
 		h.t.Fatal(err)

@@ -51,7 +51,7 @@ func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame
 	if err != nil {
 		return api.ExtractedFrame{}, err
 	}
-	link, err := s.addFrame(ctx, &v, in, frame, &pdb)
+	link, err := s.addFrame(ctx, c.in, &v, in, frame, &pdb)
 	if err != nil {
 		return api.ExtractedFrame{}, err
 	}
@@ -134,9 +134,8 @@ type libraryLink struct{ item, url string }
 // addFrame adds a frame to the library of the workflow's owner. The item's metadata records the workflow, the frame and
 // the selection. If the file cannot be stored, the item is deleted again.
 func (s *Server) addFrame(
-	ctx context.Context, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader,
+	ctx context.Context, by store.Reach, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader,
 ) (libraryLink, error) {
-	owner := v.Workflow.Owner
 	about, err := json.Marshal(map[string]any{
 		"workflowId": v.Workflow.ID,
 		"taskId":     v.Run.ID,
@@ -147,8 +146,8 @@ func (s *Server) addFrame(
 	if err != nil {
 		return libraryLink{}, err
 	}
-	item, err := s.store.CreateItem(ctx, store.LibraryItem{
-		Owner:    owner,
+	item, err := s.store.CreateItem(ctx, by, store.LibraryItem{
+		Owner:    v.Workflow.Owner,
 		Name:     in.OutputFilename,
 		Type:     "file",
 		FileType: "pdb",
@@ -159,9 +158,9 @@ func (s *Server) addFrame(
 	if err != nil {
 		return libraryLink{}, err
 	}
-	f, err := s.storeFile(ctx, newFile{owner, item.ID, in.OutputFilename, submit.FramePDB}, pdb)
+	f, err := s.storeFile(ctx, newFile{by, item.ID, in.OutputFilename, submit.FramePDB}, pdb)
 	if err != nil {
-		_, _ = s.store.DeleteItem(context.WithoutCancel(ctx), owner, item.ID) // the first error says more
+		_, _ = s.store.DeleteItem(context.WithoutCancel(ctx), by, item.ID) // the first error says more
 		return libraryLink{}, err
 	}
 	return libraryLink{string(item.ID), s.fileLink(item.ID, &f)}, nil

@@ -105,7 +105,7 @@ func TestNoPlaceInTime(t *testing.T) {
 	s := &Server{checks: fair.NewTurns(0)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	err := s.checkFile(ctx, newFile{owner: "ann", name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
+	err := s.checkFile(ctx, newFile{by: store.Reach{User: "ann"}, name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
 	if status, message := refusal(err); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", status, message)
 	}
@@ -170,7 +170,7 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	var open []credential
 	for i := range 100 {
 		c := credential{true, store.Credential{Hash: fmt.Sprint("key ", i)}}
-		_, err := st.CreateKey(t.Context(), store.Actor{User: owner}, store.NewKey{Prefix: "p", Hash: c.Hash})
+		_, err := st.CreateKey(t.Context(), store.Actor{Reach: owner}, store.NewKey{Prefix: "p", Hash: c.Hash})
 		if err != nil {
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Fatal(err)

@@ -26,7 +26,7 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	if !utf8.ValidString(f.Query) || len(f.Query) > 4*pleat.MaxName {
 		return api.List[api.JobRow]{}, pleat.InvalidField("q", " must be text of at most %d characters", pleat.MaxName)
 	}
-	rows, err := s.store.ListJobs(ctx, c.who.User, f)
+	rows, err := s.store.ListJobs(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.JobRow]{}, err
 	}
@@ -51,10 +51,12 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	out := wire.JobView(&v, runs, head.to)
 	base := s.cfg.PublicURL + "/v1/jobs/" + string(head.Source.Job)
-	out.Job.ExpiresAt = s.expiry(&v.Run)
+	if out.Job.ExpiresAt, err = s.expiry(ctx, v.Job.Owner, v.Run.FinishedAt); err != nil {
+		return out, err
+	}
 	out.Links = api.JobLinks{Results: base + "/results", Events: base + "/events", Archive: base + "/archive.zip"}
 	if head.to == wire.ForOwner {
-		list, err := s.store.Deliveries(ctx, v.Job.Owner,
+		list, err := s.store.Deliveries(ctx, store.InProject(v.Job.Owner),
 			store.DeliveryFilter{SourceID: string(v.Job.ID), Limit: maxPage})
 		if err != nil {
 			return out, err
@@ -70,9 +72,13 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	return out, err
 }
 
-// expiry returns when what a run belongs to may be deleted, at the earliest; nil: never, or the run has not ended.
-func (s *Server) expiry(r *pleat.Run) *api.Time {
-	return wire.OptionalTime(s.store.Expires(r.FinishedAt))
+// expiry returns when what ended at a time may be deleted, at the earliest; nil: never, or it has not ended.
+func (s *Server) expiry(ctx context.Context, owner pleat.ProjectID, ended time.Time) (*api.Time, error) {
+	if ended.IsZero() {
+		return nil, nil
+	}
+	keep, err := s.store.Keep(ctx, owner)
+	return wire.OptionalTime(store.Expiry(ended, keep)), err
 }
 
 // viewFor reads a job and the run of the request for a caller who may read it. It checks the visibility again: the job
@@ -108,7 +114,7 @@ func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api
 	if in.IsPublic == nil {
 		return api.Visibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
-	if err := s.store.SetPublic(ctx, c.who.User, id, *in.IsPublic); err != nil {
+	if err := s.store.SetPublic(ctx, c.reach(), id, *in.IsPublic); err != nil {
 		return api.Visibility{}, err
 	}
 	return api.Visibility{JobID: string(id), IsPublic: *in.IsPublic}, nil
@@ -121,7 +127,7 @@ func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, erro
 	if err != nil {
 		return api.CancelledJob{}, err
 	}
-	state, err := s.store.Cancel(ctx, c.who.User, id)
+	state, err := s.store.Cancel(ctx, c.reach(), id)
 	return api.CancelledJob{JobID: string(id), JobStatus: string(state)}, err
 }
 
@@ -133,7 +139,7 @@ func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error)
 	if err != nil {
 		return api.DeletedJob{}, err
 	}
-	if err := s.store.DeleteJob(ctx, c.who.User, id); err != nil {
+	if err := s.store.DeleteJob(ctx, c.reach(), id); err != nil {
 		return api.DeletedJob{}, err
 	}
 	s.removeDeleted(ctx)

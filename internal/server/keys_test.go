@@ -20,7 +20,7 @@ import (
 func (h *fixture) scopedKey(scopes ...pleat.Scope) string {
 	h.t.Helper()
 	key := seal.NewKey()
-	_, err := h.store.CreateKey(h.t.Context(), store.Actor{User: h.user},
+	_, err := h.store.CreateKey(h.t.Context(), store.Actor{Reach: store.Own(h.user)},
 		store.NewKey{Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Scopes: scopes})
 	if err != nil {
 		h.t.Fatal(err)

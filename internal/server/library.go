@@ -19,8 +19,11 @@ const maxMetadata = 32 << 10
 // createItem is POST /v1/library/create, for any user: it creates an item without files, or a folder, and answers 201.
 // 400: a field is wrong or the parent is not a folder; 404: the caller has no such parent.
 func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (api.CreatedItem, error) {
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return api.CreatedItem{}, err
+	}
 	i := store.LibraryItem{
-		Owner:    c.who.User,
+		Owner:    c.in.Project,
 		Name:     in.Name,
 		Type:     in.Type,
 		FileType: in.FileType,
@@ -55,7 +58,7 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 	if i.Metadata, err = checkMetadata(in.Metadata); err != nil {
 		return api.CreatedItem{}, err
 	}
-	i, err = s.store.CreateItem(ctx, i)
+	i, err = s.store.CreateItem(ctx, c.in, i)
 	return api.CreatedItem{ID: string(i.ID)}, err
 }
 
@@ -80,20 +83,20 @@ func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.Library
 	if err != nil {
 		return api.List[api.LibraryRow]{}, err
 	}
-	rows, err := s.store.Items(ctx, c.who.User, p.before, p.limit+1)
+	rows, err := s.store.Items(ctx, c.in, p.before, p.limit+1)
 	if err != nil {
 		return api.List[api.LibraryRow]{}, err
 	}
 	return listOf(p, rows, func(i *store.LibraryItem) string { return string(i.ID) }, wire.LibraryRow), nil
 }
 
-// ownItem reads the library item in the path, if it is the caller's.
+// ownItem reads the library item in the path, if it is of a project in which the caller has a role.
 func (s *Server) ownItem(ctx context.Context, c *call) (store.LibraryItem, error) {
 	id, err := c.uuid("id", store.ErrNoItem)
 	if err != nil {
 		return store.LibraryItem{}, err
 	}
-	return s.store.Item(ctx, c.who.User, pleat.ItemID(id))
+	return s.store.Item(ctx, c.reach(), pleat.ItemID(id))
 }
 
 // viewItem is GET /v1/library/{id}, for its owner: an item with its children. The metadata are those of the request
@@ -127,7 +130,7 @@ func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, erro
 	if err != nil {
 		return api.DeletedItem{}, err
 	}
-	blobs, err := s.store.DeleteItem(ctx, c.who.User, pleat.ItemID(id))
+	blobs, err := s.store.DeleteItem(ctx, c.reach(), pleat.ItemID(id))
 	if err != nil {
 		return api.DeletedItem{}, err
 	}
@@ -184,7 +187,7 @@ func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 	if err != nil {
 		return pleat.ErrUnauthorized
 	}
-	i, err := s.store.Item(ctx, "", pleat.ItemID(id))
+	i, err := s.store.SignedItem(ctx, pleat.ItemID(id))
 	if err != nil {
 		return err
 	}

@@ -249,7 +249,7 @@ func TestRevokedKeyCountsForNobodyElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.store.RevokeKey(t.Context(), store.Actor{User: id}, keys[0].ID); err != nil {
+		if err := h.store.RevokeKey(t.Context(), store.Actor{Reach: store.Own(id)}, keys[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		h.clock.Advance(time.Minute)

@@ -55,7 +55,7 @@ func (s *Server) namedFiles(ctx context.Context, c *call, list []api.ImportFile)
 		item, ok := items[f.LibraryItemID]
 		if !ok {
 			var err error
-			if item, err = s.store.Item(ctx, c.who.User, pleat.ItemID(f.LibraryItemID)); err != nil {
+			if item, err = s.store.Item(ctx, c.reach(), pleat.ItemID(f.LibraryItemID)); err != nil {
 				return nil, err
 			}
 			items[f.LibraryItemID] = item

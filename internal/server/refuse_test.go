@@ -68,7 +68,7 @@ func TestRefusals(t *testing.T) {
 		{"query with half an escape", "GET", "/v1/jobs?q=%", nil, good},
 		{"misspelt parameter of a query", "POST", "/v1/jobs?form=x", trp, good},
 		{"unknown parameter of a query", "GET", "/v1/jobs?page=2", nil, good},
-		{"parameter where there are none", "GET", "/v1/usage?day=1", nil, good},
+		{"parameter where there are none", "GET", "/v1/keys?day=1", nil, good},
 		{"query with half an escape, where nothing is read of it", "GET", "/healthz?%zz", nil, nil},
 		{"query with a semicolon", "GET", "/v1/jobs?limit=1;q=x", nil, good},
 		{"no body", "POST", "/v1/jobs", nil, good},

@@ -35,12 +35,12 @@ func TestRevokedKeyCreatesNothing(t *testing.T) {
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
-	if err := other.RevokeKey(t.Context(), store.Actor{User: h.user}, keys[0].ID); err != nil {
+	if err := other.RevokeKey(t.Context(), store.Actor{Reach: store.Own(h.user)}, keys[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	send(trp, 401)
 	send("{}", 401)
-	if list, err := other.ListJobs(t.Context(), h.user, store.Filter{Limit: 10}); err != nil || len(list) != 1 {
+	if list, err := other.ListJobs(t.Context(), store.Own(h.user), store.Filter{Limit: 10}); err != nil || len(list) != 1 {
 		t.Errorf("%d jobs: %v", len(list), err)
 	}
 }
@@ -97,7 +97,7 @@ func TestRevokedKeyEndsStreamsOfOtherServers(t *testing.T) {
 			t.Cleanup(s.EndStreams)
 			newKey := func() (string, store.Key) {
 				secret := seal.NewKey()
-				k, err := here.CreateKey(t.Context(), store.Actor{User: owner}, store.NewKey{
+				k, err := here.CreateKey(t.Context(), store.Actor{Reach: owner}, store.NewKey{
 					Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret),
 				})
 				if err != nil {
@@ -110,7 +110,7 @@ func TestRevokedKeyEndsStreamsOfOtherServers(t *testing.T) {
 			open := openStream(t, web.URL+"/v1/events", stays)
 			all := openStream(t, web.URL+"/v1/events", revoked)
 			one := openStream(t, web.URL+"/v1/jobs/"+string(job)+"/events", revoked)
-			if err := here.RevokeKey(t.Context(), store.Actor{User: owner}, key.ID); err != nil {
+			if err := here.RevokeKey(t.Context(), store.Actor{Reach: owner}, key.ID); err != nil {
 				t.Fatal(err)
 			}
 			<-all

@@ -27,6 +27,7 @@ type route struct {
 	access  access      // what credential it demands
 	grows   bool        // it makes new work or stores files, which an almost full disk refuses
 	scope   pleat.Scope // that the key needs; empty: none
+	role    pleat.Role  // that the caller needs in the project; NoRole: the one that the scope asks for
 	keyOnly bool        // the key itself is needed: a session of it is not enough
 	bearer  bool        // the credential is a bearer token: neither a session nor another header counts
 	// verified says that a success of the handler needs a verb of the store that checks the credential itself.
@@ -37,6 +38,14 @@ type route struct {
 	errors   []int    // statuses that it may answer besides those that follow from access, path and body
 	query    []openapi.Param
 	headers  []openapi.Param
+}
+
+// needs is the role that a caller needs in the project in which the route works.
+func (rt route) needs() pleat.Role {
+	if rt.role != pleat.NoRole {
+		return rt.role
+	}
+	return rt.scope.Role()
 }
 
 // method returns the HTTP method of the route.
@@ -121,6 +130,14 @@ func limitParam(def int) openapi.Param {
 func pageOf(def int) []openapi.Param {
 	return []openapi.Param{limitParam(def), {Name: "cursor", Kind: "string", Doc: "next_cursor of the previous page."}}
 }
+
+// inProject describes the parameter by which a request names the project in which it works; serveCall reads it.
+var inProject = []openapi.Param{{
+	Name: projectParam, Kind: "uuid", Doc: "The project; absent: that of the key, else your own.",
+}}
+
+// projectParam is the name of that parameter.
+const projectParam = "projectId"
 
 // signature describes the parameters of a signed link; expiry says what the parameter e means.
 func signature(expiry string) []openapi.Param {
@@ -231,7 +248,7 @@ func (s *Server) serveVerified(ctx context.Context, c *call, rt route) error {
 //  1. the rate limit of the caller (429), which needs the database only for a credential that was not used recently, so
 //     that refused requests cost little;
 //  2. the credential that the route demands (401), and its scope (403);
-//  3. the form of the query (400);
+//  3. the form of the query (400), and the role in the project in which the route works (403, 404);
 //  4. the free disk (503), if the route makes new work or stores files.
 //
 // HEAD of an event stream ends here, since it would not end otherwise. What passes is traced from here. The statuses
@@ -245,6 +262,11 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 	}
 	if err := checkQuery(c.r, rt); err != nil {
 		return err
+	}
+	if rt.access == user {
+		if err := s.enter(ctx, c, projectParam, c.r.URL.Query().Get(projectParam)); err != nil {
+			return err
+		}
 	}
 	if rt.grows {
 		if err := s.disk.Check(); err != nil {

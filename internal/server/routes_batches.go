@@ -48,7 +48,7 @@ var batchRoutes = inSection("Batches", []route{
 		scope:   pleat.ScopeRead,
 		summary: "List your batches, newest first",
 		handler: noBody((*Server).listBatches),
-		query:   pageOf(50),
+		query:   append(pageOf(50), inProject...),
 	},
 	{
 		id:      "getBatch",

@@ -67,7 +67,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		summary: "List your jobs, newest first",
 		handler: noBody((*Server).listJobs),
-		query: append(pageOf(50),
+		query: append(append(pageOf(50), inProject...),
 			openapi.Param{Name: "status", Kind: "JobStatus", Doc: "Only jobs in this state."},
 			openapi.Param{Name: "q", Kind: "string", Doc: "Only jobs whose name contains this text, in any case."}),
 	},
@@ -223,6 +223,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		summary: "Stream the changes of all your jobs and workflows",
 		handler: eventStream(openapi.ChangeEvents, (*Server).allEvents),
 		headers: []openapi.Param{lastEventHeader},
+		query:   inProject,
 	},
 	{
 		id:      "listModels",
@@ -246,6 +247,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		scope:   pleat.ScopeRead,
 		summary: "Read your quota and how much of it is used today",
 		handler: noBody((*Server).usage),
+		query:   inProject,
 	},
 	{
 		id:      "downloadArtifact",

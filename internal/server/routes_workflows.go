@@ -21,7 +21,7 @@ var ofSource = []openapi.Param{
 }
 
 // linkedQuery are the query parameters of the lists of questions about a fold.
-var linkedQuery = append([]openapi.Param{limitParam(50)}, ofSource...)
+var linkedQuery = slices.Concat([]openapi.Param{limitParam(50)}, ofSource, inProject)
 
 // workflowRoutes are the routes of workflows. Their paths, also the inconsistent ones such as status/{id}, are fixed
 // by the interface that this service implements.
@@ -44,7 +44,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		scope:   pleat.ScopeRead,
 		summary: "List your workflows, newest first",
 		handler: noBody((*Server).listWorkflows),
-		query: slices.Concat(pageOf(50), []openapi.Param{
+		query: slices.Concat(pageOf(50), inProject, []openapi.Param{
 			{Name: "status", Kind: "WorkflowStatus", Doc: "Only workflows in this state."},
 			{Name: "workflow_type", Kind: "string", Doc: "Only this type, such as qna_v1, md or compare_v1."},
 		}, ofSource),
@@ -313,7 +313,7 @@ var libraryRoutes = inSection("Library", []route{
 		scope:   pleat.ScopeRead,
 		summary: "List your library, newest first",
 		handler: noBody((*Server).listLibrary),
-		query:   pageOf(50),
+		query:   append(pageOf(50), inProject...),
 	},
 	{
 		id:      "getLibraryItem",

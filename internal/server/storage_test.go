@@ -122,7 +122,7 @@ func TestUploadsUnderWayAreBounded(t *testing.T) {
 	defer h.halfSent(item, 40<<10)()
 	arrived(3*part + 10<<10)
 	if r := h.upload(item, [3]string{"files", "b.json", jsonFile(100)}); r.status != http.StatusTooManyRequests ||
-		r.header.Get("Retry-After") == "" || !strings.Contains(r.message(t), "4 uploads under way") {
+		r.header.Get("Retry-After") == "" || !strings.Contains(r.message(t), "4 uploads to this library") {
 		t.Errorf("the fifth upload: %d %s", r.status, r.body)
 	}
 	_, eve := h.newUser("eve")

@@ -410,7 +410,7 @@ func (s *Server) allEvents(ctx context.Context, c *call) error {
 	if last == 0 {
 		last = s.store.Now().UnixMicro()
 	}
-	news, stop := s.store.Subscribe(store.OwnerTopic(c.who.User))
+	news, stop := s.store.Subscribe(store.OwnerTopic(c.in.Project))
 	defer stop()
 	ended, forget := s.credentialEnds(c) // before the client hears of the stream, and may revoke its key
 	defer forget()
@@ -483,7 +483,7 @@ type changeMark struct{ at, seq, version int64 }
 func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *sentChanges) error {
 	since := max(t.from, t.last-changeOverlap.Microseconds())
 	for {
-		list, err := s.store.Changes(ctx, c.who.User, since, streamBatch)
+		list, err := s.store.Changes(ctx, c.in, since, streamBatch)
 		if err != nil {
 			return err
 		}

@@ -42,6 +42,9 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.enterOwner(ctx, c, i.Owner, store.ErrNoItem); err != nil {
+		return err
+	}
 	if i.Type != "file" {
 		return pleat.Invalidf("the library item is a %s; only an item of type file can have files", i.Type)
 	}
@@ -51,7 +54,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 			"the Content-Type is %q; it must be multipart/form-data with the files in the field files",
 			pleat.Clip(kind))
 	}
-	up, err := s.uploads.begin(c.who.User)
+	up, err := s.uploads.begin(c.in)
 	if err != nil {
 		c.drain(c.r.Body)
 		return err
@@ -115,7 +118,7 @@ func (c *call) allowLongUpload() {
 
 // storePart stores one part of an upload. The kind of a file follows from the ending of its name; the Content-Type of
 // the part is not read, since clients differ in what they send. The file is refused as soon as the library would hold
-// more than it may with what this user's uploads have received.
+// more than it may with what other uploads to it have received.
 func (s *Server) storePart(ctx context.Context, up *upload, i *store.LibraryItem,
 	p *multipart.Part) (store.LibraryFile, error) {
 	if p.FormName() != "files" {
@@ -127,7 +130,7 @@ func (s *Server) storePart(ctx context.Context, up *upload, i *store.LibraryItem
 	if err != nil {
 		return store.LibraryFile{}, err
 	}
-	use, err := s.store.LibraryUse(ctx, up.user)
+	use, err := s.store.LibraryUse(ctx, up.owner)
 	if err != nil {
 		return store.LibraryFile{}, err
 	}
@@ -137,15 +140,15 @@ func (s *Server) storePart(ctx context.Context, up *upload, i *store.LibraryItem
 	}
 	in := up.receive(p, libraryFile{i.ID, name}, use, replaced, s.store.Limits().LibraryBytes)
 	defer in.done()
-	return s.storeFile(ctx, newFile{up.user, i.ID, name, kind}, in)
+	return s.storeFile(ctx, newFile{store.Reach{User: up.user, Project: i.Owner}, i.ID, name, kind}, in)
 }
 
 // newFile describes a file to add to a library.
 type newFile struct {
-	owner pleat.UserID
-	item  pleat.ItemID
-	name  string
-	kind  submit.FileKind
+	by   store.Reach
+	item pleat.ItemID
+	name string
+	kind submit.FileKind
 }
 
 // newLibraryKey returns the key of a blob for a new file of a library item.
@@ -169,7 +172,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 	garbage := f.Key
 	if err == nil {
 		var replaced string
-		if replaced, err = s.store.AddFile(ctx, n.owner, n.item, f); err == nil {
+		if replaced, err = s.store.AddFile(ctx, n.by, n.item, f); err == nil {
 			garbage = replaced
 		}
 	}
@@ -219,11 +222,11 @@ func (s *Server) checkFile(ctx context.Context, n newFile, f *store.LibraryFile)
 	case f.Bytes == 0:
 		return pleat.InvalidField("files", ": %q is empty", pleat.Clip(f.Name))
 	}
-	if err := s.checks.Acquire(ctx, n.owner); err != nil {
+	if err := s.checks.Acquire(ctx, n.by.User); err != nil {
 		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "too many files are being checked; try again",
 			Err: err}
 	}
-	defer s.checks.Release(n.owner)
+	defer s.checks.Release(n.by.User)
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	in, _, err := s.blobs.Open(ctx, f.Key)

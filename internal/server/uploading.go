@@ -8,18 +8,18 @@ import (
 	"pleat/internal/store"
 )
 
-// maxUploads is how many uploads a user may have under way on this node.
+// maxUploads is how many uploads to the library of one project may be under way on this node.
 const maxUploads = 4
 
-// uploadCount counts the uploads under way on this node, by user. It bounds what they write before the store can count
-// it: what a user's uploads have received, together with what the library holds, stays within the user's limit. The
+// uploadCount counts the uploads under way on this node, by project. It bounds what they write before the store can
+// count it: what the uploads to a library have received, together with what it holds, stays within its limit. The
 // zero value has none.
 type uploadCount struct {
-	mu    sync.Mutex
-	users map[pleat.UserID]*uploading
+	mu       sync.Mutex
+	projects map[pleat.ProjectID]*uploading
 }
 
-// uploading is what one user is uploading.
+// uploading is what is being uploaded to one library.
 type uploading struct {
 	requests  int
 	bytes     int64               // received of files that are not in the library yet
@@ -34,37 +34,39 @@ type libraryFile struct {
 
 // upload is one request that uploads files. End must be called once.
 type upload struct {
-	all  *uploadCount
-	user pleat.UserID
+	all   *uploadCount
+	owner pleat.ProjectID
+	user  pleat.UserID
 }
 
-// begin counts another upload of a user. CodeLimited: the user has maxUploads under way.
-func (u *uploadCount) begin(user pleat.UserID) (*upload, error) {
+// begin counts another upload to the library of the project of a reach. CodeLimited: maxUploads are under way.
+func (u *uploadCount) begin(by store.Reach) (*upload, error) {
+	owner := by.Project
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.users == nil {
-		u.users = map[pleat.UserID]*uploading{}
+	if u.projects == nil {
+		u.projects = map[pleat.ProjectID]*uploading{}
 	}
-	of := u.users[user]
+	of := u.projects[owner]
 	if of == nil {
 		of = &uploading{replacing: map[libraryFile]int{}}
-		u.users[user] = of
+		u.projects[owner] = of
 	}
 	if of.requests == maxUploads {
 		return nil, pleat.Errorf(pleat.CodeLimited,
-			"you have %d uploads under way, which is the most at a time; try again when one has ended", of.requests)
+			"%d uploads to this library are under way, which is the most at a time; try again when one has ended", of.requests)
 	}
 	of.requests++
-	return &upload{u, user}, nil
+	return &upload{u, owner, by.User}, nil
 }
 
 // end forgets the upload.
 func (up *upload) end() {
 	up.all.mu.Lock()
 	defer up.all.mu.Unlock()
-	of := up.all.users[up.user]
+	of := up.all.projects[up.owner]
 	if of.requests--; of.requests == 0 {
-		delete(up.all.users, up.user)
+		delete(up.all.projects, up.owner)
 	}
 }
 
@@ -86,7 +88,7 @@ type incoming struct {
 func (up *upload) receive(r io.Reader, f libraryFile, use store.LibraryUse, replaced, most int64) *incoming {
 	up.all.mu.Lock()
 	defer up.all.mu.Unlock()
-	of := up.all.users[up.user]
+	of := up.all.projects[up.owner]
 	if of.replacing[f]++; of.replacing[f] > 1 {
 		replaced = 0
 	}
@@ -98,7 +100,7 @@ func (in *incoming) Read(p []byte) (int, error) {
 	n, err := in.r.Read(p)
 	in.up.all.mu.Lock()
 	defer in.up.all.mu.Unlock()
-	of := in.up.all.users[in.up.user]
+	of := in.up.all.projects[in.up.owner]
 	of.bytes += int64(n)
 	in.received += int64(n)
 	if in.most > 0 && in.used+of.bytes > in.most && n > 0 {
@@ -111,7 +113,7 @@ func (in *incoming) Read(p []byte) (int, error) {
 func (in *incoming) done() {
 	in.up.all.mu.Lock()
 	defer in.up.all.mu.Unlock()
-	of := in.up.all.users[in.up.user]
+	of := in.up.all.projects[in.up.owner]
 	of.bytes -= in.received
 	if of.replacing[in.file]--; of.replacing[in.file] == 0 {
 		delete(of.replacing, in.file)

@@ -6,6 +6,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/store"
 )
 
 // validate is POST /v1/jobs/validate, for any user: it makes all checks of createJob and creates nothing. An invalid
@@ -16,7 +17,10 @@ func (s *Server) validate(
 	ctx context.Context, c *call, in *api.CreateJob, faults []api.FieldError,
 ) (api.Validation, error) {
 	out := api.Validation{Errors: []api.FieldError{}, Params: map[string]any{}, Chains: []api.ValidatedItem{}}
-	usages, err := s.store.Usage(ctx, c.who.User)
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return out, err
+	}
+	usages, err := s.store.Usage(ctx, c.in)
 	usage := usages.Jobs
 	if err != nil {
 		return out, err
@@ -24,13 +28,13 @@ func (s *Server) validate(
 	out.Remaining = max(0, usage.Limit-usage.Used)
 	var p prepared
 	if len(faults) == 0 {
-		if p, err = s.prepare(ctx, c.who.User, in); err == nil {
+		if p, err = s.prepare(ctx, c.in, in); err == nil {
 			err = s.checkGiven(ctx, c, &p.job, p.model)
 		}
 		switch {
 		case err == nil:
 			describe(&out, &p)
-			if out.Cached, err = s.earlierRun(ctx, c.who.User, &p); err != nil {
+			if out.Cached, err = s.earlierRun(ctx, c.in, &p); err != nil {
 				return out, err
 			}
 		case pleat.CodeOf(err) != pleat.CodeInvalid:
@@ -68,7 +72,7 @@ func describe(out *api.Validation, p *prepared) {
 
 // earlierRun returns an earlier run of the owner's that answered the same request; nil if there is none, or if the
 // request leaves the seed to the service, or names the result of a job as a template: that job may have run again.
-func (s *Server) earlierRun(ctx context.Context, owner pleat.UserID, p *prepared) (*api.CachedRun, error) {
+func (s *Server) earlierRun(ctx context.Context, by store.Reach, p *prepared) (*api.CachedRun, error) {
 	seed, given := p.job.Params.Seed()
 	ofJob := func(t pleat.Template) bool { return t.Job != "" }
 	if !given || slices.ContainsFunc(p.job.Constraints.Templates, ofJob) {
@@ -84,7 +88,7 @@ func (s *Server) earlierRun(ctx context.Context, owner pleat.UserID, p *prepared
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.store.EarlierRun(ctx, owner, request)
+	e, err := s.store.EarlierRun(ctx, by, request)
 	if e == nil || err != nil {
 		return nil, err
 	}

@@ -20,11 +20,11 @@ const rotationOverlap = 24 * time.Hour
 // webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's global endpoint, which all runs
 // notify that name no other. A caller without one gets an empty configuration.
 func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig, error) {
-	e, err := s.store.GlobalEndpoint(ctx, c.who.User)
+	e, err := s.store.GlobalEndpoint(ctx, c.in)
 	if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
 		return api.WebhookConfig{}, err
 	}
-	e.Owner = c.who.User
+	e.Owner = c.in.Project
 	return s.configOut(&e)
 }
 
@@ -43,21 +43,21 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	if _, ok := format[in.Format]; !ok {
 		return none, pleat.InvalidField("format", " is %q; it may be plain or cloudevents", pleat.Clip(in.Format))
 	}
-	user := string(c.who.User)
+	owner := string(c.in.Project)
 	token := ""
 	if in.TokenValue != "" {
 		if err := webhook.CheckToken("token_value", in.TokenValue); err != nil {
 			return none, err
 		}
-		token = s.ring.Seal(user, "token", []byte(in.TokenValue))
+		token = s.ring.Seal(owner, "token", []byte(in.TokenValue))
 	}
 	to, err := s.guard.CheckURL(ctx, "target_url", in.TargetURL)
 	if err != nil {
 		return none, err
 	}
 	secret := webhook.NewKey().Text()
-	sealed := s.ring.Seal(user, "secret", []byte(secret))
-	e, err := s.store.PutEndpoint(ctx, c.actor(), store.EndpointConfig{
+	sealed := s.ring.Seal(owner, "secret", []byte(secret))
+	e, err := s.store.PutEndpoint(ctx, c.actor().In(c.in.Project), store.EndpointConfig{
 		URL:              to.String(),
 		Token:            token,
 		Secret:           sealed,
@@ -139,7 +139,7 @@ func mask(token string) string {
 // one change to the caller's global endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
 func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
-		e, err := s.store.ChangeEndpoint(ctx, c.actor(), change)
+		e, err := s.store.ChangeEndpoint(ctx, c.actor().In(c.in.Project), change)
 		if err != nil {
 			return api.WebhookConfig{}, err
 		}
@@ -159,7 +159,7 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	default:
 		return api.WebhookConfig{}, pleat.InvalidField("scheme", " is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
 	}
-	e, err := s.store.RotateSecret(ctx, c.actor(), s.ring.Seal(string(c.who.User), "secret", []byte(key.Text())),
+	e, err := s.store.RotateSecret(ctx, c.actor().In(c.in.Project), s.ring.Seal(string(c.in.Project), "secret", []byte(key.Text())),
 		s.store.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookConfig{}, err
@@ -178,7 +178,7 @@ func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subsc
 	if err != nil {
 		return api.List[api.Subscription]{}, err
 	}
-	rows, err := s.store.Subscriptions(ctx, c.who.User, p.before, p.limit+1)
+	rows, err := s.store.Subscriptions(ctx, c.in, p.before, p.limit+1)
 	if err != nil {
 		return api.List[api.Subscription]{}, err
 	}
@@ -205,7 +205,7 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 		return api.List[api.Delivery]{}, err
 	}
 	f.SourceID = strings.ToLower(f.SourceID)
-	rows, err := s.store.Deliveries(ctx, c.who.User, f)
+	rows, err := s.store.Deliveries(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.Delivery]{}, err
 	}
@@ -218,7 +218,7 @@ func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, err
 	if err != nil {
 		return api.DeliveryDetail{}, err
 	}
-	d, tries, err := s.store.Delivery(ctx, c.who.User, pleat.DeliveryID(id))
+	d, tries, err := s.store.Delivery(ctx, c.reach(), pleat.DeliveryID(id))
 	if err != nil {
 		return api.DeliveryDetail{}, err
 	}
@@ -236,10 +236,10 @@ func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	if err := s.store.Redeliver(ctx, c.who.User, pleat.DeliveryID(id)); err != nil {
+	if err := s.store.Redeliver(ctx, c.reach(), pleat.DeliveryID(id)); err != nil {
 		return api.Delivery{}, err
 	}
-	d, _, err := s.store.Delivery(ctx, c.who.User, pleat.DeliveryID(id))
+	d, _, err := s.store.Delivery(ctx, c.reach(), pleat.DeliveryID(id))
 	return wire.Delivery(&d), err
 }
 
@@ -279,18 +279,18 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 		}
 		f.Since = at
 	}
-	n, err := s.store.RedeliverAll(ctx, c.who.User, f)
+	n, err := s.store.RedeliverAll(ctx, c.in, f)
 	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 
 // testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's global endpoint and
 // answers with its delivery, whose attempts show the outcome. 404: the caller has no endpoint; 409: it is not active.
 func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
-	id, err := s.store.PingEndpoint(ctx, c.who.User)
+	id, err := s.store.PingEndpoint(ctx, c.in)
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	d, _, err := s.store.Delivery(ctx, c.who.User, id)
+	d, _, err := s.store.Delivery(ctx, c.in, id)
 	return wire.Delivery(&d), err
 }
 

@@ -30,6 +30,9 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 	if err != nil {
 		return api.Workflow{}, err
 	}
+	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
+		return api.Workflow{}, err
+	}
 	parse := flow.Parse
 	if in.CreateMode == "draft" {
 		parse = flow.ParseDraft
@@ -78,14 +81,15 @@ func (s *Server) startWorkflow(
 	if err != nil {
 		return "", err
 	}
-	n := store.NewWorkflow{Draft: p.Draft, Key: in.key, Digest: in.digest, Workflow: pleat.Workflow{
-		Owner:  c.who.User,
-		Kind:   p.Kind,
-		Alias:  p.Alias,
-		Type:   pleat.WorkflowType(p.Alias),
-		Name:   cmp.Or(in.name, p.Name()),
-		Public: p.Public,
-		Source: p.Source.Fold,
+	n := store.NewWorkflow{By: c.in, Draft: p.Draft, Key: in.key, Digest: in.digest, Workflow: pleat.Workflow{
+		Owner:   c.in.Project,
+		Creator: c.who.User,
+		Kind:    p.Kind,
+		Alias:   p.Alias,
+		Type:    pleat.WorkflowType(p.Alias),
+		Name:    cmp.Or(in.name, p.Name()),
+		Public:  p.Public,
+		Source:  p.Source.Fold,
 	}}
 	if !p.Draft {
 		if n.Run, err = s.resolver.WorkflowRun(ctx, p); err != nil {
@@ -93,7 +97,7 @@ func (s *Server) startWorkflow(
 		}
 		n.Run.Request, n.Run.Trace = c.id, tracing.Text(ctx)
 	}
-	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.who.User, p)
+	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.in.Project, p)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +130,7 @@ func (s *Server) withReset(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.who.User)
+	u, uerr := s.store.Usage(ctx, c.in)
 	if uerr != nil {
 		return uerr
 	}
@@ -183,15 +187,15 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 	return json.RawMessage(strings.TrimSpace(string(b))), err
 }
 
-// ownWorkflow reads a workflow of the caller; store.ErrNoWorkflow if it is someone else's, even if it is public: only
-// the owner may change a workflow or read its log.
+// ownWorkflow reads a workflow of a project in which the caller has a role; store.ErrNoWorkflow if it is of another,
+// even if it is public: only members may change a workflow or read its log.
 func (s *Server) ownWorkflow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
 	if !pleat.IsUUID(id) {
 		return store.WorkflowView{}, store.ErrNoWorkflow
 	}
 	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(strings.ToLower(id)))
-	if err == nil && v.Workflow.Owner != c.who.User {
-		err = store.ErrNoWorkflow
+	if err == nil {
+		err = s.enterOwner(ctx, c, v.Workflow.Owner, store.ErrNoWorkflow)
 	}
 	return v, err
 }
@@ -226,7 +230,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if design != nil {
 		spec.Files = design.Files
 	}
-	if _, err := s.store.ExecuteWorkflow(ctx, w, spec); err != nil {
+	if _, err := s.store.ExecuteWorkflow(ctx, c.reach(), w, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
@@ -252,7 +256,7 @@ func (s *Server) readWorkflow(ctx context.Context, id pleat.WorkflowID) (api.Wor
 		return api.Workflow{}, err
 	}
 	own := visibleWorkflow{WorkflowView: v, to: wire.ForOwner}
-	out, err := s.workflowOut(&own)
+	out, err := s.workflowOut(ctx, &own)
 	if err == nil {
 		err = s.addDesign(ctx, &own, &out)
 	}
@@ -266,7 +270,7 @@ func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWork
 	if err != nil {
 		return api.CancelledWorkflow{}, err
 	}
-	state, err := s.store.CancelWorkflow(ctx, c.who.User, pleat.WorkflowID(id))
+	state, err := s.store.CancelWorkflow(ctx, c.reach(), pleat.WorkflowID(id))
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
@@ -277,7 +281,7 @@ func (s *Server) deleteWorkflow(ctx context.Context, c *call) (api.DeletedWorkfl
 	if err != nil {
 		return api.DeletedWorkflow{}, err
 	}
-	if err := s.store.DeleteWorkflow(ctx, c.who.User, pleat.WorkflowID(id)); err != nil {
+	if err := s.store.DeleteWorkflow(ctx, c.reach(), pleat.WorkflowID(id)); err != nil {
 		return api.DeletedWorkflow{}, err
 	}
 	s.removeDeleted(ctx)
@@ -294,7 +298,7 @@ func (s *Server) setWorkflowPublic(ctx context.Context, c *call, in *api.SetPubl
 	if in.IsPublic == nil {
 		return api.WorkflowVisibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
-	if err := s.store.SetWorkflowPublic(ctx, c.who.User, pleat.WorkflowID(id), *in.IsPublic); err != nil {
+	if err := s.store.SetWorkflowPublic(ctx, c.reach(), pleat.WorkflowID(id), *in.IsPublic); err != nil {
 		return api.WorkflowVisibility{}, err
 	}
 	return api.WorkflowVisibility{WorkflowID: id, IsPublic: *in.IsPublic}, nil
@@ -328,7 +332,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	_, err = s.store.EditDraft(ctx, c.who.User, v.Workflow.ID, func(input json.RawMessage) (json.RawMessage, error) {
+	_, err = s.store.EditDraft(ctx, c.reach(), v.Workflow.ID, func(input json.RawMessage) (json.RawMessage, error) {
 		return withField(input, "question", quoted)
 	})
 	if err != nil {

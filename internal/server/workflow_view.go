@@ -36,26 +36,12 @@ func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow
 		}
 		return visibleWorkflow{}, err
 	}
-	var caller store.Principal
-	if c.cred.given {
-		who, err := s.identify(ctx, c.cred)
-		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
-			return visibleWorkflow{}, err
-		}
-		caller = who
+	w := &v.Workflow
+	to, err := s.audienceOf(ctx, c, owned{pleat.Source{Workflow: w.ID}, w.Owner, w.Public, store.ErrNoWorkflow})
+	if err != nil {
+		return visibleWorkflow{}, err
 	}
-	owner := caller.User != "" && caller.User == v.Workflow.Owner
-	switch {
-	case owner && caller.Scopes.Has(pleat.ScopeRead):
-		return visibleWorkflow{WorkflowView: v, to: wire.ForOwner}, nil
-	case v.Workflow.Public:
-		return visibleWorkflow{WorkflowView: v, to: wire.ForOthers}, nil
-	case owner:
-		return visibleWorkflow{}, missingScope(c.served)
-	case caller.User == "":
-		return visibleWorkflow{}, pleat.ErrUnauthorized
-	}
-	return visibleWorkflow{}, store.ErrNoWorkflow
+	return visibleWorkflow{WorkflowView: v, to: to}, nil
 }
 
 // showPublicFold lets others than the owner see which fold a workflow is about, if that is public.
@@ -84,7 +70,7 @@ func (s *Server) viewWorkflow(ctx context.Context, c *call) (api.Workflow, error
 	if err := s.showPublicFold(ctx, &v); err != nil {
 		return api.Workflow{}, err
 	}
-	out, err := s.workflowOut(&v)
+	out, err := s.workflowOut(ctx, &v)
 	if err == nil && v.Run != nil {
 		out.Waiting, _, err = s.waiting(ctx, v.Run, v.to)
 	}
@@ -96,7 +82,7 @@ func (s *Server) viewWorkflow(ctx context.Context, c *call) (api.Workflow, error
 
 // workflowOut returns a workflow with its task for one audience. The task of a draft is absent; every other workflow
 // has one.
-func (s *Server) workflowOut(v *visibleWorkflow) (api.Workflow, error) {
+func (s *Server) workflowOut(ctx context.Context, v *visibleWorkflow) (api.Workflow, error) {
 	w := &v.Workflow
 	out := api.Workflow{
 		ID:        string(w.ID),
@@ -113,7 +99,9 @@ func (s *Server) workflowOut(v *visibleWorkflow) (api.Workflow, error) {
 	if out.Input, err = wire.WorkflowInput(w, v.to, v.fold); err != nil || v.Run == nil {
 		return out, err
 	}
-	out.ExpiresAt = s.expiry(v.Run)
+	if out.ExpiresAt, err = s.expiry(ctx, w.Owner, v.Run.FinishedAt); err != nil {
+		return out, err
+	}
 	out.Stage, out.Done, out.Total = wire.Stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
 	task, err := s.taskOut(v)
 	out.Tasks = append(out.Tasks, task)
@@ -306,7 +294,7 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 	if f.Source, err = sourceQuery(c.r); err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
-	rows, err := s.store.Workflows(ctx, c.who.User, f)
+	rows, err := s.store.Workflows(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
@@ -333,7 +321,8 @@ func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 	return pleat.FoldRef{Job: pleat.JobID(ids[0]), Run: pleat.RunID(ids[1]), Sequence: pleat.SequenceID(ids[2])}, nil
 }
 
-// linkedQuestions reads the caller's questions about the fold that the query names, newest first. At least one id is
+// linkedQuestions reads the questions about the fold that the query names, newest first: those of the project that it
+// names or, if it names none, of the one that owns the fold, or else of the caller's. At least one id is
 // required, since without it the list would be that of all questions.
 func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.WorkflowRow, error) {
 	limit, err := intQuery(c.r, "limit", 1, 200, 50)
@@ -349,7 +338,16 @@ func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.Workflow
 			"one of source_job_id, source_job_run_id and source_sequence_id is required; it must be a UUID").
 			At("source_job_id")
 	}
-	return s.store.Workflows(ctx, c.who.User, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
+	if ref.Job != "" && !c.r.URL.Query().Has(projectParam) {
+		head, err := s.store.Head(ctx, ref.Job, c.cred.Credential)
+		if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
+			return nil, err
+		}
+		if head.Role >= pleat.Viewer {
+			c.in.Project = head.Owner
+		}
+	}
+	return s.store.Workflows(ctx, c.in, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }
 
 // linkedHistory is GET /v1/workflows/qna/linked-history, for any user: the caller's questions about a fold with their
@@ -392,7 +390,7 @@ func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.Link
 // others. Workflows of other users about a public job are not among them.
 func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
-	list, err := s.store.Workflows(ctx, j.Owner, store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
+	list, err := s.store.Workflows(ctx, store.InProject(j.Owner), store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
 	for i := range list {
 		if w := &list[i].Workflow; to == wire.ForOwner || w.Public {
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})

@@ -13,13 +13,13 @@ import (
 )
 
 // newKey stores a key of a user.
-func newKey(t *testing.T, s *store.Store, u pleat.UserID, hash string) store.Actor {
+func newKey(t *testing.T, s *store.Store, u store.Reach, hash string) store.Actor {
 	t.Helper()
-	k, err := s.CreateKey(context.Background(), store.Actor{User: u}, store.NewKey{Prefix: hash, Hash: hash})
+	k, err := s.CreateKey(context.Background(), store.Actor{Reach: u}, store.NewKey{Prefix: hash, Hash: hash})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Actor{User: u, Key: k.ID, Address: "192.0.2.1"}
+	return store.Actor{Reach: u, Key: k.ID, Address: "192.0.2.1"}
 }
 
 // key and session are credentials with a hash.
@@ -67,16 +67,16 @@ func TestKeyExpires(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		end := s.Now().Add(time.Hour).Truncate(time.Microsecond)
-		k, err := s.CreateKey(ctx, store.Actor{User: u}, store.NewKey{Hash: "k", ExpiresAt: end})
+		k, err := s.CreateKey(ctx, store.Actor{Reach: u}, store.NewKey{Hash: "k", ExpiresAt: end})
 		if err != nil {
 			t.Fatal(err)
 		}
-		by := store.Actor{User: u, Key: k.ID}
+		by := store.Actor{Reach: u, Key: k.ID}
 		if until, err := s.CreateSession(ctx, by, "s", s.Now().Add(12*time.Hour)); err != nil || !until.Equal(end) {
 			t.Errorf("a session until %v, want %v: %v", until, end, err)
 		}
 		c := create(t, s, u, "one")
-		if h, err := s.Head(ctx, c.Job, key("k")); err != nil || h.Caller != u || len(h.Scopes) != 3 {
+		if h, err := s.Head(ctx, c.Job, key("k")); err != nil || h.Caller != u.User || len(h.Scopes) != 3 {
 			t.Errorf("%+v %v", h, err)
 		}
 		clock.Advance(time.Hour)
@@ -129,7 +129,7 @@ func TestNewKeysAreBounded(t *testing.T) {
 				}
 			}
 		}
-		keys, err := s.Keys(ctx, u)
+		keys, err := s.Keys(ctx, u.User)
 		if want := 1 + 100 + 50; err != nil || len(keys) != want { // those of today are valid
 			t.Errorf("%d keys in the list, want %d: %v", len(keys), want, err)
 		}
@@ -150,7 +150,7 @@ func TestAuditIsBounded(t *testing.T) {
 		}
 		count := func() map[store.AuditAction]int {
 			t.Helper()
-			list, err := s.Audit(ctx, u, "", 10_000)
+			list, err := s.Audit(ctx, u.User, "", 10_000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestAuditIsBounded(t *testing.T) {
 func TestTokenStaysWithItsOrigin(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		by := store.Actor{User: storetest.User(t, s, "ada")}
+		by := store.Actor{Reach: storetest.User(t, s, "ada")}
 		put := func(url, token string) error {
 			_, err := s.PutEndpoint(ctx, by, store.EndpointConfig{URL: url, Token: token, Secret: "s1.secret"})
 			return err
@@ -190,7 +190,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 		if err := put("https://mine.example.org/x", "s1.old"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.PingEndpoint(ctx, by.User); err != nil {
+		if _, err := s.PingEndpoint(ctx, by.Reach); err != nil {
 			t.Fatal(err)
 		}
 		for _, url := range []string{

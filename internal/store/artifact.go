@@ -93,7 +93,7 @@ func (t *tx) insertArtifact(run pleat.RunID, attempt int, a pleat.Artifact) {
 func artifactOf(table string) string {
 	return `
 		SELECT ` + artifactColumns + `,
-			COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), h.account_id, h.public, h.version, h.epoch, h.run_id,
+			COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), h.project_id, h.public, h.version, h.epoch, h.run_id,
 			h.state, h.name
 		FROM artifact a
 		JOIN run r ON r.id = a.run_id

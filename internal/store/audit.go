@@ -9,9 +9,23 @@ import (
 
 // Actor is who makes a change that the audit log records.
 type Actor struct {
-	User    pleat.UserID // whose keys or endpoint are changed
-	Key     pleat.KeyID  // with which the request came; empty: an operator works on the database
-	Address string       // from which the request came; empty: none
+	Reach               // the user, and the project that the change concerns; without one it concerns the user alone
+	Key     pleat.KeyID // with which the request came; empty: an operator works on the database
+	Address string      // from which the request came; empty: none
+}
+
+// about returns the actor for a change that concerns a user: an operator who works on the database has no user.
+func (a Actor) about(user pleat.UserID) Actor {
+	if a.User == "" {
+		a.User = user
+	}
+	return a
+}
+
+// In returns the actor for a change that concerns a project.
+func (a Actor) In(project pleat.ProjectID) Actor {
+	a.Project = project
+	return a
 }
 
 // AuditAction is what an entry of the audit log records.
@@ -27,6 +41,22 @@ const (
 	AuditWebhookResumed     AuditAction = "webhook.resumed"
 	AuditWebhookDeactivated AuditAction = "webhook.deactivated"
 	AuditWebhookRotated     AuditAction = "webhook.secret_rotated"
+	AuditProjectCreated     AuditAction = "project.created"
+	AuditProjectChanged     AuditAction = "project.changed"
+	AuditProjectDeleted     AuditAction = "project.deleted"
+	AuditMemberSet          AuditAction = "member.set"
+	AuditMemberRemoved      AuditAction = "member.removed"
+	AuditInvited            AuditAction = "invitation.created"
+	AuditInvitationRevoked  AuditAction = "invitation.revoked"
+	AuditInvitationAccepted AuditAction = "invitation.accepted"
+	AuditServiceUserCreated AuditAction = "service_user.created"
+	AuditMoved              AuditAction = "work.moved"
+	AuditShared             AuditAction = "share.created"
+	AuditUnshared           AuditAction = "share.revoked"
+	AuditOperatorGranted    AuditAction = "operator.granted"
+	AuditOperatorRevoked    AuditAction = "operator.revoked"
+	AuditUserDisabled       AuditAction = "user.disabled"
+	AuditUserEnabled        AuditAction = "user.enabled"
 )
 
 // AuditEntry is one recorded change. It never has a secret.
@@ -36,7 +66,7 @@ type AuditEntry struct {
 	UserName  string
 	KeyPrefix string // of the actor's key
 	Action    AuditAction
-	Subject   string // the prefix of the key, or the scheme, host and port of the endpoint
+	Subject   string // what was changed: the prefix of a key, the origin of an endpoint, or a name
 	Detail    string
 	At        time.Time
 }
@@ -44,6 +74,8 @@ type AuditEntry struct {
 const (
 	// maxAudit bounds the entries of each action that a user has: a flood of one kind displaces no other.
 	maxAudit = 500
+	// maxProjectAudit is maxAudit for the changes that concern a project of several users.
+	maxProjectAudit = 10_000
 	// auditFor is how long entries are kept, in µs.
 	auditFor = 400 * microsPerDay
 )
@@ -51,17 +83,21 @@ const (
 // audit records a change in its own transaction, and drops the user's entries of the action that are too many.
 func (t *tx) audit(by Actor, action AuditAction, subject, detail string) error {
 	if _, err := t.exec(`
-		INSERT INTO audit (id, account_id, key_id, prefix, address, action, subject, detail, created_at)
-		VALUES ($1, $2, $3, COALESCE((SELECT prefix FROM api_key WHERE id = $3), ''), $4, $5, $6, $7, $8)`,
-		newID(), by.User, by.Key, by.Address, action, subject, detail, t.now); err != nil {
+		INSERT INTO audit (id, account_id, key_id, prefix, address, action, subject, detail, created_at, project_id)
+		VALUES ($1, $2, $3, COALESCE((SELECT prefix FROM api_key WHERE id = $3), ''), $4, $5, $6, $7, $8, $9)`,
+		newID(), by.User, by.Key, by.Address, action, subject, detail, t.now, by.Project); err != nil {
 		return err
+	}
+	most := maxAudit
+	if by.Project != "" && by.Project != by.User.OwnProject() {
+		most = maxProjectAudit
 	}
 	_, err := t.exec(`
 		DELETE FROM audit
 		WHERE account_id = $1 AND action = $2 AND id < (
 			SELECT min(id)
 			FROM (SELECT id FROM audit WHERE account_id = $1 AND action = $2 ORDER BY id DESC LIMIT $3) newest)`,
-		by.User, action, maxAudit)
+		by.User, action, most)
 	return err
 }
 
@@ -76,20 +112,42 @@ func (s *Store) ExpireAudit(ctx context.Context) error {
 // Audit reads a page of a user's audit log, newest first, from the entry before an id on; of all users if user is
 // empty.
 func (s *Store) Audit(ctx context.Context, user pleat.UserID, before pleat.AuditID, limit int) ([]AuditEntry, error) {
-	out := []AuditEntry{}
 	rows, err := s.read(ctx, `
-		SELECT l.id, l.account_id, a.name, l.key_id, l.prefix, l.address, l.action, l.subject, l.detail, l.created_at
+		SELECT `+auditColumns+`
 		FROM audit l
-		JOIN account a ON a.id = l.account_id
+		LEFT JOIN account a ON a.id = l.account_id
 		WHERE ($1 = '' OR l.account_id = $1) AND ($2 = '' OR l.id < $2)
 		ORDER BY l.id DESC
 		LIMIT $3`,
 		user, before, limit)
+	return scanAudit(rows, err)
+}
+
+// ProjectAudit is Audit for the changes that concern the project of a reach. Its managers may read them.
+func (s *Store) ProjectAudit(ctx context.Context, by Reach, before pleat.AuditID, limit int) ([]AuditEntry, error) {
+	rows, err := s.read(ctx, `
+		SELECT `+auditColumns+`
+		FROM audit l
+		LEFT JOIN account a ON a.id = l.account_id
+		WHERE l.project_id = $1 AND l.project_id <> '' AND ($2 = '' OR l.id < $2) AND `+memberRole("$1", "$4")+` >= 3
+		ORDER BY l.id DESC
+		LIMIT $3`,
+		by.Project, before, limit, by.User)
+	return scanAudit(rows, err)
+}
+
+// auditColumns are the columns that scanAudit reads, of the rows l of audit and a of account.
+const auditColumns = `l.id, l.account_id, COALESCE(a.name, ''), l.key_id, l.prefix, l.address, l.action, l.subject,
+	l.detail, l.created_at, l.project_id`
+
+// scanAudit reads entries from the rows of a query for auditColumns.
+func scanAudit(rows rows, err error) ([]AuditEntry, error) {
+	out := []AuditEntry{}
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var e AuditEntry
 		var at int64
 		if err := scan(&e.ID, &e.Actor.User, &e.UserName, &e.Actor.Key, &e.KeyPrefix, &e.Actor.Address, &e.Action,
-			&e.Subject, &e.Detail, &at); err != nil {
+			&e.Subject, &e.Detail, &at, &e.Actor.Project); err != nil {
 			return err
 		}
 		e.At = fromMicros(at)

@@ -11,7 +11,7 @@ import (
 
 // NewBatch is a validated batch to create. The store does not check it again.
 type NewBatch struct {
-	By      Credential               // of the owner, which must be valid in the end; zero: it is not checked
+	By      Credential               // of the creator, which must be valid in the end; zero: it is not checked
 	Batch   pleat.Batch              // its Rows are how many are expected; the store sets them, Jobs, the ID and times
 	Rows    iter.Seq2[NewRow, error] // an error ends the creation
 	EachRow bool                     // Subs are for the event of each row, too
@@ -55,13 +55,13 @@ const (
 	abandonedAfter = time.Hour
 )
 
-// CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the owner's
+// CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the project's
 // quota. It stores the rows in several transactions, so that no other verb waits long; the last of them, which is
 // durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and PurgeDeleted
 // delete its rows. The jobs of the rows are made by AdvanceBatches.
 //
-// An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the owner's or not valid.
-// CodeConflict: the key came with another request, or the owner's results hold as much as they may. CodeLimited: the
+// An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the creator's or not valid.
+// CodeConflict: the key came with another request, or the project's results hold as much as they may. CodeLimited: the
 // quota is spent, also by the rows that are expected, of which then none is stored. CodeInvalid: there is no row.
 func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, error) {
 	n.Batch.ID = pleat.BatchID(newID())
@@ -90,25 +90,26 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 	var c CreatedBatch
 	err := s.writeAsync(ctx, "create batch", func(t *tx) error {
 		c = CreatedBatch{}
-		var valid bool
-		t.askValid(n.By, n.Batch.Owner, &valid)
+		var at door
+		t.askDoor(n.By, n.Batch.Creator, n.Batch.Owner, &at)
 		var spent charge
 		t.askSpentRows(n.Batch.Owner, &spent)
 		var earlier earlierCall
+		call := keyed(n.Batch.Creator, n.Batch.Owner, n.Key, n.Digest)
 		if n.Key != "" {
 			t.ask(`
 				SELECT digest, answer FROM idempotency
 				WHERE account_id = $1 AND key = $2 AND created_at >= $3 AND answer <> ''`,
-				[]any{n.Batch.Owner, n.Key, t.now - microsPerDay}, earlier.scan)
+				[]any{call.creator, call.key, t.now - microsPerDay}, earlier.scan)
 		}
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if !valid {
-			return pleat.ErrUnauthorized
+		if err := at.err(); err != nil {
+			return err
 		}
 		if earlier.answer != "" {
-			return earlier.replay(n.Digest, &c)
+			return earlier.replay(call, &c)
 		}
 		b := &n.Batch
 		spent.used += b.Rows
@@ -117,11 +118,12 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		}
 		t.send(`
 			INSERT INTO batch (
-				id, account_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
-				cancelled, retry_row, request, trace, created_at, opened_at, ended_at, deleted_at, counts)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '')`,
+				id, project_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
+				cancelled, retry_row, request, trace, created_at, opened_at, ended_at, deleted_at, counts,
+				created_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '', $12)`,
 			b.ID, b.Owner, b.Name, b.Kind, b.Model, boolToInt(b.Public), b.Source, boolToInt(n.EachRow), n.Request,
-			n.Trace, t.now)
+			n.Trace, t.now, b.Creator)
 		return nil
 	})
 	if errors.Is(err, errReplayed) {
@@ -175,20 +177,21 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 	b := &n.Batch
 	err := s.write(ctx, "create batch", func(t *tx) error {
 		c = CreatedBatch{}
-		var valid bool
-		t.askValid(n.By, b.Owner, &valid)
+		var at door
+		t.askDoor(n.By, b.Creator, b.Owner, &at)
 		var earlier earlierCall
-		t.askReplay(b.Owner, n.Key, n.Digest, &earlier)
+		call := keyed(b.Creator, b.Owner, n.Key, n.Digest)
+		t.askReplay(call, &earlier)
 		var spent charge
 		t.askChargeRows(b.Owner, b.Rows, &spent)
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if !valid {
-			return pleat.ErrUnauthorized
+		if err := at.err(); err != nil {
+			return err
 		}
 		if n.Key != "" && !earlier.none {
-			return earlier.replay(n.Digest, &c)
+			return earlier.replay(call, &c)
 		}
 		usage, err := t.rowUsage(&spent, b.Rows)
 		if err != nil {
@@ -198,7 +201,7 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 		t.send("UPDATE batch SET row_count = $1, job_count = $2, opened_at = $3, created_at = $3 WHERE id = $4",
 			b.Rows, b.Jobs, t.now, b.ID)
 		t.subscribe(runRef{source: pleat.Source{Batch: b.ID}, owner: b.Owner}, n.Subs)
-		t.keepAnswer(b.Owner, n.Key, c)
+		t.keepAnswer(call, c)
 		t.notify(BatchesTopic, OwnerTopic(b.Owner))
 		return nil
 	})
@@ -218,7 +221,7 @@ func (s *Store) abandonBatch(ctx context.Context, id pleat.BatchID) error {
 }
 
 // batchColumns are the columns that batchRow scans, of the row b of batch.
-const batchColumns = `b.id, b.account_id, b.name, b.kind, b.model, b.public, b.cancelled, b.source, b.row_count,
+const batchColumns = `b.id, b.project_id, b.created_by, b.name, b.kind, b.model, b.public, b.cancelled, b.source, b.row_count,
 	b.job_count, b.opened_at, b.ended_at, b.counts`
 
 // batchRow holds the columns of a batch whose types differ from those of pleat.Batch; see jobRow.
@@ -228,7 +231,7 @@ type batchRow struct {
 }
 
 func (r *batchRow) into(b *pleat.Batch) []any {
-	return []any{&b.ID, &b.Owner, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled, &b.Source, &b.Rows, &b.Jobs,
+	return []any{&b.ID, &b.Owner, &b.Creator, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled, &b.Source, &b.Rows, &b.Jobs,
 		&r.opened, &r.ended, &r.counts}
 }
 
@@ -315,11 +318,11 @@ func unmadeState(b *pleat.Batch) pleat.State {
 	return pleat.StateInitialized
 }
 
-// ListBatches reads a page of a user's batches, newest first. The next page begins before the last batch of this one.
+// ListBatches reads a page of a project's batches, newest first. The next page begins before the last batch of this one.
 func (s *Store) ListBatches(
-	ctx context.Context, owner pleat.UserID, before string, limit int,
+	ctx context.Context, by Reach, before string, limit int,
 ) ([]pleat.Batch, error) {
-	p := pageOf("b", owner, before)
+	p := pageOf("b", by, before)
 	p.and("b.deleted_at = 0 AND b.opened_at <> 0")
 	out := []pleat.Batch{}
 	rows, err := s.read(ctx, p.sql(batchColumns, "batch b", limit), p.args...)

@@ -177,6 +177,7 @@ func (t *tx) makeJobs(b *openedBatch) error {
 		n := NewJob{
 			Job: pleat.Job{
 				Owner:       b.Owner,
+				Creator:     b.Creator,
 				Name:        in.Name,
 				Public:      b.Public,
 				Sequences:   in.Sequences,
@@ -272,7 +273,7 @@ func (t *tx) retryJobs(b *openedBatch) error {
 			return err
 		}
 		in.Run.Request, in.Run.Trace = b.request, b.trace
-		if _, err := t.rerun(b.Owner, j.job, in.Run); err != nil {
+		if _, err := t.rerun(runRef{owner: b.Owner, creator: b.Creator}, j.job, in.Run); err != nil {
 			return err
 		}
 	}
@@ -311,25 +312,31 @@ func (t *tx) endBatch(b *openedBatch) error {
 	return nil
 }
 
-// lockBatch locks a batch of the owner's until the transaction ends, and reads it without counts.
-func (t *tx) lockBatch(owner pleat.UserID, id pleat.BatchID) (pleat.Batch, error) {
+// lockBatch locks a batch until the transaction ends, and reads it without counts, for a caller who needs a role in its
+// project.
+func (t *tx) lockBatch(by Reach, needs pleat.Role, id pleat.BatchID) (pleat.Batch, error) {
 	var b pleat.Batch
 	var r batchRow
-	err := t.row("SELECT "+batchColumns+` FROM batch b
-		WHERE b.id = $1 AND b.account_id = $2 AND b.opened_at <> 0 AND b.deleted_at = 0 FOR UPDATE`,
-		[]any{id, owner}, r.into(&b)...)
+	var role pleat.Role
+	err := t.row("SELECT "+batchColumns+", "+roleSQL("b.project_id", "$2", "$3")+`
+		FROM batch b
+		WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0 FOR UPDATE`,
+		[]any{id, by.User, by.Project}, append(r.into(&b), &role)...)
 	if err != nil {
 		return b, mapNoRows(err, pleat.ErrBatchNotFound)
+	}
+	if err := allow(role, needs, pleat.ErrBatchNotFound); err != nil {
+		return b, err
 	}
 	return b, r.fill(&b)
 }
 
 // CancelBatch stops the rows of a batch that have not ended: those that no worker has, at the next AdvanceBatches; the
-// others within two seconds of it. ErrBatchNotFound: it does not exist or is another user's. CodeConflict: it has
+// others within two seconds of it. ErrBatchNotFound: it does not exist or is out of reach. CodeConflict: it has
 // ended.
-func (s *Store) CancelBatch(ctx context.Context, owner pleat.UserID, id pleat.BatchID) error {
+func (s *Store) CancelBatch(ctx context.Context, by Reach, id pleat.BatchID) error {
 	return s.write(ctx, "cancel batch", func(t *tx) error {
-		b, err := t.lockBatch(owner, id)
+		b, err := t.lockBatch(by, pleat.Member, id)
 		if err != nil {
 			return err
 		}
@@ -344,12 +351,12 @@ func (s *Store) CancelBatch(ctx context.Context, owner pleat.UserID, id pleat.Ba
 
 // RetryBatch runs the rows of an ended batch again that failed or were stopped, and makes the jobs that a cancelled
 // batch lacks. It counts these rows against today's quota and returns how many they are. The batch ends once more, with
-// another event. ErrBatchNotFound: it does not exist or is another user's. CodeConflict: it has not ended, or no row is
+// another event. ErrBatchNotFound: it does not exist or is out of reach. CodeConflict: it has not ended, or no row is
 // to be run again. CodeLimited: the quota is spent.
-func (s *Store) RetryBatch(ctx context.Context, owner pleat.UserID, id pleat.BatchID) (int, error) {
+func (s *Store) RetryBatch(ctx context.Context, by Reach, id pleat.BatchID) (int, error) {
 	n := 0
 	err := s.write(ctx, "retry batch", func(t *tx) error {
-		b, err := t.lockBatch(owner, id)
+		b, err := t.lockBatch(by, pleat.Member, id)
 		if err != nil {
 			return err
 		}
@@ -360,7 +367,7 @@ func (s *Store) RetryBatch(ctx context.Context, owner pleat.UserID, id pleat.Bat
 			return pleat.Errorf(pleat.CodeConflict, "no row of the batch has failed or was stopped")
 		}
 		var spent charge
-		t.askChargeRows(owner, n, &spent)
+		t.askChargeRows(b.Owner, n, &spent)
 		if err := t.wait(); err != nil {
 			return err
 		}
@@ -381,10 +388,10 @@ func (t *tx) reopenBatch(id pleat.BatchID) {
 }
 
 // SetBatchPublic makes a batch and its jobs public or private, as SetPublic does for a job. ErrBatchNotFound: it does
-// not exist or is another user's.
-func (s *Store) SetBatchPublic(ctx context.Context, owner pleat.UserID, id pleat.BatchID, public bool) error {
+// not exist or is out of reach.
+func (s *Store) SetBatchPublic(ctx context.Context, by Reach, id pleat.BatchID, public bool) error {
 	return s.write(ctx, "set batch public", func(t *tx) error {
-		b, err := t.lockBatch(owner, id)
+		b, err := t.lockBatch(by, pleat.Member, id)
 		if err != nil || b.Public == public {
 			return err
 		}
@@ -393,26 +400,27 @@ func (s *Store) SetBatchPublic(ctx context.Context, owner pleat.UserID, id pleat
 			UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3
 			WHERE batch_id = $4 AND batch_id <> '' AND public <> $1`,
 			boolToInt(public), boolToInt(!public), t.now, id)
-		t.notify(BatchTopic(id), OwnerTopic(owner))
+		t.notify(BatchTopic(id), OwnerTopic(b.Owner))
 		return nil
 	})
 }
 
 // DeleteBatch removes a batch and its jobs from every reader's sight at once, and stops those that run. Everything that
-// was stored for them is then deleted by PurgeDeleted. ErrBatchNotFound: it does not exist, is another user's, or was
+// was stored for them is then deleted by PurgeDeleted. ErrBatchNotFound: it does not exist, is out of reach, or was
 // deleted before.
-func (s *Store) DeleteBatch(ctx context.Context, owner pleat.UserID, id pleat.BatchID) error {
+func (s *Store) DeleteBatch(ctx context.Context, by Reach, id pleat.BatchID) error {
 	return s.write(ctx, "delete batch", func(t *tx) error {
-		if _, err := t.lockBatch(owner, id); err != nil {
+		b, err := t.lockBatch(by, pleat.Member, id)
+		if err != nil {
 			return err
 		}
-		return t.deleteBatch(owner, id)
+		return t.deleteBatch(b.Owner, id)
 	})
 }
 
 // deleteBatch is DeleteBatch for a locked batch. AdvanceBatches stops the jobs that have not ended, whose tasks need
 // their input until then; setState deletes it.
-func (t *tx) deleteBatch(owner pleat.UserID, id pleat.BatchID) error {
+func (t *tx) deleteBatch(owner pleat.ProjectID, id pleat.BatchID) error {
 	t.send("UPDATE batch SET deleted_at = $1, name = '' WHERE id = $2", t.now, id)
 	t.send(`
 		UPDATE job

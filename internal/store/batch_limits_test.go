@@ -145,9 +145,9 @@ func TestBatchesAreFair(t *testing.T) {
 		for range 3 {
 			create(t, s, u, "own")
 		}
-		turns := map[pleat.UserID]int{}
+		turns := map[store.Reach]int{}
 		for _, c := range claim(t, s, "w", 10) {
-			turns[c.Task.Owner]++
+			turns[store.Own(pleat.UserID(c.Task.Owner))]++
 		}
 		if turns[u] != 6 {
 			t.Errorf("ada, who has 6 jobs, got %d of 10 turns, and eve %d", turns[u], turns[eve])

@@ -17,7 +17,7 @@ import (
 )
 
 // newBatch describes a batch whose rows have custom ids r1, r2 …; rows of one text are equal.
-func newBatch(owner pleat.UserID, name string, texts ...string) store.NewBatch {
+func newBatch(owner store.Reach, name string, texts ...string) store.NewBatch {
 	rows := func(yield func(store.NewRow, error) bool) {
 		for i, text := range texts {
 			job := storetest.NewFold(owner, "")
@@ -32,7 +32,7 @@ func newBatch(owner pleat.UserID, name string, texts ...string) store.NewBatch {
 			}
 		}
 	}
-	b := pleat.Batch{Owner: owner, Name: name, Kind: pleat.BatchList, Model: "null"}
+	b := pleat.Batch{Owner: owner.Project, Creator: owner.User, Name: name, Kind: pleat.BatchList, Model: "null"}
 	return store.NewBatch{Batch: b, Rows: rows}
 }
 

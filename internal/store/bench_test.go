@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 )
@@ -30,13 +29,13 @@ func BenchmarkCreateJob(b *testing.B) {
 				if _, _, err := s.Migrate(ctx); err != nil {
 					b.Fatal(err)
 				}
-				users := make([]pleat.UserID, 64)
+				users := make([]store.Reach, 64)
 				for i := range users {
 					u, err := s.EnsureUser(ctx, fmt.Sprint("u", i))
 					if err != nil {
 						b.Fatal(err)
 					}
-					users[i] = u.ID
+					users[i] = store.Own(u.ID)
 				}
 				var left atomic.Int64
 				left.Store(int64(b.N))

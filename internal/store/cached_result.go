@@ -27,15 +27,17 @@ type CachedResult struct {
 var ErrSourceGone = &pleat.Error{Code: pleat.CodeConflict, Message: "the run that the answer came from is gone"}
 
 // mayShareResults is the condition under which an account may reuse the result of the run s of the job j: any run of
-// its own, or the latest run of a public job. No private run of another account is read, so that not even the response
+// its own, or the latest run of a public job. No private run of another project is read, so that not even the response
 // time reveals one.
 const mayShareResults = `s.state = 'COMPLETED' AND j.deleted_at = 0
-	AND (j.account_id = %[1]s OR j.public = 1 AND j.run_id = s.id)`
+	AND (j.project_id = %[1]s OR j.public = 1 AND j.run_id = s.id)`
 
-// CachedResult finds a run whose result an owner may reuse for an input hash, as pleat.Work.InputHash makes it: their
+// CachedResult finds a run whose result a project may reuse for an input hash, as pleat.Work.InputHash makes it: its
 // own first, then the newest; nil if there is none. The run may be gone a moment later, so FinishRun checks again,
 // under a lock, if RunFinished names it as the source.
-func (s *Store) CachedResult(ctx context.Context, owner pleat.UserID, inputHash string) (*CachedResult, error) {
+func (s *Store) CachedResult(
+	ctx context.Context, owner pleat.ProjectID, inputHash string,
+) (*CachedResult, error) {
 	var a CachedResult
 	var seqs, result string
 	var finished int64
@@ -44,7 +46,7 @@ func (s *Store) CachedResult(ctx context.Context, owner pleat.UserID, inputHash 
 		FROM run s
 		JOIN job j ON j.id = s.job_id
 		WHERE s.input_hash = $1 AND s.input_hash <> '' AND `+fmt.Sprintf(mayShareResults, "$2")+`
-		ORDER BY CASE WHEN j.account_id = $2 THEN 0 ELSE 1 END, s.id DESC
+		ORDER BY CASE WHEN j.project_id = $2 THEN 0 ELSE 1 END, s.id DESC
 		LIMIT 1`,
 		[]any{inputHash, owner}, &a.Run, &a.Job, &seqs, &result, &a.Engine, &a.MSA, &finished)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -73,20 +75,20 @@ type EarlierRun struct {
 	Finished time.Time
 }
 
-// EarlierRun finds the newest completed run of an owner that answered the same request, by pleat.FoldInput.RequestHash;
+// EarlierRun finds the newest completed run of a project that answered the same request, by pleat.FoldInput.RequestHash;
 // nil if there is none. Runs of others are not read, even public ones, which are not listed anywhere.
-func (s *Store) EarlierRun(ctx context.Context, owner pleat.UserID, requestHash string) (*EarlierRun, error) {
+func (s *Store) EarlierRun(ctx context.Context, by Reach, requestHash string) (*EarlierRun, error) {
 	var e EarlierRun
 	var finished int64
 	err := s.readRow(ctx, `
 		SELECT r.job_id, r.id, r.finished_at
 		FROM run r
 		JOIN job j ON j.id = r.job_id
-		WHERE r.account_id = $1 AND r.request_hash = $2 AND r.request_hash <> '' AND r.state = 'COMPLETED'
-			AND j.deleted_at = 0
+		WHERE r.project_id = $1 AND r.request_hash = $2 AND r.request_hash <> '' AND r.state = 'COMPLETED'
+			AND j.deleted_at = 0 AND `+memberRole("$1", "$3")+` > 0
 		ORDER BY r.id DESC
 		LIMIT 1`,
-		[]any{owner, requestHash}, &e.Job, &e.Run, &finished)
+		[]any{by.Project, requestHash, by.User}, &e.Job, &e.Run, &finished)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -97,7 +99,7 @@ func (s *Store) EarlierRun(ctx context.Context, owner pleat.UserID, requestHash 
 // askSource keeps the source run of a task's run referenced until the transaction ends, so that garbage collection
 // cannot delete the blobs that the new run is about to reference. Found is set if the owner may still read it.
 func (t *tx) askSource(source pleat.RunID, task pleat.TaskID, found *bool) {
-	owner := "(SELECT r.account_id FROM run r JOIN task k ON k.run_id = r.id WHERE k.id = $2)"
+	owner := "(SELECT r.project_id FROM run r JOIN task k ON k.run_id = r.id WHERE k.id = $2)"
 	// The verbs that delete the job or make it private lock it first.
 	t.ask(`
 		SELECT s.id

@@ -19,7 +19,7 @@ type ClaimFilter struct {
 	// Left is how long the tasks may be expected to run, as measured on workers of the class; 0: for ever.
 	Left  time.Duration
 	Class string
-	Owner pleat.UserID // of the tasks; empty: any
+	Owner pleat.ProjectID // of the tasks; empty: any
 	// Waited is how long the tasks must have been in their queue; 0: any time.
 	Waited time.Duration
 	Lease  time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
@@ -227,7 +227,7 @@ func (f *ClaimFilter) limits(now int64, n int, args []any) (string, []any) {
 		sql += " AND memory <= " + param(f.Memory)
 	}
 	if f.Owner != "" {
-		sql += " AND account_id = " + param(string(f.Owner))
+		sql += " AND project_id = " + param(string(f.Owner))
 	}
 	if f.Left > 0 {
 		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"
@@ -262,7 +262,7 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 }
 
 // claimedColumns are the columns of a claimed task that taskRow scans.
-const claimedColumns = `id, kind, queue, account_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
+const claimedColumns = `id, kind, queue, project_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
 	attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request, worker_id,
 	lease_until, run_at`
 
@@ -311,7 +311,7 @@ func (c *claim) setRunning() {
 	c.ask(`
 		UPDATE run SET state = $2, started_at = $3, changed_at = $3, event_seq = event_seq + 1
 		WHERE state <> $2 AND id IN (SELECT k.run_id FROM `+claimedTasks+`)
-		RETURNING id, account_id`,
+		RETURNING id, project_id`,
 		[]any{c.id, pleat.StateRunning, c.now}, c.notifyRun)
 	for _, table := range []string{"job", "workflow"} {
 		c.send(`

@@ -336,7 +336,7 @@ func (c *deliveryClaim) add(d ClaimedDelivery) {
 // claimedDeliveryColumns are the columns that deliveryRow.into scans, and claimedDeliveryFrom is where they come from.
 const (
 	claimedDeliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
-		d.event_name, d.attempts, d.created_at, v.account_id, v.status, v.payload, v.occurred_at,
+		d.event_name, d.attempts, d.created_at, v.project_id, v.status, v.payload, v.occurred_at,
 		COALESCE(u.settings, ''), COALESCE(r.trace, ''), ` + endpointColumns
 	claimedDeliveryFrom = `
 		FROM delivery d

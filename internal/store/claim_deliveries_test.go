@@ -114,7 +114,7 @@ func TestClaimsTogetherKeepTheLimits(t *testing.T) {
 		}
 		wg.Wait()
 		for i, want := range []int{5, 20} {
-			n := len(deliveries(t, s, own[i].Owner, store.DeliveryFilter{Status: pleat.DeliveryRunning}))
+			n := len(deliveries(t, s, store.InProject(own[i].Owner), store.DeliveryFilter{Status: pleat.DeliveryRunning}))
 			if n != want {
 				t.Errorf("%d in flight to endpoint %d; want %d", n, i, want)
 			}
@@ -182,7 +182,7 @@ func TestEndpointsWithAHealthTakeTurns(t *testing.T) {
 			}
 		}
 		for range 6 {
-			if _, err := s.PingEndpoint(context.Background(), ends[1].Owner); err != nil {
+			if _, err := s.PingEndpoint(context.Background(), store.Own(pleat.UserID(ends[1].Owner))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -224,7 +224,7 @@ func TestDecisionAboutAnOldHealth(t *testing.T) {
 		if err != nil || len(more.List) != 0 {
 			t.Errorf("%d were claimed, %v", len(more.List), err)
 		}
-		if e, _ := s.GlobalEndpoint(context.Background(), e.Owner); e.Health != "worse" {
+		if e, _ := s.GlobalEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "worse" {
 			t.Errorf("the health is %q", e.Health)
 		}
 	})
@@ -248,12 +248,12 @@ func TestBreakerOfTwoNodes(t *testing.T) {
 		if err := s.FinishDeliveries(context.Background(), "b", list, count); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.GlobalEndpoint(context.Background(), e.Owner); e.Health != "xxxx" {
+		if e, _ := s.GlobalEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "xxxx" {
 			t.Errorf("the health is %q", e.Health)
 		}
 		counts := map[pleat.DeliveryStatus]int{}
 		tried := 0
-		for _, d := range deliveries(t, s, e.Owner, store.DeliveryFilter{}) {
+		for _, d := range deliveries(t, s, store.InProject(e.Owner), store.DeliveryFilter{}) {
 			counts[d.Status]++
 			tried += d.Attempts
 		}

@@ -27,12 +27,12 @@ func (t *tx) planSQL(c *deliveryClaim) (sql string, args []any) {
 		asked (id, health, size, most) AS (` + values(from, rows, "text", "text", "bigint", "bigint") + `),
 		` + waiting + `,
 		running (id, owner, n) AS (
-			SELECT tenant, max(account_id), count(*) FROM task
+			SELECT tenant, max(project_id), count(*) FROM task
 			WHERE state = 'running' AND kind = 'deliver'
 			GROUP BY tenant
 		),
 		seen AS (
-			SELECT e.id, e.account_id AS owner, e.health, e.resume_at,
+			SELECT e.id, e.project_id AS owner, e.health, e.resume_at,
 				COALESCE(k.n, 0) AS of_endpoint, COALESCE(o.n, 0) AS of_owner,
 				COALESCE(a.size, CAST($2 AS bigint)) AS size, COALESCE(a.most, CAST($4 AS bigint)) AS most,
 				e.health = COALESCE(a.health, '') AND COALESCE(a.size, CAST($2 AS bigint)) > 0 AS known
@@ -41,7 +41,7 @@ func (t *tx) planSQL(c *deliveryClaim) (sql string, args []any) {
 			LEFT JOIN asked a ON a.id = e.id
 			LEFT JOIN running k ON k.id = e.id
 			LEFT JOIN (SELECT owner, CAST(sum(n) AS bigint) AS n FROM running GROUP BY owner) AS o
-				ON o.owner = e.account_id
+				ON o.owner = e.project_id
 		),
 		wanted AS (
 			SELECT seen.*, CASE WHEN known THEN ` + clipSQL("size - of_endpoint", "most") + ` ELSE 1 END AS want,

@@ -102,7 +102,7 @@ func TestClaimForManyWorkersFilters(t *testing.T) {
 			storetest.CreateJob(t, s, n)
 		}
 		create(t, s, bob, "bob0")
-		short := store.ClaimFilter{Left: 200 * time.Second, Class: pleat.DefaultClass, Owner: ada}
+		short := store.ClaimFilter{Left: 200 * time.Second, Class: pleat.DefaultClass, Owner: ada.Project}
 		got := claimFor(t, s, short, "a", "b")
 		if d := cmp.Diff([]string{"a ada0"}, placed(got)); d != "" {
 			t.Error(d)
@@ -184,7 +184,7 @@ func TestLongLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()
-		create(t, s, storetest.User(t, s, "ada"), "one")
+		create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
 		c := claimFor(t, s, store.ClaimFilter{Lease: time.Hour}, "w")[0]
 		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&c.Task), pleat.Checkpoint{Key: "k"}); err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ func demand(t *testing.T, s *store.Store, class string) store.Demand {
 }
 
 // waits queues folds that are expected to take a time each.
-func waits(t *testing.T, s *store.Store, owner pleat.UserID, n int, expected time.Duration) {
+func waits(t *testing.T, s *store.Store, owner store.Reach, n int, expected time.Duration) {
 	t.Helper()
 	for range n {
 		f := storetest.NewFold(owner, "j")
@@ -103,7 +103,7 @@ func TestDemand(t *testing.T) {
 func TestDemandOfTasksThatFitNowhere(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
-		waits(t, s, storetest.User(t, s, "ada"), 1, 3*time.Hour)
+		waits(t, s, store.Own(storetest.User(t, s, "ada").User), 1, 3*time.Hour)
 		if d := demand(t, s, "gpu"); d.Queued != 1 || d.Wanted != 0 {
 			t.Errorf("%+v", d)
 		}
@@ -175,7 +175,7 @@ func TestDemandByMeasuredSpeed(t *testing.T) {
 func TestDemandOfLongTasks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
-		waits(t, s, storetest.User(t, s, "ada"), 300, pleat.Seconds(1e12))
+		waits(t, s, store.Own(storetest.User(t, s, "ada").User), 300, pleat.Seconds(1e12))
 		if d := demand(t, s, "gpu"); d.Wanted != 300 {
 			t.Errorf("%d workers are wanted, with a backlog of %v", d.Wanted, d.Backlog)
 		}
@@ -222,9 +222,9 @@ func TestClaimForOneUser(t *testing.T) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		waits(t, s, ada, 2, 0)
 		waits(t, s, bob, 2, 0)
-		mine := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Owner: bob}
+		mine := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Owner: bob.Project}
 		got, err := s.Claim(t.Context(), "w", mine)
-		if err != nil || len(got) != 2 || got[0].Task.Owner != bob || got[1].Task.Owner != bob {
+		if err != nil || len(got) != 2 || got[0].Task.Owner != bob.Project || got[1].Task.Owner != bob.Project {
 			t.Errorf("%d tasks, %v", len(got), err)
 		}
 		any := mine
@@ -232,7 +232,7 @@ func TestClaimForOneUser(t *testing.T) {
 		if needed, err := s.NeedsFreshWorker(t.Context(), mine, any); err != nil || !needed {
 			t.Errorf("ada's tasks need a new worker: %v, %v", needed, err)
 		}
-		mine.Owner = ada
+		mine.Owner = ada.Project
 		if needed, err := s.NeedsFreshWorker(t.Context(), mine, any); err != nil || needed {
 			t.Errorf("ada's own worker needs a new one: %v, %v", needed, err)
 		}

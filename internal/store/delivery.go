@@ -98,7 +98,7 @@ func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) {
 	}
 	t.send(`
 		INSERT INTO delivery (
-			id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id,
+			id, project_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id,
 			event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'PENDING', '', 0, $12, 0, '', $12, $12)
 		ON CONFLICT (once) DO NOTHING`,
@@ -108,7 +108,7 @@ func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) {
 }
 
 // deliveryTask is the task of a delivery to an endpoint.
-func deliveryTask(owner pleat.UserID, id pleat.DeliveryID, endpoint pleat.EndpointID) pleat.Task {
+func deliveryTask(owner pleat.ProjectID, id pleat.DeliveryID, endpoint pleat.EndpointID) pleat.Task {
 	return pleat.Task{
 		Kind:     pleat.TaskDeliver,
 		Queue:    deliveryQueue(endpoint),
@@ -157,8 +157,8 @@ func scanDelivery(scan func(...any) error) (Delivery, error) {
 	return d, err
 }
 
-// page returns the page of the user's deliveries d that the filter selects.
-func (f DeliveryFilter) page(owner pleat.UserID) *page {
+// page returns the page of a project's deliveries d that the filter selects.
+func (f DeliveryFilter) page(in Reach) *page {
 	var by []column
 	switch f.Status {
 	case "":
@@ -167,7 +167,7 @@ func (f DeliveryFilter) page(owner pleat.UserID) *page {
 	default:
 		by = append(by, column{"status", f.Status})
 	}
-	p := pageOf("d", owner, f.Before, by...)
+	p := pageOf("d", in, f.Before, by...)
 	switch f.Status {
 	case pleat.DeliveryRunning:
 		p.and(inFlightSQL)
@@ -181,10 +181,10 @@ func (f DeliveryFilter) page(owner pleat.UserID) *page {
 	return p
 }
 
-// Deliveries reads a page of a user's deliveries, newest first. The next page begins before the last delivery of this
+// Deliveries reads a page of a project's deliveries, newest first. The next page begins before the last delivery of this
 // one.
-func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFilter) ([]Delivery, error) {
-	p := f.page(owner)
+func (s *Store) Deliveries(ctx context.Context, by Reach, f DeliveryFilter) ([]Delivery, error) {
+	p := f.page(by)
 	out := []Delivery{}
 	rows, err := s.read(ctx, p.sql(deliveryColumns, "delivery d", f.Limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
@@ -195,16 +195,17 @@ func (s *Store) Deliveries(ctx context.Context, owner pleat.UserID, f DeliveryFi
 	return out, unavailable("list deliveries", err)
 }
 
-// ErrNoDelivery refuses a call on a delivery that does not exist or is another user's.
+// ErrNoDelivery refuses a call on a delivery that does not exist or is out of reach.
 var ErrNoDelivery = pleat.Errorf(pleat.CodeNotFound, "Delivery not found")
 
-// Delivery reads one delivery of a user's with its attempts, oldest first, at most 500. ErrNoDelivery: it does not
-// exist or is another user's.
+// Delivery reads one delivery with its attempts, oldest first, at most 500. ErrNoDelivery: it does not
+// exist or is out of reach.
 func (s *Store) Delivery(
-	ctx context.Context, owner pleat.UserID, id pleat.DeliveryID,
+	ctx context.Context, by Reach, id pleat.DeliveryID,
 ) (Delivery, []DeliveryAttempt, error) {
 	rows, err := s.read(ctx,
-		"SELECT "+deliveryColumns+" FROM delivery d WHERE d.account_id = $1 AND d.id = $2", owner, id)
+		"SELECT "+deliveryColumns+" FROM delivery d WHERE d.id = $1 AND "+roleSQL("d.project_id", "$2", "$3")+" > 0",
+		id, by.User, by.Project)
 	var d Delivery
 	n := 0
 	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
@@ -242,10 +243,19 @@ func (s *Store) Delivery(
 
 // Redeliver sends an ended delivery to a custom endpoint again: the same row, under the same webhook-id, with all its
 // tries. It activates the endpoint of a single run that had been disabled, since nothing else can. ErrNoDelivery: it
-// does not exist or is another user's. CodeConflict: the delivery is still being tried, or it is a follow-up.
-func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id pleat.DeliveryID) error {
+// does not exist or is out of reach. CodeConflict: the delivery is still being tried, or it is a follow-up.
+func (s *Store) Redeliver(ctx context.Context, by Reach, id pleat.DeliveryID) error {
 	return s.write(ctx, "redeliver", func(t *tx) error {
-		list, err := t.selectDeliveries("d.account_id = $1 AND d.id = $2", []any{owner, id})
+		var owner pleat.ProjectID
+		var role pleat.Role
+		if err := t.row("SELECT d.project_id, "+roleSQL("d.project_id", "$2", "$3")+" FROM delivery d WHERE d.id = $1",
+			[]any{id, by.User, by.Project}, &owner, &role); err != nil {
+			return mapNoRows(err, ErrNoDelivery)
+		}
+		if err := allow(role, pleat.Member, ErrNoDelivery); err != nil {
+			return err
+		}
+		list, err := t.selectDeliveries("d.id = $1", []any{id})
 		if err != nil {
 			return err
 		}
@@ -266,10 +276,13 @@ func (s *Store) Redeliver(ctx context.Context, owner pleat.UserID, id pleat.Deli
 // RedeliverAll sends the deliveries to custom endpoints that a filter selects again, the oldest first, at most f.Limit.
 // It returns how many it queued; if that is f.Limit, another call may find more. It selects ended deliveries, or with
 // the status PENDING those that wait for their next attempt, see sendNow.
-func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f DeliveryFilter) (int, error) {
+func (s *Store) RedeliverAll(ctx context.Context, by Reach, f DeliveryFilter) (int, error) {
 	n := 0
 	err := s.write(ctx, "redeliver", func(t *tx) error {
-		p := f.page(owner)
+		if err := t.needRole(by, pleat.Member); err != nil {
+			return err
+		}
+		p := f.page(by)
 		p.and("d.destination = 'custom_http'")
 		if f.Status == pleat.DeliveryPending {
 			var err error
@@ -281,7 +294,7 @@ func (s *Store) RedeliverAll(ctx context.Context, owner pleat.UserID, f Delivery
 		if err != nil {
 			return err
 		}
-		n, err = t.sendAgain(owner, list)
+		n, err = t.sendAgain(by.Project, list)
 		return err
 	})
 	return n, err
@@ -326,7 +339,7 @@ func (t *tx) sendNow(where string, args []any, limit int) (int, error) {
 
 // sendAgain queues ended deliveries and returns how many it queued. It skips those that another call has queued. Of
 // each, the attempts of the latest keptSends sends stay.
-func (t *tx) sendAgain(owner pleat.UserID, list []endedDelivery) (int, error) {
+func (t *tx) sendAgain(owner pleat.ProjectID, list []endedDelivery) (int, error) {
 	n := 0
 	var queued []any
 	for _, d := range list {
@@ -393,12 +406,12 @@ type SubscriptionRow struct {
 	CreatedAt time.Time
 }
 
-// Subscriptions reads a page of a user's subscriptions, newest first.
+// Subscriptions reads a page of a project's subscriptions, newest first.
 func (s *Store) Subscriptions(
-	ctx context.Context, owner pleat.UserID, before string, limit int,
+	ctx context.Context, by Reach, before string, limit int,
 ) ([]SubscriptionRow, error) {
 	out := []SubscriptionRow{}
-	p := pageOf("u", owner, before)
+	p := pageOf("u", by, before)
 	rows, err := s.read(ctx, p.sql(`
 		u.id, u.source_kind, u.source_id, u.run_id, u.destination, u.alias, u.target_type, u.created_at`,
 		"subscription u", limit), p.args...)
@@ -448,20 +461,24 @@ func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (ple
 
 // setSource fills in the owner of an event's source and the source's latest run.
 func (t *tx) setSource(e *pleat.Event) error {
-	q := "SELECT account_id, run_id FROM job WHERE id = $1 AND deleted_at = 0"
+	q := "SELECT project_id, run_id FROM job WHERE id = $1 AND deleted_at = 0"
 	if e.Source.Workflow != "" {
-		q = "SELECT account_id, run_id FROM workflow WHERE id = $1 AND deleted_at = 0"
+		q = "SELECT project_id, run_id FROM workflow WHERE id = $1 AND deleted_at = 0"
 	}
 	return mapNoRows(t.row(q, []any{e.Source.ID()}, &e.Owner, &e.Run),
 		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
-// PingEndpoint queues a test delivery to a user's global endpoint, under an event of its own that belongs to no run. Of
-// the user's earlier ones maxTests are kept. ErrNoEndpoint: the user has never configured one. CodeConflict: it is not
+// PingEndpoint queues a test delivery to a project's global endpoint, under an event of its own that belongs to no run. Of
+// the project's earlier ones maxTests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict: it is not
 // active, or maxTests test deliveries wait.
-func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.DeliveryID, error) {
+func (s *Store) PingEndpoint(ctx context.Context, by Reach) (pleat.DeliveryID, error) {
 	var id pleat.DeliveryID
 	err := s.write(ctx, "ping", func(t *tx) error {
+		owner := by.Project
+		if err := t.needRole(by, pleat.Manager); err != nil {
+			return err
+		}
 		var e Endpoint
 		if err := t.globalEndpoint(owner, &e); err != nil {
 			return err
@@ -483,15 +500,15 @@ func (s *Store) PingEndpoint(ctx context.Context, owner pleat.UserID) (pleat.Del
 	return id, err
 }
 
-// boundTests makes room for one more test delivery of a user: it deletes the oldest that have ended. CodeConflict:
+// boundTests makes room for one more test delivery of a project: it deletes the oldest that have ended. CodeConflict:
 // maxTests wait.
-func (t *tx) boundTests(owner pleat.UserID) error {
-	if err := t.lockAccount(owner); err != nil {
+func (t *tx) boundTests(owner pleat.ProjectID) error {
+	if err := t.lockProject(owner); err != nil {
 		return err
 	}
 	n := 0
 	var ended []any // the oldest first
-	rows, err := t.query("SELECT id, status FROM delivery WHERE account_id = $1 AND source_id = '' ORDER BY id", owner)
+	rows, err := t.query("SELECT id, status FROM delivery WHERE project_id = $1 AND source_id = '' ORDER BY id", owner)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var id string
 		var status pleat.DeliveryStatus

@@ -19,9 +19,9 @@ import (
 )
 
 // global gives a user a global endpoint.
-func global(t *testing.T, s *store.Store, owner pleat.UserID, byDefault bool) store.Endpoint {
+func global(t *testing.T, s *store.Store, owner store.Reach, byDefault bool) store.Endpoint {
 	t.Helper()
-	e, err := s.PutEndpoint(context.Background(), store.Actor{User: owner}, store.EndpointConfig{
+	e, err := s.PutEndpoint(context.Background(), store.Actor{Reach: owner}, store.EndpointConfig{
 		URL:              "https://hooks.example.org/x",
 		Token:            "s1.token",
 		Secret:           "s1.secret",
@@ -51,20 +51,20 @@ func TestDefaultEndpointOfARun(t *testing.T) {
 		byDefault := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", Default: true}
 		on := global(t, s, ada, true)
 		global(t, s, ben, false)
-		for _, u := range []pleat.UserID{ada, ben, eve} {
+		for _, u := range []store.Reach{ada, ben, eve} {
 			fold(t, s, u, pleat.StateCompleted, byDefault)
 		}
 		global(t, s, ada, false)
 		fold(t, s, ada, pleat.StateCompleted, byDefault)
 		got := claimDeliveries(t, s, "c", 10)
-		if len(got) != 1 || got[0].Event.Owner != ada || got[0].Endpoint.ID != on.ID {
+		if len(got) != 1 || got[0].Event.Owner != ada.Project || got[0].Endpoint.ID != on.ID {
 			t.Errorf("%d deliveries; one run has a default endpoint: %+v", len(got), got)
 		}
 	})
 }
 
 // fold makes a job with subscriptions and ends its run.
-func fold(t *testing.T, s *store.Store, owner pleat.UserID, end pleat.State, subs ...pleat.Subscription) store.Created {
+func fold(t *testing.T, s *store.Store, owner store.Reach, end pleat.State, subs ...pleat.Subscription) store.Created {
 	t.Helper()
 	n := newJob(owner, "fold")
 	n.Subs = subs
@@ -110,7 +110,7 @@ func finishDelivery(t *testing.T, s *store.Store, w pleat.WorkerID, d ...store.D
 	}
 }
 
-func deliveries(t *testing.T, s *store.Store, owner pleat.UserID, f store.DeliveryFilter) []store.Delivery {
+func deliveries(t *testing.T, s *store.Store, owner store.Reach, f store.DeliveryFilter) []store.Delivery {
 	t.Helper()
 	if f.Limit == 0 {
 		f.Limit = 1000
@@ -447,7 +447,7 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i != n-1 {
-				if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointPause); err != nil {
+				if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointPause); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -477,7 +477,7 @@ func TestEndpointChanges(t *testing.T) {
 		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
-		by := store.Actor{User: u}
+		by := store.Actor{Reach: u}
 		if _, err := s.ChangeEndpoint(ctx, by, store.EndpointPause); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
@@ -487,7 +487,7 @@ func TestEndpointChanges(t *testing.T) {
 		e := global(t, s, u, true)
 		want := store.Endpoint{
 			ID:               e.ID,
-			Owner:            u,
+			Owner:            u.Project,
 			URL:              "https://hooks.example.org/x",
 			Token:            "s1.token",
 			Secret:           "s1.secret",
@@ -499,7 +499,7 @@ func TestEndpointChanges(t *testing.T) {
 		if diff := cmp.Diff(want, e); diff != "" || e.UpdatedAt.IsZero() {
 			t.Fatal("a new endpoint: ", diff)
 		}
-		e2, err := s.PutEndpoint(ctx, store.Actor{User: u}, store.EndpointConfig{
+		e2, err := s.PutEndpoint(ctx, store.Actor{Reach: u}, store.EndpointConfig{
 			URL:    "https://hooks.example.org:443/other",
 			Secret: "s1.other",
 			Format: "cloudevents",
@@ -509,14 +509,14 @@ func TestEndpointChanges(t *testing.T) {
 			t.Fatal("configured again: ", diff, err)
 		}
 		// Paused: events wait, and go when it resumes.
-		if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointPause); err != nil {
+		if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointPause); err != nil {
 			t.Fatal(err)
 		}
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		if got := claimDeliveries(t, s, "c", 10); len(got) != 0 {
 			t.Fatal("claimed while paused")
 		}
-		if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointDelete); err != nil {
+		if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointDelete); err != nil {
 			t.Fatal(err)
 		}
 		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
@@ -535,16 +535,16 @@ func TestEndpointChanges(t *testing.T) {
 		// Rotation keeps the old secret besides the new one.
 		until := s.Now().Add(24 * time.Hour)
 		clock.Advance(time.Minute)
-		e3, err := s.RotateSecret(ctx, store.Actor{User: u}, "s1.new", until)
+		e3, err := s.RotateSecret(ctx, store.Actor{Reach: u}, "s1.new", until)
 		if err != nil || e3.Secret != "s1.new" || e3.OldSecret != "s1.secret" ||
 			e3.OldSecretUntil.Sub(until).Abs() > time.Millisecond || !e3.RotatedAt.After(e.RotatedAt) {
 			t.Errorf("%+v %v", e3, err)
 		}
 		// Resealing passes the old secret as a secret.
 		columns := map[string]string{}
-		n, err := s.Reseal(ctx, func(user pleat.UserID, column, sealed string) (string, bool, error) {
-			if user != u {
-				t.Errorf("user %s", user)
+		n, err := s.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
+			if owner != u.Project {
+				t.Errorf("owner %s", owner)
 			}
 			columns[sealed] = column
 			return "s2" + sealed[2:], true, nil
@@ -557,7 +557,7 @@ func TestEndpointChanges(t *testing.T) {
 			e.OldSecret != "s2.secret" {
 			t.Errorf("%+v", e)
 		}
-		if _, err := s.Reseal(ctx, func(pleat.UserID, string, string) (string, bool, error) {
+		if _, err := s.Reseal(ctx, func(pleat.ProjectID, string, string) (string, bool, error) {
 			return "", false, errors.New("no key")
 		}); err == nil {
 			t.Error("a failed reseal is silent")
@@ -858,7 +858,7 @@ func TestTestsAndSendsAreBounded(t *testing.T) {
 		if err != nil || d.Status != pleat.DeliverySucceeded || len(tries) != 10 || d.Attempts != 25 {
 			t.Errorf("%+v %d %v", d, len(tries), err)
 		}
-		if _, err := s.ChangeEndpoint(ctx, store.Actor{User: u}, store.EndpointPause); err != nil {
+		if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointPause); err != nil {
 			t.Fatal(err)
 		}
 		for range 100 {

@@ -41,7 +41,7 @@ func NewItemID() pleat.ItemID { return pleat.ItemID(newID()) }
 
 // insertDesign stores what a new workflow has as a design.
 func (t *tx) insertDesign(w *pleat.Workflow, d *NewDesign) error {
-	if err := t.lockAccount(w.Owner); err != nil {
+	if err := t.lockProject(w.Owner); err != nil {
 		return err
 	}
 	use := LibraryUse{Items: 1 + len(d.Items), Bytes: int64(len(d.Graph))}
@@ -97,20 +97,20 @@ func (t *tx) lockFiles(files []RunFile) error {
 }
 
 // SaveGraph replaces the graph of a draft, and with it the draft's input, visibility and webhooks. ErrNoWorkflow: the
-// draft does not exist or is another user's. pleat.ErrNotDraft: it has left DRAFT. CodeTooLarge: the library would hold
+// draft does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT. CodeTooLarge: the library would hold
 // more than Limits allows.
 func (s *Store) SaveGraph(
-	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, g Graph,
+	ctx context.Context, by Reach, id pleat.WorkflowID, g Graph,
 ) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "save graph", func(t *tx) error {
-		if err := t.lockWorkflow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(by, pleat.Member, id, &w); err != nil {
 			return err
 		}
 		if w.State != pleat.StateDraft {
 			return pleat.ErrNotDraft(w.State, "changed")
 		}
-		if err := t.lockAccount(owner); err != nil {
+		if err := t.lockProject(w.Owner); err != nil {
 			return err
 		}
 		var before int64
@@ -118,7 +118,7 @@ func (s *Store) SaveGraph(
 			return err
 		}
 		bytes := int64(len(g.Input) + len(g.Text))
-		if err := t.growLibrary(owner, LibraryUse{Bytes: bytes - before}, "the graph"); err != nil {
+		if err := t.growLibrary(w.Owner, LibraryUse{Bytes: bytes - before}, "the graph"); err != nil {
 			return err
 		}
 		w.Input, w.Public = g.Input, g.Public
@@ -131,7 +131,7 @@ func (s *Store) SaveGraph(
 			string(g.Input), bytes, boolToInt(g.Public), t.now, id)
 		t.send("DELETE FROM subscription WHERE source_id = $1", id)
 		t.send("DELETE FROM endpoint WHERE run_source = $1 AND run_source <> ''", id)
-		t.subscribe(runRef{source: pleat.Source{Workflow: id}, owner: owner}, g.Subs)
+		t.subscribe(runRef{source: pleat.Source{Workflow: id}, owner: w.Owner}, g.Subs)
 		return nil
 	})
 	return w, err

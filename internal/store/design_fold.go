@@ -9,10 +9,11 @@ import (
 	"pleat"
 )
 
-// DesignFolds are the jobs that fold designs of a workflow, all of one owner.
+// DesignFolds are the jobs that fold designs of a workflow, all of its project.
 type DesignFolds struct {
 	By       Credential
-	Owner    pleat.UserID
+	Creator  pleat.UserID
+	Owner    pleat.ProjectID
 	Workflow pleat.WorkflowID
 	Key      string // Idempotency-Key; empty: none
 	Digest   string // of the request
@@ -26,15 +27,16 @@ type DesignJob struct {
 	Job    NewJob // without By, Key and Digest
 }
 
-// FoldDesigns stores the jobs, or none of them, each of which counts against the owner's quota. An idempotency key
+// FoldDesigns stores the jobs, or none of them, each of which counts against the project's quota. An idempotency key
 // works as in CreateJob. Its errors are those of CreateJob, and ErrNoWorkflow.
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
 	err = s.write(ctx, "fold designs", func(t *tx) error {
 		made = nil
-		var valid bool
-		t.askValid(d.By, d.Owner, &valid)
+		var at door
+		t.askDoor(d.By, d.Creator, d.Owner, &at)
 		var earlier earlierCall
-		t.askReplay(d.Owner, d.Key, d.Digest, &earlier)
+		call := keyed(d.Creator, d.Owner, d.Key, d.Digest)
+		t.askReplay(call, &earlier)
 		spent := make([]charge, len(d.Jobs))
 		for i := range d.Jobs {
 			t.askCharge(d.Owner, &spent[i])
@@ -42,14 +44,14 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if !valid {
-			return pleat.ErrUnauthorized
+		if err := at.err(); err != nil {
+			return err
 		}
 		if d.Key != "" && !earlier.none {
-			return earlier.replay(d.Digest, &made)
+			return earlier.replay(call, &made)
 		}
 		var w pleat.Workflow
-		if err := t.lockWorkflow(d.Owner, d.Workflow, &w); err != nil {
+		if err := t.lockWorkflow(InProject(d.Owner), pleat.Member, d.Workflow, &w); err != nil {
 			return err
 		}
 		for i := range d.Jobs {
@@ -66,7 +68,7 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 				VALUES ($1, $2, $3, $4, '', 0)`,
 				c.Job, d.Workflow, d.Jobs[i].Design, d.Jobs[i].Rank)
 		}
-		t.keepAnswer(d.Owner, d.Key, made)
+		t.keepAnswer(call, made)
 		return nil
 	})
 	if errors.Is(err, errReplayed) {
@@ -77,11 +79,14 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 
 // ReplayedFolds reads what FoldDesigns has made for the idempotency key; nil: no call of the last day has it. It is for
 // answering a repeated call whose model is gone. CodeConflict: the key came with another request.
-func (s *Store) ReplayedFolds(ctx context.Context, owner pleat.UserID, key, digest string) ([]Created, error) {
+func (s *Store) ReplayedFolds(
+	ctx context.Context, by Reach, key, digest string,
+) ([]Created, error) {
+	call := keyed(by.User, by.Project, key, digest)
 	var earlier earlierCall
 	err := s.readRow(ctx, `
 		SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3`,
-		[]any{owner, key, s.now() - microsPerDay}, &earlier.digest, &earlier.answer)
+		[]any{by.User, key, s.now() - microsPerDay}, &earlier.digest, &earlier.answer)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -89,7 +94,7 @@ func (s *Store) ReplayedFolds(ctx context.Context, owner pleat.UserID, key, dige
 		return nil, unavailable("read folds of designs", err)
 	}
 	var made []Created
-	if err := earlier.replay(digest, &made); !errors.Is(err, errReplayed) {
+	if err := earlier.replay(call, &made); !errors.Is(err, errReplayed) {
 		return nil, err
 	}
 	return made, nil

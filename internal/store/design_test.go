@@ -12,7 +12,7 @@ import (
 )
 
 // newDesign is an empty draft of a design.
-func newDesign(t *testing.T, s *store.Store, u pleat.UserID) pleat.Workflow {
+func newDesign(t *testing.T, s *store.Store, u store.Reach) pleat.Workflow {
 	t.Helper()
 	n := newFlow(u, true)
 	n.Workflow.Kind, n.Workflow.Alias, n.Workflow.Input = pleat.TaskDesign, pleat.AliasDesign, json.RawMessage("{}")
@@ -73,8 +73,8 @@ func TestPinnedFiles(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		item, err := s.CreateItem(ctx, store.LibraryItem{
-			Owner: u, Name: "a", Type: "file", Metadata: json.RawMessage("{}"),
+		item, err := s.CreateItem(ctx, u, store.LibraryItem{
+			Owner: u.Project, Name: "a", Type: "file", Metadata: json.RawMessage("{}"),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestPinnedFiles(t *testing.T) {
 			{Name: "a.yaml", Main: true, Key: file.Key, SHA256: "ab", Bytes: 4},
 		}}
 		draft, late := newDesign(t, s, u), newDesign(t, s, u)
-		w, err := s.ExecuteWorkflow(ctx, &draft, spec)
+		w, err := s.ExecuteWorkflow(ctx, store.InProject(draft.Owner), &draft, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestPinnedFiles(t *testing.T) {
 		if err != nil || !slices.Equal(got, spec.Files) {
 			t.Errorf("%+v %v", got, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, &late, spec); err != nil {
+		if _, err := s.ExecuteWorkflow(ctx, store.InProject(late.Owner), &late, spec); err != nil {
 			// The blob is still there, but no library file or artifact refers to it.
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Error(err)
@@ -130,11 +130,11 @@ func TestPinnedFilesCount(t *testing.T) {
 		spec := store.RunSpec{Queue: "design/x", Model: "x", Files: []store.RunFile{
 			{Name: "a.yaml", Main: true, Key: "library/a", SHA256: "ab", Bytes: 2000, Fresh: true},
 		}}
-		w, err := s.ExecuteWorkflow(ctx, &draft, spec)
+		w, err := s.ExecuteWorkflow(ctx, store.InProject(draft.Owner), &draft, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, &late, spec); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.ExecuteWorkflow(ctx, store.InProject(late.Owner), &late, spec); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a run that pins 2000 bytes leaves room below 1000: %v", err)
 		}
 		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
@@ -144,7 +144,7 @@ func TestPinnedFilesCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		purge(t, s)
-		if _, err := s.ExecuteWorkflow(ctx, &late, spec); err != nil {
+		if _, err := s.ExecuteWorkflow(ctx, store.InProject(late.Owner), &late, spec); err != nil {
 			t.Error(err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestManyDesignFolds(t *testing.T) {
 		}
 		w := newDesign(t, s, u)
 		for call := range 11 {
-			n := store.DesignFolds{Owner: u, Workflow: w.ID}
+			n := store.DesignFolds{Creator: u.User, Owner: u.Project, Workflow: w.ID}
 			for i := range 20 {
 				n.Jobs = append(n.Jobs, store.DesignJob{Design: "x", Rank: 20*call + i, Job: newJob(u, "fold")})
 			}
@@ -181,7 +181,7 @@ func TestFoldDesigns(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		w := newDesign(t, s, u)
-		n := store.DesignFolds{Owner: u, Workflow: w.ID, Key: "once", Digest: "d", Jobs: []store.DesignJob{
+		n := store.DesignFolds{Creator: u.User, Owner: u.Project, Workflow: w.ID, Key: "once", Digest: "d", Jobs: []store.DesignJob{
 			{Design: "x_1", Rank: 1, Job: newJob(u, "first")}, {Design: "x_2", Rank: 3, Job: newJob(u, "second")},
 		}}
 		made, replayed, err := s.FoldDesigns(ctx, n)
@@ -224,7 +224,7 @@ func TestFoldDesigns(t *testing.T) {
 		if list, err := s.DesignFolds(ctx, w.ID); err != nil || len(list) != 2 {
 			t.Errorf("%d folds, %v; want those before", len(list), err)
 		}
-		n.Owner = storetest.User(t, s, "eve")
+		n.Owner = storetest.User(t, s, "eve").Project
 		if _, _, err := s.FoldDesigns(ctx, n); err != store.ErrNoWorkflow {
 			t.Errorf("a stranger folds designs: %v", err)
 		}

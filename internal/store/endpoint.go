@@ -15,7 +15,7 @@ import (
 // are sealed by package seal for their columns: this package cannot read them.
 type Endpoint struct {
 	ID               pleat.EndpointID
-	Owner            pleat.UserID
+	Owner            pleat.ProjectID
 	SingleRun        bool // one run brought it for its own events; false: the user's global endpoint
 	URL              string
 	Token            string // sealed for the column «token»
@@ -40,7 +40,7 @@ const deactivatedByOwner = "deactivated by its owner"
 func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == deactivatedByOwner }
 
 // endpointColumns are the columns that endpointRow scans, of the row e of endpoint.
-const endpointColumns = `e.id, e.account_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
+const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
 	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
 	e.updated_at`
 
@@ -67,28 +67,29 @@ func (r *endpointRow) fill(e *Endpoint) {
 	e.RotatedAt, e.UpdatedAt = fromMicros(r.rotated), fromMicros(r.updated)
 }
 
-// ErrNoEndpoint refuses a call of a user who has never configured a webhook.
+// ErrNoEndpoint refuses a call on the webhook of a project that has none.
 var ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
 	"No webhook is configured; PUT /v1/webhooks/custom-http-config does that")
 
-// globalEndpointQuery finds the global endpoint of a user, of which a unique index allows one.
+// globalEndpointQuery finds the global endpoint of a project, of which a unique index allows one.
 const globalEndpointQuery = "SELECT " + endpointColumns +
-	" FROM endpoint e WHERE e.account_id = $1 AND e.run_source = ''"
+	" FROM endpoint e WHERE e.project_id = $1 AND e.run_source = ''"
 
-// GlobalEndpoint reads a user's global endpoint; ErrNoEndpoint if the user has never configured one.
-func (s *Store) GlobalEndpoint(ctx context.Context, user pleat.UserID) (Endpoint, error) {
+// GlobalEndpoint reads a project's global endpoint; ErrNoEndpoint if nobody has configured one.
+func (s *Store) GlobalEndpoint(ctx context.Context, by Reach) (Endpoint, error) {
 	var e Endpoint
 	var r endpointRow
-	err := s.readRow(ctx, globalEndpointQuery, []any{user}, r.into(&e)...)
+	err := s.readRow(ctx, globalEndpointQuery+" AND "+roleSQL("e.project_id", "$2", "$1")+" > 0",
+		[]any{by.Project, by.User}, r.into(&e)...)
 	r.fill(&e)
 	return e, unavailable("read endpoint", mapNoRows(err, ErrNoEndpoint))
 }
 
-// defaultEndpoint is the row e of the endpoint that gets the events of the runs of the account $2 unless their settings
+// defaultEndpoint is the row e of the endpoint that gets the events of the runs of the project $2 unless their settings
 // say otherwise; none, if there is none. It may be one that the service has disabled: its deliveries wait.
-const defaultEndpoint = "endpoint e WHERE e.account_id = $2 AND e.run_source = '' AND e.enabled_by_default = 1"
+const defaultEndpoint = "endpoint e WHERE e.project_id = $2 AND e.run_source = '' AND e.enabled_by_default = 1"
 
-// EndpointConfig is what a user configures of the global endpoint. Token and Secret are sealed already.
+// EndpointConfig is what a manager configures of the global endpoint. Token and Secret are sealed already.
 type EndpointConfig struct {
 	URL    string
 	Token  string // sealed; empty: the stored one stays
@@ -98,33 +99,36 @@ type EndpointConfig struct {
 	EnabledByDefault *bool
 }
 
-// PutEndpoint stores the global endpoint of by.User, makes it active, resets its circuit breaker and records it; a
+// PutEndpoint stores the global endpoint of by.Project, makes it active, resets its circuit breaker and records it; a
 // paused one stays paused. A first call must bring a token and a secret. A later one keeps the secret, which
 // RotateSecret changes, and keeps the token if it brings none and its URL has the same origin. Deliveries that wait are
 // sent to the new URL with the token that is stored with it. CodeInvalid: the token is missing.
 func (s *Store) PutEndpoint(ctx context.Context, by Actor, c EndpointConfig) (Endpoint, error) {
 	var e Endpoint
 	err := s.write(ctx, "put endpoint", func(t *tx) error {
-		if err := t.checkToken(by.User, &c); err != nil {
+		if err := t.needRole(by.Reach, pleat.Manager); err != nil {
+			return err
+		}
+		if err := t.checkToken(by.Project, &c); err != nil {
 			return err
 		}
 		if _, err := t.exec(`
 			INSERT INTO endpoint (
-				id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
+				id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
 				enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
 			VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, 0, '', '', 0, $7, $7, $7)
-			ON CONFLICT (account_id) WHERE run_source = '' DO UPDATE SET
+			ON CONFLICT (project_id) WHERE run_source = '' DO UPDATE SET
 				url = excluded.url, format = excluded.format, active = 1, disabled_reason = '', health = '',
 				resume_at = 0,
 				updated_at = excluded.updated_at,
 				token = CASE WHEN excluded.token = '' THEN endpoint.token ELSE excluded.token END,
 				secret = CASE WHEN endpoint.secret = '' THEN excluded.secret ELSE endpoint.secret END`,
-			newID(), by.User, c.URL, c.Token, c.Secret, c.Format, t.now); err != nil {
+			newID(), by.Project, c.URL, c.Token, c.Secret, c.Format, t.now); err != nil {
 			return err
 		}
 		if c.EnabledByDefault != nil {
-			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE account_id = $2 AND run_source = ''",
-				boolToInt(*c.EnabledByDefault), by.User); err != nil {
+			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE project_id = $2 AND run_source = ''",
+				boolToInt(*c.EnabledByDefault), by.Project); err != nil {
 				return err
 			}
 		}
@@ -134,15 +138,15 @@ func (s *Store) PutEndpoint(ctx context.Context, by Actor, c EndpointConfig) (En
 }
 
 // checkToken refuses a configuration without a token where none is stored, or where the stored one was given for
-// another origin: who may change the address must not be able to have the token sent there. It locks the user's
-// account, so that a concurrent change of the address is seen.
-func (t *tx) checkToken(user pleat.UserID, c *EndpointConfig) error {
-	if err := t.lockAccount(user); err != nil || c.Token != "" {
+// another origin: who may change the address must not be able to have the token sent there. It locks the
+// project, so that a concurrent change of the address is seen.
+func (t *tx) checkToken(owner pleat.ProjectID, c *EndpointConfig) error {
+	if err := t.lockProject(owner); err != nil || c.Token != "" {
 		return err
 	}
 	var e Endpoint
 	var r endpointRow
-	if err := mapNoRows(t.row(globalEndpointQuery, []any{user}, r.into(&e)...), nil); err != nil {
+	if err := mapNoRows(t.row(globalEndpointQuery, []any{owner}, r.into(&e)...), nil); err != nil {
 		return err
 	}
 	switch {
@@ -168,17 +172,17 @@ func origin(text string) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// globalEndpoint reads a user's global endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the change
+// globalEndpoint reads a project's global endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the change
 // found none.
-func (t *tx) globalEndpoint(user pleat.UserID, e *Endpoint) error {
+func (t *tx) globalEndpoint(owner pleat.ProjectID, e *Endpoint) error {
 	var r endpointRow
-	err := t.row(globalEndpointQuery, []any{user}, r.into(e)...)
+	err := t.row(globalEndpointQuery, []any{owner}, r.into(e)...)
 	r.fill(e)
 	t.notify(deliveryTopic)
 	return mapNoRows(err, ErrNoEndpoint)
 }
 
-// EndpointChange is a change of the state of a user's global endpoint.
+// EndpointChange is a change of the state of a project's global endpoint.
 type EndpointChange string
 
 // The changes of an endpoint's state.
@@ -188,9 +192,8 @@ const (
 	EndpointDelete EndpointChange = "delete" // deactivated; its deliveries wait for another configuration
 )
 
-// ChangeEndpoint pauses, resumes or deactivates the global endpoint of by.User, and records it. Events of the time
-// between become deliveries that wait. Repeating a change is no error. ErrNoEndpoint: the user has never configured
-// one.
+// ChangeEndpoint pauses, resumes or deactivates the global endpoint of by.Project, and records it. Events of the time
+// between become deliveries that wait. Repeating a change is no error. ErrNoEndpoint: nobody has configured one.
 func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointChange) (Endpoint, error) {
 	c := map[EndpointChange]struct {
 		set    string
@@ -204,8 +207,11 @@ func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointCha
 	}[change]
 	var e Endpoint
 	err := s.write(ctx, string(change)+" endpoint", func(t *tx) error {
-		if _, err := t.exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE account_id = $2 AND run_source = ''",
-			t.now, by.User); err != nil {
+		if err := t.needRole(by.Reach, pleat.Manager); err != nil {
+			return err
+		}
+		if _, err := t.exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE project_id = $2 AND run_source = ''",
+			t.now, by.Project); err != nil {
 			return err
 		}
 		return t.changedEndpoint(by, c.action, &e)
@@ -213,25 +219,28 @@ func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointCha
 	return e, err
 }
 
-// changedEndpoint reads a user's global endpoint after a change and records the change.
+// changedEndpoint reads a project's global endpoint after a change and records the change.
 func (t *tx) changedEndpoint(by Actor, action AuditAction, e *Endpoint) error {
-	if err := t.globalEndpoint(by.User, e); err != nil {
+	if err := t.globalEndpoint(by.Project, e); err != nil {
 		return err
 	}
 	return t.audit(by, action, origin(e.URL), "")
 }
 
-// RotateSecret stores a new signing secret, sealed, of the global endpoint of by.User, and records it. Deliveries are
+// RotateSecret stores a new signing secret, sealed, of the global endpoint of by.Project, and records it. Deliveries are
 // signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation in
-// that time drops the oldest of the three. ErrNoEndpoint: the user has never configured one.
+// that time drops the oldest of the three. ErrNoEndpoint: nobody has configured one.
 func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until time.Time) (Endpoint, error) {
 	var e Endpoint
 	err := s.write(ctx, "rotate secret", func(t *tx) error {
+		if err := t.needRole(by.Reach, pleat.Manager); err != nil {
+			return err
+		}
 		if _, err := t.exec(`
 			UPDATE endpoint
 			SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
-			WHERE account_id = $4 AND run_source = ''`,
-			toMicros(until), secret, t.now, by.User); err != nil {
+			WHERE project_id = $4 AND run_source = ''`,
+			toMicros(until), secret, t.now, by.Project); err != nil {
 			return err
 		}
 		return t.changedEndpoint(by, AuditWebhookRotated, &e)
@@ -244,7 +253,7 @@ func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until
 // rotation moves it as it is. One transaction changes all endpoints or, after an error of fn, none: no key is half
 // replaced. The command pleat secrets calls it.
 func (s *Store) Reseal(
-	ctx context.Context, fn func(user pleat.UserID, column, sealed string) (string, bool, error),
+	ctx context.Context, fn func(owner pleat.ProjectID, column, sealed string) (string, bool, error),
 ) (int, error) {
 	changed := 0
 	err := s.write(ctx, "reseal", func(t *tx) error {

@@ -11,17 +11,28 @@ import (
 const expireAtOnce = 100
 
 // expired finds the rows of job or workflow whose latest run ended before $1. Ids sort by the time they were made, so
-// $2, an id of that time, leaves only what is old, and the primary key finds it. A job waits for the workflows that its
+// $2, an id of that time, leaves only what is old, and an index finds it: of all projects that follow the service's
+// setting, or of the project $3 alone. A job waits for the workflows that its
 // runs have started, which ended later (drafts among them never end: they go with it), and for its owner's other
 // workflows about it that wait or run. Those of others do not count, or they could keep a public job for ever.
-func expired(table, further string) string {
-	return fmt.Sprintf(`
-		SELECT h.id, h.account_id
+func expired(table, further string) expiry {
+	return newExpiry(fmt.Sprintf(`
+		SELECT h.id, h.project_id
 		FROM %s h
 		JOIN run r ON r.id = h.run_id
-		WHERE h.id < $2 AND h.deleted_at = 0 AND r.finished_at > 0 AND r.finished_at < $1 %s
-		ORDER BY h.id
-		LIMIT %d`, table, further, expireAtOnce)
+		WHERE h.id < $2 AND h.deleted_at = 0 AND r.finished_at > 0 AND r.finished_at < $1 %s`, table, further))
+}
+
+// expiry are the queries for what has expired in all projects that follow the service's setting, and in one that has
+// its own.
+type expiry struct{ byService, byProject string }
+
+func newExpiry(query string) expiry {
+	end := fmt.Sprintf(" ORDER BY h.id LIMIT %d", expireAtOnce)
+	return expiry{
+		byService: query + " AND EXISTS (SELECT 1 FROM project p WHERE p.id = h.project_id AND p.keep_results < 0)" + end,
+		byProject: query + " AND h.project_id = $3" + end,
+	}
 }
 
 // The conditions that the job h has started the workflow w, and that w is about h. The second part of each lets an
@@ -40,57 +51,89 @@ var (
 			SELECT 1
 			FROM workflow w
 			JOIN run q ON q.id = w.run_id
-			WHERE `+isAbout+` AND w.account_id = h.account_id AND w.deleted_at = 0 AND q.finished_at = 0
+			WHERE `+isAbout+` AND w.project_id = h.project_id AND w.deleted_at = 0 AND q.finished_at = 0
 		)`)
-	expiredBatches = fmt.Sprintf(`
-		SELECT h.id, h.account_id FROM batch h
-		WHERE h.id < $2 AND h.deleted_at = 0 AND h.ended_at > 0 AND h.ended_at < $1
-		ORDER BY h.id
-		LIMIT %d`, expireAtOnce)
+	expiredBatches = newExpiry(`
+		SELECT h.id, h.project_id FROM batch h
+		WHERE h.id < $2 AND h.deleted_at = 0 AND h.opened_at <> 0 AND h.ended_at > 0 AND h.ended_at < $1`)
 )
 
-// ExpireResults deletes jobs, workflows and batches that ended longer ago than Limits.KeepResults, as DeleteJob,
+// ExpireResults deletes jobs, workflows and batches that ended longer ago than their project keeps results, as DeleteJob,
 // DeleteWorkflow and DeleteBatch do, and returns how many. The jobs of a batch go with it. It deletes at most 100 of
-// each, each in a transaction of its own, so that no transaction is long or locks many jobs; the next call continues.
-// Drafts have no results and are kept, unless a job that goes has started them. Any node may call it.
+// each, and as many more in each project with a setting of its own, each in a transaction of its own, so that no
+// transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept, unless a job
+// that goes has started them. Any node may call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
-	if s.limits.KeepResults == 0 {
-		return 0, nil
-	}
-	before := s.now() - s.limits.KeepResults.Microseconds()
 	total := 0
-	for _, kind := range []struct {
-		query  string
-		delete func(t *tx, owner pleat.UserID, id string) (bool, error)
-	}{
-		{expiredWorkflows, func(t *tx, owner pleat.UserID, id string) (bool, error) {
-			var w pleat.Workflow
-			if err := t.lockWorkflow(owner, pleat.WorkflowID(id), &w); err != nil {
-				return false, err
-			}
-			return true, t.deleteWorkflow(&w)
-		}},
-		{expiredJobs, func(t *tx, owner pleat.UserID, id string) (bool, error) {
-			h, err := t.lockJob(owner, pleat.JobID(id))
-			if err != nil || !h.State.Terminal() { // it has just been run again
-				return false, err
-			}
-			return true, t.deleteJob(h)
-		}},
-		{expiredBatches, func(t *tx, owner pleat.UserID, id string) (bool, error) {
-			b, err := t.lockBatch(owner, pleat.BatchID(id))
-			if err != nil || b.EndedAt.IsZero() { // it is being retried
-				return false, err
-			}
-			return true, t.deleteBatch(owner, b.ID)
-		}},
-	} {
+	if keep := s.limits.KeepResults.Microseconds(); keep > 0 {
+		n, err := s.expire(ctx, "", s.now()-keep)
+		if total += n; err != nil {
+			return total, err
+		}
+	}
+	keeps := map[pleat.ProjectID]int64{}
+	rows, err := s.read(ctx, "SELECT id, keep_results FROM project WHERE keep_results > 0 AND deleted_at = 0")
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id pleat.ProjectID
+		var keep int64
+		err := scan(&id, &keep)
+		keeps[id] = keep
+		return err
+	})
+	if err != nil {
+		return total, unavailable("expire results", err)
+	}
+	for id, keep := range keeps {
+		n, err := s.expire(ctx, id, s.now()-keep)
+		if total += n; err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// expiring are the kinds of what expires, with the verb that deletes one; it returns false if that need not go any more.
+var expiring = []struct {
+	found  expiry
+	delete func(t *tx, in Reach, id string) (bool, error)
+}{
+	{expiredWorkflows, func(t *tx, in Reach, id string) (bool, error) {
+		var w pleat.Workflow
+		if err := t.lockWorkflow(in, pleat.Member, pleat.WorkflowID(id), &w); err != nil {
+			return false, err
+		}
+		return true, t.deleteWorkflow(&w)
+	}},
+	{expiredJobs, func(t *tx, in Reach, id string) (bool, error) {
+		h, err := t.lockJob(in, pleat.Member, pleat.JobID(id))
+		if err != nil || !h.State.Terminal() { // it has just been run again
+			return false, err
+		}
+		return true, t.deleteJob(h)
+	}},
+	{expiredBatches, func(t *tx, in Reach, id string) (bool, error) {
+		b, err := t.lockBatch(in, pleat.Member, pleat.BatchID(id))
+		if err != nil || b.EndedAt.IsZero() { // it is being retried
+			return false, err
+		}
+		return true, t.deleteBatch(b.Owner, b.ID)
+	}},
+}
+
+// expire deletes what ended before a moment in a project; empty: in all that follow the service's setting.
+func (s *Store) expire(ctx context.Context, project pleat.ProjectID, before int64) (int, error) {
+	total := 0
+	for _, kind := range expiring {
 		type found struct {
 			id    string
-			owner pleat.UserID
+			owner pleat.ProjectID
 		}
 		var list []found
-		rows, err := s.read(ctx, kind.query, before, idAt(before))
+		query, args := kind.found.byService, []any{before, idAt(before)}
+		if project != "" {
+			query, args = kind.found.byProject, append(args, project)
+		}
+		rows, err := s.read(ctx, query, args...)
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var f found
 			err := scan(&f.id, &f.owner)
@@ -103,7 +146,7 @@ func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 		for _, f := range list {
 			gone := false
 			err := s.write(ctx, "expire results", func(t *tx) (err error) {
-				gone, err = kind.delete(t, f.owner, f.id)
+				gone, err = kind.delete(t, InProject(f.owner), f.id)
 				return err
 			})
 			if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {

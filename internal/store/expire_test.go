@@ -31,7 +31,7 @@ func TestResultsQuota(t *testing.T) {
 		_, create1 := s.CreateJob(ctx, newJob(u, "third"))
 		_, rerun := s.Rerun(ctx, u, first.Job, newJob(u, "").Run)
 		_, flow := s.CreateWorkflow(ctx, newFlow(u, false))
-		_, execute := s.ExecuteWorkflow(ctx, &draft, newFlow(u, false).Run)
+		_, execute := s.ExecuteWorkflow(ctx, store.InProject(draft.Owner), &draft, newFlow(u, false).Run)
 		for what, err := range map[string]error{"job": create1, "run": rerun, "workflow": flow, "draft": execute} {
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Errorf("a new %s: %v", what, err)
@@ -77,10 +77,11 @@ func TestResultsExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, err := s.View(ctx, old.Job)
-		if err != nil || !s.Expires(v.Run.FinishedAt).Equal(v.Run.FinishedAt.Add(30*day)) {
-			t.Errorf("expires %v of %v, %v", s.Expires(v.Run.FinishedAt), v.Run.FinishedAt, err)
+		keep, kept := s.Keep(ctx, u.Project)
+		if err != nil || kept != nil || !store.Expiry(v.Run.FinishedAt, keep).Equal(v.Run.FinishedAt.Add(30*day)) {
+			t.Errorf("kept %v from %v, %v, %v", keep, v.Run.FinishedAt, err, kept)
 		}
-		if !s.Expires(time.Time{}).IsZero() {
+		if !store.Expiry(time.Time{}, keep).IsZero() {
 			t.Error("what has not ended expires")
 		}
 		asked := fold(t, s, u, pleat.StateCompleted)
@@ -91,7 +92,7 @@ func TestResultsExpire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		others := newFlow(storetest.User(t, s, "eve"), false)
+		others := newFlow(store.Own(storetest.User(t, s, "eve").User), false)
 		others.Workflow.Source = pleat.FoldRef{Job: public.Job, Run: public.Run}
 		if _, err := s.CreateWorkflow(ctx, others); err != nil {
 			t.Fatal(err)

@@ -27,10 +27,10 @@ func TestFill(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		if err := storetest.Fill(ctx, address, u, 21); err != nil {
+		if err := storetest.Fill(ctx, address, u.Project, 21); err != nil {
 			t.Fatal(err)
 		}
-		if err := storetest.FillEvents(ctx, address, u, 21); err != nil {
+		if err := storetest.FillEvents(ctx, address, u.Project, 21); err != nil {
 			t.Fatal(err)
 		}
 		for table, each := range map[string]int{
@@ -58,13 +58,13 @@ func TestFill(t *testing.T) {
 			t.Fatal(err)
 		}
 		type filled struct {
-			Owner                pleat.UserID
+			Owner                pleat.ProjectID
 			Model                string
 			State                pleat.State
 			Sequences, Artifacts int
 		}
 		is := filled{v.Job.Owner, v.Run.Params.Model, v.Run.State, len(v.Job.Sequences), len(v.Artifacts)}
-		want := filled{Owner: u, Model: "null", State: pleat.StateCompleted, Sequences: 1, Artifacts: 1}
+		want := filled{Owner: u.Project, Model: "null", State: pleat.StateCompleted, Sequences: 1, Artifacts: 1}
 		if diff := cmp.Diff(want, is); diff != "" {
 			t.Error(diff)
 		}
@@ -77,7 +77,7 @@ func TestFill(t *testing.T) {
 // A caller that has gone gets nothing read, though single rows are read without watching it.
 func TestReadOfAGoneCaller(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		made := create(t, s, storetest.User(t, s, "ada"), "one")
+		made := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
 		ctx, gone := context.WithCancel(context.Background())
 		if _, err := s.Head(ctx, made.Job, store.Credential{}); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestEndedView(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(stopped.Job, pleat.StateStopped, 0)
-		if err := storetest.Fill(ctx, address, u, 41); err != nil {
+		if err := storetest.Fill(ctx, address, u.Project, 41); err != nil {
 			t.Fatal(err)
 		}
 		for i := 0; i <= 40; i += 2 { // every second job is the user's

@@ -149,7 +149,7 @@ type endingRun struct {
 	run    pleat.RunID // empty: it has ended already, or does not exist
 	source pleat.Source
 	name   string // of its workflow
-	owner  pleat.UserID
+	owner  pleat.ProjectID
 	kind   pleat.TaskKind
 	batch  pleat.BatchID // to which its job belongs; empty: to none
 	subs   []pleat.Subscription
@@ -158,7 +158,7 @@ type endingRun struct {
 // askEnding reads and locks the run that a condition on one parameter selects, if it has not ended.
 func (t *tx) askEnding(where string, arg any, r *endingRun) {
 	t.ask(`
-		SELECT id, COALESCE(job_id, ''), COALESCE(workflow_id, ''), account_id, kind,
+		SELECT id, COALESCE(job_id, ''), COALESCE(workflow_id, ''), project_id, kind,
 			COALESCE((SELECT w.name FROM workflow w WHERE w.id = run.workflow_id), ''),
 			COALESCE((SELECT j.batch_id FROM job j WHERE j.id = run.job_id), '')
 		FROM run
@@ -260,7 +260,7 @@ func (t *tx) replaceArtifacts(run pleat.RunID, e runEnd) {
 func (t *tx) insertEvent(e pleat.Event, ingestID string) {
 	t.send(`
 		INSERT INTO event (
-			id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
+			id, project_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (ingest_id) WHERE ingest_id <> '' DO NOTHING`,
 		e.ID, e.Owner, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, e.Status, string(e.Payload), t.now, ingestID)

@@ -76,7 +76,7 @@ func TestRegisterWithAToken(t *testing.T) {
 		one := func(id pleat.WorkerID, class, token string) pleat.Worker {
 			return pleat.Worker{ID: id, Class: class, Token: token}
 		}
-		create(t, s, storetest.User(t, s, "ada"), "fold")
+		create(t, s, store.Own(storetest.User(t, s, "ada").User), "fold")
 		for _, w := range []pleat.Worker{one("db", "gpu", ""), one("cpu", "cpu", "c"), one("gpu", "gpu", "g")} {
 			if err := s.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)

@@ -134,13 +134,13 @@ var glanceRunningTasks = fmt.Sprintf(`
 	SELECT k.id, k.kind, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), u.name, k.worker_id, r.model, k.attempt,
 		a.started_at, r.stage, r.done, r.total
 	FROM (
-		SELECT id, kind, worker_id, attempt, run_id, account_id FROM task
+		SELECT id, kind, worker_id, attempt, run_id, project_id FROM task
 		WHERE state = 'running' AND run_id IS NOT NULL AND kind <> 'deliver'
 		ORDER BY id
 		LIMIT %d
 	) AS k
 	JOIN run r ON r.id = k.run_id
-	JOIN account u ON u.id = k.account_id
+	JOIN project u ON u.id = k.project_id
 	JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt
 	ORDER BY k.id`, GlanceRunning)
 

@@ -38,7 +38,7 @@ func TestGlance(t *testing.T) {
 		if n := s.RoundTrips() - before; n != 1 {
 			t.Errorf("the timings take %d statements", n)
 		}
-		e := store.Endpoint{ID: "01800000-0000-7000-8000-00000000000a", Owner: u}
+		e := store.Endpoint{ID: "01800000-0000-7000-8000-00000000000a", Owner: u.Project}
 		if err := storetest.FillDeliveries(ctx, address, e, made.Job, made.Run, 0, store.GlanceCounted+7); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,13 @@ import (
 )
 
 // headColumns are the columns of a Head, of the row j of job and the row c of the caller's key, if there is one.
-const headColumns = "j.account_id, j.public, j.version, j.epoch, j.run_id, j.state, " +
-	"COALESCE(c.account_id, ''), COALESCE(c.scopes, '')"
+var headColumns = "j.project_id, j.public, j.version, j.epoch, j.run_id, j.state, " +
+	"COALESCE(c.account_id, ''), COALESCE(c.scopes, ''), " +
+	"CASE WHEN COALESCE(c.project_id, '') NOT IN ('', j.project_id) THEN 0 ELSE " +
+	memberRoleOf + " END"
+
+// memberRoleOf is the role of the caller c in the project of the job j.
+var memberRoleOf = memberRole("j.project_id", "c.account_id")
 
 // Head reads what every request on a job checks first, and which user a credential authenticates, in one query, so that
 // ownership and credential are those of one moment. One that is not valid leaves Caller empty: the job may be public.
@@ -43,7 +48,8 @@ func (s *Store) Head(ctx context.Context, job pleat.JobID, by Credential) (Head,
 // scanHead reads headColumns of a job after some other columns.
 func scanHead(job pleat.JobID, scan func(...any) error, before ...any) (*Head, error) {
 	h, public, scopes := &Head{Source: pleat.Source{Job: job}}, int64(0), ""
-	err := scan(append(before, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller, &scopes)...)
+	err := scan(append(before, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Caller, &scopes,
+		&h.Role)...)
 	h.Public, h.Scopes = public == 1, scopesOf(scopes)
 	return h, err
 }
@@ -52,7 +58,7 @@ func scanHead(job pleat.JobID, scan func(...any) error, before ...any) (*Head, e
 func headQuery(by Credential) string {
 	return "SELECT " + headColumns + `
 		FROM job j
-		LEFT JOIN (SELECT k.account_id, k.scopes FROM ` + by.keys("$2") + `) c ON 1 = 1
+		LEFT JOIN (SELECT k.account_id, k.scopes, k.project_id FROM ` + by.keys("$2") + `) c ON 1 = 1
 		WHERE j.id = $3 AND j.deleted_at = 0`
 }
 
@@ -195,8 +201,8 @@ var headsQuery = `
 		WITH ORDINALITY AS q (job, hash, session, n)
 	CROSS JOIN LATERAL (SELECT * FROM job WHERE id = q.job AND deleted_at = 0 LIMIT 1) AS j
 	LEFT JOIN LATERAL (
-		SELECT k.account_id, k.scopes FROM ` + Credential{}.keys("q.hash") + ` AND NOT q.session
+		SELECT k.account_id, k.scopes, k.project_id FROM ` + Credential{}.keys("q.hash") + ` AND NOT q.session
 		UNION ALL
-		SELECT k.account_id, k.scopes FROM ` + Credential{Session: true}.keys("q.hash") + ` AND q.session
+		SELECT k.account_id, k.scopes, k.project_id FROM ` + Credential{Session: true}.keys("q.hash") + ` AND q.session
 		LIMIT 1
 	) AS c ON true`

@@ -18,7 +18,7 @@ func TestHeadsOfManyCalls(t *testing.T) {
 		type request struct {
 			job    pleat.JobID
 			by     store.Credential
-			owner  pleat.UserID // empty: there is no such job
+			owner  pleat.ProjectID // empty: there is no such job
 			caller pleat.UserID
 		}
 		var list []request
@@ -30,10 +30,10 @@ func TestHeadsOfManyCalls(t *testing.T) {
 			}
 			job := create(t, s, u, "one").Job
 			list = append(list,
-				request{job, key(fmt.Sprint("k", i)), u, u},
-				request{job, session(fmt.Sprint("s", i)), u, u},
-				request{job, session(fmt.Sprint("k", i)), u, ""},
-				request{job, store.Credential{}, u, ""},
+				request{job, key(fmt.Sprint("k", i)), u.Project, u.User},
+				request{job, session(fmt.Sprint("s", i)), u.Project, u.User},
+				request{job, session(fmt.Sprint("k", i)), u.Project, ""},
+				request{job, store.Credential{}, u.Project, ""},
 				request{pleat.JobID(by.Key), key(fmt.Sprint("k", i)), "", ""})
 		}
 		var wg sync.WaitGroup
@@ -66,7 +66,7 @@ func TestHeadsOfManyCalls(t *testing.T) {
 func TestHeadsBehindHangingQueries(t *testing.T) {
 	address := storetest.Postgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
-	job := create(t, s, storetest.User(t, s, "ada"), "one").Job
+	job := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one").Job
 	lock, err := db.Begin()
 	if err == nil {
 		_, err = lock.Exec("LOCK TABLE job IN ACCESS EXCLUSIVE MODE")

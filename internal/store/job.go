@@ -9,29 +9,31 @@ import (
 )
 
 // CreateJob stores a validated job, its first run with the task that will execute it, and the subscriptions of its
-// events, and counts it against the owner's quota, all in one transaction. It gives n.Job and its sequences their ids.
+// events, and counts it against the project's quota, all in one transaction. It gives n.Job and its sequences their ids.
 //
 // With an idempotency key it answers a repeated request as the first one for a day: two calls at the same time create
 // one job, and the second waits for the first. A repetition is not charged. ErrUnauthorized: the credential is not the
-// owner's or not valid. CodeConflict: the key came with another request. CodeLimited: the quota is spent.
+// creator's or not valid. CodeForbidden: the creator is only a viewer of the project; ErrNoProject: not even that.
+// CodeConflict: the key came with another request. CodeLimited: the quota is spent.
 func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	var c Created
 	err := s.write(ctx, "create job", func(t *tx) error {
 		c = Created{}
-		var valid bool
-		t.askValid(n.By, n.Job.Owner, &valid)
+		var at door
+		t.askDoor(n.By, n.Job.Creator, n.Job.Owner, &at)
 		var earlier earlierCall
-		t.askReplay(n.Job.Owner, n.Key, n.Digest, &earlier)
+		call := keyed(n.Job.Creator, n.Job.Owner, n.Key, n.Digest)
+		t.askReplay(call, &earlier)
 		var spent charge
 		t.askCharge(n.Job.Owner, &spent)
 		if err := t.wait(); err != nil {
 			return err
 		}
-		if !valid {
-			return pleat.ErrUnauthorized
+		if err := at.err(); err != nil {
+			return err
 		}
 		if n.Key != "" && !earlier.none {
-			return earlier.replay(n.Digest, &c)
+			return earlier.replay(call, &c)
 		}
 		usage, err := t.usage(&spent)
 		if err != nil {
@@ -39,7 +41,7 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		}
 		t.insertJob(&n, &c)
 		c.Usage = usage
-		t.keepAnswer(n.Job.Owner, n.Key, c)
+		t.keepAnswer(call, c)
 		return nil
 	})
 	if errors.Is(err, errReplayed) {
@@ -51,6 +53,21 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 // errReplayed rolls a call back that repeats an earlier one, so that it costs no quota.
 var errReplayed = &pleat.Error{Code: pleat.CodeConflict, Message: "the request was answered before"}
 
+// keyedCall is a call that may have an idempotency key. Each user has keys of their own.
+type keyedCall struct {
+	creator pleat.UserID
+	key     string // empty: none
+	digest  string // of the request, and of the project unless it is the user's own
+}
+
+// keyed returns a call for a project.
+func keyed(creator pleat.UserID, owner pleat.ProjectID, key, digest string) keyedCall {
+	if owner != creator.OwnProject() {
+		digest += " " + string(owner)
+	}
+	return keyedCall{creator, key, digest}
+}
+
 // earlierCall is the call that has an idempotency key.
 type earlierCall struct {
 	none           bool // this call has claimed the key
@@ -59,23 +76,24 @@ type earlierCall struct {
 
 // askReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
 // day is free again. The INSERT makes a concurrent call wait until this one has committed.
-func (t *tx) askReplay(owner pleat.UserID, key, digest string, e *earlierCall) {
-	if key == "" {
+func (t *tx) askReplay(c keyedCall, e *earlierCall) {
+	if c.key == "" {
 		return
 	}
 	t.send("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
-		owner, key, t.now-microsPerDay)
+		c.creator, c.key, t.now-microsPerDay)
 	t.ask(`
 		INSERT INTO idempotency (account_id, key, digest, answer, created_at)
 		VALUES ($1, $2, $3, '', $4)
 		ON CONFLICT (account_id, key) DO NOTHING
 		RETURNING key`,
-		[]any{owner, key, digest, t.now},
+		[]any{c.creator, c.key, c.digest, t.now},
 		func(scan func(...any) error) error {
 			e.none = true
 			return scan(new(string))
 		})
-	t.ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{owner, key}, e.scan)
+	t.ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{c.creator, c.key},
+		e.scan)
 }
 
 // scan reads the call that has the key.
@@ -84,9 +102,9 @@ func (e *earlierCall) scan(scan func(...any) error) error {
 }
 
 // replay reads the result of the earlier call into c, and returns errReplayed. CodeConflict: it was another request
-// than the one with the digest.
-func (e *earlierCall) replay(digest string, c any) error {
-	if e.digest != digest {
+// than this one.
+func (e *earlierCall) replay(call keyedCall, c any) error {
+	if e.digest != call.digest {
 		return pleat.Errorf(pleat.CodeConflict,
 			"the Idempotency-Key was used with another request; use a new key for a new job")
 	}
@@ -97,11 +115,12 @@ func (e *earlierCall) replay(digest string, c any) error {
 }
 
 // keepAnswer stores the result of a call for those that repeat it, if it has an idempotency key.
-func (t *tx) keepAnswer(owner pleat.UserID, key string, answer any) {
-	if key == "" {
+func (t *tx) keepAnswer(c keyedCall, answer any) {
+	if c.key == "" {
 		return
 	}
-	t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(answer), owner, key)
+	t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(answer), c.creator,
+		c.key)
 }
 
 // insertJob stores the job, its run and its subscriptions, and fills in c.
@@ -116,17 +135,18 @@ func (t *tx) insertJob(n *NewJob, c *Created) {
 	sequences, constraints := encodeJSON(j.Sequences), encodeJSON(j.Constraints)
 	t.send(`
 		INSERT INTO job (
-			id, account_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
-			run_id, runs, created_at, updated_at, deleted_at, batch_id, batch_row, batch_rows)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0, $13, $14, $15)`,
+			id, project_id, name, public, chat_id, library_item, sequences, constraints, complex, state, version, epoch,
+			run_id, runs, created_at, updated_at, deleted_at, batch_id, batch_row, batch_rows, created_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0, $13, $14, $15, $16)`,
 		c.Job, j.Owner, j.Name, boolToInt(j.Public), j.ChatID, j.LibraryItem, sequences,
-		constraints, boolToInt(j.Complex), c.State, c.Run, t.now, n.row.batch, n.row.number, n.row.shared)
+		constraints, boolToInt(j.Complex), c.State, c.Run, t.now, n.row.batch, n.row.number, n.row.shared, j.Creator)
 	ref := runRef{
-		source: pleat.Source{Job: c.Job},
-		run:    c.Run,
-		owner:  j.Owner,
-		batch:  n.row.batch,
-		bytes:  len(sequences) + len(constraints),
+		source:  pleat.Source{Job: c.Job},
+		run:     c.Run,
+		owner:   j.Owner,
+		creator: j.Creator,
+		batch:   n.row.batch,
+		bytes:   len(sequences) + len(constraints),
 	}
 	t.insertRun(ref, 1, n.Run)
 	t.subscribe(ref, n.Subs)
@@ -136,18 +156,25 @@ func (t *tx) insertJob(n *NewJob, c *Created) {
 type runRef struct {
 	source pleat.Source
 	run    pleat.RunID
-	owner  pleat.UserID
-	batch  pleat.BatchID // of whose jobs it is a run; empty: of none
-	bytes  int           // of the input, which counts with the run's files against Limits.ResultsBytes
+	owner  pleat.ProjectID
+	// creator made the run; empty: the user whose own project the owner is.
+	creator pleat.UserID
+	batch   pleat.BatchID // of whose jobs it is a run; empty: of none
+	bytes   int           // of the input, which counts with the run's files against Limits.ResultsBytes
 }
 
-// tenant is whose turn the run's task takes. The batches of a user have turns of their own, which they share: the
-// user's other jobs need not wait for all of them, and no user gets more turns by more batches.
+// tenant is whose turn the run's task takes. Each user has turns of their own in each project. The batches of a
+// user have further ones, which they share: the user's other jobs need not wait for all of them, and nobody gets more
+// turns by more batches.
 func (r *runRef) tenant() string {
-	if r.batch != "" {
-		return string(r.owner) + "/batch"
+	tenant := string(r.owner)
+	if r.creator != "" && r.creator.OwnProject() != r.owner {
+		tenant += "/" + string(r.creator)
 	}
-	return string(r.owner)
+	if r.batch != "" {
+		tenant += "/batch"
+	}
+	return tenant
 }
 
 // subscribe stores the destinations of a run's event. It also stores the endpoint that a subscription brings, which
@@ -159,7 +186,7 @@ func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 			sub.Endpoint = pleat.EndpointID(newID())
 			t.send(`
 				INSERT INTO endpoint (
-					id, account_id, run_source, url, token, secret, old_secret, old_secret_until, format,
+					id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format,
 					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at,
 					created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
@@ -175,7 +202,7 @@ func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 		}
 		t.send(`
 			INSERT INTO subscription (
-				id, account_id, source_kind, source_id, run_id, destination, alias, target_type, settings, created_at,
+				id, project_id, source_kind, source_id, run_id, destination, alias, target_type, settings, created_at,
 				endpoint_id)
 			`+q, args...)
 	}
@@ -190,7 +217,7 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 	}
 	t.send(`
 		INSERT INTO run (
-			id, job_id, workflow_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed,
+			id, job_id, workflow_id, project_id, number, kind, state, msa, model, weight_set, method, engine, seed,
 			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at,
 			started_at, finished_at, changed_at, bytes, trace)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
@@ -220,12 +247,12 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 
 // Rerun starts another run of a job whose latest has ended, and counts it against the quota. The job shows the new run
 // from then on; the runs before it keep their results. Subscriptions move to the new run. ErrJobNotFound: the job does
-// not exist or is another user's. CodeConflict: its latest run has not ended, or it belongs to a batch that was
+// not exist or is out of reach. CodeConflict: its latest run has not ended, or it belongs to a batch that was
 // cancelled. CodeLimited: the quota is spent.
-func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, spec RunSpec) (Created, error) {
+func (s *Store) Rerun(ctx context.Context, by Reach, job pleat.JobID, spec RunSpec) (Created, error) {
 	var c Created
 	err := s.write(ctx, "rerun", func(t *tx) error {
-		h, err := t.lockJob(owner, job)
+		h, err := t.lockJob(by, pleat.Member, job)
 		if err != nil {
 			return err
 		}
@@ -234,7 +261,7 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 		}
 		c = Created{}
 		var spent charge
-		t.askCharge(owner, &spent)
+		t.askCharge(h.Owner, &spent)
 		cancelled := int64(0)
 		t.ask("SELECT cancelled FROM batch WHERE id = $1", []any{h.batch}, func(scan func(...any) error) error {
 			return scan(&cancelled)
@@ -250,18 +277,18 @@ func (s *Store) Rerun(ctx context.Context, owner pleat.UserID, job pleat.JobID, 
 			return err
 		}
 		usage := c.Usage
-		c, err = t.rerun(owner, job, spec)
+		c, err = t.rerun(runRef{owner: h.Owner, creator: by.User}, job, spec)
 		c.Usage = usage
 		return err
 	})
 	return c, err
 }
 
-// rerun is Rerun for a locked job whose latest run has ended, without a charge. The batch that the job belongs to ends
+// rerun is Rerun for a locked job whose latest run has ended, without a charge. The run has the owner and creator of ref. The batch that the job belongs to ends
 // once more.
-func (t *tx) rerun(owner pleat.UserID, job pleat.JobID, spec RunSpec) (Created, error) {
+func (t *tx) rerun(ref runRef, job pleat.JobID, spec RunSpec) (Created, error) {
 	c := Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
-	ref := runRef{source: pleat.Source{Job: job}, run: c.Run, owner: owner}
+	ref.source, ref.run = pleat.Source{Job: job}, c.Run
 	var runs int
 	var seqs string
 	if err := t.row(`
@@ -278,8 +305,8 @@ func (t *tx) rerun(owner pleat.UserID, job pleat.JobID, spec RunSpec) (Created, 
 	for _, q := range list {
 		c.Sequences = append(c.Sequences, q.ID)
 	}
-	// The new run has the destinations of the one before.
-	t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", c.Run, job)
+	// The new run has the destinations of the one before, unless another project has chosen them.
+	t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2 AND project_id = $3", c.Run, job, ref.owner)
 	t.insertRun(ref, runs, spec)
 	if ref.batch != "" {
 		t.forgetScores(job)
@@ -288,27 +315,32 @@ func (t *tx) rerun(owner pleat.UserID, job pleat.JobID, spec RunSpec) (Created, 
 	return c, nil
 }
 
-// lockJob locks a job of the owner's until the transaction ends, and reads its head. The verbs that change a job begin
+// lockJob locks a job until the transaction ends, and reads its head, for a caller who needs a role in its project. The verbs that change a job begin
 // with it, so that they take their locks in one order: the job, then its run and task. Claims and ends begin with the
 // task; where the two meet, PostgreSQL rolls one of them back and pgCommit repeats it.
-func (t *tx) lockJob(owner pleat.UserID, job pleat.JobID) (Head, error) {
-	h := Head{Source: pleat.Source{Job: job}, Caller: owner}
+func (t *tx) lockJob(by Reach, needs pleat.Role, job pleat.JobID) (Head, error) {
+	h := Head{Source: pleat.Source{Job: job}, Caller: by.User}
 	var public int64
 	err := t.row(`
-		SELECT account_id, public, version, epoch, run_id, state, batch_id FROM job
-		WHERE id = $1 AND account_id = $2 AND deleted_at = 0
+		SELECT project_id, public, version, epoch, run_id, state, batch_id, `+roleSQL("job.project_id", "$2", "$3")+`
+		FROM job
+		WHERE id = $1 AND deleted_at = 0
 		FOR UPDATE`,
-		[]any{job, owner}, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.batch)
+		[]any{job, by.User, by.Project},
+		&h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.batch, &h.Role)
+	if err != nil {
+		return h, mapNoRows(err, pleat.ErrJobNotFound)
+	}
 	h.Public = public == 1
-	return h, mapNoRows(err, pleat.ErrJobNotFound)
+	return h, allow(h.Role, needs, pleat.ErrJobNotFound)
 }
 
 // SetPublic makes a job public or private. Making it private raises the epoch, which invalidates the links that were
-// given out. Nothing changes if it is so already. ErrJobNotFound: the job does not exist or is another user's.
+// given out. Nothing changes if it is so already. ErrJobNotFound: the job does not exist or is out of reach.
 // CodeConflict: it belongs to a batch, whose rows are all public or all private.
-func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.JobID, public bool) error {
+func (s *Store) SetPublic(ctx context.Context, by Reach, job pleat.JobID, public bool) error {
 	return s.write(ctx, "set public", func(t *tx) error {
-		h, err := t.lockJob(owner, job)
+		h, err := t.lockJob(by, pleat.Member, job)
 		if err != nil || h.Public == public {
 			return err
 		}
@@ -316,7 +348,7 @@ func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.Job
 			return pleat.Errorf(pleat.CodeConflict,
 				"the job belongs to the batch %s; change the visibility of the batch", h.batch)
 		}
-		t.notify(RunTopic(h.Run), OwnerTopic(owner))
+		t.notify(RunTopic(h.Run), OwnerTopic(h.Owner))
 		_, err = t.exec(`
 			UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4`,
 			boolToInt(public), boolToInt(!public), t.now, job)
@@ -326,11 +358,11 @@ func (s *Store) SetPublic(ctx context.Context, owner pleat.UserID, job pleat.Job
 
 // Cancel stops a job: at once if it waits, within two seconds if it runs, as its worker must notice. It returns the
 // state that the job has now, which is still RUNNING in the second case; the worker then ends the run as STOPPED.
-// ErrJobNotFound: the job does not exist or is another user's. CodeConflict: it has ended.
-func (s *Store) Cancel(ctx context.Context, owner pleat.UserID, job pleat.JobID) (pleat.State, error) {
+// ErrJobNotFound: the job does not exist or is out of reach. CodeConflict: it has ended.
+func (s *Store) Cancel(ctx context.Context, by Reach, job pleat.JobID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel", func(t *tx) error {
-		h, err := t.lockJob(owner, job)
+		h, err := t.lockJob(by, pleat.Member, job)
 		if err != nil {
 			return err
 		}

@@ -9,11 +9,11 @@ import (
 	"pleat"
 )
 
-// LibraryItem is a file or folder of a user's library. An item of type file may hold several files, such as a structure
+// LibraryItem is a file or folder of a project's library. An item of type file may hold several files, such as a structure
 // and its PAE.
 type LibraryItem struct {
 	ID       pleat.ItemID
-	Owner    pleat.UserID
+	Owner    pleat.ProjectID
 	Parent   pleat.ItemID // empty: at the top
 	Name     string
 	Type     string // file or folder
@@ -37,11 +37,11 @@ type LibraryFile struct {
 	Created     time.Time
 }
 
-// ErrNoItem refuses a call on a library item that does not exist or is another user's.
+// ErrNoItem refuses a call on a library item that does not exist or is out of reach.
 var ErrNoItem = pleat.Errorf(pleat.CodeNotFound, "Library item not found")
 
 // itemColumns are the columns that scanItem reads, of the row i of library_item.
-const itemColumns = `i.id, i.account_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.workflow_id, i.metadata,
+const itemColumns = `i.id, i.project_id, i.parent_id, i.name, i.type, i.file_type, i.origin, i.workflow_id, i.metadata,
 	i.created_at, i.updated_at`
 
 // scanItem reads an item from itemColumns.
@@ -55,12 +55,15 @@ func scanItem(scan func(...any) error) (LibraryItem, error) {
 	return i, err
 }
 
-// CreateItem stores an item without files, and returns it with its id and times. Its parent, if it has one, must be a
-// folder of the same owner. CodeNotFound: there is no such parent. CodeInvalid: the parent is no folder. CodeConflict
+// CreateItem stores an item without files in the library of i.Owner, and returns it with its id and times. Its parent,
+// if it has one, must be a folder of the same library. CodeNotFound: there is no such parent. CodeInvalid: the parent is no folder. CodeConflict
 // or CodeTooLarge: the library would hold more items or bytes than Limits allows.
-func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, error) {
+func (s *Store) CreateItem(ctx context.Context, by Reach, i LibraryItem) (LibraryItem, error) {
 	err := s.write(ctx, "create library item", func(t *tx) error {
-		if err := t.lockAccount(i.Owner); err != nil {
+		if err := t.needRole(Reach{User: by.User, Project: i.Owner}, pleat.Member); err != nil {
+			return err
+		}
+		if err := t.lockProject(i.Owner); err != nil {
 			return err
 		}
 		add := LibraryUse{Items: 1, Bytes: int64(len(i.Metadata))}
@@ -69,7 +72,7 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 		}
 		if i.Parent != "" {
 			var kind string
-			err := t.row("SELECT type FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0",
+			err := t.row("SELECT type FROM library_item WHERE id = $1 AND project_id = $2 AND deleted_at = 0",
 				[]any{i.Parent, i.Owner}, &kind)
 			if err != nil {
 				return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "parent_id: Library item not found").
@@ -91,7 +94,7 @@ func (s *Store) CreateItem(ctx context.Context, i LibraryItem) (LibraryItem, err
 func (t *tx) insertItem(i LibraryItem, entries int, counted int64) {
 	t.send(`
 		INSERT INTO library_item (
-			id, account_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at,
+			id, project_id, parent_id, name, type, file_type, origin, workflow_id, metadata, created_at, updated_at,
 			deleted_at, entries, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0, $11, $12)`,
 		i.ID, i.Owner, i.Parent, i.Name, i.Type, i.FileType, i.Origin, i.Workflow, string(i.Metadata), t.now, entries,
@@ -146,18 +149,19 @@ func (t *tx) shareArtifact(i LibraryItem, a pleat.Artifact, counts bool) {
 }
 
 // AddFile adds a file to an item, or replaces the one of the same name, whose blob it returns: nothing refers to it any
-// more, unless a run does. The blob of f must be stored already. ErrNoItem: the item is no file of the user's.
+// more, unless a run does. The blob of f must be stored already. ErrNoItem: the item is no file in reach.
 // CodeConflict or CodeTooLarge: the library would hold more than Limits allows; the blob of f is then garbage.
 func (s *Store) AddFile(
-	ctx context.Context, owner pleat.UserID, item pleat.ItemID, f LibraryFile,
+	ctx context.Context, by Reach, item pleat.ItemID, f LibraryFile,
 ) (replaced string, err error) {
 	err = s.write(ctx, "add library file", func(t *tx) error {
-		if err := t.lockAccount(owner); err != nil {
+		owner, err := t.lockItem(by, item)
+		if err != nil {
 			return err
 		}
 		var old int64
 		replaced = ""
-		err := t.row("SELECT blob_key, counted FROM library_file WHERE item_id = $1 AND name = $2", []any{item, f.Name},
+		err = t.row("SELECT blob_key, counted FROM library_file WHERE item_id = $1 AND name = $2", []any{item, f.Name},
 			&replaced, &old)
 		if err := mapNoRows(err, nil); err != nil {
 			return err
@@ -170,9 +174,9 @@ func (s *Store) AddFile(
 			return err
 		}
 		n, err := t.exec(`
-			UPDATE library_item SET updated_at = $1, entries = entries + $4, bytes = bytes + $5
-			WHERE id = $2 AND account_id = $3 AND type = 'file' AND deleted_at = 0`,
-			t.now, item, owner, add.Items, add.Bytes)
+			UPDATE library_item SET updated_at = $1, entries = entries + $3, bytes = bytes + $4
+			WHERE id = $2 AND type = 'file' AND deleted_at = 0`,
+			t.now, item, add.Items, add.Bytes)
 		if err != nil {
 			return err
 		}
@@ -188,16 +192,42 @@ func (s *Store) AddFile(
 	return replaced, err
 }
 
-// Item reads an item of a user with its files, the oldest first, and at most 1000 children; of any user if owner is
-// empty. ErrNoItem: there is none.
-func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (LibraryItem, error) {
-	var i LibraryItem
-	n := 0
+// lockItem locks the library of which an item is for a caller who may change it. ErrNoItem: the item does not exist or is
+// out of reach.
+func (t *tx) lockItem(by Reach, item pleat.ItemID) (owner pleat.ProjectID, err error) {
+	var role pleat.Role
+	err = t.row("SELECT i.project_id, "+roleSQL("i.project_id", "$2", "$3")+`
+		FROM library_item i WHERE i.id = $1 AND i.deleted_at = 0`, []any{item, by.User, by.Project}, &owner, &role)
+	if err != nil {
+		return "", mapNoRows(err, ErrNoItem)
+	}
+	if err := allow(role, pleat.Member, ErrNoItem); err != nil {
+		return "", err
+	}
+	return owner, t.lockProject(owner)
+}
+
+// Item reads an item with its files, the oldest first, and at most 1000 children. ErrNoItem: it does not exist or is out
+// of reach.
+func (s *Store) Item(ctx context.Context, by Reach, id pleat.ItemID) (LibraryItem, error) {
 	rows, err := s.read(ctx, `
 		SELECT `+itemColumns+`
 		FROM library_item i
-		WHERE i.id = $1 AND ($2 = '' OR i.account_id = $2) AND i.deleted_at = 0`,
-		id, owner)
+		WHERE i.id = $1 AND i.deleted_at = 0 AND `+roleSQL("i.project_id", "$2", "$3")+` > 0`,
+		id, by.User, by.Project)
+	return s.item(ctx, id, rows, err)
+}
+
+// SignedItem is Item for who has a signed link to a file of the item.
+func (s *Store) SignedItem(ctx context.Context, id pleat.ItemID) (LibraryItem, error) {
+	rows, err := s.read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.id = $1 AND i.deleted_at = 0", id)
+	return s.item(ctx, id, rows, err)
+}
+
+// item reads an item whose row a query finds.
+func (s *Store) item(ctx context.Context, id pleat.ItemID, rows rows, err error) (LibraryItem, error) {
+	var i LibraryItem
+	n := 0
 	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
 		n++
 		i, err = scanItem(scan)
@@ -239,9 +269,9 @@ func (s *Store) Item(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (
 	return i, unavailable("read library item", err)
 }
 
-// Items reads a page of a user's library, newest first, without files and children. Items in folders are listed too.
-func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, limit int) ([]LibraryItem, error) {
-	p := pageOf("i", owner, before)
+// Items reads a page of a project's library, newest first, without files and children. Items in folders are listed too.
+func (s *Store) Items(ctx context.Context, by Reach, before string, limit int) ([]LibraryItem, error) {
+	p := pageOf("i", by, before)
 	p.and("i.deleted_at = 0")
 	rows, err := s.read(ctx, p.sql(itemColumns, "library_item i", limit), p.args...)
 	out, err := scanItems(rows, err)
@@ -249,17 +279,11 @@ func (s *Store) Items(ctx context.Context, owner pleat.UserID, before string, li
 }
 
 // DeleteItem deletes an item and everything below it. It returns the blobs of the files, to which nothing refers any
-// more, unless a run does. Runs that used a file keep their results. ErrNoItem: it does not exist or is another user's.
-func (s *Store) DeleteItem(ctx context.Context, owner pleat.UserID, id pleat.ItemID) (blobs []string, err error) {
+// more, unless a run does. Runs that used a file keep their results. ErrNoItem: it does not exist or is out of reach.
+func (s *Store) DeleteItem(ctx context.Context, by Reach, id pleat.ItemID) (blobs []string, err error) {
 	err = s.write(ctx, "delete library item", func(t *tx) error {
-		if err := t.lockAccount(owner); err != nil {
+		if _, err := t.lockItem(by, id); err != nil {
 			return err
-		}
-		var is pleat.ItemID
-		err := t.row("SELECT id FROM library_item WHERE id = $1 AND account_id = $2 AND deleted_at = 0",
-			[]any{id, owner}, &is)
-		if err != nil {
-			return mapNoRows(err, ErrNoItem)
 		}
 		const below = `
 			WITH RECURSIVE below (id) AS (

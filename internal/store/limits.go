@@ -10,10 +10,10 @@ import (
 	"pleat"
 )
 
-// Limits are what one user may have. The zero value of a field: no limit. The verbs that add a row check them in the
+// Limits are what one project may have. The zero value of a field: no limit. The verbs that add a row check them in the
 // transaction that adds it, so that they hold between concurrent calls. All nodes of a service need the same.
 type Limits struct {
-	Jobs         int   // jobs and runs created per UTC day, for users without a quota of their own
+	Jobs         int   // jobs and runs created per UTC day, for projects without a quota of their own
 	Workflows    int   // workflows started per UTC day
 	BatchRows    int   // rows of batches created per UTC day
 	Drafts       int   // workflows that have no run: drafts, and those that were cancelled
@@ -24,51 +24,60 @@ type Limits struct {
 	KeepResults time.Duration
 }
 
-// LibraryUse is what a user has of what Limits.LibraryItems and Limits.LibraryBytes bound. What a simulation adds to
+// LibraryUse is what a project has of what Limits.LibraryItems and Limits.LibraryBytes bound. What a simulation adds to
 // the library is not counted: it shares the files of its run.
 type LibraryUse struct {
 	Items int
 	Bytes int64
 }
 
-// libraryUseSQL reads the LibraryUse of the account $1 from an index.
+// libraryUseSQL reads the LibraryUse of the project $1 from an index.
 const libraryUseSQL = `
 	SELECT CAST(COALESCE(sum(entries), 0) AS bigint),
 		CAST(COALESCE(sum(bytes), 0) + (
 			SELECT COALESCE(sum(w.input_bytes), 0) FROM workflow w
-			WHERE w.account_id = $1 AND w.run_id = '' AND w.deleted_at = 0) AS bigint)
+			WHERE w.project_id = $1 AND w.run_id = '' AND w.deleted_at = 0) AS bigint)
 	FROM library_item
-	WHERE account_id = $1`
+	WHERE project_id = $1`
 
-// LibraryUse reads what a user's library holds.
-func (s *Store) LibraryUse(ctx context.Context, user pleat.UserID) (LibraryUse, error) {
+// LibraryUse reads what the library of a project holds.
+func (s *Store) LibraryUse(ctx context.Context, owner pleat.ProjectID) (LibraryUse, error) {
 	var u LibraryUse
-	err := s.readRow(ctx, libraryUseSQL, []any{user}, &u.Items, &u.Bytes)
+	err := s.readRow(ctx, libraryUseSQL, []any{owner}, &u.Items, &u.Bytes)
 	return u, unavailable("read the use of the library", err)
 }
 
-// Limits returns what one user of this store may have.
+// Limits returns what one project of this store may have.
 func (s *Store) Limits() Limits { return s.limits }
 
-// lockAccount makes verbs that change what a user has wait for each other, so that two of them cannot both use what is
+// lockProject makes verbs that change what a project has wait for each other, so that two of them cannot both use what is
 // left.
-func (t *tx) lockAccount(user pleat.UserID) error {
+func (t *tx) lockProject(owner pleat.ProjectID) error {
 	if t.pg == nil {
 		return nil // SQLite has one writer
+	}
+	_, err := t.exec("SELECT 1 FROM project WHERE id = $1 FOR UPDATE", owner)
+	return err
+}
+
+// lockAccount is lockProject for what a user has apart from projects.
+func (t *tx) lockAccount(user pleat.UserID) error {
+	if t.pg == nil {
+		return nil
 	}
 	_, err := t.exec("SELECT 1 FROM account WHERE id = $1 FOR UPDATE", user)
 	return err
 }
 
-// growLibrary refuses to add entries and bytes to a user's library if it would then hold more than it may. The caller
-// holds lockAccount. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
-func (t *tx) growLibrary(user pleat.UserID, add LibraryUse, what string) error {
+// growLibrary refuses to add entries and bytes to a project's library if it would then hold more than it may. The caller
+// holds lockProject. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
+func (t *tx) growLibrary(owner pleat.ProjectID, add LibraryUse, what string) error {
 	limits := t.s.limits
 	if limits.LibraryItems == 0 && limits.LibraryBytes == 0 {
 		return nil
 	}
 	var u LibraryUse
-	if err := t.row(libraryUseSQL, []any{user}, &u.Items, &u.Bytes); err != nil {
+	if err := t.row(libraryUseSQL, []any{owner}, &u.Items, &u.Bytes); err != nil {
 		return err
 	}
 	if most := limits.LibraryItems; most > 0 && add.Items > 0 && u.Items+add.Items > most {
@@ -89,27 +98,27 @@ func ErrLibraryFull(most, used, add int64, what string) *pleat.Error {
 		most, used, what, add)
 }
 
-// countDraft refuses another draft of a user who has as many as Limits.Drafts allows, or whose library would hold too
+// countDraft refuses another draft of a project that has as many as Limits.Drafts allows, or whose library would hold too
 // much with the draft's input.
-func (t *tx) countDraft(user pleat.UserID, bytes int) error {
-	if err := t.lockAccount(user); err != nil {
+func (t *tx) countDraft(owner pleat.ProjectID, bytes int) error {
+	if err := t.lockProject(owner); err != nil {
 		return err
 	}
 	if most := t.s.limits.Drafts; most > 0 {
 		var n int
-		if err := t.row("SELECT count(*) FROM workflow WHERE account_id = $1 AND run_id = '' AND deleted_at = 0",
-			[]any{user}, &n); err != nil {
+		if err := t.row("SELECT count(*) FROM workflow WHERE project_id = $1 AND run_id = '' AND deleted_at = 0",
+			[]any{owner}, &n); err != nil {
 			return err
 		}
 		if n >= most {
-			return pleat.Errorf(pleat.CodeConflict, "you have %d drafts and may have %d; "+
+			return pleat.Errorf(pleat.CodeConflict, "the project has %d drafts and may have %d; "+
 				"delete or execute some of them, cancelled ones count too", n, most)
 		}
 	}
-	return t.growLibrary(user, LibraryUse{Bytes: int64(bytes)}, "this draft")
+	return t.growLibrary(owner, LibraryUse{Bytes: int64(bytes)}, "this draft")
 }
 
-// jobsOf returns the daily quota of a user whose own quota is given; a negative one is the service's default.
+// jobsOf returns the daily quota of a project whose own quota is given; a negative one is the service's default.
 func (l Limits) jobsOf(own int) int {
 	if own >= 0 {
 		return own
@@ -123,20 +132,20 @@ func (l Limits) workflows() int { return cmp.Or(l.Workflows, math.MaxInt32) }
 // batchRows returns the daily quota of rows of batches.
 func (l Limits) batchRows() int { return cmp.Or(l.BatchRows, math.MaxInt32) }
 
-// askResults reads how many bytes a user's runs hold, if that is bounded.
-func (t *tx) askResults(user pleat.UserID, used *int64) {
+// askResults reads how many bytes a project's runs hold, if that is bounded.
+func (t *tx) askResults(owner pleat.ProjectID, used *int64) {
 	if t.s.limits.ResultsBytes > 0 {
-		t.ask("SELECT CAST(COALESCE(sum(bytes), 0) AS bigint) FROM result_use WHERE account_id = $1", []any{user},
+		t.ask("SELECT CAST(COALESCE(sum(bytes), 0) AS bigint) FROM result_use WHERE project_id = $1", []any{owner},
 			func(scan func(...any) error) error { return scan(used) })
 	}
 }
 
-// resultParts is the number of rows of result_use for an account on PostgreSQL. SQLite has one writer and uses one.
+// resultParts is the number of rows of result_use for a project on PostgreSQL. SQLite has one writer and uses one.
 const resultParts = 8
 
-// useResults counts bytes for the accounts of runs. Bytes is an SQL expression, from is what follows FROM, and args are
-// the parameters of both. The sum over the rows of result_use is what an account's runs hold, so every statement that
-// changes run.bytes needs a call, before it or after it. PostgreSQL runs it last in a transaction: runs of one account
+// useResults counts bytes for the projects of runs. Bytes is an SQL expression, from is what follows FROM, and args are
+// the parameters of both. The sum over the rows of result_use is what a project's runs hold, so every statement that
+// changes run.bytes needs a call, before it or after it. PostgreSQL runs it last in a transaction: runs of one project
 // that end at the same time wait for one another only if they have drawn the same part, and then for a commit.
 func (t *tx) useResults(bytes, from string, args ...any) {
 	q := countSQL("CAST($"+strconv.Itoa(len(args)+1)+" AS bigint)", bytes, from)
@@ -150,11 +159,11 @@ func (t *tx) useResults(bytes, from string, args ...any) {
 // countSQL adds to a part of result_use.
 func countSQL(part, bytes, from string) string {
 	return `
-		INSERT INTO result_use (account_id, part, bytes)
-		SELECT account_id, ` + part + `, CAST(` + bytes + ` AS bigint) FROM ` + from + `
-		GROUP BY account_id
+		INSERT INTO result_use (project_id, part, bytes)
+		SELECT project_id, ` + part + `, CAST(` + bytes + ` AS bigint) FROM ` + from + `
+		GROUP BY project_id
 		HAVING ` + bytes + ` <> 0
-		ON CONFLICT (account_id, part) DO UPDATE SET bytes = result_use.bytes + excluded.bytes`
+		ON CONFLICT (project_id, part) DO UPDATE SET bytes = result_use.bytes + excluded.bytes`
 }
 
 // RecountResults corrects the counts of result_use, which are wrong after an older program has changed runs, as during
@@ -170,26 +179,38 @@ func (s *Store) RecountResults(ctx context.Context) error {
 			}
 		}
 		t.send(countSQL("0", "sum(bytes)",
-			"(SELECT account_id, bytes FROM run UNION ALL SELECT account_id, -bytes FROM result_use) AS held"))
+			"(SELECT project_id, bytes FROM run UNION ALL SELECT project_id, -bytes FROM result_use) AS held"))
 		return nil
 	})
 }
 
-// checkResults refuses new work of a user whose runs hold as many bytes as Limits.ResultsBytes allows. Files that runs
+// checkResults refuses new work of a project whose runs hold as many bytes as Limits.ResultsBytes allows. Files that runs
 // share count for each of them. CodeConflict.
 func (t *tx) checkResults(used int64) error {
 	if most := t.s.limits.ResultsBytes; most > 0 && used >= most {
-		return pleat.Errorf(pleat.CodeConflict, "your jobs and workflows hold %d bytes and may hold %d; "+
-			"delete those that you no longer need", used, most)
+		return pleat.Errorf(pleat.CodeConflict, "the jobs and workflows of the project hold %d bytes and may hold %d; "+
+			"delete those that are no longer needed", used, most)
 	}
 	return nil
 }
 
-// Expires returns when a job or workflow whose latest run ended at a time may be deleted by Limits.KeepResults; the
-// zero time if it is kept for ever, or the run has not ended.
-func (s *Store) Expires(finished time.Time) time.Time {
-	if s.limits.KeepResults == 0 || finished.IsZero() {
+// Keep is how long a project keeps jobs, workflows and batches that have ended; 0: for ever.
+func (s *Store) Keep(ctx context.Context, owner pleat.ProjectID) (time.Duration, error) {
+	var own int64
+	if err := s.readRow(ctx, "SELECT keep_results FROM project WHERE id = $1", []any{owner}, &own); err != nil {
+		return 0, unavailable("read project", mapNoRows(err, pleat.ErrNoProject))
+	}
+	if own >= 0 {
+		return time.Duration(own) * time.Microsecond, nil
+	}
+	return s.limits.KeepResults, nil
+}
+
+// Expiry is when something that ended at a time and is kept so long may be deleted; the zero time: never, or it has not
+// ended.
+func Expiry(ended time.Time, keep time.Duration) time.Time {
+	if ended.IsZero() || keep == 0 {
 		return time.Time{}
 	}
-	return finished.Add(s.limits.KeepResults)
+	return ended.Add(keep)
 }

@@ -21,7 +21,7 @@ func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 		for range 12 {
 			wg.Go(func() {
 				<-start
-				_, item := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "x", Type: "file"})
+				_, item := s.CreateItem(ctx, u, store.LibraryItem{Owner: u.Project, Name: "x", Type: "file"})
 				_, draft := s.CreateWorkflow(ctx, newFlow(u, true))
 				for _, err := range []error{item, draft} {
 					if err != nil && pleat.CodeOf(err) != pleat.CodeConflict {

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/stdlib"
-
-	"pleat"
 )
 
 const (
@@ -37,11 +35,11 @@ func (p *page) named(part string) {
 }
 
 // searchJobs is ListJobs on PostgreSQL for the jobs whose names have a part. Its steps do not depend on estimates:
-// PostgreSQL does not know which of the user's jobs have the name.
-func (s *Store) searchJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
+// PostgreSQL does not know which of the project's jobs have the name.
+func (s *Store) searchJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, error) {
 	part := strings.ToLower(f.Query)
 	newest := func(n int) ([]JobRow, error) {
-		p := f.page(owner)
+		p := f.page(by)
 		jobs := "(" + p.sql("*", "job j", n) + ")"
 		p.named(part)
 		return s.listJobs(ctx, p, jobs, f.Limit)
@@ -57,7 +55,7 @@ func (s *Store) searchJobs(ctx context.Context, owner pleat.UserID, f Filter) ([
 		}
 	}
 	if indexed {
-		if list, few, err := s.indexedJobs(ctx, owner, f, part); err != nil || few {
+		if list, few, err := s.indexedJobs(ctx, by, f, part); err != nil || few {
 			return list, err
 		}
 	}
@@ -67,11 +65,11 @@ func (s *Store) searchJobs(ctx context.Context, owner pleat.UserID, f Filter) ([
 // indexedJobs reads the page of the jobs whose names have a part by the index of names, if no more than mostNamed have
 // it: few.
 func (s *Store) indexedJobs(
-	ctx context.Context, owner pleat.UserID, f Filter, part string,
+	ctx context.Context, by Reach, f Filter, part string,
 ) (list []JobRow, few bool, err error) {
-	found := &page{args: []any{owner, cmp.Or(f.Before, afterAllIDs)}}
+	found := &page{args: []any{by.Project, cmp.Or(f.Before, afterAllIDs)}}
 	// No other index has the expression.
-	found.where = "j.deleted_at = 0 AND j.batch_id = '' AND j.account_id || '' = $1 AND j.id < $2"
+	found.where = "j.deleted_at = 0 AND j.batch_id = '' AND j.project_id || '' = $1 AND j.id < $2"
 	found.equal("j.state", string(f.State))
 	found.named(part)
 	var ids []any
@@ -90,7 +88,7 @@ func (s *Store) indexedJobs(
 	if ids = ids[:min(len(ids), f.Limit)]; len(ids) == 0 {
 		return []JobRow{}, true, nil
 	}
-	p := f.page(owner)
+	p := f.page(by)
 	marks := make([]string, 0, len(ids))
 	for _, id := range pad(ids) {
 		marks = append(marks, p.param(id))
@@ -110,7 +108,7 @@ var nameIndexSteps = []string{
 	"CREATE EXTENSION IF NOT EXISTS pg_trgm",
 	"CREATE EXTENSION IF NOT EXISTS btree_gin",
 	"DROP INDEX CONCURRENTLY IF EXISTS job_name", // of a node that was stopped while it made it
-	`CREATE INDEX CONCURRENTLY job_name ON job USING gin ((account_id || ''), lower(name) gin_trgm_ops)
+	`CREATE INDEX CONCURRENTLY job_name ON job USING gin ((project_id || ''), lower(name) gin_trgm_ops)
 		WITH (gin_pending_list_limit = 256)
 		WHERE deleted_at = 0`,
 }

@@ -13,7 +13,7 @@ func TestSearchReadsTheIndexOfNames(t *testing.T) {
 	address := storetest.Postgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
 	u := storetest.User(t, s, "ada")
-	if err := storetest.Fill(t.Context(), address, u, 20_000); err != nil {
+	if err := storetest.Fill(t.Context(), address, u.Project, 20_000); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("ANALYZE job"); err != nil {

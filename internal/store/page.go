@@ -3,11 +3,9 @@ package store
 import (
 	"fmt"
 	"strings"
-
-	"pleat"
 )
 
-// page is a part of a list of a user's rows, newest first, in SQL: a condition on the rows, their order, and the
+// page is a part of a list of a project's rows, newest first, in SQL: a condition on the rows, their order, and the
 // parameters of both, which are numbered from $1 on.
 type page struct {
 	where, order string
@@ -23,21 +21,24 @@ type column struct {
 // afterAllIDs sorts after every id, in every collation.
 const afterAllIDs = "g"
 
-// pageOf returns the page of a user's rows that begins before an id; empty: with the newest. The table's index of pages
-// has the columns account_id, by, and id. The condition compares rows of these columns, so that no other index has the
-// order: by its estimates, PostgreSQL would at times read the rows of all users from the newest on, and those of this
-// user may be far down.
-func pageOf(table string, user pleat.UserID, before string, by ...column) *page {
+// pageOf returns the page of a project's rows that begins before an id; empty: with the newest. It is empty for who has
+// no role in the project. The table's index of pages has the columns project_id, by, and id. The condition compares rows of these columns, so that no other index has the
+// order: by its estimates, PostgreSQL would at times read the rows of all projects from the newest on, and those of
+// this one may be far down.
+func pageOf(table string, in Reach, before string, by ...column) *page {
 	if before == "" {
 		before = afterAllIDs
 	}
-	p := &page{args: []any{user, before}}
-	columns, values := []string{table + ".account_id"}, []string{"$1"}
+	p := &page{args: []any{in.Project, before}}
+	columns, values := []string{table + ".project_id"}, []string{"$1"}
 	for _, c := range by {
 		columns, values = append(columns, table+"."+c.name), append(values, p.param(c.value))
 	}
 	of, to := strings.Join(columns, ", "), strings.Join(values, ", ")
 	p.where = fmt.Sprintf("(%[1]s) >= (%[2]s) AND (%[1]s, %[3]s.id) < (%[2]s, $2)", of, to, table)
+	if in.User != "" {
+		p.and(memberRole("$1", p.param(in.User)) + " > 0")
+	}
 	p.order = strings.Join(columns, " DESC, ") + " DESC, " + table + ".id DESC"
 	return p
 }

@@ -16,9 +16,9 @@ func TestListsReadTheirPage(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 	const all, limit = 20_000, 20
-	err := storetest.Fill(t.Context(), address, u, all)
+	err := storetest.Fill(t.Context(), address, u.Project, all)
 	if err == nil {
-		err = storetest.FillEvents(t.Context(), address, u, all)
+		err = storetest.FillEvents(t.Context(), address, u.Project, all)
 	}
 	if err != nil {
 		t.Fatal(err)

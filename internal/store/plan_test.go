@@ -18,8 +18,11 @@ func TestNoTableIsScanned(t *testing.T) {
 		name, query string
 		args        []any
 	}{
-		{"old workflows", expiredWorkflows, []any{1, "id"}},
-		{"old jobs", expiredJobs, []any{1, "id"}},
+		{"old workflows", expiredWorkflows.byService, []any{1, "id"}},
+		{"old workflows of a project", expiredWorkflows.byProject, []any{1, "id", "project"}},
+		{"old jobs", expiredJobs.byService, []any{1, "id"}},
+		{"old jobs of a project", expiredJobs.byProject, []any{1, "id", "project"}},
+		{"old batches of a project", expiredBatches.byProject, []any{1, "id", "project"}},
 		{"inputs of deleted batches", tombstones[0].due, nil},
 		{"deleted workflows", tombstones[1].due, []any{1}},
 		{"deleted jobs", tombstones[2].due, []any{1}},

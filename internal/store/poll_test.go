@@ -165,7 +165,7 @@ func TestCloseSendsWakeUps(t *testing.T) {
 	storetest.Eventually(t, "the store listens", listening.Notified)
 	owner := storetest.User(t, listening, "ada")
 	for i := range 10 {
-		key, err := listening.CreateKey(t.Context(), store.Actor{User: owner}, store.NewKey{
+		key, err := listening.CreateKey(t.Context(), store.Actor{Reach: owner}, store.NewKey{
 			Prefix: "p", Hash: seal.HashKey(fmt.Sprint(i)),
 		})
 		if err != nil {
@@ -177,7 +177,7 @@ func TestCloseSendsWakeUps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := command.RevokeKey(t.Context(), store.Actor{User: owner}, key.ID); err != nil {
+		if err := command.RevokeKey(t.Context(), store.Actor{Reach: owner}, key.ID); err != nil {
 			t.Fatal(err)
 		}
 		if err := command.Close(); err != nil {
@@ -197,14 +197,14 @@ func TestValidCredentials(t *testing.T) {
 		ctx := t.Context()
 		owner := storetest.User(t, s, "ada")
 		key := func(hash string, ends time.Time) store.Key {
-			k, err := s.CreateKey(ctx, store.Actor{User: owner}, store.NewKey{Prefix: "p", Hash: hash, ExpiresAt: ends})
+			k, err := s.CreateKey(ctx, store.Actor{Reach: owner}, store.NewKey{Prefix: "p", Hash: hash, ExpiresAt: ends})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return k
 		}
 		session := func(k store.Key, hash string, ends time.Time) {
-			if _, err := s.CreateSession(ctx, store.Actor{User: owner, Key: k.ID}, hash, ends); err != nil {
+			if _, err := s.CreateSession(ctx, store.Actor{Reach: owner, Key: k.ID}, hash, ends); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -214,7 +214,7 @@ func TestValidCredentials(t *testing.T) {
 		session(valid, "session", later)
 		session(valid, "short", s.Now().Add(time.Hour))
 		session(revoked, "of a revoked key", later)
-		if err := s.RevokeKey(ctx, store.Actor{User: owner}, revoked.ID); err != nil {
+		if err := s.RevokeKey(ctx, store.Actor{Reach: owner}, revoked.ID); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(2 * time.Hour)

@@ -126,7 +126,7 @@ func TestClaimReadsFewTasks(t *testing.T) {
 	const waiting, claims = 20_000, 40
 	address := storetest.Postgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
-	if err := storetest.Fill(t.Context(), address, storetest.User(t, s, "ada"), waiting); err != nil {
+	if err := storetest.Fill(t.Context(), address, storetest.User(t, s, "ada").Project, waiting); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec(`

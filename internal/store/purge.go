@@ -31,10 +31,10 @@ type Purged struct {
 // DeleteJob removes a job and the workflows that its runs have started from every reader's sight at once, and stops
 // those that run. Everything that was stored for them is then deleted by PurgeDeleted; until it is, a tombstone without
 // name and sequences stays, so that the last events and deliveries have a source. ErrJobNotFound: the job does not
-// exist, is another user's, or was deleted before. CodeConflict: it belongs to a batch.
-func (s *Store) DeleteJob(ctx context.Context, owner pleat.UserID, job pleat.JobID) error {
+// exist, is out of reach, or was deleted before. CodeConflict: it belongs to a batch.
+func (s *Store) DeleteJob(ctx context.Context, by Reach, job pleat.JobID) error {
 	return s.write(ctx, "delete job", func(t *tx) error {
-		h, err := t.lockJob(owner, job)
+		h, err := t.lockJob(by, pleat.Member, job)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (t *tx) deleteJob(h Head) error {
 func (t *tx) deleteFollowUps(job pleat.JobID) (int, error) {
 	var list []pleat.Workflow
 	rows, err := t.query(`
-		SELECT id, account_id, run_id, state FROM workflow
+		SELECT id, project_id, run_id, state FROM workflow
 		WHERE started_by = $1 AND started_by <> '' AND deleted_at = 0
 		LIMIT `+strconv.Itoa(deletedAtOnce), job)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
@@ -84,11 +84,11 @@ func (t *tx) deleteFollowUps(job pleat.JobID) (int, error) {
 }
 
 // DeleteWorkflow is DeleteJob for a workflow, in any state. The library items that its task made go with it.
-// ErrNoWorkflow: it does not exist, is another user's, or was deleted before.
-func (s *Store) DeleteWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID) error {
+// ErrNoWorkflow: it does not exist, is out of reach, or was deleted before.
+func (s *Store) DeleteWorkflow(ctx context.Context, by Reach, id pleat.WorkflowID) error {
 	return s.write(ctx, "delete workflow", func(t *tx) error {
 		var w pleat.Workflow
-		if err := t.lockWorkflow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(by, pleat.Member, id, &w); err != nil {
 			return err
 		}
 		return t.deleteWorkflow(&w)
@@ -208,10 +208,12 @@ var purgeSteps = []purgeStep{
 	{text: `DELETE FROM library_item WHERE id = (WORKSPACE) AND NOT EXISTS (
 		SELECT 1 FROM library_item i
 		WHERE i.parent_id = (WORKSPACE) AND i.parent_id <> '' AND i.deleted_at = 0)`},
+	{text: `DELETE FROM share WHERE source_id = $1`},
 	{text: `DELETE FROM design_fold WHERE job_id IN (
 		SELECT job_id FROM design_fold WHERE workflow_id = $1 OR job_id = $1 LIMIT ROWS)`},
 	{text: `DELETE FROM design WHERE workflow_id = $1`},
-	{text: `DELETE FROM idempotency WHERE account_id = (SELECT account_id FROM SOURCE WHERE id = $1)
+	{text: `DELETE FROM idempotency WHERE account_id = (
+			SELECT CASE created_by WHEN '' THEN project_id ELSE created_by END FROM SOURCE WHERE id = $1)
 		AND answer LIKE '%' || $1 || '%'`},
 	{text: countSQL("0", "-sum(bytes)", "run WHERE "+purgedRuns)},
 	{text: `DELETE FROM run WHERE ` + purgedRuns},

@@ -20,44 +20,48 @@ import (
 // ofSources says of every table whether a job or workflow has rows in it. A new table fails TestDeletionLeavesNothing
 // until it stands here, and purgeSteps delete its rows if they belong to a job or workflow.
 var ofSources = map[string]bool{
-	"job":          true,
-	"run":          true,
-	"run_event":    true,
-	"artifact":     true,
-	"task":         true,
-	"attempt":      true,
-	"subscription": true,
-	"event":        true,
-	"endpoint":     true,
-	"delivery":     true,
-	"workflow":     true,
-	"library_item": true,
-	"library_file": true,
-	"idempotency":  true,
-	"design":       true,
-	"design_fold":  true,
-	"run_file":     true,
-	"batch":        false, // see TestBatchDeletion
-	"batch_row":    false,
-	"batch_score":  false,
-	"msa_search":   false, // deleted by age, with the cached alignments
-	"account":      false,
-	"api_key":      false,
-	"session":      false,
-	"quota_day":    false, // how many, not which
-	"result_use":   false, // how many bytes
-	"audit":        false, // of keys, sessions and settings
-	"worker":       false,
-	"service":      false, // its artifact store and secret keys
-	"class":        false, // of workers, and how fast they are
-	"fleet_token":  false,
-	"speed":        false,
-	"leader":       false,
+	"job":            true,
+	"run":            true,
+	"run_event":      true,
+	"artifact":       true,
+	"task":           true,
+	"attempt":        true,
+	"subscription":   true,
+	"event":          true,
+	"endpoint":       true,
+	"delivery":       true,
+	"workflow":       true,
+	"library_item":   true,
+	"library_file":   true,
+	"idempotency":    true,
+	"design":         true,
+	"design_fold":    true,
+	"run_file":       true,
+	"batch":          false, // see TestBatchDeletion
+	"batch_row":      false,
+	"batch_score":    false,
+	"msa_search":     false, // deleted by age, with the cached alignments
+	"account":        false,
+	"api_key":        false,
+	"session":        false,
+	"quota_day":      false, // how many, not which
+	"result_use":     false, // how many bytes
+	"audit":          false, // of keys, sessions and settings
+	"worker":         false,
+	"service":        false, // its artifact store and secret keys
+	"class":          false, // of workers, and how fast they are
+	"fleet_token":    false,
+	"speed":          false,
+	"leader":         false,
+	"project":        false, // and who is in it
+	"project_member": false,
+	"invitation":     false,
+	"share":          true,
 }
 
 // attached makes a job and a workflow with a row in every table that ofSources names, and returns the keys of their
 // blobs.
-func attached(t *testing.T, s *store.Store, u pleat.UserID) (store.Created, pleat.Workflow, []string) {
+func attached(t *testing.T, s *store.Store, u store.Reach) (store.Created, pleat.Workflow, []string) {
 	t.Helper()
 	ctx := context.Background()
 	must := func(err error) {
@@ -109,6 +113,10 @@ func attached(t *testing.T, s *store.Store, u pleat.UserID) (store.Created, plea
 	design, more := attachedDesign(t, s, u)
 	must(s.DeleteWorkflow(ctx, u, design))
 	keys = append(keys, more...)
+	for _, source := range []pleat.Source{{Job: job.Job}, {Workflow: other.ID}} {
+		_, err := s.CreateShare(ctx, store.Actor{Reach: u}, source, "share "+source.ID(), s.Now().Add(time.Hour))
+		must(err)
+	}
 	for range 2 { // endpoints
 		for _, d := range claimDeliveries(t, s, "c", 10) {
 			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
@@ -118,7 +126,7 @@ func attached(t *testing.T, s *store.Store, u pleat.UserID) (store.Created, plea
 }
 
 // attachedDesign makes a design with a compiled spec, a result and a fold of it, and returns the keys of its blobs.
-func attachedDesign(t *testing.T, s *store.Store, u pleat.UserID) (pleat.WorkflowID, []string) {
+func attachedDesign(t *testing.T, s *store.Store, u store.Reach) (pleat.WorkflowID, []string) {
 	t.Helper()
 	ctx := context.Background()
 	n := newFlow(u, false)
@@ -146,7 +154,7 @@ func attachedDesign(t *testing.T, s *store.Store, u pleat.UserID) (pleat.Workflo
 		t.Fatal(err)
 	}
 	folds, _, err := s.FoldDesigns(ctx, store.DesignFolds{
-		Owner: u, Workflow: w.ID, Jobs: []store.DesignJob{{Design: "x_1", Rank: 1, Job: newJob(u, "folded")}},
+		Owner: u.Project, Workflow: w.ID, Jobs: []store.DesignJob{{Design: "x_1", Rank: 1, Job: newJob(u, "folded")}},
 	})
 	if err != nil {
 		t.Fatal(err)

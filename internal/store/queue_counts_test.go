@@ -29,7 +29,7 @@ func TestQueueCounts(t *testing.T) {
 		for i, id := range []pleat.EndpointID{
 			"01800000-0000-7000-8000-00000000000a", "f1800000-0000-7000-8000-00000000000f",
 		} {
-			e := store.Endpoint{ID: id, Owner: u}
+			e := store.Endpoint{ID: id, Owner: u.Project}
 			if err := storetest.FillDeliveries(ctx, address, e, made.Job, made.Run, 10*i, 3); err != nil {
 				t.Fatal(err)
 			}

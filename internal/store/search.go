@@ -11,9 +11,9 @@ import (
 
 // Search is a search for an alignment, or for paired alignments.
 type Search struct {
-	Key     string       // of the entry in the cache of alignments, see package msa
-	User    pleat.UserID // who may use the entry; empty: all users
-	Protein string       // SHA-256 of the sequence, in hex; empty: of several, paired
+	Key     string          // of the entry in the cache of alignments, see package msa
+	Owner   pleat.ProjectID // whose runs may use the entry; empty: all
+	Protein string          // SHA-256 of the sequence, in hex; empty: of several, paired
 }
 
 // ClaimSearches decides which of some searches a worker makes: those that no other worker makes at the moment. A claim
@@ -30,12 +30,12 @@ func (s *Store) ClaimSearches(ctx context.Context, worker pleat.WorkerID, search
 			q := &searches[i]
 			granted[i] = false
 			t.ask(`
-				INSERT INTO msa_search (key, account_id, protein, worker_id, lease_until, found_at)
+				INSERT INTO msa_search (key, project_id, protein, worker_id, lease_until, found_at)
 				VALUES ($1, $2, $3, $4, $5, 0)
 				ON CONFLICT (key) DO UPDATE SET worker_id = $4, lease_until = $5
 				WHERE msa_search.worker_id = $4 OR msa_search.lease_until < $6
 				RETURNING 1`,
-				[]any{q.Key, q.User, q.Protein, worker, t.leaseEnd(pleat.SearchLease), t.now},
+				[]any{q.Key, q.Owner, q.Protein, worker, t.leaseEnd(pleat.SearchLease), t.now},
 				func(scan func(...any) error) error {
 					granted[i] = true
 					return scan(new(int64))
@@ -63,8 +63,8 @@ func (s *Store) EndSearches(ctx context.Context, worker pleat.WorkerID, keys []s
 }
 
 // CountAlignments returns how many of some proteins, given by the SHA-256 of their sequences in hex, have an alignment
-// in the cache that a user may use. It counts what was found, which may have been searched for in another database.
-func (s *Store) CountAlignments(ctx context.Context, user pleat.UserID, proteins []string) (int, error) {
+// in the cache that a project may use. It counts what was found, which may have been searched for in another database.
+func (s *Store) CountAlignments(ctx context.Context, owner pleat.ProjectID, proteins []string) (int, error) {
 	total := 0
 	for list := range slices.Chunk(proteins, maxStatementRows) {
 		ids := make([]any, len(list))
@@ -72,11 +72,11 @@ func (s *Store) CountAlignments(ctx context.Context, user pleat.UserID, proteins
 			ids[i] = list[i]
 		}
 		ids = pad(ids)
-		args := append([]any{user}, ids...)
+		args := append([]any{owner}, ids...)
 		var n int
 		err := s.readRow(ctx, `
 			SELECT count(DISTINCT protein) FROM msa_search
-			WHERE account_id IN ($1, '') AND found_at <> 0 AND protein IN (`+params(2, len(ids))+")", args, &n)
+			WHERE project_id IN ($1, '') AND found_at <> 0 AND protein IN (`+params(2, len(ids))+")", args, &n)
 		if err != nil {
 			return 0, unavailable("count alignments", err)
 		}

@@ -17,7 +17,7 @@ import (
 const searchQueue = "search/null"
 
 // toSearch creates a job whose fold begins with a search, and claims that.
-func toSearch(t *testing.T, s *store.Store, owner pleat.UserID) (store.Created, store.ClaimedTask) {
+func toSearch(t *testing.T, s *store.Store, owner store.Reach) (store.Created, store.ClaimedTask) {
 	t.Helper()
 	n := newJob(owner, "searched")
 	n.Run.Queue = searchQueue
@@ -124,7 +124,7 @@ func TestSearchThenFold(t *testing.T) {
 func TestLostSearch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		_, first := toSearch(t, s, storetest.User(t, s, "ada"))
+		_, first := toSearch(t, s, store.Own(storetest.User(t, s, "ada").User))
 		publish(t, s, first, "msa.a3m", "runs/x/1/msa.a3m")
 		clock.Advance(pleat.LeaseDuration + time.Second)
 		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
@@ -216,7 +216,7 @@ func TestClaimSearches(t *testing.T) {
 		claim := func(worker pleat.WorkerID, want ...bool) {
 			t.Helper()
 			got, err := s.ClaimSearches(ctx, worker, []store.Search{
-				{Key: "msa/b", User: ann, Protein: "pb"}, {Key: "msa/a", User: ann, Protein: "pa"},
+				{Key: "msa/b", Owner: ann.Project, Protein: "pb"}, {Key: "msa/a", Owner: ann.Project, Protein: "pa"},
 			})
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s was granted %v, %v; want %v", worker, got, err, want)
@@ -228,9 +228,9 @@ func TestClaimSearches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		known := func(user pleat.UserID, want int) {
+		known := func(user store.Reach, want int) {
 			t.Helper()
-			if n, err := s.CountAlignments(ctx, user, []string{"pa", "pb", "pc"}); err != nil || n != want {
+			if n, err := s.CountAlignments(ctx, user.Project, []string{"pa", "pb", "pc"}); err != nil || n != want {
 				t.Errorf("%d alignments at hand, %v; want %d", n, err, want)
 			}
 		}

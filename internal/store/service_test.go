@@ -143,7 +143,7 @@ func TestBlobRefs(t *testing.T) {
 		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&task), saved); err != nil {
 			t.Fatal(err)
 		}
-		item, err := s.CreateItem(ctx, store.LibraryItem{Owner: u, Name: "x", Type: "file", Metadata: []byte("{}")})
+		item, err := s.CreateItem(ctx, u, store.LibraryItem{Owner: u.Project, Name: "x", Type: "file", Metadata: []byte("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestCountSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		for _, token := range []string{"old.1", "new.1"} {
-			_, err := s.PutEndpoint(ctx, store.Actor{User: storetest.User(t, s, token)}, store.EndpointConfig{
+			_, err := s.PutEndpoint(ctx, store.Actor{Reach: storetest.User(t, s, token)}, store.EndpointConfig{
 				URL:    "https://example.org/",
 				Token:  token,
 				Secret: "new.2",

@@ -13,12 +13,15 @@
 //	sqlite.go, postgres.go, migrate.go  the databases
 //	tx.go, pipeline.go, sqlbatch.go  transactions, reads, statements that are sent together or are about many rows
 //	types.go              what the verbs take and return
-//	account.go            users, keys, sessions, quotas
-//	audit.go              who changed keys and endpoints
-//	limits.go             what one user may have
+//	account.go, key.go, session.go  users, their keys, sessions of the page
+//	reach.go              who asks, and in which project
+//	project.go, member.go, service_user.go  projects, and who has which role in them
+//	invitation.go, share.go, move.go  links into a project and to one job, moves between projects
+//	audit.go              who changed keys, endpoints, roles and shares
+//	quota.go, limits.go   what one project may have
 //	job.go, view.go, head.go  jobs and their runs
 //	batch.go, batch_advance.go, batch_table.go  batches: many jobs that end together, and the table of their scores
-//	page.go, names.go     lists of a user's rows, searches by name
+//	page.go, names.go     lists of a project's rows, searches by name
 //	design.go, design_fold.go  what a design has besides, and the folds of designs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
@@ -66,7 +69,7 @@ type Options struct {
 	CommitGroup int
 	// ClockInterval is the time between two measurements of how far this machine's clock is from PostgreSQL's; 0: 30 s.
 	ClockInterval time.Duration
-	// Limits are what one user may have. Workers need them too, since follow-ups count.
+	// Limits are what one project may have. Workers need them too, since follow-ups count.
 	Limits Limits
 }
 
@@ -354,8 +357,8 @@ func isQueueTopic(topic string) bool {
 // RunTopic has news when a run changes its state, reports progress or gets a file.
 func RunTopic(run pleat.RunID) string { return "run:" + string(run) }
 
-// OwnerTopic has news when one of a user's runs changes or is created. Changes reads which.
-func OwnerTopic(user pleat.UserID) string { return "owner:" + string(user) }
+// OwnerTopic has news when one of a project's runs changes or is created. Changes reads which.
+func OwnerTopic(owner pleat.ProjectID) string { return "owner:" + string(owner) }
 
 // KeyTopic has news when a key is revoked, or one of its sessions ends on request.
 func KeyTopic(key pleat.KeyID) string { return "key:" + string(key) }

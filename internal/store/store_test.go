@@ -22,13 +22,13 @@ import (
 // Every test of this package runs on both databases.
 
 // newJob is a fold of storetest whose owner chose the seed.
-func newJob(owner pleat.UserID, name string) store.NewJob {
+func newJob(owner store.Reach, name string) store.NewJob {
 	n := storetest.NewFold(owner, name)
 	n.Run.Params.Values = map[string]any{"seed": n.Run.Seed}
 	return n
 }
 
-func create(t *testing.T, s *store.Store, owner pleat.UserID, name string) store.Created {
+func create(t *testing.T, s *store.Store, owner store.Reach, name string) store.Created {
 	t.Helper()
 	return storetest.CreateJob(t, s, newJob(owner, name))
 }
@@ -167,7 +167,7 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 func TestTriesRunOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, storetest.User(t, s, "ada"), "one")
+		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
 		for i := range store.DefaultTries {
 			if got := claim(t, s, "w", 1); len(got) != 1 {
 				t.Fatalf("try %d: nothing to claim", i)
@@ -187,7 +187,7 @@ func TestTriesRunOut(t *testing.T) {
 func TestRetryWaits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, storetest.User(t, s, "ada"), "one")
+		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
 		c1, f := claim(t, s, "w", 1)[0], outcome(pleat.StateFailed)
 		f.Failure = pleat.Failed(pleat.FailDeviceLost, "gone")
 		if err := s.FinishRun(ctx, store.LeaseOf(&c1.Task), f); err != nil {
@@ -262,7 +262,7 @@ func TestCancel(t *testing.T) {
 func TestFilesOfARunningAttempt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, storetest.User(t, s, "ada"), "one")
+		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
 		key := func(attempt int, name string) string { return fmt.Sprintf("runs/%s/%d/%s", c.Run, attempt, name) }
 		check := func(what string, want ...string) {
 			t.Helper()
@@ -409,7 +409,7 @@ func TestTurnsAreFair(t *testing.T) {
 		for range 10 {
 			claim(t, s, "w", 1)
 		}
-		first, second := create(t, s, b, "first"), create(t, s, b, "second")
+		first, second := create(t, s, store.Own(b.User), "first"), create(t, s, store.Own(b.User), "second")
 		var place []int
 		for i := range 8 {
 			got := claim(t, s, "w", 1)[0]
@@ -462,7 +462,7 @@ func TestOneClaimEach(t *testing.T) {
 func TestRestartFreesLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		create(t, s, storetest.User(t, s, "ada"), "one")
+		create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
 		w := pleat.Worker{
 			ID: "node-1", Queues: []string{storetest.FoldQueue}, Models: []pleat.Model{
 				{Name: "null", Kind: pleat.TaskFold},
@@ -512,13 +512,13 @@ func TestVisibility(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
-		by := store.Actor{User: u}
+		by := store.Actor{Reach: u}
 		k, err := s.CreateKey(ctx, by, store.NewKey{Prefix: "pleat_abc", Hash: "hash", Label: "laptop"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		h, err := s.Head(ctx, c.Job, key("hash"))
-		if err != nil || h.Caller != u || h.Owner != u || h.Public {
+		if err != nil || h.Caller != u.User || h.Owner != u.Project || h.Public {
 			t.Fatalf("%+v %v", h, err)
 		}
 		if h, _ := s.Head(ctx, c.Job, key("wrong")); h.Caller != "" {
@@ -534,7 +534,7 @@ func TestVisibility(t *testing.T) {
 		if h.Version != before.Version+2 || h.Epoch != before.Epoch+1 {
 			t.Errorf("version %d → %d, epoch %d → %d", before.Version, h.Version, before.Epoch, h.Epoch)
 		}
-		if err := s.RevokeKey(ctx, store.Actor{User: u}, k.ID); err != nil {
+		if err := s.RevokeKey(ctx, store.Actor{Reach: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
 		if h, _ = s.Head(ctx, c.Job, key("hash")); h.Caller != "" {
@@ -556,20 +556,20 @@ func TestSessionDiesWithItsKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		k, err := s.CreateKey(ctx, store.Actor{User: u}, store.NewKey{Prefix: "p", Hash: "h"})
+		k, err := s.CreateKey(ctx, store.Actor{Reach: u}, store.NewKey{Prefix: "p", Hash: "h"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"s1", "s2"} {
-			by := store.Actor{User: u, Key: k.ID}
+			by := store.Actor{Reach: u, Key: k.ID}
 			if _, err := s.CreateSession(ctx, by, id, s.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if p, err := s.Identify(ctx, session("s1")); err != nil || p.User != u {
+		if p, err := s.Identify(ctx, session("s1")); err != nil || p.User != u.User {
 			t.Fatalf("%+v %v", p, err)
 		}
-		if err := s.RevokeKey(ctx, store.Actor{User: u}, k.ID); err != nil {
+		if err := s.RevokeKey(ctx, store.Actor{Reach: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Identify(ctx, session("s2")); !errors.Is(err, pleat.ErrUnauthorized) {
@@ -612,7 +612,7 @@ func TestPages(t *testing.T) {
 		for i := range 7 {
 			want = append([]pleat.JobID{create(t, s, u, fmt.Sprintf("job 100%%_%d", i)).Job}, want...)
 		}
-		create(t, s, storetest.User(t, s, "eve"), "hers")
+		create(t, s, store.Own(storetest.User(t, s, "eve").User), "hers")
 		var got []pleat.JobID
 		before := ""
 		for {

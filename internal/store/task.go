@@ -149,13 +149,13 @@ func (t *tx) countEvents(where string, args []any, events, lines int, stage *ple
 		set += fmt.Sprintf(", stage = $%d, done = $%d, total = $%d", n+4, n+5, n+6)
 		args = append(args, stage.Stage, stage.Done, stage.Total)
 	}
-	t.ask("UPDATE run SET "+set+" WHERE "+where+" RETURNING id, account_id", args, t.notifyRun)
+	t.ask("UPDATE run SET "+set+" WHERE "+where+" RETURNING id, project_id", args, t.notifyRun)
 }
 
-// notifyRun wakes those who wait for news of a run, by its id and its owner's.
+// notifyRun wakes those who wait for news of a run, by its id and its project's.
 func (t *tx) notifyRun(scan func(...any) error) error {
 	var run pleat.RunID
-	var owner pleat.UserID
+	var owner pleat.ProjectID
 	err := scan(&run, &owner)
 	t.notify(RunTopic(run), OwnerTopic(owner))
 	return err
@@ -251,7 +251,7 @@ func (t *tx) insertTask(k pleat.Task) {
 	}
 	t.send(`
 		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
+			id, kind, queue, project_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
 			memory, expected, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, request)
 		SELECT $1, $2, $3, $4, $5,
 			CASE WHEN own >= served THEN own + 1 ELSE served END,

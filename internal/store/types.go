@@ -6,12 +6,15 @@ import (
 	"pleat"
 )
 
-// User is an owner of jobs, keys, workflows and a library.
+// User is who has keys and a role in projects: a person, or a program that works for a project.
 type User struct {
-	ID        pleat.UserID
-	Name      string
-	Quota     int // calls per day; negative: the service's default
-	CreatedAt time.Time
+	ID         pleat.UserID
+	Name       string
+	Service    bool            // it is a program's, and the project owns it
+	Project    pleat.ProjectID // of a service user; empty: a person
+	Operator   bool            // may see and change what concerns the whole service
+	DisabledAt time.Time       // zero: the user may act
+	CreatedAt  time.Time
 }
 
 // Key is an API key without its secret, of which the database holds only the SHA-256.
@@ -19,7 +22,8 @@ type Key struct {
 	ID         pleat.KeyID
 	User       pleat.UserID
 	UserName   string
-	Prefix     string // the first letters of the plain key, shown in lists
+	Project    pleat.ProjectID // the only one that the key reaches; empty: all of the user
+	Prefix     string          // the first letters of the plain key, shown in lists
 	Label      string
 	Scopes     pleat.Scopes
 	CreatedAt  time.Time
@@ -33,8 +37,9 @@ type NewKey struct {
 	Prefix    string // the part of the key that lists show
 	Hash      string // that seal.HashKey makes of the key, which is never stored itself
 	Label     string
-	Scopes    pleat.Scopes // empty: those of the key that makes it, or all if an operator does
-	ExpiresAt time.Time    // zero: when the key that makes it does, or never
+	Project   pleat.ProjectID // the only one that the key reaches; empty: that of the key that makes it, or all
+	Scopes    pleat.Scopes    // empty: those of the key that makes it, or all if an operator does
+	ExpiresAt time.Time       // zero: when the key that makes it does, or never
 }
 
 // Credential is what a request has to show who calls: an API key, or a session of the page.
@@ -49,11 +54,15 @@ type Principal struct {
 	Name string
 	Key  pleat.KeyID
 	// Scopes are those of the key, also for a session.
-	Scopes pleat.Scopes
-	Quota  int // negative: the service's default
+	Scopes   pleat.Scopes
+	Project  pleat.ProjectID // the only one that the key reaches; empty: all of the user
+	Operator bool            // the user is one, and the key reaches all projects
 }
 
-// Usage is how much of one of today's quotas a user has spent. The day is UTC.
+// Reach is what the principal may read and change.
+func (p *Principal) Reach() Reach { return Reach{User: p.User, Project: p.Project} }
+
+// Usage is how much of one of today's quotas a project has spent. The day is UTC.
 type Usage struct {
 	Limit int
 	Used  int
@@ -62,7 +71,7 @@ type Usage struct {
 
 // NewJob is a validated job to create, as package submit makes it. The store does not check it again.
 type NewJob struct {
-	By     Credential // of the owner, which must be valid when the job is stored; zero: it is not checked
+	By     Credential // of the creator, which must be valid when the job is stored; zero: it is not checked
 	Job    pleat.Job  // the store sets its IDs and times
 	Run    RunSpec
 	Key    string // Idempotency-Key; empty: none
@@ -144,7 +153,7 @@ type Created struct {
 // whose files are protected in the same way.
 type Head struct {
 	Source  pleat.Source
-	Owner   pleat.UserID
+	Owner   pleat.ProjectID
 	Public  bool
 	Version int64       // rises with every change that readers can see
 	Epoch   int64       // part of what the signature of a link covers
@@ -153,6 +162,8 @@ type Head struct {
 	Name    string // of the job or workflow; only Artifact reads it
 	// Caller is the user whose key or session came with the request. It is empty if neither came, or if it is invalid.
 	Caller pleat.UserID
+	// Role is the caller's in the project that owns the job.
+	Role pleat.Role
 	// Scopes are what the caller's key may be used for.
 	Scopes pleat.Scopes
 	batch  pleat.BatchID // to which the job belongs; only lockJob reads it

@@ -68,10 +68,10 @@ type upgraded struct {
 	t     *testing.T
 	s     *store.Store
 	clock *storetest.Clock
-	owner pleat.UserID
+	owner store.Reach
 }
 
-func (v *upgraded) user(name string) pleat.UserID {
+func (v *upgraded) user(name string) store.Reach {
 	keys, err := v.s.Keys(context.Background(), "")
 	if err != nil {
 		v.t.Fatal(err)
@@ -80,12 +80,12 @@ func (v *upgraded) user(name string) pleat.UserID {
 	if i < 0 {
 		v.t.Fatalf("no key of %s in %+v", name, keys)
 	}
-	return keys[i].User
+	return store.Own(keys[i].User)
 }
 
 func (v *upgraded) jobs(t *testing.T) map[string]store.JobRow {
 	t.Helper()
-	rows, err := v.s.ListJobs(context.Background(), v.owner, store.Filter{Limit: 100})
+	rows, err := v.s.ListJobs(context.Background(), store.Own(v.owner.User), store.Filter{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func (v *upgraded) results(t *testing.T) {
 	}
 	for _, a := range view.Artifacts {
 		got, head, err := v.s.Artifact(ctx, a.ID)
-		if err != nil || got != a || head.Source != (pleat.Source{Job: job.ID}) || head.Owner != v.owner {
+		if err != nil || got != a || head.Source != (pleat.Source{Job: job.ID}) || head.Owner != v.owner.Project {
 			t.Errorf("artifact %+v of %+v: %v", got, head, err)
 		}
 	}
@@ -122,7 +122,7 @@ func (v *upgraded) results(t *testing.T) {
 	}
 	then := time.Until(time.Unix(20779*24*60*60, 0)) // the day of the database's quota_day
 	v.clock.Advance(then)
-	if u, err := v.s.Usage(ctx, v.owner); err != nil || u.Jobs.Used == 0 {
+	if u, err := v.s.Usage(ctx, store.Own(v.owner.User)); err != nil || u.Jobs.Used == 0 {
 		t.Errorf("%+v %v", u, err)
 	}
 	v.clock.Advance(-then)
@@ -151,7 +151,7 @@ func (v *upgraded) lists(t *testing.T) {
 	if diff := gocmp.Diff(want, states); diff != "" {
 		t.Error(diff)
 	}
-	flows, err := v.s.Workflows(ctx, v.owner, store.WorkflowFilter{Limit: 100})
+	flows, err := v.s.Workflows(ctx, store.Own(v.owner.User), store.WorkflowFilter{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +181,11 @@ func (v *upgraded) lists(t *testing.T) {
 	}, got); diff != "" {
 		t.Error(diff)
 	}
-	items, err := v.s.Items(ctx, v.owner, "", 100)
+	items, err := v.s.Items(ctx, store.Own(v.owner.User), "", 100)
 	if err != nil || len(items) != 3 {
 		t.Errorf("library: %+v %v", items, err)
 	}
-	changes, err := v.s.Changes(ctx, v.owner, 0, 100)
+	changes, err := v.s.Changes(ctx, store.Own(v.owner.User), 0, 100)
 	if err != nil || len(changes) != len(states)+len(got)-1 { // the draft has no run
 		t.Errorf("%d changes, %v", len(changes), err)
 	}
@@ -198,14 +198,14 @@ func (v *upgraded) lists(t *testing.T) {
 
 func (v *upgraded) deliveries(t *testing.T) {
 	ctx := context.Background()
-	list, err := v.s.Deliveries(ctx, v.owner, store.DeliveryFilter{Limit: 100})
+	list, err := v.s.Deliveries(ctx, store.Own(v.owner.User), store.DeliveryFilter{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	count := map[pleat.DeliveryStatus]int{}
 	for _, d := range list {
 		count[d.Status]++
-		_, attempts, err := v.s.Delivery(ctx, v.owner, d.ID)
+		_, attempts, err := v.s.Delivery(ctx, store.Own(v.owner.User), d.ID)
 		if d.Status == pleat.DeliveryRunning {
 			d.Attempts++ // it is counted when it ends
 		}

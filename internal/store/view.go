@@ -10,7 +10,7 @@ import (
 )
 
 // jobColumns are the columns that jobRow scans, of the row j of job.
-const jobColumns = `j.id, j.account_id, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints,
+const jobColumns = `j.id, j.project_id, j.created_by, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints,
 	j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
 
 // runColumns are the columns that runRow scans, of the row r of run.
@@ -139,7 +139,7 @@ type jobRow struct {
 
 func (r *jobRow) into(j *pleat.Job) []any {
 	return []any{
-		&j.ID, &j.Owner, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints, &r.complex,
+		&j.ID, &j.Owner, &j.Creator, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints, &r.complex,
 		&j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
 	}
 }
@@ -206,25 +206,25 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 const jobRowColumns = `j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result,
 	r.failure, j.created_at, j.updated_at, r.started_at, r.finished_at`
 
-// ListJobs reads a page of a user's jobs, newest first. The next page begins before the last job of this one.
-func (s *Store) ListJobs(ctx context.Context, owner pleat.UserID, f Filter) ([]JobRow, error) {
+// ListJobs reads a page of a project's jobs, newest first. The next page begins before the last job of this one.
+func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, error) {
 	if f.Query != "" && s.dialect == "postgres" {
-		return s.searchJobs(ctx, owner, f)
+		return s.searchJobs(ctx, by, f)
 	}
-	p := f.page(owner)
+	p := f.page(by)
 	if f.Query != "" {
 		p.named(strings.ToLower(f.Query))
 	}
 	return s.listJobs(ctx, p, "job", f.Limit)
 }
 
-// page returns the page of the user's jobs j that the filter selects but for the name.
-func (f *Filter) page(owner pleat.UserID) *page {
-	var by []column
+// page returns the page of the project's jobs j that the filter selects but for the name.
+func (f *Filter) page(in Reach) *page {
+	var state []column
 	if f.State != "" {
-		by = append(by, column{"state", f.State})
+		state = append(state, column{"state", f.State})
 	}
-	p := pageOf("j", owner, f.Before, by...)
+	p := pageOf("j", in, f.Before, state...)
 	p.and("j.deleted_at = 0 AND j.batch_id = ''")
 	return p
 }
@@ -286,10 +286,10 @@ func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limi
 	return out, unavailable("read progress", err)
 }
 
-// Changes reads which of a user's runs have changed at or after a moment (microseconds since 1970 UTC), oldest first. A
+// Changes reads which of a project's runs have changed at or after a moment (microseconds since 1970 UTC), oldest first. A
 // reader continues from a little before the last moment that it saw, since commits become visible out of order, and
 // drops what it has seen.
-func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, limit int) ([]Change, error) {
+func (s *Store) Changes(ctx context.Context, by Reach, since int64, limit int) ([]Change, error) {
 	out := []Change{}
 	rows, err := s.read(ctx, `
 		SELECT r.changed_at, r.kind, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), r.id,
@@ -297,11 +297,11 @@ func (s *Store) Changes(ctx context.Context, owner pleat.UserID, since int64, li
 		FROM run r
 		LEFT JOIN job j ON j.id = r.job_id
 		LEFT JOIN workflow w ON w.id = r.workflow_id
-		WHERE r.account_id = $1 AND r.changed_at >= $2 AND COALESCE(j.deleted_at, w.deleted_at) = 0
-			AND COALESCE(j.batch_id, '') = ''
+		WHERE r.project_id = $1 AND r.changed_at >= $2 AND COALESCE(j.deleted_at, w.deleted_at) = 0
+			AND COALESCE(j.batch_id, '') = '' AND `+memberRole("$1", "$4")+` > 0
 		ORDER BY r.changed_at
 		LIMIT $3`,
-		owner, since, limit)
+		by.Project, since, limit, by.User)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var c Change
 		if err := scan(&c.At, &c.Kind, &c.Source.Job, &c.Source.Workflow, &c.Run, &c.Version, &c.Name, &c.State,

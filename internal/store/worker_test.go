@@ -124,7 +124,7 @@ func TestStoppedWorkersLeaveOneRow(t *testing.T) {
 		if n := storetest.Count(t, s, "worker"); n != 1 {
 			t.Errorf("%d rows", n)
 		}
-		create(t, s, storetest.User(t, s, "ada"), "fold")
+		create(t, s, store.Own(storetest.User(t, s, "ada").User), "fold")
 		got := claim(t, s, "3", 1)
 		start("4")
 		if n := storetest.Count(t, s, "worker"); n != 2 {

@@ -11,6 +11,7 @@ import (
 
 // NewWorkflow is a validated workflow to create, as package submit makes it.
 type NewWorkflow struct {
+	By       Reach          // who creates it; zero: the service itself, for a fold
 	Workflow pleat.Workflow // ID, state and times are made by the store
 	Draft    bool
 	Job      pleat.JobID // of which it is a follow-up; empty: none
@@ -45,11 +46,11 @@ type WorkflowRow struct {
 	Failure  *pleat.Failure // nil unless the run failed or was stopped
 }
 
-// ErrNoWorkflow refuses a call on a workflow that does not exist or is another user's.
+// ErrNoWorkflow refuses a call on a workflow that does not exist or is out of reach.
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
 // workflowColumns are the columns that workflowRow scans, of the row w of workflow.
-const workflowColumns = `w.id, w.account_id, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state, w.version,
+const workflowColumns = `w.id, w.project_id, w.created_by, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state, w.version,
 	w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
 // workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
@@ -60,7 +61,7 @@ type workflowRow struct {
 
 func (r *workflowRow) into(w *pleat.Workflow) []any {
 	return []any{
-		&w.ID, &w.Owner, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run,
+		&w.ID, &w.Owner, &w.Creator, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run,
 		&r.input,
 		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated,
 	}
@@ -84,14 +85,20 @@ func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workfl
 func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.Workflow, replayed bool, err error) {
 	err = s.write(ctx, "create workflow", func(t *tx) error {
 		w = pleat.Workflow{}
+		call := keyed(n.Workflow.Creator, n.Workflow.Owner, n.Key, n.Digest)
 		if n.Key != "" {
 			var earlier earlierCall
-			t.askReplay(n.Workflow.Owner, n.Key, n.Digest, &earlier)
+			t.askReplay(call, &earlier)
 			if err := t.wait(); err != nil {
 				return err
 			}
 			if !earlier.none {
-				return earlier.replay(n.Digest, &w.ID)
+				return earlier.replay(call, &w.ID)
+			}
+		}
+		if n.By.User != "" {
+			if err := t.needRole(Reach{User: n.By.User, Project: n.Workflow.Owner}, pleat.Member); err != nil {
+				return err
 			}
 		}
 		if err := t.countWorkflow(&n); err != nil {
@@ -101,7 +108,7 @@ func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.
 			return err
 		}
 		w = t.insertWorkflow(n)
-		t.keepAnswer(n.Workflow.Owner, n.Key, w.ID)
+		t.keepAnswer(call, w.ID)
 		if n.Design == nil {
 			return nil
 		}
@@ -132,12 +139,12 @@ func (t *tx) insertWorkflow(n NewWorkflow) pleat.Workflow {
 	}
 	t.send(`
 		INSERT INTO workflow (
-			id, account_id, kind, alias, workflow_name, name, public, state, version, epoch, run_id, input, source_job,
-			source_run, source_sequence, created_at, updated_at, deleted_at, input_bytes, started_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15, $16)`,
+			id, project_id, kind, alias, workflow_name, name, public, state, version, epoch, run_id, input, source_job,
+			source_run, source_sequence, created_at, updated_at, deleted_at, input_bytes, started_by, created_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15, $16, $17)`,
 		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input),
-		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now, len(w.Input), n.Job)
-	ref := runRef{source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner, bytes: len(w.Input)}
+		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now, len(w.Input), n.Job, w.Creator)
+	ref := runRef{source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner, creator: w.Creator, bytes: len(w.Input)}
 	t.subscribe(ref, n.Subs)
 	if !n.Draft {
 		n.Run.Kind = w.Kind
@@ -148,13 +155,14 @@ func (t *tx) insertWorkflow(n NewWorkflow) pleat.Workflow {
 
 // ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
 // stays as it is; the server has checked that of draft again, like that of a new workflow. ErrNoWorkflow: it does not
-// exist or is another user's. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the same time.
+// exist or is out of reach. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the same time.
 // CodeConflict: its input is another one now. CodeLimited: the user's workflows of today are used up.
-func (s *Store) ExecuteWorkflow(ctx context.Context, draft *pleat.Workflow, spec RunSpec) (pleat.Workflow, error) {
+func (s *Store) ExecuteWorkflow(
+	ctx context.Context, by Reach, draft *pleat.Workflow, spec RunSpec) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	owner, id := draft.Owner, draft.ID
 	err := s.write(ctx, "execute workflow", func(t *tx) error {
-		if err := t.lockWorkflow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(by, pleat.Member, id, &w); err != nil {
 			return err
 		}
 		if w.State != pleat.StateDraft {
@@ -173,33 +181,39 @@ func (s *Store) ExecuteWorkflow(ctx context.Context, draft *pleat.Workflow, spec
 		t.send("UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4",
 			w.Run, w.State, t.now, id)
 		t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id)
-		ref := runRef{source: pleat.Source{Workflow: id}, run: w.Run, owner: owner, bytes: len(w.Input)}
+		ref := runRef{
+			source: pleat.Source{Workflow: id}, run: w.Run, owner: owner, creator: by.User, bytes: len(w.Input),
+		}
 		t.insertRun(ref, 1, spec)
 		return nil
 	})
 	return w, err
 }
 
-// lockWorkflow locks a workflow of the owner's until the transaction ends, and reads it. It is what lockJob is to jobs.
-func (t *tx) lockWorkflow(owner pleat.UserID, id pleat.WorkflowID, w *pleat.Workflow) error {
+// lockWorkflow is what lockJob is to jobs; it reads the whole workflow.
+func (t *tx) lockWorkflow(by Reach, needs pleat.Role, id pleat.WorkflowID, w *pleat.Workflow) error {
 	var r workflowRow
-	err := t.row("SELECT "+workflowColumns+`
-		FROM workflow w WHERE w.id = $1 AND w.account_id = $2 AND w.deleted_at = 0 FOR UPDATE`,
-		[]any{id, owner}, r.into(w)...)
+	var role pleat.Role
+	err := t.row("SELECT "+workflowColumns+", "+roleSQL("w.project_id", "$2", "$3")+`
+		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0 FOR UPDATE`,
+		[]any{id, by.User, by.Project}, append(r.into(w), &role)...)
+	if err != nil {
+		return mapNoRows(err, ErrNoWorkflow)
+	}
 	r.fill(w)
-	return mapNoRows(err, ErrNoWorkflow)
+	return allow(role, needs, ErrNoWorkflow)
 }
 
 // EditDraft replaces the input of a draft by what edit makes of it. Edit runs in the transaction, possibly more than
 // once, so that two edits of different fields cannot undo each other; its error is returned. ErrNoWorkflow: the
-// workflow does not exist or is another user's. pleat.ErrNotDraft: it has left DRAFT.
+// workflow does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT.
 func (s *Store) EditDraft(
-	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID,
+	ctx context.Context, by Reach, id pleat.WorkflowID,
 	edit func(input json.RawMessage) (json.RawMessage, error),
 ) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.write(ctx, "edit draft", func(t *tx) error {
-		if err := t.lockWorkflow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(by, pleat.Member, id, &w); err != nil {
 			return err
 		}
 		if w.State != pleat.StateDraft {
@@ -210,10 +224,10 @@ func (s *Store) EditDraft(
 		if w.Input, err = edit(w.Input); err != nil {
 			return err
 		}
-		if err := t.lockAccount(owner); err != nil {
+		if err := t.lockProject(w.Owner); err != nil {
 			return err
 		}
-		if err := t.growLibrary(owner, LibraryUse{Bytes: int64(len(w.Input) - before)}, "the change"); err != nil {
+		if err := t.growLibrary(w.Owner, LibraryUse{Bytes: int64(len(w.Input) - before)}, "the change"); err != nil {
 			return err
 		}
 		w.Version++
@@ -226,16 +240,16 @@ func (s *Store) EditDraft(
 }
 
 // SetWorkflowPublic makes a workflow public or private. Making it private raises the epoch, which invalidates the links
-// that were given out. ErrNoWorkflow: it does not exist or is another user's.
+// that were given out. ErrNoWorkflow: it does not exist or is out of reach.
 func (s *Store) SetWorkflowPublic(
-	ctx context.Context, owner pleat.UserID, id pleat.WorkflowID, public bool,
+	ctx context.Context, by Reach, id pleat.WorkflowID, public bool,
 ) error {
 	return s.write(ctx, "set workflow public", func(t *tx) error {
 		var w pleat.Workflow
-		if err := t.lockWorkflow(owner, id, &w); err != nil || w.Public == public {
+		if err := t.lockWorkflow(by, pleat.Member, id, &w); err != nil || w.Public == public {
 			return err
 		}
-		t.notify(RunTopic(w.Run), OwnerTopic(owner))
+		t.notify(RunTopic(w.Run), OwnerTopic(w.Owner))
 		_, err := t.exec(`
 			UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4`,
 			boolToInt(public), boolToInt(!public), t.now, id)
@@ -245,12 +259,12 @@ func (s *Store) SetWorkflowPublic(
 
 // CancelWorkflow stops a workflow: at once if it is a draft or waits, within two seconds if it runs. It returns the
 // state that the workflow has now, as Cancel does. A draft ends without an event, since it has no run. ErrNoWorkflow:
-// it does not exist or is another user's. CodeConflict: it has ended.
-func (s *Store) CancelWorkflow(ctx context.Context, owner pleat.UserID, id pleat.WorkflowID) (pleat.State, error) {
+// it does not exist or is out of reach. CodeConflict: it has ended.
+func (s *Store) CancelWorkflow(ctx context.Context, by Reach, id pleat.WorkflowID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel workflow", func(t *tx) error {
 		var w pleat.Workflow
-		if err := t.lockWorkflow(owner, id, &w); err != nil {
+		if err := t.lockWorkflow(by, pleat.Member, id, &w); err != nil {
 			return err
 		}
 		switch {
@@ -318,9 +332,9 @@ type WorkflowFilter struct {
 	Source pleat.FoldRef // the parts that are not empty
 }
 
-// Workflows reads a page of a user's workflows, newest first.
-func (s *Store) Workflows(ctx context.Context, owner pleat.UserID, f WorkflowFilter) ([]WorkflowRow, error) {
-	p := pageOf("w", owner, f.Before)
+// Workflows reads a page of a project's workflows, newest first.
+func (s *Store) Workflows(ctx context.Context, by Reach, f WorkflowFilter) ([]WorkflowRow, error) {
+	p := pageOf("w", by, f.Before)
 	p.and("w.deleted_at = 0")
 	p.equal("w.state", string(f.State))
 	p.equal("w.kind", string(f.Kind))

@@ -15,9 +15,9 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-func newFlow(owner pleat.UserID, draft bool) store.NewWorkflow {
+func newFlow(owner store.Reach, draft bool) store.NewWorkflow {
 	return store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
-		Owner:  owner,
+		Owner:  owner.Project,
 		Kind:   pleat.TaskQnA,
 		Alias:  "evolla",
 		Type:   "evolla_v1",
@@ -45,14 +45,14 @@ func TestFlowLife(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, &before, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.ExecuteWorkflow(ctx, store.InProject(before.Owner), &before, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed as it was before it was changed: %v", err)
 		}
-		w, err = s.ExecuteWorkflow(ctx, &w, newFlow(u, false).Run)
+		w, err = s.ExecuteWorkflow(ctx, store.InProject(w.Owner), &w, newFlow(u, false).Run)
 		if err != nil || w.State != pleat.StateQueued {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, &w, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.ExecuteWorkflow(ctx, store.InProject(w.Owner), &w, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed twice: %v", err)
 		}
 		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
@@ -74,7 +74,7 @@ func TestFlowLife(t *testing.T) {
 			len(v.Artifacts) != 1 {
 			t.Fatalf("%+v %v", v, err)
 		}
-		if _, h, err := s.Artifact(ctx, v.Artifacts[0].ID); err != nil || h.Owner != u || h.Public {
+		if _, h, err := s.Artifact(ctx, v.Artifacts[0].ID); err != nil || h.Owner != u.Project || h.Public {
 			t.Errorf("%+v %v", h, err)
 		}
 		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA ||
@@ -93,7 +93,7 @@ func TestFlowLife(t *testing.T) {
 
 // foldWithFollowUp completes a fold that starts a workflow.
 func foldWithFollowUp(
-	t *testing.T, s *store.Store, owner pleat.UserID, to pleat.Destination, alias, targetType string,
+	t *testing.T, s *store.Store, owner store.Reach, to pleat.Destination, alias, targetType string,
 ) {
 	t.Helper()
 	fold(t, s, owner, pleat.StateCompleted, pleat.Subscription{
@@ -178,8 +178,8 @@ func TestLibrary(t *testing.T) {
 	storetest.EachLimited(t, store.Limits{LibraryBytes: 100}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		folder, err := s.CreateItem(ctx, store.LibraryItem{
-			Owner:    u,
+		folder, err := s.CreateItem(ctx, u, store.LibraryItem{
+			Owner:    u.Project,
 			Name:     "box",
 			Type:     "folder",
 			Metadata: json.RawMessage(`{}`),
@@ -187,8 +187,8 @@ func TestLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		item, err := s.CreateItem(ctx, store.LibraryItem{
-			Owner:    u,
+		item, err := s.CreateItem(ctx, u, store.LibraryItem{
+			Owner:    u.Project,
 			Name:     "x",
 			Type:     "file",
 			Parent:   folder.ID,
@@ -239,7 +239,7 @@ func TestFollowUpAboveTheQuota(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		for why, draft := range map[string]bool{
 			"Daily workflow quota exceeded. Limit: 1 workflows per day. Current: 1 workflows.": false,
-			"you have 1 drafts and may have 1":                                                 true,
+			"the project has 1 drafts and may have 1":                                          true,
 		} {
 			n := newJob(u, "fold")
 			for _, d := range []pleat.Destination{pleat.DestQnA, pleat.DestMD} {

@@ -19,7 +19,7 @@ const simulationQueue = "md/calvados"
 var simulations = store.Slots{Queues: []string{simulationQueue}}
 
 // simulate queues simulations of a user, and returns their workflows.
-func simulate(t *testing.T, s *store.Store, owner pleat.UserID, n int) []pleat.WorkflowID {
+func simulate(t *testing.T, s *store.Store, owner store.Reach, n int) []pleat.WorkflowID {
 	t.Helper()
 	var out []pleat.WorkflowID
 	for range n {
@@ -60,12 +60,12 @@ func TestYield(t *testing.T) {
 		clock.Stop()
 		ctx := context.Background()
 		many, one := storetest.User(t, s, "many"), storetest.User(t, s, "one")
-		first := simulate(t, s, many, 10)
+		first := simulate(t, s, store.Own(many.User), 10)
 		a, b := storetest.Claim(t, s, "w", simulationQueue), storetest.Claim(t, s, "w", simulationQueue)
 		if othersWait(t, s, a, simulations) {
 			t.Error("it is to yield to another run of its own user")
 		}
-		short := simulate(t, s, one, 3)
+		short := simulate(t, s, store.Own(one.User), 3)
 		if !othersWait(t, s, a, simulations) || !othersWait(t, s, b, simulations) {
 			t.Fatal("no run is to yield to another user's")
 		}
@@ -113,7 +113,7 @@ func TestYield(t *testing.T) {
 // In one slot, users take turns, however many runs each has; who has waited longest is next.
 func TestYieldTakesTurns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		names := map[pleat.UserID]string{}
+		names := map[store.Reach]string{}
 		for i, name := range []string{"ada", "bob", "cem"} {
 			u := storetest.User(t, s, name)
 			names[u] = name
@@ -122,7 +122,7 @@ func TestYieldTakesTurns(t *testing.T) {
 		var turns []string
 		for range 9 {
 			c := storetest.Claim(t, s, "w", simulationQueue)
-			turns = append(turns, names[c.Task.Owner])
+			turns = append(turns, names[store.Own(pleat.UserID(c.Task.Owner))])
 			yield(t, s, c, simulations, simulationQueue)
 		}
 		want := []string{"ada", "bob", "cem", "ada", "bob", "cem", "ada", "bob", "cem"}
@@ -142,7 +142,7 @@ func TestYieldIsForWhoHasLess(t *testing.T) {
 		for range 3 {
 			held = append(held, storetest.Claim(t, s, "w", simulationQueue))
 		}
-		late := simulate(t, s, storetest.User(t, s, "late"), 1)
+		late := simulate(t, s, store.Own(storetest.User(t, s, "late").User), 1)
 		yield(t, s, held[0], simulations, simulationQueue)
 		if c := storetest.Claim(t, s, "w", simulationQueue); c.Workflow.ID != late[0] {
 			t.Error("the user without a slot did not get the one that was made free")
@@ -153,9 +153,9 @@ func TestYieldIsForWhoHasLess(t *testing.T) {
 // A task yields only to tasks that its slots could run: of their queues, and within their memory.
 func TestYieldToWhatFits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		simulate(t, s, storetest.User(t, s, "ada"), 2)
+		simulate(t, s, store.Own(storetest.User(t, s, "ada").User), 2)
 		c := storetest.Claim(t, s, "w", simulationQueue)
-		n := newJob(storetest.User(t, s, "bob"), "large")
+		n := newJob(store.Own(storetest.User(t, s, "bob").User), "large")
 		n.Run.Memory = 2000
 		storetest.CreateJob(t, s, n)
 		both := []string{simulationQueue, storetest.FoldQueue}
@@ -178,7 +178,7 @@ func TestYieldOfALostOrCancelledTask(t *testing.T) {
 		ctx := context.Background()
 		ada := storetest.User(t, s, "ada")
 		id := simulate(t, s, ada, 1)[0]
-		simulate(t, s, storetest.User(t, s, "bob"), 1)
+		simulate(t, s, store.Own(storetest.User(t, s, "bob").User), 1)
 		lost := storetest.Claim(t, s, "w", simulationQueue)
 		clock.Advance(pleat.LeaseDuration + time.Second)
 		if _, err := s.Reap(ctx, s.Now()); err != nil {

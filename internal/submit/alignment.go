@@ -46,10 +46,10 @@ func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]s
 
 // libraryAlignments lists the alignments of a library item of the owner's.
 func (r *Resolver) libraryAlignments(
-	ctx context.Context, owner pleat.UserID, id pleat.ItemID,
+	ctx context.Context, owner pleat.ProjectID, id pleat.ItemID,
 ) ([]store.GivenAlignment, error) {
 	var out []store.GivenAlignment
-	item, err := r.Store.Item(ctx, owner, id)
+	item, err := r.Store.Item(ctx, store.InProject(owner), id)
 	for _, file := range item.Files {
 		if pleat.IsA3M(file.Name) {
 			out = append(out, store.GivenAlignment{Name: file.Name, Key: file.Key})
@@ -60,7 +60,7 @@ func (r *Resolver) libraryAlignments(
 
 // ownAlignment finds the file of the owner's library that a field names for a sequence.
 func (r *Resolver) ownAlignment(
-	ctx context.Context, owner pleat.UserID, s *pleat.Sequence, field string,
+	ctx context.Context, owner pleat.ProjectID, s *pleat.Sequence, field string,
 ) (store.GivenAlignment, error) {
 	role := FileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
 	file, err := r.ownFile(ctx, owner, s.MSA, role)
@@ -82,7 +82,7 @@ func CheckUsed(id pleat.WorkflowID, made []store.GivenAlignment, proteins []stri
 // MadeAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
 // read. An error has CodeInvalid and names params.alignmentId, unless it is the store's.
 func (r *Resolver) MadeAlignments(
-	ctx context.Context, user pleat.UserID, id pleat.WorkflowID,
+	ctx context.Context, user pleat.ProjectID, id pleat.WorkflowID,
 ) ([]store.GivenAlignment, error) {
 	v, err := r.Store.WorkflowView(ctx, id)
 	if err == nil && (v.Workflow.Owner != user && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
@@ -162,7 +162,7 @@ func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.
 
 // CheckAlignment checks the alignment that a field names for a protein: it must be in the owner's library and begin
 // with the protein.
-func (r *Resolver) CheckAlignment(ctx context.Context, owner pleat.UserID, s *pleat.Sequence, field string) error {
+func (r *Resolver) CheckAlignment(ctx context.Context, owner pleat.ProjectID, s *pleat.Sequence, field string) error {
 	file, err := r.ownAlignment(ctx, owner, s, field)
 	if err != nil {
 		return err

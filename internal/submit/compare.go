@@ -13,20 +13,19 @@ import (
 	"pleat/internal/store"
 )
 
-// ComparedFile finds a structure of a comparison, as owner may read it: owner's own jobs, public ones, and owner's
-// library. Field names it in messages. An error has CodeNotFound, CodeConflict for a run without a result, or
+// ComparedFile finds a structure of a comparison, of those in reach and of public jobs. Field names it in messages. An error has CodeNotFound, CodeConflict for a run without a result, or
 // CodeInvalid, unless it is the store's.
 func (r *Resolver) ComparedFile(
-	ctx context.Context, owner pleat.UserID, s flow.StructureSource, field string,
+	ctx context.Context, by store.Reach, s flow.StructureSource, field string,
 ) (flow.ComparedFile, error) {
 	var out flow.ComparedFile
 	out.Of, out.Kind = s.Compared()
 	var err error
 	switch s.Kind {
 	case flow.SourceFold:
-		err = r.comparedFold(ctx, owner, s, &out)
+		err = r.comparedFold(ctx, by, s, &out)
 	case flow.SourceLibrary:
-		file, ferr := r.File(ctx, owner, s.Structure, StructureFile)
+		file, ferr := r.File(ctx, by, s.Structure, StructureFile)
 		out.Name, out.Stored, out.Key, out.Bytes = file.Name, file.Name, file.Key, file.Bytes
 		out.Item, err = s.Structure.Item, ferr
 	default:
@@ -46,14 +45,14 @@ func (r *Resolver) ComparedFile(
 
 // comparedFold finds the structure of a fold: its own, or that of a sample.
 func (r *Resolver) comparedFold(
-	ctx context.Context, owner pleat.UserID, s flow.StructureSource, out *flow.ComparedFile,
+	ctx context.Context, by store.Reach, s flow.StructureSource, out *flow.ComparedFile,
 ) error {
 	v, err := r.Store.View(ctx, s.Fold.Job)
 	if err != nil {
 		return err
 	}
-	if v.Job.Owner != owner && !v.Job.Public {
-		return pleat.ErrJobNotFound
+	if role, err := r.Store.Role(ctx, by, v.Job.Owner); err != nil || role < pleat.Viewer && !v.Job.Public {
+		return cmp.Or(err, error(pleat.ErrJobNotFound))
 	}
 	if err := (Fold{View: &v}).CheckCompleted(); err != nil {
 		return err
@@ -111,9 +110,9 @@ func structureNames(files []pleat.Artifact) string {
 
 // checkCompared checks the structures of a comparison, and adds their sizes to the plan. The run of a draft need not
 // have ended.
-func (r *Resolver) checkCompared(ctx context.Context, owner pleat.UserID, p *flow.Plan) error {
+func (r *Resolver) checkCompared(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) error {
 	for i, s := range p.Compare.Of {
-		f, err := r.ComparedFile(ctx, owner, s, fmt.Sprintf("%s[%d]", p.Compare.Field, i))
+		f, err := r.ComparedFile(ctx, store.InProject(owner), s, fmt.Sprintf("%s[%d]", p.Compare.Field, i))
 		if err != nil && !(p.Draft && pleat.CodeOf(err) == pleat.CodeConflict) {
 			return err
 		}
@@ -124,10 +123,10 @@ func (r *Resolver) checkCompared(ctx context.Context, owner pleat.UserID, p *flo
 
 // comparedFiles finds the files of a comparison.
 func (r *Resolver) comparedFiles(
-	ctx context.Context, owner pleat.UserID, c *flow.Comparison,
+	ctx context.Context, owner pleat.ProjectID, c *flow.Comparison,
 ) (out flow.SourceFiles, err error) {
 	for i, s := range c.Of {
-		f, err := r.ComparedFile(ctx, owner, s, fmt.Sprintf("of[%d]", i))
+		f, err := r.ComparedFile(ctx, store.InProject(owner), s, fmt.Sprintf("of[%d]", i))
 		if err != nil {
 			return out, err
 		}

@@ -29,7 +29,7 @@ func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]s
 
 // componentFile finds the file of a component in owner's library. A field names the component.
 func (r *Resolver) componentFile(
-	ctx context.Context, owner pleat.UserID, c *pleat.Component, field string,
+	ctx context.Context, owner pleat.ProjectID, c *pleat.Component, field string,
 ) (store.GivenFile, error) {
 	role := FileRole{Name: "component", Endings: pleat.ComponentEndings, Field: field}
 	file, err := r.ownFile(ctx, owner, pleat.FileRef{Item: c.Item, Name: c.File}, role)
@@ -76,7 +76,7 @@ func (k *ComponentCheck) Check(ctx context.Context, job *pleat.Job, i int) error
 
 // readComponent reads the atoms of a component's file.
 func (r *Resolver) readComponent(
-	ctx context.Context, owner pleat.UserID, c *pleat.Component, field string,
+	ctx context.Context, owner pleat.ProjectID, c *pleat.Component, field string,
 ) ([]pleat.ComponentAtom, error) {
 	file, err := r.componentFile(ctx, owner, c, field)
 	if err != nil {

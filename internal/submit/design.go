@@ -43,7 +43,7 @@ type Fetched struct {
 // the design in the plan. fetched is the target if Plan.Source is of the Protein Data Bank. An error has CodeNotFound,
 // CodeConflict or CodeInvalid and names the field, unless it is the store's.
 func (r *Resolver) DesignSpec(
-	ctx context.Context, owner pleat.UserID, p *flow.Plan, fetched *Fetched,
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched,
 ) (*DesignSpec, error) {
 	var out *DesignSpec
 	var texts map[string][]byte
@@ -78,7 +78,7 @@ func (r *Resolver) DesignSpec(
 
 // ownSpec finds the files that a design names.
 func (r *Resolver) ownSpec(
-	ctx context.Context, owner pleat.UserID, d *flow.DesignPlan,
+	ctx context.Context, owner pleat.ProjectID, d *flow.DesignPlan,
 ) (*DesignSpec, map[string][]byte, error) {
 	out, texts := &DesignSpec{}, map[string][]byte{}
 	left := int64(maxDesignBytes)
@@ -113,9 +113,9 @@ func (r *Resolver) ownSpec(
 
 // designFile finds the file of a reference: the one of its name, or the only one of the item.
 func (r *Resolver) designFile(
-	ctx context.Context, owner pleat.UserID, ref design.Reference,
+	ctx context.Context, owner pleat.ProjectID, ref design.Reference,
 ) (store.LibraryFile, error) {
-	item, err := r.Store.Item(ctx, owner, ref.Item)
+	item, err := r.Store.Item(ctx, store.InProject(owner), ref.Item)
 	if errors.Is(err, store.ErrNoItem) {
 		field := ref.Field + ".libraryItemId"
 		if strings.HasSuffix(ref.Field, ".inputYML") {
@@ -164,7 +164,7 @@ func (r *Resolver) readAll(ctx context.Context, key, field, name string) ([]byte
 
 // compiledSpec writes the spec of a design that has none.
 func (r *Resolver) compiledSpec(
-	ctx context.Context, owner pleat.UserID, p *flow.Plan, fetched *Fetched,
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched,
 ) (*DesignSpec, map[string][]byte, error) {
 	out, texts := &DesignSpec{}, map[string][]byte{}
 	var target *structure.Structure
@@ -220,7 +220,7 @@ func hashOf(text []byte) string {
 
 // target finds and reads the structure that a design is for.
 func (r *Resolver) target(
-	ctx context.Context, owner pleat.UserID, p *flow.Plan, fetched *Fetched, f *store.LibraryFile,
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched, f *store.LibraryFile,
 ) ([]byte, error) {
 	const field = "workflow_input.target"
 	switch src := &p.Source; src.Kind {
@@ -240,7 +240,7 @@ func (r *Resolver) target(
 	case flow.SourceLibrary:
 		role := StructureFile
 		role.Field = field
-		file, err := r.File(ctx, owner, src.Structure, role)
+		file, err := r.File(ctx, store.InProject(owner), src.Structure, role)
 		if errors.Is(err, store.ErrNoItem) {
 			err = pleat.Errorf(pleat.CodeNotFound, "%s.libraryItemId: %s", field, err).At(field + ".libraryItemId")
 		}

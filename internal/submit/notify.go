@@ -7,6 +7,7 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
+	"pleat/internal/store"
 	"pleat/internal/webhook"
 )
 
@@ -21,7 +22,7 @@ type Webhooks struct {
 
 // JobWebhooks reads constraints.webhooks of a job: the settings to store, and whom to notify. The faults of all
 // destinations are in the error, a pleat.Errors with CodeInvalid and the path of each field, unless it is the store's.
-func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.UserID, raw json.RawMessage) (Webhooks, error) {
+func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.ProjectID, raw json.RawMessage) (Webhooks, error) {
 	const path = "constraints.webhooks"
 	if err := checkLength(raw, path); err != nil {
 		return Webhooks{}, err
@@ -34,7 +35,7 @@ func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.UserID, raw json
 }
 
 // WorkflowWebhooks resolves the webhook settings of a plan, which Parse has read. An error is like that of JobWebhooks.
-func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.UserID, p *flow.Plan) (Webhooks, error) {
+func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) (Webhooks, error) {
 	const path = "workflow_input.webhooks"
 	if err := checkLength(p.Webhooks, path); err != nil {
 		return Webhooks{}, err
@@ -50,7 +51,7 @@ type BatchWebhooks struct {
 
 // BatchWebhooks reads the webhooks of a batch. An error is like that of JobWebhooks.
 func (r *Resolver) BatchWebhooks(
-	ctx context.Context, owner pleat.UserID, raw json.RawMessage,
+	ctx context.Context, owner pleat.ProjectID, raw json.RawMessage,
 ) (BatchWebhooks, error) {
 	const path = "webhooks"
 	var out BatchWebhooks
@@ -98,7 +99,7 @@ type webhookInput struct {
 }
 
 // webhooks resolves each destination of the settings, and custom_http even if they do not name it.
-func (r *Resolver) webhooks(ctx context.Context, owner pleat.UserID, in webhookInput) (Webhooks, error) {
+func (r *Resolver) webhooks(ctx context.Context, owner pleat.ProjectID, in webhookInput) (Webhooks, error) {
 	out := Webhooks{Settings: in.raw}
 	custom := pleat.DestinationSetting{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http"}
 	var faults pleat.Errors
@@ -145,7 +146,7 @@ type customSettings struct {
 // default, which the store looks up when it stores the run; nil: none. An error with CodeInvalid names what is wrong
 // with the setting.
 func (r *Resolver) subscriber(
-	ctx context.Context, owner pleat.UserID, set pleat.DestinationSetting, path string,
+	ctx context.Context, owner pleat.ProjectID, set pleat.DestinationSetting, path string,
 ) (*pleat.Subscription, error) {
 	var own customSettings
 	if len(set.Raw) > 0 && json.Unmarshal(set.Raw, &own) != nil {
@@ -163,7 +164,7 @@ func (r *Resolver) subscriber(
 		sub.Default = true
 		return sub, nil
 	}
-	e, err := r.Store.GlobalEndpoint(ctx, owner)
+	e, err := r.Store.GlobalEndpoint(ctx, store.InProject(owner))
 	switch {
 	case err != nil && pleat.CodeOf(err) == pleat.CodeNotFound:
 		return nil, pleat.InvalidField(path, " is enabled but no endpoint is set up; "+
@@ -181,7 +182,7 @@ func (r *Resolver) subscriber(
 
 // ownTarget checks the address that a run brings, like that of the owner's endpoint, and seals its token.
 func (r *Resolver) ownTarget(
-	ctx context.Context, owner pleat.UserID, own customSettings, path string,
+	ctx context.Context, owner pleat.ProjectID, own customSettings, path string,
 ) (*pleat.CustomTarget, error) {
 	switch {
 	case own.URL == nil || own.Token == nil:
@@ -229,7 +230,7 @@ func withoutSecrets(raw json.RawMessage, set pleat.DestinationSetting) (json.Raw
 // FollowUpSubscriptions returns the subscriptions of a workflow that a fold started. The setting was checked when the
 // fold was created; if its endpoint is no longer there, nobody is notified.
 func (r *Resolver) FollowUpSubscriptions(
-	ctx context.Context, owner pleat.UserID, p *flow.Plan,
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan,
 ) ([]pleat.Subscription, error) {
 	w, err := r.WorkflowWebhooks(ctx, owner, p)
 	if pleat.CodeOf(err) == pleat.CodeInvalid {

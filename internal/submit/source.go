@@ -16,7 +16,7 @@ import (
 // CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
 // and the sizes of the files in the plan. If the fold has not finished, only a draft is accepted. An error has
 // CodeNotFound, CodeConflict, or CodeInvalid with the field in workflow_input, unless it is the store's.
-func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.Plan) error {
+func (r *Resolver) CheckSource(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) error {
 	if p.Compare != nil {
 		return r.checkCompared(ctx, owner, p)
 	}
@@ -41,12 +41,12 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.UserID, p *flow.
 			p.QnA.Reference = src.Reference()
 		}
 	case flow.SourceLibrary, flow.SourceUpload:
-		file, err := r.File(ctx, owner, src.Structure, StructureFile)
+		file, err := r.File(ctx, store.InProject(owner), src.Structure, StructureFile)
 		src.Name = file.Name
 		if p.Size.Structure = file.Bytes; err != nil || src.PAE.Item == "" {
 			return err
 		}
-		file, err = r.File(ctx, owner, src.PAE, PAEFile)
+		file, err = r.File(ctx, store.InProject(owner), src.PAE, PAEFile)
 		p.Size.PAE = file.Bytes
 		return err
 	case flow.SourcePDB:
@@ -77,7 +77,7 @@ type Fold struct {
 
 // Fold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it names no
 // sequence. A job that owner may not read is pleat.ErrJobNotFound. The run may be in any state.
-func (r *Resolver) Fold(ctx context.Context, owner pleat.UserID, ref pleat.FoldRef) (Fold, error) {
+func (r *Resolver) Fold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (Fold, error) {
 	v, err := r.Store.View(ctx, ref.Job)
 	if err != nil {
 		return Fold{}, err
@@ -209,21 +209,21 @@ var (
 
 // ownFile is File for a field of a request that names the item: one that is not owner's is a fault of libraryItemId.
 func (r *Resolver) ownFile(
-	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, role FileRole,
+	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role FileRole,
 ) (store.LibraryFile, error) {
-	file, err := r.File(ctx, owner, ref, role)
+	file, err := r.File(ctx, store.InProject(owner), ref, role)
 	if errors.Is(err, store.ErrNoItem) {
 		err = pleat.InvalidField(role.Field+".libraryItemId", " is %s, which is no item of your library", ref.Item)
 	}
 	return file, err
 }
 
-// File returns the file of owner's library that ref names, or the first of the item that fits the role. An error has
-// CodeNotFound for an item that is not owner's, or CodeInvalid for one without such a file.
+// File returns the library file in reach that ref names, or the first of the item that fits the role. An error has
+// CodeNotFound for an item out of reach, or CodeInvalid for one without such a file.
 func (r *Resolver) File(
-	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, role FileRole,
+	ctx context.Context, by store.Reach, ref pleat.FileRef, role FileRole,
 ) (store.LibraryFile, error) {
-	item, err := r.Store.Item(ctx, owner, ref.Item)
+	item, err := r.Store.Item(ctx, by, ref.Item)
 	if err != nil {
 		return store.LibraryFile{}, err
 	}
@@ -273,7 +273,7 @@ func (r *Resolver) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.Sou
 
 // foldFiles finds the structure that a fold predicted for a sequence, or for the complex that contains it.
 func (r *Resolver) foldFiles(
-	ctx context.Context, owner pleat.UserID, md *pleat.MDInput, src flow.StructureSource,
+	ctx context.Context, owner pleat.ProjectID, md *pleat.MDInput, src flow.StructureSource,
 ) (out flow.SourceFiles, err error) {
 	fold, err := r.Fold(ctx, owner, src.Fold)
 	if err == nil {
@@ -306,7 +306,7 @@ func (r *Resolver) foldFiles(
 
 // libraryFiles finds the structure and, if the input names one, the PAE file in the owner's library.
 func (r *Resolver) libraryFiles(
-	ctx context.Context, owner pleat.UserID, src flow.StructureSource,
+	ctx context.Context, owner pleat.ProjectID, src flow.StructureSource,
 ) (out flow.SourceFiles, err error) {
 	if out.Structure, err = r.libraryFile(ctx, owner, src.Structure, StructureFile); err == nil && src.PAE.Item != "" {
 		out.PAE, err = r.libraryFile(ctx, owner, src.PAE, PAEFile)
@@ -316,9 +316,9 @@ func (r *Resolver) libraryFiles(
 
 // libraryFile is File with a name for the disk: the caller chose the one in the library.
 func (r *Resolver) libraryFile(
-	ctx context.Context, owner pleat.UserID, ref pleat.FileRef, role FileRole,
+	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role FileRole,
 ) (flow.SourceFile, error) {
-	file, err := r.File(ctx, owner, ref, role)
+	file, err := r.File(ctx, store.InProject(owner), ref, role)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		err = pleat.Errorf(pleat.CodeNotFound, "the library item %s is gone, or is not the caller's", ref.Item)
 	}

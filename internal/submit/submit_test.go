@@ -20,7 +20,7 @@ import (
 // world is a store with two users and one job of ann, of a ligand and a protein.
 type world struct {
 	*Resolver
-	ann, ben pleat.UserID
+	ann, ben store.Reach
 	job      store.Created
 }
 
@@ -37,12 +37,12 @@ func newWorld(t *testing.T, s *store.Store) *world {
 	t.Helper()
 	ctx := t.Context()
 	w := &world{Resolver: &Resolver{Store: s}}
-	for name, id := range map[string]*pleat.UserID{"ann": &w.ann, "ben": &w.ben} {
+	for name, id := range map[string]*store.Reach{"ann": &w.ann, "ben": &w.ben} {
 		u, err := s.EnsureUser(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		*id = u.ID
+		*id = store.Own(u.ID)
 	}
 	w.job = w.create(t)
 	return w
@@ -54,7 +54,7 @@ func (w *world) create(t *testing.T) store.Created {
 	ctx := t.Context()
 	job := pleat.Job{
 		Name:  "fold",
-		Owner: w.ann,
+		Owner: w.ann.Project,
 		Sequences: []pleat.Sequence{
 			{Kind: pleat.Ligand, Text: "CCO", Count: 1},
 			{Kind: pleat.Protein, Text: "ACDEFGHIK", Count: 1},
@@ -81,16 +81,16 @@ func TestFold(t *testing.T) {
 			return pleat.FoldRef{Job: w.job.Job, Run: run, Sequence: q}
 		}
 		for name, c := range map[string]struct {
-			owner pleat.UserID
+			owner pleat.ProjectID
 			ref   pleat.FoldRef
 			want  string // of the error; empty: the run and the protein of the job
 		}{
-			"latest run, first protein": {w.ann, fold("", ""), ""},
-			"named":                     {w.ann, fold(w.job.Run, protein), ""},
-			"ligand":                    {w.ann, fold("", ligand), "names a ligand; it must be a protein"},
-			"another job's sequence":    {w.ann, fold("", other.Sequences[1]), "is not a sequence of the job"},
-			"another job's run":         {w.ann, fold(other.Run, ""), "is not a run of the job"},
-			"another user's job":        {w.ben, fold("", ""), pleat.ErrJobNotFound.Message},
+			"latest run, first protein": {w.ann.Project, fold("", ""), ""},
+			"named":                     {w.ann.Project, fold(w.job.Run, protein), ""},
+			"ligand":                    {w.ann.Project, fold("", ligand), "names a ligand; it must be a protein"},
+			"another job's sequence":    {w.ann.Project, fold("", other.Sequences[1]), "is not a sequence of the job"},
+			"another job's run":         {w.ann.Project, fold(other.Run, ""), "is not a run of the job"},
+			"another user's job":        {w.ben.Project, fold("", ""), pleat.ErrJobNotFound.Message},
 		} {
 			got, err := w.Fold(ctx, c.owner, c.ref)
 			switch {
@@ -103,7 +103,7 @@ func TestFold(t *testing.T) {
 		if err := s.SetPublic(ctx, w.ann, w.job.Job, true); err != nil {
 			t.Fatal(err)
 		}
-		got, err := w.Fold(ctx, w.ben, fold("", ""))
+		got, err := w.Fold(ctx, w.ben.Project, fold("", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,8 +118,8 @@ func TestFile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)
 		ctx := t.Context()
-		item, err := s.CreateItem(ctx, store.LibraryItem{
-			Owner:    w.ann,
+		item, err := s.CreateItem(ctx, w.ann, store.LibraryItem{
+			Owner:    w.ann.Project,
 			Name:     "item",
 			Type:     "file",
 			Metadata: json.RawMessage("{}"),
@@ -134,7 +134,7 @@ func TestFile(t *testing.T) {
 			}
 		}
 		for _, c := range []struct {
-			owner      pleat.UserID
+			owner      store.Reach
 			name       string
 			role       FileRole
 			want, fail string
@@ -155,7 +155,7 @@ func TestFile(t *testing.T) {
 		p := &flow.Plan{Source: flow.StructureSource{Kind: flow.SourceLibrary, Structure: pleat.FileRef{Item: item.ID},
 			PAE: pleat.FileRef{Item: item.ID}}}
 		want := flow.SourceSize{Structure: int64(len("a.PDB")), PAE: int64(len("notes.json"))}
-		if err := w.CheckSource(ctx, w.ann, p); err != nil || p.Size != want {
+		if err := w.CheckSource(ctx, w.ann.Project, p); err != nil || p.Size != want {
 			t.Errorf("the size of the source is %+v, %v; want %+v", p.Size, err, want)
 		}
 	})
@@ -202,7 +202,7 @@ func TestJobWebhooks(t *testing.T) {
 		}
 		w.Ring = ring
 		w.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, nil)
-		e, err := s.PutEndpoint(ctx, store.Actor{User: w.ann}, store.EndpointConfig{
+		e, err := s.PutEndpoint(ctx, store.Actor{Reach: w.ann}, store.EndpointConfig{
 			URL: "https://hooks.example.org", Token: "token", Secret: "secret",
 		})
 		if err != nil {
@@ -213,21 +213,21 @@ func TestJobWebhooks(t *testing.T) {
 			Default                       bool
 		}
 		for _, c := range []struct {
-			owner pleat.UserID
+			owner pleat.ProjectID
 			raw   string
 			want  result
 		}{
-			{w.ann, ``, result{Default: true}},
-			{w.ann, `{"custom_http":{}}`, result{Settings: `{"custom_http":{}}`, Default: true}},
-			{w.ann, `{"custom_http":{"enabled":true}}`, result{Settings: `{"custom_http":{"enabled":true}}`,
+			{w.ann.Project, ``, result{Default: true}},
+			{w.ann.Project, `{"custom_http":{}}`, result{Settings: `{"custom_http":{}}`, Default: true}},
+			{w.ann.Project, `{"custom_http":{"enabled":true}}`, result{Settings: `{"custom_http":{"enabled":true}}`,
 				Endpoint: string(e.ID)}},
-			{w.ann, `{"custom_http":{"enabled":false}}`, result{Settings: `{"custom_http":{"enabled":false}}`}},
-			{w.ann, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x","token_value":"long-enough"}}`,
+			{w.ann.Project, `{"custom_http":{"enabled":false}}`, result{Settings: `{"custom_http":{"enabled":false}}`}},
+			{w.ann.Project, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x","token_value":"long-enough"}}`,
 				result{Settings: `{"custom_http":{"enabled":true}}`, URL: "http://127.0.0.1/x"}},
-			{w.ann, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x"}}`,
+			{w.ann.Project, `{"custom_http":{"enabled":true,"target_url":"http://127.0.0.1/x"}}`,
 				result{Fail: "target_url is given without token_value"}},
-			{w.ben, ``, result{Default: true}},
-			{w.ben, `{"custom_http":{"enabled":true}}`, result{Fail: "is enabled but no endpoint is set up"}},
+			{w.ben.Project, ``, result{Default: true}},
+			{w.ben.Project, `{"custom_http":{"enabled":true}}`, result{Fail: "is enabled but no endpoint is set up"}},
 		} {
 			hooks, err := w.JobWebhooks(ctx, c.owner, json.RawMessage(c.raw))
 			got := result{Settings: string(hooks.Settings)}
@@ -259,10 +259,10 @@ func TestFollowUpSubscriptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.WorkflowWebhooks(context.Background(), w.ben, &p); pleat.CodeOf(err) != pleat.CodeInvalid {
+		if _, err := w.WorkflowWebhooks(context.Background(), w.ben.Project, &p); pleat.CodeOf(err) != pleat.CodeInvalid {
 			t.Errorf("a request: %v", err)
 		}
-		subs, err := w.FollowUpSubscriptions(context.Background(), w.ben, &p)
+		subs, err := w.FollowUpSubscriptions(context.Background(), w.ben.Project, &p)
 		if err != nil || len(subs) != 0 {
 			t.Errorf("%+v %v", subs, err)
 		}

@@ -30,7 +30,7 @@ func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]st
 // templateFile finds the file of a template, as owner may read it: of owner's library, or of owner's jobs and public
 // ones. A field names the template.
 func (r *Resolver) templateFile(
-	ctx context.Context, owner pleat.UserID, t *pleat.Template, field string,
+	ctx context.Context, owner pleat.ProjectID, t *pleat.Template, field string,
 ) (store.GivenFile, error) {
 	switch {
 	case t.Item != "":
@@ -41,7 +41,7 @@ func (r *Resolver) templateFile(
 	case t.Job != "":
 		source := flow.StructureSource{Kind: flow.SourceFold, Fold: pleat.FoldRef{Job: t.Job}, Sample: t.File}
 		var file flow.ComparedFile
-		err := r.comparedFold(ctx, owner, source, &file)
+		err := r.comparedFold(ctx, store.InProject(owner), source, &file)
 		at := field + ".jobId"
 		switch pleat.CodeOf(err) {
 		case pleat.CodeNotFound:

@@ -171,7 +171,7 @@ func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Fai
 		if a.work.Fold.Complex {
 			find = a.p.cfg.Aligner.FindPaired
 		}
-		found, err = find(ctx, msa.Query{User: a.work.Fold.Owner, Sequences: search, Pairing: a.pairing}, a.sink.Log)
+		found, err = find(ctx, msa.Query{Owner: a.work.Fold.Owner, Sequences: search, Pairing: a.pairing}, a.sink.Log)
 		if err != nil {
 			return a.searchFailure(err)
 		}

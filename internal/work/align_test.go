@@ -285,9 +285,9 @@ func TestGivenAlignment(t *testing.T) {
 }
 
 // searched folds a protein for a user and returns the lines that the user reads about it.
-func (a *aligned) searched(user pleat.UserID, protein string) []string {
+func (a *aligned) searched(user store.Reach, protein string) []string {
 	a.t.Helper()
-	c := a.fold(proteins(protein), func(n *store.NewJob) { n.Job.Owner = user })
+	c := a.fold(proteins(protein), func(n *store.NewJob) { n.Job.Owner = user.Project })
 	a.await(c.Job, pleat.StateCompleted)
 	news, err := a.s.Progress(context.Background(), c.Run, 0, 50)
 	if err != nil {

@@ -94,7 +94,7 @@ type fixture struct {
 	s     *store.Store
 	blobs blob.Store
 	dir   string
-	owner pleat.UserID
+	owner store.Reach
 	clock *storetest.Clock
 	// called: workers call a server, which the first of them starts; else they reach the database.
 	called    bool
@@ -269,7 +269,7 @@ func (f *fixture) await(job pleat.JobID, want pleat.State) store.View {
 }
 
 // createWorkflow queues a question, a simulation or an alignment.
-func (f *fixture) createWorkflow(owner pleat.UserID, kind pleat.TaskKind, input string) pleat.WorkflowID {
+func (f *fixture) createWorkflow(owner store.Reach, kind pleat.TaskKind, input string) pleat.WorkflowID {
 	f.t.Helper()
 	alias, queue := "qna", "qna/analyst"
 	switch kind {
@@ -282,7 +282,7 @@ func (f *fixture) createWorkflow(owner pleat.UserID, kind pleat.TaskKind, input 
 	}
 	w, err := f.s.CreateWorkflow(context.Background(), store.NewWorkflow{
 		Workflow: pleat.Workflow{
-			Owner: owner,
+			Owner: owner.Project,
 			Kind:  kind,
 			Alias: alias,
 			Type:  pleat.WorkflowType(alias),

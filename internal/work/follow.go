@@ -77,21 +77,24 @@ func (u *Upkeep) followUp(ctx context.Context, f store.FollowUp) (*store.NewWork
 	}
 	ref := pleat.FoldRef{Job: v.Job.ID, Run: v.Run.ID, Sequence: seq.ID}
 	fold := submit.Fold{View: v, Sequence: seq}
-	made, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{Ref: ref, Name: fold.Name(false), Owner: v.Job.Owner})
+	made, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{
+		Ref: ref, Name: fold.Name(false), User: v.Job.CreatedBy(),
+	})
 	if err != nil {
 		return nil, err.Error(), nil
 	}
 	plan := &made.Plan
 	plan.Size = fold.Size()
 	n := &store.NewWorkflow{Draft: plan.Draft, Workflow: pleat.Workflow{
-		Owner:  v.Job.Owner,
-		Kind:   plan.Kind,
-		Alias:  f.Alias,
-		Type:   pleat.WorkflowType(f.Alias),
-		Name:   made.Name,
-		Public: plan.Public,
-		Input:  made.Input,
-		Source: ref,
+		Owner:   v.Job.Owner,
+		Creator: v.Job.Creator,
+		Kind:    plan.Kind,
+		Alias:   f.Alias,
+		Type:    pleat.WorkflowType(f.Alias),
+		Name:    made.Name,
+		Public:  plan.Public,
+		Input:   made.Input,
+		Source:  ref,
 	}}
 	if !plan.Draft { // if no engine is known now, the task waits for the built-in one
 		if n.Run, err = u.resolver().WorkflowRun(ctx, plan, flow.Builtin()...); err != nil {

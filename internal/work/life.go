@@ -38,9 +38,9 @@ type life struct {
 	draining chan struct{} // closed when the worker drains
 	drain    sync.Once
 
-	claimed   int          // tasks
-	owner     pleat.UserID // whose tasks alone are claimed; empty: those of any
-	idleSince time.Time    // counts while nothing runs
+	claimed   int             // tasks
+	owner     pleat.ProjectID // whose tasks alone are claimed; empty: those of any
+	idleSince time.Time       // counts while nothing runs
 }
 
 // newLife begins a life.

@@ -211,7 +211,7 @@ func TestOneUser(t *testing.T) {
 		ended := f.startLife("w", one, blocking(began, end))
 		<-began
 		bob := storetest.User(t, f.s, "bob")
-		his := f.create(func(n *store.NewJob) { n.Job.Owner = bob })
+		his := f.create(func(n *store.NewJob) { n.Job.Owner = bob.Project })
 		hers := f.create()
 		if run := <-began; run != hers.Run {
 			t.Error("the worker serves a second user")

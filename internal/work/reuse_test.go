@@ -61,7 +61,7 @@ func quick(t *testing.T, runs *atomic.Int64) engine.Engine {
 // tripeptide is a fold that a test asks for, by default one of ada's.
 type tripeptide struct {
 	model  string // empty: null
-	owner  pleat.UserID
+	owner  store.Reach
 	name   string
 	seed   string // that the request has; empty: the service chose chosen
 	chosen string
@@ -79,7 +79,7 @@ func (f *fixture) createTripeptide(p tripeptide) store.Created {
 	sequence := storetest.Protein("GAG", cmp.Or(p.chain, "A"))
 	sequence.Label = p.label
 	return f.create(named(p.name), sequences(sequence), func(n *store.NewJob) {
-		n.Job.Owner = cmp.Or(p.owner, f.owner)
+		n.Job.Owner = cmp.Or(p.owner, f.owner).Project
 		n.Job.Params = pleat.Params{Model: model, Values: values}
 		n.Run = store.RunSpec{
 			Model:  model,

@@ -28,7 +28,7 @@ func TestBrokenBatchSlowsNoOther(t *testing.T) {
 				}
 			}
 		}
-		made, err := s.CreateBatch(ctx, store.NewBatch{Batch: pleat.Batch{Owner: u}, Rows: rows})
+		made, err := s.CreateBatch(ctx, store.NewBatch{Batch: pleat.Batch{Owner: u.Project}, Rows: rows})
 		if err != nil {
 			t.Fatal(err)
 		}

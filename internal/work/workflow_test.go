@@ -25,14 +25,14 @@ import (
 )
 
 // ask queues a question of a user and waits for its end.
-func (f *fixture) ask(owner pleat.UserID, want pleat.State, format string, args ...any) (store.WorkflowView,
+func (f *fixture) ask(owner store.Reach, want pleat.State, format string, args ...any) (store.WorkflowView,
 	map[string]any) {
 	f.t.Helper()
 	return f.awaitWorkflow(f.createWorkflow(owner, pleat.TaskQnA, fmt.Sprintf(format, args...)), want)
 }
 
 // wantRefusal asks a question that must fail with a message that has a text.
-func (f *fixture) wantRefusal(owner pleat.UserID, message, format string, args ...any) {
+func (f *fixture) wantRefusal(owner store.Reach, message, format string, args ...any) {
 	f.t.Helper()
 	v, _ := f.ask(owner, pleat.StateFailed, format, args...)
 	if !strings.Contains(v.Run.Failure.Message, message) {
@@ -363,8 +363,8 @@ func (f *fixture) endedFollowUps(n int) map[followUp]store.Delivery {
 func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 	f.t.Helper()
 	ctx := context.Background()
-	item, err := f.s.CreateItem(ctx, store.LibraryItem{
-		Owner:    f.owner,
+	item, err := f.s.CreateItem(ctx, f.owner, store.LibraryItem{
+		Owner:    f.owner.Project,
 		Name:     name,
 		Type:     "file",
 		Metadata: json.RawMessage(`{}`),

@@ -123,12 +123,12 @@ type Claim struct {
 
 // Ask is room for tasks of queues that share slots.
 type Ask struct {
-	Queues []string     `json:"queues"`
-	N      int          `json:"n"`                  // tasks at most
-	Memory int64        `json:"memory,omitempty"`   // bytes that each may expect to use; 0: unlimited
-	Left   Seconds      `json:"left_s,omitempty"`   // how long they may be expected to run; 0: for ever
-	Owner  pleat.UserID `json:"owner,omitempty"`    // of the tasks; empty: any
-	Waited Seconds      `json:"waited_s,omitempty"` // how long they must have been in their queue; 0: any time
+	Queues []string        `json:"queues"`
+	N      int             `json:"n"`                  // tasks at most
+	Memory int64           `json:"memory,omitempty"`   // bytes that each may expect to use; 0: unlimited
+	Left   Seconds         `json:"left_s,omitempty"`   // how long they may be expected to run; 0: for ever
+	Owner  pleat.ProjectID `json:"owner,omitempty"`    // of the tasks; empty: any
+	Waited Seconds         `json:"waited_s,omitempty"` // how long they must have been in their queue; 0: any time
 }
 
 // Claimed is the answer of POST claim: tasks of one ask, or none after the wait.
@@ -143,7 +143,7 @@ type Task struct {
 	Attempt    int             `json:"attempt"`
 	Kind       pleat.TaskKind  `json:"kind"`
 	Queue      string          `json:"queue"`
-	Owner      pleat.UserID    `json:"owner"`
+	Owner      pleat.ProjectID `json:"owner"`
 	Run        pleat.RunID     `json:"run"`
 	Request    string          `json:"request,omitempty"`
 	Trace      string          `json:"traceparent,omitempty"` // of the run, as in W3C Trace Context
@@ -384,9 +384,9 @@ type ClaimSearches struct {
 
 // Search is a search for an alignment; see store.Search.
 type Search struct {
-	Key     string       `json:"key"`
-	User    pleat.UserID `json:"user,omitempty"`
-	Protein string       `json:"protein,omitempty"`
+	Key     string          `json:"key"`
+	Owner   pleat.ProjectID `json:"user,omitempty"`
+	Protein string          `json:"protein,omitempty"`
 }
 
 // ClaimedSearches is the answer: whether each search is the worker's, in their order.

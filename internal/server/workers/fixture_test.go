@@ -47,7 +47,7 @@ type fixture struct {
 	blobs *blob.Monitor
 	dir   string
 	ring  *seal.Ring
-	owner pleat.UserID
+	owner store.Reach
 	log   *storetest.Log
 
 	url    string

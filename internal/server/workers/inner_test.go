@@ -20,7 +20,7 @@ import (
 )
 
 // eachDispatcher runs fn with a gateway that does not run yet, on each database at hand.
-func eachDispatcher(t *testing.T, fn func(t *testing.T, g *Gateway, owner pleat.UserID)) {
+func eachDispatcher(t *testing.T, fn func(t *testing.T, g *Gateway, owner store.Reach)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		log := slog.New(slog.DiscardHandler)
@@ -58,7 +58,7 @@ func asks(n int, queues ...string) (out []store.ClaimFilter) {
 }
 
 // createIn queues n folds.
-func createIn(t *testing.T, s *store.Store, owner pleat.UserID, queue string, n int) {
+func createIn(t *testing.T, s *store.Store, owner store.Reach, queue string, n int) {
 	t.Helper()
 	for range n {
 		job := storetest.NewFold(owner, "j")
@@ -77,7 +77,7 @@ func running(g *Gateway) (stop func()) {
 
 // Workers of several profiles that wait together get tasks that no other gets, of queues that they have asked for.
 func TestWaitersGetDistinctTasks(t *testing.T) {
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner pleat.UserID) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		createIn(t, g.store, owner, "fold/a", 8)
 		createIn(t, g.store, owner, "fold/b", 8)
 		queues := [][]store.ClaimFilter{asks(1, "fold/a"), asks(1, "fold/b"), {{Queues: []string{"fold/b", "fold/a"}, N: 1}}}
@@ -105,7 +105,7 @@ func TestWaitersGetDistinctTasks(t *testing.T) {
 // A worker that was idle before gets a task after those that were not, whoever came first.
 func TestIdleWorkersAreLast(t *testing.T) {
 	for _, idleFirst := range []bool{true, false} {
-		eachDispatcher(t, func(t *testing.T, g *Gateway, owner pleat.UserID) {
+		eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 			createIn(t, g.store, owner, "fold/a", 1)
 			idle, busy := newWaiter("idle", true), newWaiter("busy", false)
 			order := []*waiter{idle, busy}
@@ -128,7 +128,7 @@ func TestIdleWorkersAreLast(t *testing.T) {
 
 // A worker with two asks gets tasks of one of them, and no more than it has asked for.
 func TestTwoAsksOfOneWorker(t *testing.T) {
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner pleat.UserID) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		createIn(t, g.store, owner, "fold/a", 3)
 		createIn(t, g.store, owner, "fold/b", 3)
 		w := newWaiter("w", false)
@@ -146,7 +146,7 @@ func TestTwoAsksOfOneWorker(t *testing.T) {
 
 // When nobody waits any more, nothing is left of what was waited for.
 func TestNothingIsLeftOfWaiters(t *testing.T) {
-	eachDispatcher(t, func(t *testing.T, g *Gateway, _ pleat.UserID) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, _ store.Reach) {
 		var all []*waiter
 		for range 5 {
 			w := newWaiter("w", true)
@@ -171,7 +171,7 @@ func TestNothingIsLeftOfWaiters(t *testing.T) {
 
 // A worker that leaves while tasks are claimed for it returns them.
 func TestLeavingDuringClaim(t *testing.T) {
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner pleat.UserID) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		defer running(g)()
 		for range 30 {
 			w := newWaiter("leaving", false)
@@ -196,7 +196,7 @@ func TestLeavingDuringClaim(t *testing.T) {
 // News that comes while tasks are claimed for the only worker of a profile is not lost, even if another worker comes
 // and goes meanwhile.
 func TestNewsDuringClaim(t *testing.T) {
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner pleat.UserID) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		d, w := &g.claims, newWaiter("w", false)
 		d.join(w, asks(1, "fold/a"))
 		var p *profile
@@ -225,7 +225,7 @@ func TestNewsDuringClaim(t *testing.T) {
 // A claim whose request has ended is not answered as one of a worker whose token is revoked: a proxy could pass that
 // on, and the worker would end.
 func TestEndedClaimIsNotRefused(t *testing.T) {
-	eachDispatcher(t, func(t *testing.T, g *Gateway, _ pleat.UserID) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, _ store.Reach) {
 		token := seal.NewFleetToken()
 		if err := g.store.CreateFleetToken(t.Context(), store.FleetToken{
 			Kind: store.TokenWorker, Class: "a", Hash: seal.HashKey(token),

@@ -30,8 +30,8 @@ func (g *Gateway) claimSearches(
 		if err := checkSearchKey(field+".key", s.Key); err != nil {
 			return out, err
 		}
-		if s.User != "" && !pleat.IsUUID(string(s.User)) {
-			return out, pleat.InvalidField(field+".user", " is no id of a user")
+		if s.Owner != "" && !pleat.IsUUID(string(s.Owner)) {
+			return out, pleat.InvalidField(field+".user", " is no id of a project")
 		}
 		if s.Protein != "" && !proteinHash.MatchString(s.Protein) {
 			return out, pleat.InvalidField(field+".protein", " is no SHA-256 in hex")

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -31,9 +32,10 @@ type caller struct {
 // tokenTask is the task of a token, and what the server needs to know of it.
 type tokenTask struct {
 	ID       pleat.TaskID     `json:"id"`
-	Attempt  int              `json:"n"`
+	Attempt  int              `json:"tn,omitempty"`
 	Run      pleat.RunID      `json:"r"`
-	Owner    pleat.UserID     `json:"o"`
+	Owner    pleat.ProjectID  `json:"o"`
+	Tenant   string           `json:"tn,omitempty"`
 	Queue    string           `json:"q"`
 	Workflow pleat.WorkflowID `json:"f,omitempty"` // empty: a fold
 }
@@ -51,7 +53,7 @@ func (c *caller) task() *pleat.Task {
 		Worker:  c.Worker,
 		Run:     c.Task.Run,
 		Owner:   c.Task.Owner,
-		Tenant:  string(c.Task.Owner),
+		Tenant:  cmp.Or(c.Task.Tenant, string(c.Task.Owner)), // of a token of an earlier version
 		Queue:   c.Task.Queue,
 	}
 }
@@ -103,6 +105,7 @@ func (g *Gateway) taskToken(c caller, t *store.ClaimedTask) string {
 		Attempt: t.Task.Attempt,
 		Run:     t.Task.Run,
 		Owner:   t.Task.Owner,
+		Tenant:  t.Task.Tenant,
 		Queue:   t.Task.Queue,
 	}
 	if t.Workflow != nil {

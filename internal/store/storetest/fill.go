@@ -24,19 +24,19 @@ func FilledJob(i int) pleat.JobID { return pleat.JobID(fmt.Sprintf("%s%012d", fi
 // without progress and events, which FillEvents adds. Every second job is the owner's; the others belong to 997 users
 // without an account. Each statement makes up to 20,000 rows, so that tests and benchmarks get a full database quickly.
 // The files that the rows name do not exist.
-func Fill(ctx context.Context, address string, owner pleat.UserID, n int) error {
+func Fill(ctx context.Context, address string, owner pleat.ProjectID, n int) error {
 	return fillTables(ctx, address, owner, n, fills)
 }
 
 // FillEvents writes what Fill leaves out of its first n jobs: for each its progress, the event of its end and a
 // delivery of the event that succeeded at its first attempt, to an endpoint that does not exist. It may run while Fill
 // does.
-func FillEvents(ctx context.Context, address string, owner pleat.UserID, n int) error {
+func FillEvents(ctx context.Context, address string, owner pleat.ProjectID, n int) error {
 	return fillTables(ctx, address, owner, n, eventFills)
 }
 
 // fillTables makes the rows of n jobs.
-func fillTables(ctx context.Context, address string, owner pleat.UserID, n int, fills []fill) error {
+func fillTables(ctx context.Context, address string, owner pleat.ProjectID, n int, fills []fill) error {
 	const most = 20_000 // per transaction
 	db, err := openRaw(address)
 	if err != nil {
@@ -155,13 +155,13 @@ func newFill(table, columns, values string) fill {
 
 // fills are the statements of Fill.
 var fills = []fill{
-	newFill("job", `id, account_id, name, public, chat_id, library_item,
+	newFill("job", `id, project_id, name, public, chat_id, library_item,
 			sequences,
 			constraints, complex, state, version, epoch, run_id, runs, created_at, updated_at, deleted_at`, `
 			{id}, {owner}, 'fold ' || CAST(i AS text), 0, '', '',
 			'[{"id":"' || {id} || '","kind":"protein","sequence":"{sequence}","chains":["A"],"count":1}]',
 			'{}', 0, 'COMPLETED', 3, 1, {id}, 1, {at}, {at}, 0`),
-	newFill("run", `id, job_id, account_id, number, kind, state, msa, model, weight_set, method, engine, seed, params,
+	newFill("run", `id, job_id, project_id, number, kind, state, msa, model, weight_set, method, engine, seed, params,
 			fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at, started_at,
 			finished_at, changed_at`, `
 			{id}, {id}, {owner}, 1, 'fold', 'COMPLETED', 'PENDING', 'null', '', 'none', 'null 1', '2718281828',
@@ -181,11 +181,11 @@ var fills = []fill{
 
 // eventFills are the statements of FillEvents.
 var eventFills = []fill{
-	newFill("event", `id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id`,
+	newFill("event", `id, project_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id`,
 		`{id}, {owner}, 'fold_job', {id}, {id}, 'on_complete', 'COMPLETED', '', {at}, ''`),
 	newFill("run_event", "run_id, seq, body", progressOf(1, `"kind":"state","state":"RUNNING"`)),
 	newFill("run_event", "run_id, seq, body", progressOf(2, `"kind":"state","state":"COMPLETED"`)),
-	newFill("delivery", `id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id,
+	newFill("delivery", `id, project_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id,
 			run_id, event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at,
 			updated_at`,
 		deliveryID+`, {owner}, {id}, {id}, '01800000-0000-7000-8fff-ffffffffffff', 'custom_http', 'fold_job', {id},
@@ -230,18 +230,18 @@ var deliveryFills = func() (out []string) {
 	for _, q := range []string{
 		`
 		INSERT INTO event (
-			id, account_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
+			id, project_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
 		SELECT {id}, owner, 'fold_job', job, run, 'on_complete', 'COMPLETED', '', at, ''`,
 		`
 		INSERT INTO delivery (
-			id, account_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id,
+			id, project_id, event_id, subscription_id, endpoint_id, destination, source_kind, source_id, run_id,
 			event_name, once, status, triggered, attempts, next_at, response_status, reason, created_at, updated_at)
 		SELECT
 			{id}, owner, {id}, '', endpoint, 'custom_http', 'fold_job', job, run,
 			'on_complete', 'fill:' || {id}, 'PENDING', '', 0, at, 0, '', at, at`,
 		`
 		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, delivery_id, state, attempt, tries, max_tries, memory,
+			id, kind, queue, project_id, tenant, position, delivery_id, state, attempt, tries, max_tries, memory,
 			run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at)
 		SELECT
 			{id}, 'deliver', 'deliver/' || endpoint, owner, endpoint, i, {id}, 'queued', 0, 0, 10, 0, at,

@@ -17,14 +17,14 @@ const FoldQueue = "fold/null"
 // patience is how long a test waits for what takes long on a loaded machine only.
 const patience = 2 * time.Minute
 
-// User returns the id of the user of a name, and creates the user first if there is none.
-func User(t testing.TB, s *store.Store, name string) pleat.UserID {
+// User returns the reach of the user of a name in the user's own project, and creates the user first if there is none.
+func User(t testing.TB, s *store.Store, name string) store.Reach {
 	t.Helper()
 	u, err := s.EnsureUser(context.Background(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.ID
+	return store.Own(u.ID)
 }
 
 // Protein is a protein with one copy for each chain.
@@ -34,9 +34,11 @@ func Protein(text string, chains ...string) pleat.Sequence {
 
 // NewFold describes a fold of a short protein by the model «null», with a seed that the service chose: no other run's
 // result is reused for it. The test changes what it is about.
-func NewFold(owner pleat.UserID, name string) store.NewJob {
+func NewFold(by store.Reach, name string) store.NewJob {
 	return store.NewJob{
-		Job: pleat.Job{Owner: owner, Name: name, Sequences: []pleat.Sequence{Protein("GSGS", "A")}},
+		Job: pleat.Job{
+			Owner: by.Project, Creator: by.User, Name: name, Sequences: []pleat.Sequence{Protein("GSGS", "A")},
+		},
 		Run: store.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: pleat.Params{Model: "null"}},
 	}
 }

@@ -167,9 +167,9 @@ func checkResultUse(t testing.TB, address string) {
 	}
 	defer db.Close()
 	rows, err := db.Query(`
-		SELECT account_id, sum(bytes)
-		FROM (SELECT account_id, bytes FROM run UNION ALL SELECT account_id, -bytes FROM result_use) AS held
-		GROUP BY account_id
+		SELECT project_id, sum(bytes)
+		FROM (SELECT project_id, bytes FROM run UNION ALL SELECT project_id, -bytes FROM result_use) AS held
+		GROUP BY project_id
 		HAVING sum(bytes) <> 0`)
 	if err != nil {
 		var refused *pgconn.PgError

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"pleat"
+	"pleat/internal/server/wire"
+	"pleat/internal/store"
+)
+
+// reach is what the caller may read and change: every project in which the caller has a role, or that of the key.
+func (c *call) reach() store.Reach { return c.who.Reach() }
+
+// enter sets the project in which the call creates or lists: the one that a field of the request names, else that of
+// the key, else the caller's own. The caller needs the role that the scope of the route asks for. 404: the caller may
+// not read the project; 403: the role is too small.
+func (s *Server) enter(ctx context.Context, c *call, field, id string) error {
+	c.in = store.Reach{User: c.who.User, Project: c.who.Project}
+	if id != "" {
+		if !pleat.IsUUID(id) {
+			return pleat.InvalidField(field, " is %q; it must be the UUID of a project", pleat.Clip(id))
+		}
+		c.in.Project = pleat.ProjectID(strings.ToLower(id))
+	}
+	if c.in.Project == "" || c.in.Project == c.who.User.OwnProject() && c.who.Project == "" {
+		c.in.Project = c.who.User.OwnProject()
+		return nil
+	}
+	err := s.allow(ctx, c, c.in.Project, c.served.needs(), pleat.ErrNoProject)
+	if id != "" && err != nil {
+		return errorAt(err, field)
+	}
+	return err
+}
+
+// enterNamed is enter for a project that the body of a request names; nothing changes if it names none.
+func (s *Server) enterNamed(ctx context.Context, c *call, id string) error {
+	if id == "" {
+		return nil
+	}
+	return s.enter(ctx, c, "projectId", id)
+}
+
+// allow refuses a call that needs a role in a project, which owns what it concerns. What the caller may not read is not
+// found.
+func (s *Server) allow(
+	ctx context.Context, c *call, owner pleat.ProjectID, needs pleat.Role, notFound error,
+) error {
+	role, err := s.store.Role(ctx, c.reach(), owner)
+	switch {
+	case err != nil:
+		return err
+	case role < pleat.Viewer:
+		return notFound
+	case role < needs:
+		return pleat.ErrRole(role, needs)
+	}
+	return nil
+}
+
+// owned is what a project owns and a caller wants to read.
+type owned struct {
+	source   pleat.Source
+	owner    pleat.ProjectID
+	public   bool
+	notFound error // for who may not read it
+}
+
+// audienceOf decides as whom the caller reads something. What the caller may not read is not found; a caller without a
+// credential gets pleat.ErrUnauthorized instead.
+func (s *Server) audienceOf(ctx context.Context, c *call, what owned) (wire.Audience, error) {
+	var caller store.Principal
+	role := pleat.NoRole
+	if c.cred.given {
+		var err error
+		caller, err = s.identify(ctx, c.cred)
+		if err == nil {
+			role, err = s.store.Role(ctx, caller.Reach(), what.owner)
+		}
+		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
+			return 0, err
+		}
+	}
+	switch {
+	case role >= pleat.Viewer && caller.Scopes.Has(pleat.ScopeRead):
+		return wire.ForOwner, nil
+	case what.public:
+		return wire.ForOthers, nil
+	case role >= pleat.Viewer:
+		return 0, missingScope(c.served)
+	case caller.User == "":
+		return 0, pleat.ErrUnauthorized
+	}
+	return 0, what.notFound
+}
+
+// enterOwner sets the project of the call to that of a thing on which the caller acts. What the caller may not read is
+// not found.
+func (s *Server) enterOwner(ctx context.Context, c *call, owner pleat.ProjectID, notFound error) error {
+	c.in = store.Reach{User: c.who.User, Project: owner}
+	return s.allow(ctx, c, owner, c.served.needs(), notFound)
+}
+
+// errorAt returns a refusal as one of a field.
+func errorAt(err error, field string) error {
+	if refusal, ok := err.(*pleat.Error); ok { //nolint:errorlint // what wraps a refusal has a message of its own
+		return refusal.At(field)
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"pleat"
+)
+
+// Invitation gives one user a role in a project. Its token, which is in a link, is not stored.
+type Invitation struct {
+	ID        pleat.InvitationID
+	Role      pleat.Role
+	Label     string // for whom it is, as its maker wrote
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// maxInvitations bounds the invitations of a project that can be used.
+const maxInvitations = 100
+
+// openInvitation is the condition that an invitation can be used at the moment $1.
+const openInvitation = "used_at = 0 AND expires_at > $1"
+
+// errNoInvitation refuses a token by which nobody can be invited any more.
+var errNoInvitation = pleat.Errorf(pleat.CodeNotFound, "The invitation does not exist, was used, or has expired")
+
+// Invite stores an invitation to the project of by under the hash of its token, and records it. The caller must be a
+// manager of the project or an operator. CodeConflict: the project is a user's own, or has too many open invitations.
+func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string) (Invitation, error) {
+	err := s.write(ctx, "invite", func(t *tx) error {
+		p, _, err := t.lockProjectOf(by, pleat.Manager)
+		if err == nil && p.Own {
+			err = errOwnProject
+		}
+		if err != nil {
+			return err
+		}
+		if toMicros(i.ExpiresAt) <= t.now {
+			return pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
+		}
+		t.send("DELETE FROM invitation WHERE project_id = $2 AND NOT ("+openInvitation+")", t.now, p.ID)
+		var n int
+		if err := t.row("SELECT count(*) FROM invitation WHERE project_id = $1", []any{p.ID}, &n); err != nil {
+			return err
+		}
+		if n >= maxInvitations {
+			return pleat.Errorf(pleat.CodeConflict, "the project has %d open invitations, the maximum; revoke one first", n)
+		}
+		i.ID, i.CreatedAt = pleat.InvitationID(newID()), fromMicros(t.now)
+		t.send(`
+			INSERT INTO invitation
+				(id, project_id, hash, role, label, created_by, created_at, expires_at, used_at, used_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '')`,
+			i.ID, p.ID, hash, i.Role, i.Label, by.User, t.now, toMicros(i.ExpiresAt))
+		return t.audit(by, AuditInvited, i.Label, i.Role.String())
+	})
+	return i, err
+}
+
+// Invitations lists the open invitations of the project of a reach, newest first. Its managers see them; for all others
+// there are none.
+func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
+	out := []Invitation{}
+	rows, err := s.read(ctx, `
+		SELECT id, role, label, created_at, expires_at FROM invitation
+		WHERE `+openInvitation+` AND project_id = $2 AND `+memberRole("$2", "$3")+` >= 3
+		ORDER BY id DESC`,
+		s.now(), by.Project, by.User)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var i Invitation
+		var created, expires int64
+		err := scan(&i.ID, &i.Role, &i.Label, &created, &expires)
+		i.CreatedAt, i.ExpiresAt = fromMicros(created), fromMicros(expires)
+		out = append(out, i)
+		return err
+	})
+	return out, unavailable("list invitations", err)
+}
+
+// RevokeInvitation ends an open invitation to the project of by, and records it. CodeNotFound: there is none.
+func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id pleat.InvitationID) error {
+	return s.write(ctx, "revoke invitation", func(t *tx) error {
+		p, _, err := t.lockProjectOf(by, pleat.Manager)
+		if err != nil {
+			return err
+		}
+		var label string
+		if err := t.row("DELETE FROM invitation WHERE "+openInvitation+" AND id = $2 AND project_id = $3 RETURNING label",
+			[]any{t.now, id, p.ID}, &label); err != nil {
+			return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Invitation not found"))
+		}
+		return t.audit(by, AuditInvitationRevoked, label, "")
+	})
+}
+
+// Invited reads to what a token invites. CodeNotFound: to nothing.
+func (s *Store) Invited(ctx context.Context, hash string) (Membership, time.Time, error) {
+	var m Membership
+	var at int64
+	err := s.readRow(ctx, `
+		SELECT p.id, p.name, i.role, i.expires_at
+		FROM invitation i
+		JOIN project p ON p.id = i.project_id
+		WHERE `+openInvitation+` AND i.hash = $2 AND p.deleted_at = 0`,
+		[]any{s.now(), hash}, &m.Project.ID, &m.Project.Name, &m.Role, &at)
+	return m, fromMicros(at), unavailable("read invitation", mapNoRows(err, errNoInvitation))
+}
+
+// AcceptInvitation gives the user of by the role of an invitation, unless the user has a larger one, and records it.
+// The invitation cannot be used again. CodeNotFound: it does not exist, was used, or has expired.
+func (s *Store) AcceptInvitation(ctx context.Context, by Actor, hash string) (Membership, error) {
+	var m Membership
+	err := s.write(ctx, "accept invitation", func(t *tx) (err error) {
+		m, err = t.accept(by, hash)
+		return err
+	})
+	return m, err
+}
+
+// JoinByInvitation creates a user of a name with a key for an invitation, and is AcceptInvitation for that user.
+// CodeConflict: there is a user of that name.
+func (s *Store) JoinByInvitation(
+	ctx context.Context, name, address, hash string, n NewKey,
+) (m Membership, user User, err error) {
+	err = s.write(ctx, "join by invitation", func(t *tx) error {
+		made, err := t.insertUser(name)
+		if err != nil {
+			return err
+		}
+		if !made {
+			return pleat.Errorf(pleat.CodeConflict, "name: there is a user %q; choose another name", pleat.Clip(name)).
+				At("name")
+		}
+		if user, err = t.userNamed(name); err != nil {
+			return err
+		}
+		by := Actor{Reach: Reach{User: user.ID}, Address: address}
+		if m, err = t.accept(by, hash); err != nil {
+			return err
+		}
+		_, err = t.createKey(by, n)
+		return err
+	})
+	return m, user, err
+}
+
+// accept uses an invitation for the user of by.
+func (t *tx) accept(by Actor, hash string) (Membership, error) {
+	var m Membership
+	var label string
+	// The project is locked first, as by all who change its members.
+	err := t.row("SELECT p.id, p.name FROM project p WHERE p.deleted_at = 0 AND p.id = (SELECT project_id FROM invitation "+
+		"WHERE "+openInvitation+" AND hash = $2) FOR UPDATE", []any{t.now, hash}, &m.Project.ID, &m.Project.Name)
+	if err != nil {
+		return m, mapNoRows(err, errNoInvitation)
+	}
+	if err := t.row("UPDATE invitation SET used_at = $1, used_by = $3 WHERE "+openInvitation+
+		" AND hash = $2 RETURNING role, label", []any{t.now, hash, by.User}, &m.Role, &label); err != nil {
+		return m, mapNoRows(err, errNoInvitation)
+	}
+	var service int
+	if err := t.row("SELECT count(*) FROM account WHERE id = $1 AND kind = 'service'", []any{by.User},
+		&service); err != nil {
+		return m, err
+	}
+	if service > 0 {
+		return m, pleat.Errorf(pleat.CodeConflict, "a service user cannot accept an invitation")
+	}
+	has, members, _, err := t.countMembers(m.Project.ID, by.User)
+	if err != nil {
+		return m, err
+	}
+	if has == pleat.NoRole && members >= maxMembers {
+		return m, pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", members)
+	}
+	if m.Role = max(m.Role, has); has != m.Role {
+		t.setMember(m.Project.ID, by.User, m.Role)
+	}
+	return m, t.audit(by.In(m.Project.ID), AuditInvitationAccepted, label, m.Role.String())
+}

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"pleat"
+)
+
+// Membership is a user's role in a project.
+type Membership struct {
+	Project Project
+	Role    pleat.Role
+}
+
+// ProjectMember is a user with a role in a project.
+type ProjectMember struct {
+	User    pleat.UserID
+	Name    string
+	Service bool // it is a program's user, which the project owns
+	Role    pleat.Role
+	AddedAt time.Time
+}
+
+// maxMembers bounds the users who have a role in a project.
+const maxMembers = 1000
+
+// setMember gives a user a role in a project, in place of an earlier one.
+func (t *tx) setMember(project pleat.ProjectID, user pleat.UserID, role pleat.Role) {
+	t.send(`
+		INSERT INTO project_member (project_id, account_id, role, added_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (project_id, account_id) DO UPDATE SET role = excluded.role`,
+		project, user, role, t.now)
+}
+
+// Members lists the users who have a role in the project of the reach, by name. pleat.ErrNoProject: the caller has none.
+func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) {
+	out := []ProjectMember{}
+	rows, err := s.read(ctx, `
+		SELECT a.id, a.name, a.kind, m.role, m.added_at
+		FROM project_member m
+		JOIN account a ON a.id = m.account_id
+		WHERE m.project_id = $1 AND `+memberRole("$1", "$2")+` > 0
+		ORDER BY a.name`,
+		by.Project, by.User)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var m ProjectMember
+		var kind string
+		var at int64
+		err := scan(&m.User, &m.Name, &kind, &m.Role, &at)
+		m.Service, m.AddedAt = kind == "service", fromMicros(at)
+		out = append(out, m)
+		return err
+	})
+	if err == nil && len(out) == 0 {
+		err = pleat.ErrNoProject
+	}
+	return out, unavailable("list members", err)
+}
+
+// SetMember gives a user a role in the project of by, or takes it away with pleat.NoRole, and records it. The caller
+// must be a manager of the project or an operator; anybody may leave. CodeNotFound: there is no such user, or the user
+// has no role to take away. CodeConflict: the project would have no manager or too many members, it is a user's own, or
+// the user is a service user of another project.
+func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat.Role) (ProjectMember, error) {
+	var m ProjectMember
+	err := s.write(ctx, "set member", func(t *tx) error {
+		needs := pleat.Manager
+		if role == pleat.NoRole && user == string(by.User) {
+			needs = pleat.Viewer
+		}
+		p, _, err := t.lockProjectOf(by, needs)
+		if err == nil && p.Own {
+			err = errOwnProject
+		}
+		if err != nil {
+			return err
+		}
+		u, err := t.findUser(user)
+		if err != nil {
+			return err
+		}
+		if u.Service && u.Project != p.ID {
+			return pleat.Errorf(pleat.CodeConflict, "%s is a service user of another project", u.Name)
+		}
+		has, members, managers, err := t.countMembers(p.ID, u.ID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case has == pleat.NoRole && role == pleat.NoRole:
+			return pleat.Errorf(pleat.CodeNotFound, "%s has no role in the project", u.Name)
+		case has == pleat.Manager && role != pleat.Manager && managers == 1:
+			return pleat.Errorf(pleat.CodeConflict, "%s is the only manager of the project; make another one first",
+				u.Name)
+		case has == pleat.NoRole && members >= maxMembers:
+			return pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", members)
+		}
+		m = ProjectMember{User: u.ID, Name: u.Name, Service: u.Service, Role: role, AddedAt: fromMicros(t.now)}
+		if has == role {
+			return nil
+		}
+		return t.changeMember(by, p.ID, &m)
+	})
+	return m, err
+}
+
+// changeMember stores a changed role and records it. A service user that has none any more is disabled.
+func (t *tx) changeMember(by Actor, project pleat.ProjectID, m *ProjectMember) error {
+	if m.Role != pleat.NoRole {
+		t.setMember(project, m.User, m.Role)
+	} else {
+		t.send("DELETE FROM project_member WHERE project_id = $1 AND account_id = $2", project, m.User)
+		if m.Service {
+			t.send("UPDATE account SET disabled_at = $1 WHERE id = $2 AND disabled_at = 0", t.now, m.User)
+		}
+	}
+	if err := t.notifyKeys(m.User); err != nil {
+		return err
+	}
+	action, detail := AuditMemberSet, m.Role.String()
+	if m.Role == pleat.NoRole {
+		action, detail = AuditMemberRemoved, ""
+	}
+	return t.audit(by, action, m.Name, detail)
+}
+
+// countMembers returns the role of a user in a locked project, and how many members and managers it has. Service users
+// do not count as managers: nobody could sign in as one.
+func (t *tx) countMembers(project pleat.ProjectID, user pleat.UserID) (has pleat.Role, members, managers int, err error) {
+	err = t.row(`
+		SELECT `+memberRole("$1", "$2")+`, count(*),
+			count(CASE WHEN m.role = 3 AND a.kind = 'person' AND a.disabled_at = 0 THEN 1 END)
+		FROM project_member m
+		JOIN account a ON a.id = m.account_id
+		WHERE m.project_id = $1`,
+		[]any{project, user}, &has, &members, &managers)
+	return has, members, managers, err
+}
+
+// Memberships lists the projects in which a user has a role: the user's own first, the others by name.
+func (s *Store) Memberships(ctx context.Context, by Reach) ([]Membership, error) {
+	out := []Membership{}
+	rows, err := s.read(ctx, `
+		SELECT `+projectColumns+`, m.role
+		FROM project_member m
+		JOIN project p ON p.id = m.project_id
+		WHERE m.account_id = $1 AND p.deleted_at = 0 AND ($2 = '' OR p.id = $2)
+		ORDER BY p.own DESC, p.name`,
+		by.User, by.Project)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var m Membership
+		var err error
+		m.Project, err = scanProject(scan, &m.Role)
+		out = append(out, m)
+		return err
+	})
+	return out, unavailable("list projects", err)
+}

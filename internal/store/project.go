@@ -1,0 +1,286 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pleat"
+)
+
+// Project owns jobs, batches, workflows, a library and a webhook endpoint, and has a quota.
+type Project struct {
+	ID   pleat.ProjectID
+	Name string
+	Own  bool // of one user alone, whose id it has
+	// Quota is how many jobs may be created in it per UTC day; negative: the service's default.
+	Quota int
+	// KeepResults is how long a job or workflow is kept after the end of its latest run; negative: as long as the
+	// service's setting says; 0: until somebody deletes it.
+	KeepResults time.Duration
+	CreatedAt   time.Time
+}
+
+// ProjectChange is a change of a project. Fields that are nil stay.
+type ProjectChange struct {
+	Name        *string
+	Quota       *int
+	KeepResults *time.Duration
+}
+
+// projectColumns are the columns that scanProject reads, of the row p of project.
+const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.created_at"
+
+// scanProject reads a project from projectColumns and further columns.
+func scanProject(scan func(...any) error, further ...any) (Project, error) {
+	var p Project
+	var own, keep, created int64
+	err := scan(append([]any{&p.ID, &p.Name, &own, &p.Quota, &keep, &created}, further...)...)
+	p.Own, p.CreatedAt = own == 1, fromMicros(created)
+	p.KeepResults = time.Duration(keep) * time.Microsecond
+	return p, err
+}
+
+// maxProjects bounds the projects that are not users' own.
+const maxProjects = 10_000
+
+// CreateProject makes a project whose manager is a user, and records it. Only operators may. CodeConflict: there is a
+// project of that name. CodeNotFound: there is no such user. CodeForbidden: the caller is no operator.
+func (s *Store) CreateProject(ctx context.Context, by Actor, name, manager string) (Project, error) {
+	var p Project
+	err := s.write(ctx, "create project", func(t *tx) error {
+		if err := t.needOperator(by, "make a project"); err != nil {
+			return err
+		}
+		u, err := t.findUser(manager)
+		if err != nil {
+			return err
+		}
+		if u.Service || !u.DisabledAt.IsZero() {
+			return pleat.Errorf(pleat.CodeConflict, "%s cannot be the manager: it is a service user or disabled", u.Name)
+		}
+		var n int
+		if err := t.row("SELECT count(*) FROM project WHERE own = 0 AND deleted_at = 0", nil, &n); err != nil {
+			return err
+		}
+		if n >= maxProjects {
+			return pleat.Errorf(pleat.CodeConflict, "there are %d projects, the maximum", n)
+		}
+		p = Project{
+			ID: pleat.ProjectID(newID()), Name: name, Quota: -1, KeepResults: -time.Microsecond,
+			CreatedAt: fromMicros(t.now),
+		}
+		made, err := t.exec(`
+			INSERT INTO project (id, name, own, quota, keep_results, created_at, deleted_at)
+			VALUES ($1, $2, 0, -1, -1, $3, 0)
+			ON CONFLICT (name) WHERE own = 0 AND deleted_at = 0 DO NOTHING`,
+			p.ID, name, t.now)
+		if err != nil {
+			return err
+		}
+		if made == 0 {
+			return errProjectName(name)
+		}
+		t.setMember(p.ID, u.ID, pleat.Manager)
+		return t.audit(by.In(p.ID), AuditProjectCreated, name, "manager "+u.Name)
+	})
+	return p, err
+}
+
+// errProjectName refuses a name that another project has.
+func errProjectName(name string) error {
+	return pleat.Errorf(pleat.CodeConflict, "name: there is a project %q; choose another name", pleat.Clip(name)).At("name")
+}
+
+// needOperator refuses an actor who is no operator. Who works on the database itself is one.
+func (t *tx) needOperator(by Actor, what string) error {
+	operator, err := t.isOperator(by)
+	if err == nil && !operator {
+		err = pleat.Errorf(pleat.CodeForbidden, "Only an operator of this service may %s", what)
+	}
+	return err
+}
+
+// isOperator reports whether an actor is an operator. The keys of projects do not make one.
+func (t *tx) isOperator(by Actor) (bool, error) {
+	if by.Key == "" {
+		return true, nil
+	}
+	var n int
+	err := t.row(`
+		SELECT count(*) FROM account a JOIN api_key k ON k.account_id = a.id
+		WHERE a.id = $1 AND a.operator = 1 AND a.disabled_at = 0 AND k.id = $2 AND k.project_id = ''`,
+		[]any{by.User, by.Key}, &n)
+	return n == 1, err
+}
+
+// errOwnProject refuses what only a project for several users can have.
+var errOwnProject = pleat.Errorf(pleat.CodeConflict, "the project is a user's own, whose name and only member are that "+
+	"user; an operator can make a project for several")
+
+// lockProjectOf locks the project of by until the transaction ends, reads it, and reports whether the actor is an
+// operator. Verbs that change who has which role begin with it, so that of two managers who take each other's role only
+// one succeeds. It refuses who is no operator and has not the role that it needs.
+func (t *tx) lockProjectOf(by Actor, needs pleat.Role) (p Project, operator bool, err error) {
+	rows, err := t.query("SELECT "+projectColumns+" FROM project p WHERE p.id = $1 AND p.deleted_at = 0 FOR UPDATE",
+		by.Project)
+	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
+		p, err = scanProject(scan)
+		return err
+	})
+	if err == nil && p.ID == "" {
+		err = pleat.ErrNoProject
+	}
+	if err != nil {
+		return p, false, err
+	}
+	if operator, err = t.isOperator(by); err != nil || operator {
+		return p, operator, err
+	}
+	return p, false, t.needRole(by.Reach, needs)
+}
+
+// Project reads the project of a reach with the caller's role. An operator may read every project. pleat.ErrNoProject:
+// there is none, or the caller has no role in it.
+func (s *Store) Project(ctx context.Context, by Reach, operator bool) (Membership, error) {
+	var m Membership
+	n := 0
+	rows, err := s.read(ctx, "SELECT "+projectColumns+", "+memberRole("p.id", "$2")+
+		" FROM project p WHERE p.id = $1 AND p.deleted_at = 0", by.Project, by.User)
+	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
+		n++
+		m.Project, err = scanProject(scan, &m.Role)
+		return err
+	})
+	if err == nil && (n == 0 || m.Role < pleat.Viewer && !operator) {
+		err = pleat.ErrNoProject
+	}
+	return m, unavailable("read project", err)
+}
+
+// Projects lists the projects that are not users' own, by name. It is for operators.
+func (s *Store) Projects(ctx context.Context) ([]Project, error) {
+	out := []Project{}
+	rows, err := s.read(ctx,
+		"SELECT "+projectColumns+" FROM project p WHERE p.own = 0 AND p.deleted_at = 0 ORDER BY p.name")
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		p, err := scanProject(scan)
+		out = append(out, p)
+		return err
+	})
+	return out, unavailable("list projects", err)
+}
+
+// ChangeProject changes the project of by, and records it. Its managers may change the name, and how long results are
+// kept within the setting of the service; operators may change everything. CodeConflict: there is a project of that
+// name, or a user's own would get a name. CodeInvalid: a manager would keep results longer than the service does.
+func (s *Store) ChangeProject(ctx context.Context, by Actor, change ProjectChange) error {
+	return s.write(ctx, "change project", func(t *tx) error {
+		p, operator, err := t.lockProjectOf(by, pleat.Manager)
+		if err != nil {
+			return err
+		}
+		if change.Name != nil && *change.Name != p.Name {
+			if err := t.renameProject(by, &p, *change.Name); err != nil {
+				return err
+			}
+		}
+		if change.Quota != nil {
+			if !operator {
+				return pleat.Errorf(pleat.CodeForbidden, "Only an operator of this service may change the quota of a project")
+			}
+			t.send("UPDATE project SET quota = $1 WHERE id = $2", max(*change.Quota, -1), p.ID)
+			if err := t.audit(by, AuditProjectChanged, p.Name, fmt.Sprintf("quota %d", *change.Quota)); err != nil {
+				return err
+			}
+		}
+		if change.KeepResults == nil {
+			return t.wait()
+		}
+		return t.keepResults(by, &p, *change.KeepResults, operator)
+	})
+}
+
+// renameProject gives a locked project a name that no other has.
+func (t *tx) renameProject(by Actor, p *Project, name string) error {
+	if p.Own {
+		return errOwnProject
+	}
+	if t.pg != nil { // two projects could get the same name at the same time
+		t.send("SELECT pg_advisory_xact_lock(hashtext('pleat project names'))")
+	}
+	var taken int
+	if err := t.row("SELECT count(*) FROM project WHERE name = $1 AND own = 0 AND deleted_at = 0", []any{name},
+		&taken); err != nil {
+		return err
+	}
+	if taken > 0 {
+		return errProjectName(name)
+	}
+	t.send("UPDATE project SET name = $1 WHERE id = $2", name, p.ID)
+	return t.audit(by, AuditProjectChanged, p.Name, "name "+name)
+}
+
+// keepResults sets how long a locked project keeps results.
+func (t *tx) keepResults(by Actor, p *Project, keep time.Duration, operator bool) error {
+	if most := t.s.limits.KeepResults; most > 0 && !operator && (keep == 0 || keep > most) {
+		return pleat.InvalidField("keepResults", " must be at most %s, as long as this service keeps results", most)
+	}
+	t.send("UPDATE project SET keep_results = $1 WHERE id = $2", keep.Microseconds(), p.ID)
+	detail := "results as long as the service keeps them"
+	if keep >= 0 {
+		detail = "results for " + keep.String()
+	}
+	return t.audit(by, AuditProjectChanged, p.Name, detail)
+}
+
+// DeleteProject deletes a project that owns nothing any more, ends the roles in it, disables its service users, and
+// records it. Its managers may, and operators. CodeConflict: it owns something, or is a user's own.
+func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
+	return s.write(ctx, "delete project", func(t *tx) error {
+		p, _, err := t.lockProjectOf(by, pleat.Manager)
+		if err != nil {
+			return err
+		}
+		if p.Own {
+			return errOwnProject
+		}
+		var work, items int
+		if err := t.row(`
+			SELECT (SELECT count(*) FROM job WHERE project_id = $1 AND deleted_at = 0)
+				+ (SELECT count(*) FROM workflow WHERE project_id = $1 AND deleted_at = 0)
+				+ (SELECT count(*) FROM batch WHERE project_id = $1 AND deleted_at = 0),
+				(SELECT count(*) FROM library_item WHERE project_id = $1 AND deleted_at = 0)`,
+			[]any{p.ID}, &work, &items); err != nil {
+			return err
+		}
+		if work+items > 0 {
+			return pleat.Errorf(pleat.CodeConflict, "the project has %d jobs, workflows and batches and %d library items; "+
+				"delete them, or move them to another project, first", work, items)
+		}
+		list, err := t.query("SELECT account_id FROM project_member WHERE project_id = $1", p.ID)
+		var members []pleat.UserID
+		err = forEachRow(list, err, func(scan func(...any) error) error {
+			var u pleat.UserID
+			err := scan(&u)
+			members = append(members, u)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		t.send("UPDATE account SET disabled_at = $1 WHERE project_id = $2 AND project_id <> '' AND disabled_at = 0",
+			t.now, p.ID)
+		t.send("DELETE FROM project_member WHERE project_id = $1", p.ID)
+		t.send("DELETE FROM invitation WHERE project_id = $1", p.ID)
+		t.send("UPDATE endpoint SET active = 0, enabled_by_default = 0, disabled_reason = $1 WHERE project_id = $2",
+			deactivatedByOwner, p.ID)
+		t.send("UPDATE project SET deleted_at = $1 WHERE id = $2", t.now, p.ID)
+		for _, u := range members {
+			if err := t.notifyKeys(u); err != nil {
+				return err
+			}
+		}
+		return t.audit(by, AuditProjectDeleted, p.Name, "")
+	})
+}

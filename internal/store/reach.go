@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"pleat"
+)
+
+// Reach is who asks, and in which project: a verb returns and changes only what is in reach. A list, and everything
+// that is made, is of one project, so that their Reach names one.
+type Reach struct {
+	User    pleat.UserID    // empty: nobody but the project itself, for what its runs read
+	Project pleat.ProjectID // the only one in reach; empty: every one in which the user has a role
+}
+
+// InProject is the reach of the runs of a project.
+func InProject(p pleat.ProjectID) Reach { return Reach{Project: p} }
+
+// Own is the reach of a user in the user's own project.
+func Own(user pleat.UserID) Reach { return Reach{User: user, Project: user.OwnProject()} }
+
+// memberRole is the role, as a number, that an account has in a project, both in SQL; 0: none. It may come from several
+// sources, of which the largest counts.
+func memberRole(project, account string) string {
+	return "COALESCE((SELECT max(m.role) FROM project_member m WHERE m.project_id = " + project +
+		" AND m.account_id = " + account + "), 0)"
+}
+
+// roleSQL is the role, as a number, that a Reach gives in a project, in SQL. User and project are the parameters of the
+// Reach.
+func roleSQL(of, user, project string) string {
+	return fmt.Sprintf(`CASE
+		WHEN %[2]s = '' THEN CASE WHEN %[1]s = %[3]s THEN %[4]d ELSE 0 END
+		WHEN %[3]s NOT IN ('', %[1]s) THEN 0
+		ELSE %[5]s END`, of, user, project, pleat.Member, memberRole(of, user))
+}
+
+// allow refuses a call that needs a role: with notFound where the caller may not even read what it concerns.
+func allow(has, needs pleat.Role, notFound error) error {
+	switch {
+	case has < pleat.Viewer:
+		return notFound
+	case has < needs:
+		return pleat.ErrRole(has, needs)
+	}
+	return nil
+}
+
+// Role returns the role that a reach gives in a project; pleat.NoRole if the project was deleted.
+func (s *Store) Role(ctx context.Context, by Reach, project pleat.ProjectID) (pleat.Role, error) {
+	var role pleat.Role
+	err := s.readRow(ctx, "SELECT "+roleSQL("p.id", "$2", "$3")+" FROM project p WHERE p.id = $1 AND p.deleted_at = 0",
+		[]any{project, by.User, by.Project}, &role)
+	if errors.Is(err, sql.ErrNoRows) {
+		return pleat.NoRole, nil
+	}
+	return role, unavailable("read role", err)
+}
+
+// needRole refuses a verb whose caller lacks a role in the project of the reach. pleat.ErrNoProject: the caller may not
+// read the project, or it was deleted.
+func (t *tx) needRole(by Reach, needs pleat.Role) error {
+	var role pleat.Role
+	err := t.row("SELECT "+roleSQL("p.id", "$2", "$1")+" FROM project p WHERE p.id = $1 AND p.deleted_at = 0",
+		[]any{by.Project, by.User}, &role)
+	if err != nil {
+		return mapNoRows(err, pleat.ErrNoProject)
+	}
+	return allow(role, needs, pleat.ErrNoProject)
+}
+
+// door is what a credential opens.
+type door struct {
+	valid bool       // the credential is valid and its user is the one given
+	role  pleat.Role // of the user in the project
+}
+
+// askDoor reads whether a credential is valid, and which role it gives its user in a project. The zero credential is
+// not checked: the service itself calls.
+func (t *tx) askDoor(by Credential, creator pleat.UserID, owner pleat.ProjectID, d *door) {
+	if by == (Credential{}) {
+		*d = door{true, pleat.Member}
+		return
+	}
+	t.ask(`
+		SELECT CASE WHEN k.project_id NOT IN ('', $4) THEN 0 ELSE `+memberRole("$4", "k.account_id")+` END
+		FROM `+by.keys("$2")+` AND k.account_id = $3`,
+		[]any{t.now, by.Hash, creator, owner},
+		func(scan func(...any) error) error {
+			d.valid = true
+			return scan(&d.role)
+		})
+}
+
+// err refuses who may not create work. ErrUnauthorized: the credential is not valid.
+func (d *door) err() error {
+	if !d.valid {
+		return pleat.ErrUnauthorized
+	}
+	return allow(d.role, pleat.Member, pleat.ErrNoProject)
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"pleat"
+)
+
+// Share is a link by which anybody reads one job, batch or workflow until it ends. Its token is not stored.
+type Share struct {
+	ID        pleat.ShareID
+	Source    pleat.Source
+	CreatedBy string // name of the user
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// maxShares bounds the links of one job, batch or workflow.
+const maxShares = 20
+
+// CreateShare stores a link to a job, batch or workflow under the hash of its token, and records it. The caller must be
+// a member of the project that owns it. CodeNotFound: it does not exist or is out of reach. CodeConflict: it has
+// maxShares links, or the job belongs to a batch.
+func (s *Store) CreateShare(
+	ctx context.Context, by Actor, source pleat.Source, hash string, until time.Time,
+) (Share, error) {
+	out := Share{Source: source, ExpiresAt: until}
+	err := s.write(ctx, "create share", func(t *tx) error {
+		owner, err := t.lockSource(by.Reach, source)
+		if err != nil {
+			return err
+		}
+		if toMicros(until) <= t.now {
+			return pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
+		}
+		t.send("DELETE FROM share WHERE source_id = $1 AND expires_at <= $2", source.ID(), t.now)
+		var n int
+		if err := t.row("SELECT count(*) FROM share WHERE source_id = $1", []any{source.ID()}, &n); err != nil {
+			return err
+		}
+		if n >= maxShares {
+			return pleat.Errorf(pleat.CodeConflict, "it has %d links, the maximum; delete one first", n)
+		}
+		out.ID, out.CreatedAt = pleat.ShareID(newID()), fromMicros(t.now)
+		t.send(`
+			INSERT INTO share (id, project_id, source_kind, source_id, hash, created_by, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			out.ID, owner, source.Kind(), source.ID(), hash, by.User, t.now, toMicros(until))
+		return t.audit(by.In(owner), AuditShared, string(source.Kind())+" "+source.ID(),
+			"until "+until.UTC().Format(time.RFC3339))
+	})
+	return out, err
+}
+
+// lockSource locks a job, batch or workflow for a member of its project, and returns the project.
+func (t *tx) lockSource(by Reach, source pleat.Source) (pleat.ProjectID, error) {
+	switch source.Kind() {
+	case pleat.SourceBatch:
+		b, err := t.lockBatch(by, pleat.Member, source.Batch)
+		return b.Owner, err
+	case pleat.SourceWorkflow:
+		var w pleat.Workflow
+		err := t.lockWorkflow(by, pleat.Member, source.Workflow, &w)
+		return w.Owner, err
+	}
+	h, err := t.lockJob(by, pleat.Member, source.Job)
+	return h.Owner, err
+}
+
+// Shares lists the links of a job, batch or workflow that have not ended, newest first. For who is no member of its
+// project there are none.
+func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Share, error) {
+	out := []Share{}
+	rows, err := s.read(ctx, `
+		SELECT h.id, COALESCE(a.name, ''), h.created_at, h.expires_at
+		FROM share h
+		LEFT JOIN account a ON a.id = h.created_by
+		WHERE h.source_id = $1 AND h.expires_at > $2 AND `+roleSQL("h.project_id", "$3", "$4")+` >= 2
+		ORDER BY h.id DESC`,
+		source.ID(), s.now(), by.User, by.Project)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		h := Share{Source: source}
+		var created, expires int64
+		err := scan(&h.ID, &h.CreatedBy, &created, &expires)
+		h.CreatedAt, h.ExpiresAt = fromMicros(created), fromMicros(expires)
+		out = append(out, h)
+		return err
+	})
+	return out, unavailable("list shares", err)
+}
+
+// DeleteShare ends a link of a job, batch or workflow at once, and records it. CodeNotFound: there is none.
+func (s *Store) DeleteShare(ctx context.Context, by Actor, source pleat.Source, id pleat.ShareID) error {
+	return s.write(ctx, "delete share", func(t *tx) error {
+		owner, err := t.lockSource(by.Reach, source)
+		if err != nil {
+			return err
+		}
+		n, err := t.exec("DELETE FROM share WHERE id = $1 AND source_id = $2", id, source.ID())
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return pleat.Errorf(pleat.CodeNotFound, "Link not found")
+		}
+		return t.audit(by.In(owner), AuditUnshared, string(source.Kind())+" "+source.ID(), "")
+	})
+}
+
+// Shared returns what a token opens, and until when. CodeNotFound: nothing.
+func (s *Store) Shared(ctx context.Context, hash string) (Share, error) {
+	var h Share
+	var source sourceRow
+	var created, expires int64
+	err := s.readRow(ctx, `
+		SELECT h.id, h.source_kind, h.source_id, h.created_at, h.expires_at FROM share h
+		WHERE h.hash = $1 AND h.expires_at > $2`,
+		[]any{hash, s.now()}, &h.ID, &source.kind, &source.id, &created, &expires)
+	h.Source, h.CreatedAt, h.ExpiresAt = source.value(), fromMicros(created), fromMicros(expires)
+	return h, unavailable("read share", mapNoRows(err, pleat.Errorf(pleat.CodeNotFound,
+		"The link does not exist or has expired")))
+}
+
+// SharesJob reports whether a token opens a job: by a link to the job itself, or to its batch.
+func (s *Store) SharesJob(ctx context.Context, hash string, job pleat.JobID) (bool, error) {
+	var n int
+	err := s.readRow(ctx, `
+		SELECT count(*) FROM share h
+		JOIN job j ON j.id = $3 AND j.deleted_at = 0
+			AND (h.source_id = j.id OR h.source_id = j.batch_id AND h.source_id <> '')
+		WHERE h.hash = $1 AND h.expires_at > $2`,
+		[]any{hash, s.now(), job}, &n)
+	return n > 0, unavailable("read share", err)
+}
