@@ -371,6 +371,7 @@ type ClosedSession struct {
 type ResourceMetadata struct {
 	Resource      string   `json:"resource" format:"uri"`
 	Name          string   `json:"resource_name"`
+	Issuers       []string `json:"authorization_servers,omitempty" doc:"Issuers of tokens; absent: API keys alone count."`
 	BearerMethods []string `json:"bearer_methods_supported"`
 	Documentation string   `json:"resource_documentation" format:"uri"`
 }

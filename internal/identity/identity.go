@@ -167,6 +167,15 @@ func KindOf(err error) Kind {
 	return 0
 }
 
+// MessageOf returns the sentence of a failure for whoever wanted to sign in; empty if the error is not of this package.
+func MessageOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return ""
+}
+
 // refused returns a failure of the kind Refused.
 func refused(message string) *Error { return &Error{Kind: Refused, Message: message} }
 

@@ -37,6 +37,7 @@ type call struct {
 	began   time.Time
 	span    trace.Span      // nil: the call is not traced
 	assumed bool            // who was the caller recently; the store will check it
+	refused error           // why the credential is not valid; nil: it is, or was not looked up
 	in      store.Reach     // the project in which the call creates and lists
 	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
 }

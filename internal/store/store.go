@@ -363,6 +363,9 @@ func OwnerTopic(owner pleat.ProjectID) string { return "owner:" + string(owner) 
 // KeyTopic has news when a key is revoked, or one of its sessions ends on request.
 func KeyTopic(key pleat.KeyID) string { return "key:" + string(key) }
 
+// loginTopic is KeyTopic for the logins of a user.
+func loginTopic(user pleat.UserID) string { return "login:" + string(user) }
+
 // WorkerTopic has news when a task that the worker holds is cancelled, which CancelledTasks reads, when the worker is
 // to drain, which a heartbeat tells, and when the token with which it registered is revoked.
 func WorkerTopic(w pleat.WorkerID) string { return workerTopicPrefix + string(w) }
