@@ -305,6 +305,7 @@ type Key struct {
 	Prefix     string   `json:"prefix" doc:"The first characters of the key, by which a user recognises it."`
 	Label      string   `json:"label"`
 	Scopes     []string `json:"scopes" doc:"What it may be used for: read, submit, manage."`
+	ProjectID  *string  `json:"projectId" doc:"The only project that it reaches; null: all of the user." format:"uuid"`
 	CreatedAt  Time     `json:"createdAt"`
 	LastUsedAt *Time    `json:"lastUsedAt"`
 	ExpiresAt  *Time    `json:"expiresAt" doc:"When it ends; null: never."`
@@ -317,6 +318,7 @@ type CreateKey struct {
 	Label     string   `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
 	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of this request."`
 	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When it ends: a time such as 2027-01-31T00:00:00Z, or a date, its last day; absent: with the key of this request."`
+	ProjectID string   `json:"projectId,omitempty" doc:"The only project that it reaches; absent: that of the key of this request, or all." format:"uuid"`
 }
 
 // NewKey is the answer to CreateKey: the one time that the key is shown.
@@ -331,14 +333,16 @@ type RevokedKey struct {
 	Revoked bool   `json:"revoked"`
 }
 
-// AuditEntry is one recorded change of keys, sessions or webhook settings.
+// AuditEntry is one recorded change of keys, sessions, webhook settings, roles, shares and projects.
 type AuditEntry struct {
 	ID        string  `json:"id" format:"uuid"`
 	At        Time    `json:"at"`
 	Action    string  `json:"action" example:"key.created"`
-	Subject   string  `json:"subject" doc:"The first characters of the key, or the origin of the webhook."`
+	Subject   string  `json:"subject" doc:"What was changed: the first characters of a key, the origin of a webhook, or a name."`
 	Detail    string  `json:"detail"`
 	UserID    string  `json:"userId" format:"uuid"`
+	UserName  string  `json:"userName" doc:"Empty: an operator, on the database."`
+	ProjectID *string `json:"projectId" doc:"The project that the change concerns; null: the user alone." format:"uuid"`
 	KeyID     *string `json:"keyId" doc:"With which the change was made; null: by an operator."`
 	KeyPrefix string  `json:"keyPrefix" doc:"The first characters of that key."`
 	Address   string  `json:"address" doc:"From which the request came."`
@@ -366,8 +370,26 @@ type ClosedSession struct {
 	Closed bool `json:"closed"`
 }
 
+// Login is the response of GET /v1/login.
+type Login struct {
+	Issuer  *Issuer `json:"issuer" doc:"By which people sign in; null: they use API keys alone."`
+	Failure string  `json:"failure" doc:"Why the last sign-in of this browser has failed, told once; empty: it has not."`
+}
+
+// Issuer is an issuer of OpenID Connect.
+type Issuer struct {
+	URL            string   `json:"url" format:"uri" doc:"As it names itself in its tokens."`
+	Title          string   `json:"title" doc:"For a button."`
+	DeviceClientID string   `json:"deviceClientId" doc:"The client of programs on terminals (device flow)."`
+	Scopes         []string `json:"scopes" doc:"The scopes for which such programs ask."`
+}
+
+// Logout is the response of POST /v1/logout.
+type Logout struct {
+	URL string `json:"url" doc:"Where the browser goes to end its session at the issuer; empty: nowhere."`
+}
+
 // ResourceMetadata is the response of GET /.well-known/oauth-protected-resource: the metadata of RFC 9728 about /mcp.
-// There is no authorization server: the bearer tokens are API keys.
 type ResourceMetadata struct {
 	Resource      string   `json:"resource" format:"uri"`
 	Name          string   `json:"resource_name"`

@@ -15,6 +15,7 @@ import (
 const (
 	discoverAgain = 10 * time.Minute // a key that the issuer has withdrawn is trusted for so long at most
 	discoverRetry = 5 * time.Second  // after a failure
+	answeredFor   = 30 * time.Second // that an answer shows that the issuer can be reached
 )
 
 // discovery holds what the issuer publishes of itself.
@@ -55,6 +56,25 @@ type metadata struct {
 // not fit.
 func (i *Issuer) Check(ctx context.Context) error {
 	_, err := i.discover(ctx)
+	return err
+}
+
+// Reach asks the issuer whether it answers now, unless it has answered just before. What is known of it does not count:
+// a browser that is sent to it gets no sentence of this service.
+func (i *Issuer) Reach(ctx context.Context) error {
+	if err := i.failedLately(); err != nil {
+		return err
+	}
+	if known := i.found.latest.Load(); known != nil && i.cfg.Now().Sub(known.at) < answeredFor {
+		return nil
+	}
+	found, err := i.readPublished(ctx)
+	switch {
+	case err == nil:
+		i.found.latest.Store(found)
+	case ctx.Err() == nil:
+		i.found.failed.Store(&failedDiscovery{i.cfg.Now(), err})
+	}
 	return err
 }
 
@@ -138,6 +158,7 @@ func (i *Issuer) readPublished(ctx context.Context) (*published, error) {
 		return nil, misfit(errors.New("it does not support PKCE with S256"))
 	}
 	i.transport.keys.Store(&p.metadata.Keys)
+	i.transport.first.Store(true)
 	p.keys = oidc.NewRemoteKeySet(ctx, p.metadata.Keys)
 	return p, nil
 }

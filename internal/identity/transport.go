@@ -31,6 +31,7 @@ type transport struct {
 	base   *http.Transport
 	keys   atomic.Pointer[string] // address of the issuer's keys
 	limit  *rate.Limiter          // of the requests for them
+	first  atomic.Bool            // the keys of what was published last have not been asked for, which no limit forbids
 }
 
 func newTransport(cfg Config) *transport {
@@ -51,13 +52,16 @@ func newTransport(cfg Config) *transport {
 	}
 }
 
-// errManyKeys is the cause where too many tokens name keys that the issuer does not have.
-var errManyKeys = errors.New("tokens name unknown keys too often; the issuer's keys are not asked for again yet")
+// errManyKeys is the failure where too many tokens name keys that the issuer does not have. It says nothing about the
+// token at hand, which may be signed with a new key.
+var errManyKeys = &Error{Kind: Unreachable, Message: "The sign-in service's keys were asked for too often; try again later",
+	cause: errors.New("tokens name unknown keys")}
 
 // RoundTrip makes one request.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	keys := t.keys.Load()
-	if keys != nil && req.Method == http.MethodGet && req.URL.String() == *keys && !t.limit.Allow() {
+	if keys != nil && req.Method == http.MethodGet && req.URL.String() == *keys && !t.first.CompareAndSwap(true, false) &&
+		!t.limit.Allow() {
 		return nil, errManyKeys
 	}
 	resp, err := t.base.RoundTrip(req)

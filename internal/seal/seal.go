@@ -263,6 +263,9 @@ const FleetTokenPrefix = "pleatfleet_"
 // NewFleetToken returns a token for a program that scales the workers: «pleatfleet_» and 256 random bits in base64url.
 func NewFleetToken() string { return FleetTokenPrefix + newSecret() }
 
+// NewLinkToken returns the token of a link that invites or shares: «pleatlink_» and 256 random bits in base64url.
+func NewLinkToken() string { return "pleatlink_" + newSecret() }
+
 func newSecret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:])

@@ -2,8 +2,8 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -124,27 +124,41 @@ func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], erro
 // the store keeps a hash of it. The new key has at most the scopes and the lifetime of the caller's. 400: it would have
 // more; 409: the caller has as many valid keys as a user may have; 429: the caller made too many today.
 func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api.NewKey, error) {
-	secret := seal.NewKey()
-	n := store.NewKey{Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret), Label: in.Label}
-	if in.Label != "" {
-		if err := pleat.CheckName("label", in.Label); err != nil {
-			return api.NewKey{}, err
-		}
-	}
-	if in.Scopes != nil {
-		var err error
-		if n.Scopes, err = pleat.ParseScopes("scopes", in.Scopes); err != nil {
-			return api.NewKey{}, err
-		}
-	}
-	if in.ExpiresAt != nil { // an empty text is no time: a key without an end must not come from a mistake
-		var err error
-		if n.ExpiresAt, err = pleat.ParseEnd("expiresAt", *in.ExpiresAt); err != nil {
-			return api.NewKey{}, err
-		}
+	secret, n, err := newKey(in)
+	if err != nil {
+		return api.NewKey{}, err
 	}
 	k, err := s.store.CreateKey(ctx, c.actor(), n)
 	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err
+}
+
+// newKey makes the key that a request describes.
+func newKey(in *api.CreateKey) (secret string, n store.NewKey, err error) {
+	secret = seal.NewKey()
+	n = store.NewKey{Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret), Label: in.Label}
+	if in.Label != "" {
+		if err := pleat.CheckName("label", in.Label); err != nil {
+			return "", n, err
+		}
+	}
+	if in.Scopes != nil {
+		if n.Scopes, err = pleat.ParseScopes("scopes", in.Scopes); err != nil {
+			return "", n, err
+		}
+	}
+	if in.ExpiresAt != nil { // an empty text is no time: a key without an end must not come from a mistake
+		if n.ExpiresAt, err = pleat.ParseEnd("expiresAt", *in.ExpiresAt); err != nil {
+			return "", n, err
+		}
+	}
+	if in.ProjectID != "" {
+		if !pleat.IsUUID(in.ProjectID) {
+			return "", n, pleat.InvalidField("projectId", " is %q; it must be the UUID of a project",
+				pleat.Clip(in.ProjectID))
+		}
+		n.Project = pleat.ProjectID(strings.ToLower(in.ProjectID))
+	}
+	return secret, n, nil
 }
 
 // revokeKey is DELETE /v1/keys/{id}, for the owner of the key, with a key itself. It takes effect at once, also for

@@ -267,6 +267,13 @@ func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (
 		return visibleJob{Head: h, to: wire.ForOwner}, s.recordUse(ctx, c.cred)
 	case h.Public:
 		return visibleJob{Head: h, to: wire.ForOthers}, nil
+	}
+	shared, err := s.shares(ctx, c, h.Source)
+	switch {
+	case err != nil:
+		return visibleJob{}, err
+	case shared:
+		return visibleJob{Head: h, to: wire.ForOthers}, nil
 	case h.Role >= pleat.Viewer:
 		return visibleJob{}, missingScope(c.served)
 	case h.Caller == "":

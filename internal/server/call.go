@@ -220,6 +220,9 @@ func answers(response openapi.Content, fn writerFunc) endpoint {
 	return endpoint{response: response, serve: fn}
 }
 
+// redirects makes an endpoint of a function that sends a browser elsewhere.
+func redirects(status int, fn writerFunc) endpoint { return endpoint{status: status, serve: fn} }
+
 // streams makes an endpoint of a function that writes for as long as its client reads. The function sets the
 // connection's deadlines.
 func streams(response openapi.Content, fn writerFunc) endpoint {

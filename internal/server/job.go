@@ -95,7 +95,7 @@ func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, erro
 	if err != nil {
 		return v, err
 	}
-	if head.to == wire.ForOthers && !v.Job.Public {
+	if head.Public && head.to == wire.ForOthers && !v.Job.Public {
 		if head.Caller == "" {
 			return v, pleat.ErrUnauthorized
 		}

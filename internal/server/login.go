@@ -104,6 +104,9 @@ func (s *Server) startLogin(ctx context.Context, c *call) error {
 	if err := c.allow(s.limits.logins, peer(c.from), s.clock()); err != nil {
 		return err
 	}
+	if err := s.issuer.Reach(ctx); err != nil {
+		return s.loginFailed(c, refusalOf(err))
+	}
 	address, begun, err := s.issuer.Begin(ctx, s.cfg.PublicURL+callbackPath)
 	if err != nil {
 		return s.loginFailed(c, refusalOf(err))

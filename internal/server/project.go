@@ -82,10 +82,18 @@ func (s *Server) audienceOf(ctx context.Context, c *call, what owned) (wire.Audi
 			return 0, err
 		}
 	}
+	mayRead := role >= pleat.Viewer && caller.Scopes.Has(pleat.ScopeRead)
+	shared := false
+	if !mayRead && !what.public {
+		var err error
+		if shared, err = s.shares(ctx, c, what.source); err != nil {
+			return 0, err
+		}
+	}
 	switch {
-	case role >= pleat.Viewer && caller.Scopes.Has(pleat.ScopeRead):
+	case mayRead:
 		return wire.ForOwner, nil
-	case what.public:
+	case what.public || shared:
 		return wire.ForOthers, nil
 	case role >= pleat.Viewer:
 		return 0, missingScope(c.served)

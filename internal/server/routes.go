@@ -161,7 +161,8 @@ const operationSection = "Operation"
 
 // sections are the tags of the document, in its order.
 var sections = []string{
-	"Fold jobs", "Batches", "Alignments", "Workflows", "Comparison", "Library", "Webhooks", "Keys and sessions",
+	"Fold jobs", "Batches", "Alignments", "Workflows", "Comparison", "Library", "Webhooks", "Projects",
+	"Keys and sessions",
 	operationSection, "Agents",
 }
 
@@ -169,7 +170,7 @@ var sections = []string{
 func allRoutes() []route {
 	return slices.Concat(
 		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes,
-		accountRoutes, loginRoutes, groupRoutes, operationRoutes, agentRoutes)
+		projectRoutes, groupRoutes, accountRoutes, loginRoutes, operationRoutes, agentRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if

@@ -22,7 +22,7 @@ var loginRoutes = inSection("Keys and sessions", []route{
 		pattern: "GET /v1/login/start",
 		access:  open,
 		summary: "Send a browser to the issuer",
-		handler: answers(nil, (*Server).startLogin).withStatus(http.StatusFound),
+		handler: redirects(http.StatusFound, (*Server).startLogin),
 		errors:  []int{404},
 		query:   []openapi.Param{{Name: "next", Kind: "string", Doc: "The path of the page after the sign-in; absent: /ui/."}},
 	},
@@ -32,7 +32,7 @@ var loginRoutes = inSection("Keys and sessions", []route{
 		access:  open,
 		foreign: true,
 		summary: "Begin the session of a browser that comes back from the issuer",
-		handler: answers(nil, (*Server).finishLogin).withStatus(http.StatusSeeOther),
+		handler: redirects(http.StatusSeeOther, (*Server).finishLogin),
 		errors:  []int{404},
 		query: []openapi.Param{
 			{Name: "code", Kind: "string", Doc: "What the issuer gives for tokens."},
@@ -53,7 +53,7 @@ var loginRoutes = inSection("Keys and sessions", []route{
 })
 
 // groupRoutes are the routes of the roles that groups have in projects.
-var groupRoutes = inSection(projectSection, []route{
+var groupRoutes = inSection("Projects", []route{
 	{
 		id:      "listGroups",
 		pattern: "GET /v1/projects/{id}/groups",
@@ -61,26 +61,23 @@ var groupRoutes = inSection(projectSection, []route{
 		scope:   pleat.ScopeRead,
 		summary: "List the groups that have a role in a project",
 		handler: noBody((*Server).listGroups),
-		errors:  []int{404},
 	},
 	{
 		id:      "setGroup",
 		pattern: "PUT /v1/projects/{id}/groups/{name}",
 		access:  user,
 		scope:   pleat.ScopeManage,
-		role:    pleat.Manager,
 		summary: "Give a group a role in a project",
 		handler: jsonBody(small, (*Server).setGroup),
-		errors:  []int{404, 409},
+		errors:  []int{409},
 	},
 	{
 		id:      "removeGroup",
 		pattern: "DELETE /v1/projects/{id}/groups/{name}",
 		access:  user,
 		scope:   pleat.ScopeManage,
-		role:    pleat.Manager,
-		summary: "Take a group's role in a project away",
+		summary: "End the role of a group in a project",
 		handler: noBody((*Server).removeGroup),
-		errors:  []int{404, 409},
+		errors:  []int{409},
 	},
 })

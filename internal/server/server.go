@@ -22,6 +22,7 @@
 //	routes_workflows.go  routes of workflows and the library
 //	routes_webhooks.go   routes of webhooks
 //	routes_service.go    routes of keys, sessions and operation
+//	routes_people.go     routes of projects and of who works in them
 //	trace.go             the span of a request
 //	middleware.go        what wraps every request: request id, log, panics, 404 and 405
 //	limit.go             how many requests a user or an address may send
@@ -31,6 +32,8 @@
 //	errors.go            the mapping of errors to HTTP
 //	auth.go              keys, sessions, who may see a job
 //	project.go           the project in which a call works, and the caller's role
+//	people.go            projects, their members, invitations and service users
+//	share.go             links to one job, batch or workflow, and moves between projects
 //	create.go            POST /v1/jobs and runs
 //	validate.go          POST /v1/jobs/validate
 //	alignment.go         alignments: create, read
@@ -180,6 +183,7 @@ type Server struct {
 
 	hosts        map[string]bool
 	cookieName   string // of the cookie that holds a browser's session
+	shareCookie  string // of the cookie that holds the token of a link
 	handler      http.Handler
 	docs         documentation
 	cache        *cache
@@ -302,7 +306,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	s.links = seal.Links{Ring: d.Ring, Base: s.cfg.PublicURL, For: cfg.LinkFor}
 	s.hosts = hostNames(u.Hostname(), cfg.Hosts)
-	s.cookieName = cookieNameOf(s.cfg.PublicURL)
+	s.cookieName, s.shareCookie = cookieNameOf(s.cfg.PublicURL), shareCookieName(s.cfg.PublicURL)
 	s.cache = newCache(cfg.CacheBytes)
 	s.compressor = newCompressor()
 	s.limits = newLimits(cfg.Rate, cfg.Burst)

@@ -128,13 +128,14 @@ func (s *Store) Audit(ctx context.Context, user pleat.UserID, before pleat.Audit
 	return scanAudit(rows, err)
 }
 
-// ProjectAudit is Audit for the changes that concern the project of a reach. Its managers may read them.
+// ProjectAudit is Audit for the changes that concern the project of a reach; there are none for who does not manage it.
 func (s *Store) ProjectAudit(ctx context.Context, by Reach, before pleat.AuditID, limit int) ([]AuditEntry, error) {
 	rows, err := s.read(ctx, `
 		SELECT `+auditColumns+`
 		FROM audit l
 		LEFT JOIN account a ON a.id = l.account_id
-		WHERE l.project_id = $1 AND l.project_id <> '' AND ($2 = '' OR l.id < $2) AND `+memberRole("$1", "$4")+` >= 3
+		WHERE l.project_id = $1 AND l.project_id <> '' AND ($2 = '' OR l.id < $2)
+			AND `+roleSQL("l.project_id", "$4", "$1")+` >= 3
 		ORDER BY l.id DESC
 		LIMIT $3`,
 		by.Project, before, limit, by.User)

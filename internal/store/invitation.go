@@ -58,13 +58,12 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 	return i, err
 }
 
-// Invitations lists the open invitations of the project of a reach, newest first. Its managers see them; for all others
-// there are none.
+// Invitations lists the open invitations of the project of a reach, newest first; none for who does not manage it.
 func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
 	out := []Invitation{}
 	rows, err := s.read(ctx, `
 		SELECT id, role, label, created_at, expires_at FROM invitation
-		WHERE `+openInvitation+` AND project_id = $2 AND `+memberRole("$2", "$3")+` >= 3
+		WHERE `+openInvitation+` AND project_id = $2 AND `+roleSQL("project_id", "$3", "$2")+` >= 3
 		ORDER BY id DESC`,
 		s.now(), by.Project, by.User)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {

@@ -33,14 +33,14 @@ func (t *tx) setMember(project pleat.ProjectID, user pleat.UserID, role pleat.Ro
 		project, user, role, t.now)
 }
 
-// Members lists the users who have a role in the project of the reach, by name. pleat.ErrNoProject: the caller has none.
+// Members lists the users who have a role in the project of a reach, by name; none for who has no role in it.
 func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) {
 	out := []ProjectMember{}
 	rows, err := s.read(ctx, `
 		SELECT a.id, a.name, a.kind, m.role, m.added_at
 		FROM project_member m
 		JOIN account a ON a.id = m.account_id
-		WHERE m.project_id = $1 AND `+memberRole("$1", "$2")+` > 0
+		WHERE m.project_id = $1 AND `+roleSQL("m.project_id", "$2", "$1")+` >= 1
 		ORDER BY a.name`,
 		by.Project, by.User)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
@@ -52,9 +52,6 @@ func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) 
 		out = append(out, m)
 		return err
 	})
-	if err == nil && len(out) == 0 {
-		err = pleat.ErrNoProject
-	}
 	return out, unavailable("list members", err)
 }
 

@@ -37,7 +37,7 @@ func roleSQL(of, user, project string) string {
 	return fmt.Sprintf(`CASE
 		WHEN %[2]s = '' THEN CASE WHEN %[1]s = %[3]s THEN %[4]d ELSE 0 END
 		WHEN %[3]s NOT IN ('', %[1]s) THEN 0
-		ELSE %[5]s END`, of, user, project, pleat.Member, memberRole(of, user))
+		ELSE %[5]s END`, of, user, project, pleat.Manager, memberRole(of, user))
 }
 
 // allow refuses a call that needs a role: with notFound where the caller may not even read what it concerns.

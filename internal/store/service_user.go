@@ -89,11 +89,12 @@ func (s *Store) RevokeServiceKey(ctx context.Context, by Actor, user pleat.UserI
 	})
 }
 
-// ServiceKeys lists the keys of a service user of the project of a reach, newest first, for the managers of it.
+// ServiceKeys lists the keys of a service user of the project of a reach, newest first. CodeNotFound: the project has no
+// such service user, or the caller does not manage it.
 func (s *Store) ServiceKeys(ctx context.Context, by Reach, user pleat.UserID) ([]Key, error) {
 	var n int
-	err := s.readRow(ctx, "SELECT count(*) FROM account WHERE id = $1 AND project_id = $2 AND "+memberRole("$2", "$3")+
-		" >= 3", []any{user, by.Project, by.User}, &n)
+	err := s.readRow(ctx, "SELECT count(*) FROM account WHERE id = $1 AND project_id = $2 AND "+
+		roleSQL("project_id", "$3", "$2")+" >= 3", []any{user, by.Project, by.User}, &n)
 	if err == nil && n == 0 {
 		err = errNoServiceUser
 	}

@@ -90,7 +90,8 @@ func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Sh
 	return out, unavailable("list shares", err)
 }
 
-// DeleteShare ends a link of a job, batch or workflow at once, and records it. CodeNotFound: there is none.
+// DeleteShare ends a link of a job, batch or workflow at once, with the links to files that its readers have, and
+// records it. CodeNotFound: there is none.
 func (s *Store) DeleteShare(ctx context.Context, by Actor, source pleat.Source, id pleat.ShareID) error {
 	return s.write(ctx, "delete share", func(t *tx) error {
 		owner, err := t.lockSource(by.Reach, source)
@@ -104,8 +105,21 @@ func (s *Store) DeleteShare(ctx context.Context, by Actor, source pleat.Source, 
 		if n == 0 {
 			return pleat.Errorf(pleat.CodeNotFound, "Link not found")
 		}
+		t.raiseEpoch(source)
 		return t.audit(by.In(owner), AuditUnshared, string(source.Kind())+" "+source.ID(), "")
 	})
+}
+
+// raiseEpoch ends the links to files that were given out to readers of a job, batch or workflow.
+func (t *tx) raiseEpoch(source pleat.Source) {
+	table, column := "job", "id"
+	switch source.Kind() {
+	case pleat.SourceBatch:
+		column = "batch_id"
+	case pleat.SourceWorkflow:
+		table = "workflow"
+	}
+	t.send("UPDATE "+table+" SET epoch = epoch + 1, version = version + 1 WHERE "+column+" = $1", source.ID())
 }
 
 // Shared returns what a token opens, and until when. CodeNotFound: nothing.

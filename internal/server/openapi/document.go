@@ -66,6 +66,8 @@ var enumNames = map[string]string{
 	"draft":                   "CreateMode",
 	"affinity":                "LigandProperty",
 	"greedy,complete,none":    "Pairing",
+	"viewer,member,manager":   "ProjectRoleName",
+	"viewer,member":           "ServiceRole",
 }
 
 // Operation is one method of one path, as the document describes it.
@@ -376,6 +378,7 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["Workflow"], "waiting")
 	orNull(all["Workflow"], "graph")
 	orNull(all["Validation"], "cached")
+	orNull(all["ProjectRole"], "role")
 	all["SequenceItem"].Not = &huma.Schema{AnyOf: notOneOf((api.SequenceItem{}).Kinds())}
 	strict := map[string]bool{}
 	for name := range requests {

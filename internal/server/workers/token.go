@@ -32,7 +32,7 @@ type caller struct {
 // tokenTask is the task of a token, and what the server needs to know of it.
 type tokenTask struct {
 	ID       pleat.TaskID     `json:"id"`
-	Attempt  int              `json:"tn,omitempty"`
+	Attempt  int              `json:"n"`
 	Run      pleat.RunID      `json:"r"`
 	Owner    pleat.ProjectID  `json:"o"`
 	Tenant   string           `json:"tn,omitempty"`

@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/store"
+)
+
+// day is the unit of keepResultsDays.
+const day = 24 * time.Hour
+
+// Project returns a project.
+func Project(p *store.Project) api.Project {
+	out := api.Project{ID: string(p.ID), Name: p.Name, IsOwn: p.Own, CreatedAt: api.At(p.CreatedAt)}
+	if p.Quota >= 0 {
+		out.Quota = &p.Quota
+	}
+	if p.KeepResults >= 0 {
+		days := int(p.KeepResults / day)
+		out.KeepDays = &days
+	}
+	return out
+}
+
+// ProjectRole returns a project with the caller's role in it.
+func ProjectRole(m *store.Membership) api.ProjectRole {
+	out := api.ProjectRole{Project: Project(&m.Project)}
+	if m.Role != pleat.NoRole {
+		role := m.Role.String()
+		out.Role = &role
+	}
+	return out
+}
+
+// ToProjectChange returns the change of a project that a request asks for.
+func ToProjectChange(in *api.ChangeProject) store.ProjectChange {
+	out := store.ProjectChange{Name: in.Name, Quota: in.Quota}
+	if in.KeepDays != nil {
+		keep := time.Duration(*in.KeepDays) * day
+		if keep < 0 {
+			keep = -time.Microsecond
+		}
+		out.KeepResults = &keep
+	}
+	return out
+}
+
+// GroupRole returns the role of a group in a project.
+func GroupRole(g *store.GroupRole) api.GroupRole {
+	return api.GroupRole{Name: g.Name, Role: g.Role.String(), AddedAt: api.At(g.AddedAt)}
+}
+
+// Member returns a member of a project.
+func Member(m *store.ProjectMember) api.Member {
+	return api.Member{
+		UserID:    string(m.User),
+		Name:      m.Name,
+		Role:      m.Role.String(),
+		IsService: m.Service,
+		AddedAt:   api.At(m.AddedAt),
+	}
+}
+
+// Invitation returns an invitation.
+func Invitation(i *store.Invitation) api.Invitation {
+	return api.Invitation{
+		ID:        string(i.ID),
+		Role:      i.Role.String(),
+		Label:     i.Label,
+		CreatedAt: api.At(i.CreatedAt),
+		ExpiresAt: api.At(i.ExpiresAt),
+	}
+}
+
+// Link returns a link to a job, batch or workflow.
+func Link(h *store.Share) api.Link {
+	return api.Link{
+		ID:        string(h.ID),
+		CreatedBy: h.CreatedBy,
+		CreatedAt: api.At(h.CreatedAt),
+		ExpiresAt: api.At(h.ExpiresAt),
+	}
+}
