@@ -70,6 +70,8 @@ type Config struct {
 	OIDCAllowedGroups []string // empty: everybody whom the issuer knows
 	OIDCOperatorGroup string
 	OIDCCA            string // PEM file of authorities for OIDCIssuer
+	OIDCTitle         string // empty: the host of OIDCIssuer
+	SessionHours      int    // of who signed in by OIDCIssuer
 
 	// The delivery of webhooks. The paths are of PEM files; Ingest is the secret of the endpoint that accepts events.
 	Ingest         string
@@ -190,6 +192,7 @@ func Default() Config {
 		OIDCScopes:      []string{"openid", "profile", "email"},
 		OIDCNameClaim:   "preferred_username",
 		OIDCGroupsClaim: "groups",
+		SessionHours:    12,
 
 		Deliver:        true,
 		WebhookPorts:   []string{"443"},

@@ -144,6 +144,10 @@ func (c *Config) oidcSettings() []Setting {
 		setting("oidc-ca", &c.OIDCCA,
 			"PEM file of additional certificate authorities that are trusted to sign the issuer's certificate").
 			onlyWith("oidc-issuer"),
+		setting("oidc-title", &c.OIDCTitle,
+			"name of the issuer on the page, as in «Sign in with NAME»; empty: its host").onlyWith("oidc-issuer"),
+		setting("session-hours", &c.SessionHours,
+			"hours after which a person who signed in on the page must do so again").between(1, 24*31, "hours"),
 	}
 }
 

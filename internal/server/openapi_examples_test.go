@@ -10,6 +10,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/store"
 	"pleat/internal/webhook"
 )
 
@@ -44,7 +45,12 @@ func TestExamplesAreAccepted(t *testing.T) {
 	design := read[api.Workflow](t, h.as(h.key, "POST", "/v1/workflows/graph/add", `{"workflow_name":"design_v1"}`)).ID
 	batch := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch)).BatchID
 	h.advanceBatches()
+	project, err := h.store.CreateProject(t.Context(), store.Actor{Database: true}, "cage", "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
 	ids := map[string]string{
+		"setGroup":              string(project.ID),
 		"setJobVisibility":      job,
 		"rerunJob":              again,
 		"setBatchPublic":        batch,
@@ -79,7 +85,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 				if op.OperationID != "openSession" {
 					headers = append(headers, "Authorization", "Bearer "+h.key)
 				}
-				to := strings.Replace(path, "{id}", ids[op.OperationID], 1)
+				to := strings.NewReplacer("{id}", ids[op.OperationID], "{name}", "lab-a").Replace(path)
 				r := h.ask(strings.ToUpper(method), to, replaced.Replace(string(example.Value)), headers...)
 				want := statuses[op.OperationID]
 				if want == 0 {

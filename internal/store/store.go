@@ -16,6 +16,7 @@
 //	account.go, key.go, session.go  users, their keys, sessions of the page
 //	reach.go              who asks, and in which project
 //	project.go, member.go, service_user.go  projects, and who has which role in them
+//	identity.go  people who sign in by an issuer, their groups, and what groups may do
 //	invitation.go, share.go, move.go  links into a project and to one job, moves between projects
 //	audit.go              who changed keys, endpoints, roles and shares
 //	quota.go, limits.go   what one project may have
