@@ -372,7 +372,7 @@ type ClosedSession struct {
 
 // Login is the response of GET /v1/login.
 type Login struct {
-	Issuer  *Issuer `json:"issuer" doc:"By which people sign in; null: they use API keys alone."`
+	Issuer  *Issuer `json:"issuer,omitempty" doc:"By which people sign in; absent: they use API keys alone."`
 	Failure string  `json:"failure" doc:"Why the last sign-in of this browser has failed, told once; empty: it has not."`
 }
 

@@ -19,6 +19,7 @@
 //     workflows.go, compare.go, mcp.go, models.go, usage.go, verify.go, webhooks.go: clients of a server; design.go,
 //     design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the files that
 //     they read from a disk, and what these name.
+//   - login.go, logins.go: the sign-in of a person at a server.
 //   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
 //     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
 //     archive for a report of a fault.
@@ -155,7 +156,7 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		compareCmd(), mcpCmd(),
-		keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
+		loginCmd(), logoutCmd(), keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
 		topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
 	root.Version = pleat.Version
