@@ -18,10 +18,13 @@ func TestLogin(t *testing.T) {
 	issuer := identitytest.New(t)
 	issuer.SetUser(identitytest.User{Subject: "s-ada", Name: "ada", Groups: []string{"lab"}})
 	config := t.TempDir()
-	n := newNode(t, filepath.Join(t.TempDir(), "pleat.db"))
-	n.env = []string{"XDG_CONFIG_HOME=" + config, "HOME=" + config,
-		"PLEAT_OIDC_CLIENT_SECRET=" + identitytest.Secret}
-	n.serve("--oidc-issuer", issuer.URL, "--oidc-client-id", identitytest.Client, "--oidc-device-client-id",
+	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "pleat.db"))
+	n.env = []string{"XDG_CONFIG_HOME=" + config, "HOME=" + config}
+	secret := filepath.Join(config, "secret")
+	if err := os.WriteFile(secret, []byte(identitytest.Secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.serve("--oidc-client-secret-file", secret, "--oidc-issuer", issuer.URL, "--oidc-client-id", identitytest.Client, "--oidc-device-client-id",
 		identitytest.DeviceClient, "--oidc-audience", identitytest.Audience)
 	run := func(args ...string) (string, error) {
 		cmd := n.command(append(args, "--url", n.url)...)
@@ -42,6 +45,7 @@ func TestLogin(t *testing.T) {
 		t.Helper()
 		cmd := n.command("login", "--url", n.url+"/")
 		var out bytes.Buffer
+		var said strings.Builder
 		cmd.Stdout = &out
 		errs, err := cmd.StderrPipe()
 		if err != nil {
@@ -56,9 +60,10 @@ func TestLogin(t *testing.T) {
 				code, _, _ = strings.Cut(code, ",")
 				issuer.ApproveDevice(code, name)
 			}
-			out.WriteString(lines.Text() + "\n")
+			said.WriteString(lines.Text() + "\n")
 		}
-		return out.String(), cmd.Wait()
+		err = cmd.Wait()
+		return said.String() + out.String(), err
 	}
 	if out, err := signIn(""); err == nil || !strings.Contains(out, "The sign-in was refused") {
 		t.Errorf("a refused sign-in printed %q, %v", out, err)
