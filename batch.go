@@ -212,3 +212,6 @@ func SortColumns(names []string) {
 		return strings.Compare(a, b)
 	})
 }
+
+// CreatedBy is the user who created the batch.
+func (b *Batch) CreatedBy() UserID { return creator(b.Creator, b.Owner) }

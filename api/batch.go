@@ -80,13 +80,14 @@ type CreatedBatch struct {
 
 // Batch is a batch with the states of its rows.
 type Batch struct {
-	BatchID       string         `json:"batchId" format:"uuid"`
-	Name          string         `json:"name"`
-	Kind          string         `json:"kind" enum:"list,matrix,ligands,variants,seeds"`
-	ModelName     string         `json:"modelName"`
-	Status        string         `json:"status" doc:"COMPLETED where a row has completed, and all have ended; counts says how many failed." enum:"INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	IsPublic      bool           `json:"isPublic"`
-	IsOwner       bool           `json:"isOwner" doc:"Whether the caller created it."`
+	BatchID   string `json:"batchId" format:"uuid"`
+	Name      string `json:"name"`
+	Kind      string `json:"kind" enum:"list,matrix,ligands,variants,seeds"`
+	ModelName string `json:"modelName"`
+	Status    string `json:"status" doc:"COMPLETED where a row has completed, and all have ended; counts says how many failed." enum:"INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	IsPublic  bool   `json:"isPublic"`
+	IsOwner   bool   `json:"isOwner" doc:"Whether the caller has a role in the project that owns it."`
+	Owned
 	Rows          int            `json:"rows"`
 	Jobs          int            `json:"jobs" doc:"Different rows."`
 	Counts        map[string]int `json:"counts" doc:"Rows by status. A status that no row has is absent."`

@@ -46,6 +46,7 @@ type LibraryFile struct {
 // LibraryRow is an item of the library in a list, or among a folder's children.
 type LibraryRow struct {
 	ID        string  `json:"id" format:"uuid"`
+	ProjectID string  `json:"projectId" doc:"The project that owns it." format:"uuid"`
 	Name      string  `json:"name"`
 	Type      string  `json:"type" enum:"file,folder"`
 	FileType  string  `json:"fileType"`

@@ -157,6 +157,12 @@ type NewServiceUser struct {
 	Key NewKey `json:"key"`
 }
 
+// Owned says to whom something belongs.
+type Owned struct {
+	ProjectID *string `json:"projectId" doc:"The project that owns it; null: the caller has no role in it." format:"uuid"`
+	CreatedBy *string `json:"createdBy" doc:"The user who created it; null: the caller has no role in the project." format:"uuid"`
+}
+
 // Move is the body of POST /v1/jobs/{id}/move and POST /v1/workflows/{id}/move.
 type Move struct {
 	ProjectID string `json:"projectId" doc:"The project that owns it from then on." format:"uuid"`

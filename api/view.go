@@ -46,9 +46,10 @@ type JobView struct {
 // JobDetail is a job with what it is associated with.
 type JobDetail struct {
 	Job
+	Owned
 	ChatID        *string `json:"chatId"`
 	LibraryItemID *string `json:"libraryItemId"`
-	IsOwner       bool    `json:"isOwner" doc:"Whether it belongs to the caller."`
+	IsOwner       bool    `json:"isOwner" doc:"Whether the caller has a role in the project that owns it."`
 	ExpiresAt     *Time   `json:"expiresAt" doc:"When the service may delete the job, at the earliest; null: never, or the run has not ended."`
 }
 

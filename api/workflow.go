@@ -25,24 +25,25 @@ type CreateWorkflow struct {
 
 // Workflow is the response of POST /v1/workflows and GET /v1/workflows/{id}.
 type Workflow struct {
-	ID        string          `json:"workflow_id" format:"uuid"`
-	Status    string          `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	Type      string          `json:"workflow_type" example:"qna_v1"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input_payload" doc:"The workflow_input of the request without its secrets; isPublic shows the current visibility."`
-	Tasks     []WorkflowTask  `json:"tasks" doc:"Empty for a draft."`
-	IsPublic  bool            `json:"is_public"`
-	IsOwner   bool            `json:"is_owner" doc:"Whether it belongs to the caller."`
-	CreatedAt Time            `json:"created_at"`
-	UpdatedAt Time            `json:"updated_at"`
-	ExpiresAt *Time           `json:"expires_at" doc:"When the service may delete the workflow, at the earliest; null: never, or the task has not ended."`
-	Stage     string          `json:"stage" doc:"What the task is doing now; empty if it is not known."`
-	Done      int             `json:"done"`
-	Total     int             `json:"total" doc:"0: not known."`
-	Waiting   *Waiting        `json:"waiting" doc:"Why the task waits; null if it does not wait."`
-	Workspace *string         `json:"library_item_workspace_id" format:"uuid" doc:"Of a design, the folder of its files in your library; null for other workflows and readers."`
-	Graph     *WorkflowGraph  `json:"graph" doc:"Of a design, its nodes and edges; null for other workflows and readers."`
-	Folds     []DesignFold    `json:"folds,omitempty" doc:"Of a design, its folds by other models; absent if there are none."`
+	ID       string          `json:"workflow_id" format:"uuid"`
+	Status   string          `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Type     string          `json:"workflow_type" example:"qna_v1"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input_payload" doc:"The workflow_input of the request without its secrets; isPublic shows the current visibility."`
+	Tasks    []WorkflowTask  `json:"tasks" doc:"Empty for a draft."`
+	IsPublic bool            `json:"is_public"`
+	IsOwner  bool            `json:"is_owner" doc:"Whether the caller has a role in the project that owns it."`
+	Owned
+	CreatedAt Time           `json:"created_at"`
+	UpdatedAt Time           `json:"updated_at"`
+	ExpiresAt *Time          `json:"expires_at" doc:"When the service may delete the workflow, at the earliest; null: never, or the task has not ended."`
+	Stage     string         `json:"stage" doc:"What the task is doing now; empty if it is not known."`
+	Done      int            `json:"done"`
+	Total     int            `json:"total" doc:"0: not known."`
+	Waiting   *Waiting       `json:"waiting" doc:"Why the task waits; null if it does not wait."`
+	Workspace *string        `json:"library_item_workspace_id" format:"uuid" doc:"Of a design, the folder of its files in your library; null for other workflows and readers."`
+	Graph     *WorkflowGraph `json:"graph" doc:"Of a design, its nodes and edges; null for other workflows and readers."`
+	Folds     []DesignFold   `json:"folds,omitempty" doc:"Of a design, its folds by other models; absent if there are none."`
 }
 
 // WorkflowGraph is the graph of a design.

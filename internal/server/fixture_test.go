@@ -93,13 +93,21 @@ func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fi
 
 func newFixtureOver(t testing.TB, limits store.Limits, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
+	return newFixtureIn(t, storetest.Databases()["sqlite"], limits, change)
+}
+
+// newFixtureIn is newFixtureOver with a database of a kind.
+func newFixtureIn(
+	t testing.TB, database func(testing.TB) string, limits store.Limits, change func(*server.Config, *server.Deps),
+) *fixture {
+	t.Helper()
 	h := &fixture{t: t, clock: &storetest.Clock{}, log: &storetest.Log{}}
 	// Links are made anew with every hour and quotas with every day: no test begins right before.
 	now := h.clock.Now()
 	if end := now.Truncate(time.Hour).Add(time.Hour); end.Sub(now) < 10*time.Minute {
 		h.clock.Advance(end.Sub(now))
 	}
-	h.db = storetest.Databases()["sqlite"](t)
+	h.db = database(t)
 	h.store = storetest.OpenLimited(t, h.db, h.clock, limits)
 	var err error
 	h.files = t.TempDir()

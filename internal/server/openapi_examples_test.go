@@ -16,9 +16,10 @@ import (
 
 // The ids that stand for what the examples of the document refer to.
 const (
-	exampleJob   = "01890a5d-ac96-774b-bcce-b302099a8001"
-	exampleDraft = "01890a5d-ac96-774b-bcce-b302099a8002"
-	exampleItem  = "01890a5d-ac96-774b-bcce-b302099a8003"
+	exampleJob     = "01890a5d-ac96-774b-bcce-b302099a8001"
+	exampleDraft   = "01890a5d-ac96-774b-bcce-b302099a8002"
+	exampleItem    = "01890a5d-ac96-774b-bcce-b302099a8003"
+	exampleProject = "01890a5d-ac96-774b-bcce-b302099a8005"
 )
 
 // exampleOperation is an operation of the document, as far as sending its examples needs it.

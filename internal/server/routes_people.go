@@ -24,7 +24,7 @@ var projectRoutes = inSection("Projects", []route{
 		summary: "List the projects in which you have a role",
 		handler: noBody((*Server).listProjects),
 		query: []openapi.Param{{
-			Name: "all", Kind: "boolean", Doc: "true: all projects that are not users' own, for operators.",
+			Name: "all", Kind: "string", Doc: "true: all projects that are not users' own, for operators.",
 		}},
 	},
 	{

@@ -92,6 +92,7 @@ func (s *Server) workflowOut(ctx context.Context, v *visibleWorkflow) (api.Workf
 		Tasks:     []api.WorkflowTask{},
 		IsPublic:  w.Public,
 		IsOwner:   v.to == wire.ForOwner,
+		Owned:     wire.Owned(w.Owner, w.CreatedBy(), v.to),
 		CreatedAt: api.At(w.Created),
 		UpdatedAt: api.At(w.Updated),
 	}

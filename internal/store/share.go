@@ -68,17 +68,20 @@ func (t *tx) lockSource(by Reach, source pleat.Source) (pleat.ProjectID, error) 
 	return h.Owner, err
 }
 
-// Shares lists the links of a job, batch or workflow that have not ended, newest first. For who is no member of its
-// project there are none.
+// Shares lists the links of a job, batch or workflow that have not ended, newest first. The caller must be a member of
+// the project that owns it. CodeNotFound: it does not exist or is out of reach.
 func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Share, error) {
 	out := []Share{}
+	if err := s.mayShare(ctx, by, source); err != nil {
+		return out, unavailable("list shares", err)
+	}
 	rows, err := s.read(ctx, `
 		SELECT h.id, COALESCE(a.name, ''), h.created_at, h.expires_at
 		FROM share h
 		LEFT JOIN account a ON a.id = h.created_by
-		WHERE h.source_id = $1 AND h.expires_at > $2 AND `+roleSQL("h.project_id", "$3", "$4")+` >= 2
+		WHERE h.source_id = $1 AND h.expires_at > $2
 		ORDER BY h.id DESC`,
-		source.ID(), s.now(), by.User, by.Project)
+		source.ID(), s.now())
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		h := Share{Source: source}
 		var created, expires int64
@@ -88,6 +91,23 @@ func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Sh
 		return err
 	})
 	return out, unavailable("list shares", err)
+}
+
+// mayShare refuses who is no member of the project that owns a job, batch or workflow.
+func (s *Store) mayShare(ctx context.Context, by Reach, source pleat.Source) error {
+	table, notFound := "job", pleat.ErrJobNotFound
+	switch source.Kind() {
+	case pleat.SourceBatch:
+		table, notFound = "batch", pleat.ErrBatchNotFound
+	case pleat.SourceWorkflow:
+		table, notFound = "workflow", ErrNoWorkflow
+	}
+	var role pleat.Role
+	if err := s.readRow(ctx, "SELECT "+roleSQL("h.project_id", "$2", "$3")+" FROM "+table+
+		" h WHERE h.id = $1 AND h.deleted_at = 0", []any{source.ID(), by.User, by.Project}, &role); err != nil {
+		return mapNoRows(err, notFound)
+	}
+	return allow(role, pleat.Member, notFound)
 }
 
 // DeleteShare ends a link of a job, batch or workflow at once, with the links to files that its readers have, and

@@ -34,7 +34,9 @@ func JobRow(r *store.JobRow) api.JobRow {
 // see neither its chat and library item, nor its webhook settings, nor where its sequences came from.
 func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
 	out := api.JobView{
-		Job:         api.JobDetail{Job: Job(&v.Job), IsOwner: to == ForOwner},
+		Job: api.JobDetail{
+			Job: Job(&v.Job), Owned: Owned(v.Job.Owner, v.Job.CreatedBy(), to), IsOwner: to == ForOwner,
+		},
 		Run:         Run(&v.Run, to),
 		Runs:        []api.Run{},
 		Progress:    api.RunProgress{Stage: Stage(v.Run.State, v.Run.Stage), Done: v.Run.Done, Total: v.Run.Total},

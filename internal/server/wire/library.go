@@ -9,6 +9,7 @@ import (
 func LibraryRow(i *store.LibraryItem) api.LibraryRow {
 	return api.LibraryRow{
 		ID:        string(i.ID),
+		ProjectID: string(i.Owner),
 		Name:      i.Name,
 		Type:      i.Type,
 		FileType:  i.FileType,

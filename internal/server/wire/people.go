@@ -52,6 +52,14 @@ func GroupRole(g *store.GroupRole) api.GroupRole {
 	return api.GroupRole{Name: g.Name, Role: g.Role.String(), AddedAt: api.At(g.AddedAt)}
 }
 
+// Owned says to whom something belongs, for those who have a role in the project.
+func Owned(owner pleat.ProjectID, creator pleat.UserID, to Audience) api.Owned {
+	if to == ForOthers {
+		return api.Owned{}
+	}
+	return api.Owned{ProjectID: OptionalString(owner), CreatedBy: OptionalString(creator)}
+}
+
 // Member returns a member of a project.
 func Member(m *store.ProjectMember) api.Member {
 	return api.Member{
