@@ -363,6 +363,7 @@ type Session struct {
 // SessionUser is the response of GET /v1/session.
 type SessionUser struct {
 	User     *string `json:"user" doc:"The user who is signed in; null: nobody."`
+	ByIssuer bool    `json:"byIssuer" doc:"Whether the user signed in by the issuer: the session creates and revokes keys itself."`
 	FetchPDB bool    `json:"fetchPdb" doc:"Whether jobs and workflows may name entries of the Protein Data Bank."`
 }
 

@@ -19,7 +19,8 @@ func auditCmd() *cobra.Command {
 		Use:   "audit",
 		Short: "List changes of keys and webhook settings, and sign-ins",
 		Long: `Lists who created and revoked keys, signed in on the page and changed webhook settings, newest first,
-from the server's database. A change with - as its key was made by an operator. Entries are kept for 400 days,
+from the server's database. A change with - as its key and its address was made by an operator; the address of an
+issuer means that it decided. Entries are kept for 400 days,
 and the newest 500 of each user and action.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
@@ -63,7 +64,7 @@ and the newest 500 of each user and action.`,
 	return c
 }
 
-// auditRow is an entry in the output of audit. KeyPrefix and Address are empty for a change by an operator.
+// auditRow is an entry in the output of audit. KeyPrefix is empty without a key; so is Address for a change by an operator.
 type auditRow struct {
 	At        time.Time `json:"at"`
 	User      string    `json:"user"`

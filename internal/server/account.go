@@ -256,7 +256,7 @@ func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, err
 	if pleat.CodeOf(err) == pleat.CodeUnauthorized {
 		return out, nil
 	}
-	out.User = wire.OptionalString(who.Name)
+	out.User, out.ByIssuer = wire.OptionalString(who.Name), c.cred.Login && err == nil
 	return out, err
 }
 

@@ -197,7 +197,7 @@ func (s *Server) endLogin(ctx context.Context, l store.Login, kind identity.Kind
 		slog.Any("error", cause))
 	err := s.store.EndLogin(ctx, l.Hash)
 	if l.Kind == store.LoginGrant || kind == identity.Forbidden {
-		err = s.store.Suspend(ctx, l.User, identity.MessageOf(cause))
+		err = s.store.Suspend(ctx, l.User, l.Issuer, identity.MessageOf(cause))
 	}
 	if err != nil {
 		return err

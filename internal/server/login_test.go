@@ -498,7 +498,7 @@ func TestStreamOfLogin(t *testing.T) {
 		t.Fatal(err, resp)
 	}
 	defer resp.Body.Close()
-	if err := f.store.Suspend(ctx, pleat.UserID(me.UserID), "test"); err != nil {
+	if err := f.store.Suspend(ctx, pleat.UserID(me.UserID), f.issuer.URL, "test"); err != nil {
 		t.Fatal(err)
 	}
 	for b := make([]byte, 1000); err == nil; {

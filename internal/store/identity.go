@@ -127,7 +127,7 @@ func (t *tx) vouch(c Claims) (pleat.UserID, error) {
 	if err := t.setGroups(user, c.Groups); err != nil {
 		return "", err
 	}
-	return user, t.setOperator(user, c.Operator)
+	return user, t.setOperator(user, &c)
 }
 
 // errLoginEnded refuses claims that were made before the issuer ended what it vouches for.
@@ -203,20 +203,20 @@ func (t *tx) setGroups(user pleat.UserID, groups []string) error {
 	return t.notifyKeys(user)
 }
 
-// setOperator makes a user an operator or ends that, and records it; nil: nothing changes.
-func (t *tx) setOperator(user pleat.UserID, operator *bool) error {
-	if operator == nil {
+// setOperator makes a user an operator or ends that as the claims say, and records it.
+func (t *tx) setOperator(user pleat.UserID, c *Claims) error {
+	if c.Operator == nil {
 		return t.wait()
 	}
-	n, err := t.exec("UPDATE account SET operator = $1 WHERE id = $2 AND operator <> $1", boolToInt(*operator), user)
+	n, err := t.exec("UPDATE account SET operator = $1 WHERE id = $2 AND operator <> $1", boolToInt(*c.Operator), user)
 	if err != nil || n == 0 {
 		return err
 	}
 	action := AuditOperatorGranted
-	if !*operator {
+	if !*c.Operator {
 		action = AuditOperatorRevoked
 	}
-	return t.audit(Actor{Reach: Reach{User: user}}, action, "", "by a group")
+	return t.audit(Actor{Reach: Reach{User: user}, Address: c.Issuer}, action, "", "by a group")
 }
 
 // PutLogin stores a login, in place of one of the same hash. A new session is recorded with the address it came from.
@@ -361,9 +361,9 @@ func (s *Store) EndGrant(ctx context.Context, user pleat.UserID) (tokens string,
 	return tokens, err
 }
 
-// Suspend ends what the issuer vouched for of a user: the logins end, the groups are gone, and the keys are refused
+// Suspend ends what an issuer vouched for of a user: the logins end, the groups are gone, and the keys are refused
 // until the next sign-in. Runs and deliveries go on. It is recorded.
-func (s *Store) Suspend(ctx context.Context, user pleat.UserID, why string) error {
+func (s *Store) Suspend(ctx context.Context, user pleat.UserID, issuer, why string) error {
 	return s.write(ctx, "suspend user", func(t *tx) error {
 		if err := t.lockAccount(user); err != nil {
 			return err
@@ -378,7 +378,7 @@ func (s *Store) Suspend(ctx context.Context, user pleat.UserID, why string) erro
 		if err := t.notifyKeys(user); err != nil {
 			return err
 		}
-		return t.audit(Actor{Reach: Reach{User: user}}, AuditUserSuspended, "", why)
+		return t.audit(Actor{Reach: Reach{User: user}, Address: issuer}, AuditUserSuspended, "", why)
 	})
 }
 

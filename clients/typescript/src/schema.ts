@@ -137,6 +137,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/s/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Open the page of what a link shares */
+        get: operations["openLink"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/alignments": {
         parameters: {
             query?: never;
@@ -317,6 +334,50 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/batches/{id}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the links to a batch
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["listBatchLinks"];
+        put?: never;
+        /**
+         * Share a batch by a link; it is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createBatchLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/batches/{id}/links/{linkId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a link to a batch
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["deleteBatchLink"];
         options?: never;
         head?: never;
         patch?: never;
@@ -583,6 +644,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept an invitation; without a credential, as a new user whose key is shown only once */
+        post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/invitations/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Read to what a token invites */
+        post: operations["readInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs": {
         parameters: {
             query?: never;
@@ -745,6 +840,70 @@ export interface paths {
         get: operations["exportJob"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the links to a job
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["listJobLinks"];
+        put?: never;
+        /**
+         * Share a job by a link; it is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createJobLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/links/{linkId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a link to a job
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["deleteJobLink"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move a job to another project
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["moveJob"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1059,6 +1218,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how people sign in by an issuer of OpenID Connect */
+        get: operations["getLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Begin the session of a browser that comes back from the issuer */
+        get: operations["finishLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Send a browser to the issuer */
+        get: operations["startLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the cookie's session, also at the issuer */
+        post: operations["logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read who you are and what you may do
+         * @description Needs a key with the scope read.
+         */
+        get: operations["getMe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -1071,6 +1318,274 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the projects in which you have a role
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listProjects"];
+        put?: never;
+        /**
+         * Create a project, as an operator
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createProject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a project
+         * @description Needs a key with the scope read.
+         */
+        get: operations["getProject"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a project that owns nothing
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["deleteProject"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the name or the limits of a project
+         * @description Needs a key with the scope manage.
+         */
+        patch: operations["changeProject"];
+        trace?: never;
+    };
+    "/v1/projects/{id}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes that concern a project, newest first
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["listProjectAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the groups that have a role in a project
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/groups/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Give a group a role in a project
+         * @description Needs a key with the scope manage.
+         */
+        put: operations["setGroup"];
+        post?: never;
+        /**
+         * End the role of a group in a project
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["removeGroup"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the open invitations to a project
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["listInvitations"];
+        put?: never;
+        /**
+         * Invite somebody to a project; the link is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/invitations/{invitationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an invitation
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["revokeInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members of a project
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listMembers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/members/{user}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Give a user a role in a project
+         * @description Needs a key with the scope manage.
+         */
+        put: operations["setMember"];
+        post?: never;
+        /**
+         * End the role of a user in a project
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["removeMember"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/service-users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a user for a program of a project; its key is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createServiceUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/service-users/{user}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the keys of a service user
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["listServiceKeys"];
+        put?: never;
+        /**
+         * Create a key of a service user; it is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createServiceKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/service-users/{user}/keys/{keyId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a key of a service user
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["revokeServiceKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1448,6 +1963,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workflows/{id}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the links to a workflow
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["listWorkflowLinks"];
+        put?: never;
+        /**
+         * Share a workflow by a link; it is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createWorkflowLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workflows/{id}/links/{linkId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a link to a workflow
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["deleteWorkflowLink"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workflows/{id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move a workflow to another project
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["moveWorkflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workflows/{id}/public": {
         parameters: {
             query?: never;
@@ -1817,11 +2396,25 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        AcceptInvitation: {
+            /**
+             * @description Without a credential: the name of the user to create.
+             * @example grace
+             */
+            name?: string | null;
+            /** @description The token of the invitation. */
+            token: string;
+        };
         AddGraph: {
             /** @description All the same: the workflow is a draft. */
             create_mode?: components["schemas"]["GraphMode"] | null;
             /** @description Default: Design. */
             name?: string | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it; absent: that of the key, else your own.
+             */
+            projectId?: string | null;
             /**
              * @description design_v1 or boltzgen_v1.
              * @example design_v1
@@ -1915,10 +2508,17 @@ export interface components {
             keyId: string | null;
             /** @description The first characters of that key. */
             keyPrefix: string;
-            /** @description The first characters of the key, or the origin of the webhook. */
+            /**
+             * Format: uuid
+             * @description The project that the change concerns; null: the user alone.
+             */
+            projectId: string | null;
+            /** @description What was changed: the first characters of a key, the origin of a webhook, or a name. */
             subject: string;
             /** Format: uuid */
             userId: string;
+            /** @description Empty: an operator, on the database. */
+            userName: string;
         };
         Batch: {
             /** Format: uuid */
@@ -1928,11 +2528,16 @@ export interface components {
                 [key: string]: number;
             };
             createdAt: string;
+            /**
+             * Format: uuid
+             * @description The user who created it; null: the caller has no role in the project.
+             */
+            createdBy: string | null;
             /** @description When it may be deleted, at the earliest; null: never, or it has not ended. */
             expiresAt: string | null;
             /** @description When the last row ended; null: one has not. */
             finishedAt: string | null;
-            /** @description Whether the caller created it. */
+            /** @description Whether the caller has a role in the project that owns it. */
             isOwner: boolean;
             isPublic: boolean;
             /**
@@ -1943,6 +2548,11 @@ export interface components {
             kind: components["schemas"]["BatchKind"];
             modelName: string;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             /** Format: int64 */
             rows: number;
             /** @description The batch that it repeats with other parameters; null: none. */
@@ -2123,6 +2733,20 @@ export interface components {
              * @description Of a workflow.
              */
             workflowId?: string;
+        };
+        ChangeProject: {
+            /**
+             * Format: int64
+             * @description How many days results are kept; 0: until somebody deletes them; -1: as the service does.
+             */
+            keepResultsDays?: number | null;
+            /** @description Name of the project. */
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description Jobs per day; -1: the default of the service. Operators change it.
+             */
+            quota?: number | null;
         };
         Citation: {
             bibtex: string;
@@ -2515,6 +3139,11 @@ export interface components {
             name?: string | null;
             /** @description How rows of several proteins are paired by their organism: greedy pairs whichever proteins an organism has, complete takes only organisms that have all, none pairs nothing. Absent: as the operator has set it. */
             pairing?: components["schemas"]["Pairing"] | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it; absent: that of the key, else your own.
+             */
+            projectId?: string | null;
             /** @description The proteins: each a string of letters, or an item with a proteinChain as in POST /v1/jobs. At most 20,000 letters together. */
             sequences: unknown[];
             /** @description Who is told of its end: custom_http, an object with enabled and its settings. */
@@ -2557,6 +3186,11 @@ export interface components {
             name: string;
             /** @description The model of all rows, and their parameters. */
             params: components["schemas"]["Params"];
+            /**
+             * Format: uuid
+             * @description The project that owns it; absent: that of the key, else your own.
+             */
+            projectId?: string | null;
             /** @description variants: every single mutation of a range. */
             scan?: components["schemas"]["MutationScan"] | null;
             /**
@@ -2590,6 +3224,11 @@ export interface components {
              *     ]
              */
             of: string[];
+            /**
+             * Format: uuid
+             * @description The project that owns it; absent: that of the key, else your own.
+             */
+            projectId?: string | null;
             /**
              * Format: int64
              * @description Which of them is the reference, counted from 1; absent: none.
@@ -2626,6 +3265,17 @@ export interface components {
             /** @description One id for each item of sequences, in order. */
             sequencesIds: string[];
         };
+        CreateInvitation: {
+            /** @description When it ends: a time or a date, its last day, at most 90 days from now; absent: in 7 days. */
+            expiresAt?: string | null;
+            /**
+             * @description For whom it is, as free text.
+             * @example Grace
+             */
+            label?: string | null;
+            /** @description The role of who accepts it. */
+            role: components["schemas"]["ProjectRoleName"];
+        };
         CreateItem: {
             /**
              * @description The intended type of its file, as free text.
@@ -2649,6 +3299,11 @@ export interface components {
              * @description The folder that the item is in; absent: none.
              */
             parent_id?: string | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it; absent: that of the key, else your own.
+             */
+            projectId?: string | null;
             /** @description file: an item that can have files; folder: an item that can have children; absent: file. */
             type?: components["schemas"]["LibraryItemType"] | null;
         };
@@ -2669,6 +3324,11 @@ export interface components {
             name: string;
             /** @description The model and its parameters. */
             params: components["schemas"]["Params"];
+            /**
+             * Format: uuid
+             * @description The project that owns it; absent: that of the key, else your own.
+             */
+            projectId?: string | null;
             /** @description The chains and ligands to fold. */
             sequences: components["schemas"]["SequenceItem"][];
         };
@@ -2677,11 +3337,44 @@ export interface components {
             expiresAt?: string | null;
             /** @description What the key is for, as free text. */
             label?: string | null;
+            /**
+             * Format: uuid
+             * @description The only project that it reaches; absent: that of the key of this request, or all.
+             */
+            projectId?: string | null;
             /** @description Of read, submit and manage; absent: those of the key of this request. */
             scopes?: string[] | null;
         };
+        CreateLink: {
+            /** @description When it ends: a time or a date, its last day, at most 366 days from now; absent: in 30 days. */
+            expiresAt?: string | null;
+        };
         /** @enum {string} */
         CreateMode: "draft";
+        CreateProject: {
+            /** @description Id or name of the user who manages it; absent: the caller. */
+            manager?: string | null;
+            /**
+             * @description Name of the project.
+             * @example Lab A
+             */
+            name: string;
+        };
+        CreateServiceUser: {
+            /** @description When its key ends: a time or a date, its last day; absent: never. */
+            expiresAt?: string | null;
+            /** @description What its key is for, as free text. */
+            label?: string | null;
+            /**
+             * @description Name of the user.
+             * @example lab-a-pipeline
+             */
+            name: string;
+            /** @description Its role in the project. */
+            role: components["schemas"]["ServiceRole"];
+            /** @description Of read, submit and manage; absent: all. */
+            scopes?: string[] | null;
+        };
         CreateWorkflow: {
             /** @description draft: create the workflow without running it; POST /v1/workflows/execute runs it. */
             create_mode?: components["schemas"]["CreateMode"] | null;
@@ -2690,6 +3383,11 @@ export interface components {
              * @example What binds here?
              */
             name?: string | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it; absent: that of the key, else your own.
+             */
+            projectId?: string | null;
             /** @description Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are kept. */
             workflow_input: unknown;
             /**
@@ -2712,6 +3410,16 @@ export interface components {
             deleted: boolean;
             /** Format: uuid */
             jobId: string;
+        };
+        DeletedLink: {
+            deleted: boolean;
+            /** Format: uuid */
+            linkId: string;
+        };
+        DeletedProject: {
+            deleted: boolean;
+            /** Format: uuid */
+            projectId: string;
         };
         DeletedWorkflow: {
             deleted: boolean;
@@ -3024,6 +3732,15 @@ export interface components {
             /** Format: uuid */
             workflow_id: string;
         };
+        GroupRole: {
+            addedAt: string;
+            /**
+             * @description As the issuer names it.
+             * @example lab-a
+             */
+            name: string;
+            role: components["schemas"]["ProjectRoleName"];
+        };
         ImportedJobs: {
             format: components["schemas"]["ImportFormat"];
             /** @description Bodies for POST /v1/jobs, one per job of the file. */
@@ -3119,6 +3836,35 @@ export interface components {
             /** @description Why the values are null. */
             reason?: string;
         };
+        Invitation: {
+            createdAt: string;
+            expiresAt: string;
+            /** Format: uuid */
+            invitationId: string;
+            /** @description For whom it is. */
+            label: string;
+            role: components["schemas"]["ProjectRoleName"];
+        };
+        InvitedTo: {
+            expiresAt: string;
+            /** Format: uuid */
+            projectId: string;
+            projectName: string;
+            role: components["schemas"]["ProjectRoleName"];
+        };
+        Issuer: {
+            /** @description The client of programs on terminals (device flow). */
+            deviceClientId: string;
+            /** @description The scopes for which such programs ask. */
+            scopes: string[];
+            /** @description For a button. */
+            title: string;
+            /**
+             * Format: uri
+             * @description As it names itself in its tokens.
+             */
+            url: string;
+        };
         Job: {
             /** @description Creation time. */
             date: string;
@@ -3138,6 +3884,11 @@ export interface components {
         };
         JobDetail: {
             chatId: string | null;
+            /**
+             * Format: uuid
+             * @description The user who created it; null: the caller has no role in the project.
+             */
+            createdBy: string | null;
             /** @description Creation time. */
             date: string;
             /** @description When the service may delete the job, at the earliest; null: never, or the run has not ended. */
@@ -3146,7 +3897,7 @@ export interface components {
             id: string;
             /** @description Whether one structure holds several chains. */
             isComplex: boolean;
-            /** @description Whether it belongs to the caller. */
+            /** @description Whether the caller has a role in the project that owns it. */
             isOwner: boolean;
             isPublic: boolean;
             /**
@@ -3156,6 +3907,11 @@ export interface components {
             jobRunId: string;
             libraryItemId: string | null;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             status: components["schemas"]["JobStatus"];
             updatedAt: string;
         };
@@ -3221,6 +3977,17 @@ export interface components {
             /** @description Workflows about this job, at most 200; readers who are not the owner see the public ones. */
             workflows: components["schemas"]["LinkedItem"][];
         };
+        Joined: {
+            /** @description The API key of a user who was created. It is shown this once; null: the user existed. */
+            key: string | null;
+            name: string;
+            /** Format: uuid */
+            projectId: string;
+            projectName: string;
+            role: components["schemas"]["ProjectRoleName"];
+            /** Format: uuid */
+            userId: string;
+        };
         Key: {
             createdAt: string;
             /** @description Whether this request was made with it. */
@@ -3233,6 +4000,11 @@ export interface components {
             lastUsedAt: string | null;
             /** @description The first characters of the key, by which a user recognises it. */
             prefix: string;
+            /**
+             * Format: uuid
+             * @description The only project that it reaches; null: all of the user.
+             */
+            projectId: string | null;
             revokedAt: string | null;
             /** @description What it may be used for: read, submit, manage. */
             scopes: string[];
@@ -3260,6 +4032,11 @@ export interface components {
             name: string;
             origin: string;
             parent_id: string | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it.
+             */
+            projectId: string;
             type: components["schemas"]["LibraryItemType"];
             updated_at: string;
         };
@@ -3273,6 +4050,11 @@ export interface components {
             name: string;
             origin: string;
             parent_id: string | null;
+            /**
+             * Format: uuid
+             * @description The project that owns it.
+             */
+            projectId: string;
             type: components["schemas"]["LibraryItemType"];
             updated_at: string;
         };
@@ -3297,6 +4079,14 @@ export interface components {
              * @example CC(=O)Oc1ccccc1C(=O)O
              */
             sequence: string;
+        };
+        Link: {
+            createdAt: string;
+            /** @description Name of the user who made it. */
+            createdBy: string;
+            expiresAt: string;
+            /** Format: uuid */
+            linkId: string;
         };
         LinkedItem: {
             /** @description Of a design that the job folds: which one. */
@@ -3358,6 +4148,16 @@ export interface components {
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
+        ListGroupRole: {
+            data: components["schemas"]["GroupRole"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        ListInvitation: {
+            data: components["schemas"]["Invitation"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
         ListJobRow: {
             data: components["schemas"]["JobRow"][];
             /** @description The cursor of the next page; null on the last page. */
@@ -3373,6 +4173,11 @@ export interface components {
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
+        ListLink: {
+            data: components["schemas"]["Link"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
         ListLinkedPreview: {
             data: components["schemas"]["LinkedPreview"][];
             /** @description The cursor of the next page; null on the last page. */
@@ -3383,8 +4188,18 @@ export interface components {
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
+        ListMember: {
+            data: components["schemas"]["Member"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
         ListModel: {
             data: components["schemas"]["Model"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        ListProjectRole: {
+            data: components["schemas"]["ProjectRole"][];
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
@@ -3398,6 +4213,16 @@ export interface components {
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
+        Login: {
+            /** @description Why the last sign-in of this browser has failed, told once; empty: it has not. */
+            failure: string;
+            /** @description By which people sign in; absent: they use API keys alone. */
+            issuer?: components["schemas"]["Issuer"];
+        };
+        Logout: {
+            /** @description Where the browser goes to end its session at the issuer; empty: nowhere. */
+            url: string;
+        };
         MatchedChains: {
             a: string;
             /** Format: int64 */
@@ -3408,6 +4233,36 @@ export interface components {
              * @description 0 to 1.
              */
             sequenceIdentity: number;
+        };
+        Me: {
+            /** @description Whether the user may see and change what concerns the whole service. */
+            isOperator: boolean;
+            /** @description Whether the user is that of a program, which a project owns. */
+            isService: boolean;
+            /** @example ada */
+            name: string;
+            /**
+             * Format: uuid
+             * @description The project of a request that names none.
+             */
+            projectId: string;
+            /** @description The projects in which the user has a role and that the key reaches; the user's own first. */
+            projects: components["schemas"]["ProjectRole"][];
+            /** @description What the key may be used for: read, submit, manage. */
+            scopes: string[];
+            /** Format: uuid */
+            userId: string;
+        };
+        Member: {
+            addedAt: string;
+            /** @description Whether the user is that of a program, which the project owns. */
+            isService: boolean;
+            /** @example ada */
+            name: string;
+            /** @description viewer reads; member makes, changes, shares and deletes work, too; manager decides, too, who has which role. */
+            role: components["schemas"]["ProjectRoleName"];
+            /** Format: uuid */
+            userId: string;
         };
         Model: {
             citations: components["schemas"]["Citation"][];
@@ -3464,6 +4319,25 @@ export interface components {
              */
             res_idx: number;
         };
+        Move: {
+            /**
+             * Format: uuid
+             * @description The project that owns it from then on.
+             */
+            projectId: string;
+        };
+        MovedJob: {
+            /** Format: uuid */
+            jobId: string;
+            /** Format: uuid */
+            projectId: string;
+        };
+        MovedWorkflow: {
+            /** Format: uuid */
+            projectId: string;
+            /** Format: uuid */
+            workflowId: string;
+        };
         MutationScan: {
             /**
              * Format: int64
@@ -3481,6 +4355,19 @@ export interface components {
              */
             to: number;
         };
+        NewInvitation: {
+            createdAt: string;
+            expiresAt: string;
+            /** Format: uuid */
+            invitationId: string;
+            /** @description For whom it is. */
+            label: string;
+            role: components["schemas"]["ProjectRoleName"];
+            /** @description For POST /v1/invitations/accept. It is shown this once. */
+            token: string;
+            /** @description A link to a page where it is accepted. */
+            url: string;
+        };
         NewKey: {
             createdAt: string;
             /** @description Whether this request was made with it. */
@@ -3495,9 +4382,38 @@ export interface components {
             lastUsedAt: string | null;
             /** @description The first characters of the key, by which a user recognises it. */
             prefix: string;
+            /**
+             * Format: uuid
+             * @description The only project that it reaches; null: all of the user.
+             */
+            projectId: string | null;
             revokedAt: string | null;
             /** @description What it may be used for: read, submit, manage. */
             scopes: string[];
+        };
+        NewLink: {
+            createdAt: string;
+            /** @description Name of the user who made it. */
+            createdBy: string;
+            expiresAt: string;
+            /** Format: uuid */
+            linkId: string;
+            /** @description For the header X-Share-Token. It is shown this once. */
+            token: string;
+            /** @description The link, which opens the page. */
+            url: string;
+        };
+        NewServiceUser: {
+            addedAt: string;
+            /** @description Whether the user is that of a program, which the project owns. */
+            isService: boolean;
+            key: components["schemas"]["NewKey"];
+            /** @example ada */
+            name: string;
+            /** @description viewer reads; member makes, changes, shares and deletes work, too; manager decides, too, who has which role. */
+            role: components["schemas"]["ProjectRoleName"];
+            /** Format: uuid */
+            userId: string;
         };
         NotificationNotifiedBatch: {
             event: components["schemas"]["NotifiedEvent"];
@@ -3964,6 +4880,29 @@ export interface components {
              */
             type: string;
         };
+        ProjectRole: {
+            createdAt: string;
+            /** @description Whether it is of one user alone, whose id it has. */
+            isOwn: boolean;
+            /**
+             * Format: int64
+             * @description How many days results are kept; 0: until somebody deletes them; null: as the service does.
+             */
+            keepResultsDays: number | null;
+            /** @example Lab A */
+            name: string;
+            /** Format: uuid */
+            projectId: string;
+            /**
+             * Format: int64
+             * @description Jobs per day; null: the default of the service.
+             */
+            quota: number | null;
+            /** @description The caller's role; null: none, which only an operator sees. */
+            role: components["schemas"]["ProjectRoleName"] | null;
+        };
+        /** @enum {string} */
+        ProjectRoleName: "viewer" | "member" | "manager";
         PutWebhookConfig: {
             /** @description Unchanged if absent; false at first. */
             enabled_by_default?: boolean | null;
@@ -3985,6 +4924,10 @@ export interface components {
             reset_at: string;
             /** Format: int64 */
             used: number;
+        };
+        ReadInvitation: {
+            /** @description The token of the invitation. */
+            token: string;
         };
         Redeliver: {
             /**
@@ -4011,6 +4954,15 @@ export interface components {
         };
         /** @enum {string} */
         RedeliveredStatus: "SUCCEEDED" | "FAILED" | "PENDING";
+        RemovedGroup: {
+            name: string;
+            removed: boolean;
+        };
+        RemovedMember: {
+            removed: boolean;
+            /** Format: uuid */
+            userId: string;
+        };
         Rerun: {
             /** @description Parameters of the new run; absent: those of the job. */
             params?: components["schemas"]["Params"] | null;
@@ -4048,6 +5000,8 @@ export interface components {
             res_idx: number;
         };
         ResourceMetadata: {
+            /** @description Issuers of tokens; absent: API keys alone count. */
+            authorization_servers?: string[];
             bearer_methods_supported: string[];
             /** Format: uri */
             resource: string;
@@ -4092,6 +5046,11 @@ export interface components {
              * @description Rows that are run again.
              */
             rows: number;
+        };
+        RevokedInvitation: {
+            /** Format: uuid */
+            invitationId: string;
+            revoked: boolean;
         };
         RevokedKey: {
             /** Format: uuid */
@@ -4206,15 +5165,27 @@ export interface components {
              */
             sourceSequenceId?: string | null;
         };
+        /** @enum {string} */
+        ServiceRole: "viewer" | "member";
         Session: {
             expiresAt: string;
             user: string;
         };
         SessionUser: {
+            /** @description Whether the user signed in by the issuer: the session creates and revokes keys itself. */
+            byIssuer: boolean;
             /** @description Whether jobs and workflows may name entries of the Protein Data Bank. */
             fetchPdb: boolean;
             /** @description The user who is signed in; null: nobody. */
             user: string | null;
+        };
+        SetGroup: {
+            /** @description The role that everybody in the group gets. */
+            role: components["schemas"]["ProjectRoleName"];
+        };
+        SetMember: {
+            /** @description The role that the user gets. */
+            role: components["schemas"]["ProjectRoleName"];
         };
         SetPublic: {
             /** @description Whether anyone may read the results. */
@@ -4457,6 +5428,11 @@ export interface components {
         };
         Workflow: {
             created_at: string;
+            /**
+             * Format: uuid
+             * @description The user who created it; null: the caller has no role in the project.
+             */
+            createdBy: string | null;
             /** Format: int64 */
             done: number;
             /** @description When the service may delete the workflow, at the earliest; null: never, or the task has not ended. */
@@ -4467,7 +5443,7 @@ export interface components {
             graph: components["schemas"]["WorkflowGraph"] | null;
             /** @description The workflow_input of the request without its secrets; isPublic shows the current visibility. */
             input_payload: unknown;
-            /** @description Whether it belongs to the caller. */
+            /** @description Whether the caller has a role in the project that owns it. */
             is_owner: boolean;
             is_public: boolean;
             /**
@@ -4476,6 +5452,11 @@ export interface components {
              */
             library_item_workspace_id: string | null;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             /** @description What the task is doing now; empty if it is not known. */
             stage: string;
             status: components["schemas"]["WorkflowStatus"];
@@ -4607,6 +5588,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description See Other */
+        SeeOther: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Service Unavailable */
         ServiceUnavailable: {
             headers: {
@@ -4653,6 +5644,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AcceptInvitation = components['schemas']['AcceptInvitation'];
 export type AddGraph = components['schemas']['AddGraph'];
 export type Affinity = components['schemas']['Affinity'];
 export type AlignedProtein = components['schemas']['AlignedProtein'];
@@ -4677,6 +5669,7 @@ export type CancelledJob = components['schemas']['CancelledJob'];
 export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
 export type ChainRef = components['schemas']['ChainRef'];
 export type Change = components['schemas']['Change'];
+export type ChangeProject = components['schemas']['ChangeProject'];
 export type Citation = components['schemas']['Citation'];
 export type Class = components['schemas']['Class'];
 export type ClassDemand = components['schemas']['ClassDemand'];
@@ -4706,14 +5699,20 @@ export type CreateComparison = components['schemas']['CreateComparison'];
 export type CreatedBatch = components['schemas']['CreatedBatch'];
 export type CreatedItem = components['schemas']['CreatedItem'];
 export type CreatedJob = components['schemas']['CreatedJob'];
+export type CreateInvitation = components['schemas']['CreateInvitation'];
 export type CreateItem = components['schemas']['CreateItem'];
 export type CreateJob = components['schemas']['CreateJob'];
 export type CreateKey = components['schemas']['CreateKey'];
+export type CreateLink = components['schemas']['CreateLink'];
 export type CreateMode = components['schemas']['CreateMode'];
+export type CreateProject = components['schemas']['CreateProject'];
+export type CreateServiceUser = components['schemas']['CreateServiceUser'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
 export type DeletedBatch = components['schemas']['DeletedBatch'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
+export type DeletedLink = components['schemas']['DeletedLink'];
+export type DeletedProject = components['schemas']['DeletedProject'];
 export type DeletedWorkflow = components['schemas']['DeletedWorkflow'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
@@ -4743,6 +5742,7 @@ export type FoldedDesign = components['schemas']['FoldedDesign'];
 export type FoldedDesigns = components['schemas']['FoldedDesigns'];
 export type GraphMode = components['schemas']['GraphMode'];
 export type GraphView = components['schemas']['GraphView'];
+export type GroupRole = components['schemas']['GroupRole'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportFile = components['schemas']['ImportFile'];
 export type ImportFormat = components['schemas']['ImportFormat'];
@@ -4750,6 +5750,9 @@ export type ImportJobs = components['schemas']['ImportJobs'];
 export type IngestedEvent = components['schemas']['IngestedEvent'];
 export type IngestEvent = components['schemas']['IngestEvent'];
 export type InterfaceScore = components['schemas']['InterfaceScore'];
+export type Invitation = components['schemas']['Invitation'];
+export type InvitedTo = components['schemas']['InvitedTo'];
+export type Issuer = components['schemas']['Issuer'];
 export type Job = components['schemas']['Job'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobFileFormat = components['schemas']['JobFileFormat'];
@@ -4757,6 +5760,7 @@ export type JobLinks = components['schemas']['JobLinks'];
 export type JobRow = components['schemas']['JobRow'];
 export type JobStatus = components['schemas']['JobStatus'];
 export type JobView = components['schemas']['JobView'];
+export type Joined = components['schemas']['Joined'];
 export type Key = components['schemas']['Key'];
 export type LibraryFile = components['schemas']['LibraryFile'];
 export type LibraryItem = components['schemas']['LibraryItem'];
@@ -4764,6 +5768,7 @@ export type LibraryItemType = components['schemas']['LibraryItemType'];
 export type LibraryRow = components['schemas']['LibraryRow'];
 export type LigandProperty = components['schemas']['LigandProperty'];
 export type LigandSequence = components['schemas']['LigandSequence'];
+export type Link = components['schemas']['Link'];
 export type LinkedItem = components['schemas']['LinkedItem'];
 export type LinkedPreview = components['schemas']['LinkedPreview'];
 export type LinkedWorkflow = components['schemas']['LinkedWorkflow'];
@@ -4771,20 +5776,35 @@ export type ListAuditEntry = components['schemas']['ListAuditEntry'];
 export type ListBatch = components['schemas']['ListBatch'];
 export type ListClass = components['schemas']['ListClass'];
 export type ListDelivery = components['schemas']['ListDelivery'];
+export type ListGroupRole = components['schemas']['ListGroupRole'];
+export type ListInvitation = components['schemas']['ListInvitation'];
 export type ListJobRow = components['schemas']['ListJobRow'];
 export type ListKey = components['schemas']['ListKey'];
 export type ListLibraryRow = components['schemas']['ListLibraryRow'];
+export type ListLink = components['schemas']['ListLink'];
 export type ListLinkedPreview = components['schemas']['ListLinkedPreview'];
 export type ListLinkedWorkflow = components['schemas']['ListLinkedWorkflow'];
+export type ListMember = components['schemas']['ListMember'];
 export type ListModel = components['schemas']['ListModel'];
+export type ListProjectRole = components['schemas']['ListProjectRole'];
 export type ListSubscription = components['schemas']['ListSubscription'];
 export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
+export type Login = components['schemas']['Login'];
+export type Logout = components['schemas']['Logout'];
 export type MatchedChains = components['schemas']['MatchedChains'];
+export type Me = components['schemas']['Me'];
+export type Member = components['schemas']['Member'];
 export type Model = components['schemas']['Model'];
 export type ModelKind = components['schemas']['ModelKind'];
 export type Modification = components['schemas']['Modification'];
+export type Move = components['schemas']['Move'];
+export type MovedJob = components['schemas']['MovedJob'];
+export type MovedWorkflow = components['schemas']['MovedWorkflow'];
 export type MutationScan = components['schemas']['MutationScan'];
+export type NewInvitation = components['schemas']['NewInvitation'];
 export type NewKey = components['schemas']['NewKey'];
+export type NewLink = components['schemas']['NewLink'];
+export type NewServiceUser = components['schemas']['NewServiceUser'];
 export type NotificationNotifiedBatch = components['schemas']['NotificationNotifiedBatch'];
 export type NotificationNotifiedFold = components['schemas']['NotificationNotifiedFold'];
 export type NotificationNotifiedWorkflow = components['schemas']['NotificationNotifiedWorkflow'];
@@ -4821,11 +5841,16 @@ export type PolymerType = components['schemas']['PolymerType'];
 export type Position = components['schemas']['Position'];
 export type Prediction = components['schemas']['Prediction'];
 export type Problem = components['schemas']['Problem'];
+export type ProjectRole = components['schemas']['ProjectRole'];
+export type ProjectRoleName = components['schemas']['ProjectRoleName'];
 export type PutWebhookConfig = components['schemas']['PutWebhookConfig'];
 export type Quota = components['schemas']['Quota'];
+export type ReadInvitation = components['schemas']['ReadInvitation'];
 export type Redeliver = components['schemas']['Redeliver'];
 export type Redelivered = components['schemas']['Redelivered'];
 export type RedeliveredStatus = components['schemas']['RedeliveredStatus'];
+export type RemovedGroup = components['schemas']['RemovedGroup'];
+export type RemovedMember = components['schemas']['RemovedMember'];
 export type Rerun = components['schemas']['Rerun'];
 export type RerunBatch = components['schemas']['RerunBatch'];
 export type ResidueContact = components['schemas']['ResidueContact'];
@@ -4834,6 +5859,7 @@ export type ResourceMetadata = components['schemas']['ResourceMetadata'];
 export type Results = components['schemas']['Results'];
 export type ResultSequence = components['schemas']['ResultSequence'];
 export type RetriedBatch = components['schemas']['RetriedBatch'];
+export type RevokedInvitation = components['schemas']['RevokedInvitation'];
 export type RevokedKey = components['schemas']['RevokedKey'];
 export type RotateSecret = components['schemas']['RotateSecret'];
 export type Run = components['schemas']['Run'];
@@ -4841,8 +5867,11 @@ export type RunProgress = components['schemas']['RunProgress'];
 export type ScoreColumn = components['schemas']['ScoreColumn'];
 export type ScoredChains = components['schemas']['ScoredChains'];
 export type SequenceItem = components['schemas']['SequenceItem'];
+export type ServiceRole = components['schemas']['ServiceRole'];
 export type Session = components['schemas']['Session'];
 export type SessionUser = components['schemas']['SessionUser'];
+export type SetGroup = components['schemas']['SetGroup'];
+export type SetMember = components['schemas']['SetMember'];
 export type SetPublic = components['schemas']['SetPublic'];
 export type SignatureScheme = components['schemas']['SignatureScheme'];
 export type Status = components['schemas']['Status'];
@@ -4875,6 +5904,7 @@ export type ResponseForbidden = components['responses']['Forbidden'];
 export type ResponseInternalServerError = components['responses']['InternalServerError'];
 export type ResponseNotFound = components['responses']['NotFound'];
 export type ResponseRequestEntityTooLarge = components['responses']['RequestEntityTooLarge'];
+export type ResponseSeeOther = components['responses']['SeeOther'];
 export type ResponseServiceUnavailable = components['responses']['ServiceUnavailable'];
 export type ResponseTooManyRequests = components['responses']['TooManyRequests'];
 export type ResponseUnauthorized = components['responses']['Unauthorized'];
@@ -5072,6 +6102,33 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    openLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            303: components["responses"]["SeeOther"];
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     createAlignment: {
         parameters: {
             query?: never;
@@ -5204,6 +6261,8 @@ export interface operations {
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
             };
             header?: never;
             path?: never;
@@ -5414,6 +6473,103 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listBatchLinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createBatchLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateLink"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteBatchLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                linkId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -5828,7 +6984,10 @@ export interface operations {
     };
     streamEvents: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: {
                 /** @description Id of the last event received: the stream resumes after it. */
                 "Last-Event-ID"?: string;
@@ -5888,6 +7047,71 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptInvitation"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Joined"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    readInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReadInvitation"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitedTo"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listJobs: {
         parameters: {
             query?: {
@@ -5895,6 +7119,8 @@ export interface operations {
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
                 /** @description Only jobs whose name contains this text, in any case. */
                 q?: string;
                 /** @description Only jobs in this state. */
@@ -6231,6 +7457,139 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listJobLinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createJobLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateLink"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteJobLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                linkId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    moveJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Move"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovedJob"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -6608,6 +7967,8 @@ export interface operations {
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
             };
             header?: never;
             path?: never;
@@ -6792,6 +8153,135 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    finishLogin: {
+        parameters: {
+            query?: {
+                /** @description What the issuer gives for tokens. */
+                code?: string;
+                /** @description Why there is no code. */
+                error?: string;
+                /** @description The issuer. */
+                iss?: string;
+                /** @description The attempt to sign in. */
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description See Other */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    startLogin: {
+        parameters: {
+            query?: {
+                /** @description The path of the page after the sign-in; absent: /ui/. */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Logout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listModels: {
         parameters: {
             query?: never;
@@ -6812,6 +8302,621 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listProjects: {
+        parameters: {
+            query?: {
+                /** @description true: all projects that are not users' own, for operators. */
+                all?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListProjectRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateProject"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedProject"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changeProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeProject"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listProjectAudit: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the previous page. */
+                cursor?: string;
+                /** @description 1 to 200; 50 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAuditEntry"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listGroups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListGroupRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetGroup"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    removeGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedGroup"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListInvitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateInvitation"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewInvitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    revokeInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                invitationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevokedInvitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listMembers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListMember"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetMember"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    removeMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedMember"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createServiceUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateServiceUser"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewServiceUser"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listServiceKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createServiceKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateKey"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    revokeServiceKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                keyId: string;
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevokedKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -6897,7 +9002,10 @@ export interface operations {
     };
     getUsage: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6923,7 +9031,10 @@ export interface operations {
     };
     getWebhookConfig: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6949,7 +9060,10 @@ export interface operations {
     };
     setWebhookConfig: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6981,7 +9095,10 @@ export interface operations {
     };
     deactivateWebhook: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7008,7 +9125,10 @@ export interface operations {
     };
     pauseWebhook: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7035,7 +9155,10 @@ export interface operations {
     };
     resumeWebhook: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7062,7 +9185,10 @@ export interface operations {
     };
     rotateWebhookSecret: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7100,6 +9226,8 @@ export interface operations {
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
                 /** @description Only deliveries of this job or workflow. */
                 source_id?: string;
                 /** @description Only deliveries in this state. */
@@ -7189,7 +9317,10 @@ export interface operations {
     };
     redeliverMany: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7259,6 +9390,8 @@ export interface operations {
                 cursor?: string;
                 /** @description 1 to 200; 200 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
             };
             header?: never;
             path?: never;
@@ -7285,7 +9418,10 @@ export interface operations {
     };
     sendTestDelivery: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7318,6 +9454,8 @@ export interface operations {
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
                 /** @description Only workflows about this job; sourceJobId is an alias. */
                 source_job_id?: string;
                 /** @description Only workflows about this run. */
@@ -7534,6 +9672,139 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWorkflowLinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createWorkflowLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateLink"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteWorkflowLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                linkId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    moveWorkflow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Move"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovedWorkflow"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -7941,6 +10212,8 @@ export interface operations {
             query?: {
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
                 /** @description Only workflows about this job; sourceJobId is an alias. */
                 source_job_id?: string;
                 /** @description Only workflows about this run. */
@@ -7976,6 +10249,8 @@ export interface operations {
             query?: {
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
                 /** @description Only workflows about this job; sourceJobId is an alias. */
                 source_job_id?: string;
                 /** @description Only workflows about this run. */
