@@ -9,7 +9,8 @@
 //	result.go    GET /v1/jobs/{id}/results
 //	workflow.go  questions about structures, and dynamics
 //	compare.go, compare_client.go  comparisons of structures
-//	library.go   the files of a user
+//	library.go   the files of a project
+//	people.go    projects, who works in them, links and moves
 //	view.go      lists, one job, progress, models, usage, keys
 //	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
 //	decode.go    Decode: strict JSON; scan.go is its lexer

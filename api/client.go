@@ -24,12 +24,12 @@ import (
 // Methods that read a job or workflow may be called by its owner and, if it is public, by everyone. Methods that change
 // one are for the owner. An object that the caller may not read is answered like one that does not exist, with 404.
 type Client struct {
-	Base string       // address of the service, such as http://127.0.0.1:8080
-	Key  string       // API key; empty: see Token
+	Base string // address of the service, such as http://127.0.0.1:8080
+	Key  string // API key; empty: see Token
 	// Token, where there is no Key, returns the bearer token of a request; nil: the caller is anonymous, who can read
 	// public jobs.
 	Token func(context.Context) (string, error)
-	HTTP *http.Client // nil: a client that waits a minute for the headers of a response
+	HTTP  *http.Client // nil: a client that waits a minute for the headers of a response
 	// Patience is how long Follow and Watch try to reconnect; 0: a minute.
 	Patience time.Duration
 }

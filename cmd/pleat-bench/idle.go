@@ -226,7 +226,9 @@ func helixJob(by store.Reach, m pleat.Model, seed int) store.NewJob {
 		Count:  1,
 	}
 	return store.NewJob{
-		Job: pleat.Job{Owner: by.Project, Creator: by.User, Name: "helix", Params: params, Sequences: []pleat.Sequence{chain}},
+		Job: pleat.Job{
+			Owner: by.Project, Creator: by.User, Name: "helix", Params: params, Sequences: []pleat.Sequence{chain},
+		},
 		Run: store.RunSpec{
 			Model:     m.Name,
 			WeightSet: m.WeightSet,

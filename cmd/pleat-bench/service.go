@@ -226,7 +226,8 @@ const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"`
 func newJob(by store.Reach) store.NewJob {
 	m := builtin.Null{}.Models()[0]
 	return store.NewJob{
-		Job: pleat.Job{Owner: by.Project, Creator: by.User, Name: "ubiquitin", Params: pleat.Params{Model: m.Name, Values: map[string]any{}},
+		Job: pleat.Job{Owner: by.Project, Creator: by.User, Name: "ubiquitin",
+			Params:    pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
 		Run: store.RunSpec{
 			Model:     m.Name,

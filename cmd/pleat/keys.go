@@ -258,7 +258,8 @@ that pleat keys list shows.`,
 					const text = "%d keys begin with %q; name one by its identifier"
 					return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
 				}
-				if err := s.RevokeKey(ctx, store.Actor{Reach: store.Reach{User: match[0].User}, Database: true}, match[0].ID); err != nil {
+				by := store.Actor{Reach: store.Reach{User: match[0].User}, Database: true}
+				if err := s.RevokeKey(ctx, by, match[0].ID); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "revoked %s of %s\n", match[0].Prefix, pleat.Clip(match[0].UserName))

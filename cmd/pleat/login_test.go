@@ -24,8 +24,8 @@ func TestLogin(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(identitytest.Secret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n.serve("--oidc-client-secret-file", secret, "--oidc-issuer", issuer.URL, "--oidc-client-id", identitytest.Client, "--oidc-device-client-id",
-		identitytest.DeviceClient, "--oidc-audience", identitytest.Audience)
+	n.serve("--oidc-client-secret-file", secret, "--oidc-issuer", issuer.URL, "--oidc-client-id",
+		identitytest.Client, "--oidc-device-client-id", identitytest.DeviceClient, "--oidc-audience", identitytest.Audience)
 	run := func(args ...string) (string, error) {
 		cmd := n.command(append(args, "--url", n.url)...)
 		var out bytes.Buffer

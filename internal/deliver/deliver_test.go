@@ -152,7 +152,9 @@ func (f *fixture) toOwn(owner store.Reach, url string) pleat.Subscription {
 		Destination: pleat.DestCustom,
 		Alias:       "custom_http",
 		TargetType:  "custom_http",
-		Custom:      &pleat.CustomTarget{URL: url, Token: f.ring.Seal(string(owner.Project), "token", []byte("own-token"))},
+		Custom: &pleat.CustomTarget{
+			URL: url, Token: f.ring.Seal(string(owner.Project), "token", []byte("own-token")),
+		},
 	}
 }
 

@@ -54,14 +54,14 @@ func newTransport(cfg Config) *transport {
 
 // errManyKeys is the failure where too many tokens name keys that the issuer does not have. It says nothing about the
 // token at hand, which may be signed with a new key.
-var errManyKeys = &Error{Kind: Unreachable, Message: "The sign-in service's keys were asked for too often; try again later",
-	cause: errors.New("tokens name unknown keys")}
+var errManyKeys = &Error{Kind: Unreachable, cause: errors.New("tokens name unknown keys"),
+	Message: "The sign-in service's keys were asked for too often; try again later"}
 
 // RoundTrip makes one request.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	keys := t.keys.Load()
-	if keys != nil && req.Method == http.MethodGet && req.URL.String() == *keys && !t.first.CompareAndSwap(true, false) &&
-		!t.limit.Allow() {
+	forKeys := keys != nil && req.Method == http.MethodGet && req.URL.String() == *keys
+	if forKeys && !t.first.CompareAndSwap(true, false) && !t.limit.Allow() {
 		return nil, errManyKeys
 	}
 	resp, err := t.base.RoundTrip(req)

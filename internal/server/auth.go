@@ -89,7 +89,7 @@ func keyCredential(key string) credential {
 // maxToken bounds a token of the issuer, in bytes.
 const maxToken = 16 << 10
 
-// tokenCredential returns the credential of a bearer token: a token of the issuer has two dots, and an API key has none.
+// tokenCredential returns the credential of a bearer token: a token of the issuer has two dots, an API key none.
 func tokenCredential(token string) credential {
 	if strings.Count(token, ".") != 2 || len(token) > maxToken {
 		return keyCredential(token)
@@ -308,7 +308,8 @@ func (s *Server) preferUnauthorized(ctx context.Context, c *call, err error) err
 	return err
 }
 
-// ownedJob returns the job id of a path on which only those may act who have a role in its project; the store checks it.
+// ownedJob returns the job id of a path on which only those may act who have a role in its project; the store checks
+// it.
 func ownedJob(c *call) (pleat.JobID, error) {
 	id, err := c.uuid("id", pleat.ErrJobNotFound)
 	return pleat.JobID(id), err

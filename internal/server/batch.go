@@ -116,8 +116,9 @@ func (s *Server) createBatch(
 	made, err := s.store.CreateBatch(ctx, store.NewBatch{
 		By: c.cred.Credential,
 		Batch: pleat.Batch{
-			Owner: c.in.Project, Creator: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name, Public: in.IsPublic,
-			Rows: p.spec.Count(),
+			Owner: c.in.Project, Creator: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name,
+			Public: in.IsPublic,
+			Rows:   p.spec.Count(),
 		},
 		Rows:    p.rows(ctx, bypassesCache(c.r)),
 		EachRow: p.hooks.EachRow,

@@ -187,8 +187,8 @@ type prepared struct {
 	subs  []pleat.Subscription
 }
 
-// prepare converts a request to a validated job in the project of a reach. If the request is invalid, the error is pleat.Errors with every
-// fault. If its model is not known here, only the checks that need no model are made.
+// prepare converts a request to a validated job in the project of a reach. If the request is invalid, the error is
+// pleat.Errors with every fault. If its model is not known here, only the checks that need no model are made.
 func (s *Server) prepare(ctx context.Context, by store.Reach, in *api.CreateJob) (prepared, error) {
 	var faults pleat.Errors
 	var p prepared

@@ -131,7 +131,8 @@ func (s *Server) foldedBefore(ctx context.Context, c *call, key, digest string) 
 // foldChosen creates the jobs.
 func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]store.Created, error) {
 	n := store.DesignFolds{
-		By: c.cred.Credential, Creator: c.in.User, Owner: c.in.Project, Workflow: q.workflow.Workflow.ID, Key: q.key, Digest: q.digest,
+		By: c.cred.Credential, Creator: c.in.User, Owner: c.in.Project, Workflow: q.workflow.Workflow.ID,
+		Key: q.key, Digest: q.digest,
 	}
 	for _, d := range q.chosen {
 		job, err := s.designJob(ctx, c, q, d)

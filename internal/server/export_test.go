@@ -15,7 +15,8 @@ type RouteForTest struct {
 func RoutesForTest() []RouteForTest {
 	var out []RouteForTest
 	for _, rt := range allRoutes() {
-		r := RouteForTest{ID: rt.id, Method: rt.method(), Path: rt.path(), Needs: rt.needs(), Stream: rt.handler.eventStream,
+		r := RouteForTest{ID: rt.id, Method: rt.method(), Path: rt.path(), Needs: rt.needs(),
+			Stream: rt.handler.eventStream,
 			Access: map[access]string{open: "open", anyone: "anyone", reader: "reader", user: "user"}[rt.access]}
 		for _, p := range rt.query {
 			r.InProject = r.InProject || p.Name == projectParam

@@ -134,7 +134,8 @@ type libraryLink struct{ item, url string }
 // addFrame adds a frame to the library of the workflow's owner. The item's metadata records the workflow, the frame and
 // the selection. If the file cannot be stored, the item is deleted again.
 func (s *Server) addFrame(
-	ctx context.Context, by store.Reach, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame, pdb io.Reader,
+	ctx context.Context, by store.Reach, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame,
+	pdb io.Reader,
 ) (libraryLink, error) {
 	about, err := json.Marshal(map[string]any{
 		"workflowId": v.Workflow.ID,

@@ -76,7 +76,7 @@ func (h *fixture) scopedOperations(job, workflow, batch string) []scopedOperatio
 		for method, op := range methods {
 			m := needs.FindStringSubmatch(op.Description)
 			if m == nil {
-				if len(op.Security) > 0 && path != "/v1/models" {
+				if len(op.Security) > 0 && path != "/v1/models" && !strings.HasPrefix(path, "/v1/invitations/") {
 					h.t.Errorf("%s %s demands a credential and no scope", method, path)
 				}
 				continue

@@ -125,7 +125,8 @@ func pageQueryPath(next string) (string, error) {
 		return pagePath, nil
 	case err != nil || len(next) > maxNext || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") ||
 		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\t\r\n"):
-		return "", pleat.InvalidField("next", " is %q; it must be a path of this service, such as /ui/", pleat.Clip(next))
+		return "", pleat.InvalidField("next", " is %q; it must be a path of this service, such as /ui/",
+			pleat.Clip(next))
 	}
 	return next, nil
 }

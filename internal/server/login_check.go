@@ -209,8 +209,8 @@ func (s *Server) endLogin(ctx context.Context, l store.Login, kind identity.Kind
 	return pleat.Errorf(pleat.CodeUnauthorized, "%s", message)
 }
 
-// KeepGrants asks the issuer about the people whose keys count, until ctx ends. Every node does it; each person is asked
-// about once.
+// KeepGrants asks the issuer about the people whose keys count, until ctx ends. Every node does it; each person is
+// asked about once.
 func (s *Server) KeepGrants(ctx context.Context) {
 	if s.issuer == nil {
 		return

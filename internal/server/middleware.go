@@ -108,8 +108,8 @@ func noRouteMatches(w *answer, status int) {
 }
 
 // logRequest writes the log line of a request and counts it in the metrics. The query is never logged: it may hold
-// the signature of a link. Neither are the names of files, which users choose. Status 499 stands for a client that
-// left before the response began.
+// the signature of a link. Neither are the names of files, which users choose, and the tokens of links. Status 499
+// stands for a client that left before the response began.
 func (s *Server) logRequest(c *call, took time.Duration) {
 	status := c.w.status
 	if !c.w.wrote {
@@ -180,6 +180,9 @@ func (c *call) subject() logged {
 func loggedPath(r *http.Request) string {
 	if name := r.PathValue("name"); name != "" {
 		return strings.TrimSuffix(r.URL.Path, name) + "{name}"
+	}
+	if strings.HasPrefix(r.URL.Path, sharePath) { // also with more or less behind the token
+		return sharePath + "{token}"
 	}
 	return r.URL.Path
 }

@@ -39,19 +39,30 @@ func TestExamplesAreAccepted(t *testing.T) {
 	boltz.Name = "boltz-2"
 	h.register(testModel, boltz, analystModel, calvadosModel, compareModel, pleat.AlignmentModel())
 	h.as(h.key, "PUT", "/v1/webhooks/custom-http-config", putHook)
-	job, again := h.completed(trp).JobID, h.completed(trp).JobID
-	draft := h.flow(strings.Replace(ask(job, "Why?", ""), "{", `{"create_mode":"draft",`, 1)).ID
-	other := h.flow(strings.Replace(ask(job, "How?", ""), "{", `{"create_mode":"draft",`, 1)).ID
+	job, again, moved := h.completed(trp).JobID, h.completed(trp).JobID, h.completed(trp).JobID
+	draftOf := func(job, question string) string {
+		return h.flow(strings.Replace(ask(job, question, ""), "{", `{"create_mode":"draft",`, 1)).ID
+	}
+	draft, other := draftOf(job, "Why?"), draftOf(job, "How?")
 	simulation := h.flow(`{"workflow_name":"md","name":"sim","workflow_input":{"sequence":"GSGSGS"}}`).ID
 	design := read[api.Workflow](t, h.as(h.key, "POST", "/v1/workflows/graph/add", `{"workflow_name":"design_v1"}`)).ID
 	batch := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch)).BatchID
 	h.advanceBatches()
-	project, err := h.store.CreateProject(t.Context(), store.Actor{Database: true}, "cage", "ann")
-	if err != nil {
+	project := h.newProject("Lab")
+	if err := h.store.SetOperator(t.Context(), store.Actor{Database: true}, "ann", true); err != nil {
 		t.Fatal(err)
 	}
+	h.newUser("ada")
+	ofProject := "/v1/projects/" + project
+	invite := func() string {
+		return read[api.NewInvitation](t, h.as(h.key, "POST", ofProject+"/invitations", `{"role":"viewer"}`)).Token
+	}
+	invited := invite()
+	service := read[api.NewServiceUser](t, h.as(h.key, "POST", ofProject+"/service-users",
+		`{"name":"robot","role":"viewer"}`)).UserID
+	users := map[string]string{"setMember": "ada", "createServiceKey": service}
 	ids := map[string]string{
-		"setGroup":              string(project.ID),
+		"setGroup":              project,
 		"setJobVisibility":      job,
 		"rerunJob":              again,
 		"setBatchPublic":        batch,
@@ -60,9 +71,20 @@ func TestExamplesAreAccepted(t *testing.T) {
 		"setDraftQuestion":      other,
 		"foldDesigns":           design,
 		"extractFrame":          simulation,
+		"changeProject":         project,
+		"setMember":             project,
+		"createInvitation":      project,
+		"createServiceUser":     project,
+		"createServiceKey":      project,
+		"moveJob":               moved,
+		"moveWorkflow":          draftOf(moved, "Where?"),
+		"createJobLink":         job,
+		"createBatchLink":       batch,
+		"createWorkflowLink":    simulation,
 	}
 	replaced := strings.NewReplacer(exampleJob, job, exampleDraft, draft,
-		exampleItem, h.item(h.key, "s", "a.pdb", chainPDB(30)), "plt_example", h.key)
+		exampleItem, h.item(h.key, "s", "a.pdb", chainPDB(30)), "plt_example", h.key,
+		exampleProject, project, "pleatlink_example", invited)
 	statuses := map[string]int{
 		"createLibraryItem": 201,
 		"foldDesigns":       409, // the design has not run
@@ -83,11 +105,16 @@ func TestExamplesAreAccepted(t *testing.T) {
 			}
 			for title, example := range content.Examples {
 				headers := []string{"X-Webhook-Ingest-Secret", ingestSecret}
-				if op.OperationID != "openSession" {
+				if op.OperationID != "openSession" && op.OperationID != "acceptInvitation" {
 					headers = append(headers, "Authorization", "Bearer "+h.key)
 				}
-				to := strings.NewReplacer("{id}", ids[op.OperationID], "{name}", "lab-a").Replace(path)
-				r := h.ask(strings.ToUpper(method), to, replaced.Replace(string(example.Value)), headers...)
+				to := strings.NewReplacer("{id}", ids[op.OperationID], "{user}", users[op.OperationID],
+					"{name}", "lab-a").Replace(path)
+				body := replaced.Replace(string(example.Value))
+				if op.OperationID == "acceptInvitation" { // the other is read
+					body = strings.Replace(body, invited, invite(), 1)
+				}
+				r := h.ask(strings.ToUpper(method), to, body, headers...)
 				want := statuses[op.OperationID]
 				if want == 0 {
 					want = 200

@@ -196,6 +196,7 @@ func TestDocument(t *testing.T) {
 	visitWorkflows(t, h, visit)
 	visitWebhooks(h, visit)
 	visitBatches(t, h, visit)
+	visitPeople(t, h, visit)
 	made = as("POST", "/v1/alignments", `{"sequences":["ACDEF",{"proteinChain":{"sequence":"GHIKL"}}]}`)
 	visit("POST /v1/alignments", "Alignment", made, 200)
 	visit("POST /v1/alignments", "Error", as("POST", "/v1/alignments", `{"sequences":[{}]}`), 400)

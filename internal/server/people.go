@@ -147,12 +147,12 @@ func (s *Server) changeProject(ctx context.Context, c *call, in *api.ChangeProje
 		}
 	}
 	if in.Quota != nil && (*in.Quota < -1 || *in.Quota > 1_000_000_000) {
-		return api.ProjectRole{}, pleat.InvalidField("quota", " is %d; it must be 0 to 1000000000, or -1 for the default",
-			*in.Quota)
+		return api.ProjectRole{}, pleat.InvalidField("quota", " is %d; it must be 0 to 1000000000, or -1 for the "+
+			"default", *in.Quota)
 	}
 	if in.KeepDays != nil && (*in.KeepDays < -1 || *in.KeepDays > 36500) {
-		return api.ProjectRole{}, pleat.InvalidField("keepResultsDays", " is %d; it must be 1 to 36500, 0 for ever, or "+
-			"-1 for as long as the service keeps results", *in.KeepDays)
+		return api.ProjectRole{}, pleat.InvalidField("keepResultsDays", " is %d; it must be 1 to 36500, 0 for ever, "+
+			"or -1 for as long as the service keeps results", *in.KeepDays)
 	}
 	if err := s.store.ChangeProject(ctx, c.actor().In(c.in.Project), wire.ToProjectChange(in)); err != nil {
 		return api.ProjectRole{}, err
@@ -313,7 +313,8 @@ func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptIn
 	hash := tokenHash(in.Token)
 	if c.who.User != "" {
 		if in.Name != "" {
-			return api.Joined{}, pleat.InvalidField("name", " is for who has no user yet; this request has a credential")
+			return api.Joined{}, pleat.InvalidField("name", " is for who has no user yet; this request "+
+				"has a credential")
 		}
 		m, err := s.store.AcceptInvitation(ctx, c.actor(), hash)
 		return joined(&m, c.who.User, c.who.Name, nil), err

@@ -40,7 +40,8 @@ func TestRevokedKeyCreatesNothing(t *testing.T) {
 	}
 	send(trp, 401)
 	send("{}", 401)
-	if list, err := other.ListJobs(t.Context(), store.Own(h.user), store.Filter{Limit: 10}); err != nil || len(list) != 1 {
+	list, err := other.ListJobs(t.Context(), store.Own(h.user), store.Filter{Limit: 10})
+	if err != nil || len(list) != 1 {
 		t.Errorf("%d jobs: %v", len(list), err)
 	}
 }

@@ -24,7 +24,9 @@ var loginRoutes = inSection("Keys and sessions", []route{
 		summary: "Send a browser to the issuer",
 		handler: redirects(http.StatusFound, (*Server).startLogin),
 		errors:  []int{404},
-		query:   []openapi.Param{{Name: "next", Kind: "string", Doc: "The path of the page after the sign-in; absent: /ui/."}},
+		query: []openapi.Param{
+			{Name: "next", Kind: "string", Doc: "The path of the page after the sign-in; absent: /ui/."},
+		},
 	},
 	{
 		id:      "finishLogin",

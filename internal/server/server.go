@@ -10,9 +10,9 @@
 // JSON, or an error, which fail maps to a status and a message. Handlers check in this order: ids of the path, fields
 // of the body, then what the database knows; the store checks again, in its transaction, what may have changed since.
 //
-// The comment of each handler names its route, who may call it (everyone; readers of an object, who are those with a role in its
-// project and, if it is public, everyone; any user, who needs a credential; the owner: who has the role in the project
-// that the route needs), what it answers, and its own errors.
+// The comment of each handler names its route, who may call it (everyone; readers of an object, who are those with a
+// role in its project and, if it is public, everyone; any user, who needs a credential; the owner: who has the role in
+// the project that the route needs), what it answers, and its own errors.
 //
 //	server.go            Config, New, Serve
 //	routes.go            what a route is; the mux

@@ -12,6 +12,9 @@ import (
 	"pleat/internal/store"
 )
 
+// sharePath begins the addresses of links. What follows is a secret, which no log has.
+const sharePath = "/s/"
+
 // shareHeader is the header by which a program reads what a link opens.
 const shareHeader = "X-Share-Token"
 
@@ -115,7 +118,7 @@ func createLink(kind pleat.SourceKind) bodyHandlerFunc[api.CreateLink, api.NewLi
 		token := seal.NewLinkToken()
 		h, err := s.store.CreateShare(ctx, c.changer(), source, seal.HashKey(token), until)
 		h.CreatedBy = c.who.Name
-		return api.NewLink{Link: wire.Link(&h), Token: token, URL: s.cfg.PublicURL + "/s/" + token}, err
+		return api.NewLink{Link: wire.Link(&h), Token: token, URL: s.cfg.PublicURL + sharePath + token}, err
 	}
 }
 

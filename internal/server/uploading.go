@@ -54,7 +54,8 @@ func (u *uploadCount) begin(by store.Reach) (*upload, error) {
 	}
 	if of.requests == maxUploads {
 		return nil, pleat.Errorf(pleat.CodeLimited,
-			"%d uploads to this library are under way, which is the most at a time; try again when one has ended", of.requests)
+			"%d uploads to this library are under way, which is the most at a time; try again when one has ended",
+			of.requests)
 	}
 	of.requests++
 	return &upload{u, owner, by.User}, nil

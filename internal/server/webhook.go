@@ -159,8 +159,8 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	default:
 		return api.WebhookConfig{}, pleat.InvalidField("scheme", " is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
 	}
-	e, err := s.store.RotateSecret(ctx, c.actor().In(c.in.Project), s.ring.Seal(string(c.in.Project), "secret", []byte(key.Text())),
-		s.store.Now().Add(rotationOverlap))
+	e, err := s.store.RotateSecret(ctx, c.actor().In(c.in.Project),
+		s.ring.Seal(string(c.in.Project), "secret", []byte(key.Text())), s.store.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}

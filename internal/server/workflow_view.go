@@ -391,7 +391,8 @@ func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.Link
 // others. Workflows of other users about a public job are not among them.
 func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
-	list, err := s.store.Workflows(ctx, store.InProject(j.Owner), store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
+	list, err := s.store.Workflows(ctx, store.InProject(j.Owner),
+		store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
 	for i := range list {
 		if w := &list[i].Workflow; to == wire.ForOwner || w.Public {
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})

@@ -102,8 +102,8 @@ func (s *Store) User(ctx context.Context, id pleat.UserID) (User, error) {
 	return list[0], nil
 }
 
-// SetOperator makes a user an operator, or ends that, and records it. CodeNotFound: there is no such user. CodeConflict:
-// it is a service user.
+// SetOperator makes a user an operator, or ends that, and records it. CodeNotFound: there is no such user.
+// CodeConflict: it is a service user.
 func (s *Store) SetOperator(ctx context.Context, by Actor, name string, operator bool) error {
 	return s.write(ctx, "set operator", func(t *tx) error {
 		u, err := t.userNamed(name)

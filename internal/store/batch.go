@@ -55,10 +55,10 @@ const (
 	abandonedAfter = time.Hour
 )
 
-// CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the project's
-// quota. It stores the rows in several transactions, so that no other verb waits long; the last of them, which is
-// durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and PurgeDeleted
-// delete its rows. The jobs of the rows are made by AdvanceBatches.
+// CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the
+// project's quota. It stores the rows in several transactions, so that no other verb waits long; the last of them,
+// which is durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and
+// PurgeDeleted delete its rows. The jobs of the rows are made by AdvanceBatches.
 //
 // An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the creator's or not valid.
 // CodeConflict: the key came with another request, or the project's results hold as much as they may. CodeLimited: the
@@ -221,7 +221,8 @@ func (s *Store) abandonBatch(ctx context.Context, id pleat.BatchID) error {
 }
 
 // batchColumns are the columns that batchRow scans, of the row b of batch.
-const batchColumns = `b.id, b.project_id, b.created_by, b.name, b.kind, b.model, b.public, b.cancelled, b.source, b.row_count,
+const batchColumns = `b.id, b.project_id, b.created_by, b.name, b.kind, b.model, b.public, b.cancelled, b.source,
+	b.row_count,
 	b.job_count, b.opened_at, b.ended_at, b.counts`
 
 // batchRow holds the columns of a batch whose types differ from those of pleat.Batch; see jobRow.
@@ -231,7 +232,8 @@ type batchRow struct {
 }
 
 func (r *batchRow) into(b *pleat.Batch) []any {
-	return []any{&b.ID, &b.Owner, &b.Creator, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled, &b.Source, &b.Rows, &b.Jobs,
+	return []any{&b.ID, &b.Owner, &b.Creator, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled, &b.Source,
+		&b.Rows, &b.Jobs,
 		&r.opened, &r.ended, &r.counts}
 }
 
@@ -318,7 +320,8 @@ func unmadeState(b *pleat.Batch) pleat.State {
 	return pleat.StateInitialized
 }
 
-// ListBatches reads a page of a project's batches, newest first. The next page begins before the last batch of this one.
+// ListBatches reads a page of a project's batches, newest first. The next page begins before the last batch of this
+// one.
 func (s *Store) ListBatches(
 	ctx context.Context, by Reach, before string, limit int,
 ) ([]pleat.Batch, error) {

@@ -75,8 +75,9 @@ type EarlierRun struct {
 	Finished time.Time
 }
 
-// EarlierRun finds the newest completed run of a project that answered the same request, by pleat.FoldInput.RequestHash;
-// nil if there is none. Runs of others are not read, even public ones, which are not listed anywhere.
+// EarlierRun finds the newest completed run of a project that answered the same request, by
+// pleat.FoldInput.RequestHash; nil if there is none. Runs of others are not read, even public ones, which are not
+// listed anywhere.
 func (s *Store) EarlierRun(ctx context.Context, by Reach, requestHash string) (*EarlierRun, error) {
 	var e EarlierRun
 	var finished int64

@@ -114,7 +114,8 @@ func TestClaimsTogetherKeepTheLimits(t *testing.T) {
 		}
 		wg.Wait()
 		for i, want := range []int{5, 20} {
-			n := len(deliveries(t, s, store.InProject(own[i].Owner), store.DeliveryFilter{Status: pleat.DeliveryRunning}))
+			running := store.DeliveryFilter{Status: pleat.DeliveryRunning}
+			n := len(deliveries(t, s, store.InProject(own[i].Owner), running))
 			if n != want {
 				t.Errorf("%d in flight to endpoint %d; want %d", n, i, want)
 			}

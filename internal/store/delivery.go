@@ -181,8 +181,8 @@ func (f DeliveryFilter) page(in Reach) *page {
 	return p
 }
 
-// Deliveries reads a page of a project's deliveries, newest first. The next page begins before the last delivery of this
-// one.
+// Deliveries reads a page of a project's deliveries, newest first. The next page begins before the last delivery of
+// this one.
 func (s *Store) Deliveries(ctx context.Context, by Reach, f DeliveryFilter) ([]Delivery, error) {
 	p := f.page(by)
 	out := []Delivery{}
@@ -469,8 +469,8 @@ func (t *tx) setSource(e *pleat.Event) error {
 		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
-// PingEndpoint queues a test delivery to a project's global endpoint, under an event of its own that belongs to no run. Of
-// the project's earlier ones maxTests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict: it is not
+// PingEndpoint queues a test delivery to a project's global endpoint, under an event of its own that belongs to no run.
+// Of the project's earlier ones maxTests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict: it is not
 // active, or maxTests test deliveries wait.
 func (s *Store) PingEndpoint(ctx context.Context, by Reach) (pleat.DeliveryID, error) {
 	var id pleat.DeliveryID

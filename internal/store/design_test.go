@@ -134,7 +134,8 @@ func TestPinnedFilesCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, store.InProject(late.Owner), &late, spec); pleat.CodeOf(err) != pleat.CodeConflict {
+		_, err = s.ExecuteWorkflow(ctx, store.InProject(late.Owner), &late, spec)
+		if pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a run that pins 2000 bytes leaves room below 1000: %v", err)
 		}
 		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
@@ -181,9 +182,10 @@ func TestFoldDesigns(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		w := newDesign(t, s, u)
-		n := store.DesignFolds{Creator: u.User, Owner: u.Project, Workflow: w.ID, Key: "once", Digest: "d", Jobs: []store.DesignJob{
+		n := store.DesignFolds{Creator: u.User, Owner: u.Project, Workflow: w.ID, Key: "once", Digest: "d"}
+		n.Jobs = []store.DesignJob{
 			{Design: "x_1", Rank: 1, Job: newJob(u, "first")}, {Design: "x_2", Rank: 3, Job: newJob(u, "second")},
-		}}
+		}
 		made, replayed, err := s.FoldDesigns(ctx, n)
 		if err != nil || replayed || len(made) != 2 {
 			t.Fatalf("%+v %v %v", made, replayed, err)

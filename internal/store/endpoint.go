@@ -172,8 +172,8 @@ func origin(text string) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// globalEndpoint reads a project's global endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the change
-// found none.
+// globalEndpoint reads a project's global endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the
+// change found none.
 func (t *tx) globalEndpoint(owner pleat.ProjectID, e *Endpoint) error {
 	var r endpointRow
 	err := t.row(globalEndpointQuery, []any{owner}, r.into(e)...)
@@ -227,9 +227,9 @@ func (t *tx) changedEndpoint(by Actor, action AuditAction, e *Endpoint) error {
 	return t.audit(by, action, origin(e.URL), "")
 }
 
-// RotateSecret stores a new signing secret, sealed, of the global endpoint of by.Project, and records it. Deliveries are
-// signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation in
-// that time drops the oldest of the three. ErrNoEndpoint: nobody has configured one.
+// RotateSecret stores a new signing secret, sealed, of the global endpoint of by.Project, and records it. Deliveries
+// are signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation
+// in that time drops the oldest of the three. ErrNoEndpoint: nobody has configured one.
 func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until time.Time) (Endpoint, error) {
 	var e Endpoint
 	err := s.write(ctx, "rotate secret", func(t *tx) error {

@@ -30,7 +30,8 @@ type expiry struct{ byService, byProject string }
 func newExpiry(query string) expiry {
 	end := fmt.Sprintf(" ORDER BY h.id LIMIT %d", expireAtOnce)
 	return expiry{
-		byService: query + " AND EXISTS (SELECT 1 FROM project p WHERE p.id = h.project_id AND p.keep_results < 0)" + end,
+		byService: query + " AND EXISTS (" +
+			"SELECT 1 FROM project p WHERE p.id = h.project_id AND p.keep_results < 0)" + end,
 		byProject: query + " AND h.project_id = $3" + end,
 	}
 }
@@ -58,11 +59,11 @@ var (
 		WHERE h.id < $2 AND h.deleted_at = 0 AND h.opened_at <> 0 AND h.ended_at > 0 AND h.ended_at < $1`)
 )
 
-// ExpireResults deletes jobs, workflows and batches that ended longer ago than their project keeps results, as DeleteJob,
-// DeleteWorkflow and DeleteBatch do, and returns how many. The jobs of a batch go with it. It deletes at most 100 of
-// each, and as many more in each project with a setting of its own, each in a transaction of its own, so that no
-// transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept, unless a job
-// that goes has started them. Any node may call it.
+// ExpireResults deletes jobs, workflows and batches that ended longer ago than their project keeps results, as
+// DeleteJob, DeleteWorkflow and DeleteBatch do, and returns how many. The jobs of a batch go with it. It deletes at
+// most 100 of each, and as many more in each project with a setting of its own, each in a transaction of its own, so
+// that no transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept, unless
+// a job that goes has started them. Any node may call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	total := 0
 	if keep := s.limits.KeepResults.Microseconds(); keep > 0 {
@@ -92,7 +93,8 @@ func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	return total, nil
 }
 
-// expiring are the kinds of what expires, with the verb that deletes one; it returns false if that need not go any more.
+// expiring are the kinds of what expires, with the verb that deletes one; it returns false if that need not go any
+// more.
 var expiring = []struct {
 	found  expiry
 	delete func(t *tx, in Reach, id string) (bool, error)

@@ -67,3 +67,19 @@ func (s *Store) BeginBatch(ctx context.Context, n *NewBatch) error {
 	}
 	return s.storeRows(ctx, n)
 }
+
+// MigrateTo brings the schema to an earlier version, or to a later one.
+func (s *Store) MigrateTo(ctx context.Context, version int64) error {
+	p, done, err := s.provider(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	now, err := p.GetDBVersion(ctx)
+	if err == nil && version < now {
+		_, err = p.DownTo(ctx, version)
+	} else if err == nil {
+		_, err = p.UpTo(ctx, version)
+	}
+	return err
+}

@@ -84,8 +84,8 @@ func (s *Store) whyInvalid(ctx context.Context, by Credential) error {
 }
 
 // Vouch records what an issuer says of a person, and returns the person's account, which it creates for one who is new.
-// What is known already and newer than the claims stays. Whoever was suspended is so no more. CodeForbidden: the account
-// is disabled. ErrUnauthorized: the person was suspended after the claims were made.
+// What is known already and newer than the claims stays. Whoever was suspended is so no more. CodeForbidden: the
+// account is disabled. ErrUnauthorized: the person was suspended after the claims were made.
 func (s *Store) Vouch(ctx context.Context, c Claims) (pleat.UserID, error) {
 	var user pleat.UserID
 	err := s.write(ctx, "record claims", func(t *tx) (err error) {
@@ -271,7 +271,8 @@ func scanLogin(scan func(...any) error) (Login, error) {
 // Login reads a login that has not ended. ErrUnauthorized: there is none.
 func (s *Store) Login(ctx context.Context, hash string) (Login, error) {
 	l := Login{}
-	rows, err := s.read(ctx, "SELECT "+loginColumns+` FROM login l JOIN account_identity i ON i.account_id = l.account_id
+	rows, err := s.read(ctx, "SELECT "+loginColumns+`
+		FROM login l JOIN account_identity i ON i.account_id = l.account_id
 		WHERE l.hash = $1 AND l.expires_at > $2`, hash, s.now())
 	err = forEachRow(rows, err, func(scan func(...any) error) (err error) {
 		l, err = scanLogin(scan)
@@ -287,7 +288,8 @@ func (s *Store) Login(ctx context.Context, hash string) (Login, error) {
 // waited longest. Nobody else checks them at the moment.
 func (s *Store) DueGrants(ctx context.Context, issuer string, limit int) ([]Login, error) {
 	out := []Login{}
-	rows, err := s.read(ctx, "SELECT "+loginColumns+` FROM login l JOIN account_identity i ON i.account_id = l.account_id
+	rows, err := s.read(ctx, "SELECT "+loginColumns+`
+		FROM login l JOIN account_identity i ON i.account_id = l.account_id
 		WHERE l.kind = 'grant' AND i.issuer = $1 AND l.check_at <= $2 AND l.checking_until <= $2 AND EXISTS (
 			SELECT 1 FROM api_key k
 			WHERE k.account_id = l.account_id AND k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $2)
@@ -307,8 +309,10 @@ func (s *Store) DueGrants(ctx context.Context, issuer string, limit int) ([]Logi
 func (s *Store) LeaseLogin(ctx context.Context, l Login, until time.Time) (bool, error) {
 	var n int64
 	err := s.write(ctx, "lease login", func(t *tx) (err error) {
-		n, err = t.exec(`UPDATE login SET checking_until = $1
-			WHERE hash = $2 AND check_at = $3 AND checking_until <= $4`, toMicros(until), l.Hash, toMicros(l.CheckAt), t.now)
+		n, err = t.exec(`
+			UPDATE login SET checking_until = $1
+			WHERE hash = $2 AND check_at = $3 AND checking_until <= $4`,
+			toMicros(until), l.Hash, toMicros(l.CheckAt), t.now)
 		return err
 	})
 	return n == 1, err
@@ -324,7 +328,8 @@ func (s *Store) KeepLogin(ctx context.Context, l Login, confirmed *Claims) error
 				return err
 			}
 		}
-		_, err := t.exec("UPDATE login SET tokens = $1, check_at = $2, checking_until = 0, refusals = $3 WHERE hash = $4",
+		_, err := t.exec(`
+			UPDATE login SET tokens = $1, check_at = $2, checking_until = 0, refusals = $3 WHERE hash = $4`,
 			l.Tokens, toMicros(l.CheckAt), l.Refusals, l.Hash)
 		return err
 	})
@@ -349,7 +354,8 @@ func (s *Store) EndGrant(ctx context.Context, user pleat.UserID) (tokens string,
 		err := t.row(`
 			DELETE FROM login
 			WHERE hash = $2
-				AND NOT EXISTS (SELECT 1 FROM login s WHERE s.account_id = $3 AND s.kind = 'session' AND s.expires_at > $1)
+				AND NOT EXISTS (
+					SELECT 1 FROM login s WHERE s.account_id = $3 AND s.kind = 'session' AND s.expires_at > $1)
 				AND NOT EXISTS (SELECT 1 FROM api_key k WHERE `+validKey+` AND k.account_id = $3)
 			RETURNING tokens`, []any{t.now, GrantOf(user), user}, &tokens)
 		if err != nil {
@@ -387,8 +393,9 @@ func (s *Store) Suspend(ctx context.Context, user pleat.UserID, issuer, why stri
 func (s *Store) UseAttempt(ctx context.Context, hash string, until time.Time) (bool, error) {
 	var n int64
 	err := s.write(ctx, "use attempt", func(t *tx) (err error) {
-		n, err = t.exec("INSERT INTO login_attempt (hash, expires_at) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING", hash,
-			toMicros(until))
+		n, err = t.exec(`
+			INSERT INTO login_attempt (hash, expires_at) VALUES ($1, $2)
+			ON CONFLICT (hash) DO NOTHING`, hash, toMicros(until))
 		return err
 	})
 	return n == 1, err
@@ -435,7 +442,8 @@ type GroupRole struct {
 	AddedAt time.Time
 }
 
-// Groups lists the groups that have a role in the project of the reach, by name. pleat.ErrNoProject: the caller has none.
+// Groups lists the groups that have a role in the project of the reach, by name. pleat.ErrNoProject: the caller has
+// none.
 func (s *Store) Groups(ctx context.Context, by Reach) ([]GroupRole, error) {
 	role, err := s.Role(ctx, by, by.Project)
 	if err == nil && role < pleat.Viewer {

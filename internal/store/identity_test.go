@@ -30,8 +30,8 @@ func vouch(t *testing.T, s *store.Store, c store.Claims) pleat.UserID {
 // putLogin stores a login of a user that is to be checked in four minutes and ends in twelve hours.
 func putLogin(t *testing.T, s *store.Store, user pleat.UserID, kind store.LoginKind, hash string) store.Login {
 	t.Helper()
-	l := store.Login{Hash: hash, Kind: kind, User: user, Tokens: "sealed " + hash, CheckAt: s.Now().Add(4 * time.Minute),
-		ExpiresAt: s.Now().Add(12 * time.Hour)}
+	l := store.Login{Hash: hash, Kind: kind, User: user, Tokens: "sealed " + hash,
+		CheckAt: s.Now().Add(4 * time.Minute), ExpiresAt: s.Now().Add(12 * time.Hour)}
 	if err := s.PutLogin(context.Background(), l, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,8 @@ func TestLogins(t *testing.T) {
 		user := vouch(t, s, claimsOf(s, "s", "ada", "lab"))
 		l := putLogin(t, s, user, store.LoginSession, "session")
 		grant := putLogin(t, s, user, store.LoginGrant, store.GrantOf(user))
-		key, err := s.CreateKey(ctx, store.Actor{Reach: store.Reach{User: user}}, store.NewKey{Prefix: "p", Hash: "key"})
+		by := store.Actor{Reach: store.Reach{User: user}}
+		key, err := s.CreateKey(ctx, by, store.NewKey{Prefix: "p", Hash: "key"})
 		if err != nil || key.Scopes.String() != pleat.AllScopes.String() {
 			t.Fatalf("%+v, %v", key, err)
 		}

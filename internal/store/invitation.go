@@ -45,7 +45,8 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 			return err
 		}
 		if n >= maxInvitations {
-			return pleat.Errorf(pleat.CodeConflict, "the project has %d open invitations, the maximum; revoke one first", n)
+			return pleat.Errorf(pleat.CodeConflict, "the project has %d open invitations, the maximum; "+
+				"revoke one first", n)
 		}
 		i.ID, i.CreatedAt = pleat.InvitationID(newID()), fromMicros(t.now)
 		t.send(`
@@ -85,7 +86,8 @@ func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id pleat.Invitat
 			return err
 		}
 		var label string
-		if err := t.row("DELETE FROM invitation WHERE "+openInvitation+" AND id = $2 AND project_id = $3 RETURNING label",
+		if err := t.row("DELETE FROM invitation WHERE "+openInvitation+
+			" AND id = $2 AND project_id = $3 RETURNING label",
 			[]any{t.now, id, p.ID}, &label); err != nil {
 			return mapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Invitation not found"))
 		}
@@ -149,8 +151,10 @@ func (t *tx) accept(by Actor, hash string) (Membership, error) {
 	var m Membership
 	var label string
 	// The project is locked first, as by all who change its members.
-	err := t.row("SELECT p.id, p.name FROM project p WHERE p.deleted_at = 0 AND p.id = (SELECT project_id FROM invitation "+
-		"WHERE "+openInvitation+" AND hash = $2) FOR UPDATE", []any{t.now, hash}, &m.Project.ID, &m.Project.Name)
+	err := t.row(`
+		SELECT p.id, p.name FROM project p
+		WHERE p.deleted_at = 0 AND p.id = (SELECT project_id FROM invitation WHERE `+openInvitation+` AND hash = $2)
+		FOR UPDATE`, []any{t.now, hash}, &m.Project.ID, &m.Project.Name)
 	if err != nil {
 		return m, mapNoRows(err, errNoInvitation)
 	}

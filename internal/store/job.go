@@ -9,7 +9,8 @@ import (
 )
 
 // CreateJob stores a validated job, its first run with the task that will execute it, and the subscriptions of its
-// events, and counts it against the project's quota, all in one transaction. It gives n.Job and its sequences their ids.
+// events, and counts it against the project's quota, all in one transaction. It gives n.Job and its sequences their
+// ids.
 //
 // With an idempotency key it answers a repeated request as the first one for a day: two calls at the same time create
 // one job, and the second waits for the first. A repetition is not charged. ErrUnauthorized: the credential is not the
@@ -284,8 +285,8 @@ func (s *Store) Rerun(ctx context.Context, by Reach, job pleat.JobID, spec RunSp
 	return c, err
 }
 
-// rerun is Rerun for a locked job whose latest run has ended, without a charge. The run has the owner and creator of ref. The batch that the job belongs to ends
-// once more.
+// rerun is Rerun for a locked job whose latest run has ended, without a charge. The run has the owner and creator of
+// ref. The batch that the job belongs to ends once more.
 func (t *tx) rerun(ref runRef, job pleat.JobID, spec RunSpec) (Created, error) {
 	c := Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
 	ref.source, ref.run = pleat.Source{Job: job}, c.Run
@@ -315,9 +316,9 @@ func (t *tx) rerun(ref runRef, job pleat.JobID, spec RunSpec) (Created, error) {
 	return c, nil
 }
 
-// lockJob locks a job until the transaction ends, and reads its head, for a caller who needs a role in its project. The verbs that change a job begin
-// with it, so that they take their locks in one order: the job, then its run and task. Claims and ends begin with the
-// task; where the two meet, PostgreSQL rolls one of them back and pgCommit repeats it.
+// lockJob locks a job until the transaction ends, and reads its head, for a caller who needs a role in its project. The
+// verbs that change a job begin with it, so that they take their locks in one order: the job, then its run and task.
+// Claims and ends begin with the task; where the two meet, PostgreSQL rolls one of them back and pgCommit repeats it.
 func (t *tx) lockJob(by Reach, needs pleat.Role, job pleat.JobID) (Head, error) {
 	h := Head{Source: pleat.Source{Job: job}, Caller: by.User}
 	var public int64

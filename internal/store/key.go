@@ -24,13 +24,14 @@ const (
 const enabledUser = "NOT EXISTS (SELECT 1 FROM account d WHERE d.id = k.account_id AND d.disabled_at <> 0)"
 
 // validKey is the condition on a key k that it is valid at the moment $1.
-const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) AND " + enabledUser + " AND NOT " + unvouched
+const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) AND " + enabledUser +
+	" AND NOT " + unvouched
 
 // CreateKey stores a new key of by.User and records it. A key that by.Key makes has at most the scopes of that key, and
 // ends with it at the latest; if that reaches one project alone, so does the new one. Who works on the database is not
 // bound. CodeInvalid: it would have more or end later, or its end is past; CodeConflict: the user has maxKeys valid
-// keys; CodeLimited: the user made maxNewKeys within a day; CodeNotFound: there is no such user, or the user has no role
-// in the project of the key; ErrUnauthorized: by.Key is not valid.
+// keys; CodeLimited: the user made maxNewKeys within a day; CodeNotFound: there is no such user, or the user has no
+// role in the project of the key; ErrUnauthorized: by.Key is not valid.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) {
 	var k Key
 	err := s.write(ctx, "create key", func(t *tx) (err error) {

@@ -9,8 +9,8 @@ import (
 	"pleat"
 )
 
-// LibraryItem is a file or folder of a project's library. An item of type file may hold several files, such as a structure
-// and its PAE.
+// LibraryItem is a file or folder of a project's library. An item of type file may hold several files, such as a
+// structure and its PAE.
 type LibraryItem struct {
 	ID       pleat.ItemID
 	Owner    pleat.ProjectID
@@ -56,8 +56,8 @@ func scanItem(scan func(...any) error) (LibraryItem, error) {
 }
 
 // CreateItem stores an item without files in the library of i.Owner, and returns it with its id and times. Its parent,
-// if it has one, must be a folder of the same library. CodeNotFound: there is no such parent. CodeInvalid: the parent is no folder. CodeConflict
-// or CodeTooLarge: the library would hold more items or bytes than Limits allows.
+// if it has one, must be a folder of the same library. CodeNotFound: there is no such parent. CodeInvalid: the parent
+// is no folder. CodeConflict or CodeTooLarge: the library would hold more items or bytes than Limits allows.
 func (s *Store) CreateItem(ctx context.Context, by Reach, i LibraryItem) (LibraryItem, error) {
 	err := s.write(ctx, "create library item", func(t *tx) error {
 		if err := t.needRole(Reach{User: by.User, Project: i.Owner}, pleat.Member); err != nil {
@@ -192,8 +192,8 @@ func (s *Store) AddFile(
 	return replaced, err
 }
 
-// lockItem locks the library of which an item is for a caller who may change it. ErrNoItem: the item does not exist or is
-// out of reach.
+// lockItem locks the library of which an item is for a caller who may change it. ErrNoItem: the item does not exist or
+// is out of reach.
 func (t *tx) lockItem(by Reach, item pleat.ItemID) (owner pleat.ProjectID, err error) {
 	var role pleat.Role
 	err = t.row("SELECT i.project_id, "+roleSQL("i.project_id", "$2", "$3")+`
@@ -207,8 +207,8 @@ func (t *tx) lockItem(by Reach, item pleat.ItemID) (owner pleat.ProjectID, err e
 	return owner, t.lockProject(owner)
 }
 
-// Item reads an item with its files, the oldest first, and at most 1000 children. ErrNoItem: it does not exist or is out
-// of reach.
+// Item reads an item with its files, the oldest first, and at most 1000 children. ErrNoItem: it does not exist or is
+// out of reach.
 func (s *Store) Item(ctx context.Context, by Reach, id pleat.ItemID) (LibraryItem, error) {
 	rows, err := s.read(ctx, `
 		SELECT `+itemColumns+`

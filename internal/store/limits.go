@@ -50,8 +50,8 @@ func (s *Store) LibraryUse(ctx context.Context, owner pleat.ProjectID) (LibraryU
 // Limits returns what one project of this store may have.
 func (s *Store) Limits() Limits { return s.limits }
 
-// lockProject makes verbs that change what a project has wait for each other, so that two of them cannot both use what is
-// left.
+// lockProject makes verbs that change what a project has wait for each other, so that two of them cannot both use what
+// is left.
 func (t *tx) lockProject(owner pleat.ProjectID) error {
 	if t.pg == nil {
 		return nil // SQLite has one writer
@@ -69,8 +69,8 @@ func (t *tx) lockAccount(user pleat.UserID) error {
 	return err
 }
 
-// growLibrary refuses to add entries and bytes to a project's library if it would then hold more than it may. The caller
-// holds lockProject. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
+// growLibrary refuses to add entries and bytes to a project's library if it would then hold more than it may. The
+// caller holds lockProject. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
 func (t *tx) growLibrary(owner pleat.ProjectID, add LibraryUse, what string) error {
 	limits := t.s.limits
 	if limits.LibraryItems == 0 && limits.LibraryBytes == 0 {
@@ -98,8 +98,8 @@ func ErrLibraryFull(most, used, add int64, what string) *pleat.Error {
 		most, used, what, add)
 }
 
-// countDraft refuses another draft of a project that has as many as Limits.Drafts allows, or whose library would hold too
-// much with the draft's input.
+// countDraft refuses another draft of a project that has as many as Limits.Drafts allows, or whose library would hold
+// too much with the draft's input.
 func (t *tx) countDraft(owner pleat.ProjectID, bytes int) error {
 	if err := t.lockProject(owner); err != nil {
 		return err
@@ -184,8 +184,8 @@ func (s *Store) RecountResults(ctx context.Context) error {
 	})
 }
 
-// checkResults refuses new work of a project whose runs hold as many bytes as Limits.ResultsBytes allows. Files that runs
-// share count for each of them. CodeConflict.
+// checkResults refuses new work of a project whose runs hold as many bytes as Limits.ResultsBytes allows. Files that
+// runs share count for each of them. CodeConflict.
 func (t *tx) checkResults(used int64) error {
 	if most := t.s.limits.ResultsBytes; most > 0 && used >= most {
 		return pleat.Errorf(pleat.CodeConflict, "the jobs and workflows of the project hold %d bytes and may hold %d; "+

@@ -8,11 +8,11 @@ import (
 	"pleat"
 )
 
-// MoveJob gives a job whose run has ended, with the workflows that its runs have started, to another project, and records
-// it in both. Its events and deliveries stay where they were, and its webhook settings end, as do its links: they were
-// given out by the other project. The caller must be a member of both projects. ErrJobNotFound: the job does not exist or
-// is out of reach; pleat.ErrNoProject: the other project is. CodeConflict: something of it has not ended, it belongs to a
-// batch, or the other project's results hold as much as they may.
+// MoveJob gives a job whose run has ended, with the workflows that its runs have started, to another project, and
+// records it in both. Its events and deliveries stay where they were, and its webhook settings end, as do its links:
+// they were given out by the other project. The caller must be a member of both projects. ErrJobNotFound: the job does
+// not exist or is out of reach; pleat.ErrNoProject: the other project is. CodeConflict: something of it has not ended,
+// it belongs to a batch, or the other project's results hold as much as they may.
 func (s *Store) MoveJob(ctx context.Context, by Actor, job pleat.JobID, to pleat.ProjectID) error {
 	return s.write(ctx, "move job", func(t *tx) error {
 		h, err := t.lockJob(by.Reach, pleat.Member, job)
@@ -80,7 +80,8 @@ func (s *Store) MoveWorkflow(ctx context.Context, by Actor, id pleat.WorkflowID,
 			") AND parent_id <> ''", id, to)
 		t.send("DELETE FROM subscription WHERE source_id = $1 AND run_id = ''", id) // of a draft
 		t.send(`
-			UPDATE workflow SET project_id = $2, version = version + 1, epoch = epoch + 1, updated_at = $3 WHERE id = $1`,
+			UPDATE workflow SET project_id = $2, version = version + 1, epoch = epoch + 1, updated_at = $3
+			WHERE id = $1`,
 			id, to, t.now)
 		t.notify(RunTopic(w.Run))
 		return t.moved(by, pleat.Source{Workflow: id}, w.Owner, to)
@@ -122,8 +123,8 @@ func (t *tx) moveRuns(where string, id any, to pleat.ProjectID) {
 	t.send(countSQL("0", "sum(bytes)", "run WHERE "+where), id)
 }
 
-// forgetWebhooks removes the webhook settings from what was given of a job or workflow, which is in a column of its row.
-// Its subscriptions stay with the project that made them: deliveries that wait need them.
+// forgetWebhooks removes the webhook settings from what was given of a job or workflow, which is in a column of its
+// row. Its subscriptions stay with the project that made them: deliveries that wait need them.
 func (t *tx) forgetWebhooks(table, column, id string) error {
 	var text string
 	if err := t.row("SELECT "+column+" FROM "+table+" WHERE id = $1", []any{id}, &text); err != nil {

@@ -22,9 +22,9 @@ type column struct {
 const afterAllIDs = "g"
 
 // pageOf returns the page of a project's rows that begins before an id; empty: with the newest. It is empty for who has
-// no role in the project. The table's index of pages has the columns project_id, by, and id. The condition compares rows of these columns, so that no other index has the
-// order: by its estimates, PostgreSQL would at times read the rows of all projects from the newest on, and those of
-// this one may be far down.
+// no role in the project. The table's index of pages has the columns project_id, by, and id. The condition compares
+// rows of these columns, so that no other index has the order: by its estimates, PostgreSQL would at times read the
+// rows of all projects from the newest on, and those of this one may be far down.
 func pageOf(table string, in Reach, before string, by ...column) *page {
 	if before == "" {
 		before = afterAllIDs

@@ -24,8 +24,8 @@ func TestListsReadTheirPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"job", "delivery"} {
-		if _, err := db.Exec("UPDATE "+table+` SET account_id = $1
-			WHERE id > (SELECT id FROM `+table+" ORDER BY id OFFSET $2 LIMIT 1)", other, all/2); err != nil {
+		if _, err := db.Exec("UPDATE "+table+` SET project_id = $1
+			WHERE id > (SELECT id FROM `+table+" ORDER BY id OFFSET $2 LIMIT 1)", other.Project, all/2); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -197,7 +197,8 @@ func TestValidCredentials(t *testing.T) {
 		ctx := t.Context()
 		owner := storetest.User(t, s, "ada")
 		key := func(hash string, ends time.Time) store.Key {
-			k, err := s.CreateKey(ctx, store.Actor{Reach: owner}, store.NewKey{Prefix: "p", Hash: hash, ExpiresAt: ends})
+			k, err := s.CreateKey(ctx, store.Actor{Reach: owner},
+				store.NewKey{Prefix: "p", Hash: hash, ExpiresAt: ends})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -131,9 +131,9 @@ func TestClaimReadsFewTasks(t *testing.T) {
 	}
 	if _, err := db.Exec(`
 		INSERT INTO task (
-			id, kind, queue, account_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, run_at,
+			id, kind, queue, project_id, tenant, position, run_id, state, attempt, tries, max_tries, memory, run_at,
 			lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at)
-		SELECT id, 'fold', 'fold/second', account_id, account_id, row_number() OVER (), id, 'queued', 1, 0, 3, 0, 0,
+		SELECT id, 'fold', 'fold/second', project_id, project_id, row_number() OVER (), id, 'queued', 1, 0, 3, 0, 0,
 			0, '', 0, '', 0, 0
 		FROM run`); err != nil {
 		t.Fatal(err)

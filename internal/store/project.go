@@ -57,7 +57,8 @@ func (s *Store) CreateProject(ctx context.Context, by Actor, name, manager strin
 			return err
 		}
 		if u.Service || !u.DisabledAt.IsZero() {
-			return pleat.Errorf(pleat.CodeConflict, "%s cannot be the manager: it is a service user or disabled", u.Name)
+			return pleat.Errorf(pleat.CodeConflict, "%s cannot be the manager: it is a service user or disabled",
+				u.Name)
 		}
 		var n int
 		if err := t.row("SELECT count(*) FROM project WHERE own = 0 AND deleted_at = 0", nil, &n); err != nil {
@@ -89,7 +90,8 @@ func (s *Store) CreateProject(ctx context.Context, by Actor, name, manager strin
 
 // errProjectName refuses a name that another project has.
 func errProjectName(name string) error {
-	return pleat.Errorf(pleat.CodeConflict, "name: there is a project %q; choose another name", pleat.Clip(name)).At("name")
+	return pleat.Errorf(pleat.CodeConflict, "name: there is a project %q; choose another name", pleat.Clip(name)).
+		At("name")
 }
 
 // needOperator refuses an actor who is no operator. Who works on the database itself is one.
@@ -116,8 +118,8 @@ func (t *tx) isOperator(by Actor) (bool, error) {
 }
 
 // errOwnProject refuses what only a project for several users can have.
-var errOwnProject = pleat.Errorf(pleat.CodeConflict, "the project is a user's own, whose name and only member are that "+
-	"user; an operator can make a project for several")
+var errOwnProject = pleat.Errorf(pleat.CodeConflict, "the project is a user's own, whose name and only member are "+
+	"that user; an operator can make a project for several")
 
 // lockProjectOf locks the project of by until the transaction ends, reads it, and reports whether the actor is an
 // operator. Verbs that change who has which role begin with it, so that of two managers who take each other's role only
@@ -188,7 +190,8 @@ func (s *Store) ChangeProject(ctx context.Context, by Actor, change ProjectChang
 		}
 		if change.Quota != nil {
 			if !operator {
-				return pleat.Errorf(pleat.CodeForbidden, "Only an operator of this service may change the quota of a project")
+				return pleat.Errorf(pleat.CodeForbidden, "Only an operator of this service may change the quota of a "+
+					"project")
 			}
 			t.send("UPDATE project SET quota = $1 WHERE id = $2", max(*change.Quota, -1), p.ID)
 			if err := t.audit(by, AuditProjectChanged, p.Name, fmt.Sprintf("quota %d", *change.Quota)); err != nil {
@@ -256,8 +259,8 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 			return err
 		}
 		if work+items > 0 {
-			return pleat.Errorf(pleat.CodeConflict, "the project has %d jobs, workflows and batches and %d library items; "+
-				"delete them, or move them to another project, first", work, items)
+			return pleat.Errorf(pleat.CodeConflict, "the project has %d jobs, workflows and batches and %d library "+
+				"items; delete them, or move them to another project, first", work, items)
 		}
 		list, err := t.query(`
 			SELECT account_id FROM project_member WHERE project_id = $1

@@ -13,15 +13,16 @@ const microsPerDay = 24 * 60 * 60 * 1_000_000
 // Usages are what a project has spent of each of today's quotas.
 type Usages struct{ Jobs, Workflows, BatchRows Usage }
 
-// Usage returns how much of today's quotas a project has spent, without spending any. pleat.ErrNoProject: the caller may
-// not read it.
+// Usage returns how much of today's quotas a project has spent, without spending any. pleat.ErrNoProject: the caller
+// may not read it.
 func (s *Store) Usage(ctx context.Context, by Reach) (Usages, error) {
 	var u Usages
 	now := s.now()
 	var own int
 	var role pleat.Role
 	err := s.readRow(ctx, `
-		SELECT `+roleSQL("a.id", "$3", "$1")+`, a.quota, COALESCE(q.used, 0), COALESCE(q.workflows, 0), COALESCE(q.batch_rows, 0)
+		SELECT `+roleSQL("a.id", "$3", "$1")+`, a.quota, COALESCE(q.used, 0), COALESCE(q.workflows, 0),
+			COALESCE(q.batch_rows, 0)
 		FROM project a
 		LEFT JOIN quota_day q ON q.project_id = a.id AND q.day = $2
 		WHERE a.id = $1`,

@@ -143,7 +143,8 @@ func TestBlobRefs(t *testing.T) {
 		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&task), saved); err != nil {
 			t.Fatal(err)
 		}
-		item, err := s.CreateItem(ctx, u, store.LibraryItem{Owner: u.Project, Name: "x", Type: "file", Metadata: []byte("{}")})
+		item, err := s.CreateItem(ctx, u,
+			store.LibraryItem{Owner: u.Project, Name: "x", Type: "file", Metadata: []byte("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 const maxServiceUsers = 100
 
 // CreateServiceUser creates a user for a program that works for the project of by, with a role in it and a key that
-// reaches it alone, and records it. The caller must be a manager of the project or an operator. CodeConflict: there is a
-// user of that name, the project is a user's own, or it has maxServiceUsers.
+// reaches it alone, and records it. The caller must be a manager of the project or an operator. CodeConflict: there is
+// a user of that name, the project is a user's own, or it has maxServiceUsers.
 func (s *Store) CreateServiceUser(
 	ctx context.Context, by Actor, name string, role pleat.Role, n NewKey,
 ) (u User, k Key, err error) {
@@ -89,8 +89,8 @@ func (s *Store) RevokeServiceKey(ctx context.Context, by Actor, user pleat.UserI
 	})
 }
 
-// ServiceKeys lists the keys of a service user of the project of a reach, newest first. CodeNotFound: the project has no
-// such service user, or the caller does not manage it.
+// ServiceKeys lists the keys of a service user of the project of a reach, newest first. CodeNotFound: the project has
+// no such service user, or the caller does not manage it.
 func (s *Store) ServiceKeys(ctx context.Context, by Reach, user pleat.UserID) ([]Key, error) {
 	var n int
 	err := s.readRow(ctx, "SELECT count(*) FROM account WHERE id = $1 AND project_id = $2 AND "+

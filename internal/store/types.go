@@ -42,8 +42,8 @@ type NewKey struct {
 	ExpiresAt time.Time       // zero: when the key that makes it does, or never
 }
 
-// Credential is what a request has to show who calls: an API key, a session of the page that began with one, or a login,
-// which is a session or a token of a person who signed in.
+// Credential is what a request has to show who calls: an API key, a session of the page that began with one, or a
+// login, which is a session or a token of a person who signed in.
 type Credential struct {
 	Hash    string // that seal.HashKey makes of the key, of the session's id or of the token; empty: none
 	Session bool

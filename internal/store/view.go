@@ -10,8 +10,8 @@ import (
 )
 
 // jobColumns are the columns that jobRow scans, of the row j of job.
-const jobColumns = `j.id, j.project_id, j.created_by, j.name, j.public, j.chat_id, j.library_item, j.sequences, j.constraints,
-	j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
+const jobColumns = `j.id, j.project_id, j.created_by, j.name, j.public, j.chat_id, j.library_item, j.sequences,
+	j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
 
 // runColumns are the columns that runRow scans, of the row r of run.
 const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine,
@@ -139,8 +139,8 @@ type jobRow struct {
 
 func (r *jobRow) into(j *pleat.Job) []any {
 	return []any{
-		&j.ID, &j.Owner, &j.Creator, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints, &r.complex,
-		&j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
+		&j.ID, &j.Owner, &j.Creator, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints,
+		&r.complex, &j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
 	}
 }
 
@@ -286,9 +286,9 @@ func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limi
 	return out, unavailable("read progress", err)
 }
 
-// Changes reads which of a project's runs have changed at or after a moment (microseconds since 1970 UTC), oldest first. A
-// reader continues from a little before the last moment that it saw, since commits become visible out of order, and
-// drops what it has seen.
+// Changes reads which of a project's runs have changed at or after a moment (microseconds since 1970 UTC), oldest
+// first. A reader continues from a little before the last moment that it saw, since commits become visible out of
+// order, and drops what it has seen.
 func (s *Store) Changes(ctx context.Context, by Reach, since int64, limit int) ([]Change, error) {
 	out := []Change{}
 	rows, err := s.read(ctx, `

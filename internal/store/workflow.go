@@ -50,8 +50,8 @@ type WorkflowRow struct {
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
 // workflowColumns are the columns that workflowRow scans, of the row w of workflow.
-const workflowColumns = `w.id, w.project_id, w.created_by, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state, w.version,
-	w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
+const workflowColumns = `w.id, w.project_id, w.created_by, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state,
+	w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
 // workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
 type workflowRow struct {
@@ -61,8 +61,8 @@ type workflowRow struct {
 
 func (r *workflowRow) into(w *pleat.Workflow) []any {
 	return []any{
-		&w.ID, &w.Owner, &w.Creator, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch, &w.Run,
-		&r.input,
+		&w.ID, &w.Owner, &w.Creator, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch,
+		&w.Run, &r.input,
 		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated,
 	}
 }
@@ -144,7 +144,9 @@ func (t *tx) insertWorkflow(n NewWorkflow) pleat.Workflow {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15, $16, $17)`,
 		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, boolToInt(w.Public), w.State, w.Run, string(w.Input),
 		w.Source.Job, w.Source.Run, w.Source.Sequence, t.now, len(w.Input), n.Job, w.Creator)
-	ref := runRef{source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner, creator: w.Creator, bytes: len(w.Input)}
+	ref := runRef{
+		source: pleat.Source{Workflow: w.ID}, run: w.Run, owner: w.Owner, creator: w.Creator, bytes: len(w.Input),
+	}
 	t.subscribe(ref, n.Subs)
 	if !n.Draft {
 		n.Run.Kind = w.Kind

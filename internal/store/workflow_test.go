@@ -45,14 +45,16 @@ func TestFlowLife(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, store.InProject(before.Owner), &before, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+		_, err = s.ExecuteWorkflow(ctx, store.InProject(before.Owner), &before, newFlow(u, false).Run)
+		if pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed as it was before it was changed: %v", err)
 		}
 		w, err = s.ExecuteWorkflow(ctx, store.InProject(w.Owner), &w, newFlow(u, false).Run)
 		if err != nil || w.State != pleat.StateQueued {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if _, err := s.ExecuteWorkflow(ctx, store.InProject(w.Owner), &w, newFlow(u, false).Run); pleat.CodeOf(err) != pleat.CodeConflict {
+		_, err = s.ExecuteWorkflow(ctx, store.InProject(w.Owner), &w, newFlow(u, false).Run)
+		if pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed twice: %v", err)
 		}
 		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})

@@ -13,8 +13,8 @@ import (
 	"pleat/internal/store"
 )
 
-// ComparedFile finds a structure of a comparison, of those in reach and of public jobs. Field names it in messages. An error has CodeNotFound, CodeConflict for a run without a result, or
-// CodeInvalid, unless it is the store's.
+// ComparedFile finds a structure of a comparison, of those in reach and of public jobs. Field names it in messages. An
+// error has CodeNotFound, CodeConflict for a run without a result, or CodeInvalid, unless it is the store's.
 func (r *Resolver) ComparedFile(
 	ctx context.Context, by store.Reach, s flow.StructureSource, field string,
 ) (flow.ComparedFile, error) {

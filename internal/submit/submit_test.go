@@ -259,7 +259,8 @@ func TestFollowUpSubscriptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.WorkflowWebhooks(context.Background(), w.ben.Project, &p); pleat.CodeOf(err) != pleat.CodeInvalid {
+		_, err = w.WorkflowWebhooks(context.Background(), w.ben.Project, &p)
+		if pleat.CodeOf(err) != pleat.CodeInvalid {
 			t.Errorf("a request: %v", err)
 		}
 		subs, err := w.FollowUpSubscriptions(context.Background(), w.ben.Project, &p)

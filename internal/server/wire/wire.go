@@ -10,6 +10,7 @@
 //	batch.go     batches and their rows
 //	workflow.go  workflows and questions
 //	library.go   library items and files
+//	people.go    projects, members, invitations, links
 //	webhook.go   deliveries and attempts
 //	account.go   models and keys
 package wire
