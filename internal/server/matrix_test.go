@@ -240,7 +240,7 @@ var kinds = map[string]string{
 	"listModels": "all", "readInvitation": "all", "acceptInvitation": "all", "getHealth": "all", "getReadiness": "all",
 	"getMetrics": "all", "getOpenAPI": "all", "getDocs": "all", "getLLMs": "all", "getResourceMetadata": "all",
 	"getSession": "all", "closeSession": "all", "getLogin": "all", "startLogin": "all", "finishLogin": "all",
-	"logout": "all",
+	"logout":      "all",
 	"openSession": "checked", "ingestEvent": "checked", "getClassDemand": "checked", "downloadArtifact": "checked",
 	"downloadLibraryFile": "checked", "openLink": "checked",
 }
