@@ -8,15 +8,13 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/net/html"
 
 	"pleat/internal/identity"
+	"pleat/internal/identity/identitytest"
 )
 
 // keycloak is a running Keycloak with the realm of testdata/keycloak/realm.json.
@@ -108,113 +106,14 @@ func (k *keycloak) id(t *testing.T, path string) string {
 	return found[0].ID
 }
 
-// browser is one person's browser. It keeps every cookie, since Keycloak takes 127.0.0.1 for safe and sets cookies
-// there that the jar of net/http would keep from http.
-type browser struct {
-	mu      sync.Mutex
-	cookies map[string]string
-	http.Client
-}
-
-func newBrowser() *browser {
-	b := &browser{cookies: map[string]string{}}
-	b.Jar = b
-	b.CheckRedirect = func(req *http.Request, _ []*http.Request) error {
-		if strings.HasPrefix(req.URL.String(), callback) {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}
-	return b
-}
-
-func (b *browser) SetCookies(_ *url.URL, cookies []*http.Cookie) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range cookies {
-		if b.cookies[c.Name] = c.Value; c.MaxAge < 0 || c.Value == "" {
-			delete(b.cookies, c.Name)
-		}
-	}
-}
-
-func (b *browser) Cookies(*url.URL) (out []*http.Cookie) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for name, value := range b.cookies {
-		out = append(out, &http.Cookie{Name: name, Value: value})
-	}
-	return out
-}
-
-// visit opens an address, and submits the forms that it leads to with these values, until it leads back to the service
-// or to a page without a form. It returns the parameters of the way back; nil: there was none. Forms counts the forms.
-func (b *browser) visit(t *testing.T, address string, values map[string]string) (back url.Values, forms int) {
-	t.Helper()
-	resp, err := b.Get(address)
-	for ; ; forms++ {
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, errBody := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if to, err := resp.Location(); err == nil && strings.HasPrefix(to.String(), callback) {
-			return to.Query(), forms
-		}
-		if errBody != nil || resp.StatusCode >= 500 {
-			t.Fatalf("%s: %s, %v\n%s", resp.Request.URL, resp.Status, errBody, body)
-		}
-		action, form := readForm(t, body, values)
-		if action == "" || forms == 3 {
-			return nil, forms
-		}
-		to, err := resp.Request.URL.Parse(action)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err = b.PostForm(to.String(), form)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// readForm returns where the form of a page goes, and what is in it after the values have been entered. Of several
-// buttons the first that is not for cancelling is pressed.
-func readForm(t *testing.T, page []byte, values map[string]string) (action string, form url.Values) {
-	t.Helper()
-	root, err := html.Parse(bytes.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	form = url.Values{}
-	for n := range root.Descendants() {
-		attributes := map[string]string{}
-		for _, a := range n.Attr {
-			attributes[a.Key] = a.Val
-		}
-		name, kind := attributes["name"], attributes["type"]
-		switch {
-		case n.Data == "form" && action == "":
-			action = attributes["action"]
-		case n.Data != "input" && n.Data != "button" || name == "" || action == "":
-		case values[name] != "":
-			form.Set(name, values[name])
-		case kind == "hidden", kind == "submit" && name != "cancel":
-			form.Set(name, attributes["value"])
-		}
-	}
-	return action, form
-}
-
 // signIn signs a user in by a browser.
-func (k *keycloak) signIn(t *testing.T, b *browser, name string) identity.Login {
+func (k *keycloak) signIn(t *testing.T, b *identitytest.Browser, name string) identity.Login {
 	t.Helper()
 	address, attempt, err := k.client.Begin(t.Context(), callback)
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, _ := b.visit(t, address, map[string]string{"username": name, "password": name + "-password"})
+	back, _ := b.Visit(t, address, map[string]string{"username": name, "password": name + "-password"})
 	login, err := k.client.Finish(t.Context(), attempt, back)
 	if err != nil {
 		t.Fatal(err)
@@ -236,13 +135,13 @@ func TestKeycloak(t *testing.T) {
 }
 
 func (k *keycloak) testSignIn(t *testing.T) {
-	p := k.signIn(t, newBrowser(), "ada").Person
+	p := k.signIn(t, identitytest.NewBrowser(callback), "ada").Person
 	want := identity.Person{Issuer: k.url + "/realms/pleat", Subject: k.id(t, "/users?exact=true&username=ada"),
 		Name: "ada", Email: "ada@example.org", Groups: []string{"lab-a", "lab-b"}}
 	if d := cmp.Diff(want, p); d != "" {
 		t.Error(d)
 	}
-	if p := k.signIn(t, newBrowser(), "bob").Person; p.Email != "" || p.Name != "bob" {
+	if p := k.signIn(t, identitytest.NewBrowser(callback), "bob").Person; p.Email != "" || p.Name != "bob" {
 		t.Errorf("bob, whose address is not verified, is %+v", p)
 	}
 }
@@ -253,7 +152,7 @@ func (k *keycloak) testReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, _ := newBrowser().visit(t, address, map[string]string{"username": "bob", "password": "bob-password"})
+	back, _ := identitytest.NewBrowser(callback).Visit(t, address, map[string]string{"username": "bob", "password": "bob-password"})
 	login, err := k.client.Finish(t.Context(), attempt, back)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +165,7 @@ func (k *keycloak) testReplay(t *testing.T) {
 
 // Its tokens are taken for what they are.
 func (k *keycloak) testTokens(t *testing.T) {
-	tokens := k.signIn(t, newBrowser(), "bob").Tokens
+	tokens := k.signIn(t, identitytest.NewBrowser(callback), "bob").Tokens
 	b, err := k.client.VerifyBearer(t.Context(), tokens.Access)
 	if err != nil || b.Client != "pleat" || b.Person.Name != "bob" {
 		t.Errorf("the access token is that of %+v, %v", b, err)
@@ -286,7 +185,7 @@ func (k *keycloak) testTokens(t *testing.T) {
 
 // A group that is removed is gone after the next refresh, and from a bearer once its claims are too old.
 func (k *keycloak) testGroupRemoved(t *testing.T) {
-	login := k.signIn(t, newBrowser(), "ada")
+	login := k.signIn(t, identitytest.NewBrowser(callback), "ada")
 	user, group := k.id(t, "/users?exact=true&username=ada"), k.id(t, "/groups?search=lab-a")
 	k.manage(t, http.MethodDelete, "/users/"+user+"/groups/"+group, nil, nil)
 	defer k.manage(t, http.MethodPut, "/users/"+user+"/groups/"+group, nil, nil)
@@ -305,14 +204,14 @@ func (k *keycloak) testGroupRemoved(t *testing.T) {
 
 // Logging out ends the session at Keycloak: its tokens count no more, and the browser is asked for a password again.
 func (k *keycloak) testLogout(t *testing.T) {
-	b := newBrowser()
+	b := identitytest.NewBrowser(callback)
 	login := k.signIn(t, b, "bob")
 	begin := func() (url.Values, int) {
 		address, _, err := k.client.Begin(t.Context(), callback)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b.visit(t, address, map[string]string{"username": "bob", "password": "bob-password"})
+		return b.Visit(t, address, map[string]string{"username": "bob", "password": "bob-password"})
 	}
 	if back, forms := begin(); forms != 0 || !back.Has("code") {
 		t.Errorf("with a session at Keycloak %d forms were shown: %v", forms, back)
@@ -321,7 +220,7 @@ func (k *keycloak) testLogout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, forms := b.visit(t, address, nil); back == nil || forms != 0 {
+	if back, forms := b.Visit(t, address, nil); back == nil || forms != 0 {
 		t.Errorf("the logout showed %d forms, and led back with %v", forms, back)
 	}
 	_, err = k.client.Refresh(t.Context(), login.Person.Subject, login.Tokens)
@@ -330,7 +229,7 @@ func (k *keycloak) testLogout(t *testing.T) {
 		t.Errorf("after the logout %d forms were shown, want that of the password", forms)
 	}
 
-	login = k.signIn(t, newBrowser(), "bob")
+	login = k.signIn(t, identitytest.NewBrowser(callback), "bob")
 	if err := k.client.Revoke(t.Context(), login.Tokens); err != nil {
 		t.Error(err)
 	}
@@ -343,7 +242,7 @@ func (k *keycloak) testDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newBrowser().visit(t, d.Complete, map[string]string{"username": "bob", "password": "bob-password"})
+	identitytest.NewBrowser(callback).Visit(t, d.Complete, map[string]string{"username": "bob", "password": "bob-password"})
 	login, err := k.client.AwaitDevice(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +282,7 @@ func (k *keycloak) testMachine(t *testing.T) {
 
 // Whoever is locked has no session any more and gets no new one.
 func (k *keycloak) testLeft(t *testing.T) {
-	b := newBrowser()
+	b := identitytest.NewBrowser(callback)
 	login := k.signIn(t, b, "ada")
 	user := login.Person.Subject
 	k.manage(t, http.MethodPut, "/users/"+user, map[string]any{"enabled": false}, nil)
@@ -400,7 +299,7 @@ func (k *keycloak) testLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, _ := b.visit(t, address, map[string]string{"username": "ada", "password": "ada-password"}); back.Has("code") {
+	if back, _ := b.Visit(t, address, map[string]string{"username": "ada", "password": "ada-password"}); back.Has("code") {
 		t.Error("a user who is locked has signed in")
 	}
 }

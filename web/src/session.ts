@@ -28,6 +28,7 @@ export async function refreshSession(quota?: Usage) {
     if (name !== null) user.value = name
     signedIn.value = name !== null
     usage.value = name === null ? null : (quota ?? (await api.usage()))
+    if (name === null) await readLogin()
   } catch {
     signedIn.value ??= false // the service is unreachable; the part of the page that needs it reports the error
   }
@@ -48,7 +49,7 @@ listeners.unauthorized = () => {
 }
 
 /** Reads how people sign in, and shows why a sign-in has failed that led here. */
-export async function readLogin() {
+async function readLogin() {
   const read = await api.login().catch(() => null)
   issuer.value = read?.issuer?.title ?? ''
   loginFailure.value = read?.failure ?? ''

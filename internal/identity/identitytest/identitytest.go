@@ -3,6 +3,7 @@
 //
 //   - identitytest.go: the issuer and what tests tell it.
 //   - endpoints.go: what it answers.
+//   - browser.go: a person's browser, for an issuer that shows forms.
 package identitytest
 
 import (
