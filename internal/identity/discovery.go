@@ -62,11 +62,24 @@ func (i *Issuer) Check(ctx context.Context) error {
 // Reach asks the issuer whether it answers now, unless it has answered just before. What is known of it does not count:
 // a browser that is sent to it gets no sentence of this service.
 func (i *Issuer) Reach(ctx context.Context) error {
+	answered := func() bool {
+		known := i.found.latest.Load()
+		return known != nil && i.cfg.Now().Sub(known.at) < answeredFor
+	}
+	if answered() {
+		return nil
+	}
+	select { // one caller asks, and the others wait for it
+	case i.found.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-i.found.turn }()
+	if answered() {
+		return nil
+	}
 	if err := i.failedLately(); err != nil {
 		return err
-	}
-	if known := i.found.latest.Load(); known != nil && i.cfg.Now().Sub(known.at) < answeredFor {
-		return nil
 	}
 	found, err := i.readPublished(ctx)
 	switch {

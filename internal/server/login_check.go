@@ -20,8 +20,10 @@ const (
 	// checkGrace is how long a request need not wait for another one that asks the issuer. With identity.Fresh and
 	// knownFor it stays within vouchedFor.
 	checkGrace = 40 * time.Second
-	// checkLease bounds the time in which one caller alone asks the issuer about a login.
-	checkLease = 25 * time.Second
+	// checkTimeout bounds a question to the issuer, and checkLease the time in which one caller alone asks it about a
+	// login and stores the answer.
+	checkTimeout = 20 * time.Second
+	checkLease   = 30 * time.Second
 	// checkAgain is when to ask the issuer again after an answer that was not clear, or none.
 	checkAgain = 30 * time.Second
 	// checkPoll is how often a request that must wait looks whether another has got the answer.
@@ -113,7 +115,7 @@ func (s *Server) confirmLogin(ctx context.Context, hash string) error {
 			s.logins.put(hash, l.CheckAt)
 			return nil
 		}
-		mine, err := s.store.LeaseLogin(ctx, l, now.Add(checkLease))
+		mine, err := s.store.LeaseLogin(ctx, &l, now.Add(checkLease))
 		if err != nil {
 			return err
 		}
@@ -134,8 +136,7 @@ func (s *Server) confirmLogin(ctx context.Context, hash string) error {
 // check asks the issuer about a login that the caller has leased, and stores the answer. The answer serves other
 // requests too, so that the end of this one does not matter.
 func (s *Server) check(ctx context.Context, l store.Login) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkLease)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	tokens, err := s.openTokens(l)
 	if err != nil {
 		return s.endLogin(ctx, l, identity.Ended, err)
@@ -144,7 +145,9 @@ func (s *Server) check(ctx context.Context, l store.Login) error {
 		return s.checkByGrant(ctx, l)
 	}
 	at := s.clock()
-	now, err := s.issuer.Refresh(ctx, l.Subject, tokens)
+	asking, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	now, err := s.issuer.Refresh(asking, l.Subject, tokens)
 	if now.Tokens != tokens {
 		l.Tokens = s.sealTokens(l.User, now.Tokens)
 	}
@@ -195,16 +198,13 @@ func (s *Server) endLogin(ctx context.Context, l store.Login, kind identity.Kind
 	s.logins.remove(l.Hash)
 	s.log.LogAttrs(ctx, slog.LevelInfo, "a sign-in has ended", slog.String("user", string(l.User)),
 		slog.Any("error", cause))
-	err := s.store.EndLogin(ctx, l.Hash)
-	if l.Kind == store.LoginGrant || kind == identity.Forbidden {
-		err = s.store.Suspend(ctx, l.User, l.Issuer, identity.MessageOf(cause))
-	}
-	if err != nil {
-		return err
-	}
 	message := identity.MessageOf(cause)
 	if message == "" {
 		message = "Your sign-in has ended; sign in again"
+	}
+	suspend := l.Kind == store.LoginGrant || kind == identity.Forbidden
+	if err := s.store.RefuseLogin(ctx, l, suspend, message); err != nil {
+		return err
 	}
 	return pleat.Errorf(pleat.CodeUnauthorized, "%s", message)
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"pleat"
 	"pleat/api"
 	"pleat/internal/identity"
 	"pleat/internal/identity/identitytest"
@@ -486,8 +485,10 @@ func TestLogout(t *testing.T) {
 func TestStreamOfLogin(t *testing.T) {
 	f := newSignInFixture(t)
 	f.signIn()
-	var me api.Me
-	f.get(f.browser, "/v1/me", &me)
+	u, err := url.Parse(f.http.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", f.http.URL+"/v1/events", nil)
@@ -499,7 +500,7 @@ func TestStreamOfLogin(t *testing.T) {
 		t.Fatal(err, resp)
 	}
 	defer resp.Body.Close()
-	if err := f.store.Suspend(ctx, pleat.UserID(me.UserID), f.issuer.URL, "test"); err != nil {
+	if err := f.store.EndLogin(ctx, seal.HashKey(f.browser.Jar.Cookies(u)[0].Value)); err != nil {
 		t.Fatal(err)
 	}
 	for b := make([]byte, 1000); err == nil; {

@@ -44,6 +44,7 @@ type Login struct {
 	CheckAt   time.Time
 	Refusals  int // in a row, whose meaning was not clear
 	ExpiresAt time.Time
+	lease     int64 // of LeaseLogin
 }
 
 // GrantOf is the Hash of a user's grant.
@@ -222,7 +223,7 @@ func (t *tx) setOperator(user pleat.UserID, c *Claims) error {
 // PutLogin stores a login, in place of one of the same hash. A new session is recorded with the address it came from.
 func (s *Store) PutLogin(ctx context.Context, l Login, address string) error {
 	return s.write(ctx, "store login", func(t *tx) error {
-		if err := t.lockAccount(l.User); err != nil {
+		if err := t.lockIdentity(l.User); err != nil {
 			return err
 		}
 		most := maxLoginSessions
@@ -305,14 +306,16 @@ func (s *Store) DueGrants(ctx context.Context, issuer string, limit int) ([]Logi
 }
 
 // LeaseLogin lets the caller alone ask the issuer about a login until a time, and reports whether it may: others do so
-// at the moment, or have done so since the login was read.
-func (s *Store) LeaseLogin(ctx context.Context, l Login, until time.Time) (bool, error) {
+// at the moment, or have done so since the login was read. KeepLogin and RefuseLogin do nothing once the lease was lost,
+// so that an answer about what a new sign-in has replaced changes nothing.
+func (s *Store) LeaseLogin(ctx context.Context, l *Login, until time.Time) (bool, error) {
+	l.lease = toMicros(until)
 	var n int64
 	err := s.write(ctx, "lease login", func(t *tx) (err error) {
 		n, err = t.exec(`
 			UPDATE login SET checking_until = $1
 			WHERE hash = $2 AND check_at = $3 AND checking_until <= $4`,
-			toMicros(until), l.Hash, toMicros(l.CheckAt), t.now)
+			l.lease, l.Hash, toMicros(l.CheckAt), t.now)
 		return err
 	})
 	return n == 1, err
@@ -329,8 +332,9 @@ func (s *Store) KeepLogin(ctx context.Context, l Login, confirmed *Claims) error
 			}
 		}
 		_, err := t.exec(`
-			UPDATE login SET tokens = $1, check_at = $2, checking_until = 0, refusals = $3 WHERE hash = $4`,
-			l.Tokens, toMicros(l.CheckAt), l.Refusals, l.Hash)
+			UPDATE login SET tokens = $1, check_at = $2, checking_until = 0, refusals = $3
+			WHERE hash = $4 AND checking_until = $5`,
+			l.Tokens, toMicros(l.CheckAt), l.Refusals, l.Hash, l.lease)
 		return err
 	})
 }
@@ -367,25 +371,40 @@ func (s *Store) EndGrant(ctx context.Context, user pleat.UserID) (tokens string,
 	return tokens, err
 }
 
-// Suspend ends what an issuer vouched for of a user: the logins end, the groups are gone, and the keys are refused
-// until the next sign-in. Runs and deliveries go on. It is recorded.
-func (s *Store) Suspend(ctx context.Context, user pleat.UserID, issuer, why string) error {
-	return s.write(ctx, "suspend user", func(t *tx) error {
-		if err := t.lockAccount(user); err != nil {
+// RefuseLogin ends a login that the issuer has ended, and whose lease the caller has. With suspend it ends all that the
+// issuer vouched for of the user, and records why: all logins end, the groups are gone, and the keys are refused until
+// the next sign-in. Runs and deliveries go on.
+func (s *Store) RefuseLogin(ctx context.Context, l Login, suspend bool, why string) error {
+	return s.write(ctx, "refuse login", func(t *tx) error {
+		if err := t.lockIdentity(l.User); err != nil {
 			return err
 		}
-		n, err := t.exec(`UPDATE account_identity SET suspended = 1, lasting = 0, checked_at = $1
-			WHERE account_id = $2 AND suspended = 0`, t.now, user)
+		n, err := t.exec("DELETE FROM login WHERE hash = $1 AND checking_until = $2", l.Hash, l.lease)
 		if err != nil || n == 0 {
 			return err
 		}
-		t.send("DELETE FROM login WHERE account_id = $1", user)
-		t.send("DELETE FROM account_group WHERE account_id = $1", user)
-		if err := t.notifyKeys(user); err != nil {
+		if !suspend {
+			t.notify(loginTopic(l.User))
+			return nil
+		}
+		t.send("UPDATE account_identity SET suspended = 1, lasting = 0, checked_at = $1 WHERE account_id = $2", t.now,
+			l.User)
+		t.send("DELETE FROM login WHERE account_id = $1", l.User)
+		t.send("DELETE FROM account_group WHERE account_id = $1", l.User)
+		if err := t.notifyKeys(l.User); err != nil {
 			return err
 		}
-		return t.audit(Actor{Reach: Reach{User: user}, Address: issuer}, AuditUserSuspended, "", why)
+		return t.audit(Actor{Reach: Reach{User: l.User}, Address: l.Issuer}, AuditUserSuspended, "", why)
 	})
+}
+
+// lockIdentity locks what is known of a person, as vouch does, until the transaction ends.
+func (t *tx) lockIdentity(user pleat.UserID) error {
+	if t.pg == nil {
+		return nil
+	}
+	_, err := t.exec("SELECT 1 FROM account_identity WHERE account_id = $1 FOR UPDATE", user)
+	return err
 }
 
 // UseAttempt reports whether an attempt to sign in, by the hash of its state, has not come back before. It remembers it

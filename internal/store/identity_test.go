@@ -200,7 +200,7 @@ func TestLogins(t *testing.T) {
 			_, err := identify(c)
 			wantCode(t, c.Hash, err, pleat.CodeUnauthorized)
 		}
-		lease := func(l store.Login) bool {
+		lease := func(l *store.Login) bool {
 			t.Helper()
 			ok, err := s.LeaseLogin(ctx, l, s.Now().Add(25*time.Second))
 			if err != nil {
@@ -220,12 +220,20 @@ func TestLogins(t *testing.T) {
 			t.Error("a grant is due before its time")
 		}
 		clock.Advance(4 * time.Minute)
-		if due() != 1 || !lease(grant) || lease(grant) || due() != 0 {
+		if due() != 1 || !lease(&grant) || lease(&store.Login{Hash: grant.Hash, CheckAt: grant.CheckAt}) || due() != 0 {
 			t.Error("a grant is leased twice, or not at all")
 		}
 		clock.Advance(25 * time.Second)
-		if due() != 1 || !lease(grant) {
+		lost := grant
+		if due() != 1 || !lease(&grant) {
 			t.Error("a lease does not end")
+		}
+		lost.Tokens = "of who has lost the lease"
+		if err := s.KeepLogin(ctx, lost, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RefuseLogin(ctx, lost, true, "late"); err != nil {
+			t.Fatal(err)
 		}
 		old := grant
 		grant.CheckAt, grant.Tokens = s.Now().Add(4*time.Minute), "sealed anew"
@@ -233,7 +241,7 @@ func TestLogins(t *testing.T) {
 		if err := s.KeepLogin(ctx, grant, &claims); err != nil {
 			t.Fatal(err)
 		}
-		if lease(old) || due() != 0 {
+		if lease(&old) || due() != 0 {
 			t.Error("a check that another has made is repeated")
 		}
 		if got, err := s.Login(ctx, grant.Hash); err != nil || got.Tokens != "sealed anew" || got.Subject != "s" {
@@ -252,17 +260,20 @@ func TestLogins(t *testing.T) {
 		if got, err := s.Login(ctx, l.Hash); err != nil || got.Tokens != "sealed session again" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		testSuspend(t, s, clock, user)
+		testSuspend(t, s, clock, grant)
 	})
 }
 
 // testSuspend suspends the user of TestLogins, and lets the user come back.
-func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, user pleat.UserID) {
+func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, grant store.Login) {
 	t.Helper()
-	ctx, before := context.Background(), claimsOf(s, "s", "ada", "lab")
-	clock.Advance(time.Second)
+	ctx, user, before := context.Background(), grant.User, claimsOf(s, "s", "ada", "lab")
+	clock.Advance(4 * time.Minute)
+	if ok, err := s.LeaseLogin(ctx, &grant, s.Now().Add(time.Minute)); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
 	for range 2 {
-		if err := s.Suspend(ctx, user, testIssuer, "left"); err != nil {
+		if err := s.RefuseLogin(ctx, grant, true, "left"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -293,7 +304,7 @@ func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, user plea
 	counts(false)
 	vouch(t, s, claimsOf(s, "s", "ada"))
 	counts(true)
-	grant := putLogin(t, s, user, store.LoginGrant, store.GrantOf(user))
+	grant = putLogin(t, s, user, store.LoginGrant, store.GrantOf(user))
 	clock.Advance(time.Hour)
 	counts(true)
 	if tokens, err := s.EndGrant(ctx, user); err != nil || tokens != "" {
