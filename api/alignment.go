@@ -42,6 +42,7 @@ type AlignedProtein struct {
 
 // CreateAlignment searches for alignments of proteins.
 func (c *Client) CreateAlignment(ctx context.Context, a CreateAlignment) (Alignment, error) {
+	a.ProjectID = c.in(a.ProjectID)
 	return do[Alignment](ctx, c, post("/v1/alignments", a))
 }
 

@@ -13,6 +13,7 @@
 //	people.go    projects, who works in them, links and moves
 //	view.go      lists, one job, progress, models, usage, keys
 //	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
+//	people.go, people_client.go  projects, their members, links and moves
 //	decode.go    Decode: strict JSON; scan.go is its lexer
 //	encode.go    Encode: JSON without HTML escapes
 //	client.go    Client: one method per endpoint

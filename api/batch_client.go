@@ -13,6 +13,7 @@ import (
 // CreateBatch creates a batch of jobs, whole or not at all. Its rows count against a quota of their own. With an
 // IdempotencyKey the call can be repeated safely after an error.
 func (c *Client) CreateBatch(ctx context.Context, batch CreateBatch, opt CreateOptions) (CreatedBatch, error) {
+	batch.ProjectID = c.in(batch.ProjectID)
 	h := http.Header{}
 	if opt.IdempotencyKey != "" {
 		h.Set("Idempotency-Key", opt.IdempotencyKey)
@@ -25,6 +26,7 @@ func (c *Client) CreateBatch(ctx context.Context, batch CreateBatch, opt CreateO
 
 // ValidateBatch checks a batch as CreateBatch does and says what it comes to. It creates nothing.
 func (c *Client) ValidateBatch(ctx context.Context, batch CreateBatch) (BatchValidation, error) {
+	batch.ProjectID = c.in(batch.ProjectID)
 	return do[BatchValidation](ctx, c, post("/v1/batches/validate", batch))
 }
 
@@ -37,7 +39,7 @@ func (c *Client) Batches(ctx context.Context, cursor string, limit int) (List[Ba
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	return do[List[Batch]](ctx, c, get("/v1/batches", q))
+	return do[List[Batch]](ctx, c, c.list("/v1/batches", q))
 }
 
 // Batch reads a batch with the states of its rows.

@@ -30,6 +30,9 @@ type Client struct {
 	// public jobs.
 	Token func(context.Context) (string, error)
 	HTTP  *http.Client // nil: a client that waits a minute for the headers of a response
+	// Project is the id of the project in which the methods create and list, unless the body of a call names another.
+	// Empty: that of the key, else the caller's own.
+	Project string
 	// Patience is how long Follow and Watch try to reconnect; 0: a minute.
 	Patience time.Duration
 }
@@ -64,6 +67,7 @@ func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions
 	if opt.From != "" {
 		q.Set("from", opt.From)
 	}
+	job.ProjectID = c.in(job.ProjectID)
 	if opt.IdempotencyKey != "" {
 		h.Set("Idempotency-Key", opt.IdempotencyKey)
 	}
@@ -81,6 +85,7 @@ func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions
 
 // Validate checks a job as CreateJob does and estimates its cost. It creates nothing.
 func (c *Client) Validate(ctx context.Context, job CreateJob) (Validation, error) {
+	job.ProjectID = c.in(job.ProjectID)
 	return do[Validation](ctx, c, post("/v1/jobs/validate", job))
 }
 
@@ -122,7 +127,7 @@ func (c *Client) Jobs(ctx context.Context, f JobsFilter) (List[JobRow], error) {
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return do[List[JobRow]](ctx, c, get("/v1/jobs", q))
+	return do[List[JobRow]](ctx, c, c.list("/v1/jobs", q))
 }
 
 // SetPublic makes a job public or private. When it becomes private, the links to its files stop working.
@@ -176,14 +181,9 @@ func (c *Client) Login(ctx context.Context) (Login, error) {
 	return do[Login](ctx, c, get("/v1/login", nil))
 }
 
-// Me says who the credential stands for.
-func (c *Client) Me(ctx context.Context) (Me, error) {
-	return do[Me](ctx, c, get("/v1/me", nil))
-}
-
 // Usage returns today's use of the quotas.
 func (c *Client) Usage(ctx context.Context) (Usage, error) {
-	return do[Usage](ctx, c, get("/v1/usage", nil))
+	return do[Usage](ctx, c, c.list("/v1/usage", nil))
 }
 
 // Keys lists the caller's keys.
@@ -287,6 +287,23 @@ type request struct {
 
 func get(path string, query url.Values) request {
 	return request{method: http.MethodGet, path: path, query: query}
+}
+
+// in returns the project of what is created: the one that its body names, or that of the client.
+func (c *Client) in(named string) string { return cmp.Or(named, c.Project) }
+
+// list is get in the project of the client.
+func (c *Client) list(path string, query url.Values) request { return c.inProject(get(path, query)) }
+
+// inProject returns a request whose query names the project of the client, if it has one.
+func (c *Client) inProject(r request) request {
+	if c.Project != "" {
+		if r.query == nil {
+			r.query = url.Values{}
+		}
+		r.query.Set("projectId", c.Project)
+	}
+	return r
 }
 
 func post(path string, body any) request {

@@ -21,6 +21,7 @@ func (c *Client) Compare(ctx context.Context, of []string, reference int) (Compa
 
 // CreateComparison creates a workflow that compares 2 to 20 structures. ComparisonOf reads its result.
 func (c *Client) CreateComparison(ctx context.Context, in CreateComparison) (Workflow, error) {
+	in.ProjectID = c.in(in.ProjectID)
 	return do[Workflow](ctx, c, post("/v1/compare", in))
 }
 

@@ -73,6 +73,7 @@ func libraryPath(id, rest string) string { return "/v1/library/" + url.PathEscap
 
 // CreateItem creates an item of the caller's library, without files, or a folder.
 func (c *Client) CreateItem(ctx context.Context, i CreateItem) (CreatedItem, error) {
+	i.ProjectID = c.in(i.ProjectID)
 	return do[CreatedItem](ctx, c, post("/v1/library/create", i))
 }
 
@@ -136,7 +137,7 @@ func (c *Client) Library(ctx context.Context, cursor string, limit int) (List[Li
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	return do[List[LibraryRow]](ctx, c, get("/v1/library", q))
+	return do[List[LibraryRow]](ctx, c, c.list("/v1/library", q))
 }
 
 // DeleteItem deletes an item with its files, or a folder with everything below it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +56,11 @@ func (c *Client) Watch(ctx context.Context, after int64, fn func(Change) error) 
 	if after > 0 {
 		last = strconv.FormatInt(after, 10)
 	}
-	return c.stream(ctx, "/v1/events", last, func(data []byte) error {
+	path := "/v1/events"
+	if c.Project != "" {
+		path += "?projectId=" + url.QueryEscape(c.Project)
+	}
+	return c.stream(ctx, path, last, func(data []byte) error {
 		var n Change
 		if err := json.Unmarshal(data, &n); err != nil {
 			return fmt.Errorf("watch: %w", err)

@@ -210,37 +210,37 @@ const webhookConfig = "/v1/webhooks/custom-http-config"
 
 // WebhookConfig reads the caller's global endpoint.
 func (c *Client) WebhookConfig(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, get(webhookConfig, nil))
+	return do[WebhookConfig](ctx, c, c.list(webhookConfig, nil))
 }
 
 // PutWebhookConfig sets the caller's global endpoint.
 func (c *Client) PutWebhookConfig(ctx context.Context, in PutWebhookConfig) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, request{method: http.MethodPut, path: webhookConfig, body: in})
+	return do[WebhookConfig](ctx, c, c.inProject(request{method: http.MethodPut, path: webhookConfig, body: in}))
 }
 
 // DeleteWebhookConfig deactivates the caller's global endpoint.
 func (c *Client) DeleteWebhookConfig(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, request{method: http.MethodDelete, path: webhookConfig})
+	return do[WebhookConfig](ctx, c, c.inProject(request{method: http.MethodDelete, path: webhookConfig}))
 }
 
 // RotateWebhookSecret makes a new signing secret. For a day, deliveries are signed with the old one too.
 func (c *Client) RotateWebhookSecret(ctx context.Context, in RotateSecret) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, post(webhookConfig+"/rotate-secret", in))
+	return do[WebhookConfig](ctx, c, c.inProject(post(webhookConfig+"/rotate-secret", in)))
 }
 
 // PauseWebhook holds deliveries back until ResumeWebhook is called.
 func (c *Client) PauseWebhook(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, post(webhookConfig+"/pause", nil))
+	return do[WebhookConfig](ctx, c, c.inProject(post(webhookConfig+"/pause", nil)))
 }
 
 // ResumeWebhook sends the deliveries that wait and those that follow.
 func (c *Client) ResumeWebhook(ctx context.Context) (WebhookConfig, error) {
-	return do[WebhookConfig](ctx, c, post(webhookConfig+"/resume", nil))
+	return do[WebhookConfig](ctx, c, c.inProject(post(webhookConfig+"/resume", nil)))
 }
 
 // TestWebhook sends a test delivery to the caller's global endpoint.
 func (c *Client) TestWebhook(ctx context.Context) (Delivery, error) {
-	return do[Delivery](ctx, c, post("/v1/webhooks/test", nil))
+	return do[Delivery](ctx, c, c.inProject(post("/v1/webhooks/test", nil)))
 }
 
 // Deliveries lists the caller's deliveries, newest first.
@@ -254,7 +254,7 @@ func (c *Client) Deliveries(ctx context.Context, f DeliveriesFilter) (List[Deliv
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return do[List[Delivery]](ctx, c, get("/v1/webhooks/deliveries", q))
+	return do[List[Delivery]](ctx, c, c.list("/v1/webhooks/deliveries", q))
 }
 
 // Delivery reads a delivery with its attempts.
@@ -270,5 +270,5 @@ func (c *Client) RedeliverOne(ctx context.Context, id string) (Delivery, error) 
 // Redeliver sends the deliveries of a filter again, up to a thousand: ended ones, or with the status PENDING those that
 // wait for their next attempt.
 func (c *Client) Redeliver(ctx context.Context, in Redeliver) (Redelivered, error) {
-	return do[Redelivered](ctx, c, post("/v1/webhooks/deliveries/redeliver", in))
+	return do[Redelivered](ctx, c, c.inProject(post("/v1/webhooks/deliveries/redeliver", in)))
 }

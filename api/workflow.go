@@ -287,6 +287,7 @@ func (c *Client) CreateWorkflow(ctx context.Context, w CreateWorkflow) (Workflow
 // CreateWorkflowOnce is CreateWorkflow with an Idempotency-Key, with which the call can be repeated safely after an
 // error; empty: none.
 func (c *Client) CreateWorkflowOnce(ctx context.Context, w CreateWorkflow, key string) (Workflow, error) {
+	w.ProjectID = c.in(w.ProjectID)
 	r := post("/v1/workflows", w)
 	if key != "" {
 		r.header = http.Header{"Idempotency-Key": {key}}
@@ -326,7 +327,7 @@ func (c *Client) Workflows(ctx context.Context, f WorkflowsFilter) (List[Workflo
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return do[List[WorkflowRow]](ctx, c, get("/v1/workflows", q))
+	return do[List[WorkflowRow]](ctx, c, c.list("/v1/workflows", q))
 }
 
 // ExecuteWorkflow queues a draft. Its errors are those of CreateWorkflow, and 409 if the workflow is not a draft.
@@ -403,6 +404,7 @@ func (c *Client) ExtractFrame(ctx context.Context, id string, f ExtractFrame) (E
 
 // AddGraph creates a draft of a design with an empty graph.
 func (c *Client) AddGraph(ctx context.Context, g AddGraph) (Workflow, error) {
+	g.ProjectID = c.in(g.ProjectID)
 	return do[Workflow](ctx, c, post(workflowPath("graph", "/add"), g))
 }
 

@@ -38,7 +38,7 @@ Interrupting the command leaves the search running.`,
 	addFilesFlag(c)
 	addFolderFlags(c, "align-WORKFLOW")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

@@ -31,7 +31,7 @@ Interrupting the command leaves the question running.`,
 	f.Bool("public", false, "make the question and the answer readable for everyone")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
 	f.Bool("json", false, "print the task's result as JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

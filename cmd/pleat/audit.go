@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,11 +16,12 @@ import (
 func auditCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "List changes of keys and webhook settings, and sign-ins",
-		Long: `Lists who created and revoked keys, signed in on the page and changed webhook settings, newest first,
-from the server's database. A change with - as its key and its address was made by an operator; the address of an
-issuer means that it decided. Entries are kept for 400 days,
-and the newest 500 of each user and action.`,
+		Short: "List changes of keys, webhook settings, projects and users, and sign-ins",
+		Long: `Lists who created and revoked keys, signed in on the page, and changed webhook settings, projects and the
+roles in them, newest first, from the server's database. A change with - as its key and address was made by an
+operator; the address of an issuer means that it decided.
+Entries are kept for 400 days, and the newest 500 of each user and action, or 10,000 if they concern a project
+of several users.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
 		Args: exactly(),
@@ -79,20 +79,18 @@ type auditRow struct {
 func auditOf(ctx context.Context, s *store.Store, name string, limit int) ([]auditRow, error) {
 	var user pleat.UserID
 	if name != "" {
-		keys, err := s.Keys(ctx, "")
+		u, err := userNamed(ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
-		for _, k := range keys {
-			if k.UserName == name {
-				user = k.User
-			}
-		}
-		if user == "" {
-			return nil, fmt.Errorf("there is no user %q with a key; pleat keys list shows them", pleat.Clip(name))
-		}
+		user = u.ID
 	}
 	list, err := s.Audit(ctx, user, "", limit)
+	return auditRows(list), err
+}
+
+// auditRows returns entries as they are printed.
+func auditRows(list []store.AuditEntry) []auditRow {
 	out := []auditRow{}
 	for _, e := range list {
 		out = append(out, auditRow{
@@ -105,5 +103,5 @@ func auditOf(ctx context.Context, s *store.Store, name string, limit int) ([]aud
 			Detail:    e.Detail,
 		})
 	}
-	return out, err
+	return out
 }

@@ -65,7 +65,7 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
 	f.Bool("dry-run", false, "check the batch and print what it comes to, without creating it")
 	f.Bool("no-wait", false, "print the batch's identifier and return at once")
 	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 
@@ -86,6 +86,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 		}
 		return nil
 	}
+	request.ProjectID = c.Project // another batch in another project
 	key, err := batchKey(request)
 	if err != nil {
 		return err
@@ -204,7 +205,7 @@ func batchList() *cobra.Command {
 	c.Flags().StringVar(&cursor, "cursor", "", "cursor that the previous page printed")
 	c.Flags().IntVar(&limit, "limit", 50, "number of batches, at most 200")
 	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
+	config.AddFlags(c.Flags(), config.Client, config.Project)
 	return c
 }
 

@@ -19,8 +19,9 @@ import (
 	"pleat/internal/identity"
 )
 
-// newClient returns the client for the server of --url and --key. Without a key it uses the sign-in at the server. If
-// there is none either, and the command needs one, that is a usage error; nothing is sent.
+// newClient returns the client for the server of --url and --key, in the project of --project if the command has that
+// flag. Without a key it uses the sign-in at the server. If there is none either, and the command needs one, that is a
+// usage error; nothing is sent, unless the project is named.
 func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 	c, err := configure(cmd)
 	if err != nil {
@@ -36,7 +37,11 @@ func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 		return nil, usagef("no API key was given; pass --key or set PLEAT_KEY, or sign in with pleat login. " +
 			"To create a key, run on the server's machine: pleat keys create --user NAME")
 	}
-	return client, nil
+	if cmd.Flags().Lookup("project") == nil || c.Project == "" {
+		return client, nil
+	}
+	client.Project, err = projectNamed(cmd.Context(), client, "--project", c.Project)
+	return client, explain(client, err)
 }
 
 // explain turns the error of a call into a sentence that says what to do: start the server, pass a key, or what the

@@ -59,7 +59,7 @@ More than 4 structures are compared in a task of a worker, for which the command
 	f.BoolVar(&task, "task", false, "compare in a task of a worker, also fewer than 5 structures")
 	f.StringVar(&in.Name, "name", "", "name of the task's workflow")
 	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

@@ -64,7 +64,7 @@ letter.`,
 	f.String("name", "", "name of the workflow; default: Design")
 	addFolderFlags(c, "design-WORKFLOW")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

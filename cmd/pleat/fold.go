@@ -82,7 +82,7 @@ of its files, are replaced with --force only.`,
 	f.Bool("no-cache", false, "do not use the cached result of an earlier run with the same input, parameters and seed")
 	f.Bool("dry-run", false, "check the jobs and print what they would cost, without creating them")
 	f.Bool("no-wait", false, "print the job's identifier and return at once")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

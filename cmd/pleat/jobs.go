@@ -20,8 +20,8 @@ import (
 // jobsCmd returns the group of commands on the jobs of a server. Reading public jobs needs no key; a job of another
 // user is reported as not found.
 func jobsCmd() *cobra.Command {
-	return group("jobs", "List, show, cancel, delete and export jobs, and download their results", "",
-		jobsList(), jobsGet(), jobsCancel(), jobsDelete(), jobsResults(), jobsExport())
+	return group("jobs", "List, show, cancel, delete, export and move jobs, and download their results", "",
+		jobsList(), jobsGet(), jobsCancel(), jobsDelete(), jobsResults(), jobsExport(), jobsMove())
 }
 
 // jobsList returns the command that prints a page of the caller's jobs, newest first: status, model, mean pLDDT (0 to
@@ -50,7 +50,7 @@ func jobsList() *cobra.Command {
 	f.StringVar(&filter.Status, "status", "", "only jobs with this status, such as RUNNING")
 	f.StringVar(&filter.Query, "query", "", "only jobs whose name contains this text")
 	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

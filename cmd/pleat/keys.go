@@ -48,7 +48,8 @@ user who does not exist is created. A running server accepts the key at once. Th
 that a mistyped folder is not taken for a new service; --init creates one that does not.`,
 		Example: `  export PLEAT_KEY=$(pleat keys create --user alice)
   pleat keys create --user alice --label cluster --user-quota 500
-  pleat keys create --user alice --label dashboard --scopes read --expires 2027-01-31`,
+  pleat keys create --user alice --label dashboard --scopes read --expires 2027-01-31
+  pleat keys create --user alice --project "Lab A"`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needFlag(cmd, "user"); err != nil {
@@ -64,6 +65,9 @@ that a mistyped folder is not taken for a new service; --init creates one that d
 				return err
 			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				if err := bindKey(ctx, s, f, user, &n); err != nil {
+					return err
+				}
 				key, err := app.CreateKey(ctx, s, user, n)
 				if err != nil {
 					return err
@@ -82,9 +86,10 @@ that a mistyped folder is not taken for a new service; --init creates one that d
 	f := c.Flags()
 	f.String("user", "", "user to whom the key belongs")
 	f.String("label", "", "purpose of the key")
+	f.String("project", "", "id or name of the only project that the key reaches, in which the user has a role; "+
+		"default: all of the user")
 	f.StringSlice("scopes", nil, "what the key may be used for, of read, submit and manage; default all")
-	f.String("expires", "", "when the key ends: a date such as 2027-01-31, its last day, or a time in RFC 3339; "+
-		"default never")
+	f.String("expires", "", endDoc("the key")+"; default never")
 	f.Bool("init", false, "create the database if it does not exist, before the first start of a server")
 	f.Int("user-quota", 0, "daily quota of this user; negative: the server's default")
 	config.AddFlags(f, config.Store)
@@ -129,6 +134,36 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 	return n, nil
 }
 
+// bindKey sets the project of a new key to that of the flag --project, which must be one in which the user has a role.
+func bindKey(ctx context.Context, s *store.Store, f *pflag.FlagSet, user string, n *store.NewKey) error {
+	text, _ := f.GetString("project")
+	if text == "" {
+		return nil
+	}
+	u, err := userNamed(ctx, s, user)
+	if err != nil {
+		return err
+	}
+	list, err := s.Memberships(ctx, store.Reach{User: u.ID})
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if string(m.Project.ID) != strings.ToLower(text) && m.Project.Name != text {
+			continue
+		}
+		if n.Project != "" {
+			return usagef("--project: %s has 2 projects %q; name one by its id: %s or %s", user, pleat.Clip(text),
+				n.Project, m.Project.ID)
+		}
+		n.Project = m.Project.ID
+	}
+	if n.Project == "" {
+		return usagef("--project: %s has no role in a project %q", pleat.Clip(user), pleat.Clip(text))
+	}
+	return nil
+}
+
 // keysList returns the command that lists keys by their prefix, revoked ones too. It never prints a whole key.
 func keysList() *cobra.Command {
 	c := &cobra.Command{
@@ -147,7 +182,7 @@ func keysList() *cobra.Command {
 					return printJSON(cmd.OutOrStdout(), keys)
 				}
 				rows := [][]string{{
-					"KEY", "USER", "PREFIX", "LABEL", "SCOPES", "CREATED", "LAST USED", "EXPIRES", "REVOKED",
+					"KEY", "USER", "PREFIX", "LABEL", "SCOPES", "PROJECT", "CREATED", "LAST USED", "EXPIRES", "REVOKED",
 				}}
 				for _, k := range keys {
 					rows = append(rows, []string{
@@ -156,6 +191,7 @@ func keysList() *cobra.Command {
 						k.Prefix,
 						k.Label,
 						strings.Join(k.Scopes, ","),
+						textOr(k.ProjectID),
 						formatTime(&k.CreatedAt),
 						formatTime(k.LastUsedAt),
 						formatTime(k.ExpiresAt),
@@ -182,6 +218,7 @@ type keyRow struct {
 	Prefix     string     `json:"prefix"`
 	Label      string     `json:"label"`
 	Scopes     []string   `json:"scopes"`
+	ProjectID  *string    `json:"projectId"` // the only one that it reaches; null: all of the user
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	ExpiresAt  *time.Time `json:"expiresAt"`
@@ -203,6 +240,7 @@ func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) 
 				Prefix:     k.Prefix,
 				Label:      k.Label,
 				Scopes:     strings.Fields(k.Scopes.String()),
+				ProjectID:  projectOf(k.Project),
 				CreatedAt:  k.CreatedAt,
 				LastUsedAt: optional(k.LastUsedAt),
 				ExpiresAt:  optional(k.ExpiresAt),
@@ -211,6 +249,23 @@ func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) 
 		}
 	}
 	return out, nil
+}
+
+// projectOf returns the id of a project, and nil for none.
+func projectOf(p pleat.ProjectID) *string {
+	if p == "" {
+		return nil
+	}
+	id := string(p)
+	return &id
+}
+
+// textOr returns a text, or a dash for nil.
+func textOr(text *string) string {
+	if text == nil {
+		return "-"
+	}
+	return *text
 }
 
 // optional returns nil for the zero time.
@@ -258,8 +313,7 @@ that pleat keys list shows.`,
 					const text = "%d keys begin with %q; name one by its identifier"
 					return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
 				}
-				by := store.Actor{Reach: store.Reach{User: match[0].User}, Database: true}
-				if err := s.RevokeKey(ctx, by, match[0].ID); err != nil {
+				if err := s.RevokeKey(ctx, operatorFor(match[0].User), match[0].ID); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "revoked %s of %s\n", match[0].Prefix, pleat.Clip(match[0].UserName))

@@ -16,13 +16,14 @@
 //     commands share.
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
 //   - fold.go, fold_folder.go, fold_log.go, rank.go, batch.go, batch_input.go, align.go, ask.go, md.go, jobs.go,
-//     workflows.go, compare.go, mcp.go, models.go, usage.go, verify.go, webhooks.go: clients of a server; design.go,
-//     design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the files that
-//     they read from a disk, and what these name.
+//     workflows.go, compare.go, mcp.go, models.go, usage.go, verify.go, webhooks.go, share.go: clients of a server;
+//     design.go, design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the
+//     files that they read from a disk, and what these name.
+//   - projects.go, project.go: projects, in the database and by a server.
 //   - login.go, logins.go: the sign-in of a person at a server.
-//   - keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the data of a
-//     server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go: the
-//     archive for a report of a fault.
+//   - users.go, keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the
+//     data of a server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go:
+//     the archive for a report of a fault.
 //   - version.go: this program.
 //   - engines.go; install.go, environment.go, download.go, weights.go, install_end.go: engines that run in processes of
 //     their own, and their installation.
@@ -155,8 +156,9 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
-		compareCmd(), mcpCmd(),
-		loginCmd(), logoutCmd(), keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
+		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(),
+		loginCmd(), logoutCmd(),
+		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
 		topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
 	root.Version = pleat.Version

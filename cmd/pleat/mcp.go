@@ -29,7 +29,7 @@ chat applications and coding agents. Its tools fold, ask, simulate and design on
 			return err
 		}),
 	}
-	config.AddFlags(c.Flags(), config.Client)
+	config.AddFlags(c.Flags(), config.Client, config.Project)
 	return c
 }
 

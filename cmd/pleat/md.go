@@ -51,7 +51,7 @@ Times have a unit: 500ps, 1ns, 0.5us.`,
 	f.String("name", "", "name of the workflow; default: Dynamics of the job or sequence")
 	addFolderFlags(c, "md-WORKFLOW")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

@@ -30,6 +30,6 @@ func usageCmd() *cobra.Command {
 		}),
 	}
 	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
+	config.AddFlags(c.Flags(), config.Client, config.Project)
 	return c
 }

@@ -283,7 +283,7 @@ func webhooksList() *cobra.Command {
 	fl.IntVar(&f.Limit, "limit", 50, "number of deliveries, at most 200")
 	fl.StringVar(&f.Cursor, "cursor", "", "cursor that the previous page printed")
 	fl.Bool("json", false, "print JSON")
-	config.AddFlags(fl, config.Client)
+	config.AddFlags(fl, config.Client, config.Project)
 	return c
 }
 
@@ -369,7 +369,7 @@ func webhooksRedeliver() *cobra.Command {
 	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")
 	f.StringVar(&in.Since, "since", "", "deliveries of events since this time, such as 2026-01-02T15:04:05Z")
 	f.StringVar(&in.SourceID, "job", "", "deliveries of this job")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 
@@ -389,7 +389,7 @@ func webhooksTest() *cobra.Command {
 			return awaitAttempt(cmd, c, d.ID)
 		}),
 	}
-	config.AddFlags(c.Flags(), config.Client)
+	config.AddFlags(c.Flags(), config.Client, config.Project)
 	return c
 }
 

@@ -16,9 +16,10 @@ import (
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
 // the end of a fold has started them.
 func workflowsCmd() *cobra.Command {
-	const short = "List, show, run, cancel and delete workflows: questions, simulations, designs and comparisons"
+	const short = "List, show, run, cancel, delete and move workflows: questions, simulations, designs and comparisons"
 	return group("workflows", short, "",
-		workflowsList(), workflowsGet(), workflowsLogs(), workflowsRun(), workflowsCancel(), workflowsDelete())
+		workflowsList(), workflowsGet(), workflowsLogs(), workflowsRun(), workflowsCancel(), workflowsDelete(),
+		workflowsMove())
 }
 
 // workflowsList returns the command that prints a page of the caller's workflows, newest first, also those that the end
@@ -47,7 +48,7 @@ func workflowsList() *cobra.Command {
 	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md, design_v1 or compare_v1")
 	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
 	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
+	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

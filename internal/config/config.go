@@ -162,6 +162,7 @@ type Config struct {
 	// The commands that call a server.
 	URL           string
 	Key           string
+	Project       string
 	WebhookSecret string
 	WebhookToken  string
 

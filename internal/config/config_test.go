@@ -322,6 +322,7 @@ read its command lines.
 		{Fleet, "Fleet", "Read by `pleat fleet`."},
 		{Client, "Client", "Read by the commands that call a server: " +
 			"ask, batch, fold, jobs, md, models, usage, verify, webhooks, workflows."},
+		{Project, "Project", "Read by those of them that create or list."},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n",
 			g.title, g.text)

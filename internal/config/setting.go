@@ -17,15 +17,16 @@ type Group string
 
 // The groups of settings. The commands doctor and debug bundle read those of a server or worker with the database too.
 const (
-	Store  Group = "store"  // commands that open the database, and engines for the data folder
-	Files  Group = "files"  // commands that open the artifact store
-	Node   Group = "node"   // serve and worker
-	Worker Group = "worker" // worker
-	Engine Group = "engine" // serve, worker and engines
-	Server Group = "server" // serve
-	Fleet  Group = "fleet"  // fleet
-	Log    Group = "log"    // serve, worker and fleet
-	Client Group = "client" // commands that call a server over HTTP
+	Store   Group = "store"   // commands that open the database, and engines for the data folder
+	Files   Group = "files"   // commands that open the artifact store
+	Node    Group = "node"    // serve and worker
+	Worker  Group = "worker"  // worker
+	Engine  Group = "engine"  // serve, worker and engines
+	Server  Group = "server"  // serve
+	Fleet   Group = "fleet"   // fleet
+	Log     Group = "log"     // serve, worker and fleet
+	Client  Group = "client"  // commands that call a server over HTTP
+	Project Group = "project" // those of them that create or list
 )
 
 // Setting is one key of the configuration, bound to a field of a Config: Set changes the field, String reads it.

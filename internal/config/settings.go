@@ -22,6 +22,8 @@ func (c *Config) Settings() []Setting {
 		inGroup(Log, c.logSettings()),
 		inGroup(Fleet, c.fleetSettings()),
 		inGroup(Client, c.clientSettings()),
+		inGroup(Project, []Setting{setting("project", &c.Project,
+			"id or name of the project in which to create and list; empty: that of the key, else your own")}),
 	)
 }
 

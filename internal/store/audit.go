@@ -62,6 +62,7 @@ const (
 	AuditSignedIn           AuditAction = "user.signed_in"
 	AuditGroupSet           AuditAction = "group.set"
 	AuditGroupRemoved       AuditAction = "group.removed"
+	AuditUserDeleted        AuditAction = "user.deleted"
 )
 
 // AuditEntry is one recorded change. It never has a secret.

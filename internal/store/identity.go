@@ -220,6 +220,29 @@ func (t *tx) setOperator(user pleat.UserID, c *Claims) error {
 	return t.audit(Actor{Reach: Reach{User: user}, Address: c.Issuer}, action, "", "by a group")
 }
 
+// ClaimsOf returns what an issuer has said of a user last; an empty Issuer: the user came by none.
+func (s *Store) ClaimsOf(ctx context.Context, user pleat.UserID) (Claims, error) {
+	var c Claims
+	var at int64
+	err := s.readRow(ctx, "SELECT issuer, subject, email, checked_at FROM account_identity WHERE account_id = $1",
+		[]any{user}, &c.Issuer, &c.Subject, &c.Email, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Claims{}, nil
+	}
+	c.At = fromMicros(at)
+	if err == nil {
+		var rows rows
+		rows, err = s.read(ctx, "SELECT name FROM account_group WHERE account_id = $1 ORDER BY name", user)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			c.Groups = append(c.Groups, name)
+			return err
+		})
+	}
+	return c, unavailable("read claims", err)
+}
+
 // PutLogin stores a login, in place of one of the same hash. A new session is recorded with the address it came from.
 func (s *Store) PutLogin(ctx context.Context, l Login, address string) error {
 	return s.write(ctx, "store login", func(t *tx) error {

@@ -247,6 +247,9 @@ func TestLogins(t *testing.T) {
 		if got, err := s.Login(ctx, grant.Hash); err != nil || got.Tokens != "sealed anew" || got.Subject != "s" {
 			t.Errorf("%+v, %v", got, err)
 		}
+		if c, err := s.ClaimsOf(ctx, user); err != nil || c.Subject != "s" || len(c.Groups) != 1 {
+			t.Errorf("%+v, %v", c, err)
+		}
 		got, err := s.ValidCredentials(ctx, []string{"key"}, nil, []string{"session", store.GrantOf(user)})
 		if err != nil || len(got) != 2 || !got["key"] || !got["session"] {
 			t.Errorf("%v, %v", got, err)

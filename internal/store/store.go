@@ -14,6 +14,7 @@
 //	tx.go, pipeline.go, sqlbatch.go  transactions, reads, statements that are sent together or are about many rows
 //	types.go              what the verbs take and return
 //	account.go, key.go, session.go  users, their keys, sessions of the page
+//	erase.go              what is stored about a person, and its deletion
 //	reach.go              who asks, and in which project
 //	project.go, member.go, service_user.go  projects, and who has which role in them
 //	identity.go  people who sign in by an issuer, their groups, and what groups may do

@@ -27,7 +27,11 @@ class Server:
 
     def key(self, *flags: str) -> str:
         """A new key of a user of the server."""
-        args = [self.program, "keys", "create", "--data", str(self.data), *flags]
+        return self.command("keys", "create", *flags)
+
+    def command(self, *words: str) -> str:
+        """What a command on the server's database prints."""
+        args = [self.program, *words, "--data", str(self.data)]
         return subprocess.run(args, check=True, stdout=subprocess.PIPE, text=True, env=environment()).stdout.strip()
 
 

@@ -131,7 +131,7 @@ EVERY_INPUT: list[tuple[dict[str, Any], str, set[str]]] = [
             name="x", model="mini", molecules=[{}], params=PARAMS, constraints={"bond": []}, public=True
         ).to_wire(),
         "CreateJob",
-        {"chatId"},  # of other clients
+        {"chatId", "projectId"},  # of other clients; the client adds its project
     ),
     (
         batch.Entry(
@@ -169,7 +169,7 @@ PLANS: list[Any] = [
 def test_the_plans_of_batches_have_the_fields_of_the_schema(openapi: dict[str, Any]) -> None:
     schemas = openapi["components"]["schemas"]
     of_kinds = set().union(*(batch.rows_to_wire(p, "mini") for p in PLANS))
-    common = {"name", "params", "constraints", "isPublic"}
+    common = {"name", "params", "constraints", "isPublic", "projectId"}  # the client adds its project
     left_out = {"content", "files", "format", "webhooks"}  # files of other programs; request() sends them
     assert of_kinds | common | left_out == set(schemas["CreateBatch"]["properties"])
     (ligand,) = batch.rows_to_wire(PLANS[2], "mini")["ligands"]

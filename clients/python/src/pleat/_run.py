@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator
+from datetime import date
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import errors
 from ._flow import Call, Flow, Policy, get, send, send_json
-from ._wire import decode
+from ._project import Projects
+from ._wire import decode, present
 from .events import OnProgress, Progress, Watched, follow
-from .models import ENDED
+from .models import ENDED, NewLink
 from .progress import reporter
 
 if TYPE_CHECKING:
@@ -116,6 +118,15 @@ class RunFlows(ABC, Generic[V]):
         yield from send(self._policy, Call(method, self._path + path, json=body))
         self._forget()
 
+    def _share(self, expires: str | date | None) -> Flow[NewLink]:
+        end = expires.isoformat() if isinstance(expires, date) else expires
+        call = Call("POST", f"{self._path}/links", json=present(expiresAt=end))
+        return decode(NewLink, (yield from send_json(self._policy, call)))
+
+    def _move(self, project: str) -> Flow[None]:
+        id = yield from Projects(self._policy, None).id(project)
+        yield from self._change("POST", "/move", {"projectId": id})
+
 
 class Later(Generic[T]):
     """A value that is fetched when it is awaited."""
@@ -164,6 +175,13 @@ class SyncRun(RunFlows[V]):
         """Lets everyone with the link read it, or no longer."""
         self._run(self._change("PATCH", "/public", {"isPublic": public}))
 
+    def share(self, *, expires: str | date | None = None) -> NewLink:
+        """Makes a link by which everyone who has it reads this. `url` of it is shown only once.
+
+        It ends after 30 days, or when `expires` says: a time with its zone, or a date, its last day.
+        """
+        return self._run(self._share(expires))
+
     def delete(self) -> None:
         """Deletes it with everything that came of it."""
         self._run(self._change("DELETE"))
@@ -204,6 +222,10 @@ class AsyncRun(RunFlows[V]):
     async def publish(self, public: bool = True) -> None:
         """Lets everyone with the link read it, or no longer."""
         await self._run(self._change("PATCH", "/public", {"isPublic": public}))
+
+    async def share(self, *, expires: str | date | None = None) -> NewLink:
+        """As SyncRun.share()."""
+        return await self._run(self._share(expires))
 
     async def delete(self) -> None:
         """Deletes it with everything that came of it."""

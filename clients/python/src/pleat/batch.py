@@ -153,7 +153,7 @@ def rows_to_wire(rows: Rows, model: str) -> dict[str, Any]:
 def create(policy: Policy, body: dict[str, Any], resume: bool, key: str | None) -> Flow[str]:
     """Creates a batch, or with `resume` finds the one that has its name. Answers its id."""
     if resume:
-        found = yield from _find(policy, body["name"])
+        found = yield from _find(policy, body["name"], body.get("projectId"))
         if found is not None:
             yield from _same(policy, body, found)
             return found.batch_id
@@ -170,10 +170,10 @@ def validate(policy: Policy, body: dict[str, Any]) -> Flow[BatchValidation]:
     return decode(BatchValidation, (yield from send_json(policy, call)))
 
 
-def _find(policy: Policy, name: str) -> Flow[BatchInfo | None]:
+def _find(policy: Policy, name: str, project: str | None) -> Flow[BatchInfo | None]:
     cursor: str | None = None
     while True:
-        rows, cursor = yield from page(policy, "/v1/batches", {"limit": 200, "cursor": cursor})
+        rows, cursor = yield from page(policy, "/v1/batches", {"limit": 200, "cursor": cursor, "projectId": project})
         for info in (decode(BatchInfo, r) for r in rows):
             if info.name == name:
                 return info

@@ -14,6 +14,7 @@ from . import batch as batches
 from . import workflow as workflows
 from ._drive import AsyncDriver, Driver, Origin
 from ._flow import Call, Flow, Policy, get, page, query_of, send_json
+from ._project import Projects
 from ._wire import decode, present
 from .batch import AsyncBatch, Batch, Rows, rows_to_wire
 from .design import AsyncDesign, Design
@@ -29,7 +30,19 @@ from .inputs import (
 )
 from .job import AsyncJob, Job
 from .library import AsyncLibrary, Library
-from .models import BatchInfo, BatchValidation, CreatedJob, JobRow, JobView, Model, Usage, Validation, WorkflowView
+from .models import (
+    BatchInfo,
+    BatchValidation,
+    CreatedJob,
+    JobRow,
+    JobView,
+    Me,
+    Model,
+    ProjectRole,
+    Usage,
+    Validation,
+    WorkflowView,
+)
 from .workflow import AsyncQuestion, AsyncSimulation, AsyncWorkflow, Question, Simulation, Workflow
 
 if TYPE_CHECKING:
@@ -46,12 +59,13 @@ DEFAULT_MODEL = "mini"
 class ClientFlows:
     """Calls of the service, as flows."""
 
-    def __init__(self, url: str | None, key: str | None, policy: Policy | None) -> None:
+    def __init__(self, url: str | None, key: str | None, project: str | None, policy: Policy | None) -> None:
         self._origin = Origin.of(
             url or os.environ.get("PLEAT_URL") or DEFAULT_URL,
             key if key is not None else os.environ.get("PLEAT_KEY") or None,
         )
         self._policy = policy or Policy()
+        self._projects = Projects.of(self._policy, project)
 
     @property
     def url(self) -> str:
@@ -61,23 +75,30 @@ class ClientFlows:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
 
-    def _create(self, request: JobRequest, library_item: str | None, cache: bool, key: str | None) -> Flow[CreatedJob]:
+    def _create(
+        self, request: JobRequest, library_item: str | None, cache: bool, key: str | None, project: str | None
+    ) -> Flow[CreatedJob]:
         headers = {"Idempotency-Key": key or str(uuid.uuid4())}
         if not cache:
             headers["Cache-Control"] = "no-cache"
         query = query_of({"from": library_item})
-        call = Call("POST", "/v1/jobs", query=query, json=request.to_wire(), headers=headers, repeatable=True)
+        body = yield from self._projects.add(request.to_wire(), project)
+        call = Call("POST", "/v1/jobs", query=query, json=body, headers=headers, repeatable=True)
         return decode(CreatedJob, (yield from send_json(self._policy, call)))
 
-    def _validate(self, request: JobRequest) -> Flow[Validation]:
-        call = Call("POST", "/v1/jobs/validate", json=request.to_wire(), repeatable=True)
+    def _validate(self, request: JobRequest, project: str | None) -> Flow[Validation]:
+        body = yield from self._projects.add(request.to_wire(), project)
+        call = Call("POST", "/v1/jobs/validate", json=body, repeatable=True)
         return decode(Validation, (yield from send_json(self._policy, call)))
 
     def _job(self, id: str) -> Flow[JobView]:
         return decode(JobView, (yield from send_json(self._policy, get(f"/v1/jobs/{quote(id, safe='')}"))))
 
-    def _jobs(self, cursor: str | None, status: str | None, text: str | None) -> Flow[tuple[list[JobRow], str | None]]:
+    def _jobs(
+        self, cursor: str | None, status: str | None, text: str | None, project: str | None
+    ) -> Flow[tuple[list[JobRow], str | None]]:
         query = {"limit": 100, "cursor": cursor, "status": status, "q": text}
+        query["projectId"] = yield from self._projects.id(project)
         rows, following = yield from page(self._policy, "/v1/jobs", query)
         return [decode(JobRow, r) for r in rows], following
 
@@ -85,20 +106,27 @@ class ClientFlows:
         rows, _ = yield from page(self._policy, "/v1/models")
         return tuple(decode(Model, m, f"data[{i}]") for i, m in enumerate(rows))
 
-    def _usage(self) -> Flow[Usage]:
-        return decode(Usage, (yield from send_json(self._policy, get("/v1/usage"))))
+    def _usage(self, project: str | None) -> Flow[Usage]:
+        query = {"projectId": (yield from self._projects.id(project))}
+        return decode(Usage, (yield from send_json(self._policy, get("/v1/usage", query))))
 
-    def _batch(self, body: dict[str, Any], resume: bool, idempotency_key: str | None) -> Flow[str]:
+    def _me(self) -> Flow[Me]:
+        return decode(Me, (yield from send_json(self._policy, get("/v1/me"))))
+
+    def _batch(self, body: dict[str, Any], resume: bool, idempotency_key: str | None, project: str | None) -> Flow[str]:
+        body = yield from self._projects.add(body, project)
         return (yield from batches.create(self._policy, body, resume, idempotency_key))
 
-    def _validate_batch(self, body: dict[str, Any]) -> Flow[BatchValidation]:
+    def _validate_batch(self, body: dict[str, Any], project: str | None) -> Flow[BatchValidation]:
+        body = yield from self._projects.add(body, project)
         return (yield from batches.validate(self._policy, body))
 
     def _batch_info(self, id: str) -> Flow[BatchInfo]:
         return decode(BatchInfo, (yield from send_json(self._policy, get(f"/v1/batches/{quote(id, safe='')}"))))
 
-    def _start(self, kind: str, name: str | None, given: Mapping[str, Any]) -> Flow[WorkflowView]:
+    def _start(self, kind: str, name: str | None, given: Mapping[str, Any], project: str | None) -> Flow[WorkflowView]:
         body = present(workflow_name=kind, name=name) | {"workflow_input": dict(given)}
+        body = yield from self._projects.add(body, project)
         headers = {"Idempotency-Key": str(uuid.uuid4())}
         call = Call("POST", "/v1/workflows", json=body, headers=headers, repeatable=True)
         return decode(WorkflowView, (yield from send_json(self._policy, call)))
@@ -165,6 +193,8 @@ class Pleat(ClientFlows):
     """A client that blocks. It may be used by several threads.
 
     `url` and `key` come from PLEAT_URL and PLEAT_KEY if they are not given. Without a key, public jobs can be read.
+    `project`, or PLEAT_PROJECT, is the id or name of the project in which it creates and lists, unless a call names
+    another; without one, it is that of the key, or else the user's own.
     `http` is an httpx.Client of your own, for proxies and certificates; `policy` says how patient the client is.
     """
 
@@ -172,15 +202,16 @@ class Pleat(ClientFlows):
         self,
         url: str | None = None,
         key: str | None = None,
+        project: str | None = None,
         *,
         http: httpx.Client | None = None,
         policy: Policy | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(url, key, policy)
+        super().__init__(url, key, project, policy)
         self._driver = Driver(self._origin, http, sleep)
         self._run = self._driver.run
-        self.library: Library = Library(self._driver, self._policy)
+        self.library: Library = Library(self._driver, self._policy, self._projects)
 
     def __enter__(self) -> Self:
         return self
@@ -202,6 +233,7 @@ class Pleat(ClientFlows):
         public: bool = False,
         cache: bool = True,
         idempotency_key: str | None = None,
+        project: str | None = None,
     ) -> Job:
         """Creates a job that folds a protein and returns at once.
 
@@ -209,7 +241,7 @@ class Pleat(ClientFlows):
         of its own, so that it can be repeated safely; the same key and input within a day make one job.
         """
         request = _fold_request(sequence, model, name, params, public)
-        return self._new_job(self._run(self._create(request, None, cache, idempotency_key)))
+        return self._new_job(self._run(self._create(request, None, cache, idempotency_key, project)))
 
     def complex(
         self,
@@ -224,13 +256,14 @@ class Pleat(ClientFlows):
         public: bool = False,
         cache: bool = True,
         idempotency_key: str | None = None,
+        project: str | None = None,
     ) -> Job:
         """Creates a job of several molecules and returns at once. A text is a protein.
 
         Models for complexes fold them together, others each on its own. `library_item` has alignments to use.
         """
         request = _complex_request(molecules, model, name, params, constraints, templates, public)
-        return self._new_job(self._run(self._create(request, library_item, cache, idempotency_key)))
+        return self._new_job(self._run(self._create(request, library_item, cache, idempotency_key, project)))
 
     def _new_job(self, made: CreatedJob) -> Job:
         return Job(self._driver, self._policy, made.job_id, made.job_name)
@@ -243,21 +276,24 @@ class Pleat(ClientFlows):
         params: Params | None = None,
         constraints: Constraints | None = None,
         templates: Sequence[Template] = (),
+        project: str | None = None,
     ) -> Validation:
         """Checks a job and estimates its cost. It creates nothing."""
         request = _complex_request(molecules, model, None, params, constraints, templates, False)
-        return self._run(self._validate(request))
+        return self._run(self._validate(request, project))
 
     def job(self, id: str) -> Job:
         """A job that exists."""
         view = self._run(self._job(id))
         return Job(self._driver, self._policy, view.job.id, view.job.name)
 
-    def jobs(self, *, status: str | None = None, name: str | None = None) -> Iterator[JobRow]:
-        """The jobs of the key's user, the newest first; `name` is a part of their names."""
+    def jobs(
+        self, *, status: str | None = None, name: str | None = None, project: str | None = None
+    ) -> Iterator[JobRow]:
+        """The jobs of the project, the newest first; `name` is a part of their names."""
         cursor: str | None = None
         while True:
-            rows, cursor = self._run(self._jobs(cursor, status, name))
+            rows, cursor = self._run(self._jobs(cursor, status, name, project))
             yield from rows
             if cursor is None:
                 return
@@ -274,6 +310,7 @@ class Pleat(ClientFlows):
         public: bool = False,
         resume: bool = True,
         idempotency_key: str | None = None,
+        project: str | None = None,
     ) -> Batch:
         """Creates a batch and returns at once; with `resume`, the batch of this name if there is one.
 
@@ -281,39 +318,59 @@ class Pleat(ClientFlows):
         this name with other rows or another model raises BatchDiffers.
         """
         body = _batch_body(rows, name, model, params, constraints, templates, public)
-        id = self._run(self._batch(body, resume, idempotency_key))
+        id = self._run(self._batch(body, resume, idempotency_key, project))
         return Batch(self._driver, self._policy, id, name)
 
     def validate_batch(
-        self, rows: Rows, *, name: str, model: str = DEFAULT_MODEL, params: Params | None = None
+        self,
+        rows: Rows,
+        *,
+        name: str,
+        model: str = DEFAULT_MODEL,
+        params: Params | None = None,
+        project: str | None = None,
     ) -> BatchValidation:
         """Checks a batch and says what it comes to. It creates nothing."""
-        return self._run(self._validate_batch(_batch_body(rows, name, model, params, None, (), False)))
+        return self._run(self._validate_batch(_batch_body(rows, name, model, params, None, (), False), project))
 
     def get_batch(self, id: str) -> Batch:
         """A batch that exists."""
         info = self._run(self._batch_info(id))
         return Batch(self._driver, self._policy, info.batch_id, info.name)
 
-    def ask(self, target: Job | str, question: str, *, name: str | None = None) -> Question:
+    def ask(self, target: Job | str, question: str, *, name: str | None = None, project: str | None = None) -> Question:
         """Asks about a job, `pdb:ID`, `uniprot:ID` or `library:ID`, and returns at once."""
-        made = self._run(self._start("qna_v1", name, workflows.question_input(target, question)))
+        made = self._run(self._start("qna_v1", name, workflows.question_input(target, question), project))
         return Question(self._driver, self._policy, made.workflow_id, made.name)
 
-    def simulate(self, target: Job | str | None = None, *, name: str | None = None, **options: Any) -> Simulation:
+    def simulate(
+        self,
+        target: Job | str | None = None,
+        *,
+        name: str | None = None,
+        project: str | None = None,
+        **options: Any,
+    ) -> Simulation:
         """Simulates a job, or `sequence=`, and returns at once.
 
         The options are the fields of docs/interface.md, such as `temp=293.15` and `sim_length_ns=0.2`.
         """
-        made = self._run(self._start("md", name, workflows.simulation_input(target, options)))
+        made = self._run(self._start("md", name, workflows.simulation_input(target, options), project))
         return Simulation(self._driver, self._policy, made.workflow_id, made.name)
 
-    def design(self, target: Job | str | Mapping[str, Any], *, name: str | None = None, **options: Any) -> Design:
+    def design(
+        self,
+        target: Job | str | Mapping[str, Any],
+        *,
+        name: str | None = None,
+        project: str | None = None,
+        **options: Any,
+    ) -> Design:
         """Designs binders for a job, `pdb:ID`, `library:ID` or a target, and returns at once.
 
         The options are the fields of docs/interface.md, such as `binder={"length": "80..120"}` and `numDesigns=50`.
         """
-        made = self._run(self._start("design_v1", name, workflows.design_input(target, options)))
+        made = self._run(self._start("design_v1", name, workflows.design_input(target, options), project))
         return Design(self._driver, self._policy, made.workflow_id, made.name)
 
     def workflow(self, id: str) -> Workflow:
@@ -325,9 +382,17 @@ class Pleat(ClientFlows):
         """The models that the service has now."""
         return self._run(self._models())
 
-    def usage(self) -> Usage:
+    def usage(self, *, project: str | None = None) -> Usage:
         """The use of today's quotas."""
-        return self._run(self._usage())
+        return self._run(self._usage(project))
+
+    def me(self) -> Me:
+        """Who the key stands for, and what it may do."""
+        return self._run(self._me())
+
+    def projects(self) -> tuple[ProjectRole, ...]:
+        """The projects in which the key's user has a role, the own one first."""
+        return self._run(self._projects.list())
 
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any other call of docs/interface.md: sends and answers JSON."""
@@ -341,15 +406,16 @@ class AsyncPleat(ClientFlows):
         self,
         url: str | None = None,
         key: str | None = None,
+        project: str | None = None,
         *,
         http: httpx.AsyncClient | None = None,
         policy: Policy | None = None,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
-        super().__init__(url, key, policy)
+        super().__init__(url, key, project, policy)
         self._driver = AsyncDriver(self._origin, http, sleep)
         self._run = self._driver.run
-        self.library: AsyncLibrary = AsyncLibrary(self._driver, self._policy)
+        self.library: AsyncLibrary = AsyncLibrary(self._driver, self._policy, self._projects)
 
     async def __aenter__(self) -> Self:
         return self
@@ -373,10 +439,11 @@ class AsyncPleat(ClientFlows):
         public: bool = False,
         cache: bool = True,
         idempotency_key: str | None = None,
+        project: str | None = None,
     ) -> AsyncJob:
         """As Pleat.fold()."""
         request = _fold_request(sequence, model, name, params, public)
-        return self._new_job(await self._run(self._create(request, None, cache, idempotency_key)))
+        return self._new_job(await self._run(self._create(request, None, cache, idempotency_key, project)))
 
     async def complex(
         self,
@@ -391,10 +458,11 @@ class AsyncPleat(ClientFlows):
         public: bool = False,
         cache: bool = True,
         idempotency_key: str | None = None,
+        project: str | None = None,
     ) -> AsyncJob:
         """As Pleat.complex()."""
         request = _complex_request(molecules, model, name, params, constraints, templates, public)
-        return self._new_job(await self._run(self._create(request, library_item, cache, idempotency_key)))
+        return self._new_job(await self._run(self._create(request, library_item, cache, idempotency_key, project)))
 
     def _new_job(self, made: CreatedJob) -> AsyncJob:
         return AsyncJob(self._driver, self._policy, made.job_id, made.job_name)
@@ -407,21 +475,24 @@ class AsyncPleat(ClientFlows):
         params: Params | None = None,
         constraints: Constraints | None = None,
         templates: Sequence[Template] = (),
+        project: str | None = None,
     ) -> Validation:
         """Checks a job and estimates its cost. It creates nothing."""
         request = _complex_request(molecules, model, None, params, constraints, templates, False)
-        return await self._run(self._validate(request))
+        return await self._run(self._validate(request, project))
 
     async def job(self, id: str) -> AsyncJob:
         """A job that exists."""
         view = await self._run(self._job(id))
         return AsyncJob(self._driver, self._policy, view.job.id, view.job.name)
 
-    async def jobs(self, *, status: str | None = None, name: str | None = None) -> AsyncIterator[JobRow]:
-        """The jobs of the key's user, the newest first; `name` is a part of their names."""
+    async def jobs(
+        self, *, status: str | None = None, name: str | None = None, project: str | None = None
+    ) -> AsyncIterator[JobRow]:
+        """The jobs of the project, the newest first; `name` is a part of their names."""
         cursor: str | None = None
         while True:
-            rows, cursor = await self._run(self._jobs(cursor, status, name))
+            rows, cursor = await self._run(self._jobs(cursor, status, name, project))
             for row in rows:
                 yield row
             if cursor is None:
@@ -439,40 +510,59 @@ class AsyncPleat(ClientFlows):
         public: bool = False,
         resume: bool = True,
         idempotency_key: str | None = None,
+        project: str | None = None,
     ) -> AsyncBatch:
         """As Pleat.batch()."""
         body = _batch_body(rows, name, model, params, constraints, templates, public)
-        id = await self._run(self._batch(body, resume, idempotency_key))
+        id = await self._run(self._batch(body, resume, idempotency_key, project))
         return AsyncBatch(self._driver, self._policy, id, name)
 
     async def validate_batch(
-        self, rows: Rows, *, name: str, model: str = DEFAULT_MODEL, params: Params | None = None
+        self,
+        rows: Rows,
+        *,
+        name: str,
+        model: str = DEFAULT_MODEL,
+        params: Params | None = None,
+        project: str | None = None,
     ) -> BatchValidation:
         """Checks a batch and says what it comes to. It creates nothing."""
-        return await self._run(self._validate_batch(_batch_body(rows, name, model, params, None, (), False)))
+        return await self._run(self._validate_batch(_batch_body(rows, name, model, params, None, (), False), project))
 
     async def get_batch(self, id: str) -> AsyncBatch:
         """A batch that exists."""
         info = await self._run(self._batch_info(id))
         return AsyncBatch(self._driver, self._policy, info.batch_id, info.name)
 
-    async def ask(self, target: AsyncJob | str, question: str, *, name: str | None = None) -> AsyncQuestion:
+    async def ask(
+        self, target: AsyncJob | str, question: str, *, name: str | None = None, project: str | None = None
+    ) -> AsyncQuestion:
         """As Pleat.ask()."""
-        made = await self._run(self._start("qna_v1", name, workflows.question_input(target, question)))
+        made = await self._run(self._start("qna_v1", name, workflows.question_input(target, question), project))
         return AsyncQuestion(self._driver, self._policy, made.workflow_id, made.name)
 
     async def simulate(
-        self, target: AsyncJob | str | None = None, *, name: str | None = None, **options: Any
+        self,
+        target: AsyncJob | str | None = None,
+        *,
+        name: str | None = None,
+        project: str | None = None,
+        **options: Any,
     ) -> AsyncSimulation:
         """As Pleat.simulate()."""
-        made = await self._run(self._start("md", name, workflows.simulation_input(target, options)))
+        made = await self._run(self._start("md", name, workflows.simulation_input(target, options), project))
         return AsyncSimulation(self._driver, self._policy, made.workflow_id, made.name)
 
     async def design(
-        self, target: AsyncJob | str | Mapping[str, Any], *, name: str | None = None, **options: Any
+        self,
+        target: AsyncJob | str | Mapping[str, Any],
+        *,
+        name: str | None = None,
+        project: str | None = None,
+        **options: Any,
     ) -> AsyncDesign:
         """As Pleat.design()."""
-        made = await self._run(self._start("design_v1", name, workflows.design_input(target, options)))
+        made = await self._run(self._start("design_v1", name, workflows.design_input(target, options), project))
         return AsyncDesign(self._driver, self._policy, made.workflow_id, made.name)
 
     async def workflow(self, id: str) -> AsyncWorkflow:
@@ -484,9 +574,17 @@ class AsyncPleat(ClientFlows):
         """The models that the service has now."""
         return await self._run(self._models())
 
-    async def usage(self) -> Usage:
+    async def usage(self, *, project: str | None = None) -> Usage:
         """The use of today's quotas."""
-        return await self._run(self._usage())
+        return await self._run(self._usage(project))
+
+    async def me(self) -> Me:
+        """Who the key stands for, and what it may do."""
+        return await self._run(self._me())
+
+    async def projects(self) -> tuple[ProjectRole, ...]:
+        """The projects in which the key's user has a role, the own one first."""
+        return await self._run(self._projects.list())
 
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any other call of docs/interface.md: sends and answers JSON."""

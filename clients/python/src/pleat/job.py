@@ -193,6 +193,10 @@ class Job(JobFlows, SyncRun[JobView]):
         """Runs the job again, with other parameters or another model if they are given."""
         self._run(self._rerun(params, model, cache))
 
+    def move(self, project: str) -> None:
+        """Moves it to another project, by id or name. Conflict: it has not ended."""
+        self._run(self._move(project))
+
     def to_biotite(self) -> AtomArray[Any]:
         return self.structure().to_biotite()
 
@@ -272,6 +276,10 @@ class AsyncJob(JobFlows, AsyncRun[JobView]):
     async def rerun(self, params: Params | None = None, *, model: str | None = None, cache: bool = True) -> None:
         """Runs the job again, with other parameters or another model if they are given."""
         await self._run(self._rerun(params, model, cache))
+
+    async def move(self, project: str) -> None:
+        """Moves it to another project, by id or name. Conflict: it has not ended."""
+        await self._run(self._move(project))
 
     async def to_biotite(self) -> AtomArray[Any]:
         return (await self.structure()).to_biotite()

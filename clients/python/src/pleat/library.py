@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from . import errors, files
 from ._flow import Call, Flow, Policy, get, pages, send, send_json
+from ._project import Projects
 from ._wire import decode, present
 from .models import CreatedItem, LibraryItem, LibraryRow, UploadedFiles
 
@@ -22,22 +23,26 @@ PathLike = str | os.PathLike[str]
 class LibraryFlows:
     """What can be done with the library, as flows."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, projects: Projects) -> None:
         self._policy = policy
+        self._projects = projects
 
-    def _list(self) -> Flow[list[LibraryRow]]:
-        return [decode(LibraryRow, r) for r in (yield from pages(self._policy, "/v1/library", {"limit": 200}))]
+    def _list(self, project: str | None) -> Flow[list[LibraryRow]]:
+        query = {"limit": 200, "projectId": (yield from self._projects.id(project))}
+        return [decode(LibraryRow, r) for r in (yield from pages(self._policy, "/v1/library", query))]
 
     def _get(self, id: str) -> Flow[LibraryItem]:
         return decode(LibraryItem, (yield from send_json(self._policy, get(_path(id)))))
 
-    def _upload(self, paths: Sequence[PathLike], name: str | None, folder: str | None) -> Flow[UploadedFiles]:
+    def _upload(
+        self, paths: Sequence[PathLike], name: str | None, folder: str | None, project: str | None
+    ) -> Flow[UploadedFiles]:
         if not paths:
             raise ValueError("paths is empty; it must name at least one file")
         contents = tuple((Path(p).name, Path(p).read_bytes()) for p in paths)
         first = contents[0][0]
         body = present(name=name or first, type="file", fileType=Path(first).suffix.removeprefix("."), parent_id=folder)
-        id = yield from self._create(body)
+        id = yield from self._create(body, project)
         try:
             upload = Call("POST", f"{_path(id)}/upload-files", files=contents)
             return decode(UploadedFiles, (yield from send_json(self._policy, upload)))
@@ -45,11 +50,12 @@ class LibraryFlows:
             yield from self._delete(id)  # an item without its files is of no use
             raise
 
-    def _create_folder(self, name: str, folder: str | None) -> Flow[str]:
+    def _create_folder(self, name: str, folder: str | None, project: str | None) -> Flow[str]:
         body = present(name=name, type="folder", parent_id=folder)
-        return (yield from self._create(body))
+        return (yield from self._create(body, project))
 
-    def _create(self, body: dict[str, Any]) -> Flow[str]:
+    def _create(self, body: dict[str, Any], project: str | None) -> Flow[str]:
+        body = yield from self._projects.add(body, project)
         created = yield from send_json(self._policy, Call("POST", "/v1/library/create", json=body))
         return decode(CreatedItem, created).id
 
@@ -68,27 +74,29 @@ def _path(id: str) -> str:
 
 
 class Library(LibraryFlows):
-    """The library of the key's user."""
+    """The library of a project."""
 
-    def __init__(self, driver: Driver, policy: Policy) -> None:
-        super().__init__(policy)
+    def __init__(self, driver: Driver, policy: Policy, projects: Projects) -> None:
+        super().__init__(policy, projects)
         self._run = driver.run
 
-    def list(self) -> list[LibraryRow]:
+    def list(self, *, project: str | None = None) -> list[LibraryRow]:
         """All items at the top."""
-        return self._run(self._list())
+        return self._run(self._list(project))
 
     def get(self, id: str) -> LibraryItem:
         """An item with its files and children."""
         return self._run(self._get(id))
 
-    def upload(self, *paths: PathLike, name: str | None = None, folder: str | None = None) -> UploadedFiles:
+    def upload(
+        self, *paths: PathLike, name: str | None = None, folder: str | None = None, project: str | None = None
+    ) -> UploadedFiles:
         """Makes an item of one or several files."""
-        return self._run(self._upload(paths, name, folder))
+        return self._run(self._upload(paths, name, folder, project))
 
-    def create_folder(self, name: str, *, folder: str | None = None) -> str:
+    def create_folder(self, name: str, *, folder: str | None = None, project: str | None = None) -> str:
         """Makes a folder and answers its id."""
-        return self._run(self._create_folder(name, folder))
+        return self._run(self._create_folder(name, folder, project))
 
     def download(self, id: str, file: str, folder: PathLike) -> Path:
         """Writes a file of an item into a folder of this machine."""
@@ -100,27 +108,29 @@ class Library(LibraryFlows):
 
 
 class AsyncLibrary(LibraryFlows):
-    """The library of the key's user, whose methods are awaited."""
+    """The library of a project, whose methods are awaited."""
 
-    def __init__(self, driver: AsyncDriver, policy: Policy) -> None:
-        super().__init__(policy)
+    def __init__(self, driver: AsyncDriver, policy: Policy, projects: Projects) -> None:
+        super().__init__(policy, projects)
         self._run = driver.run
 
-    async def list(self) -> list[LibraryRow]:
+    async def list(self, *, project: str | None = None) -> list[LibraryRow]:
         """All items at the top."""
-        return await self._run(self._list())
+        return await self._run(self._list(project))
 
     async def get(self, id: str) -> LibraryItem:
         """An item with its files and children."""
         return await self._run(self._get(id))
 
-    async def upload(self, *paths: PathLike, name: str | None = None, folder: str | None = None) -> UploadedFiles:
+    async def upload(
+        self, *paths: PathLike, name: str | None = None, folder: str | None = None, project: str | None = None
+    ) -> UploadedFiles:
         """Makes an item of one or several files."""
-        return await self._run(self._upload(paths, name, folder))
+        return await self._run(self._upload(paths, name, folder, project))
 
-    async def create_folder(self, name: str, *, folder: str | None = None) -> str:
+    async def create_folder(self, name: str, *, folder: str | None = None, project: str | None = None) -> str:
         """Makes a folder and answers its id."""
-        return await self._run(self._create_folder(name, folder))
+        return await self._run(self._create_folder(name, folder, project))
 
     async def download(self, id: str, file: str, folder: PathLike) -> Path:
         """Writes a file of an item into a folder of this machine."""

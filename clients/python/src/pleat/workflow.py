@@ -121,6 +121,10 @@ class Workflow(WorkflowFlows, SyncRun[WorkflowView]):
         """Writes its files, or those named, into a folder. Zip archives are written if named."""
         return self._run(self._save(folder, only))
 
+    def move(self, project: str) -> None:
+        """Moves it to another project, by id or name. Conflict: it has not ended."""
+        self._run(self._move(project))
+
 
 class Question(Workflow):
     """A question about a structure."""
@@ -159,6 +163,10 @@ class AsyncWorkflow(WorkflowFlows, AsyncRun[WorkflowView]):
     async def save(self, folder: str | os.PathLike[str], *, only: Collection[str] | None = None) -> list[Path]:
         """As Workflow.save()."""
         return await self._run(self._save(folder, only))
+
+    async def move(self, project: str) -> None:
+        """Moves it to another project, by id or name. Conflict: it has not ended."""
+        await self._run(self._move(project))
 
 
 class AsyncQuestion(AsyncWorkflow):

@@ -36,6 +36,7 @@ from .jobs import (
     Waiting,
 )
 from .library import CreatedItem, LibraryFile, LibraryItem, LibraryRow, UploadedFiles
+from .people import Me, NewLink, ProjectRole
 from .service import Citation, FieldError, Model, ParamSpec, Quota, Usage
 from .workflows import DesignFold, FoldedDesign, FoldedDesigns, OutputItem, WorkflowFile, WorkflowTask, WorkflowView
 
@@ -68,12 +69,15 @@ __all__ = [
     "LibraryItem",
     "LibraryRow",
     "LinkedItem",
+    "Me",
     "Model",
+    "NewLink",
     "OutputItem",
     "PairScore",
     "ParamSpec",
     "Position",
     "Prediction",
+    "ProjectRole",
     "Quota",
     "ResidueContact",
     "ResultJob",

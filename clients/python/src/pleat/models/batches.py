@@ -37,6 +37,8 @@ class BatchInfo:
     counts: dict[str, int]
     is_public: bool
     is_owner: bool
+    project_id: str | None
+    created_by: str | None
     source_batch_id: str | None
     created_at: datetime
     finished_at: datetime | None

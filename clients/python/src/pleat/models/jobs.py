@@ -129,6 +129,8 @@ class JobDetail:
     is_complex: bool
     is_public: bool
     is_owner: bool
+    project_id: str | None
+    created_by: str | None
     chat_id: str | None
     library_item_id: str | None
 

@@ -24,6 +24,7 @@ class LibraryFile:
 @dataclass(frozen=True, kw_only=True)
 class LibraryRow:
     id: str
+    project_id: str
     name: str
     type: str
     file_type: str
@@ -38,6 +39,7 @@ class LibraryItem:
     """An item of the library. `metadata["files"]` describes its files."""
 
     id: str
+    project_id: str
     name: str
     type: str
     file_type: str

@@ -65,6 +65,8 @@ class WorkflowView:
     total: int
     is_public: bool
     is_owner: bool
+    project_id: str | None
+    created_by: str | None
     input_payload: Any
     tasks: tuple[WorkflowTask, ...]
     folds: tuple[DesignFold, ...] | None

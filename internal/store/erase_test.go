@@ -1,0 +1,185 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// personal is the name of a user that nothing else contains.
+const personal = "Augusta K. Byron"
+
+// written makes a user with something in every table where the name or another trace of a person can stand, in a
+// project of several users too, and returns the user and a job in that project.
+func written(t *testing.T, s *store.Store) (store.Reach, store.Created) {
+	t.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	u, boss, operator := storetest.User(t, s, personal), storetest.User(t, s, "boss"), store.Actor{Database: true}
+	k, err := s.CreateKey(ctx, store.Actor{Reach: u}, store.NewKey{
+		Prefix: "pk", Hash: "k", Label: "laptop of " + personal,
+	})
+	must(err)
+	by := store.Actor{Reach: u, Key: k.ID, Address: "192.0.2.77"}
+	_, err = s.CreateSession(ctx, by, "s", s.Now().Add(time.Hour))
+	must(err)
+	global(t, s, u, false)
+	_, err = s.PutEndpoint(ctx, by, store.EndpointConfig{
+		URL: "https://augusta-k.example/in", Token: "s1.t", Secret: "s1.s",
+	})
+	must(err)
+
+	for range 2 { // one of which has failed, and one waits
+		_, err = s.PingEndpoint(ctx, u)
+		must(err)
+	}
+	finishDelivery(t, s, "w", store.DeliveryOutcome{
+		Claimed: claimDeliveries(t, s, "w", 1)[0], Detail: "no such host augusta-k.example", Reason: "it was a test",
+	})
+
+	p, err := s.CreateProject(ctx, operator, "Lab", string(boss.User))
+	must(err)
+	manage := store.Actor{Reach: boss}.In(p.ID)
+	_, err = s.SetMember(ctx, manage, personal, pleat.Viewer)
+	must(err)
+	_, err = s.Invite(ctx, manage, store.Invitation{
+		Role: pleat.Member, Label: "for " + personal, ExpiresAt: s.Now().Add(time.Hour),
+	}, "i")
+	must(err)
+	_, err = s.AcceptInvitation(ctx, by, "i")
+	must(err)
+	_, err = s.CreateProject(ctx, operator, "Other", personal)
+	must(err)
+	must(s.SetOperator(ctx, operator, personal, true))
+
+	shared := store.Reach{User: u.User, Project: p.ID}
+	n := newJob(shared, "shared")
+	n.Key, n.Digest = "a key of "+personal, "digest"
+	kept := storetest.CreateJob(t, s, n)
+	_, err = s.CreateShare(ctx, store.Actor{Reach: shared}, pleat.Source{Job: kept.Job}, "h", s.Now().Add(time.Hour))
+	must(err)
+	create(t, s, u, "fold of "+personal)
+	createBatch(t, s, newBatch(u, "batch of "+personal, texts(3)...))
+	folder, err := s.CreateItem(ctx, u, store.LibraryItem{
+		Owner: u.Project, Name: "folder of " + personal, Type: "folder",
+	})
+	must(err)
+	_, err = s.CreateItem(ctx, u, store.LibraryItem{
+		Owner: u.Project, Name: "file of " + personal, Type: "file", Parent: folder.ID,
+	})
+	must(err)
+	return u, kept
+}
+
+// What is stored about a person can be listed, and no table has the name after the deletion.
+func TestEraseUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u, kept := written(t, s)
+		before, err := s.User(ctx, u.User)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[string]int{}
+		list, err := s.MadeBy(ctx, u.User)
+		for _, m := range list {
+			kinds[m.Kind]++
+		}
+		want := "map[batch:1 invitation:1 job:2 library_item:2 link:1 webhook:1]"
+		if got := fmt.Sprint(kinds); err != nil || got != want {
+			t.Errorf("made %s, want %s: %v", got, want, err)
+		}
+		about, err := s.AuditOf(ctx, before)
+		if err != nil || len(about) < 8 {
+			t.Errorf("%d entries of the audit log: %v", len(about), err)
+		}
+
+		_, err = s.EraseUser(ctx, store.Actor{Database: true}, personal)
+		if pleat.CodeOf(err) != pleat.CodeConflict || !strings.Contains(err.Error(), `only manager of the project "Other"`) {
+			t.Fatalf("the only manager of a project was deleted: %v", err)
+		}
+		other := projectNamed(t, s, "Other")
+		if _, err := s.SetMember(ctx, store.Actor{Database: true}.In(other), "boss", pleat.Manager); err != nil {
+			t.Fatal(err)
+		}
+		after, err := s.EraseUser(ctx, store.Actor{Database: true}, personal)
+		if err != nil || !strings.HasPrefix(after.Name, "deleted-") || after.ID != u.User {
+			t.Fatalf("%+v %v", after, err)
+		}
+		clock.Advance(2 * time.Hour)
+		advance(t, s)
+		purge(t, s)
+		for table, rows := range storetest.Tables(t, s) {
+			for _, row := range rows {
+				for _, trace := range []string{personal, "augusta-k.example", "192.0.2.77"} {
+					if strings.Contains(fmt.Sprint(row), trace) {
+						t.Errorf("%s still has %q: %v", table, trace, row)
+					}
+				}
+			}
+		}
+
+		if _, err := s.Identify(ctx, key("k")); !errors.Is(err, pleat.ErrUnauthorized) {
+			t.Errorf("the key: %v", err)
+		}
+		if _, err := s.Identify(ctx, session("s")); !errors.Is(err, pleat.ErrUnauthorized) {
+			t.Errorf("the session: %v", err)
+		}
+		if v, err := s.View(ctx, kept.Job); err != nil || v.Job.Name != "shared" || v.Job.Creator != u.User {
+			t.Errorf("the job in a project of several users: %+v %v", v.Job, err)
+		}
+		if list, err := s.MadeBy(ctx, u.User); err != nil || len(list) != 3 { // job, link, invitation
+			t.Errorf("%+v %v", list, err)
+		}
+		if _, err := s.EraseUser(ctx, store.Actor{Database: true}, personal); pleat.CodeOf(err) != pleat.CodeNotFound {
+			t.Errorf("a second deletion: %v", err)
+		}
+	})
+}
+
+// projectNamed returns the id of a project that is not a user's own.
+func projectNamed(t *testing.T, s *store.Store, name string) pleat.ProjectID {
+	t.Helper()
+	list, err := s.Projects(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.Name == name {
+			return p.ID
+		}
+	}
+	t.Fatalf("there is no project %q", name)
+	return ""
+}
+
+// A service user is not a person; its project ends it.
+func TestEraseServiceUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		storetest.User(t, s, "boss")
+		p, err := s.CreateProject(ctx, store.Actor{Database: true}, "Lab", "boss")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.CreateServiceUser(ctx, store.Actor{Database: true}.In(p.ID), "robot", pleat.Member,
+			store.NewKey{Hash: "r"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.EraseUser(ctx, store.Actor{Database: true}, "robot"); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("a service user was deleted: %v", err)
+		}
+	})
+}
