@@ -86,6 +86,15 @@ func TestVouch(t *testing.T) {
 		}
 		_, err = s.Vouch(context.Background(), claimsOf(s, "s", "ada"))
 		wantCode(t, "a disabled user", err, pleat.CodeForbidden)
+		putLogin(t, s, third, store.LoginSession, "session")
+		for _, name := range []string{"ada-2", "ada-3", "user"} {
+			if _, err := s.EraseUser(context.Background(), store.Actor{Database: true}, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := storetest.Count(t, s, "account_identity") + storetest.Count(t, s, "login"); n != 0 {
+			t.Errorf("%d rows of deleted users stay", n)
+		}
 	})
 }
 
