@@ -81,6 +81,11 @@ export class Server {
     }).trim()
   }
 
+  /** Makes a user an operator of the service, who creates projects. */
+  grantOperator(user: string) {
+    execFileSync(program, ['users', 'grant', user, 'operator', '--data', this.data], { env })
+  }
+
   /** Calls the service with an API key. */
   async call<T>(method: string, path: string, body?: unknown, key = this.key): Promise<T> {
     const r = await fetch(this.url + path, {

@@ -2,9 +2,14 @@
 // bodies are exported again here.
 
 import type {
+  ChangeProject,
   CreateBatch,
+  CreateInvitation,
   CreateJob,
   CreateKey,
+  CreateLink,
+  CreateProject,
+  CreateServiceUser,
   DeliveryStatus,
   EntityType,
   ExtractFrame,
@@ -19,6 +24,7 @@ import type {
 } from 'pleat-client'
 import { dataOf } from 'pleat-client'
 import { download, listeners, service } from './http'
+import { inProject, type Role } from './project'
 
 export type * from 'pleat-client'
 export { alphabets, isTerminal } from 'pleat-client'
@@ -82,15 +88,22 @@ interface Page {
 /** The calls. Each returns the data of the answer and throws ServiceError. */
 export const api = {
   createJob: (body: CreateJob, key?: string, from = '') =>
-    counted(dataOf(service.POST('/v1/jobs', { body, params: { query: given({ from }), ...repeatable(key) } }))),
-  validate: (job: unknown, signal?: AbortSignal) =>
-    dataOf(service.POST('/v1/jobs/validate', { body: job as CreateJob, ...until(signal) })),
+    counted(
+      dataOf(
+        service.POST('/v1/jobs', {
+          body: { ...body, ...inProject() },
+          params: { query: given({ from }), ...repeatable(key) },
+        }),
+      ),
+    ),
+  validate: (job: CreateJob, signal?: AbortSignal) =>
+    dataOf(service.POST('/v1/jobs/validate', { body: { ...job, ...inProject() }, ...until(signal) })),
   importFile: (content: string, name = '') =>
     dataOf(service.POST('/v1/jobs/import', { body: { content, ...(name && { name }) } })),
   jobs: (filter: Page & { status?: string; q?: string }, signal?: AbortSignal) =>
     dataOf(
       service.GET('/v1/jobs', {
-        params: { query: given({ ...filter, status: filter.status as JobStatus }) },
+        params: { query: given({ ...filter, ...inProject(), status: filter.status as JobStatus }) },
         ...until(signal),
       }),
     ),
@@ -113,7 +126,8 @@ export const api = {
   // The address of a script that shows a structure of a run in another program.
   viewFile: (id: string, ending: 'cxc' | 'pml' | 'mvsj', of: { jobRunId?: string; sample: string }) =>
     `/v1/jobs/${encode(id)}/view.${ending}?${query({ ...of })}`,
-  batches: (page: Page) => dataOf(service.GET('/v1/batches', { params: { query: given(page) } })),
+  batches: (page: Page) =>
+    dataOf(service.GET('/v1/batches', { params: { query: given({ ...page, ...inProject() }) } })),
   batch: (id: string) => dataOf(service.GET('/v1/batches/{id}', { params: { path: { id } } })),
   // A page of the table. selection: the filter and the order, as a query without the question mark.
   batchRows: (id: string, selection: string, page: Page, signal?: AbortSignal) =>
@@ -137,7 +151,9 @@ export const api = {
     dataOf(service.PATCH('/v1/batches/{id}/public', { params: { path: { id } }, body: { isPublic } })),
   deleteBatch: (id: string) => dataOf(service.DELETE('/v1/batches/{id}', { params: { path: { id } } })),
   createItem: (name: string, fileType: string) =>
-    dataOf(service.POST('/v1/library/create', { body: { name, type: 'file', fileType, origin: 'page' } })),
+    dataOf(
+      service.POST('/v1/library/create', { body: { name, type: 'file', fileType, origin: 'page', ...inProject() } }),
+    ),
   uploadFile: (id: string, name: string, file: Blob) => {
     const form = new FormData()
     form.append('files', file, name)
@@ -149,7 +165,8 @@ export const api = {
       }),
     )
   },
-  library: (page: Page) => dataOf(service.GET('/v1/library', { params: { query: given(page) } })),
+  library: (page: Page) =>
+    dataOf(service.GET('/v1/library', { params: { query: given({ ...page, ...inProject() }) } })),
   item: (id: string) => dataOf(service.GET('/v1/library/{id}', { params: { path: { id } } })) as Promise<LibraryItem>,
   fileUrl: (id: string, name: string) =>
     dataOf(service.GET('/v1/library/file/{id}/{name}', { params: { path: { id, name } } })),
@@ -157,7 +174,8 @@ export const api = {
   models: () => dataOf(service.GET('/v1/models')),
   workflow: (id: string) => flow(service.GET('/v1/workflows/{id}', { params: { path: { id } } })),
   publicWorkflow: (id: string) => flow(service.GET('/v1/workflows/public/{id}', { params: { path: { id } } })),
-  createWorkflow: (name: string, title: string, input: unknown, draft = false) =>
+  // Creates a workflow in a project, such as that of the job it is about; in the chosen one if none is named.
+  createWorkflow: (name: string, title: string, input: unknown, { draft = false, of }: WorkflowOptions = {}) =>
     counted(
       flow(
         service.POST('/v1/workflows', {
@@ -165,6 +183,7 @@ export const api = {
             workflow_name: name,
             name: title,
             workflow_input: input,
+            ...inProject(of),
             ...(draft && { create_mode: 'draft' as const }),
           },
         }),
@@ -183,9 +202,9 @@ export const api = {
       }),
     ),
   createComparison: (of: string[], reference: number) =>
-    counted(flow(service.POST('/v1/compare', { body: { of, ...(reference > 0 && { reference }) } }))),
+    counted(flow(service.POST('/v1/compare', { body: { of, ...(reference > 0 && { reference }), ...inProject() } }))),
   workflows: (filter: Page & { status?: WorkflowStatus; workflow_type?: string; source_job_id?: string }) =>
-    dataOf(service.GET('/v1/workflows', { params: { query: given(filter) } })),
+    dataOf(service.GET('/v1/workflows', { params: { query: given({ ...filter, ...inProject() }) } })),
   questions: (filter: {
     source_job_id: string
     source_job_run_id?: string
@@ -213,29 +232,94 @@ export const api = {
   /** How people sign in by an issuer of OpenID Connect, and why the last sign-in of this browser has failed. */
   login: () => dataOf(service.GET('/v1/login')),
   logout: () => dataOf(service.POST('/v1/logout')),
-  usage: () => dataOf(service.GET('/v1/usage')),
+  usage: () => dataOf(service.GET('/v1/usage', chosen())),
   keys: () => dataOf(service.GET('/v1/keys')),
   // The session of a key may not make or revoke keys: both take the API key itself. That of a sign-in may: key is empty.
   createKey: (key: string, body: CreateKey) => dataOf(service.POST('/v1/keys', { body, ...by(key) })),
   revokeKey: (key: string, id: string) =>
     dataOf(service.DELETE('/v1/keys/{id}', { params: { path: { id } }, ...by(key) })),
   audit: () => dataOf(service.GET('/v1/audit')),
-  webhook: () => dataOf(service.GET(webhookPath)),
-  putWebhook: (body: PutWebhookConfig) => dataOf(service.PUT(webhookPath, { body })),
-  changeWebhook: (what: 'pause' | 'resume' | 'rotate-secret') => dataOf(service.POST(`${webhookPath}/${what}`)),
-  deleteWebhook: () => dataOf(service.DELETE(webhookPath)),
-  testWebhook: () => dataOf(service.POST('/v1/webhooks/test')),
+  webhook: () => dataOf(service.GET(webhookPath, chosen())),
+  putWebhook: (body: PutWebhookConfig) => dataOf(service.PUT(webhookPath, { body, ...chosen() })),
+  changeWebhook: (what: 'pause' | 'resume' | 'rotate-secret') =>
+    dataOf(service.POST(`${webhookPath}/${what}`, chosen())),
+  deleteWebhook: () => dataOf(service.DELETE(webhookPath, chosen())),
+  testWebhook: () => dataOf(service.POST('/v1/webhooks/test', chosen())),
   deliveries: (filter: Page & { status?: string; source_id?: string }) =>
     dataOf(
       service.GET('/v1/webhooks/deliveries', {
-        params: { query: given({ ...filter, status: filter.status as DeliveryStatus }) },
+        params: { query: given({ ...filter, ...inProject(), status: filter.status as DeliveryStatus }) },
       }),
     ),
   delivery: (id: string) => dataOf(service.GET('/v1/webhooks/deliveries/{id}', { params: { path: { id } } })),
   redeliver: (id: string) =>
     dataOf(service.POST('/v1/webhooks/deliveries/{id}/redeliver', { params: { path: { id } } })),
-  sendWaiting: () => dataOf(service.POST('/v1/webhooks/deliveries/redeliver', { body: { status: 'PENDING' } })),
+  sendWaiting: () =>
+    dataOf(service.POST('/v1/webhooks/deliveries/redeliver', { body: { status: 'PENDING' }, ...chosen() })),
+  me: () => dataOf(service.GET('/v1/me')),
+  // All projects that are not users' own, for operators; else those in which the user has a role.
+  projects: (all: boolean) => dataOf(service.GET('/v1/projects', { params: { query: all ? { all: 'true' } : {} } })),
+  project: (id: string) => dataOf(service.GET('/v1/projects/{id}', { params: { path: { id } } })),
+  createProject: (body: CreateProject) => dataOf(service.POST('/v1/projects', { body })),
+  changeProject: (id: string, body: ChangeProject) =>
+    dataOf(service.PATCH('/v1/projects/{id}', { body, params: { path: { id } } })),
+  deleteProject: (id: string) => dataOf(service.DELETE('/v1/projects/{id}', { params: { path: { id } } })),
+  members: (id: string) => dataOf(service.GET('/v1/projects/{id}/members', { params: { path: { id } } })),
+  setMember: (id: string, user: string, role: Role) =>
+    dataOf(service.PUT('/v1/projects/{id}/members/{user}', { body: { role }, params: { path: { id, user } } })),
+  removeMember: (id: string, user: string) =>
+    dataOf(service.DELETE('/v1/projects/{id}/members/{user}', { params: { path: { id, user } } })),
+  projectAudit: (id: string) => dataOf(service.GET('/v1/projects/{id}/audit', { params: { path: { id } } })),
+  invitations: (id: string) => dataOf(service.GET('/v1/projects/{id}/invitations', { params: { path: { id } } })),
+  invite: (id: string, body: CreateInvitation) =>
+    dataOf(service.POST('/v1/projects/{id}/invitations', { body, params: { path: { id } } })),
+  revokeInvitation: (id: string, invitationId: string) =>
+    dataOf(service.DELETE('/v1/projects/{id}/invitations/{invitationId}', { params: { path: { id, invitationId } } })),
+  readInvitation: (token: string) => dataOf(service.POST('/v1/invitations/read', { body: { token } })),
+  // Without a session, name is that of the user to create.
+  acceptInvitation: (token: string, name = '') =>
+    dataOf(service.POST('/v1/invitations/accept', { body: { token, ...(name && { name }) } })),
+  // A session may not make keys: both take the API key itself.
+  createServiceUser: (key: string, id: string, body: CreateServiceUser) =>
+    dataOf(service.POST('/v1/projects/{id}/service-users', { body, params: { path: { id } }, ...by(key) })),
+  createServiceKey: (key: string, id: string, user: string, body: CreateKey) =>
+    dataOf(
+      service.POST('/v1/projects/{id}/service-users/{user}/keys', {
+        body,
+        params: { path: { id, user } },
+        ...by(key),
+      }),
+    ),
+  serviceKeys: (id: string, user: string) =>
+    dataOf(service.GET('/v1/projects/{id}/service-users/{user}/keys', { params: { path: { id, user } } })),
+  revokeServiceKey: (id: string, user: string, keyId: string) =>
+    dataOf(
+      service.DELETE('/v1/projects/{id}/service-users/{user}/keys/{keyId}', {
+        params: { path: { id, user, keyId } },
+      }),
+    ),
+  links: (kind: Shared, id: string) => dataOf(service.GET(`/v1/${kind}/{id}/links`, { params: { path: { id } } })),
+  createLink: (kind: Shared, id: string, body: CreateLink) =>
+    dataOf(service.POST(`/v1/${kind}/{id}/links`, { body, params: { path: { id } } })),
+  deleteLink: (kind: Shared, id: string, linkId: string) =>
+    dataOf(service.DELETE(`/v1/${kind}/{id}/links/{linkId}`, { params: { path: { id, linkId } } })),
+  moveJob: (id: string, projectId: string) =>
+    dataOf(service.POST('/v1/jobs/{id}/move', { body: { projectId }, params: { path: { id } } })),
+  moveWorkflow: (id: string, projectId: string) =>
+    dataOf(service.POST('/v1/workflows/{id}/move', { body: { projectId }, params: { path: { id } } })),
 }
+
+/** What a link can share, as paths name it. */
+export type Shared = 'jobs' | 'batches' | 'workflows'
+
+/** How a workflow is created: whether it stays a draft, and in which project. */
+interface WorkflowOptions {
+  draft?: boolean
+  of?: string | null
+}
+
+/** The query that names the chosen project. */
+const chosen = () => ({ params: { query: inProject() } })
 
 /** The path of a batch. */
 export const batchPath = (id: string) => `/v1/batches/${encode(id)}`

@@ -12,8 +12,8 @@ interface InputProps {
   required?: boolean
   minLength?: number
   maxLength?: number
-  min?: number
-  max?: number
+  min?: number | string
+  max?: number | string
   step?: 'any'
   inputMode?: 'text' | 'numeric' | 'decimal'
   spellcheck?: boolean

@@ -3,6 +3,7 @@
 import { signal } from '@preact/signals'
 import { backoff } from 'pleat-client'
 import type { Change } from './api'
+import { namedId } from './project'
 import { refreshSession, refreshUsage, signedIn } from './session'
 
 /** "off": closed, as in a hidden tab; "opening": not connected yet; "reconnecting": interrupted. */
@@ -91,8 +92,9 @@ function noteRun({ jobRunId, workflowId, taskId }: Change) {
   }, usageDelay)
 }
 
-// The stream of this tab, and the timer that polls while it is interrupted.
+// The stream of this tab, the project whose changes it has, and the timer that polls while it is interrupted.
 let current: Stream | undefined
+let streamed = ''
 let polling: ReturnType<typeof setInterval> | undefined
 
 const pollInterval = 4_000 // ms
@@ -117,9 +119,15 @@ function setState(state: StreamState) {
 export function startStream() {
   const update = () => {
     const wanted = signedIn.value === true && document.visibilityState === 'visible'
+    if (current && streamed !== namedId.value) {
+      current.close() // it has the changes of another project
+      current = undefined
+    }
     if (wanted && !current) {
+      streamed = namedId.value
+      const query = streamed && `?${new URLSearchParams({ projectId: streamed })}`
       const wasClosed = streamState.peek() === 'off' && subscribers.size > 0
-      current = openStream('/v1/events', ['job', 'workflow'], {
+      current = openStream(`/v1/events${query}`, ['job', 'workflow'], {
         event(_, data) {
           const change = data as Change
           noteRun(change)
@@ -134,5 +142,6 @@ export function startStream() {
     }
   }
   signedIn.subscribe(update)
+  namedId.subscribe(update)
   document.addEventListener('visibilitychange', update)
 }

@@ -1,6 +1,8 @@
 // The signed-in user. The page exchanges the API key for a cookie that scripts cannot read and does not keep the key.
 import { signal } from '@preact/signals'
 import { api, listeners, ServiceError, type Session, type Usage } from './api'
+import { hasChosen, me, namedId } from './project'
+import { query } from './router'
 
 /** Whether a user is signed in; null until the service has answered. */
 export const signedIn = signal<boolean | null>(null)
@@ -25,6 +27,11 @@ export async function refreshSession(quota?: Usage) {
     const { user: name, fetchPdb, byIssuer: login } = await api.session()
     fetchesPDB.value = fetchPdb
     byIssuer.value = login
+    if (name === null) me.value = null
+    else {
+      const reading = refreshProjects()
+      if (hasChosen() || query.peek().has('project')) await reading // what the page reads depends on it
+    }
     if (name !== null) user.value = name
     signedIn.value = name !== null
     usage.value = name === null ? null : (quota ?? (await api.usage()))
@@ -40,6 +47,15 @@ export async function refreshUsage() {
   const read = await api.usage().catch(() => null)
   if (read && signedIn.peek()) usage.value = read
 }
+
+/** Reads who is signed in, and in which projects the user has a role. */
+export async function refreshProjects() {
+  const read = await api.me().catch(() => null) // a key that may not read has no answer
+  if (read) me.value = read
+}
+
+// The quota is that of the chosen project.
+namedId.subscribe(() => void refreshUsage())
 
 listeners.quotaUsed = () => void refreshUsage()
 

@@ -4,10 +4,12 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, ServiceError, type Workflow } from './api'
 import { Failure, Loading } from './components'
 import { streamState } from './events'
+import { may, namedId, withProject } from './project'
 import { match, path } from './router'
 import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './session'
 import { SignIn } from './signin'
 import { Submit } from './submit/Submit'
+import { RoleTooSmall, Switcher, ViewerNote } from './switcher'
 import { workflowKind } from './workflow'
 
 /** The component of a page; id is the last part of its address. */
@@ -22,12 +24,14 @@ interface Route {
   load?: () => Promise<Page>
   /** Whether the page is shown without a session. It asks to sign in itself if the service answers 401. */
   isPublic?: boolean
+  /** Of a page that lists or creates in the chosen project: the role without which it cannot be used. */
+  role?: 'viewer' | 'member'
 }
 
 // The pages, by address.
 const routes: Route[] = [
-  { pattern: '/ui', title: 'Fold', page: Submit as Page },
-  { pattern: '/ui/jobs', title: 'Jobs', load: async () => (await import('./jobs/Jobs')).Jobs as Page },
+  { pattern: '/ui', title: 'Fold', page: Submit as Page, role: 'member' },
+  { pattern: '/ui/jobs', title: 'Jobs', load: async () => (await import('./jobs/Jobs')).Jobs as Page, role: 'viewer' },
   {
     pattern: '/ui/jobs/:id',
     title: 'Result',
@@ -38,11 +42,13 @@ const routes: Route[] = [
     pattern: '/ui/batches',
     title: 'Batches',
     load: async () => (await import('./batches/Batches')).Batches as Page,
+    role: 'viewer',
   },
   {
     pattern: '/ui/batches/new',
     title: 'New batch',
     load: async () => (await import('./batches/NewBatch')).NewBatch as Page,
+    role: 'member',
   },
   {
     pattern: '/ui/batches/:id',
@@ -60,11 +66,13 @@ const routes: Route[] = [
     pattern: '/ui/workflows',
     title: 'Questions and simulations',
     load: async () => (await import('./jobs/Workflows')).Workflows as Page,
+    role: 'viewer',
   },
   {
     pattern: '/ui/designs/new',
     title: 'New design',
     load: async () => (await import('./designs/NewDesign')).NewDesign as Page,
+    role: 'member',
   },
   { pattern: '/ui/workflows/:id', title: 'Workflow', page: WorkflowPage, isPublic: true },
   {
@@ -76,13 +84,31 @@ const routes: Route[] = [
     pattern: '/ui/library',
     title: 'Library',
     load: async () => (await import('./library/Library')).Library as Page,
+    role: 'viewer',
   },
   {
     pattern: '/ui/webhooks',
     title: 'Webhooks',
     load: async () => (await import('./webhooks/Webhooks')).Webhooks as Page,
+    role: 'viewer',
   },
   { pattern: '/ui/keys', title: 'Keys', load: async () => (await import('./keys/Keys')).Keys as Page },
+  {
+    pattern: '/ui/projects',
+    title: 'Projects',
+    load: async () => (await import('./people/Projects')).Projects as Page,
+  },
+  {
+    pattern: '/ui/projects/:id',
+    title: 'People',
+    load: async () => (await import('./people/People')).People,
+  },
+  {
+    pattern: '/ui/join',
+    title: 'Invitation',
+    load: async () => (await import('./people/Join')).Join as Page,
+    isPublic: true,
+  },
   {
     pattern: '/ui/models',
     title: 'Models',
@@ -97,14 +123,14 @@ export function preload() {
   route?.load?.().catch(() => undefined) // LazyPage reports it
 }
 
-// The links at the top.
+// The links at the top. ofProject: the page lists what the chosen project owns, which its address names.
 const navigation = [
   { href: '/ui/', name: 'Fold' },
-  { href: '/ui/jobs', name: 'Jobs' },
-  { href: '/ui/batches', name: 'Batches' },
-  { href: '/ui/library', name: 'Library' },
-  { href: '/ui/webhooks', name: 'Webhooks' },
-  { href: '/ui/keys', name: 'Keys' },
+  { href: '/ui/jobs', name: 'Jobs', ofProject: true },
+  { href: '/ui/batches', name: 'Batches', ofProject: true },
+  { href: '/ui/library', name: 'Library', ofProject: true },
+  { href: '/ui/webhooks', name: 'Webhooks', ofProject: true },
+  { href: '/ui/keys', name: 'Keys', ofProject: true },
   { href: '/ui/models', name: 'Models' },
 ]
 
@@ -136,8 +162,8 @@ export function Shell() {
           Pleat
         </a>
         <nav aria-label="Pages">
-          {navigation.map(({ href, name }) => (
-            <a key={href} href={href} aria-current={currentState(href, address)}>
+          {navigation.map(({ href, name, ofProject }) => (
+            <a key={href} href={ofProject ? withProject(href) : href} aria-current={currentState(href, address)}>
               {name}
             </a>
           ))}
@@ -145,6 +171,7 @@ export function Shell() {
             API
           </a>
         </nav>
+        <Switcher />
         <Account />
       </header>
       <StreamNotice />
@@ -216,9 +243,12 @@ function CurrentPage() {
     if (!parameters) continue
     if (!r.isPublic && signedIn.value === null) return <Loading />
     if (!r.isPublic && signedIn.value === false) return <SignInFirst title={r.title} />
+    if (r.role && !may(r.role)) return <RoleTooSmall title={r.title} />
     const id = parameters.id ?? ''
     return (
-      <ErrorBoundary key={r.pattern + id}>
+      // The lists and forms of another project are others.
+      <ErrorBoundary key={r.pattern + id + (r.role ? namedId.value : '')}>
+        {r.role && !may('member') && <ViewerNote />}
         {r.page ? (
           <Titled title={r.title}>
             <r.page id={id} />

@@ -4,9 +4,13 @@ import { api, isTerminal, type Workflow } from './api'
 import { onChange } from './events'
 import { signedIn } from './session'
 
-/** The fold that a workflow is about. run and sequence may be empty: the latest run, the whole complex. */
+/**
+ * The fold that a workflow is about. run and sequence may be empty: the latest run, the whole complex. project: the one
+ * that owns it, in which what is about it is created; null: it is not known to the reader.
+ */
 export interface Source {
   job: string
+  project: string | null
   run: string
   sequence: string
 }
@@ -21,6 +25,7 @@ export function sourceOf(workflow: Workflow): Source | undefined {
   if (!job) return undefined
   return {
     job,
+    project: workflow.projectId,
     run: text('source_job_run_id', 'sourceJobRunId') ?? '',
     sequence: text('source_sequence_id', 'sourceSequenceId') ?? '',
   }

@@ -5,7 +5,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, type Workflow } from './api'
 import { Failure, Loading, StatusChip } from './components'
 import { moment } from './format'
-import { PublicSwitch } from './result/PublicSwitch'
+import { Access, Belongs } from './people/Access'
+import { mayChange } from './project'
 import { Log, RunProgress, useRunEvents } from './result/RunProgress'
 import { navigate } from './router'
 import { isActive, sourceAddress, sourceOf, useWorkflow } from './workflow'
@@ -34,7 +35,7 @@ export function WorkflowFrame({ id, what, children }: WorkflowFrameProps) {
   const progress = run.stage ? run : workflow
   return (
     <article data-workflow={id} data-state={workflow.status}>
-      <Head workflow={workflow} what={what} perform={(action) => void action.then(load, setError)} />
+      <Head workflow={workflow} what={what} reload={load} perform={(action) => void action.then(load, setError)} />
       {error && (
         <p class="caution" role="status">
           {error.message}
@@ -58,7 +59,7 @@ export function WorkflowFrame({ id, what, children }: WorkflowFrameProps) {
       {workflow.status === 'DRAFT' && (
         <section class="card">
           <p>This is a draft. It has not been run.</p>
-          {workflow.is_owner && (
+          {mayChange(workflow) && (
             <button type="button" class="small" onClick={() => void api.executeWorkflow(id).then(load, setError)}>
               Run
             </button>
@@ -75,10 +76,11 @@ interface HeadProps {
   what: string
   /** Waits for an action and loads the workflow again. */
   perform(action: Promise<unknown>): void
+  reload(): Promise<void>
 }
 
 /** Name, status, the structure that it is about, and the owner's actions. */
-function Head({ workflow: w, what, perform }: HeadProps) {
+function Head({ workflow: w, what, perform, reload }: HeadProps) {
   const source = sourceOf(w)
   const remove = () => {
     if (!confirm(`Delete “${w.name}” and its files? This cannot be undone.`)) return
@@ -91,6 +93,7 @@ function Head({ workflow: w, what, perform }: HeadProps) {
         <h1>{w.name}</h1>
         <p class="dim">
           <StatusChip status={w.status} /> <time dateTime={w.created_at}>{moment(w.created_at)}</time>
+          <Belongs of={w} isPublic={w.is_public} />
           {w.expires_at && ` · kept until ${moment(w.expires_at)}`}
           {source && (
             <>
@@ -100,9 +103,17 @@ function Head({ workflow: w, what, perform }: HeadProps) {
           )}
         </p>
       </div>
-      {w.is_owner && (
+      {mayChange(w) && (
         <div class="head-actions">
-          <PublicSwitch isPublic={w.is_public} setPublic={setPublic} what={what} />
+          <Access
+            of={w}
+            kind="workflows"
+            id={w.workflow_id}
+            isPublic={w.is_public}
+            setPublic={setPublic}
+            what={what}
+            reload={reload}
+          />
           {isActive(w) && (
             <button type="button" class="quiet small" onClick={() => perform(api.cancelWorkflow(w.workflow_id))}>
               Stop

@@ -2,10 +2,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type JobView, ServiceError, type Workflow } from '../api'
 import { Failure, Loading, StatusChip } from '../components'
+import { Access } from '../people/Access'
 import type { Table } from '../plots/residues'
+import { mayChange } from '../project'
 import { coloursOf } from '../result/colours'
 import { load, type Prediction } from '../result/load'
-import { PublicSwitch } from '../result/PublicSwitch'
 import { colour, reset } from '../store'
 import { Stage } from '../viewer/Stage'
 import { type Source, sourceAddress, sourceOf, useWorkflow } from '../workflow'
@@ -37,19 +38,30 @@ export function Ask({ id }: { id: string }) {
             <StatusChip status={workflow.status} />
           </p>
         </div>
-        {workflow.is_owner && (
-          <PublicSwitch
-            isPublic={workflow.is_public}
-            setPublic={(v) => api.setWorkflowPublic(id, v).then(reload)}
-            what="question"
-          />
+        {mayChange(workflow) && (
+          <div class="head-actions">
+            <Access
+              of={workflow}
+              kind="workflows"
+              id={id}
+              isPublic={workflow.is_public}
+              setPublic={(v) => api.setWorkflowPublic(id, v).then(reload)}
+              what="question"
+              reload={reload}
+            />
+          </div>
         )}
       </div>
       <div class={source ? 'sides side-by-side' : ''}>
         {source && <FoldStage source={source} fold={fold} error={foldError} />}
         <section class="card" aria-label="Thread">
           {workflow.is_owner && source ? (
-            <Thread source={{ ...source, run: source.run || fold?.view.run.id || '' }} table={table} current={id} />
+            <Thread
+              source={{ ...source, run: source.run || fold?.view.run.id || '' }}
+              table={table}
+              current={id}
+              readOnly={!mayChange(workflow)}
+            />
           ) : (
             <SingleQuestion workflow={workflow} table={table} />
           )}
@@ -59,8 +71,9 @@ export function Ask({ id }: { id: string }) {
   )
 }
 
-/** The name of a structure that is not a fold of this service. */
-const subjectOf = ({ input_payload: input }: Workflow) => String(input.pdbId ?? input.uniprotId ?? 'a library file')
+/** The name of a structure that is not a fold of this service, or is one that the reader may not see. */
+const subjectOf = ({ input_payload: input }: Workflow) =>
+  String(input.pdbId ?? input.uniprotId ?? (input.targetSource === 'fold_job' ? 'a private fold' : 'a library file'))
 
 /** Loads the structure that a question is about. */
 function useFold(source: Source | undefined) {

@@ -99,7 +99,10 @@ function useCreateQuestion(source: Source, onCreated: (id: string) => void) {
         ...(source.sequence && { source_sequence_id: source.sequence }),
         question,
       }
-      const created = await api.createWorkflow('qna_v1', question.slice(0, 120), input, mode === 'draft')
+      const created = await api.createWorkflow('qna_v1', question.slice(0, 120), input, {
+        draft: mode === 'draft',
+        of: source.project,
+      })
       setError('')
       onCreated(created.workflow_id)
     } catch (e) {

@@ -16,10 +16,12 @@ interface Props {
   limit?: number
   /** The question that the address names. */
   current?: string
+  /** Whether the reader may not ask, as a viewer of the project. */
+  readOnly?: boolean
 }
 
 /** The thread of a structure. It loads again while a question runs. */
-export function Thread({ source, table, limit = 200, current }: Props) {
+export function Thread({ source, table, limit = 200, current, readOnly = false }: Props) {
   const { questions, error, load, track } = useQuestions(source)
   const active = hasActive(questions)
   useEffect(() => {
@@ -45,19 +47,22 @@ export function Thread({ source, table, limit = 200, current }: Props) {
             question={q}
             table={table}
             current={q.workflowId === current}
+            readOnly={readOnly}
             reload={() => void load()}
           />
         ))}
       </ol>
       <ErrorMessage text={error} />
-      <Composer
-        source={source}
-        table={table}
-        onAsked={(id) => {
-          track(id)
-          void load()
-        }}
-      />
+      {!readOnly && (
+        <Composer
+          source={source}
+          table={table}
+          onAsked={(id) => {
+            track(id)
+            void load()
+          }}
+        />
+      )}
     </div>
   )
 }
@@ -103,11 +108,12 @@ interface EntryProps {
   question: LinkedWorkflow
   table: Table | null
   current: boolean
+  readOnly: boolean
   reload(): void
 }
 
 /** One question with its answer, its error, or the form of its draft. */
-function Entry({ question: q, table, current, reload }: EntryProps) {
+function Entry({ question: q, table, current, readOnly, reload }: EntryProps) {
   const [failure, setFailure] = useState<string | null>(null)
   useEffect(() => {
     if (q.workflowStatus !== 'FAILED') return
@@ -124,7 +130,7 @@ function Entry({ question: q, table, current, reload }: EntryProps) {
       aria-current={current ? 'true' : undefined}
       data-question={q.workflowId}
     >
-      {q.workflowStatus === 'DRAFT' ? (
+      {q.workflowStatus === 'DRAFT' && !readOnly ? (
         <DraftForm question={q} reload={reload} />
       ) : (
         <>

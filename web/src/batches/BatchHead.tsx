@@ -3,7 +3,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, type Batch } from '../api'
 import { ErrorMessage, StatusChip } from '../components'
 import { moment, plural } from '../format'
-import { PublicSwitch } from '../result/PublicSwitch'
+import { Access, Belongs } from '../people/Access'
+import { mayChange } from '../project'
 import { navigate } from '../router'
 import { Counts, CountsBar } from './Counts'
 import { kindNames } from './kinds'
@@ -39,7 +40,7 @@ export function BatchHead({ batch: b, reload }: Props) {
           <p class="dim">
             <StatusChip status={b.status} /> {kindNames[b.kind]} · {b.modelName} · {describeRows(b)} ·{' '}
             <time dateTime={b.createdAt}>{moment(b.createdAt)}</time>
-            {!b.isOwner && ' · public'}
+            <Belongs of={b} isPublic={b.isPublic} />
             {b.expiresAt && ` · kept until ${moment(b.expiresAt)}`}
             {b.sourceBatchId && (
               <>
@@ -49,7 +50,7 @@ export function BatchHead({ batch: b, reload }: Props) {
             )}
           </p>
         </div>
-        {b.isOwner && (
+        {mayChange(b) && (
           <OwnerActions
             batch={b}
             reload={reload}
@@ -100,10 +101,14 @@ function OwnerActions({ batch: b, reload, perform, repeat, repeating }: ActionsP
   }
   return (
     <div class="head-actions">
-      <PublicSwitch
+      <Access
+        of={b}
+        kind="batches"
+        id={b.batchId}
         isPublic={b.isPublic}
         setPublic={(v) => api.setBatchPublic(b.batchId, v).then(reload)}
         what="batch"
+        reload={reload}
       />
       <div class="row">
         {!ended && (

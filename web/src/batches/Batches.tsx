@@ -4,6 +4,7 @@ import { api, type Batch } from '../api'
 import { Empty, ErrorMessage, StatusChip } from '../components'
 import { moment, when } from '../format'
 import { usePagedList } from '../list'
+import { may } from '../project'
 import { ListView, Table } from '../table'
 import { Counts, CountsBar } from './Counts'
 import { kindNames } from './kinds'
@@ -31,9 +32,11 @@ export function Batches() {
           <h1>Batches</h1>
           <p class="dim">Many folds of one model, with one table of their scores.</p>
         </div>
-        <a class="button" href="/ui/batches/new">
-          New batch
-        </a>
+        {may('member') && (
+          <a class="button" href="/ui/batches/new">
+            New batch
+          </a>
+        )}
       </div>
       <ErrorMessage text={error} />
       <ListView list={list} what="batches" empty={<NoBatches />} onError={setError}>
@@ -54,11 +57,13 @@ export function Batches() {
 const NoBatches = () => (
   <Empty title="No batches yet">
     <p>Screen a list of sequences, every binder with every target, ligands, mutations, or seeds.</p>
-    <p>
-      <a class="button" href="/ui/batches/new">
-        New batch
-      </a>
-    </p>
+    {may('member') && (
+      <p>
+        <a class="button" href="/ui/batches/new">
+          New batch
+        </a>
+      </p>
+    )}
   </Empty>
 )
 

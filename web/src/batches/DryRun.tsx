@@ -4,6 +4,7 @@ import { api, type BatchValidation, type CreateBatch, type Model } from '../api'
 import { Copy, ErrorMessage } from '../components'
 import { Checkbox, Input } from '../controls'
 import { about, asSentence, plural, randomHex } from '../format'
+import { inProject } from '../project'
 import { navigate } from '../router'
 import { shellQuote } from '../submit/body'
 import { ModelSettings } from '../submit/ModelSettings'
@@ -33,7 +34,10 @@ const maxChecked = 1 << 20 // characters; a larger batch is checked only when it
 export function DryRun({ draft, sources, models, update }: Props) {
   const model = Array.isArray(models) ? models.find((m) => m.name === draft.model) : undefined
   const lacks = missing(draft, sources)
-  const body = useMemo(() => (lacks ? null : toBatch(draft, sources, model)), [draft, sources, model, lacks])
+  const body = useMemo(
+    () => (lacks ? null : { ...inProject(), ...toBatch(draft, sources, model) }),
+    [draft, sources, model, lacks],
+  )
   const large = sizeOf(draft) > maxChecked
   const { checked, checking, check } = useCheck(body, !large && !!model)
   const { create, busy, error } = useCreate()

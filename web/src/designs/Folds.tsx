@@ -1,11 +1,13 @@
 // Folds of designs with other models: the form that starts them and, beside the columns of the table of designs, all of
 // them if there are several of a design.
+
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type DesignFold, isTerminal, type Model, type Workflow } from '../api'
 import { ErrorMessage, StatusChip } from '../components'
 import { Input, Select } from '../controls'
 import { plural, randomHex } from '../format'
+import { mayChange } from '../project'
 import { Table } from '../table'
 import { type Design, foldsByDesign, formatValue, hasFilters } from './rows'
 
@@ -26,7 +28,7 @@ interface Props {
 export function Folds({ workflow, designs, shortlist, folds, reload }: Props) {
   const byDesign = foldsByDesign(folds)
   const several = [...byDesign.values()].some((list) => list.length > 1)
-  if (!several && !workflow.is_owner) return null
+  if (!several && !mayChange(workflow)) return null
   return (
     <section class="card" aria-labelledby="folds-title">
       <h2 id="folds-title">Fold with another model</h2>
@@ -35,7 +37,7 @@ export function Folds({ workflow, designs, shortlist, folds, reload }: Props) {
           ? 'The designs are ranked by kin of the network that made them. Another model is a second opinion.'
           : 'Nothing has been folded yet: a fold shows whether a sequence takes the structure that it is designed for.'}
       </p>
-      {workflow.is_owner && workflow.status === 'COMPLETED' && (
+      {mayChange(workflow) && workflow.status === 'COMPLETED' && (
         <FoldForm id={workflow.workflow_id} shortlist={shortlist} count={designs.length} reload={reload} />
       )}
       {several && <Agreement byDesign={byDesign} designs={designs} />}

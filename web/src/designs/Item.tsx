@@ -1,7 +1,9 @@
 // The structure of a library item, drawn. Links of other programs to a structure lead here.
+
 import { useEffect, useState } from 'preact/hooks'
 import { sameOrigin } from '../api'
 import { Failure, Loading } from '../components'
+import { may, withProject } from '../project'
 import { colour, reset } from '../store'
 import { Stage } from '../viewer/Stage'
 import { designAddress } from './address'
@@ -27,17 +29,25 @@ export function Item({ id }: { id: string }) {
   if (found instanceof Error)
     return <Failure title="The structure could not be loaded" error={found} retry={() => setTries(tries + 1)} />
   if (!found) return <Loading what="Loading the structure" />
+  const target = { item: id, file: found.name }
   return (
     <>
       <div class="head">
         <h1>{found.name}</h1>
         <p class="row">
-          <a class="button quiet small" href={designAddress({ item: id, file: found.name })}>
-            Design a binder
-          </a>
-          <a class="button quiet small" href={designAddress({ item: id, file: found.name, mode: 'redesign' })}>
-            Redesign the sequence
-          </a>
+          {may('member', found.project) && (
+            <>
+              <a class="button quiet small" href={withProject(designAddress(target), found.project)}>
+                Design a binder
+              </a>
+              <a
+                class="button quiet small"
+                href={withProject(designAddress({ ...target, mode: 'redesign' }), found.project)}
+              >
+                Redesign the sequence
+              </a>
+            </>
+          )}
           <a class="button quiet small" href={sameOrigin(found.url)} download="">
             Download
           </a>

@@ -97,7 +97,7 @@ function useCreate(draft: Draft, chains: string[]) {
     setBusy(true)
     setProblems({})
     try {
-      const created = await api.createWorkflow('design_v1', draft.name.trim(), input, asDraft)
+      const created = await api.createWorkflow('design_v1', draft.name.trim(), input, { draft: asDraft })
       navigate(`/ui/workflows/${created.workflow_id}`)
     } catch (e) {
       const { message } = e as Error

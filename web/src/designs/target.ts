@@ -12,6 +12,8 @@ import type { Draft } from './draft'
 /** A structure to draw. */
 export interface Target {
   name: string
+  /** The project that owns it; null: it is not known. */
+  project: string | null
   /** The page of the structure. */
   address: string
   /** The link to the file; empty: none is needed. */
@@ -22,11 +24,12 @@ export interface Target {
 
 /** Reads a structure of a library item: the file of a name, or the first. */
 export async function readItem(id: string, file: string, signal: AbortSignal): Promise<Target> {
-  const name = file || structureFile((await api.item(id)).metadata.files ?? [])
+  const item = file ? undefined : await api.item(id)
+  const name = file || structureFile(item?.metadata.files ?? [])
   if (!name) throw new Error('This library item has no structure.')
   const url = await api.fileUrl(id, name)
   const text = await (await download(url, signal)).text()
-  const shared = { name, url, address: `/ui/library/${id}` }
+  const shared = { name, url, project: item?.projectId ?? null, address: `/ui/library/${id}` }
   if (/\.(pdb|ent)$/i.test(name)) return { ...shared, source: { format: 'pdb', text }, table: readTopology(text) }
   return { ...shared, source: { format: 'mmcif', text }, table: readCif(text, new Map(), {}).table }
 }
@@ -36,7 +39,7 @@ async function readFold(job: string, run: string, signal: AbortSignal): Promise<
   const [view, results] = await Promise.all([api.job(job, run), api.results(job, run)])
   const { source, model } = await loadStructure(view, results, structuresOf(view)[0]?.sequence ?? '', signal)
   const address = `/ui/jobs/${job}${run && `?run=${run}`}`
-  return { name: view.job.name, address, url: '', source, table: model.table }
+  return { name: view.job.name, project: view.job.projectId, address, url: '', source, table: model.table }
 }
 
 /** The structure of a draft's target; undefined: it is not loaded yet, null: it is none that the page draws. */

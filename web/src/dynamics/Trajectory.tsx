@@ -1,10 +1,12 @@
 // The trajectory in the viewer, bound to the plots of what was measured over it.
+
 import { useEffect, useState } from 'preact/hooks'
 import { download, type Workflow } from '../api'
 import { Failure, Loading } from '../components'
 import { LinePlot } from '../plots/LinePlot'
 import { Plddt } from '../plots/Plddt'
 import type { Table } from '../plots/residues'
+import { mayChange } from '../project'
 import { fileSize } from '../result/Files'
 import { type Colour, colour, frame, hover, type Residue, reset } from '../store'
 import { Stage } from '../viewer/Stage'
@@ -109,7 +111,7 @@ function View({ workflow, loaded }: { workflow: Workflow; loaded: Loaded }) {
             name={workflow.name.replace(/[^\w.-]+/g, '-')}
             footer={<Player times={series.time_ns} />}
           />
-          {workflow.is_owner && <ExtractFrame workflow={workflow} times={series.time_ns} />}
+          {mayChange(workflow) && <ExtractFrame workflow={workflow} times={series.time_ns} />}
           {hasPlddt && colour.value !== 'rmsf' && (
             <section class="card">
               <h2>Confidence of the starting structure</h2>

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { ProgressBar, StatusChip } from '../components'
 import { asSentence, duration, moment, stageName, when } from '../format'
+import { may } from '../project'
 import { Plddt } from '../scores'
 import type { Queued } from './Jobs'
 
@@ -71,7 +72,7 @@ export function JobTableRow({ job, index, queued, medianDuration, selected, setS
 /** Stop, download or rerun. */
 function Actions({ job, cancel }: { job: JobRow; cancel(): void }) {
   if (!isTerminal(job.status))
-    return (
+    return !may('member') ? null : (
       <button type="button" class="quiet small" aria-label={`Stop ${job.name}`} onClick={cancel}>
         Stop
       </button>
@@ -87,6 +88,7 @@ function Actions({ job, cancel }: { job: JobRow; cancel(): void }) {
         Download
       </a>
     )
+  if (!may('member')) return null
   return (
     <a class="button quiet small" href={`/ui/?again=${job.id}`} aria-label={`Edit ${job.name} and run it again`}>
       Edit and rerun

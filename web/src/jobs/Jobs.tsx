@@ -7,6 +7,7 @@ import { Input, Segments } from '../controls'
 import { onChange, streamState } from '../events'
 import { plural } from '../format'
 import { usePagedList } from '../list'
+import { listText, may, withProject } from '../project'
 import { navigate, query } from '../router'
 import { ListView, maxWholeList, Table, VirtualRows } from '../table'
 import { JobTableRow, now } from './JobTableRow'
@@ -55,11 +56,13 @@ export function Jobs() {
       <div class="head">
         <div>
           <h1>Jobs</h1>
-          <p class="dim">Your folds, with live progress.</p>
+          <p class="dim">{listText('Your folds', 'Folds')}, with live progress.</p>
         </div>
-        <a class="button" href="/ui/">
-          New fold
-        </a>
+        {may('member') && (
+          <a class="button" href="/ui/">
+            New fold
+          </a>
+        )}
       </div>
       <Tabs />
       <FilterBar filter={filter} />
@@ -126,7 +129,7 @@ function useJobList(filter: Filter) {
 /** Puts a filter into the address, from which the page reads it. */
 function setFilter({ q, status }: Filter) {
   const parameters = new URLSearchParams({ ...(q && { q }), ...(status && { status }) }).toString()
-  navigate(`/ui/jobs${parameters && `?${parameters}`}`, { replace: true })
+  navigate(withProject(`/ui/jobs${parameters && `?${parameters}`}`), { replace: true })
 }
 
 /** The search field and the buttons of the statuses. */
@@ -179,12 +182,21 @@ function SelectionBar({ jobs, cancel, remove, clear }: SelectionBarProps) {
       >
         Download {completed.length > 0 ? plural(completed.length, 'archive') : 'archives'}
       </button>
-      <button type="button" class="quiet small" disabled={unfinished.length === 0} onClick={() => cancel(unfinished)}>
-        Stop
-      </button>
-      <button type="button" class="danger small" onClick={confirmRemove}>
-        Delete
-      </button>
+      {may('member') && (
+        <>
+          <button
+            type="button"
+            class="quiet small"
+            disabled={unfinished.length === 0}
+            onClick={() => cancel(unfinished)}
+          >
+            Stop
+          </button>
+          <button type="button" class="danger small" onClick={confirmRemove}>
+            Delete
+          </button>
+        </>
+      )}
       <button type="button" class="bare" onClick={clear}>
         Clear
       </button>
@@ -208,12 +220,14 @@ function NoJobs({ filtered }: { filtered: boolean }) {
   if (!filtered)
     return (
       <Empty title="No jobs yet">
-        <p>Your jobs will appear here, with live progress.</p>
-        <p>
-          <a class="button" href="/ui/">
-            Fold a protein
-          </a>
-        </p>
+        <p>Jobs will appear here, with live progress.</p>
+        {may('member') && (
+          <p>
+            <a class="button" href="/ui/">
+              Fold a protein
+            </a>
+          </p>
+        )}
       </Empty>
     )
   return (

@@ -5,6 +5,7 @@ import { Empty, ErrorMessage, ProgressBar, StatusChip } from '../components'
 import { onChange } from '../events'
 import { moment, stageName, when } from '../format'
 import { usePagedList } from '../list'
+import { listText, may } from '../project'
 import { ListView, Table } from '../table'
 import { workflowKind } from '../workflow'
 import { Tabs } from './Tabs'
@@ -50,11 +51,16 @@ export function Workflows() {
       <div class="head">
         <div>
           <h1>Jobs</h1>
-          <p class="dim">Your questions about structures, simulations, designs, comparisons and alignments.</p>
+          <p class="dim">
+            {listText('Your questions', 'Questions')} about structures, simulations, designs, comparisons and
+            alignments.
+          </p>
         </div>
-        <a class="button quiet small" href="/ui/designs/new">
-          New design
-        </a>
+        {may('member') && (
+          <a class="button quiet small" href="/ui/designs/new">
+            New design
+          </a>
+        )}
       </div>
       <Tabs />
       <ErrorMessage text={error} />
@@ -137,14 +143,16 @@ function Row({ workflow: w, cancel, remove }: { workflow: WorkflowRow; cancel():
         {when(w.created_at)}
       </td>
       <td class="right actions">
-        {unfinished && (
+        {unfinished && may('member') && (
           <button type="button" class="quiet small" aria-label={`Stop ${w.name}`} onClick={cancel}>
             Stop
           </button>
         )}
-        <button type="button" class="quiet small" aria-label={`Delete ${w.name}`} onClick={remove}>
-          Delete
-        </button>
+        {may('member') && (
+          <button type="button" class="quiet small" aria-label={`Delete ${w.name}`} onClick={remove}>
+            Delete
+          </button>
+        )}
       </td>
     </tr>
   )

@@ -4,6 +4,7 @@ import { type AuditEntry, api, type CreateKey, type Key, type NewKey, type Quota
 import { Copy, ErrorMessage, Failure, Loading, ProgressBar } from '../components'
 import { Checkbox, Input } from '../controls'
 import { moment, plural, when } from '../format'
+import { project } from '../project'
 import { byIssuer, refreshSession, signedIn, usage } from '../session'
 import { Table } from '../table'
 
@@ -257,7 +258,7 @@ function Quotas() {
   return (
     <section class="card">
       <div class="row between">
-        <h2>Today</h2>
+        <h2>Today{project.value && !project.value.isOwn && `, of “${project.value.name}”`}</h2>
         <span class="dim small-text" title={moment(u.reset_at)}>
           resets {when(u.reset_at)}
         </span>

@@ -6,6 +6,7 @@ import { FileButton } from '../controls'
 import { designAddress, structureFile } from '../designs/address'
 import { bytes, moment, plural, when } from '../format'
 import { usePagedList } from '../list'
+import { may, project, withProject } from '../project'
 import { ListView, Table } from '../table'
 
 /** A file of an item. */
@@ -36,7 +37,7 @@ export function Library() {
           <h1>Library</h1>
           <p class="dim">Structures, alignments and other files to start from, and files that you saved.</p>
         </div>
-        <Upload onUploaded={() => list.load()} onError={setError} />
+        {may('member') && <Upload onUploaded={() => list.load()} onError={setError} />}
       </div>
       <ErrorMessage text={error} />
       <ListView list={list} what="items" empty={<NoItems />} onError={setError}>
@@ -68,7 +69,7 @@ export function Library() {
 const columns = ['Name', 'Files', { title: 'Size', class: 'right' }, 'Created', { title: 'Actions', hidden: true }]
 
 const NoItems = () => (
-  <Empty title="Your library is empty">
+  <Empty title={project.value?.isOwn === false ? 'The library is empty' : 'Your library is empty'}>
     <p>Upload files here, or an alignment with the sequence that it belongs to.</p>
   </Empty>
 )
@@ -197,18 +198,22 @@ function Row({ row, files, remove, onError }: RowProps) {
             <a class="button quiet small" aria-label={`Open ${row.name}`} href={`/ui/library/${row.id}`}>
               Open
             </a>
-            <a
-              class="button quiet small"
-              aria-label={`Design a binder for ${row.name}`}
-              href={designAddress({ item: row.id })}
-            >
-              Design
-            </a>
+            {may('member') && (
+              <a
+                class="button quiet small"
+                aria-label={`Design a binder for ${row.name}`}
+                href={withProject(designAddress({ item: row.id }))}
+              >
+                Design
+              </a>
+            )}
           </>
         )}
-        <button type="button" class="danger small" aria-label={`Delete ${row.name}`} onClick={remove}>
-          Delete
-        </button>
+        {may('member') && (
+          <button type="button" class="danger small" aria-label={`Delete ${row.name}`} onClick={remove}>
+            Delete
+          </button>
+        )}
       </td>
     </tr>
   )

@@ -3,6 +3,7 @@
 import type { JobView } from '../api'
 import { StatusChip } from '../components'
 import { designAddress } from '../designs/address'
+import { withProject } from '../project'
 import { workflowKind } from '../workflow'
 
 // What a delivery does, by its destination.
@@ -36,7 +37,9 @@ export function LinkedItems({ view }: { view: JobView }) {
           <ul class="linked" aria-label="Deliveries of this job">
             {view.deliveries.map((d) => (
               <li key={d.id}>
-                <a href={`/ui/webhooks?delivery=${d.id}`}>{destinationNames[d.type] ?? d.type}</a>{' '}
+                <a href={withProject(`/ui/webhooks?delivery=${d.id}`, view.job.projectId)}>
+                  {destinationNames[d.type] ?? d.type}
+                </a>{' '}
                 <StatusChip status={d.status} />
               </li>
             ))}
@@ -52,10 +55,13 @@ export function DesignLinks({ view }: { view: JobView }) {
   const target = { job: view.job.id, run: view.run.id }
   return (
     <p class="row design-links">
-      <a class="button quiet small" href={designAddress(target)}>
+      <a class="button quiet small" href={withProject(designAddress(target), view.job.projectId)}>
         Design a binder
       </a>
-      <a class="button quiet small" href={designAddress({ ...target, mode: 'redesign' })}>
+      <a
+        class="button quiet small"
+        href={withProject(designAddress({ ...target, mode: 'redesign' }), view.job.projectId)}
+      >
         Redesign the sequence
       </a>
     </p>

@@ -1,15 +1,16 @@
 import { useState } from 'preact/hooks'
 import { Copy } from '../components'
 
-/** what: the word for the object in the text. */
+/** what: the word for the object in the text. readers: who can see it while it is private; by default the user alone. */
 interface Props {
   isPublic: boolean
   setPublic(isPublic: boolean): Promise<unknown>
   what: string
+  readers?: string | undefined
 }
 
 /** A switch that makes something public or private, and copies its link while it is public. */
-export function PublicSwitch({ isPublic, setPublic, what }: Props) {
+export function PublicSwitch({ isPublic, setPublic, what, readers = `only you can see this ${what}` }: Props) {
   const [requested, setRequested] = useState<boolean | null>(null) // while the request runs
   const [error, setError] = useState('')
   const change = async (value: boolean) => {
@@ -35,10 +36,7 @@ export function PublicSwitch({ isPublic, setPublic, what }: Props) {
           onChange={(e) => void change(e.currentTarget.checked)}
         />
         <span>
-          Public{' '}
-          <span class="dim">
-            {isPublic ? `anyone with the link can see this ${what}` : `only you can see this ${what}`}
-          </span>
+          Public <span class="dim">{isPublic ? `anyone with the link can see this ${what}` : readers}</span>
         </span>
       </label>
       {isPublic && <Copy text={() => location.origin + location.pathname} label="Copy link" />}

@@ -1,9 +1,11 @@
 // The page of a job: its result, its progress, or why it failed.
+
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { api, isTerminal, type JobView, type Results, ServiceError } from '../api'
 import { Failure, Loading } from '../components'
 import { onChange } from '../events'
 import { asSentence } from '../format'
+import { mayChange, withProject } from '../project'
 import { query } from '../router'
 import { askToSignIn, signedIn } from '../session'
 import { reset } from '../store'
@@ -194,9 +196,9 @@ function Failed({ view }: { view: JobView }) {
           <Log lines={run.lines.slice(-40)} />
         </>
       )}
-      {view.job.isOwner && (
+      {mayChange(view.job) && (
         <p class="row">
-          <a class="button small" href={`/ui/?again=${view.job.id}`}>
+          <a class="button small" href={withProject(`/ui/?again=${view.job.id}`, view.job.projectId)}>
             Edit and rerun
           </a>{' '}
           <span class="dim">Opens the form with this input.</span>
@@ -241,8 +243,8 @@ function Completed({ view, results }: Loaded) {
       >
         <Structure key={view.run.id + sequence} view={view} results={results} sequence={sequence}>
           <LinkedItems view={view} />
-          {view.job.isOwner && <Simulate view={view} sequence={sequence} />}
-          {view.job.isOwner && sequence === structures[0]?.sequence && <DesignLinks view={view} />}
+          {mayChange(view.job) && <Simulate view={view} sequence={sequence} />}
+          {mayChange(view.job) && sequence === structures[0]?.sequence && <DesignLinks view={view} />}
         </Structure>
       </div>
       {hasRecords && <OtherStructures view={view} results={results} shown={sequence} />}

@@ -4,8 +4,9 @@ import { api, isTerminal, type JobView } from '../api'
 import { structuresAddress } from '../compare/address'
 import { ErrorMessage, StatusChip } from '../components'
 import { moment } from '../format'
+import { Access, Belongs } from '../people/Access'
+import { mayChange, withProject } from '../project'
 import { navigate } from '../router'
-import { PublicSwitch } from './PublicSwitch'
 import { runAddress } from './Runs'
 
 /** reload reads the job again after an action. */
@@ -42,11 +43,11 @@ export function ResultHead({ view, reload }: Props) {
               · <a href="#runs-title">run {run.number}</a> of {view.runs[0]!.number}
             </>
           )}
-          {!job.isOwner && ' · public'}
+          <Belongs of={job} isPublic={job.isPublic} />
           {job.expiresAt && ` · kept until ${moment(job.expiresAt)}`}
         </p>
       </div>
-      {job.isOwner && <OwnerActions view={view} reload={reload} perform={(action) => void perform(action)} />}
+      {mayChange(job) && <OwnerActions view={view} reload={reload} perform={(action) => void perform(action)} />}
       <ErrorMessage text={error} />
     </header>
   )
@@ -60,7 +61,7 @@ function OwnerActions({ view, reload, perform }: Props & { perform(action: () =>
       await api.rerun(job.id)
       navigate(runAddress(job.id)) // if an earlier run is shown
     })
-  const isLatest = view.runs[0]?.id === run.id
+  const again = `/ui/?again=${job.id}${view.runs[0]?.id === run.id ? '' : `&run=${run.id}`}`
   const remove = () => {
     if (!confirm(`Delete “${job.name}” and its files? This cannot be undone.`)) return
     perform(async () => {
@@ -70,7 +71,15 @@ function OwnerActions({ view, reload, perform }: Props & { perform(action: () =>
   }
   return (
     <div class="head-actions">
-      <PublicSwitch isPublic={job.isPublic} setPublic={(v) => api.setPublic(job.id, v).then(reload)} what="result" />
+      <Access
+        of={job}
+        kind="jobs"
+        id={job.id}
+        isPublic={job.isPublic}
+        setPublic={(v) => api.setPublic(job.id, v).then(reload)}
+        what="result"
+        reload={reload}
+      />
       <div class="row">
         {isTerminal(run.status) ? (
           <button type="button" class="quiet small" onClick={runAgain}>
@@ -82,11 +91,11 @@ function OwnerActions({ view, reload, perform }: Props & { perform(action: () =>
           </button>
         )}
         {run.status === 'COMPLETED' && (
-          <a class="button quiet small" href={structuresAddress([`job:${job.id}`])}>
+          <a class="button quiet small" href={withProject(structuresAddress([`job:${job.id}`]), job.projectId)}>
             Compare
           </a>
         )}
-        <a class="button quiet small" href={`/ui/?again=${job.id}${isLatest ? '' : `&run=${run.id}`}`}>
+        <a class="button quiet small" href={withProject(again, job.projectId)}>
           Edit and rerun
         </a>
         <button type="button" class="danger small" onClick={remove}>

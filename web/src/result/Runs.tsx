@@ -1,8 +1,10 @@
 // The runs of a job: which one is shown, and the others.
+
 import { useState } from 'preact/hooks'
 import { api, type JobView, type Params } from '../api'
 import { ErrorMessage } from '../components'
 import { moment, newSeed, plural } from '../format'
+import { mayChange } from '../project'
 import { navigate } from '../router'
 import { ScoredRuns } from '../scores'
 
@@ -45,7 +47,7 @@ function StoredRun({ view, reload }: { view: JobView; reload(): Promise<void> })
   return (
     <div class="hint" role="status" data-stored="">
       The results are those of a stored run with the same input, settings and seed.{' '}
-      {view.job.isOwner && (
+      {mayChange(view.job) && (
         <button type="button" class="bare" disabled={busy} onClick={() => void runAgain()}>
           Run with a new seed
         </button>

@@ -90,7 +90,8 @@ function Form({ view, protein }: { view: JobView; protein: string }) {
         ...Object.fromEntries(fields.map((f) => [f.name, Number(values[f.name])])),
         ...(seed.trim() && { seed: seed.trim() }),
       }
-      const created = await api.createWorkflow('md', '', input) // the service names it after what is simulated
+      // The service names it after what is simulated.
+      const created = await api.createWorkflow('md', '', input, { of: view.job.projectId })
       navigate(`/ui/workflows/${created.workflow_id}`)
     } catch (e) {
       setError((e as Error).message)

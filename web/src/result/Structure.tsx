@@ -1,4 +1,5 @@
 // One structure with its plots. They share the hovered residue and the selection.
+
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { JobView, Results } from '../api'
@@ -9,6 +10,7 @@ import { Chains } from '../plots/Chains'
 import { Coverage } from '../plots/Coverage'
 import { Pae } from '../plots/Pae'
 import { Plddt } from '../plots/Plddt'
+import { mayChange } from '../project'
 import { colour, type Marked, reset, type Stretch, selection } from '../store'
 import { TabList } from '../tabs'
 import { Stage } from '../viewer/Stage'
@@ -65,7 +67,12 @@ export function Structure({ view, results, sequence, children }: Props) {
         <section class="card" aria-labelledby="next-title">
           <h2 id="next-title">Questions, simulations and designs</h2>
           {view.job.isOwner ? (
-            <Thread source={{ job: view.job.id, run: view.run.id, sequence }} table={table} limit={3} />
+            <Thread
+              source={{ job: view.job.id, project: view.job.projectId, run: view.run.id, sequence }}
+              table={table}
+              limit={3}
+              readOnly={!mayChange(view.job)}
+            />
           ) : (
             <p class="dim">Only the owner of this result can ask questions, and start simulations and designs.</p>
           )}

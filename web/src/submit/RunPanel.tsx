@@ -5,6 +5,7 @@ import { compareAddress } from '../compare/address'
 import { Copy } from '../components'
 import { Checkbox, Input } from '../controls'
 import { moment, newSeed, randomHex } from '../format'
+import { inProject, projectId } from '../project'
 import { navigate } from '../router'
 import { curlCommands } from './body'
 import { alignmentsToUpload, emptyDraft, jobName } from './draft'
@@ -193,7 +194,7 @@ function LibraryItem() {
 function CurlCommands() {
   const { libraryItem } = draft.value
   const files = libraryItem ? [] : alignmentsToUpload(draft.value, model.value).map((a) => a.name)
-  const commands = curlCommands(location.origin, body.value, libraryItem, files)
+  const commands = curlCommands(location.origin, { ...body.value, ...inProject(projectId.value) }, libraryItem, files)
   return (
     <details class="more curl">
       <summary>Show as curl</summary>

@@ -293,10 +293,13 @@ export function curlCommands(origin: string, body: CreateJob, libraryItem = '', 
   const post = (path: string, rest: string) => `curl -sS ${origin}${path} \\\n  ${key} ${rest}`
   const createJob = (path: string) => post(path, `${json} \\\n  -d ${shellQuote(JSON.stringify(body, null, 2))}`)
   if (files.length === 0) return createJob(`/v1/jobs${libraryItem && `?from=${libraryItem}`}`)
-  const createItem = post(
-    '/v1/library/create',
-    `${json} \\\n  -d '{"name": "alignments", "type": "file", "fileType": "a3m"}'`,
-  )
+  const item = {
+    name: 'alignments',
+    type: 'file',
+    fileType: 'a3m',
+    ...(body.projectId && { projectId: body.projectId }),
+  }
+  const createItem = post('/v1/library/create', `${json} \\\n  -d ${shellQuote(JSON.stringify(item))}`)
   return [
     `ITEM=$(${createItem} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
     ...files.map((file) => post('/v1/library/$ITEM/upload-files', `-F ${shellQuote(`files=@${file}`)}`)),

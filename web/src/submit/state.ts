@@ -4,6 +4,7 @@ import { computed, signal } from '@preact/signals'
 import { api, download, type ImportedJobs, type Model, type Validation, type WebhookConfig } from '../api'
 import { type Method, methodsOf } from '../dynamics/methods'
 import { bytes } from '../format'
+import { may, namedId } from '../project'
 import { maxAlignmentBytes, readA3M } from './alignment'
 import { fromBody, toBody } from './body'
 import {
@@ -98,9 +99,9 @@ export async function loadModels() {
   }
 }
 
-/** Loads the user's webhook. */
+/** Loads the webhook of the project, which only its managers read. */
 export async function loadWebhook() {
-  webhook.value = await api.webhook().catch(() => null)
+  webhook.value = may('manager') ? await api.webhook().catch(() => null) : null
 }
 
 /** Opens a draft. If its model does not run here, the model chosen before stays. */
@@ -182,6 +183,11 @@ export function removeAlignments(key?: number) {
   update({ libraryItem: '', items })
 }
 
+// The library item of a job is in its project; in another one its alignments are uploaded again.
+namedId.subscribe(() => {
+  if (draft.peek().libraryItem) update({ libraryItem: '' })
+})
+
 /** The library item that holds the alignments with these keys, so that a repeated submission uploads nothing twice. */
 let uploaded = { keys: '', item: '' }
 
@@ -190,7 +196,7 @@ export async function uploadAlignments(submitted: Draft): Promise<string> {
   const list = models.peek()
   const chosen = Array.isArray(list) ? chosenModels(submitted, list) : []
   const files = alignmentsToUpload(submitted, chosen.find((m) => usesAlignments(submitted, m)) ?? model.peek())
-  const keys = files.map((f) => f.key).join()
+  const keys = [namedId.peek(), ...files.map((f) => f.key)].join() // an item belongs to one project
   if (submitted.libraryItem || files.length === 0) return submitted.libraryItem
   if (uploaded.keys === keys) return uploaded.item
   const { id } = await api.createItem(`Alignments of ${jobName(submitted)}`.slice(0, 255), 'a3m')

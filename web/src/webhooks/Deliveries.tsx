@@ -6,6 +6,7 @@ import { Segments } from '../controls'
 import { onChange } from '../events'
 import { moment, when } from '../format'
 import { usePagedList } from '../list'
+import { may } from '../project'
 import { query } from '../router'
 import { ListView, Table } from '../table'
 import { DeliveryDetails } from './DeliveryDetails'
@@ -32,7 +33,7 @@ export function Deliveries({ testsSent }: { testsSent: number }) {
       <div class="row between">
         <h2 class="flat">Deliveries</h2>
         <div class="row">
-          {rows.some(waits) && <SendWaiting onSent={() => void list.load()} onError={setError} />}
+          {may('member') && rows.some(waits) && <SendWaiting onSent={() => void list.load()} onError={setError} />}
           <Segments label="Status" options={filters} value={status} onValue={setStatus} />
         </div>
       </div>

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, type Delivery, type DeliveryAttempt, type DeliveryDetail } from '../api'
 import { ErrorMessage, Failure, Loading } from '../components'
 import { moment, when } from '../format'
+import { may } from '../project'
 
 /** onRedelivered is called when the delivery waits to be sent again. */
 interface Props {
@@ -42,8 +43,8 @@ export function DeliveryDetails({ delivery, onRedelivered }: Props) {
         <button
           type="button"
           class="small"
-          disabled={!ended || busy}
-          title={ended ? '' : 'The delivery is still in progress'}
+          disabled={!ended || busy || !may('member')}
+          title={!may('member') ? 'A viewer of the project may not' : ended ? '' : 'The delivery is still in progress'}
           onClick={() => void redeliver()}
         >
           {busy ? 'Sending…' : 'Send again'}

@@ -1,6 +1,7 @@
 // The switch of a form that notifies the user's webhook.
 import type { WebhookConfig } from '../api'
 import { Checkbox } from '../controls'
+import { may, project } from '../project'
 
 interface Props {
   /** The user's webhook; null: not loaded, or there is none. */
@@ -12,6 +13,12 @@ interface Props {
 
 /** The switch for the webhook, or the link to set it up. */
 export function WebhookSwitch({ config, notify, setNotify }: Props) {
+  if (!may('manager'))
+    return (
+      <p class="dim small-text">
+        If the managers of “{project.value?.name}” have set up a webhook for every run, it is notified.
+      </p>
+    )
   if (!config?.is_configured)
     return (
       <p class="dim small-text">

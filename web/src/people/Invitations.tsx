@@ -1,0 +1,91 @@
+// Invitations to a project: links by which one person each gets a role.
+import { useState } from 'preact/hooks'
+import { api, type Invitation, type NewInvitation } from '../api'
+import { Input } from '../controls'
+import { moment, when } from '../format'
+import { type Role, roleTexts } from '../project'
+import { Table } from '../table'
+import { type End, EndField } from './End'
+import { endOf } from './ends'
+import { RoleMenu, type Run } from './Members'
+import { Once } from './Once'
+
+const mostDays = 90
+
+interface Props {
+  id: string
+  invitations: Invitation[]
+  run: Run
+}
+
+/** The open invitations, and the form for another. */
+export function Invitations({ id, invitations, run }: Props) {
+  const [created, setCreated] = useState<NewInvitation>()
+  const [role, setRole] = useState<Role>('member')
+  const [label, setLabel] = useState('')
+  const [end, setEnd] = useState<End>({ choice: '7', date: '' })
+  const invite = async (e: Event) => {
+    e.preventDefault()
+    const made = await run(async () => {
+      const body = { role, ...(label.trim() && { label: label.trim() }), expiresAt: endOf(end.choice, end.date) }
+      setCreated(await api.invite(id, body))
+    })
+    if (made) setLabel('')
+  }
+  const revoke = (i: Invitation) =>
+    void run(async () => {
+      await api.revokeInvitation(id, i.invitationId)
+      if (created?.invitationId === i.invitationId) setCreated(undefined)
+    })
+  return (
+    <section class="card" aria-labelledby="invitations-title">
+      <h2 id="invitations-title">Invitations</h2>
+      {created && (
+        <Once secret={created.url} done={() => setCreated(undefined)}>
+          <strong>The invitation{created.label && ` of ${created.label}`}</strong> as {created.role}. Send this link.
+        </Once>
+      )}
+      {invitations.length > 0 && (
+        <Table class="cards" columns={['For', 'Role', 'Created', 'Ends', { title: 'Actions', hidden: true }]}>
+          {invitations.map((i) => (
+            <tr key={i.invitationId}>
+              <td data-label="For">{i.label || <span class="dim">anybody with the link</span>}</td>
+              <td data-label="Role">{i.role}</td>
+              <td data-label="Created" class="num dim" title={moment(i.createdAt)}>
+                {when(i.createdAt)}
+              </td>
+              <td data-label="Ends" class="num">
+                {moment(i.expiresAt)}
+              </td>
+              <td class="right">
+                <button
+                  type="button"
+                  class="danger small"
+                  aria-label={`Revoke the invitation ${i.label ? `of ${i.label}` : `as ${i.role}`}`}
+                  onClick={() => revoke(i)}
+                >
+                  Revoke
+                </button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <form class={invitations.length > 0 ? 'new-key' : ''} onSubmit={(e) => void invite(e)}>
+        <div class="new-key-fields">
+          <label class="field">
+            <span>For whom</span>
+            <Input maxLength={255} placeholder="e.g. Grace" value={label} onValue={setLabel} />
+          </label>
+          <div class="field">
+            <span>Role</span>
+            <RoleMenu label="Role" value={role} onValue={setRole} />
+            <small>May {roleTexts[role]}.</small>
+          </div>
+          <EndField end={end} setEnd={setEnd} most={mostDays} />
+        </div>
+        <button type="submit">Invite</button>
+      </form>
+    </section>
+  )
+}

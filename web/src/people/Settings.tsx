@@ -1,0 +1,77 @@
+// The name and the limits of a project, and its end.
+import { useState } from 'preact/hooks'
+import { api, type ChangeProject, type ProjectRole } from '../api'
+import { Foldable } from '../components'
+import { Input } from '../controls'
+import { me } from '../project'
+import { navigate } from '../router'
+import { refreshProjects } from '../session'
+import type { Run } from './Members'
+
+interface Props {
+  project: ProjectRole
+  run: Run
+}
+
+const text = (n: number | null) => (n === null ? '' : String(n))
+
+/** A limit of the form as the service takes it: -1 for its default, which an empty field stands for. */
+const limit = (text: string) => (text.trim() === '' ? -1 : Number(text))
+
+/** The form. Operators alone change the quota. */
+export function Settings({ project: p, run }: Props) {
+  const [name, setName] = useState(p.name)
+  const [days, setDays] = useState(text(p.keepResultsDays))
+  const [quota, setQuota] = useState(text(p.quota))
+  const save = (e: Event) => {
+    e.preventDefault()
+    const change: ChangeProject = {
+      ...(name.trim() !== p.name && { name: name.trim() }),
+      ...(days !== text(p.keepResultsDays) && { keepResultsDays: limit(days) }),
+      ...(quota !== text(p.quota) && { quota: limit(quota) }),
+    }
+    void run(async () => {
+      await api.changeProject(p.projectId, change)
+      await refreshProjects()
+    })
+  }
+  const remove = () => {
+    if (!confirm(`Delete the project “${p.name}”? It must not own anything any more.`)) return
+    void run(async () => {
+      await api.deleteProject(p.projectId)
+      await refreshProjects()
+      navigate('/ui/projects')
+    })
+  }
+  return (
+    <Foldable title="Settings">
+      <form onSubmit={save}>
+        <div class="new-key-fields">
+          <label class="field">
+            <span>Name</span>
+            <Input required maxLength={255} value={name} onValue={setName} />
+          </label>
+          <label class="field">
+            <span>Keep results for days</span>
+            <Input type="number" min={0} max={36500} placeholder="as the service does" value={days} onValue={setDays} />
+            <small>0: until somebody deletes them. Empty: as the service does.</small>
+          </label>
+          {me.value?.isOperator && (
+            <label class="field">
+              <span>Jobs per day</span>
+              <Input type="number" min={0} placeholder="default of the service" value={quota} onValue={setQuota} />
+            </label>
+          )}
+        </div>
+        <div class="row">
+          <button type="submit" class="quiet">
+            Save
+          </button>
+          <button type="button" class="danger" onClick={remove}>
+            Delete project
+          </button>
+        </div>
+      </form>
+    </Foldable>
+  )
+}
