@@ -64,7 +64,8 @@ of several users.`,
 	return c
 }
 
-// auditRow is an entry in the output of audit. KeyPrefix is empty without a key; so is Address for a change by an operator.
+// auditRow is an entry in the output of audit. KeyPrefix is empty without a key, and Address for a change
+// by an operator.
 type auditRow struct {
 	At        time.Time `json:"at"`
 	User      string    `json:"user"`

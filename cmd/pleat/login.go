@@ -21,8 +21,8 @@ func loginCmd() *cobra.Command {
 		Use:   "login",
 		Short: "Sign in at a server by its issuer of OpenID Connect",
 		Long: `Signs in at a server by its issuer of OpenID Connect: it shows an address and a code to enter there, in
-any browser, and waits. The tokens are kept in the file pleat/logins.json of the user's configuration folder, which nobody
-else may read. Other commands use them for this server where no API key is given.`,
+any browser, and waits. The tokens are kept in the file pleat/logins.json of the user's configuration folder, which
+nobody else may read. Other commands use them for this server where no API key is given.`,
 		Example: `  pleat login --url https://fold.example.org
   pleat fold sequence.fasta --url https://fold.example.org`,
 		Args: exactly(),
@@ -32,8 +32,8 @@ else may read. Other commands use them for this server where no API key is given
 				return err
 			}
 			if c.Key != "" {
-				return usagef("an API key is set (--key or PLEAT_KEY), which other commands use in place of a sign-in; " +
-					"unset it")
+				return usagef("an API key is set (--key or PLEAT_KEY), which other commands use in place of a " +
+					"sign-in; unset it")
 			}
 			return signIn(cmd, serverOf(c.URL))
 		},
@@ -91,8 +91,8 @@ func logoutCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logout",
 		Short: "End the sign-in at a server",
-		Long: `Ends the sign-in at a server: the tokens are deleted here, and the issuer is told that they count no more.
-API keys are not affected.`,
+		Long: `Ends the sign-in at a server: the tokens are deleted here, and the issuer is told that they count no
+more. API keys are not affected.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configure(cmd)

@@ -25,7 +25,8 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.serve("--oidc-client-secret-file", secret, "--oidc-issuer", issuer.URL, "--oidc-client-id",
-		identitytest.Client, "--oidc-device-client-id", identitytest.DeviceClient, "--oidc-audience", identitytest.Audience)
+		identitytest.Client, "--oidc-device-client-id", identitytest.DeviceClient, "--oidc-audience",
+		identitytest.Audience)
 	run := func(args ...string) (string, error) {
 		cmd := n.command(append(args, "--url", n.url)...)
 		var out bytes.Buffer

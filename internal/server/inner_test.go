@@ -170,7 +170,8 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	var open []credential
 	for i := range 100 {
 		c := credential{given: true, Credential: store.Credential{Hash: fmt.Sprint("key ", i)}}
-		_, err := st.CreateKey(t.Context(), store.Actor{Reach: owner, Database: true}, store.NewKey{Prefix: "p", Hash: c.Hash})
+		by := store.Actor{Reach: owner, Database: true}
+		_, err := st.CreateKey(t.Context(), by, store.NewKey{Prefix: "p", Hash: c.Hash})
 		if err != nil {
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Fatal(err)

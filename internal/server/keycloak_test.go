@@ -123,7 +123,8 @@ func TestKeycloakService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.store.SetGroup(t.Context(), store.Actor{Database: true}.In(p.ID), "lab-a", pleat.Member); err != nil {
+	by := store.Actor{Database: true}.In(p.ID)
+	if _, err := k.store.SetGroup(t.Context(), by, "lab-a", pleat.Member); err != nil {
 		t.Fatal(err)
 	}
 	b := identitytest.NewBrowser(keycloakHost)

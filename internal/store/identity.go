@@ -329,8 +329,8 @@ func (s *Store) DueGrants(ctx context.Context, issuer string, limit int) ([]Logi
 }
 
 // LeaseLogin lets the caller alone ask the issuer about a login until a time, and reports whether it may: others do so
-// at the moment, or have done so since the login was read. KeepLogin and RefuseLogin do nothing once the lease was lost,
-// so that an answer about what a new sign-in has replaced changes nothing.
+// at the moment, or have done so since the login was read. KeepLogin and RefuseLogin do nothing once the lease was
+// lost, so that an answer about what a new sign-in has replaced changes nothing.
 func (s *Store) LeaseLogin(ctx context.Context, l *Login, until time.Time) (bool, error) {
 	l.lease = toMicros(until)
 	var n int64

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Browser is one person's browser, for issuers that show forms. It keeps every cookie, since Keycloak takes 127.0.0.1 for safe and sets cookies
-// there that the jar of net/http would keep from http.
+// Browser is one person's browser, for issuers that show forms. It keeps every cookie, since Keycloak takes
+// 127.0.0.1 for safe and sets cookies there that the jar of net/http would keep from http.
 type Browser struct {
 	callback string
 	mu       sync.Mutex
