@@ -68,6 +68,24 @@ type RemovedMember struct {
 	Removed bool   `json:"removed"`
 }
 
+// GroupRole is the role that everybody in a group of the issuer has in a project.
+type GroupRole struct {
+	Name    string `json:"name" doc:"As the issuer names it." example:"lab-a"`
+	Role    string `json:"role" enum:"viewer,member,manager"`
+	AddedAt Time   `json:"addedAt"`
+}
+
+// SetGroup is the body of PUT /v1/projects/{id}/groups/{name}.
+type SetGroup struct {
+	Role string `json:"role" doc:"The role that everybody in the group gets." enum:"viewer,member,manager"`
+}
+
+// RemovedGroup is the response of DELETE /v1/projects/{id}/groups/{name}.
+type RemovedGroup struct {
+	Name    string `json:"name"`
+	Removed bool   `json:"removed"`
+}
+
 // Invitation gives one user a role in a project.
 type Invitation struct {
 	ID        string `json:"invitationId" format:"uuid"`

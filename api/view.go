@@ -365,6 +365,7 @@ type Session struct {
 // SessionUser is the response of GET /v1/session.
 type SessionUser struct {
 	User     *string `json:"user" doc:"The user who is signed in; null: nobody."`
+	ByIssuer bool    `json:"byIssuer" doc:"Whether the user signed in by the issuer: the session creates and revokes keys itself."`
 	FetchPDB bool    `json:"fetchPdb" doc:"Whether jobs and workflows may name entries of the Protein Data Bank."`
 }
 
@@ -373,11 +374,30 @@ type ClosedSession struct {
 	Closed bool `json:"closed"`
 }
 
+// Login is the response of GET /v1/login.
+type Login struct {
+	Issuer  *Issuer `json:"issuer,omitempty" doc:"By which people sign in; absent: they use API keys alone."`
+	Failure string  `json:"failure" doc:"Why the last sign-in of this browser has failed, told once; empty: it has not."`
+}
+
+// Issuer is an issuer of OpenID Connect.
+type Issuer struct {
+	URL            string   `json:"url" format:"uri" doc:"As it names itself in its tokens."`
+	Title          string   `json:"title" doc:"For a button."`
+	DeviceClientID string   `json:"deviceClientId" doc:"The client of programs on terminals (device flow)."`
+	Scopes         []string `json:"scopes" doc:"The scopes for which such programs ask."`
+}
+
+// Logout is the response of POST /v1/logout.
+type Logout struct {
+	URL string `json:"url" doc:"Where the browser goes to end its session at the issuer; empty: nowhere."`
+}
+
 // ResourceMetadata is the response of GET /.well-known/oauth-protected-resource: the metadata of RFC 9728 about /mcp.
-// There is no authorization server: the bearer tokens are API keys.
 type ResourceMetadata struct {
 	Resource      string   `json:"resource" format:"uri"`
 	Name          string   `json:"resource_name"`
+	Issuers       []string `json:"authorization_servers,omitempty" doc:"Issuers of tokens; absent: API keys alone count."`
 	BearerMethods []string `json:"bearer_methods_supported"`
 	Documentation string   `json:"resource_documentation" format:"uri"`
 }

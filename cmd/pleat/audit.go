@@ -18,7 +18,8 @@ func auditCmd() *cobra.Command {
 		Use:   "audit",
 		Short: "List changes of keys, webhook settings, projects and users, and sign-ins",
 		Long: `Lists who created and revoked keys, signed in on the page, and changed webhook settings, projects and the
-roles in them, newest first, from the server's database. A change with - as its key was made by an operator.
+roles in them, newest first, from the server's database. A change with - as its key and address was made by an
+operator; the address of an issuer means that it decided.
 Entries are kept for 400 days, and the newest 500 of each user and action, or 10,000 if they concern a project
 of several users.`,
 		Example: `  pleat audit --user alice
@@ -63,7 +64,8 @@ of several users.`,
 	return c
 }
 
-// auditRow is an entry in the output of audit. KeyPrefix and Address are empty for a change by an operator.
+// auditRow is an entry in the output of audit. KeyPrefix is empty without a key, and Address for a change
+// by an operator.
 type auditRow struct {
 	At        time.Time `json:"at"`
 	User      string    `json:"user"`

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -235,14 +234,14 @@ func (s *Server) cookie(value string, age int) *http.Cookie {
 // is no error.
 func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, error) {
 	out := api.SessionUser{FetchPDB: s.resolver.FetchPDB}
-	if !c.cred.Session {
+	if !c.cred.isCookie() {
 		return out, nil
 	}
 	who, err := s.identify(ctx, c.cred)
-	if errors.Is(err, pleat.ErrUnauthorized) {
+	if pleat.CodeOf(err) == pleat.CodeUnauthorized {
 		return out, nil
 	}
-	out.User = wire.OptionalString(who.Name)
+	out.User, out.ByIssuer = wire.OptionalString(who.Name), c.cred.Login && err == nil
 	return out, err
 }
 
@@ -256,7 +255,12 @@ func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, 
 	if len(cookies) > 1 || !s.mayUseCookie(c.r) {
 		return api.ClosedSession{}, pleat.ErrUnauthorized
 	}
-	if err := s.store.DeleteSession(ctx, seal.HashKey(cookies[0].Value)); err != nil {
+	cred := cookieCredential(cookies[0].Value)
+	end := s.store.DeleteSession
+	if cred.Login {
+		end = s.store.EndLogin
+	}
+	if err := end(ctx, cred.Hash); err != nil {
 		return api.ClosedSession{}, err
 	}
 	http.SetCookie(c.w, s.cookie("", -1))

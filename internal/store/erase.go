@@ -262,6 +262,9 @@ func (t *tx) eraseName(u User, alias string) error {
 		`UPDATE audit SET subject = '' WHERE account_id = $1 AND (action = '` + string(AuditInvitationAccepted) +
 			`' OR action LIKE 'webhook.%' AND project_id IN ('', $1))`,
 		"DELETE FROM api_key WHERE account_id = $1",
+		"DELETE FROM login WHERE account_id = $1",
+		"DELETE FROM account_group WHERE account_id = $1",
+		"DELETE FROM account_identity WHERE account_id = $1",
 		"UPDATE endpoint SET url = '', token = '', secret = '', old_secret = '' WHERE project_id = $1",
 	} {
 		t.send(q, u.ID)

@@ -108,13 +108,14 @@ func (t *tx) needOperator(by Actor, what string) error {
 
 // isOperator reports whether an actor is an operator. The keys of projects do not make one.
 func (t *tx) isOperator(by Actor) (bool, error) {
-	if by.Key == "" {
+	if by.Database {
 		return true, nil
 	}
 	var n int
 	err := t.row(`
-		SELECT count(*) FROM account a JOIN api_key k ON k.account_id = a.id
-		WHERE a.id = $1 AND a.operator = 1 AND a.disabled_at = 0 AND k.id = $2 AND k.project_id = ''`,
+		SELECT count(*) FROM account a
+		WHERE a.id = $1 AND a.operator = 1 AND a.disabled_at = 0 AND ($2 = '' OR EXISTS (
+			SELECT 1 FROM api_key k WHERE k.id = $2 AND k.account_id = a.id AND k.project_id = ''))`,
 		[]any{by.User, by.Key}, &n)
 	return n == 1, err
 }
@@ -269,7 +270,10 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 			return pleat.Errorf(pleat.CodeConflict, "the project has %d jobs, workflows and batches and %d library "+
 				"items; delete them, or move them to another project, first", work, items)
 		}
-		list, err := t.query("SELECT account_id FROM project_member WHERE project_id = $1", p.ID)
+		list, err := t.query(`
+			SELECT account_id FROM project_member WHERE project_id = $1
+			UNION SELECT u.account_id FROM project_group g JOIN account_group u ON u.name = g.name
+			WHERE g.project_id = $1`, p.ID)
 		var members []pleat.UserID
 		err = forEachRow(list, err, func(scan func(...any) error) error {
 			var u pleat.UserID
@@ -283,6 +287,7 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 		t.send("UPDATE account SET disabled_at = $1 WHERE project_id = $2 AND project_id <> '' AND disabled_at = 0",
 			t.now, p.ID)
 		t.send("DELETE FROM project_member WHERE project_id = $1", p.ID)
+		t.send("DELETE FROM project_group WHERE project_id = $1", p.ID)
 		t.send("DELETE FROM invitation WHERE project_id = $1", p.ID)
 		t.send("UPDATE endpoint SET active = 0, enabled_by_default = 0, disabled_reason = $1 WHERE project_id = $2",
 			deactivatedByOwner, p.ID)

@@ -1218,6 +1218,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how people sign in by an issuer of OpenID Connect */
+        get: operations["getLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Begin the session of a browser that comes back from the issuer */
+        get: operations["finishLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Send a browser to the issuer */
+        get: operations["startLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the cookie's session, also at the issuer */
+        post: operations["logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me": {
         parameters: {
             query?: never;
@@ -1342,6 +1410,50 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the groups that have a role in a project
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/groups/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Give a group a role in a project
+         * @description Needs a key with the scope manage.
+         */
+        put: operations["setGroup"];
+        post?: never;
+        /**
+         * End the role of a group in a project
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["removeGroup"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3714,6 +3826,15 @@ export interface components {
             /** Format: uuid */
             workflow_id: string;
         };
+        GroupRole: {
+            addedAt: string;
+            /**
+             * @description As the issuer names it.
+             * @example lab-a
+             */
+            name: string;
+            role: components["schemas"]["ProjectRoleName"];
+        };
         ImportedJobs: {
             format: components["schemas"]["ImportFormat"];
             /** @description Bodies for POST /v1/jobs, one per job of the file. */
@@ -3824,6 +3945,19 @@ export interface components {
             projectId: string;
             projectName: string;
             role: components["schemas"]["ProjectRoleName"];
+        };
+        Issuer: {
+            /** @description The client of programs on terminals (device flow). */
+            deviceClientId: string;
+            /** @description The scopes for which such programs ask. */
+            scopes: string[];
+            /** @description For a button. */
+            title: string;
+            /**
+             * Format: uri
+             * @description As it names itself in its tokens.
+             */
+            url: string;
         };
         Job: {
             /** @description Creation time. */
@@ -4108,6 +4242,11 @@ export interface components {
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
+        ListGroupRole: {
+            data: components["schemas"]["GroupRole"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
         ListInvitation: {
             data: components["schemas"]["Invitation"][];
             /** @description The cursor of the next page; null on the last page. */
@@ -4167,6 +4306,16 @@ export interface components {
             data: components["schemas"]["WorkflowRow"][];
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
+        };
+        Login: {
+            /** @description Why the last sign-in of this browser has failed, told once; empty: it has not. */
+            failure: string;
+            /** @description By which people sign in; absent: they use API keys alone. */
+            issuer?: components["schemas"]["Issuer"];
+        };
+        Logout: {
+            /** @description Where the browser goes to end its session at the issuer; empty: nowhere. */
+            url: string;
         };
         MatchedChains: {
             a: string;
@@ -4919,6 +5068,10 @@ export interface components {
         };
         /** @enum {string} */
         RedeliveredStatus: "SUCCEEDED" | "FAILED" | "PENDING";
+        RemovedGroup: {
+            name: string;
+            removed: boolean;
+        };
         RemovedMember: {
             removed: boolean;
             /** Format: uuid */
@@ -4961,6 +5114,8 @@ export interface components {
             res_idx: number;
         };
         ResourceMetadata: {
+            /** @description Issuers of tokens; absent: API keys alone count. */
+            authorization_servers?: string[];
             bearer_methods_supported: string[];
             /** Format: uri */
             resource: string;
@@ -5131,10 +5286,16 @@ export interface components {
             user: string;
         };
         SessionUser: {
+            /** @description Whether the user signed in by the issuer: the session creates and revokes keys itself. */
+            byIssuer: boolean;
             /** @description Whether jobs and workflows may name entries of the Protein Data Bank. */
             fetchPdb: boolean;
             /** @description The user who is signed in; null: nobody. */
             user: string | null;
+        };
+        SetGroup: {
+            /** @description The role that everybody in the group gets. */
+            role: components["schemas"]["ProjectRoleName"];
         };
         SetMember: {
             /** @description The role that the user gets. */
@@ -5837,6 +5998,7 @@ export type FoldedDesign = components['schemas']['FoldedDesign'];
 export type FoldedDesigns = components['schemas']['FoldedDesigns'];
 export type GraphMode = components['schemas']['GraphMode'];
 export type GraphView = components['schemas']['GraphView'];
+export type GroupRole = components['schemas']['GroupRole'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportFile = components['schemas']['ImportFile'];
 export type ImportFormat = components['schemas']['ImportFormat'];
@@ -5846,6 +6008,7 @@ export type IngestEvent = components['schemas']['IngestEvent'];
 export type InterfaceScore = components['schemas']['InterfaceScore'];
 export type Invitation = components['schemas']['Invitation'];
 export type InvitedTo = components['schemas']['InvitedTo'];
+export type Issuer = components['schemas']['Issuer'];
 export type Job = components['schemas']['Job'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobFileFormat = components['schemas']['JobFileFormat'];
@@ -5869,6 +6032,7 @@ export type ListAuditEntry = components['schemas']['ListAuditEntry'];
 export type ListBatch = components['schemas']['ListBatch'];
 export type ListClass = components['schemas']['ListClass'];
 export type ListDelivery = components['schemas']['ListDelivery'];
+export type ListGroupRole = components['schemas']['ListGroupRole'];
 export type ListInvitation = components['schemas']['ListInvitation'];
 export type ListJobRow = components['schemas']['ListJobRow'];
 export type ListKey = components['schemas']['ListKey'];
@@ -5881,6 +6045,8 @@ export type ListModel = components['schemas']['ListModel'];
 export type ListProjectRole = components['schemas']['ListProjectRole'];
 export type ListSubscription = components['schemas']['ListSubscription'];
 export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
+export type Login = components['schemas']['Login'];
+export type Logout = components['schemas']['Logout'];
 export type MatchedChains = components['schemas']['MatchedChains'];
 export type Me = components['schemas']['Me'];
 export type Member = components['schemas']['Member'];
@@ -5940,6 +6106,7 @@ export type ReadInvitation = components['schemas']['ReadInvitation'];
 export type Redeliver = components['schemas']['Redeliver'];
 export type Redelivered = components['schemas']['Redelivered'];
 export type RedeliveredStatus = components['schemas']['RedeliveredStatus'];
+export type RemovedGroup = components['schemas']['RemovedGroup'];
 export type RemovedMember = components['schemas']['RemovedMember'];
 export type Rerun = components['schemas']['Rerun'];
 export type RerunBatch = components['schemas']['RerunBatch'];
@@ -5960,6 +6127,7 @@ export type SequenceItem = components['schemas']['SequenceItem'];
 export type ServiceRole = components['schemas']['ServiceRole'];
 export type Session = components['schemas']['Session'];
 export type SessionUser = components['schemas']['SessionUser'];
+export type SetGroup = components['schemas']['SetGroup'];
 export type SetMember = components['schemas']['SetMember'];
 export type SetPublic = components['schemas']['SetPublic'];
 export type SignatureScheme = components['schemas']['SignatureScheme'];
@@ -8245,6 +8413,109 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    finishLogin: {
+        parameters: {
+            query?: {
+                /** @description What the issuer gives for tokens. */
+                code?: string;
+                /** @description Why there is no code. */
+                error?: string;
+                /** @description The issuer. */
+                iss?: string;
+                /** @description The attempt to sign in. */
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description See Other */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    startLogin: {
+        parameters: {
+            query?: {
+                /** @description The path of the page after the sign-in; absent: /ui/. */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Logout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getMe: {
         parameters: {
             query?: never;
@@ -8518,6 +8789,103 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listGroups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListGroupRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetGroup"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    removeGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedGroup"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

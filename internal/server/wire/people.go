@@ -50,6 +50,11 @@ func ToProjectChange(in *api.ChangeProject) (store.ProjectChange, error) {
 	return out, err
 }
 
+// GroupRole returns the role of a group in a project.
+func GroupRole(g *store.GroupRole) api.GroupRole {
+	return api.GroupRole{Name: g.Name, Role: g.Role.String(), AddedAt: api.At(g.AddedAt)}
+}
+
 // Owned says to whom something belongs, for those who have a role in the project.
 func Owned(owner pleat.ProjectID, creator pleat.UserID, to Audience) api.Owned {
 	if to == ForOthers {
