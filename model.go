@@ -56,7 +56,7 @@ type Model struct {
 	Notice     string       `json:"notice"`     // what users should know before they rely on it
 	Citations  []Citation   `json:"citations"`
 	Cores      int          `json:"cores,omitempty"` // that one task is given where the model runs; 0: unknown
-	Workers    int          `json:"-"` // live ones that run it, where the store lists the model
+	Workers    int          `json:"-"`               // live ones that run it, where the store lists the model
 }
 
 // BuiltInEngine is an engine that is part of the program. It has one model, which has the engine's name.

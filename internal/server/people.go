@@ -311,7 +311,8 @@ func tokenHash(token string) string {
 }
 
 // acceptInvitation is POST /v1/invitations/accept, for everyone who has the token: the user of the credential gets the
-// role or, without a credential, a user is created with a key, which only this response shows. 404: the token invites
+// role or, without a credential and where there is no issuer, a user is created with a key, which only this response
+// shows. 404: the token invites
 // to nothing, or not any more; 409: there is a user of that name.
 func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptInvitation) (api.Joined, error) {
 	hash := tokenHash(in.Token)
@@ -322,6 +323,10 @@ func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptIn
 		}
 		m, err := s.store.AcceptInvitation(ctx, c.actor(), hash)
 		return joined(&m, c.who.User, c.who.Name, nil), err
+	}
+	if s.issuer != nil {
+		return api.Joined{}, pleat.Errorf(pleat.CodeUnauthorized,
+			"Sign in first, at /v1/login/start: where there is a sign-in service, an invitation makes no user")
 	}
 	if in.Name == "" {
 		return api.Joined{}, pleat.InvalidField("name", " is required without a credential; it is that of a new user")
