@@ -532,3 +532,18 @@ func TestSignInSecrets(t *testing.T) {
 		t.Error("the log has the session")
 	}
 }
+
+// Where people sign in by an issuer, an invitation makes no user.
+func TestInvitationsWithAnIssuer(t *testing.T) {
+	f := newSignInFixture(t)
+	project := f.newProject("Lab")
+	made := f.as(f.key, "POST", "/v1/projects/"+project+"/invitations", `{"role":"viewer"}`)
+	token := `{"token":"` + read[api.NewInvitation](t, made).Token + `"`
+	if r := f.ask("POST", "/v1/invitations/accept", token+`,"name":"grace"}`); r.status != 401 {
+		t.Errorf("a user was made: %d %s", r.status, r.body)
+	}
+	_, grace := f.newUser("grace")
+	if r := f.as(grace, "POST", "/v1/invitations/accept", token+"}"); r.status != 200 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
