@@ -179,7 +179,8 @@ func usersExport() *cobra.Command {
 		Short: "Print everything that is stored about a user as JSON",
 		Long: `Prints what the database stores about a user: the account, what the issuer has said of the person,
 its roles, its keys without their secrets, what it has made, and what the audit log has by and about it.
-The results themselves are not in it: the user downloads them, for example with pleat jobs results. Log files are not in it.`,
+The results themselves are not in it: the user downloads them, for example with pleat jobs results. Log
+files are not in it.`,
 		Example: `  pleat users export ada > ada.json`,
 		Args:    exactly("a user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
