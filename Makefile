@@ -1,7 +1,7 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
-	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-proxies test-pgbouncer test-images \
+	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
 	test-alerts test-dist \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
@@ -77,6 +77,9 @@ test-views: ## PyMOL and the library of MolViewSpec read the scripts for viewers
 
 test-mcp: ## the conformance suite and the Python SDK of the Model Context Protocol, over HTTP and standard input and output
 	scripts/test-mcp
+
+test-identity: ## sign-in by OpenID Connect with Keycloak; needs Java 17, Maven, unzip and curl
+	scripts/test-identity
 
 test-proxies: ## the configurations of nginx and Caddy in deploy, with the real programs
 	scripts/test-proxies

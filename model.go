@@ -55,7 +55,8 @@ type Model struct {
 	Confidence string       `json:"confidence"` // what its pLDDT means, in words
 	Notice     string       `json:"notice"`     // what users should know before they rely on it
 	Citations  []Citation   `json:"citations"`
-	Workers    int          `json:"-"` // live ones that run it, where the store lists the model
+	Cores      int          `json:"cores,omitempty"` // that one task is given where the model runs; 0: unknown
+	Workers    int          `json:"-"`               // live ones that run it, where the store lists the model
 }
 
 // BuiltInEngine is an engine that is part of the program. It has one model, which has the engine's name.

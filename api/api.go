@@ -11,6 +11,7 @@
 //	compare.go, compare_client.go  comparisons of structures
 //	library.go   the files of a project
 //	people.go    projects, who works in them, links and moves
+//	accounting.go  what runs have spent, budgets
 //	view.go      lists, one job, progress, models, usage, keys
 //	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
 //	people.go, people_client.go  projects, their members, links and moves

@@ -24,9 +24,12 @@ import (
 // Methods that read a job or workflow may be called by its owner and, if it is public, by everyone. Methods that change
 // one are for the owner. An object that the caller may not read is answered like one that does not exist, with 404.
 type Client struct {
-	Base string       // address of the service, such as http://127.0.0.1:8080
-	Key  string       // API key; empty: anonymous, which can read public jobs
-	HTTP *http.Client // nil: a client that waits a minute for the headers of a response
+	Base string // address of the service, such as http://127.0.0.1:8080
+	Key  string // API key; empty: see Token
+	// Token, where there is no Key, returns the bearer token of a request; nil: the caller is anonymous, who can read
+	// public jobs.
+	Token func(context.Context) (string, error)
+	HTTP  *http.Client // nil: a client that waits a minute for the headers of a response
 	// Project is the id of the project in which the methods create and list, unless the body of a call names another.
 	// Empty: that of the key, else the caller's own.
 	Project string
@@ -171,6 +174,11 @@ func (c *Client) Models(ctx context.Context) (List[Model], error) {
 // Classes lists the classes of workers, with how many workers each has and needs.
 func (c *Client) Classes(ctx context.Context) (List[Class], error) {
 	return do[List[Class]](ctx, c, get("/v1/classes", nil))
+}
+
+// Login says how people sign in by an issuer of OpenID Connect.
+func (c *Client) Login(ctx context.Context) (Login, error) {
+	return do[Login](ctx, c, get("/v1/login", nil))
 }
 
 // Usage returns today's use of the quotas.
@@ -332,8 +340,14 @@ func (c *Client) build(ctx context.Context, r *request) (*http.Request, error) {
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "application/json, "+ProblemType)
 	}
-	if c.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Key)
+	key := c.Key
+	if key == "" && c.Token != nil {
+		if key, err = c.Token(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	return req, nil
 }

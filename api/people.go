@@ -18,6 +18,7 @@ type Project struct {
 	IsOwn     bool   `json:"isOwn" doc:"Whether it is of one user alone, whose id it has."`
 	Quota     *int   `json:"quota" doc:"Jobs per day; null: the default of the service."`
 	KeepDays  *int   `json:"keepResultsDays" doc:"How many days results are kept; 0: until somebody deletes them; null: as the service does."`
+	Budget    Budget `json:"budget"`
 	CreatedAt Time   `json:"createdAt"`
 }
 
@@ -35,9 +36,10 @@ type CreateProject struct {
 
 // ChangeProject is the body of PATCH /v1/projects/{id}. Absent fields stay.
 type ChangeProject struct {
-	Name     *string `json:"name,omitempty" doc:"Name of the project." minLength:"1" maxLength:"255"`
-	Quota    *int    `json:"quota,omitempty" doc:"Jobs per day; -1: the default of the service. Operators change it."`
-	KeepDays *int    `json:"keepResultsDays,omitempty" doc:"How many days results are kept; 0: until somebody deletes them; -1: as the service does." minimum:"-1" maximum:"36500"`
+	Name     *string       `json:"name,omitempty" doc:"Name of the project." minLength:"1" maxLength:"255"`
+	Quota    *int          `json:"quota,omitempty" doc:"Jobs per day; -1: the default of the service. Operators change it."`
+	KeepDays *int          `json:"keepResultsDays,omitempty" doc:"How many days results are kept; 0: until somebody deletes them; -1: as the service does." minimum:"-1" maximum:"36500"`
+	Budget   *BudgetChange `json:"budget,omitempty" doc:"What the project may spend in a month. Operators change it."`
 }
 
 // DeletedProject is the response of DELETE /v1/projects/{id}.
@@ -63,6 +65,24 @@ type SetMember struct {
 // RemovedMember is the response of DELETE /v1/projects/{id}/members/{user}.
 type RemovedMember struct {
 	UserID  string `json:"userId" format:"uuid"`
+	Removed bool   `json:"removed"`
+}
+
+// GroupRole is the role that everybody in a group of the issuer has in a project.
+type GroupRole struct {
+	Name    string `json:"name" doc:"As the issuer names it." example:"lab-a"`
+	Role    string `json:"role" enum:"viewer,member,manager"`
+	AddedAt Time   `json:"addedAt"`
+}
+
+// SetGroup is the body of PUT /v1/projects/{id}/groups/{name}.
+type SetGroup struct {
+	Role string `json:"role" doc:"The role that everybody in the group gets." enum:"viewer,member,manager"`
+}
+
+// RemovedGroup is the response of DELETE /v1/projects/{id}/groups/{name}.
+type RemovedGroup struct {
+	Name    string `json:"name"`
 	Removed bool   `json:"removed"`
 }
 

@@ -282,7 +282,8 @@ type Citation struct {
 	BibTeX string `json:"bibtex"`
 }
 
-// Usage is today's use of the quotas: its own fields count job-creation calls. The day is UTC.
+// Usage is today's use of the quotas, of which limit and used count job-creation calls, and what the caller's runs have
+// spent in the project. The day is UTC.
 type Usage struct {
 	Limit     int   `json:"limit"`
 	Used      int   `json:"used"`
@@ -290,6 +291,7 @@ type Usage struct {
 	ResetAt   Time  `json:"reset_at"`
 	Workflows Quota `json:"workflows" doc:"Workflows that were started today; a draft counts when it is executed."`
 	BatchRows Quota `json:"batch_rows" doc:"Rows of batches that were created or run again today."`
+	SpentTable
 }
 
 // Quota is today's use of one quota. The day is UTC.
@@ -363,6 +365,7 @@ type Session struct {
 // SessionUser is the response of GET /v1/session.
 type SessionUser struct {
 	User     *string `json:"user" doc:"The user who is signed in; null: nobody."`
+	ByIssuer bool    `json:"byIssuer" doc:"Whether the user signed in by the issuer: the session creates and revokes keys itself."`
 	FetchPDB bool    `json:"fetchPdb" doc:"Whether jobs and workflows may name entries of the Protein Data Bank."`
 }
 
@@ -371,11 +374,30 @@ type ClosedSession struct {
 	Closed bool `json:"closed"`
 }
 
+// Login is the response of GET /v1/login.
+type Login struct {
+	Issuer  *Issuer `json:"issuer,omitempty" doc:"By which people sign in; absent: they use API keys alone."`
+	Failure string  `json:"failure" doc:"Why the last sign-in of this browser has failed, told once; empty: it has not."`
+}
+
+// Issuer is an issuer of OpenID Connect.
+type Issuer struct {
+	URL            string   `json:"url" format:"uri" doc:"As it names itself in its tokens."`
+	Title          string   `json:"title" doc:"For a button."`
+	DeviceClientID string   `json:"deviceClientId" doc:"The client of programs on terminals (device flow)."`
+	Scopes         []string `json:"scopes" doc:"The scopes for which such programs ask."`
+}
+
+// Logout is the response of POST /v1/logout.
+type Logout struct {
+	URL string `json:"url" doc:"Where the browser goes to end its session at the issuer; empty: nowhere."`
+}
+
 // ResourceMetadata is the response of GET /.well-known/oauth-protected-resource: the metadata of RFC 9728 about /mcp.
-// There is no authorization server: the bearer tokens are API keys.
 type ResourceMetadata struct {
 	Resource      string   `json:"resource" format:"uri"`
 	Name          string   `json:"resource_name"`
+	Issuers       []string `json:"authorization_servers,omitempty" doc:"Issuers of tokens; absent: API keys alone count."`
 	BearerMethods []string `json:"bearer_methods_supported"`
 	Documentation string   `json:"resource_documentation" format:"uri"`
 }

@@ -18,9 +18,9 @@ func auditCmd() *cobra.Command {
 		Use:   "audit",
 		Short: "List changes of keys, webhook settings, projects and users, and sign-ins",
 		Long: `Lists who created and revoked keys, signed in on the page, and changed webhook settings, projects and the
-roles in them, newest first, from the server's database. A change with - as its key was made by an operator.
-Entries are kept for 400 days, and the newest 500 of each user, project and action, or 10,000 if the project is
-one of several users.`,
+roles in them, newest first, from the server's database. A change with - as its key and address was made by an
+operator; the address of an issuer means that it decided. Entries are kept for 400 days, and the newest 500 of
+each user, project and action, or 10,000 if the project is one of several users.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
 		Args: exactly(),
@@ -63,7 +63,8 @@ one of several users.`,
 	return c
 }
 
-// auditRow is an entry in the output of audit. KeyPrefix and Address are empty for a change by an operator.
+// auditRow is an entry in the output of audit. KeyPrefix is empty without a key, and Address for a change
+// by an operator.
 type auditRow struct {
 	At        time.Time `json:"at"`
 	User      string    `json:"user"`

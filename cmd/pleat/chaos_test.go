@@ -94,6 +94,7 @@ func slurmChaos(s *slurmSite, called bool) {
 	s.gone()
 	wantZero(s.t, s.db, map[string]string{
 		"tasks that were completed twice": completedTwice,
+		"miscounted µs":                   miscounted,
 		"tasks that have not ended":       openTasks,
 		"runs without exactly one event": "SELECT count(*) FROM run r " +
 			"WHERE (SELECT count(*) FROM event e WHERE e.run_id = r.id) <> 1",

@@ -16,25 +16,32 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/identity"
 )
 
 // newClient returns the client for the server of --url and --key, in the project of --project if the command has that
-// flag. A missing key is a usage error if the command needs one; nothing is sent, unless the project is named.
+// flag. Without a key it uses the sign-in at the server. If there is none either, and the command needs one, that is a
+// usage error; nothing is sent, unless the project is named.
 func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 	c, err := configure(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if c.Key == "" && key == keyRequired {
-		return nil, usagef("no API key was given; pass --key or set PLEAT_KEY. " +
-			"To create one, run on the server's machine: pleat keys create --user NAME")
+	client := &api.Client{Base: c.URL, Key: c.Key}
+	if c.Key == "" {
+		if client.Token, err = tokenSource(c.URL); err != nil {
+			return nil, err
+		}
 	}
-	out := &api.Client{Base: c.URL, Key: c.Key}
+	if c.Key == "" && client.Token == nil && key == keyRequired {
+		return nil, usagef("no API key was given; pass --key or set PLEAT_KEY, or sign in with pleat login. " +
+			"To create a key, run on the server's machine: pleat keys create --user NAME")
+	}
 	if cmd.Flags().Lookup("project") == nil || c.Project == "" {
-		return out, nil
+		return client, nil
 	}
-	out.Project, err = projectNamed(cmd.Context(), out, "--project", c.Project)
-	return out, explain(out, err)
+	client.Project, err = projectNamed(cmd.Context(), client, "--project", c.Project)
+	return client, explain(client, err)
 }
 
 // explain turns the error of a call into a sentence that says what to do: start the server, pass a key, or what the
@@ -45,9 +52,14 @@ func explain(c *api.Client, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case identity.KindOf(err) != 0:
+		return errors.New(identity.MessageOf(err))
 	case errors.As(err, &refused):
 		switch refused.Status {
 		case 401:
+			if c.Token != nil {
+				return fmt.Errorf("%s; to sign in again: pleat login --url %s", refused.Message, c.Base)
+			}
 			if c.Key == "" {
 				return fmt.Errorf("%s: this command needs an API key; pass --key or set PLEAT_KEY", refused.Message)
 			}

@@ -68,6 +68,7 @@ func killWhileWriting(t *testing.T, database string) {
 	wantZero(t, db, map[string]string{
 		"jobs that did not complete": "SELECT count(*) FROM job WHERE state <> 'COMPLETED'",
 		"attempts completed twice":   completedTwice,
+		"miscounted µs":              miscounted,
 		"tasks left open":            openTasks,
 		"runs without exactly one event": "SELECT count(*) FROM run r " +
 			"WHERE (SELECT count(*) FROM event e WHERE e.run_id = r.id) <> 1",

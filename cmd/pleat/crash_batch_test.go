@@ -81,6 +81,7 @@ func killBatches(t *testing.T, database string) {
 		"rows missing":                left(crashRows, "batch_row"),
 		"jobs missing":                left(crashJobs, "job"),
 		"attempts completed twice":    completedTwice,
+		"miscounted µs":               miscounted,
 		"tasks left open":             openTasks,
 		"batches without their event": "SELECT 1 - count(*) FROM event WHERE source_kind = 'batch'",
 		"rows charged more than once": fmt.Sprintf("SELECT sum(batch_rows) - %d FROM quota_day", crashRows),

@@ -55,6 +55,7 @@ func killRounds(t *testing.T, database string) {
 	}
 	wantZero(t, db, map[string]string{
 		"attempts completed twice": completedTwice,
+		"miscounted µs":            miscounted,
 		"tasks left open":          openTasks,
 		"runs without exactly one event": "SELECT count(*) FROM run r " +
 			"WHERE (SELECT count(*) FROM event e WHERE e.run_id = r.id) <> 1",

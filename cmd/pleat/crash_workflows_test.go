@@ -63,6 +63,7 @@ func (n *workflowNode) wantConsistent() {
 	n.t.Helper()
 	wantZero(n.t, n.db, map[string]string{
 		"attempts completed twice": completedTwice,
+		"miscounted µs":            miscounted,
 		"tasks left open":          openTasks,
 		"runs without exactly one event": "SELECT count(*) FROM run r WHERE (SELECT count(*) FROM event e " +
 			"WHERE e.run_id = r.id OR r.kind <> 'fold' AND e.source_id = r.job_id) <> 1",

@@ -266,6 +266,10 @@ const (
 	completedTwice = "SELECT count(*) FROM (SELECT task_id FROM attempt WHERE outcome = 'done' " +
 		"GROUP BY task_id HAVING count(*) > 1) x"
 	openTasks = "SELECT count(*) FROM task"
+	// Where no job was deleted, what is counted is the time of the attempts at runs that have ended.
+	miscounted = "SELECT CAST((SELECT COALESCE(sum(wall), 0) FROM usage_day) - (" +
+		"SELECT COALESCE(sum(CASE WHEN ended_at > started_at THEN ended_at - started_at ELSE 0 END), 0) " +
+		"FROM attempt WHERE ended_at > 0 AND run_id IS NOT NULL) AS bigint)"
 )
 
 // wantZero checks that each query counts 0; its key says what it counts.

@@ -75,7 +75,8 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 		c.await(job, "COMPLETED", 2*time.Minute)
 		c.wantFiles(job, 3)
 	}
-	wantZero(t, c.db, map[string]string{"completed twice": completedTwice, "open tasks": openTasks})
+	wantZero(t, c.db, map[string]string{"completed twice": completedTwice, "open tasks": openTasks,
+		"miscounted µs": miscounted})
 	if n := queryInt(t, c.db, "SELECT count(*) FROM attempt WHERE outcome = 'lost'"); n == 0 {
 		t.Error("no attempt was lost")
 	}

@@ -55,7 +55,7 @@ func storedProject(ctx context.Context, s *store.Store, text string) (store.Proj
 }
 
 // operator is the actor of a command on the database: an operator without a key.
-func operator() store.Actor { return store.Actor{} }
+func operator() store.Actor { return store.Actor{Database: true} }
 
 // operatorFor is the operator as the actor of what a user does else, such as to revoke a key.
 func operatorFor(user pleat.UserID) store.Actor {

@@ -12,6 +12,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
+	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
 
@@ -22,9 +23,9 @@ func projectsCmd() *cobra.Command {
 		`A project owns jobs, batches, workflows and a library, and its members share them. Every user has an own one,
 which needs none of these commands.
 
-create, list, quota and delete are for operators and open the server's database. The others call a server, with the
-key of somebody who is in the project.`,
-		projectsCreate(), projectsList(), projectsQuota(), projectsDelete(),
+create, list, quota, budget and delete are for operators and open the server's database. The others call a
+server, with the key of somebody who is in the project.`,
+		projectsCreate(), projectsList(), projectsQuota(), projectsBudget(), projectsDelete(),
 		projectsMembers(), projectsAdd(), projectsRemove(), projectsInvite(), projectsJoin(), projectsServiceUser())
 }
 
@@ -139,6 +140,46 @@ the next job on. For the quota of a user's own project, see pleat keys create --
 			})
 		},
 	}
+	config.AddFlags(c.Flags(), config.Store)
+	return c
+}
+
+// projectsBudget returns the command that sets what a project may spend in a month.
+func projectsBudget() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "budget PROJECT",
+		Short: "Set what a project may spend in a month in the server's database",
+		Long: `Sets how many GPU-seconds and CPU-seconds the runs of a project may spend in a month of UTC; -1 is no
+limit. What would pass the budget is refused when it is created. pleat usage --everyone shows how much is used.`,
+		Example: `  pleat projects budget "Lab A" --gpu-seconds 360000
+  pleat projects budget "Lab A" --gpu-seconds -1 --cpu-seconds 1e6`,
+		Args: exactly("a project's id or name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var in api.BudgetChange
+			for name, to := range map[string]**float64{"gpu-seconds": &in.GPU, "cpu-seconds": &in.CPU} {
+				if cmd.Flags().Changed(name) {
+					v, _ := cmd.Flags().GetFloat64(name)
+					*to = &v
+				}
+			}
+			if in == (api.BudgetChange{}) {
+				return usagef("give --gpu-seconds, --cpu-seconds or both")
+			}
+			change, err := wire.ToBudgetChange(&in)
+			if err != nil {
+				return usagef("%v", err)
+			}
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				p, err := storedProject(ctx, s, args[0])
+				if err == nil {
+					err = s.ChangeProject(ctx, operator().In(p.ID), store.ProjectChange{Budget: change})
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().Float64("gpu-seconds", -1, "GPU-seconds a month; -1: no limit")
+	c.Flags().Float64("cpu-seconds", -1, "CPU-seconds a month; -1: no limit")
 	config.AddFlags(c.Flags(), config.Store)
 	return c
 }

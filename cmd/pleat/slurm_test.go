@@ -242,6 +242,7 @@ func (s *slurmSite) wantOnce(tries int) {
 	s.t.Helper()
 	wantZero(s.t, s.db, map[string]string{
 		"tasks that were completed twice": completedTwice,
+		"miscounted µs":                   miscounted,
 		"tasks that have not ended":       openTasks,
 	})
 	const spent = "SELECT coalesce(max(n), 0) FROM (" +

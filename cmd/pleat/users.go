@@ -137,12 +137,13 @@ func onUser(
 
 // personalData is the output of users export: what the database stores about a user.
 type personalData struct {
-	User    userRow          `json:"user"`
-	Roles   []personalRole   `json:"roles"`
-	Keys    []keyRow         `json:"keys"`
-	Created []personalObject `json:"created"`
-	Counts  map[string]int   `json:"counts"`
-	Audit   []auditRow       `json:"audit"`
+	Identity *personalIdentity `json:"identity,omitempty"`
+	User     userRow           `json:"user"`
+	Roles    []personalRole    `json:"roles"`
+	Keys     []keyRow          `json:"keys"`
+	Created  []personalObject  `json:"created"`
+	Counts   map[string]int    `json:"counts"`
+	Audit    []auditRow        `json:"audit"`
 }
 
 // personalRole is the role of a user in a project.
@@ -151,6 +152,15 @@ type personalRole struct {
 	ProjectName string `json:"projectName"`
 	IsOwn       bool   `json:"isOwn"`
 	Role        string `json:"role"`
+}
+
+// personalIdentity is what the issuer has said last of a person who signs in.
+type personalIdentity struct {
+	Issuer  string    `json:"issuer"`
+	Subject string    `json:"subject"`
+	Email   string    `json:"email"`
+	Groups  []string  `json:"groups"`
+	AsOf    time.Time `json:"asOf"`
 }
 
 // personalObject is something that a user has made.
@@ -167,9 +177,10 @@ func usersExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export NAME",
 		Short: "Print everything that is stored about a user as JSON",
-		Long: `Prints what the database stores about a user: the account, its roles, its keys without their secrets,
-what it has made, and what the audit log has by and about it. The results themselves are not in it: the user
-downloads them, for example with pleat jobs results. Log files are not in it.`,
+		Long: `Prints what the database stores about a user: the account, what the issuer has said of the person,
+its roles, its keys without their secrets, what it has made, and what the audit log has by and about it.
+The results themselves are not in it: the user downloads them, for example with pleat jobs results. Log
+files are not in it.`,
 		Example: `  pleat users export ada > ada.json`,
 		Args:    exactly("a user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -220,6 +231,13 @@ func personalDataOf(ctx context.Context, s *store.Store, u store.User) (personal
 	}
 	if out.Keys, err = keysOf(ctx, s, u.Name); err != nil {
 		return out, err
+	}
+	c, err := s.ClaimsOf(ctx, u.ID)
+	if err != nil {
+		return out, err
+	}
+	if c.Issuer != "" {
+		out.Identity = &personalIdentity{c.Issuer, c.Subject, c.Email, append([]string{}, c.Groups...), c.At}
 	}
 	made, err := s.MadeBy(ctx, u.ID)
 	if err != nil {

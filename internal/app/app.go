@@ -19,6 +19,7 @@
 //   - observe.go: the address for health and metrics; traces.
 //   - delivery.go: the delivery of webhooks.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.
+//   - login.go: the issuer by which people sign in.
 //   - identity.go: locks of the data folder.
 package app
 

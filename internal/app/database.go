@@ -174,6 +174,6 @@ func CreateKey(ctx context.Context, s *store.Store, user string, n store.NewKey)
 	}
 	key := seal.NewKey()
 	n.Prefix, n.Hash = seal.Prefix(key), seal.HashKey(key)
-	_, err = s.CreateKey(ctx, store.Actor{Reach: store.Reach{User: u.ID}}, n)
+	_, err = s.CreateKey(ctx, store.Actor{Reach: store.Reach{User: u.ID}, Database: true}, n)
 	return key, err
 }

@@ -105,6 +105,10 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		group.Go(func() error { return deliverer.Run(ctx) })
 	}
 	group.Go(func() error { return s.Serve(ctx, l) })
+	group.Go(func() error {
+		s.KeepGrants(ctx)
+		return nil
+	})
 	endpoint := s.Endpoint()
 	endpoint.Recent = opt.Recent
 	group.Go(func() error { return metrics.serve(ctx, endpoint) })
@@ -166,6 +170,10 @@ func (a *App) newServer(
 	if err != nil {
 		return nil, err
 	}
+	issuer, err := newIssuer(c)
+	if err != nil {
+		return nil, err
+	}
 	tcp, _ := addr.(*net.TCPAddr)
 	return server.New(server.Config{
 		PublicURL:      public,
@@ -179,6 +187,7 @@ func (a *App) newServer(
 		IngestSecret: c.Ingest,
 		ArchiveURLs:  archive.URLs{PDB: c.PDBURL, UniProt: c.UniProtURL},
 		MaxTime:      seconds(c.MaxSeconds),
+		Login:        loginConfig(c),
 	}, server.Deps{
 		Store:   a.Store,
 		Blobs:   a.blobs,
@@ -190,6 +199,7 @@ func (a *App) newServer(
 		Disk:    a.disk,
 		Tracer:  a.traces.Tracer(),
 		Figures: deliverer.Collectors(),
+		Issuer:  issuer,
 		Agents: func(service http.Handler, stop <-chan struct{}) http.Handler {
 			return mcp.Handler(mcp.Service{Handler: service, URL: public, Stop: stop, Log: a.log})
 		},

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"pleat"
+	"pleat/internal/identity"
 	"pleat/internal/msa"
 	"pleat/internal/sandbox"
 	"pleat/internal/seal"
@@ -24,6 +25,8 @@ import (
 var (
 	runnerName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)           // a folder of runners
 	modelName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`) // the model of a remote engine
+	scopeName  = regexp.MustCompile(`^[!#-[\]-~]{1,100}$`)               // a scope-token of RFC 6749, section 3.3
+	clientName = regexp.MustCompile(`^[!-~]{1,255}$`)                    // a client identifier
 	headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)      // a token of RFC 9110, section 5.6.2
 )
 
@@ -33,7 +36,7 @@ func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
-		c.checkProxies, c.checkFleet, c.checkWorkerServer,
+		c.checkProxies, c.checkOIDC, c.checkOIDCClaims, c.checkFleet, c.checkWorkerServer,
 		c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkTraces, c.checkRanges,
 		c.checkDependencies,
 	} {
@@ -360,6 +363,77 @@ func (c *Config) checkWorkerServer() error {
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// checkOIDC checks the issuer, the client, and where browsers come back.
+func (c *Config) checkOIDC() error {
+	if c.OIDCIssuer == "" {
+		return nil
+	}
+	u, err := url.Parse(c.OIDCIssuer)
+	switch {
+	case err != nil || !identity.IsSafe(c.OIDCIssuer) || u.RawQuery != "":
+		const example = "https://id.example.org/realms/lab"
+		return c.Errorf("oidc-issuer", "is %q; it must be an https address such as %s, or http on this machine",
+			shown(c.OIDCIssuer), example)
+	case c.OIDCClientID == "":
+		return c.Errorf("oidc-client-id", "is empty; oidc-issuer needs the identifier under which it knows "+
+			"this server")
+	case c.OIDCSecret != "" && c.OIDCSecretFile != "":
+		return c.Errorf("oidc-client-secret-file", "is set, and so is oidc-client-secret; "+
+			"the secret must come from one of them")
+	case c.PublicURL != "" && !identity.IsSafe(c.PublicURL):
+		return c.Errorf("public-url", "is %q; with oidc-issuer it must be https, or http on this machine, since "+
+			"browsers bring secrets back there", shown(c.PublicURL))
+	}
+	host, _, err := net.SplitHostPort(c.Addr)
+	if c.PublicURL == "" && err == nil && !isLoopback(host) {
+		return c.Errorf("public-url", "is empty; with oidc-issuer it must be the address to which browsers come back")
+	}
+	for _, id := range []struct{ key, value string }{
+		{"oidc-client-id", c.OIDCClientID},
+		{"oidc-device-client-id", c.OIDCDeviceClient},
+		{"oidc-audience", c.OIDCAudience},
+	} {
+		if id.value != "" && !clientName.MatchString(id.value) {
+			return c.Errorf(id.key, "is %q; it must be 1 to 255 printable ASCII characters without spaces",
+				pleat.Clip(id.value))
+		}
+	}
+	return nil
+}
+
+// maxClaim bounds the name of a claim and of a group, in bytes.
+const maxClaim = 200
+
+// checkOIDCClaims checks the scopes and how claims are read.
+func (c *Config) checkOIDCClaims() error {
+	for _, s := range c.OIDCScopes {
+		if !scopeName.MatchString(s) {
+			return c.Errorf("oidc-scopes", "has %q; a scope is a word of printable ASCII, and commas separate them",
+				pleat.Clip(s))
+		}
+	}
+	for _, name := range []struct{ key, value string }{
+		{"oidc-name-claim", c.OIDCNameClaim},
+		{"oidc-groups-claim", c.OIDCGroupsClaim},
+	} {
+		if name.value == "" || len(name.value) > maxClaim {
+			return c.Errorf(name.key, "is %q; it must be the name of a claim, 1 to %d bytes long",
+				pleat.Clip(name.value), maxClaim)
+		}
+	}
+	for _, g := range c.OIDCAllowedGroups {
+		if g == "" || len(g) > maxClaim {
+			return c.Errorf("oidc-allowed-groups", "has %q; the name of a group has 1 to %d bytes", pleat.Clip(g),
+				maxClaim)
+		}
+	}
+	if len(c.OIDCOperatorGroup) > maxClaim {
+		return c.Errorf("oidc-operator-group", "is %q; the name of a group has 1 to %d bytes",
+			pleat.Clip(c.OIDCOperatorGroup), maxClaim)
+	}
+	return nil
 }
 
 // checkFleet checks the paths that workers get.

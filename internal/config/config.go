@@ -56,6 +56,23 @@ type Config struct {
 	Work          bool
 	Metrics       string
 
+	// Sign-in by OpenID Connect; an empty OIDCIssuer: there is none. An empty audience or client of devices is that of
+	// OIDCClientID.
+	OIDCIssuer        string
+	OIDCClientID      string
+	OIDCSecret        string // empty: a public client, or OIDCSecretFile
+	OIDCSecretFile    string
+	OIDCDeviceClient  string
+	OIDCScopes        []string
+	OIDCAudience      string
+	OIDCNameClaim     string
+	OIDCGroupsClaim   string
+	OIDCAllowedGroups []string // empty: everybody whom the issuer knows
+	OIDCOperatorGroup string
+	OIDCCA            string // PEM file of authorities for OIDCIssuer
+	OIDCTitle         string // empty: the host of OIDCIssuer
+	SessionHours      int    // of who signed in by OIDCIssuer
+
 	// The delivery of webhooks. The paths are of PEM files; Ingest is the secret of the endpoint that accepts events.
 	Ingest         string
 	Deliver        bool
@@ -172,6 +189,11 @@ func Default() Config {
 		MinFreeDisk:   1 << 30,
 		Drafts:        500,
 		Work:          true,
+
+		OIDCScopes:      []string{"openid", "profile", "email"},
+		OIDCNameClaim:   "preferred_username",
+		OIDCGroupsClaim: "groups",
+		SessionHours:    12,
 
 		Deliver:        true,
 		WebhookPorts:   []string{"443"},

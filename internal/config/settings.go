@@ -14,7 +14,7 @@ func (c *Config) Settings() []Setting {
 	return slices.Concat(
 		inGroup(Store, c.storeSettings()),
 		inGroup(Files, c.fileSettings()),
-		inGroup(Server, c.serverSettings(), c.webhookSettings()),
+		inGroup(Server, c.serverSettings(), c.oidcSettings(), c.webhookSettings()),
 		inGroup(Node, c.workerSettings()),
 		inGroup(Engine, c.engineSettings()),
 		inGroup(Node, c.remoteSettings(), c.msaSettings(), c.nodeSettings()),
@@ -108,6 +108,48 @@ func (c *Config) serverSettings() []Setting {
 				"their X-Forwarded-For says where a request comes from; empty: its connection does"),
 		setting("work", &c.Work,
 			"whether the server runs jobs in its own process; false leaves them to pleat worker"),
+	}
+}
+
+// oidcSettings are those of sign-in by OpenID Connect.
+func (c *Config) oidcSettings() []Setting {
+	return []Setting{
+		setting("oidc-issuer", &c.OIDCIssuer,
+			"address of the issuer of OpenID Connect by which people sign in, exactly as it names itself, such as "+
+				"https://id.example.org/realms/lab; empty: they sign in with API keys only").secret(secretInURL),
+		setting("oidc-client-id", &c.OIDCClientID,
+			"identifier under which the issuer knows the server; it must allow the address "+
+				"PUBLIC-URL/v1/login/callback").onlyWith("oidc-issuer"),
+		setting("oidc-client-secret", &c.OIDCSecret,
+			"secret of that client; empty: oidc-client-secret-file holds it, or the client is public").
+			secret(secretNoFlag).onlyWith("oidc-issuer"),
+		setting("oidc-client-secret-file", &c.OIDCSecretFile,
+			"file that holds that secret, such as a credential of systemd or a mounted secret").
+			onlyWith("oidc-issuer"),
+		setting("oidc-device-client-id", &c.OIDCDeviceClient,
+			"identifier of the public client by which pleat login signs in on a terminal (device flow); "+
+				"empty: that of oidc-client-id").onlyWith("oidc-issuer"),
+		setting("oidc-scopes", &c.OIDCScopes,
+			"scopes to ask for, separated by commas; some issuers give a refresh token only for offline_access"),
+		setting("oidc-audience", &c.OIDCAudience,
+			"audience (aud) that access tokens must have which callers send as bearer tokens; "+
+				"empty: that of oidc-client-id").onlyWith("oidc-issuer"),
+		setting("oidc-name-claim", &c.OIDCNameClaim,
+			"claim with the name to show of a person; where there is none, name, then the subject"),
+		setting("oidc-groups-claim", &c.OIDCGroupsClaim,
+			"claim with a person's groups, a list or one name; dots lead into objects, as in realm_access.roles"),
+		setting("oidc-allowed-groups", &c.OIDCAllowedGroups,
+			"groups whose members may sign in, separated by commas; in a file also a list, for names with commas; "+
+				"empty: everybody whom the issuer knows").onlyWith("oidc-issuer"),
+		setting("oidc-operator-group", &c.OIDCOperatorGroup,
+			"group whose members operate the service, and may sign in; empty: none").onlyWith("oidc-issuer"),
+		setting("oidc-ca", &c.OIDCCA,
+			"PEM file of additional certificate authorities that are trusted to sign the issuer's certificate").
+			onlyWith("oidc-issuer"),
+		setting("oidc-title", &c.OIDCTitle,
+			"name of the issuer on the page, as in «Sign in with NAME»; empty: its host").onlyWith("oidc-issuer"),
+		setting("session-hours", &c.SessionHours,
+			"hours after which a person who signed in on the page must do so again").between(1, 24*31, "hours"),
 	}
 }
 

@@ -648,7 +648,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		moved := f.fold(u, toGlobal(e)) // to a project whose results are not for this endpoint
-		lab, err := f.s.CreateProject(ctx, store.Actor{}, "Lab", "ada")
+		lab, err := f.s.CreateProject(ctx, store.Actor{Database: true}, "Lab", "ada")
 		if err != nil {
 			t.Fatal(err)
 		}

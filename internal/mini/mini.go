@@ -115,12 +115,13 @@ func Estimate(n int) (cpuSeconds float64, bytes int64) {
 	l := float64(n)
 	decoy := 0.01 + 0.0045*l + 0.0000375*l*l
 	finish := 0.0035*l + 0.00007*l*l
-	walks := int64(min(runtime.GOMAXPROCS(0), maxWorkers))
+	walks := int64(min(runtime.GOMAXPROCS(0), MaxWorkers))
 	return float64(decoysFor(n))*decoy + finish, 40<<20 + 20*int64(n)*int64(n)*walks + 60_000*int64(n)
 }
 
-// maxWorkers keeps the longest chain under 300 MB on machines with many processors.
-const maxWorkers = 64
+// MaxWorkers bounds the goroutines of one fold. It keeps the longest chain under 300 MB on machines with many
+// processors.
+const MaxWorkers = 64
 
 // Fold predicts the structure of seq. It returns ctx's error within a tenth of a second after ctx ends.
 func Fold(ctx context.Context, seq string, opt Options, p Progress) (*Result, error) {
@@ -136,7 +137,7 @@ func Fold(ctx context.Context, seq string, opt Options, p Progress) (*Result, er
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
-	opt.Workers = min(opt.Workers, maxWorkers)
+	opt.Workers = min(opt.Workers, MaxWorkers)
 	if p == nil {
 		p = func(string, int, int) {}
 	}

@@ -251,6 +251,12 @@ const keyStart = "pleat_"
 // NewKey returns an API key: «pleat_» and 256 random bits in base64url.
 func NewKey() string { return keyStart + newSecret() }
 
+// SessionPrefix begins the id of every session of a person who signed in. No API key begins so.
+const SessionPrefix = "pleatlogin_"
+
+// NewSession returns the id of such a session: «pleatlogin_» and 256 random bits in base64url.
+func NewSession() string { return SessionPrefix + newSecret() }
+
 // FleetTokenPrefix begins every token of workers and of programs that scale them.
 const FleetTokenPrefix = "pleatfleet_"
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,21 +13,6 @@ import (
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 )
-
-// usage is GET /v1/usage, for any user: how many jobs and runs the caller has created today (UTC), how many
-// workflows were started, how many rows of batches were created, the quotas, and when the next day starts.
-func (s *Server) usage(ctx context.Context, c *call) (api.Usage, error) {
-	u, err := s.store.Usage(ctx, c.in)
-	q := wire.Quota(u.Jobs)
-	return api.Usage{
-		Limit:     q.Limit,
-		Used:      q.Used,
-		Remaining: q.Remaining,
-		ResetAt:   q.ResetAt,
-		Workflows: wire.Quota(u.Workflows),
-		BatchRows: wire.Quota(u.BatchRows),
-	}, err
-}
 
 // listModels is GET /v1/models, for everyone: the models that workers can execute, with their limits, parameters and
 // expected cost, and how many live workers each has. A model whose workers are all away is listed, since jobs for it
@@ -251,14 +235,14 @@ func (s *Server) cookie(value string, age int) *http.Cookie {
 // is no error.
 func (s *Server) readSession(ctx context.Context, c *call) (api.SessionUser, error) {
 	out := api.SessionUser{FetchPDB: s.resolver.FetchPDB}
-	if !c.cred.Session {
+	if !c.cred.isCookie() {
 		return out, nil
 	}
 	who, err := s.identify(ctx, c.cred)
-	if errors.Is(err, pleat.ErrUnauthorized) {
+	if pleat.CodeOf(err) == pleat.CodeUnauthorized {
 		return out, nil
 	}
-	out.User = wire.OptionalString(who.Name)
+	out.User, out.ByIssuer = wire.OptionalString(who.Name), c.cred.Login && err == nil
 	return out, err
 }
 
@@ -272,7 +256,12 @@ func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, 
 	if len(cookies) > 1 || !s.mayUseCookie(c.r) {
 		return api.ClosedSession{}, pleat.ErrUnauthorized
 	}
-	if err := s.store.DeleteSession(ctx, seal.HashKey(cookies[0].Value)); err != nil {
+	cred := cookieCredential(cookies[0].Value)
+	end := s.store.DeleteSession
+	if cred.Login {
+		end = s.store.EndLogin
+	}
+	if err := end(ctx, cred.Hash); err != nil {
 		return api.ClosedSession{}, err
 	}
 	http.SetCookie(c.w, s.cookie("", -1))

@@ -82,12 +82,16 @@ func (s *Server) callAgent(ctx context.Context, c *call) error {
 
 // resourceMetadata is GET /.well-known/oauth-protected-resource. Everyone.
 func (s *Server) resourceMetadata(context.Context, *call) (api.ResourceMetadata, error) {
-	return api.ResourceMetadata{
+	out := api.ResourceMetadata{
 		Resource:      s.cfg.PublicURL + agentPath,
 		Name:          "Pleat",
 		BearerMethods: []string{"header"},
 		Documentation: s.cfg.PublicURL + "/docs",
-	}, nil
+	}
+	if s.issuer != nil {
+		out.Issuers = []string{s.issuer.Name()}
+	}
+	return out, nil
 }
 
 // challenge is the WWW-Authenticate of a 401 of the route.
@@ -109,5 +113,5 @@ func bearerOf(r *http.Request) credential {
 	case !strings.EqualFold(scheme, "Bearer"):
 		return credential{given: true}
 	}
-	return keyCredential(strings.TrimSpace(key))
+	return tokenCredential(strings.TrimSpace(key))
 }

@@ -244,7 +244,7 @@ func TestSession(t *testing.T) {
 	stands := func(want string, headers ...string) {
 		t.Helper()
 		if r := h.ask("GET", "/v1/session", nil, headers...); r.status != 200 ||
-			strings.TrimSpace(r.body) != `{"user":`+want+`,"fetchPdb":false}` {
+			strings.TrimSpace(r.body) != `{"user":`+want+`,"byIssuer":false,"fetchPdb":false}` {
 			t.Errorf("who it stands for: %d %s, want %s", r.status, r.body, want)
 		}
 	}

@@ -33,9 +33,13 @@ const (
 
 // credential is what a request sent to identify its caller.
 type credential struct {
-	given            bool // the request had one, valid or not
-	store.Credential      // a session is a browser's cookie; an empty hash: it is malformed
+	given            bool   // the request had one, valid or not
+	token            string // of the issuer, by which it is a login; empty: it is none
+	store.Credential        // a session is a browser's cookie; an empty hash: it is malformed
 }
+
+// isCookie reports whether a browser's cookie is the credential.
+func (c credential) isCookie() bool { return c.Session || c.Login && c.token == "" }
 
 // cookieNameOf returns the name of the cookie that holds a browser's session. Over https it has the prefix with which
 // browsers accept it from this host alone, so that no other service under the same domain can set it (RFC 6265bis,
@@ -64,7 +68,13 @@ func (s *Server) credentialOf(r *http.Request) credential {
 	case len(cookies) > 1: // somebody else has set one of them
 		return credential{given: true}
 	}
-	return credential{true, store.Credential{Hash: seal.HashKey(cookies[0].Value), Session: true}}
+	return cookieCredential(cookies[0].Value)
+}
+
+// cookieCredential returns the credential of a session's id.
+func cookieCredential(id string) credential {
+	login := strings.HasPrefix(id, seal.SessionPrefix)
+	return credential{given: true, Credential: store.Credential{Hash: seal.HashKey(id), Session: !login, Login: login}}
 }
 
 // keyCredential returns the credential of an API key. A text that is too long to be one has no hash, so that no request
@@ -73,7 +83,19 @@ func keyCredential(key string) credential {
 	if key == "" || len(key) > 256 {
 		return credential{given: true}
 	}
-	return credential{true, store.Credential{Hash: seal.HashKey(key)}}
+	return credential{given: true, Credential: store.Credential{Hash: seal.HashKey(key)}}
+}
+
+// maxToken bounds a token of the issuer, in bytes.
+const maxToken = 16 << 10
+
+// tokenCredential returns the credential of a bearer token: a token of the issuer has two dots, an API key none.
+func tokenCredential(token string) credential {
+	if strings.Count(token, ".") != 2 || len(token) > maxToken {
+		return keyCredential(token)
+	}
+	return credential{given: true, token: token,
+		Credential: store.Credential{Hash: seal.HashKey(token), Login: true}}
 }
 
 // mayUseCookie reports whether the cookie of a request counts. It does so only under the service's own host names,
@@ -110,18 +132,29 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 	return strings.EqualFold(u.Host, r.Host) && s.knownHost(r.Host)
 }
 
-// identify returns the user of a credential; pleat.ErrUnauthorized if it is not valid. It asks the database every
-// time, so that a revoked key stops working at once on every node.
+// identify returns the user of a credential; an error with CodeUnauthorized if it is not valid. It asks the database
+// every time, so that a revoked key stops working at once on every node, and the issuer about a login whenever that is
+// due.
 func (s *Server) identify(ctx context.Context, cred credential) (store.Principal, error) {
 	if cred.Hash == "" {
 		return store.Principal{}, pleat.ErrUnauthorized
 	}
-	p, err := s.store.Identify(ctx, cred.Credential)
+	err := s.confirm(ctx, cred)
+	var p store.Principal
+	if err == nil {
+		p, err = s.store.Identify(ctx, cred.Credential)
+	}
+	if cred.token != "" && errors.Is(err, pleat.ErrUnauthorized) { // it has expired, or others have displaced it
+		s.logins.remove(cred.Hash)
+		if err = s.confirm(ctx, cred); err == nil {
+			p, err = s.store.Identify(ctx, cred.Credential)
+		}
+	}
 	switch {
 	case err == nil:
 		s.known.put(cred.Hash, knownKey{p, s.clock()})
 		s.keyUsage.record(p.Key, s.clock())
-	case errors.Is(err, pleat.ErrUnauthorized):
+	case pleat.CodeOf(err) == pleat.CodeUnauthorized:
 		s.known.remove(cred.Hash) // its requests no longer count against the user
 	}
 	return p, err
@@ -132,6 +165,9 @@ func (s *Server) identify(ctx context.Context, cred credential) (store.Principal
 func (s *Server) authorize(ctx context.Context, c *call, rt route) error {
 	if rt.access == open || rt.access == reader || rt.access == anyone && !c.cred.given {
 		return nil
+	}
+	if c.refused != nil {
+		return c.refused
 	}
 	if c.who.User == "" { // else admit has just looked it up
 		k, known := s.known.get(c.cred.Hash)
@@ -246,8 +282,12 @@ func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (
 	return visibleJob{}, pleat.ErrJobNotFound
 }
 
-// recordUse records the use of a credential that the head of a job has shown to be valid.
+// recordUse records the use of a credential that the head of a job has shown to be valid. It asks the issuer about a
+// login if that is due.
 func (s *Server) recordUse(ctx context.Context, cred credential) error {
+	if err := s.confirm(ctx, cred); err != nil {
+		return err
+	}
 	k, ok := s.known.get(cred.Hash)
 	if !ok {
 		_, err := s.identify(ctx, cred)

@@ -37,6 +37,7 @@ type call struct {
 	began   time.Time
 	span    trace.Span      // nil: the call is not traced
 	assumed bool            // who was the caller recently; the store will check it
+	refused error           // why the credential is not valid; nil: it is, or was not looked up
 	in      store.Reach     // the project in which the call creates and lists
 	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
 }
@@ -218,6 +219,9 @@ type writerFunc func(s *Server, ctx context.Context, c *call) error
 func answers(response openapi.Content, fn writerFunc) endpoint {
 	return endpoint{response: response, serve: fn}
 }
+
+// redirects makes an endpoint of a function that sends a browser elsewhere.
+func redirects(status int, fn writerFunc) endpoint { return endpoint{status: status, serve: fn} }
 
 // streams makes an endpoint of a function that writes for as long as its client reads. The function sets the
 // connection's deadlines.

@@ -169,8 +169,9 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	owner := storetest.User(t, st, "ann")
 	var open []credential
 	for i := range 100 {
-		c := credential{true, store.Credential{Hash: fmt.Sprint("key ", i)}}
-		_, err := st.CreateKey(t.Context(), store.Actor{Reach: owner}, store.NewKey{Prefix: "p", Hash: c.Hash})
+		c := credential{given: true, Credential: store.Credential{Hash: fmt.Sprint("key ", i)}}
+		by := store.Actor{Reach: owner, Database: true}
+		_, err := st.CreateKey(t.Context(), by, store.NewKey{Prefix: "p", Hash: c.Hash})
 		if err != nil {
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Fatal(err)
@@ -180,7 +181,7 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 		s.open.add(c)
 		open = append(open, c)
 	}
-	gone := credential{true, store.Credential{Hash: "never created"}}
+	gone := credential{given: true, Credential: store.Credential{Hash: "never created"}}
 	s.open.add(gone)
 	before := st.Transactions()
 	for _, c := range open {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -39,6 +38,7 @@ type limits struct {
 	unknown   *fair.Limiter // credentials that do not exist, by address
 	wrongKeys *fair.Limiter // sign-ins with a key that does not exist, by address
 	secrets   *fair.Limiter // wrong secrets of the operator, by address and route
+	logins    *fair.Limiter // steps of a sign-in at the issuer, by address
 
 	oneLookup chan struct{} // semaphore of lookups for addresses whose budget is spent
 }
@@ -54,6 +54,7 @@ func newLimits(perSecond float64, burst int) limits {
 		unknown:   fair.NewLimiter(20, 200, maxPeers),
 		wrongKeys: fair.NewLimiter(1, 10, maxPeers),
 		secrets:   fair.NewLimiter(1, 10, maxPeers),
+		logins:    fair.NewLimiter(5, 100, maxPeers),
 		oneLookup: make(chan struct{}, 1),
 	}
 	if perSecond > 0 {
@@ -106,8 +107,8 @@ func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
 	} else {
 		who, err = s.lookUp(ctx, c, c.cred, s.limits.unknown)
 	}
-	if errors.Is(err, pleat.ErrUnauthorized) {
-		c.cred.Hash = "" // it is not looked up again; the route decides whether it needs one
+	if pleat.CodeOf(err) == pleat.CodeUnauthorized {
+		c.cred.Hash, c.refused = "", err // it is not looked up again; the route decides whether it needs one
 		return "", nil
 	}
 	c.who = who
@@ -128,7 +129,7 @@ func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *f
 		}
 	}
 	who, err := s.identify(ctx, cred)
-	if errors.Is(err, pleat.ErrUnauthorized) {
+	if pleat.CodeOf(err) == pleat.CodeUnauthorized {
 		if wait := budget.Take(from, s.clock()); wait > 0 {
 			retryAfter(c.w.Header(), wait)
 			return who, pleat.Errorf(pleat.CodeLimited,
@@ -163,33 +164,34 @@ const knownFor = 10 * time.Second
 // maxKnownKeys is how many credentials a server remembers for certain.
 const maxKnownKeys = 10_000
 
-// knownKeys remembers credentials by their hash: at least the most that were used last, and at most twice as many.
-type knownKeys struct {
+// recent remembers something of credentials by their hash: of at least the most that were used last, and of at most
+// twice as many.
+type recent[V any] struct {
 	mu       sync.Mutex
 	most     int
-	now, old map[string]knownKey
+	now, old map[string]V
 }
 
-// newKnownKeys returns a memory of at least most credentials.
-func newKnownKeys(most int) *knownKeys { return &knownKeys{most: most, now: map[string]knownKey{}} }
+// newRecent returns a memory of at least most credentials.
+func newRecent[V any](most int) *recent[V] { return &recent[V]{most: most, now: map[string]V{}} }
 
 // put remembers a credential.
-func (r *knownKeys) put(hash string, k knownKey) {
+func (r *recent[V]) put(hash string, k V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.putLocked(hash, k)
 }
 
 // putLocked is put for a caller that holds mu.
-func (r *knownKeys) putLocked(hash string, k knownKey) {
+func (r *recent[V]) putLocked(hash string, k V) {
 	if _, there := r.now[hash]; !there && len(r.now) >= r.most {
-		r.now, r.old = map[string]knownKey{}, r.now
+		r.now, r.old = map[string]V{}, r.now
 	}
 	r.now[hash] = k
 }
 
 // get returns a credential and counts it as used; false if it is not remembered.
-func (r *knownKeys) get(hash string) (knownKey, bool) {
+func (r *recent[V]) get(hash string) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, ok := r.now[hash]
@@ -202,7 +204,7 @@ func (r *knownKeys) get(hash string) (knownKey, bool) {
 }
 
 // remove forgets a credential.
-func (r *knownKeys) remove(hash string) {
+func (r *recent[V]) remove(hash string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.now, hash)

@@ -9,7 +9,7 @@ import (
 
 // When the memory of credentials is full, it forgets those that were not used for longest, not all.
 func TestKnownKeysAreBounded(t *testing.T) {
-	r := newKnownKeys(10)
+	r := newRecent[knownKey](10)
 	for i := range 1000 {
 		r.put(fmt.Sprint(i), knownKey{})
 		if _, ok := r.get("0"); !ok {

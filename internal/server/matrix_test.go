@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/identity"
+	"pleat/internal/identity/identitytest"
 	"pleat/internal/seal"
 	"pleat/internal/server"
 	"pleat/internal/store"
@@ -20,8 +23,9 @@ import (
 )
 
 // The actors of the matrix. The stranger has a key and no role; the operator has a key and no role either; the holder
-// has a link to the job, the batch and the workflow, and no key.
-var actors = []string{"anonymous", "stranger", "operator", "holder", "viewer", "member", "manager"}
+// has a link to the job, the batch and the workflow, and no key. The guest has no key either, but a token of the
+// issuer, and the role of a member by a group.
+var actors = []string{"anonymous", "stranger", "operator", "holder", "viewer", "member", "manager", "guest"}
 
 // lab is a service with a project that has somebody in each role, and one thing of each kind.
 type lab struct {
@@ -41,18 +45,30 @@ type lab struct {
 // newLab makes the service and the actors.
 func newLab(t *testing.T, database func(testing.TB) string) *lab {
 	l := &lab{test: t, keys: map[string]string{}, users: map[string]pleat.UserID{}}
-	l.fixture = newFixtureIn(t, database, store.Limits{Jobs: 1 << 20}, forHooks)
+	issuer := identitytest.New(t)
+	l.fixture = newFixtureIn(t, database, store.Limits{Jobs: 1 << 20}, func(cfg *server.Config, d *server.Deps) {
+		forHooks(cfg, d)
+		d.Issuer = identity.New(identity.Config{Issuer: issuer.URL, ClientID: identitytest.Client,
+			Audience: identitytest.Audience, Now: d.Clock})
+		t.Cleanup(d.Issuer.Close)
+	})
+	issuer.SetClock(l.clock.Now)
+	issuer.SetUser(identitytest.User{Subject: "s", Name: "guest", Groups: []string{"guests"}})
 	boltz := bigModel
 	boltz.Name = "boltz-2"
 	l.register(testModel, bigModel, boltz, analystModel, calvadosModel, compareModel, pleat.AlignmentModel())
 	for _, actor := range actors {
-		if actor != "anonymous" && actor != "holder" {
+		if actor != "anonymous" && actor != "holder" && actor != "guest" {
 			l.users[actor], l.keys[actor] = l.newUser(actor)
 		}
 	}
-	if err := l.store.SetOperator(context.Background(), store.Actor{}, "operator", true); err != nil {
+	ctx := context.Background()
+	if err := l.store.SetOperator(ctx, store.Actor{Database: true}, "operator", true); err != nil {
 		t.Fatal(err)
 	}
+	l.keys["guest"] = issuer.AccessToken("guest", map[string]any{"exp": l.clock.Now().Add(time.Hour).Unix()})
+	me := read[api.Me](t, l.as(l.keys["guest"], "GET", "/v1/me", nil))
+	l.users["guest"] = pleat.UserID(me.UserID)
 	return l
 }
 
@@ -60,10 +76,14 @@ func newLab(t *testing.T, database func(testing.TB) string) *lab {
 func (l *lab) found() {
 	l.t.Helper()
 	l.projects++
-	ctx, by := context.Background(), store.Actor{}
+	ctx, by := context.Background(), store.Actor{Database: true}
 	p, err := l.store.CreateProject(ctx, by, fmt.Sprint("Lab ", l.projects), "manager")
 	for name, role := range roles {
-		if err == nil && role != pleat.Manager {
+		switch {
+		case err != nil || role == pleat.Manager:
+		case name == "guest":
+			_, err = l.store.SetGroup(ctx, by.In(p.ID), "guests", role)
+		default:
 			_, err = l.store.SetMember(ctx, by.In(p.ID), name, role)
 		}
 	}
@@ -134,8 +154,8 @@ func (l *lab) fill() {
 // newKeyID makes a key of an actor and returns its id.
 func (l *lab) newKeyID(actor string) pleat.KeyID {
 	l.t.Helper()
-	k, err := l.store.CreateKey(context.Background(), store.Actor{Reach: store.Reach{User: l.users[actor]}},
-		store.NewKey{Hash: seal.HashKey(seal.NewKey())})
+	by := store.Actor{Reach: store.Reach{User: l.users[actor]}, Database: true}
+	k, err := l.store.CreateKey(context.Background(), by, store.NewKey{Hash: seal.HashKey(seal.NewKey())})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -211,20 +231,25 @@ var kinds = map[string]string{
 	"getMe": "own", "listProjects": "own", "listKeys": "own", "createKey": "own", "revokeKey": "own",
 	"listAudit": "own", "listClasses": "own", "importJobs": "own", "getOutputSchema": "own",
 	"downloadComparedEntry": "own",
-	"createProject":         "operator",
-	"getProject":            "visible", "listMembers": "visible",
+	"createProject":         "operator", "getAllUsage": "operator",
+	"getProject": "visible", "listMembers": "visible", "getProjectUsage": "visible",
+	"listGroups": "visible",
+	"setGroup":   "admin", "removeGroup": "admin",
 	"changeProject": "admin", "deleteProject": "admin", "setMember": "admin", "removeMember": "admin",
 	"listProjectAudit": "admin", "listInvitations": "admin", "createInvitation": "admin", "revokeInvitation": "admin",
 	"createServiceUser": "admin", "listServiceKeys": "admin", "createServiceKey": "admin", "revokeServiceKey": "admin",
 	"listModels": "all", "readInvitation": "all", "acceptInvitation": "all", "getHealth": "all", "getReadiness": "all",
 	"getMetrics": "all", "getOpenAPI": "all", "getDocs": "all", "getLLMs": "all", "getResourceMetadata": "all",
-	"getSession": "all", "closeSession": "all",
+	"getSession": "all", "closeSession": "all", "getLogin": "all", "startLogin": "all", "finishLogin": "all",
+	"logout":      "all",
 	"openSession": "checked", "ingestEvent": "checked", "getClassDemand": "checked", "downloadArtifact": "checked",
 	"downloadLibraryFile": "checked", "openLink": "checked",
 }
 
 // roles are those of the actors in the project.
-var roles = map[string]pleat.Role{"viewer": pleat.Viewer, "member": pleat.Member, "manager": pleat.Manager}
+var roles = map[string]pleat.Role{
+	"viewer": pleat.Viewer, "member": pleat.Member, "manager": pleat.Manager, "guest": pleat.Member,
+}
 
 // expected returns the status with which a route refuses an actor; 0: it does not.
 func expected(rt server.RouteForTest, actor string) int {
@@ -374,7 +399,8 @@ func (l *lab) judge(rt server.RouteForTest, actor string, r reply) {
 }
 
 // absent matches answers about something that the project of the matrix does not have.
-var absent = regexp.MustCompile(`has no graph|no file with this name|No webhook is configured`)
+var absent = regexp.MustCompile(
+	`has no graph|has no role in the project|no file with this name|No webhook is configured`)
 
 func wanted(status int) string {
 	if status == 0 {

@@ -49,7 +49,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	batch := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch)).BatchID
 	h.advanceBatches()
 	project := h.newProject("Lab")
-	if err := h.store.SetOperator(t.Context(), store.Actor{}, "ann", true); err != nil {
+	if err := h.store.SetOperator(t.Context(), store.Actor{Database: true}, "ann", true); err != nil {
 		t.Fatal(err)
 	}
 	h.newUser("ada")
@@ -62,6 +62,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 		`{"name":"robot","role":"viewer"}`)).UserID
 	users := map[string]string{"setMember": "ada", "createServiceKey": service}
 	ids := map[string]string{
+		"setGroup":              project,
 		"setJobVisibility":      job,
 		"rerunJob":              again,
 		"setBatchPublic":        batch,
@@ -107,7 +108,8 @@ func TestExamplesAreAccepted(t *testing.T) {
 				if op.OperationID != "openSession" && op.OperationID != "acceptInvitation" {
 					headers = append(headers, "Authorization", "Bearer "+h.key)
 				}
-				to := strings.NewReplacer("{id}", ids[op.OperationID], "{user}", users[op.OperationID]).Replace(path)
+				to := strings.NewReplacer("{id}", ids[op.OperationID], "{user}", users[op.OperationID],
+					"{name}", "lab-a").Replace(path)
 				body := replaced.Replace(string(example.Value))
 				if op.OperationID == "acceptInvitation" { // the other is read
 					body = strings.Replace(body, invited, invite(), 1)

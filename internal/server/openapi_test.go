@@ -171,6 +171,13 @@ func TestDocument(t *testing.T) {
 	visit("GET /fleet/v1/classes/{class}", "Error", h.as(token, "GET", "/fleet/v1/classes/x", nil), 404)
 	visit("GET /fleet/v1/classes/{class}", "Error", h.as(h.key, "GET", "/fleet/v1/classes/default", nil), 401)
 	visit("GET /v1/usage", "Usage", as("GET", "/v1/usage", nil), 200)
+	spent := "/v1/projects/" + string(h.user.OwnProject()) + "/usage"
+	visit("GET /v1/projects/{id}/usage", "ProjectUsage", as("GET", spent, nil), 200)
+	_, operator := h.newUser("operator")
+	if err := h.store.SetOperator(t.Context(), store.Actor{}, "operator", true); err != nil {
+		t.Fatal(err)
+	}
+	visit("GET /v1/operator/usage", "SpentTable", h.as(operator, "GET", "/v1/operator/usage", nil), 200)
 	made := as("POST", "/v1/keys", nil)
 	visit("POST /v1/keys", "NewKey", made, 200)
 	visit("GET /v1/keys", "ListKey", as("GET", "/v1/keys", nil), 200)
@@ -180,6 +187,19 @@ func TestDocument(t *testing.T) {
 	visit("POST /v1/session", "Session", h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`), 200)
 	visit("GET /v1/session", "SessionUser", h.ask("GET", "/v1/session", nil), 200)
 	visit("DELETE /v1/session", "ClosedSession", h.ask("DELETE", "/v1/session", nil), 200)
+	visit("GET /v1/login", "Login", h.ask("GET", "/v1/login", nil), 200)
+	visit("GET /v1/login/start", "Error", h.ask("GET", "/v1/login/start", nil), 404)
+	visit("GET /v1/login/callback", "Error", h.ask("GET", "/v1/login/callback?code=x&scope=y", nil), 404)
+	visit("POST /v1/logout", "Logout", h.ask("POST", "/v1/logout", nil), 200)
+	project, err := h.store.CreateProject(t.Context(), store.Actor{Database: true}, "cage", "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := "/v1/projects/" + string(project.ID) + "/groups"
+	visit("PUT /v1/projects/{id}/groups/{name}", "GroupRole", as("PUT", groups+"/a%2Fb", `{"role":"viewer"}`), 200)
+	visit("GET /v1/projects/{id}/groups", "ListGroupRole", as("GET", groups, nil), 200)
+	visit("DELETE /v1/projects/{id}/groups/{name}", "RemovedGroup", as("DELETE", groups+"/a%2Fb", nil), 200)
+	visit("DELETE /v1/projects/{id}/groups/{name}", "Error", as("DELETE", groups+"/x", nil), 404)
 	visitWorkflows(t, h, visit)
 	visitWebhooks(h, visit)
 	visitBatches(t, h, visit)

@@ -135,8 +135,8 @@ func (s *Server) viewProject(ctx context.Context, c *call) (api.ProjectRole, err
 	return wire.ProjectRole(&m), err
 }
 
-// changeProject is PATCH /v1/projects/{id}, for its managers; only operators change its quota. 409: there is a project
-// of that name.
+// changeProject is PATCH /v1/projects/{id}, for its managers; only operators change its quota and its budget. 409:
+// there is a project of that name.
 func (s *Server) changeProject(ctx context.Context, c *call, in *api.ChangeProject) (api.ProjectRole, error) {
 	if _, err := s.member(ctx, c, pleat.Manager); err != nil {
 		return api.ProjectRole{}, err
@@ -154,7 +154,11 @@ func (s *Server) changeProject(ctx context.Context, c *call, in *api.ChangeProje
 		return api.ProjectRole{}, pleat.InvalidField("keepResultsDays", " is %d; it must be 1 to 36500, 0 for ever, "+
 			"or -1 for as long as the service keeps results", *in.KeepDays)
 	}
-	if err := s.store.ChangeProject(ctx, c.actor().In(c.in.Project), wire.ToProjectChange(in)); err != nil {
+	change, err := wire.ToProjectChange(in)
+	if err == nil {
+		err = s.store.ChangeProject(ctx, c.actor().In(c.in.Project), change)
+	}
+	if err != nil {
 		return api.ProjectRole{}, err
 	}
 	return s.viewProject(ctx, c)
@@ -307,9 +311,9 @@ func tokenHash(token string) string {
 }
 
 // acceptInvitation is POST /v1/invitations/accept, for everyone who has the token: the user of the credential gets the
-// role or, without a credential, a user is created with a key, which only this response shows. 403: the key lacks the
-// scope manage or reaches one project alone; 404: the token invites to nothing, or not any more; 409: there is a user
-// of that name.
+// role or, without a credential and where there is no issuer, a user is created with a key, which only this response
+// shows. 403: the key lacks the scope manage or reaches one project alone; 404: the token invites to nothing, or not
+// any more; 409: there is a user of that name.
 func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptInvitation) (api.Joined, error) {
 	hash := tokenHash(in.Token)
 	if c.who.User != "" {
@@ -323,6 +327,10 @@ func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptIn
 		}
 		m, err := s.store.AcceptInvitation(ctx, c.actor(), hash)
 		return joined(&m, c.who.User, c.who.Name, nil), err
+	}
+	if s.issuer != nil {
+		return api.Joined{}, pleat.Errorf(pleat.CodeUnauthorized,
+			"Sign in first, at /v1/login/start: where there is a sign-in service, an invitation makes no user")
 	}
 	if in.Name == "" {
 		return api.Joined{}, pleat.InvalidField("name", " is required without a credential; it is that of a new user")

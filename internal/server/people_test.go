@@ -19,7 +19,7 @@ import (
 // newProject makes a project that ann manages and returns its id.
 func (h *fixture) newProject(name string) string {
 	h.t.Helper()
-	p, err := h.store.CreateProject(context.Background(), store.Actor{}, name, "ann")
+	p, err := h.store.CreateProject(context.Background(), store.Actor{Database: true}, name, "ann")
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func visitPeople(t *testing.T, h *fixture, visit func(route, schema string, r re
 	visit("GET /v1/me", "Me", as("GET", "/v1/me", nil), 200)
 	visit("GET /v1/me", "Error", h.ask("GET", "/v1/me", nil), 401)
 	visit("POST /v1/projects", "Error", as("POST", "/v1/projects", `{"name":"x"}`), 403)
-	if err := h.store.SetOperator(context.Background(), store.Actor{}, "ann", true); err != nil {
+	if err := h.store.SetOperator(context.Background(), store.Actor{Database: true}, "ann", true); err != nil {
 		t.Fatal(err)
 	}
 	made := as("POST", "/v1/projects", `{"name":"Documented"}`)
@@ -418,7 +418,7 @@ func TestProjectRetention(t *testing.T) {
 		t.Errorf("a manager keeps results for ever: %d %s", r.status, r.body)
 	}
 	keep := time.Duration(0)
-	if err := h.store.ChangeProject(context.Background(), store.Actor{}.In(pleat.ProjectID(ever)),
+	if err := h.store.ChangeProject(context.Background(), store.Actor{Database: true}.In(pleat.ProjectID(ever)),
 		store.ProjectChange{KeepResults: &keep}); err != nil {
 		t.Fatal(err)
 	}

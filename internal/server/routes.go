@@ -29,6 +29,7 @@ type route struct {
 	scope   pleat.Scope // that the key needs; empty: none
 	role    pleat.Role  // that the caller needs in the project; NoRole: the one that the scope asks for
 	keyOnly bool        // the key itself is needed: a session of it is not enough
+	foreign bool        // another program writes the query: parameters that the route does not have are ignored
 	bearer  bool        // the credential is a bearer token: neither a session nor another header counts
 	// verified says that a success of the handler needs a verb of the store that checks the credential itself.
 	verified bool
@@ -169,7 +170,7 @@ var sections = []string{
 func allRoutes() []route {
 	return slices.Concat(
 		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes,
-		projectRoutes, accountRoutes, operationRoutes, agentRoutes)
+		projectRoutes, groupRoutes, accountRoutes, loginRoutes, operationRoutes, agentRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if
@@ -302,7 +303,7 @@ func checkQuery(r *http.Request, rt route) error {
 		return pleat.Invalidf("the query of the URL cannot be parsed: %s; a %% must be followed by two hexadecimal "+
 			"digits, and parameters are separated by &", pleat.Clip(err.Error()))
 	}
-	if rt.section == operationSection {
+	if rt.section == operationSection || rt.foreign {
 		return nil
 	}
 	var known []string

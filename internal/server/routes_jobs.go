@@ -245,9 +245,9 @@ var jobRoutes = inSection("Fold jobs", []route{
 		pattern: "GET /v1/usage",
 		access:  user,
 		scope:   pleat.ScopeRead,
-		summary: "Read your quota and how much of it is used today",
-		handler: noBody((*Server).usage),
-		query:   inProject,
+		summary: "Read your quotas, how much of them is used today, and what your runs have spent",
+		handler: answers(openapi.JSON[api.Usage](), (*Server).usage),
+		query:   append(spentParams("model,day"), inProject...),
 	},
 	{
 		id:      "downloadArtifact",

@@ -2,8 +2,23 @@ package server
 
 import (
 	"pleat"
+	"pleat/api"
 	"pleat/internal/server/openapi"
 )
+
+// spentParams describe what a table of usage is asked for; by is what its sums are told apart by if nothing is named.
+// The document names JSON alone as the answer: with a second type, generated clients take every answer for either.
+func spentParams(by string) []openapi.Param {
+	return []openapi.Param{
+		{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31; absent: the first of the month " +
+			"of to."},
+		{Name: "to", Kind: "string", Doc: "The last day; absent: today. At most 400 days."},
+		{Name: "by", Kind: "string", Doc: "What sums are told apart by: some of user, project, model and day, with " +
+			"commas; empty: nothing; absent: " + by + "."},
+		{Name: "format", Kind: "string", Doc: "csv: the rows alone, as text/csv instead of JSON. A text that a " +
+			"spreadsheet would take for a formula begins with an apostrophe."},
+	}
+}
 
 // projectRoutes are the routes of projects and of who works in them. Every path under /v1/projects/{id} answers 404 for
 // a project in which the caller has no role, and for one that does not exist.
@@ -87,6 +102,24 @@ var projectRoutes = inSection("Projects", []route{
 		summary: "End the role of a user in a project",
 		handler: noBody((*Server).removeMember),
 		errors:  []int{409},
+	},
+	{
+		id:      "getProjectUsage",
+		pattern: "GET /v1/projects/{id}/usage",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "Read what the runs of a project have spent, and its budget",
+		handler: answers(openapi.JSON[api.ProjectUsage](), (*Server).projectUsage),
+		query:   spentParams("model,day"),
+	},
+	{
+		id:      "getAllUsage",
+		pattern: "GET /v1/operator/usage",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "Read what the runs of all projects have spent, as an operator",
+		handler: answers(openapi.JSON[api.SpentTable](), (*Server).allUsage),
+		query:   spentParams("project,model"),
 	},
 	{
 		id:      "listProjectAudit",

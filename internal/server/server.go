@@ -32,6 +32,7 @@
 //	errors.go            the mapping of errors to HTTP
 //	auth.go              keys, sessions, who may see a job
 //	project.go           the project in which a call works, and the caller's role
+//	accounting.go        what runs have spent
 //	people.go            projects, their members, invitations and service users
 //	share.go             links to one job, batch or workflow, and moves between projects
 //	create.go            POST /v1/jobs and runs
@@ -64,6 +65,10 @@
 //	webhook.go           endpoints, subscriptions, deliveries, ingest
 //	agent.go             POST /mcp, and the document about it
 //	account.go           keys, quota, session, models
+//	login.go             sign-in by an issuer of OpenID Connect, and logout
+//	login_check.go       what the issuer says now of who has signed in
+//	group.go             the roles of the issuer's groups
+//	routes_login.go      routes of sign-in and of groups
 //	docs.go              GET /openapi.json, /docs and /llms.txt
 //	operate.go           health, readiness, metrics
 package server
@@ -88,6 +93,7 @@ import (
 	"pleat/internal/archive"
 	"pleat/internal/blob"
 	"pleat/internal/fair"
+	"pleat/internal/identity"
 	"pleat/internal/seal"
 	"pleat/internal/server/workers"
 	"pleat/internal/store"
@@ -136,6 +142,9 @@ type Config struct {
 	// interface promises that no link outlives a day.
 	LinkFor time.Duration
 
+	// Login is for people who sign in by the issuer.
+	Login LoginConfig
+
 	// StreamHeartbeat is the time between comments on an event stream, when its access is checked again; 0: 15 s, which
 	// docs/interface.md promises. Clients take 45 s of silence for a broken connection.
 	StreamHeartbeat time.Duration
@@ -145,6 +154,19 @@ type Config struct {
 	// CredentialCheck is the least time between two looks, for all event streams together, at whether their credentials
 	// are still valid; 0: 2 s. A stream ends within this and StreamPoll.
 	CredentialCheck time.Duration
+}
+
+// LoginConfig is how people sign in by the issuer.
+type LoginConfig struct {
+	// Title names the issuer on the page; empty: its host.
+	Title string
+	// DeviceClient and Scopes are for programs on terminals, which sign in by themselves.
+	DeviceClient string
+	Scopes       []string
+	// For is how long a session lives; 0: 12 h.
+	For time.Duration
+	// OperatorsByGroup says that a group decides which of the people who sign in are operators.
+	OperatorsByGroup bool
 }
 
 // Server serves HTTP. Create it with New; it is safe for many goroutines. What it remembers between requests is only to
@@ -186,7 +208,9 @@ type Server struct {
 	uploads      uploadCount
 	meters       *meters
 	keyUsage     keyUsage
-	known        *knownKeys // credentials that were valid recently
+	known        *recent[knownKey]  // credentials that were valid recently
+	logins       *recent[time.Time] // until when logins count before the issuer is asked again
+	issuer       *identity.Issuer   // nil: people use API keys alone
 	tracer       *tracing.Tracer
 	workers      *workers.Gateway
 	agents       http.Handler // of the Model Context Protocol; nil: there is none
@@ -217,6 +241,8 @@ type Deps struct {
 	// Agents makes what answers POST /mcp from the handler of all routes, which it calls with the caller's bearer
 	// token, and a channel that is closed when its answers must end soon; nil: there is no such address.
 	Agents func(service http.Handler, stop <-chan struct{}) http.Handler
+	// Issuer signs people in; nil: they use API keys alone.
+	Issuer *identity.Issuer
 	// Guard decides which addresses webhooks may use; nil: public ones, over https.
 	Guard *webhook.Guard
 	// Tracer begins the spans of requests; nil: there are none.
@@ -258,7 +284,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 		streams:    fair.Streams{Each: cfg.Streams, Strangers: strangerStreams},
 		agentCalls: fair.Streams{Each: cfg.Streams, Of: "calls of " + agentPath},
 		disk:       d.Disk,
-		known:      newKnownKeys(maxKnownKeys),
+		known:      newRecent[knownKey](maxKnownKeys),
+		logins:     newRecent[time.Time](maxKnownKeys),
+		issuer:     d.Issuer,
 		tracer:     d.Tracer,
 	}
 	if s.clock == nil {
@@ -422,6 +450,9 @@ type keyUsage struct {
 
 // record notes that a key was used.
 func (t *keyUsage) record(k pleat.KeyID, at time.Time) {
+	if k == "" { // of a login, which has none
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.keys == nil {

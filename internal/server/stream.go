@@ -152,15 +152,18 @@ func (o *openCredentials) ended(ctx context.Context, s *Server, cred credential)
 func (s *Server) validCredentials(ctx context.Context, all []credential) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	var keys, sessions []string
+	var keys, sessions, logins []string
 	for _, c := range all {
-		if c.Session {
+		switch {
+		case c.Session:
 			sessions = append(sessions, c.Hash)
-		} else {
+		case c.Login:
+			logins = append(logins, c.Hash)
+		default:
 			keys = append(keys, c.Hash)
 		}
 	}
-	return s.store.ValidCredentials(ctx, keys, sessions)
+	return s.store.ValidCredentials(ctx, keys, sessions, logins)
 }
 
 // lastEventID returns the id of the last event that the client has received; 0: none. Browsers and the Client send it
@@ -280,7 +283,7 @@ func (s *Server) credentialEnds(c *call) (news <-chan struct{}, forget func()) {
 	if !ok {
 		return nil, func() {}
 	}
-	return s.store.Subscribe(store.KeyTopic(k.who.Key))
+	return s.store.Subscribe(k.who.Topic())
 }
 
 // quiet drops an error if the response has begun: the client has gone away.

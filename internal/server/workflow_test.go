@@ -909,7 +909,7 @@ func TestWorkflowQuota(t *testing.T) {
 	u, err := h.client(h.key).Usage(context.Background())
 	reset := u.ResetAt
 	if d := cmp.Diff(api.Usage{Limit: 1000, Remaining: 1000, ResetAt: reset,
-		Workflows: api.Quota{Limit: 3, Used: 3, ResetAt: reset}, BatchRows: u.BatchRows}, u); d != "" || err != nil {
+		Workflows: api.Quota{Limit: 3, Used: 3, ResetAt: reset}, BatchRows: u.BatchRows, SpentTable: u.SpentTable}, u); d != "" || err != nil {
 		t.Error(d, err)
 	}
 	h.completed(trp)

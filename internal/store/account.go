@@ -147,8 +147,9 @@ func (s *Store) SetDisabled(ctx context.Context, by Actor, name string, disabled
 	})
 }
 
-// notifyKeys lets the streams that the valid keys of a user have opened check them again.
+// notifyKeys lets the streams that the valid keys and the logins of a user have opened check them again.
 func (t *tx) notifyKeys(user pleat.UserID) error {
+	t.notify(loginTopic(user))
 	rows, err := t.query("SELECT id FROM api_key WHERE account_id = $1 AND revoked_at = 0", user)
 	return forEachRow(rows, err, func(scan func(...any) error) error {
 		var key pleat.KeyID

@@ -9,9 +9,10 @@ import (
 
 // Actor is who makes a change that the audit log records.
 type Actor struct {
-	Reach               // the user, and the project that the change concerns; without one it concerns the user alone
-	Key     pleat.KeyID // with which the request came; empty: an operator works on the database
-	Address string      // from which the request came; empty: none
+	Reach                // the user, and the project that the change concerns; without one it concerns the user alone
+	Key      pleat.KeyID // with which the request came; empty: none
+	Address  string      // from which the request came; empty: none
+	Database bool        // somebody works on the database itself, and may do everything
 }
 
 // about returns the actor for a change that concerns a user: an operator who works on the database has no user.
@@ -57,6 +58,10 @@ const (
 	AuditOperatorRevoked    AuditAction = "operator.revoked"
 	AuditUserDisabled       AuditAction = "user.disabled"
 	AuditUserEnabled        AuditAction = "user.enabled"
+	AuditUserSuspended      AuditAction = "user.suspended"
+	AuditSignedIn           AuditAction = "user.signed_in"
+	AuditGroupSet           AuditAction = "group.set"
+	AuditGroupRemoved       AuditAction = "group.removed"
 	AuditUserDeleted        AuditAction = "user.deleted"
 )
 

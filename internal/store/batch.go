@@ -18,8 +18,9 @@ type NewBatch struct {
 	Key     string                   // Idempotency-Key; empty: none
 	Digest  string                   // of the request, to distinguish a repetition from another request
 	Subs    []pleat.Subscription
-	Request string // id of the request; empty: none
-	Trace   string // in which it is created; empty: none
+	Request string  // id of the request; empty: none
+	Trace   string  // in which it is created; empty: none
+	planned planned // what its jobs are expected to take; storeRows adds it up
 }
 
 // NewRow is one row of a batch to create. Rows with the same Digest share one job, that of the first.
@@ -116,6 +117,10 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		if _, err := t.rowUsage(&spent, b.Rows); err != nil {
 			return err
 		}
+		queue := pleat.Queue(pleat.TaskFold, b.Model)
+		if err := t.checkBudget(b.Owner, spent.budget, planned{queue: queue}); err != nil {
+			return err
+		}
 		t.send(`
 			INSERT INTO batch (
 				id, project_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
@@ -132,7 +137,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 	return c, err
 }
 
-// storeRows stores the rows and counts them in n.
+// storeRows stores the rows and counts them in n, with what their jobs are expected to take.
 func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 	first := map[[32]byte]int{} // row by digest
 	var args []any
@@ -159,6 +164,8 @@ func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 			n.Batch.Jobs++
 			first[row.Digest], same = number, number
 			input = encodeJSON(row.Input)
+			run := plannedRun(row.Input.Run)
+			n.planned = planned{run.queue, n.planned.expected + run.expected}
 		}
 		size += len(input)
 		args = append(args, n.Batch.ID, number, row.CustomID, same, input)
@@ -197,9 +204,15 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 		if err != nil {
 			return err
 		}
+		if err := t.checkBudget(b.Owner, spent.budget, n.planned); err != nil {
+			return err
+		}
 		c = CreatedBatch{Batch: b.ID, Rows: b.Rows, Jobs: b.Jobs, Usage: usage}
-		t.send("UPDATE batch SET row_count = $1, job_count = $2, opened_at = $3, created_at = $3 WHERE id = $4",
-			b.Rows, b.Jobs, t.now, b.ID)
+		t.send(`
+			UPDATE batch
+			SET row_count = $1, job_count = $2, opened_at = $3, created_at = $3, expected = $5, queue = $6
+			WHERE id = $4`,
+			b.Rows, b.Jobs, t.now, b.ID, n.planned.expected.Microseconds(), n.planned.queue)
 		t.subscribe(runRef{source: pleat.Source{Batch: b.ID}, owner: b.Owner}, n.Subs)
 		t.keepAnswer(call, c)
 		t.notify(BatchesTopic, OwnerTopic(b.Owner))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"pleat"
 )
@@ -374,11 +375,27 @@ func (s *Store) RetryBatch(ctx context.Context, by Reach, id pleat.BatchID) (int
 		if _, err := t.rowUsage(&spent, n); err != nil {
 			return err
 		}
+		add, err := t.plannedRetry(id, n)
+		if err == nil {
+			err = t.checkBudget(b.Owner, spent.budget, add)
+		}
+		if err != nil {
+			return err
+		}
 		t.reopenBatch(id)
 		t.send("UPDATE batch SET cancelled = 0, retry_row = 1 WHERE id = $1", id)
 		return nil
 	})
 	return n, err
+}
+
+// plannedRetry is the work of some rows of a batch, which are taken for average ones.
+func (t *tx) plannedRetry(id pleat.BatchID, rows int) (planned, error) {
+	var add planned
+	var expected, jobs int64
+	err := t.row("SELECT queue, expected, job_count FROM batch WHERE id = $1", []any{id}, &add.queue, &expected, &jobs)
+	add.expected = time.Duration(expected/max(1, jobs)*int64(rows)) * time.Microsecond
+	return add, err
 }
 
 // reopenBatch lets a batch end once more, when its jobs have ended.

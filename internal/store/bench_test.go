@@ -59,3 +59,41 @@ func BenchmarkCreateJob(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFinish ends runs of one project from 16 goroutines, as many workers do: they count in the same rows.
+func BenchmarkFinish(b *testing.B) {
+	for name, fresh := range storetest.Databases() {
+		b.Run(name, func(b *testing.B) {
+			ctx := context.Background()
+			s := storetest.OpenAt(b, fresh(b), nil)
+			u := storetest.User(b, s, "ada")
+			tasks := make([]store.ClaimedTask, 0, b.N)
+			for range b.N {
+				storetest.CreateJob(b, s, storetest.NewFold(u, "bench"))
+			}
+			for len(tasks) < b.N {
+				got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1000})
+				if err != nil {
+					b.Fatal(err)
+				}
+				tasks = append(tasks, got...)
+			}
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ResetTimer()
+			began := time.Now()
+			for range 16 {
+				wg.Go(func() {
+					for i := next.Add(1) - 1; i < int64(b.N); i = next.Add(1) - 1 {
+						if err := s.FinishRun(ctx, store.LeaseOf(&tasks[i].Task), storetest.Completed()); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "runs/s")
+		})
+	}
+}

@@ -296,12 +296,14 @@ func (c *claim) start() {
 	c.loadEarlierAttempts()
 }
 
-// recordAttempts records the attempts.
+// recordAttempts records the attempts, with what they have of their workers.
 func (c *claim) recordAttempts() {
 	c.send(`
-		INSERT INTO attempt (task_id, number, worker_id, started_at, run_id, delivery_id, ended_at, outcome, detail)
-		SELECT k.id, k.attempt, k.worker_id, $2, k.run_id, k.delivery_id, 0, '', ''
-		FROM `+claimedTasks,
+		INSERT INTO attempt (
+			task_id, number, worker_id, started_at, run_id, delivery_id, ended_at, outcome, detail, gpus, cores)
+		SELECT k.id, k.attempt, k.worker_id, $2, k.run_id, k.delivery_id, 0, '', '', u.gpus, u.cores
+		FROM `+claimedTasks+`
+		LEFT JOIN worker_use u ON u.worker_id = k.worker_id AND u.queue = k.queue`,
 		c.id, c.now)
 }
 

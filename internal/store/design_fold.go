@@ -27,6 +27,16 @@ type DesignJob struct {
 	Job    NewJob // without By, Key and Digest
 }
 
+// planned is the work of the jobs, which are all of one model.
+func (d *DesignFolds) planned() planned {
+	var all planned
+	for i := range d.Jobs {
+		run := plannedRun(d.Jobs[i].Job.Run)
+		all = planned{run.queue, all.expected + run.expected}
+	}
+	return all
+}
+
 // FoldDesigns stores the jobs, or none of them, each of which counts against the project's quota. An idempotency key
 // works as in CreateJob. Its errors are those of CreateJob, and ErrNoWorkflow.
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
@@ -55,6 +65,11 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 			return err
 		}
 		for i := range d.Jobs {
+			if i == 0 {
+				if err := t.checkBudget(d.Owner, spent[i].budget, d.planned()); err != nil {
+					return err
+				}
+			}
 			usage, err := t.usage(&spent[i])
 			if err != nil {
 				return err

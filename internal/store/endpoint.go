@@ -249,9 +249,9 @@ func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until
 }
 
 // Reseal passes every sealed value through fn, which returns it sealed with the current key and whether that changed
-// it. Reseal returns the number of endpoints that changed. An old secret is sealed for the column «secret», since a
-// rotation moves it as it is. One transaction changes all endpoints or, after an error of fn, none: no key is half
-// replaced. The command pleat secrets calls it.
+// it. Reseal returns the number of endpoints and logins that changed. An old secret is sealed for the column «secret»,
+// since a rotation moves it as it is. One transaction changes all endpoints or, after an error of fn, none: no key is
+// half replaced. The command pleat secrets calls it.
 func (s *Store) Reseal(
 	ctx context.Context, fn func(owner pleat.ProjectID, column, sealed string) (string, bool, error),
 ) (int, error) {
@@ -293,7 +293,9 @@ func (s *Store) Reseal(
 				return err
 			}
 		}
-		return nil
+		n, err := t.resealLogins(fn)
+		changed += n
+		return err
 	})
 	return changed, err
 }

@@ -9,10 +9,11 @@ import (
 
 // Made is something that a user has made.
 type Made struct {
-	Kind      string // job, workflow, batch, library_item, invitation, link or webhook
-	ID        string
-	Project   pleat.ProjectID
-	Name      string // of an invitation its label, of a link what it opens, and of a webhook its address
+	Kind    string // job, workflow, batch, library_item, invitation, link, webhook or usage
+	ID      string // of usage the model
+	Project pleat.ProjectID
+	// Name is of an invitation its label, of a link what it opens, of a webhook its address, and of usage how much.
+	Name      string
 	CreatedAt time.Time
 }
 
@@ -35,7 +36,14 @@ const madeBy = `
 	SELECT 'link', id, project_id, source_kind || ' ' || source_id, created_at FROM share WHERE created_by = $1
 	UNION ALL
 	SELECT 'webhook', id, project_id, url, created_at FROM endpoint
-	WHERE run_source = '' AND project_id = $1 AND url <> ''`
+	WHERE run_source = '' AND project_id = $1 AND url <> ''
+	UNION ALL
+	SELECT 'usage', model, project_id,
+		CAST(sum(attempts) AS text) || ' attempts, ' || CAST(CAST(sum(wall) AS bigint) / 1000000 AS text) || ' seconds',
+		CAST(min(day) * 86400000000 AS bigint)
+	FROM usage_day
+	WHERE account_id = $1
+	GROUP BY project_id, model`
 
 // MadeBy lists what a user has made, in every project, and what stands in the user's own. It is for operators, and
 // reads whole tables.
@@ -254,6 +262,9 @@ func (t *tx) eraseName(u User, alias string) error {
 		`UPDATE audit SET subject = '' WHERE account_id = $1 AND (action = '` + string(AuditInvitationAccepted) +
 			`' OR action LIKE 'webhook.%' AND project_id IN ('', $1))`,
 		"DELETE FROM api_key WHERE account_id = $1",
+		"DELETE FROM login WHERE account_id = $1",
+		"DELETE FROM account_group WHERE account_id = $1",
+		"DELETE FROM account_identity WHERE account_id = $1",
 		"UPDATE endpoint SET url = '', token = '', secret = '', old_secret = '' WHERE project_id = $1",
 	} {
 		t.send(q, u.ID)

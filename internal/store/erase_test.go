@@ -27,7 +27,7 @@ func written(t *testing.T, s *store.Store) (store.Reach, store.Created) {
 			t.Fatal(err)
 		}
 	}
-	u, boss, operator := storetest.User(t, s, personal), storetest.User(t, s, "boss"), store.Actor{}
+	u, boss, operator := storetest.User(t, s, personal), storetest.User(t, s, "boss"), store.Actor{Database: true}
 	k, err := s.CreateKey(ctx, store.Actor{Reach: u}, store.NewKey{
 		Prefix: "pk", Hash: "k", Label: "laptop of " + personal,
 	})
@@ -106,15 +106,15 @@ func TestEraseUser(t *testing.T) {
 			t.Errorf("%d entries of the audit log: %v", len(about), err)
 		}
 
-		_, err = s.EraseUser(ctx, store.Actor{}, personal)
+		_, err = s.EraseUser(ctx, store.Actor{Database: true}, personal)
 		if pleat.CodeOf(err) != pleat.CodeConflict || !strings.Contains(err.Error(), `only manager of the project "Other"`) {
 			t.Fatalf("the only manager of a project was deleted: %v", err)
 		}
 		other := projectNamed(t, s, "Other")
-		if _, err := s.SetMember(ctx, store.Actor{}.In(other), "boss", pleat.Manager); err != nil {
+		if _, err := s.SetMember(ctx, store.Actor{Database: true}.In(other), "boss", pleat.Manager); err != nil {
 			t.Fatal(err)
 		}
-		after, err := s.EraseUser(ctx, store.Actor{}, personal)
+		after, err := s.EraseUser(ctx, store.Actor{Database: true}, personal)
 		if err != nil || !strings.HasPrefix(after.Name, "deleted-") || after.ID != u.User {
 			t.Fatalf("%+v %v", after, err)
 		}
@@ -143,7 +143,7 @@ func TestEraseUser(t *testing.T) {
 		if list, err := s.MadeBy(ctx, u.User); err != nil || len(list) != 3 { // job, link, invitation
 			t.Errorf("%+v %v", list, err)
 		}
-		if _, err := s.EraseUser(ctx, store.Actor{}, personal); pleat.CodeOf(err) != pleat.CodeNotFound {
+		if _, err := s.EraseUser(ctx, store.Actor{Database: true}, personal); pleat.CodeOf(err) != pleat.CodeNotFound {
 			t.Errorf("a second deletion: %v", err)
 		}
 	})
@@ -170,15 +170,15 @@ func TestEraseServiceUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		storetest.User(t, s, "boss")
-		p, err := s.CreateProject(ctx, store.Actor{}, "Lab", "boss")
+		p, err := s.CreateProject(ctx, store.Actor{Database: true}, "Lab", "boss")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.CreateServiceUser(ctx, store.Actor{}.In(p.ID), "robot", pleat.Member,
+		if _, _, err := s.CreateServiceUser(ctx, store.Actor{Database: true}.In(p.ID), "robot", pleat.Member,
 			store.NewKey{Hash: "r"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.EraseUser(ctx, store.Actor{}, "robot"); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.EraseUser(ctx, store.Actor{Database: true}, "robot"); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a service user was deleted: %v", err)
 		}
 	})

@@ -203,6 +203,7 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 		e.attempt, e.requestHash)
 	t.useResults(filesSQL("$1", "$2", "$3"), "run WHERE id = $1", r.run, e.bytes(), e.attempt)
 	t.ends = append(t.ends, e)
+	t.spent.runs = append(t.spent.runs, r.run)
 	t.setState(r.source, r.run, e.state)
 	if r.kind == pleat.TaskMD && e.state == pleat.StateCompleted {
 		t.addToLibrary(r, e.artifacts)

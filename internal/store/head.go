@@ -176,11 +176,12 @@ func (g *heads) next() (group []*headRead) {
 func (g *heads) query(group []*headRead) error {
 	ctx, cancel := context.WithTimeout(g.ctx, headTimeout)
 	defer cancel()
-	jobs, hashes, sessions := make([]string, len(group)), make([]string, len(group)), make([]bool, len(group))
+	jobs, hashes := make([]string, len(group)), make([]string, len(group))
+	sessions, logins := make([]bool, len(group)), make([]bool, len(group))
 	for i, r := range group {
-		jobs[i], hashes[i], sessions[i] = string(r.job), r.by.Hash, r.by.Session
+		jobs[i], hashes[i], sessions[i], logins[i] = string(r.job), r.by.Hash, r.by.Session, r.by.Login
 	}
-	rows, err := g.s.read(ctx, headsQuery, g.s.now(), jobs, hashes, sessions)
+	rows, err := g.s.read(ctx, headsQuery, g.s.now(), jobs, hashes, sessions, logins)
 	return forEachRow(rows, err, func(scan func(...any) error) error {
 		var n int
 		h, err := scanHead("", scan, &n)
@@ -193,16 +194,19 @@ func (g *heads) query(group []*headRead) error {
 	})
 }
 
-// headsQuery is headQuery for arrays of jobs, hashes and whether those are of sessions. The first column counts them
-// from 1. The limits keep PostgreSQL from a plan that reads a whole table, see decision 020.
+// headsQuery is headQuery for arrays of jobs, hashes and whether those are of sessions or logins. The first column
+// counts them from 1. The limits keep PostgreSQL from a plan that reads a whole table, see decision 020.
 var headsQuery = `
 	SELECT q.n, ` + headColumns + `
-	FROM unnest(CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS boolean[]))
-		WITH ORDINALITY AS q (job, hash, session, n)
+	FROM unnest(CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS boolean[]), CAST($5 AS boolean[]))
+		WITH ORDINALITY AS q (job, hash, session, login, n)
 	CROSS JOIN LATERAL (SELECT * FROM job WHERE id = q.job AND deleted_at = 0 LIMIT 1) AS j
 	LEFT JOIN LATERAL (
-		SELECT k.account_id, k.scopes, k.project_id FROM ` + Credential{}.keys("q.hash") + ` AND NOT q.session
+		SELECT k.account_id, k.scopes, k.project_id FROM ` + Credential{}.keys("q.hash") +
+	` AND NOT q.session AND NOT q.login
 		UNION ALL
 		SELECT k.account_id, k.scopes, k.project_id FROM ` + Credential{Session: true}.keys("q.hash") + ` AND q.session
+		UNION ALL
+		SELECT k.account_id, k.scopes, k.project_id FROM ` + Credential{Login: true}.keys("q.hash") + ` AND q.login
 		LIMIT 1
 	) AS c ON true`

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,9 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		}
 		usage, err := t.usage(&spent)
 		if err != nil {
+			return err
+		}
+		if err := t.checkBudget(n.Job.Owner, spent.budget, plannedRun(n.Run)); err != nil {
 			return err
 		}
 		t.insertJob(&n, &c)
@@ -148,6 +152,7 @@ func (t *tx) insertJob(n *NewJob, c *Created) {
 		creator: j.Creator,
 		batch:   n.row.batch,
 		bytes:   len(sequences) + len(constraints),
+		tokens:  j.Tokens(),
 	}
 	t.insertRun(ref, 1, n.Run)
 	t.subscribe(ref, n.Subs)
@@ -162,6 +167,7 @@ type runRef struct {
 	creator pleat.UserID
 	batch   pleat.BatchID // of whose jobs it is a run; empty: of none
 	bytes   int           // of the input, which counts with the run's files against Limits.ResultsBytes
+	tokens  int           // of the input of a fold
 }
 
 // tenant is whose turn the run's task takes. Each user has turns of their own in each project. The batches of a
@@ -220,12 +226,12 @@ func (t *tx) insertRun(ref runRef, number int, spec RunSpec) {
 		INSERT INTO run (
 			id, job_id, workflow_id, project_id, number, kind, state, msa, model, weight_set, method, engine, seed,
 			params, fresh, input_hash, result, failure, stage, done, total, event_seq, log_lines, created_at,
-			started_at, finished_at, changed_at, bytes, trace)
+			started_at, finished_at, changed_at, bytes, trace, created_by, tokens)
 		VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13, $14, '', '', '', '',
-			0, 0, 0, 0, $15, 0, 0, $15, $16, $17)`,
+			0, 0, 0, 0, $15, 0, 0, $15, $16, $17, $18, $19)`,
 		ref.run, ref.source.Job, ref.source.Workflow, ref.owner, number, spec.kind(), spec.state(), pleat.StatePending,
 		spec.Model, spec.WeightSet, spec.Method, spec.Seed, encodeJSON(spec.Params), boolToInt(spec.Fresh), t.now,
-		bytes, spec.Trace)
+		bytes, spec.Trace, cmp.Or(ref.creator, pleat.UserID(ref.owner)), ref.tokens)
 	for _, f := range spec.Files {
 		t.send(`
 			INSERT INTO run_file (run_id, name, main, blob_key, sha256, bytes) VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -277,6 +283,9 @@ func (s *Store) Rerun(ctx context.Context, by Reach, job pleat.JobID, spec RunSp
 		if c.Usage, err = t.usage(&spent); err != nil {
 			return err
 		}
+		if err := t.checkBudget(h.Owner, spent.budget, plannedRun(spec)); err != nil {
+			return err
+		}
 		usage := c.Usage
 		c, err = t.rerun(runRef{owner: h.Owner, creator: by.User}, job, spec)
 		c.Usage = usage
@@ -291,19 +300,20 @@ func (t *tx) rerun(ref runRef, job pleat.JobID, spec RunSpec) (Created, error) {
 	c := Created{Job: job, Run: pleat.RunID(newID()), State: pleat.StateInitialized}
 	ref.source, ref.run = pleat.Source{Job: job}, c.Run
 	var runs int
-	var seqs string
+	var seqs, constraints string
 	if err := t.row(`
 		UPDATE job SET run_id = $1, runs = runs + 1, state = $2, version = version + 1, updated_at = $3
 		WHERE id = $4
-		RETURNING name, runs, sequences, batch_id`,
-		[]any{c.Run, c.State, t.now, job}, &c.Name, &runs, &seqs, &ref.batch); err != nil {
+		RETURNING name, runs, sequences, constraints, batch_id`,
+		[]any{c.Run, c.State, t.now, job}, &c.Name, &runs, &seqs, &constraints, &ref.batch); err != nil {
 		return c, err
 	}
-	var list []pleat.Sequence
-	if err := decodeJSON(seqs, &list); err != nil {
+	var j pleat.Job
+	if err := errors.Join(decodeJSON(seqs, &j.Sequences), decodeJSON(constraints, &j.Constraints)); err != nil {
 		return c, err
 	}
-	for _, q := range list {
+	ref.tokens = j.Tokens()
+	for _, q := range j.Sequences {
 		c.Sequences = append(c.Sequences, q.ID)
 	}
 	// The new run has the destinations of the one before, unless another project has chosen them.

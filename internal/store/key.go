@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"strings"
 	"time"
 
@@ -18,15 +20,18 @@ const (
 	maxKeptKeys = 100
 )
 
+// enabledUser is the condition on a credential k that its user is not disabled.
+const enabledUser = "NOT EXISTS (SELECT 1 FROM account d WHERE d.id = k.account_id AND d.disabled_at <> 0)"
+
 // validKey is the condition on a key k that it is valid at the moment $1.
-const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) AND " +
-	"NOT EXISTS (SELECT 1 FROM account d WHERE d.id = k.account_id AND d.disabled_at <> 0)"
+const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) AND " + enabledUser +
+	" AND NOT " + unvouched
 
 // CreateKey stores a new key of by.User and records it. A key that by.Key makes has at most the scopes of that key, and
-// ends with it at the latest; if that reaches one project alone, so does the new one. CodeInvalid: it would have more
-// or end later, or its end is past; CodeConflict: the user has maxKeys valid keys; CodeLimited: the user made
-// maxNewKeys within a day; CodeNotFound: there is no such user, or the user has no role in the project of the key;
-// ErrUnauthorized: by.Key is not valid.
+// ends with it at the latest; if that reaches one project alone, so does the new one. Who works on the database is not
+// bound. CodeInvalid: it would have more or end later, or its end is past; CodeConflict: the user has maxKeys valid
+// keys; CodeLimited: the user made maxNewKeys within a day; CodeNotFound: there is no such user, or the user has no
+// role in the project of the key; ErrUnauthorized: by.Key is not valid.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) {
 	var k Key
 	err := s.write(ctx, "create key", func(t *tx) (err error) {
@@ -45,7 +50,7 @@ func (t *tx) createKey(by Actor, n NewKey) (Key, error) {
 	if err := t.boundKey(by, &k); err != nil {
 		return k, err
 	}
-	if by.Key != "" {
+	if !by.Database {
 		if err := t.boundKeys(by.User); err != nil {
 			return k, err
 		}
@@ -122,22 +127,28 @@ func keyDetail(by Actor, k *Key) string {
 
 // boundKey checks a new key against the key that makes it, if one does, and completes it.
 func (t *tx) boundKey(by Actor, k *Key) error {
-	if by.Key == "" {
+	if by.Database {
 		if len(k.Scopes) == 0 {
 			k.Scopes = pleat.AllScopes
 		}
 		return nil
 	}
-	var names string
+	names := pleat.AllScopes.String()
 	var ends int64
 	var project pleat.ProjectID
-	if err := t.row(`
-		SELECT k.scopes, k.expires_at, k.project_id FROM api_key k
-		WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
-		[]any{t.now, by.Key, by.User}, &names, &ends, &project); err != nil {
-		return mapNoRows(err, pleat.ErrUnauthorized)
+	if by.Key != "" {
+		if err := t.row(`
+			SELECT k.scopes, k.expires_at, k.project_id FROM api_key k
+			WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
+			[]any{t.now, by.Key, by.User}, &names, &ends, &project); err != nil {
+			return mapNoRows(err, pleat.ErrUnauthorized)
+		}
 	}
-	own := scopesOf(names)
+	return t.boundByMaker(k, scopesOf(names), ends, project)
+}
+
+// boundByMaker checks a new key against the scopes, the end and the project of the key that makes it, and completes it.
+func (t *tx) boundByMaker(k *Key, own pleat.Scopes, ends int64, project pleat.ProjectID) error {
 	if len(k.Scopes) == 0 {
 		k.Scopes = own
 	}
@@ -259,8 +270,13 @@ func (t *tx) revokeKey(by Actor, user pleat.UserID, key pleat.KeyID) error {
 }
 
 // keys returns the rows k of valid keys that a credential with a hash stands for, one or none, as SQL with the moment
-// as $1. A session stands for the key with which it began.
+// as $1. A session stands for the key with which it began, and a login for a key with all scopes that has no id.
 func (c Credential) keys(hash string) string {
+	if c.Login {
+		return "(SELECT '' AS id, account_id, '" + pleat.AllScopes.String() + "' AS scopes, '' AS project_id, hash, " +
+			"expires_at FROM login WHERE kind <> 'grant') k WHERE k.expires_at > $1 AND " + enabledUser +
+			" AND k.hash = " + hash
+	}
 	if c.Session {
 		return "session e JOIN api_key k ON k.id = e.key_id WHERE " + validKey +
 			" AND e.expires_at > $1 AND e.hash = " + hash
@@ -269,7 +285,8 @@ func (c Credential) keys(hash string) string {
 }
 
 // Identify returns the user that a credential authenticates. ErrUnauthorized: it is unknown, expired or revoked, or its
-// key is. One query answers it from unique indexes.
+// key is; the message says so where a key only rests until its user signs in again. One query answers it from unique
+// indexes.
 func (s *Store) Identify(ctx context.Context, by Credential) (Principal, error) {
 	var p Principal
 	var scopes string
@@ -280,7 +297,10 @@ func (s *Store) Identify(ctx context.Context, by Credential) (Principal, error) 
 		JOIN account a ON a.id = c.account_id`,
 		[]any{s.now(), by.Hash}, &p.User, &p.Name, &p.Key, &scopes, &p.Project, &operator)
 	p.Scopes, p.Operator = scopesOf(scopes), operator == 1 && p.Project == ""
-	return p, unavailable("identify", mapNoRows(err, pleat.ErrUnauthorized))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = s.whyInvalid(ctx, by)
+	}
+	return p, unavailable("identify", err)
 }
 
 // TouchKeys stores when keys were last used. The server collects the uses and stores them together from time to time,

@@ -124,13 +124,14 @@ func (t *tx) changeMember(by Actor, project pleat.ProjectID, m *ProjectMember) e
 	return t.audit(by, action, m.Name, detail)
 }
 
-// countMembers returns the role of a user in a locked project, and how many members and managers it has. Service users
-// do not count as managers: nobody could sign in as one.
+// countMembers returns the role that a user has in a locked project other than by groups, and how many members and
+// managers it has. Service users do not count as managers: nobody could sign in as one. Nor do groups, whose members
+// somebody else decides.
 func (t *tx) countMembers(
 	project pleat.ProjectID, user pleat.UserID,
 ) (has pleat.Role, members, managers int, err error) {
 	err = t.row(`
-		SELECT `+memberRole("$1", "$2")+`, count(*),
+		SELECT COALESCE(max(CASE WHEN a.id = $2 THEN m.role END), 0), count(*),
 			count(CASE WHEN m.role = 3 AND a.kind = 'person' AND a.disabled_at = 0 THEN 1 END)
 		FROM project_member m
 		JOIN account a ON a.id = m.account_id
@@ -143,10 +144,12 @@ func (t *tx) countMembers(
 func (s *Store) Memberships(ctx context.Context, by Reach) ([]Membership, error) {
 	out := []Membership{}
 	rows, err := s.read(ctx, `
-		SELECT `+projectColumns+`, m.role
-		FROM project_member m
-		JOIN project p ON p.id = m.project_id
-		WHERE m.account_id = $1 AND p.deleted_at = 0 AND ($2 = '' OR p.id = $2)
+		SELECT `+projectColumns+`, `+memberRole("p.id", "$1")+`
+		FROM project p
+		WHERE p.deleted_at = 0 AND ($2 = '' OR p.id = $2) AND p.id IN (
+			SELECT project_id FROM project_member WHERE account_id = $1
+			UNION SELECT g.project_id FROM account_group u JOIN project_group g ON g.name = u.name
+			WHERE u.account_id = $1)
 		ORDER BY p.own DESC, p.name`,
 		by.User, by.Project)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {

@@ -12,7 +12,7 @@ import (
 // newProject makes a project that a user manages.
 func newProject(t *testing.T, s *store.Store, name string, manager store.Reach) pleat.ProjectID {
 	t.Helper()
-	p, err := s.CreateProject(context.Background(), store.Actor{}, name, string(manager.User))
+	p, err := s.CreateProject(context.Background(), store.Actor{Database: true}, name, string(manager.User))
 	if err != nil {
 		t.Fatal(err)
 	}

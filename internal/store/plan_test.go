@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,29 @@ func TestGlanceReadsIndexes(t *testing.T) {
 			if strings.HasPrefix(step, "SCAN") && !strings.Contains(step, " INDEX ") && !inner.MatchString(step) {
 				t.Errorf("%s\n%s", q, step)
 			}
+		}
+	}
+}
+
+// The use of a budget is read from the tasks of the project in an index alone, and from those that run; an end reads
+// what has ended.
+func TestAccountingReadsIndexes(t *testing.T) {
+	s := openMigrated(t)
+	inner := regexp.MustCompile(`^SCAN (\w|spent|ended|\d+ CONSTANT ROWS?)$`)
+	for q, args := range map[string][]any{
+		budgetUseSQL:  {"project", 1, 2},
+		accountSQL(2): {1, 1, 1, "task", 1, "run", "task", 1, "run"},
+	} {
+		steps := s.planOf(t, q, args)
+		for _, step := range steps {
+			running := strings.HasSuffix(step, "USING INDEX task_running")
+			if strings.HasPrefix(step, "SCAN") && !inner.MatchString(step) && !running {
+				t.Errorf("%s\n%s", q, step)
+			}
+		}
+		const tasks = "SEARCH k USING COVERING INDEX task_expected (project_id=?)"
+		if q == budgetUseSQL && !slices.Contains(steps, tasks) {
+			t.Errorf("the plan has not %q: %q", tasks, steps)
 		}
 	}
 }

@@ -40,6 +40,8 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 	q := `
 		SELECT 'reap', CASE WHEN
 				EXISTS (SELECT 1 FROM session WHERE expires_at < $1)
+				OR EXISTS (SELECT 1 FROM login WHERE expires_at < $1)
+				OR EXISTS (SELECT 1 FROM login_attempt WHERE expires_at < $1)
 				OR EXISTS (SELECT 1 FROM idempotency WHERE created_at < $2) THEN 0 END
 		UNION ALL SELECT 'reap', (SELECT min(run_at) FROM task WHERE state = 'waiting')
 		UNION ALL SELECT 'reap', (` + nextLease + `)`

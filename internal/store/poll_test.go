@@ -221,7 +221,7 @@ func TestValidCredentials(t *testing.T) {
 		clock.Advance(2 * time.Hour)
 		took := counted(t, s)
 		got, err := s.ValidCredentials(ctx, []string{"valid", "revoked", "expired", "session", "invented"},
-			[]string{"session", "short", "of a revoked key", "valid"})
+			[]string{"session", "short", "of a revoked key", "valid"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

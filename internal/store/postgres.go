@@ -159,6 +159,7 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 		if err := fn(&t); err != nil {
 			return err
 		}
+		t.account()
 		return p.commit(ctx)
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ type Project struct {
 	// KeepResults is how long a job or workflow is kept after the end of its latest run; negative: as long as the
 	// service's setting says; 0: until somebody deletes it.
 	KeepResults time.Duration
+	Budget      Budget
 	CreatedAt   time.Time
 }
 
@@ -26,16 +27,18 @@ type ProjectChange struct {
 	Name        *string
 	Quota       *int
 	KeepResults *time.Duration
+	Budget      *BudgetChange
 }
 
 // projectColumns are the columns that scanProject reads, of the row p of project.
-const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.created_at"
+const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.budget_gpu, p.budget_cpu, p.created_at"
 
 // scanProject reads a project from projectColumns and further columns.
 func scanProject(scan func(...any) error, further ...any) (Project, error) {
 	var p Project
 	var own, keep, created int64
-	err := scan(append([]any{&p.ID, &p.Name, &own, &p.Quota, &keep, &created}, further...)...)
+	err := scan(append([]any{&p.ID, &p.Name, &own, &p.Quota, &keep, &p.Budget.GPU, &p.Budget.CPU, &created},
+		further...)...)
 	p.Own, p.CreatedAt = own == 1, fromMicros(created)
 	p.KeepResults = time.Duration(keep) * time.Microsecond
 	return p, err
@@ -69,7 +72,7 @@ func (s *Store) CreateProject(ctx context.Context, by Actor, name, manager strin
 		}
 		p = Project{
 			ID: pleat.ProjectID(newID()), Name: name, Quota: -1, KeepResults: -time.Microsecond,
-			CreatedAt: fromMicros(t.now),
+			Budget: NoBudget, CreatedAt: fromMicros(t.now),
 		}
 		made, err := t.exec(`
 			INSERT INTO project (id, name, own, quota, keep_results, created_at, deleted_at)
@@ -105,13 +108,14 @@ func (t *tx) needOperator(by Actor, what string) error {
 
 // isOperator reports whether an actor is an operator. The keys of projects do not make one.
 func (t *tx) isOperator(by Actor) (bool, error) {
-	if by.Key == "" {
+	if by.Database {
 		return true, nil
 	}
 	var n int
 	err := t.row(`
-		SELECT count(*) FROM account a JOIN api_key k ON k.account_id = a.id
-		WHERE a.id = $1 AND a.operator = 1 AND a.disabled_at = 0 AND k.id = $2 AND k.project_id = ''`,
+		SELECT count(*) FROM account a
+		WHERE a.id = $1 AND a.operator = 1 AND a.disabled_at = 0 AND ($2 = '' OR EXISTS (
+			SELECT 1 FROM api_key k WHERE k.id = $2 AND k.account_id = a.id AND k.project_id = ''))`,
 		[]any{by.User, by.Key}, &n)
 	return n == 1, err
 }
@@ -187,13 +191,18 @@ func (s *Store) ChangeProject(ctx context.Context, by Actor, change ProjectChang
 				return err
 			}
 		}
+		if (change.Quota != nil || change.Budget != nil) && !operator {
+			return pleat.Errorf(pleat.CodeForbidden,
+				"Only an operator of this service may change the quota or the budget of a project")
+		}
 		if change.Quota != nil {
-			if !operator {
-				return pleat.Errorf(pleat.CodeForbidden, "Only an operator of this service may change the quota of a "+
-					"project")
-			}
 			t.send("UPDATE project SET quota = $1 WHERE id = $2", max(*change.Quota, -1), p.ID)
 			if err := t.audit(by, AuditProjectChanged, p.Name, fmt.Sprintf("quota %d", *change.Quota)); err != nil {
+				return err
+			}
+		}
+		if change.Budget != nil {
+			if err := t.changeBudget(by, &p, *change.Budget); err != nil {
 				return err
 			}
 		}
@@ -262,7 +271,10 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 			return pleat.Errorf(pleat.CodeConflict, "the project has %d jobs, workflows and batches and %d library "+
 				"items; delete them, or move them to another project, first", work, items)
 		}
-		list, err := t.query("SELECT account_id FROM project_member WHERE project_id = $1", p.ID)
+		list, err := t.query(`
+			SELECT account_id FROM project_member WHERE project_id = $1
+			UNION SELECT u.account_id FROM project_group g JOIN account_group u ON u.name = g.name
+			WHERE g.project_id = $1`, p.ID)
 		var members []pleat.UserID
 		err = forEachRow(list, err, func(scan func(...any) error) error {
 			var u pleat.UserID
@@ -276,6 +288,7 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 		t.send("UPDATE account SET disabled_at = $1 WHERE project_id = $2 AND project_id <> '' AND disabled_at = 0",
 			t.now, p.ID)
 		t.send("DELETE FROM project_member WHERE project_id = $1", p.ID)
+		t.send("DELETE FROM project_group WHERE project_id = $1", p.ID)
 		t.send("DELETE FROM invitation WHERE project_id = $1", p.ID)
 		t.send("UPDATE endpoint SET active = 0, enabled_by_default = 0, disabled_reason = $1 WHERE project_id = $2",
 			deactivatedByOwner, p.ID)

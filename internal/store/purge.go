@@ -269,6 +269,20 @@ func (s *Store) PurgeDeleted(ctx context.Context) (Purged, error) {
 	return Purged{}, nil
 }
 
+// endPurged ends the attempts that are still under way at the runs of what is purged, so that their time is counted,
+// and returns how many they are. The next transaction deletes them.
+func (t *tx) endPurged(kind tombstone, id string) (int, error) {
+	if kind.inputs {
+		return 0, nil
+	}
+	held, err := t.selectHeld("FOR UPDATE", kind.statement(`run_id IN (RUNS) AND EXISTS (
+		SELECT 1 FROM attempt a WHERE a.task_id = task.id AND a.number = task.attempt AND a.ended_at = 0)`), id)
+	for _, l := range held {
+		t.endAttempt(l.Lease, OutcomeStopped, "")
+	}
+	return len(held), err
+}
+
 // purge takes the next steps at the deletion of one job, workflow or batch. Of several nodes one does it at a time.
 func (t *tx) purge(kind tombstone, id string) (Purged, error) {
 	var p Purged
@@ -282,6 +296,9 @@ func (t *tx) purge(kind tombstone, id string) (Purged, error) {
 		if p.Rows, err = t.deleteFollowUps(pleat.JobID(id)); err != nil || p.Rows > 0 {
 			return p, err
 		}
+	}
+	if p.Rows, err = t.endPurged(kind, id); err != nil || p.Rows > 0 {
+		return p, err
 	}
 	for _, step := range kind.steps() {
 		var n int

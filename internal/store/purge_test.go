@@ -20,43 +20,50 @@ import (
 // ofSources says of every table whether a job or workflow has rows in it. A new table fails TestDeletionLeavesNothing
 // until it stands here, and purgeSteps delete its rows if they belong to a job or workflow.
 var ofSources = map[string]bool{
-	"job":            true,
-	"run":            true,
-	"run_event":      true,
-	"artifact":       true,
-	"task":           true,
-	"attempt":        true,
-	"subscription":   true,
-	"event":          true,
-	"endpoint":       true,
-	"delivery":       true,
-	"workflow":       true,
-	"library_item":   true,
-	"library_file":   true,
-	"idempotency":    true,
-	"design":         true,
-	"design_fold":    true,
-	"run_file":       true,
-	"batch":          false, // see TestBatchDeletion
-	"batch_row":      false,
-	"batch_score":    false,
-	"msa_search":     false, // deleted by age, with the cached alignments
-	"account":        false,
-	"api_key":        false,
-	"session":        false,
-	"quota_day":      false, // how many, not which
-	"result_use":     false, // how many bytes
-	"audit":          false, // of keys, sessions and settings
-	"worker":         false,
-	"service":        false, // its artifact store and secret keys
-	"class":          false, // of workers, and how fast they are
-	"fleet_token":    false,
-	"speed":          false,
-	"leader":         false,
-	"project":        false, // and who is in it
-	"project_member": false,
-	"invitation":     false,
-	"share":          true,
+	"job":              true,
+	"run":              true,
+	"run_event":        true,
+	"artifact":         true,
+	"task":             true,
+	"attempt":          true,
+	"subscription":     true,
+	"event":            true,
+	"endpoint":         true,
+	"delivery":         true,
+	"workflow":         true,
+	"library_item":     true,
+	"library_file":     true,
+	"idempotency":      true,
+	"design":           true,
+	"design_fold":      true,
+	"run_file":         true,
+	"batch":            false, // see TestBatchDeletion
+	"batch_row":        false,
+	"batch_score":      false,
+	"msa_search":       false, // deleted by age, with the cached alignments
+	"account":          false,
+	"api_key":          false,
+	"session":          false,
+	"quota_day":        false, // how many, not which
+	"result_use":       false, // how many bytes
+	"usage_day":        false, // what was spent
+	"audit":            false, // of keys, sessions and settings
+	"worker":           false,
+	"worker_use":       false,
+	"service":          false, // its artifact store and secret keys
+	"class":            false, // of workers, and how fast they are
+	"fleet_token":      false,
+	"speed":            false,
+	"leader":           false,
+	"project":          false, // and who is in it
+	"project_member":   false,
+	"invitation":       false,
+	"share":            true,
+	"account_identity": false,
+	"account_group":    false,
+	"login":            false,
+	"login_attempt":    false,
+	"project_group":    false,
 }
 
 // attached makes a job and a workflow with a row in every table that ofSources names, and returns the keys of their

@@ -43,6 +43,8 @@ type charge struct {
 	own   int  // the project's quota of jobs; negative: the service's default
 	used  int  // calls of today, this one included
 	bytes int64
+	// budget is the project's.
+	budget Budget
 }
 
 // askCharge counts one call against today's quota of jobs, and reads what usage needs to refuse it. The row's lock
@@ -50,10 +52,11 @@ type charge struct {
 // fails later in its transaction costs nothing.
 func (t *tx) askCharge(owner pleat.ProjectID, c *charge) {
 	t.askResults(owner, &c.bytes)
-	t.ask("SELECT quota FROM project WHERE id = $1", []any{owner}, func(scan func(...any) error) error {
-		c.known = true
-		return scan(&c.own)
-	})
+	t.ask("SELECT quota, budget_gpu, budget_cpu FROM project WHERE id = $1", []any{owner},
+		func(scan func(...any) error) error {
+			c.known = true
+			return scan(&c.own, &c.budget.GPU, &c.budget.CPU)
+		})
 	t.ask(`
 		INSERT INTO quota_day (project_id, day, used) VALUES ($1, $2, 1)
 		ON CONFLICT (project_id, day) DO UPDATE SET used = quota_day.used + 1
@@ -85,6 +88,7 @@ func (t *tx) usage(c *charge) (Usage, error) {
 // askChargeRows counts rows of a batch against today's quota, and reads what rowUsage needs to refuse them.
 func (t *tx) askChargeRows(owner pleat.ProjectID, rows int, c *charge) {
 	t.askResults(owner, &c.bytes)
+	t.askBudget(owner, &c.budget)
 	t.ask(`
 		INSERT INTO quota_day (project_id, day, used, batch_rows) VALUES ($1, $2, 0, $3)
 		ON CONFLICT (project_id, day) DO UPDATE SET batch_rows = quota_day.batch_rows + excluded.batch_rows
@@ -96,6 +100,7 @@ func (t *tx) askChargeRows(owner pleat.ProjectID, rows int, c *charge) {
 // askSpentRows is askChargeRows without a charge.
 func (t *tx) askSpentRows(owner pleat.ProjectID, c *charge) {
 	t.askResults(owner, &c.bytes)
+	t.askBudget(owner, &c.budget)
 	t.ask("SELECT batch_rows FROM quota_day WHERE project_id = $1 AND day = $2", []any{owner, t.now / microsPerDay},
 		func(scan func(...any) error) error { return scan(&c.used) })
 }
@@ -116,17 +121,20 @@ func (t *tx) rowUsage(c *charge, rows int) (Usage, error) {
 func (t *tx) nextDay() time.Time { return fromMicros((t.now/microsPerDay + 1) * microsPerDay) }
 
 // chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing. It also refuses it if the
-// project's runs hold as much as they may.
-func (t *tx) chargeWorkflow(owner pleat.ProjectID) error {
-	if t.s.limits.ResultsBytes > 0 {
-		var bytes int64
-		t.askResults(owner, &bytes)
-		if err := t.wait(); err != nil {
-			return err
-		}
-		if err := t.checkResults(bytes); err != nil {
-			return err
-		}
+// project's runs hold as much as they may, or if its run would pass the budget.
+func (t *tx) chargeWorkflow(owner pleat.ProjectID, add planned) error {
+	var bytes int64
+	var budget Budget
+	t.askResults(owner, &bytes)
+	t.askBudget(owner, &budget)
+	if err := t.wait(); err != nil {
+		return err
+	}
+	if err := t.checkResults(bytes); err != nil {
+		return err
+	}
+	if err := t.checkBudget(owner, budget, add); err != nil {
+		return err
 	}
 	limit := t.s.limits.workflows()
 	var used int

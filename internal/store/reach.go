@@ -22,11 +22,13 @@ func InProject(p pleat.ProjectID) Reach { return Reach{Project: p} }
 // Own is the reach of a user in the user's own project.
 func Own(user pleat.UserID) Reach { return Reach{User: user, Project: user.OwnProject()} }
 
-// memberRole is the role, as a number, that an account has in a project, both in SQL; 0: none. It may come from several
-// sources, of which the largest counts.
+// memberRole is the role, as a number, that an account has in a project, both in SQL; 0: none. It is the larger of what
+// the user has and what the user's groups have.
 func memberRole(project, account string) string {
-	return "COALESCE((SELECT max(m.role) FROM project_member m WHERE m.project_id = " + project +
-		" AND m.account_id = " + account + "), 0)"
+	return "COALESCE((SELECT max(r.role) FROM (" +
+		"SELECT m.role FROM project_member m WHERE m.project_id = " + project + " AND m.account_id = " + account +
+		" UNION ALL SELECT g.role FROM account_group u JOIN project_group g ON g.name = u.name AND g.project_id = " +
+		project + " WHERE u.account_id = " + account + ") r), 0)"
 }
 
 // roleSQL is the role, as a number, that a Reach gives in a project, in SQL. User and project are the parameters of the

@@ -49,8 +49,13 @@ func (s *Store) Reap(ctx context.Context, expired time.Time) (Reaped, error) {
 			return err
 		}
 		b, err := t.exec("DELETE FROM idempotency WHERE created_at < $1", t.now-microsPerDay)
+		if err != nil {
+			return err
+		}
 		r.Expired = int(a + b)
-		return err
+		t.send("DELETE FROM login WHERE expires_at < $1", t.now)
+		t.send("DELETE FROM login_attempt WHERE expires_at < $1", t.now)
+		return t.wait()
 	})
 	return r, err
 }

@@ -50,7 +50,7 @@ func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until 
 
 // ValidCredentials returns which of the credentials, named by their hashes, are valid now. One query answers for up to
 // 128 of a kind.
-func (s *Store) ValidCredentials(ctx context.Context, keys, sessions []string) (map[string]bool, error) {
+func (s *Store) ValidCredentials(ctx context.Context, keys, sessions, logins []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	ask := func(query string, hashes []string) error {
 		var ids []any
@@ -77,6 +77,10 @@ func (s *Store) ValidCredentials(ctx context.Context, keys, sessions []string) (
 		err = ask(`
 		SELECT s.hash FROM session s JOIN api_key k ON k.id = s.key_id
 		WHERE `+validKey+" AND s.expires_at > $1 AND s.hash IN ", sessions)
+	}
+	if err == nil {
+		err = ask("SELECT k.hash FROM login k WHERE k.kind <> 'grant' AND k.expires_at > $1 AND "+enabledUser+
+			" AND k.hash IN ", logins)
 	}
 	return out, err
 }

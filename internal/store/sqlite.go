@@ -257,7 +257,7 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	if _, err := t.exec("SAVEPOINT verb"); err != nil {
 		return err
 	}
-	t.wake, t.ends, t.err = nil, nil, nil
+	t.wake, t.ends, t.spent, t.err = nil, nil, spending{}, nil
 	defer func() {
 		if r := recover(); r != nil {
 			w.s.log.Error("store: a verb panicked", "error", fmt.Sprint(r), "stack", stack())
@@ -277,6 +277,7 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	if err := o.fn(t); err != nil {
 		return err
 	}
+	t.account()
 	return t.wait()
 }
 

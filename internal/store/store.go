@@ -17,9 +17,11 @@
 //	erase.go              what is stored about a person, and its deletion
 //	reach.go              who asks, and in which project
 //	project.go, member.go, service_user.go  projects, and who has which role in them
+//	identity.go  people who sign in by an issuer, their groups, and what groups may do
 //	invitation.go, share.go, move.go  links into a project and to one job, moves between projects
 //	audit.go              who changed keys, endpoints, roles and shares
 //	quota.go, limits.go   what one project may have
+//	accounting.go, budget.go  what runs have spent, and what a project may spend in a month
 //	job.go, view.go, head.go  jobs and their runs
 //	batch.go, batch_advance.go, batch_table.go  batches: many jobs that end together, and the table of their scores
 //	page.go, names.go     lists of a project's rows, searches by name
@@ -363,6 +365,9 @@ func OwnerTopic(owner pleat.ProjectID) string { return "owner:" + string(owner) 
 
 // KeyTopic has news when a key is revoked, or one of its sessions ends on request.
 func KeyTopic(key pleat.KeyID) string { return "key:" + string(key) }
+
+// loginTopic is KeyTopic for the logins of a user.
+func loginTopic(user pleat.UserID) string { return "login:" + string(user) }
 
 // WorkerTopic has news when a task that the worker holds is cancelled, which CancelledTasks reads, when the worker is
 // to drain, which a heartbeat tells, and when the token with which it registered is revoked.

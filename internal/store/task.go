@@ -233,12 +233,14 @@ func (t *tx) requeue(l Lease, outcome string, delay time.Duration) {
 	t.endAttempt(l, outcome, "")
 }
 
-// endAttempt writes the end of an attempt, once.
+// endAttempt writes the end of an attempt, once, and has it counted. Attempts at deliveries end elsewhere too, since
+// they are not counted.
 func (t *tx) endAttempt(l Lease, outcome, detail string) {
 	t.send(`
 		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3
 		WHERE task_id = $4 AND number = $5 AND ended_at = 0`,
 		t.now, outcome, detail, l.Task, l.Attempt)
+	t.spent.attempts = append(t.spent.attempts, l)
 }
 
 // insertTask queues work: the kind, queue, owner, tenant, subject and memory of k, with k.MaxTries tries (0:

@@ -27,6 +27,8 @@ type tx struct {
 	part int // of what an account's runs hold, which this transaction changes
 	wake []string
 	ends []runEnd
+	// spent is what the commit counts, see account.
+	spent spending
 }
 
 // rows is the result of a query: *sql.Rows, or those of a batch of PostgreSQL.

@@ -126,6 +126,10 @@ func (v *upgraded) results(t *testing.T) {
 		t.Errorf("%+v %v", u, err)
 	}
 	v.clock.Advance(-then)
+	read, counted := storetest.Query(t, v.s, spentAsRead), storetest.Query(t, v.s, spentAsCounted)
+	if d := gocmp.Diff(read, counted); d != "" || len(read) == 0 {
+		t.Errorf("the attempts of before and what is counted of them: %v %s", read, d)
+	}
 	if n := storetest.Count(t, v.s, "quota_day"); n != 2 {
 		t.Errorf("usage of %d users and days", n)
 	}

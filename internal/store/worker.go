@@ -51,6 +51,7 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)`,
 			w.ID, w.Host, encodeJSON(w.Queues), models, encodeJSON(w.Devices), w.Memory, t.now, w.Class, w.ClusterJob,
 			toMicros(w.Ends), w.Token)
+		t.setUses(&w)
 		return err
 	})
 	if err == nil {

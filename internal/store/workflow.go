@@ -126,7 +126,9 @@ func (t *tx) countWorkflow(n *NewWorkflow) error {
 	if n.Draft {
 		return t.countDraft(n.Workflow.Owner, len(n.Workflow.Input))
 	}
-	return t.chargeWorkflow(n.Workflow.Owner)
+	spec := n.Run
+	spec.Kind = n.Workflow.Kind
+	return t.chargeWorkflow(n.Workflow.Owner, plannedRun(spec))
 }
 
 // insertWorkflow is CreateWorkflow inside a transaction: a follow-up creates its workflow where it ends.
@@ -173,13 +175,14 @@ func (s *Store) ExecuteWorkflow(
 		if !bytes.Equal(w.Input, draft.Input) {
 			return pleat.Errorf(pleat.CodeConflict, "the draft was changed at the same moment; execute it again")
 		}
-		if err := t.chargeWorkflow(owner); err != nil {
+		spec.Kind = w.Kind
+		if err := t.chargeWorkflow(owner, plannedRun(spec)); err != nil {
 			return err
 		}
 		if err := t.lockFiles(spec.Files); err != nil {
 			return err
 		}
-		w.Run, w.State, spec.Kind = pleat.RunID(newID()), pleat.StateQueued, w.Kind
+		w.Run, w.State = pleat.RunID(newID()), pleat.StateQueued
 		t.send("UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4",
 			w.Run, w.State, t.now, id)
 		t.send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id)

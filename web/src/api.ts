@@ -229,9 +229,12 @@ export const api = {
   session: () => dataOf(service.GET('/v1/session')),
   openSession: (key: string) => dataOf(service.POST('/v1/session', { body: { key } })),
   closeSession: () => dataOf(service.DELETE('/v1/session')),
+  /** How people sign in by an issuer of OpenID Connect, and why the last sign-in of this browser has failed. */
+  login: () => dataOf(service.GET('/v1/login')),
+  logout: () => dataOf(service.POST('/v1/logout')),
   usage: () => dataOf(service.GET('/v1/usage', chosen())),
   keys: () => dataOf(service.GET('/v1/keys')),
-  // A session may not make or revoke keys: both take the API key itself.
+  // The session of a key may not make or revoke keys: both take the API key itself. That of a sign-in may: key is empty.
   createKey: (key: string, body: CreateKey) => dataOf(service.POST('/v1/keys', { body, ...by(key) })),
   revokeKey: (key: string, id: string) =>
     dataOf(service.DELETE('/v1/keys/{id}', { params: { path: { id } }, ...by(key) })),
@@ -331,7 +334,7 @@ const repeatable = (key?: string) => (key ? { header: { 'Idempotency-Key': key }
 const until = (signal?: AbortSignal) => (signal ? { signal } : {})
 
 /** The credential of a request that a session may not make. */
-const by = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } })
+const by = (key: string) => (key ? { headers: { Authorization: `Bearer ${key}` } } : {})
 
 /** The body of a batch, which may be large: it was encoded once. */
 const encoded = (body: string) => ({ body: {} as CreateBatch, bodySerializer: () => body })

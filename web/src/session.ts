@@ -10,6 +10,12 @@ export const signedIn = signal<boolean | null>(null)
 export const user = signal('')
 /** The user's quota; null: nobody is signed in. */
 export const usage = signal<Usage | null>(null)
+/** Whether the user signed in by the issuer, so that the session itself makes keys. */
+export const byIssuer = signal(false)
+/** The name of the issuer by which people sign in; empty: they use API keys alone. */
+export const issuer = signal('')
+/** Why the last sign-in by the issuer has failed; empty: it has not. */
+export const loginFailure = signal('')
 /** Whether the service may fetch entries of the Protein Data Bank. */
 export const fetchesPDB = signal(false)
 /** Whether the sign-in dialog is open. */
@@ -18,8 +24,9 @@ export const askToSignIn = signal(false)
 /** Reads from the service who is signed in, and the user's quota unless it was read just before. */
 export async function refreshSession(quota?: Usage) {
   try {
-    const { user: name, fetchPdb } = await api.session()
+    const { user: name, fetchPdb, byIssuer: login } = await api.session()
     fetchesPDB.value = fetchPdb
+    byIssuer.value = login
     if (name === null) me.value = null
     else {
       const reading = refreshProjects()
@@ -28,6 +35,7 @@ export async function refreshSession(quota?: Usage) {
     if (name !== null) user.value = name
     signedIn.value = name !== null
     usage.value = name === null ? null : (quota ?? (await api.usage()))
+    if (name === null) await readLogin()
   } catch {
     signedIn.value ??= false // the service is unreachable; the part of the page that needs it reports the error
   }
@@ -56,6 +64,19 @@ listeners.unauthorized = () => {
   if (signedIn.peek()) void refreshSession()
 }
 
+/** Reads how people sign in, and shows why a sign-in has failed that led here. */
+async function readLogin() {
+  const read = await api.login().catch(() => null)
+  issuer.value = read?.issuer?.title ?? ''
+  loginFailure.value = read?.failure ?? ''
+  if (read?.failure) askToSignIn.value = true
+}
+
+/** Leads to the issuer, and back to this page. */
+export function signInByIssuer() {
+  location.assign(`/v1/login/start?next=${encodeURIComponent(location.pathname + location.search)}`)
+}
+
 /** Exchanges an API key for a session. Throws ServiceError if the key is invalid, or may not read, as the page must. */
 export async function signIn(key: string): Promise<Session> {
   const previous = user.peek()
@@ -74,8 +95,8 @@ export async function signIn(key: string): Promise<Session> {
   return session
 }
 
-/** Ends the session and loads the page again, so that no data of the user stays in the tab. */
+/** Ends the session, also at the issuer, and loads the page again, so that no data of the user stays in the tab. */
 export async function signOut() {
-  await api.closeSession()
-  location.assign('/ui/')
+  const { url } = await api.logout()
+  location.assign(url || '/ui/')
 }

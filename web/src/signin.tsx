@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ServiceError } from './api'
 import { Input } from './controls'
-import { askToSignIn, signIn } from './session'
+import { askToSignIn, issuer, loginFailure, signIn, signInByIssuer } from './session'
 
 /** The dialog that exchanges an API key for a session. */
 export function SignIn() {
@@ -39,6 +39,13 @@ export function SignIn() {
     <dialog ref={dialog} class="dialog" aria-labelledby="signin-title" onClose={() => (askToSignIn.value = false)}>
       <form onSubmit={(e) => void submit(e)}>
         <h2 id="signin-title">Sign in</h2>
+        {issuer.value && (
+          <p>
+            <button type="button" onClick={signInByIssuer}>
+              Sign in with {issuer.value}
+            </button>
+          </p>
+        )}
         <p class="dim">
           Your API key is sent once and exchanged for a cookie that lasts 12 hours. The page does not store the key.
         </p>
@@ -57,7 +64,7 @@ export function SignIn() {
           />
         </label>
         <p id="signin-error" class="wrong" role="alert">
-          {error}
+          {error || loginFailure.value}
         </p>
         <p class="dim">
           No key yet? The operator of the service creates one: <code>pleat keys create --user NAME</code>

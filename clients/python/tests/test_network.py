@@ -64,6 +64,18 @@ async def test_a_busy_service_is_asked_again_awaited(relay: Relay, key: str) -> 
     assert sleeps.all == [3.0, 3.0]
 
 
+def test_usage_is_told_apart(relay: Relay, key: str) -> None:
+    with Pleat(relay.url, key) as client:
+        client.fold("GGG", model="null", name="counted").wait()
+        usage = client.usage(by=["model"])
+        row = next(r for r in usage.spent if r.model == "null")
+        assert row.day is None
+        assert row.attempts >= 1
+        assert row.gpu_seconds == 0
+        assert usage.total.runs >= row.runs >= 1
+        assert client.usage(first_day="2001-01-01", last_day="2001-01-31").spent == ()
+
+
 def test_patience_ends(relay: Relay, key: str) -> None:
     relay.trouble = first(99, BUSY)
     sleeps = Sleeps()

@@ -1218,6 +1218,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how people sign in by an issuer of OpenID Connect */
+        get: operations["getLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Begin the session of a browser that comes back from the issuer */
+        get: operations["finishLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Send a browser to the issuer */
+        get: operations["startLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the cookie's session, also at the issuer */
+        post: operations["logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me": {
         parameters: {
             query?: never;
@@ -1247,6 +1315,26 @@ export interface paths {
         };
         /** List the models that run here */
         get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the runs of all projects have spent, as an operator
+         * @description Needs a key with the scope read.
+         */
+        get: operations["getAllUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1322,6 +1410,50 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the groups that have a role in a project
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{id}/groups/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Give a group a role in a project
+         * @description Needs a key with the scope manage.
+         */
+        put: operations["setGroup"];
+        post?: never;
+        /**
+         * End the role of a group in a project
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["removeGroup"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1479,6 +1611,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the runs of a project have spent, and its budget
+         * @description Needs a key with the scope read.
+         */
+        get: operations["getProjectUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/session": {
         parameters: {
             query?: never;
@@ -1506,7 +1658,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read your quota and how much of it is used today
+         * Read your quotas, how much of them is used today, and what your runs have spent
          * @description Needs a key with the scope read.
          */
         get: operations["getUsage"];
@@ -2562,6 +2714,58 @@ export interface components {
             atom1: components["schemas"]["AtomRef"];
             atom2: components["schemas"]["AtomRef"];
         };
+        Budget: {
+            /**
+             * Format: double
+             * @description CPU-seconds a month; null: without a limit.
+             */
+            cpuSeconds: number | null;
+            /**
+             * Format: double
+             * @description GPU-seconds a month; null: without a limit.
+             */
+            gpuSeconds: number | null;
+        };
+        BudgetChange: {
+            /**
+             * Format: double
+             * @description CPU-seconds a month; -1: without a limit.
+             */
+            cpuSeconds?: number | null;
+            /**
+             * Format: double
+             * @description GPU-seconds a month; -1: without a limit.
+             */
+            gpuSeconds?: number | null;
+        };
+        BudgetUse: {
+            /**
+             * Format: double
+             * @description CPU-seconds a month; null: without a limit.
+             */
+            cpuSeconds: number | null;
+            /**
+             * Format: double
+             * @description What waits and runs is expected to take, as far as that is known.
+             */
+            expectedCpuSeconds: number;
+            /**
+             * Format: double
+             * @description What waits and runs is expected to take, as far as that is known.
+             */
+            expectedGpuSeconds: number;
+            /**
+             * Format: double
+             * @description GPU-seconds a month; null: without a limit.
+             */
+            gpuSeconds: number | null;
+            /** @description When the next month begins. */
+            resetAt: string;
+            /** Format: double */
+            usedCpuSeconds: number;
+            /** Format: double */
+            usedGpuSeconds: number;
+        };
         CachedRun: {
             /** @description When the results were ready. */
             createdAt: string;
@@ -2623,6 +2827,8 @@ export interface components {
             workflowId?: string;
         };
         ChangeProject: {
+            /** @description What the project may spend in a month. Operators change it. */
+            budget?: components["schemas"]["BudgetChange"] | null;
             /**
              * Format: int64
              * @description How many days results are kept; 0: until somebody deletes them; -1: as the service does.
@@ -3620,6 +3826,15 @@ export interface components {
             /** Format: uuid */
             workflow_id: string;
         };
+        GroupRole: {
+            addedAt: string;
+            /**
+             * @description As the issuer names it.
+             * @example lab-a
+             */
+            name: string;
+            role: components["schemas"]["ProjectRoleName"];
+        };
         ImportedJobs: {
             format: components["schemas"]["ImportFormat"];
             /** @description Bodies for POST /v1/jobs, one per job of the file. */
@@ -3730,6 +3945,19 @@ export interface components {
             projectId: string;
             projectName: string;
             role: components["schemas"]["ProjectRoleName"];
+        };
+        Issuer: {
+            /** @description The client of programs on terminals (device flow). */
+            deviceClientId: string;
+            /** @description The scopes for which such programs ask. */
+            scopes: string[];
+            /** @description For a button. */
+            title: string;
+            /**
+             * Format: uri
+             * @description As it names itself in its tokens.
+             */
+            url: string;
         };
         Job: {
             /** @description Creation time. */
@@ -4014,6 +4242,11 @@ export interface components {
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
+        ListGroupRole: {
+            data: components["schemas"]["GroupRole"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
         ListInvitation: {
             data: components["schemas"]["Invitation"][];
             /** @description The cursor of the next page; null on the last page. */
@@ -4073,6 +4306,16 @@ export interface components {
             data: components["schemas"]["WorkflowRow"][];
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
+        };
+        Login: {
+            /** @description Why the last sign-in of this browser has failed, told once; empty: it has not. */
+            failure: string;
+            /** @description By which people sign in; absent: they use API keys alone. */
+            issuer?: components["schemas"]["Issuer"];
+        };
+        Logout: {
+            /** @description Where the browser goes to end its session at the issuer; empty: nowhere. */
+            url: string;
         };
         MatchedChains: {
             a: string;
@@ -4732,6 +4975,7 @@ export interface components {
             type: string;
         };
         ProjectRole: {
+            budget: components["schemas"]["Budget"];
             createdAt: string;
             /** @description Whether it is of one user alone, whose id it has. */
             isOwn: boolean;
@@ -4754,6 +4998,25 @@ export interface components {
         };
         /** @enum {string} */
         ProjectRoleName: "viewer" | "member" | "manager";
+        ProjectUsage: {
+            budget: components["schemas"]["BudgetUse"];
+            /**
+             * Format: date
+             * @description The first day, UTC.
+             */
+            from: string;
+            /** Format: uuid */
+            projectId: string;
+            /**
+             * Format: date
+             * @description The last day, UTC.
+             */
+            to: string;
+            /** @description The sum over all rows. */
+            total: components["schemas"]["Spent"];
+            /** @description One row for each of what the request tells apart. */
+            usage: components["schemas"]["SpentRow"][];
+        };
         PutWebhookConfig: {
             /** @description Unchanged if absent; false at first. */
             enabled_by_default?: boolean | null;
@@ -4805,6 +5068,10 @@ export interface components {
         };
         /** @enum {string} */
         RedeliveredStatus: "SUCCEEDED" | "FAILED" | "PENDING";
+        RemovedGroup: {
+            name: string;
+            removed: boolean;
+        };
         RemovedMember: {
             removed: boolean;
             /** Format: uuid */
@@ -4847,6 +5114,8 @@ export interface components {
             res_idx: number;
         };
         ResourceMetadata: {
+            /** @description Issuers of tokens; absent: API keys alone count. */
+            authorization_servers?: string[];
             bearer_methods_supported: string[];
             /** Format: uri */
             resource: string;
@@ -5017,10 +5286,16 @@ export interface components {
             user: string;
         };
         SessionUser: {
+            /** @description Whether the user signed in by the issuer: the session creates and revokes keys itself. */
+            byIssuer: boolean;
             /** @description Whether jobs and workflows may name entries of the Protein Data Bank. */
             fetchPdb: boolean;
             /** @description The user who is signed in; null: nobody. */
             user: string | null;
+        };
+        SetGroup: {
+            /** @description The role that everybody in the group gets. */
+            role: components["schemas"]["ProjectRoleName"];
         };
         SetMember: {
             /** @description The role that the user gets. */
@@ -5032,6 +5307,131 @@ export interface components {
         };
         /** @enum {string} */
         SignatureScheme: "v1" | "v1a";
+        Spent: {
+            /**
+             * Format: int64
+             * @description Attempts that have ended: retries, and those whose worker was lost, too.
+             */
+            attempts: number;
+            /**
+             * Format: int64
+             * @description Size of the files of runs when they ended.
+             */
+            bytes: number;
+            /**
+             * Format: double
+             * @description These seconds by the cores of an attempt, where they are known; null: of no attempt.
+             */
+            cpuSeconds: number | null;
+            /**
+             * Format: double
+             * @description These seconds by the GPUs of an attempt, where they are known; null: of no attempt.
+             */
+            gpuSeconds: number | null;
+            /**
+             * Format: int64
+             * @description Runs that have completed.
+             */
+            runs: number;
+            /**
+             * Format: double
+             * @description How long they took, from when a worker took the run to when it gave it back.
+             */
+            seconds: number;
+            /**
+             * Format: int64
+             * @description Tokens of the input of completed folds.
+             */
+            tokens: number;
+            /**
+             * Format: double
+             * @description Seconds of the attempts whose cores are not known.
+             */
+            unknownCpuSeconds: number;
+            /**
+             * Format: double
+             * @description Seconds of the attempts whose GPUs are not known.
+             */
+            unknownGpuSeconds: number;
+        };
+        SpentRow: {
+            /**
+             * Format: int64
+             * @description Attempts that have ended: retries, and those whose worker was lost, too.
+             */
+            attempts: number;
+            /**
+             * Format: int64
+             * @description Size of the files of runs when they ended.
+             */
+            bytes: number;
+            /**
+             * Format: double
+             * @description These seconds by the cores of an attempt, where they are known; null: of no attempt.
+             */
+            cpuSeconds: number | null;
+            /**
+             * Format: date
+             * @description UTC, on which the attempts and runs have ended.
+             */
+            day: string | null;
+            /**
+             * Format: double
+             * @description These seconds by the GPUs of an attempt, where they are known; null: of no attempt.
+             */
+            gpuSeconds: number | null;
+            model: string | null;
+            /** Format: uuid */
+            projectId: string | null;
+            projectName: string | null;
+            /**
+             * Format: int64
+             * @description Runs that have completed.
+             */
+            runs: number;
+            /**
+             * Format: double
+             * @description How long they took, from when a worker took the run to when it gave it back.
+             */
+            seconds: number;
+            /**
+             * Format: int64
+             * @description Tokens of the input of completed folds.
+             */
+            tokens: number;
+            /**
+             * Format: double
+             * @description Seconds of the attempts whose cores are not known.
+             */
+            unknownCpuSeconds: number;
+            /**
+             * Format: double
+             * @description Seconds of the attempts whose GPUs are not known.
+             */
+            unknownGpuSeconds: number;
+            /**
+             * Format: uuid
+             * @description Who created the runs.
+             */
+            userId: string | null;
+            userName: string | null;
+        };
+        SpentTable: {
+            /**
+             * Format: date
+             * @description The first day, UTC.
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The last day, UTC.
+             */
+            to: string;
+            /** @description The sum over all rows. */
+            total: components["schemas"]["Spent"];
+            /** @description One row for each of what the request tells apart. */
+            usage: components["schemas"]["SpentRow"][];
+        };
         Status: {
             /** @description Of /readyz: failing, if files cannot be stored. */
             artifacts?: string;
@@ -5131,11 +5531,25 @@ export interface components {
         Usage: {
             /** @description Rows of batches that were created or run again today. */
             batch_rows: components["schemas"]["Quota"];
+            /**
+             * Format: date
+             * @description The first day, UTC.
+             */
+            from: string;
             /** Format: int64 */
             limit: number;
             /** Format: int64 */
             remaining: number;
             reset_at: string;
+            /**
+             * Format: date
+             * @description The last day, UTC.
+             */
+            to: string;
+            /** @description The sum over all rows. */
+            total: components["schemas"]["Spent"];
+            /** @description One row for each of what the request tells apart. */
+            usage: components["schemas"]["SpentRow"][];
             /** Format: int64 */
             used: number;
             /** @description Workflows that were started today; a draft counts when it is executed. */
@@ -5503,6 +5917,9 @@ export type BatchStatus = components['schemas']['BatchStatus'];
 export type BatchValidation = components['schemas']['BatchValidation'];
 export type BatchVisibility = components['schemas']['BatchVisibility'];
 export type Bond = components['schemas']['Bond'];
+export type Budget = components['schemas']['Budget'];
+export type BudgetChange = components['schemas']['BudgetChange'];
+export type BudgetUse = components['schemas']['BudgetUse'];
 export type CachedRun = components['schemas']['CachedRun'];
 export type CancelledJob = components['schemas']['CancelledJob'];
 export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
@@ -5581,6 +5998,7 @@ export type FoldedDesign = components['schemas']['FoldedDesign'];
 export type FoldedDesigns = components['schemas']['FoldedDesigns'];
 export type GraphMode = components['schemas']['GraphMode'];
 export type GraphView = components['schemas']['GraphView'];
+export type GroupRole = components['schemas']['GroupRole'];
 export type ImportedJobs = components['schemas']['ImportedJobs'];
 export type ImportFile = components['schemas']['ImportFile'];
 export type ImportFormat = components['schemas']['ImportFormat'];
@@ -5590,6 +6008,7 @@ export type IngestEvent = components['schemas']['IngestEvent'];
 export type InterfaceScore = components['schemas']['InterfaceScore'];
 export type Invitation = components['schemas']['Invitation'];
 export type InvitedTo = components['schemas']['InvitedTo'];
+export type Issuer = components['schemas']['Issuer'];
 export type Job = components['schemas']['Job'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobFileFormat = components['schemas']['JobFileFormat'];
@@ -5613,6 +6032,7 @@ export type ListAuditEntry = components['schemas']['ListAuditEntry'];
 export type ListBatch = components['schemas']['ListBatch'];
 export type ListClass = components['schemas']['ListClass'];
 export type ListDelivery = components['schemas']['ListDelivery'];
+export type ListGroupRole = components['schemas']['ListGroupRole'];
 export type ListInvitation = components['schemas']['ListInvitation'];
 export type ListJobRow = components['schemas']['ListJobRow'];
 export type ListKey = components['schemas']['ListKey'];
@@ -5625,6 +6045,8 @@ export type ListModel = components['schemas']['ListModel'];
 export type ListProjectRole = components['schemas']['ListProjectRole'];
 export type ListSubscription = components['schemas']['ListSubscription'];
 export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
+export type Login = components['schemas']['Login'];
+export type Logout = components['schemas']['Logout'];
 export type MatchedChains = components['schemas']['MatchedChains'];
 export type Me = components['schemas']['Me'];
 export type Member = components['schemas']['Member'];
@@ -5677,12 +6099,14 @@ export type Prediction = components['schemas']['Prediction'];
 export type Problem = components['schemas']['Problem'];
 export type ProjectRole = components['schemas']['ProjectRole'];
 export type ProjectRoleName = components['schemas']['ProjectRoleName'];
+export type ProjectUsage = components['schemas']['ProjectUsage'];
 export type PutWebhookConfig = components['schemas']['PutWebhookConfig'];
 export type Quota = components['schemas']['Quota'];
 export type ReadInvitation = components['schemas']['ReadInvitation'];
 export type Redeliver = components['schemas']['Redeliver'];
 export type Redelivered = components['schemas']['Redelivered'];
 export type RedeliveredStatus = components['schemas']['RedeliveredStatus'];
+export type RemovedGroup = components['schemas']['RemovedGroup'];
 export type RemovedMember = components['schemas']['RemovedMember'];
 export type Rerun = components['schemas']['Rerun'];
 export type RerunBatch = components['schemas']['RerunBatch'];
@@ -5703,9 +6127,13 @@ export type SequenceItem = components['schemas']['SequenceItem'];
 export type ServiceRole = components['schemas']['ServiceRole'];
 export type Session = components['schemas']['Session'];
 export type SessionUser = components['schemas']['SessionUser'];
+export type SetGroup = components['schemas']['SetGroup'];
 export type SetMember = components['schemas']['SetMember'];
 export type SetPublic = components['schemas']['SetPublic'];
 export type SignatureScheme = components['schemas']['SignatureScheme'];
+export type Spent = components['schemas']['Spent'];
+export type SpentRow = components['schemas']['SpentRow'];
+export type SpentTable = components['schemas']['SpentTable'];
 export type Status = components['schemas']['Status'];
 export type Subscription = components['schemas']['Subscription'];
 export type SubscriptionMapping = components['schemas']['SubscriptionMapping'];
@@ -7986,6 +8414,109 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    finishLogin: {
+        parameters: {
+            query?: {
+                /** @description What the issuer gives for tokens. */
+                code?: string;
+                /** @description Why there is no code. */
+                error?: string;
+                /** @description The issuer. */
+                iss?: string;
+                /** @description The attempt to sign in. */
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description See Other */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    startLogin: {
+        parameters: {
+            query?: {
+                /** @description The path of the page after the sign-in; absent: /ui/. */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Logout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getMe: {
         parameters: {
             query?: never;
@@ -8032,6 +8563,41 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getAllUsage: {
+        parameters: {
+            query?: {
+                /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: project,model. */
+                by?: string;
+                /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
+                format?: string;
+                /** @description The first day, UTC, such as 2027-01-31; absent: the first of the month of to. */
+                from?: string;
+                /** @description The last day; absent: today. At most 400 days. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpentTable"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -8224,6 +8790,103 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listGroups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListGroupRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetGroup"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRole"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    removeGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedGroup"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -8555,6 +9218,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getProjectUsage: {
+        parameters: {
+            query?: {
+                /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
+                by?: string;
+                /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
+                format?: string;
+                /** @description The first day, UTC, such as 2027-01-31; absent: the first of the month of to. */
+                from?: string;
+                /** @description The last day; absent: today. At most 400 days. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectUsage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getSession: {
         parameters: {
             query?: never;
@@ -8636,8 +9337,16 @@ export interface operations {
     getUsage: {
         parameters: {
             query?: {
+                /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
+                by?: string;
+                /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
+                format?: string;
+                /** @description The first day, UTC, such as 2027-01-31; absent: the first of the month of to. */
+                from?: string;
                 /** @description The project; absent: that of the key, else your own. */
                 projectId?: string;
+                /** @description The last day; absent: today. At most 400 days. */
+                to?: string;
             };
             header?: never;
             path?: never;

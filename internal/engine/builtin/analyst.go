@@ -28,6 +28,7 @@ func (Analyst) Models() []pleat.Model {
 		Method:    "computed facts and a grammar of questions",
 		Licence:   "Apache-2.0",
 		Device:    "cpu",
+		Cores:     1,
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Memory:    pleat.MemoryModel{Base: 150e6, Linear: 13e3},
 		Notice: "Answers from facts that it computes from the structure, not from a language model. If it does not " +

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"cmp"
+	"runtime"
 	"time"
 
 	"pleat/internal/engine"
@@ -11,6 +13,9 @@ type Options struct {
 	Workers            int           // of Mini and Calvados
 	CheckpointInterval time.Duration // of Calvados
 }
+
+// coresOf returns how many cores a task has of an engine with a number of workers, of which 0 stands for one per core.
+func coresOf(workers int) int { return cmp.Or(workers, runtime.GOMAXPROCS(0)) }
 
 // New returns the engine with a name of pleat.BuiltInEngines. It returns nil for any other name.
 func New(name string, o Options) engine.Engine {

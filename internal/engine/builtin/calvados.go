@@ -40,7 +40,7 @@ const (
 )
 
 // Models lists the one model, calvados.
-func (Calvados) Models() []pleat.Model {
+func (e Calvados) Models() []pleat.Model {
 	const stepsPerNs = 1000 / calvados.DefaultStep
 	return []pleat.Model{{
 		Name:      "calvados",
@@ -52,6 +52,7 @@ func (Calvados) Models() []pleat.Model {
 		Method:    "one bead per residue, implicit salt water, Langevin dynamics",
 		Licence:   "Apache-2.0",
 		Device:    "cpu",
+		Cores:     coresOf(e.Workers),
 		Entities:  []pleat.EntityKind{pleat.Protein},
 		MinTokens: 2,
 		MaxTokens: calvados.MaxBeads,

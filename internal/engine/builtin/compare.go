@@ -30,6 +30,7 @@ func (Compare) Models() []pleat.Model {
 		Method:    "superposition, TM-score, lDDT and DockQ",
 		Licence:   "Apache-2.0",
 		Device:    "cpu",
+		Cores:     1,
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA},
 		Memory:    pleat.MemoryModel{Base: 150e6, Linear: 13e3},
 		Notice: fmt.Sprintf("Compares %d to %d structures by their coordinates. Chains are matched by their sequences.",

@@ -36,7 +36,7 @@ type Mini struct {
 }
 
 // Models lists the one model, mini.
-func (Mini) Models() []pleat.Model {
+func (e Mini) Models() []pleat.Model {
 	_, bytes := mini.Estimate(mini.MaxLength)
 	return []pleat.Model{{
 		Name:      mini.Model,
@@ -48,6 +48,7 @@ func (Mini) Models() []pleat.Model {
 		Method:    "fragment-style assembly with knowledge-based potentials",
 		Licence:   "Apache-2.0",
 		Device:    "cpu",
+		Cores:     min(coresOf(e.Workers), mini.MaxWorkers),
 		Entities:  []pleat.EntityKind{pleat.Protein},
 		Params: []pleat.ParamSpec{{
 			Name: "seed",

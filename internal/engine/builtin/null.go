@@ -26,6 +26,7 @@ func (Null) Models() []pleat.Model {
 		Method:   "none",
 		Licence:  "Apache-2.0",
 		Device:   "cpu",
+		Cores:    1,
 		Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Features: []pleat.Feature{
 			pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic,

@@ -70,7 +70,11 @@ func (r *Runner) Models() []pleat.Model {
 	if !ok {
 		return nil
 	}
-	return r.Manifest.models(device, memory)
+	models := r.Manifest.models(device, memory)
+	for i := range models {
+		models[i].Cores = r.Threads
+	}
+	return models
 }
 
 // Pool returns the accelerators that the jobs run on.

@@ -13,7 +13,8 @@ const day = 24 * time.Hour
 
 // Project returns a project.
 func Project(p *store.Project) api.Project {
-	out := api.Project{ID: string(p.ID), Name: p.Name, IsOwn: p.Own, CreatedAt: api.At(p.CreatedAt)}
+	out := api.Project{ID: string(p.ID), Name: p.Name, IsOwn: p.Own, Budget: Budget(p.Budget),
+		CreatedAt: api.At(p.CreatedAt)}
 	if p.Quota >= 0 {
 		out.Quota = &p.Quota
 	}
@@ -35,8 +36,10 @@ func ProjectRole(m *store.Membership) api.ProjectRole {
 }
 
 // ToProjectChange returns the change of a project that a request asks for.
-func ToProjectChange(in *api.ChangeProject) store.ProjectChange {
+func ToProjectChange(in *api.ChangeProject) (store.ProjectChange, error) {
 	out := store.ProjectChange{Name: in.Name, Quota: in.Quota}
+	var err error
+	out.Budget, err = ToBudgetChange(in.Budget)
 	if in.KeepDays != nil {
 		keep := time.Duration(*in.KeepDays) * day
 		if keep < 0 {
@@ -44,7 +47,12 @@ func ToProjectChange(in *api.ChangeProject) store.ProjectChange {
 		}
 		out.KeepResults = &keep
 	}
-	return out
+	return out, err
+}
+
+// GroupRole returns the role of a group in a project.
+func GroupRole(g *store.GroupRole) api.GroupRole {
+	return api.GroupRole{Name: g.Name, Role: g.Role.String(), AddedAt: api.At(g.AddedAt)}
 }
 
 // Owned says to whom something belongs, for those who have a role in the project.

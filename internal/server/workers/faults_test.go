@@ -100,6 +100,12 @@ var endings = []ending{
 		}},
 }
 
+// The attempts that have ended, and those that are counted for their projects.
+const (
+	ended   = "SELECT count(*) FROM attempt WHERE ended_at > 0 AND run_id IS NOT NULL"
+	counted = "SELECT COALESCE(sum(attempts), 0) FROM usage_day"
+)
+
 // Each call about a task that is lost on its way, whose answer is lost, or that comes twice has the effect of one: as
 // many rows in every table, so one event and one delivery of it too.
 func TestLostAndRepeatedCalls(t *testing.T) {
@@ -137,10 +143,14 @@ func TestLostAndRepeatedCalls(t *testing.T) {
 					}
 					delete(added, "speed")      // sums
 					delete(added, "result_use") // sums, in parts that are drawn
+					delete(added, "usage_day")  // the same
 					if want == nil {
 						want = added
 					} else if d := cmp.Diff(want, added); d != "" {
 						t.Errorf("fault %d: rows (-of one call +of this):\n%s", fault, d)
+					}
+					if d := cmp.Diff(storetest.Query(t, f.s, ended), storetest.Query(t, f.s, counted)); d != "" {
+						t.Errorf("fault %d: attempts that have ended (-) and that are counted (+):\n%s", fault, d)
 					}
 					if e.name == "finish" && (added["event"] != 1 || added["delivery"] != 1) {
 						t.Errorf("fault %d: %d events and %d deliveries", fault, added["event"], added["delivery"])

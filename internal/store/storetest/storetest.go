@@ -140,6 +140,7 @@ func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits
 	t.Cleanup(func() {
 		addresses.Delete(s)
 		checkResultUse(t, address)
+		checkSpent(t, address)
 		_ = s.Close()
 	})
 	if err := Migrate(context.Background(), s); err != nil {
@@ -192,6 +193,27 @@ func checkResultUse(t testing.TB, address string) {
 	}
 	if err := rows.Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+// checkSpent fails a test after which less time is counted than the attempts at runs that are still there have taken. A
+// database that the test has removed, or not migrated, is not checked.
+func checkSpent(t testing.TB, address string) {
+	t.Helper()
+	db, err := openRaw(address)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer db.Close()
+	var short int64
+	err = db.QueryRow(`
+		SELECT CAST((
+			SELECT COALESCE(sum(CASE WHEN a.ended_at > a.started_at THEN a.ended_at - a.started_at ELSE 0 END), 0)
+			FROM attempt a WHERE a.ended_at > 0 AND a.run_id IS NOT NULL
+		) - (SELECT COALESCE(sum(wall), 0) FROM usage_day) AS bigint)`).Scan(&short)
+	if err == nil && short > 0 {
+		t.Errorf("the attempts have taken %d µs more than is counted", short)
 	}
 }
 
@@ -425,6 +447,22 @@ func texts(t testing.TB, db *rawDB, query string) [][]string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// Query returns the rows that a query finds behind the back of a store, with every column as text. OpenAt must have
+// opened the store.
+func Query(t testing.TB, s *store.Store, query string) [][]string {
+	t.Helper()
+	address, ok := addresses.Load(s)
+	if !ok {
+		t.Fatal("storetest.Query needs a store that OpenAt opened")
+	}
+	db, err := openRaw(address.(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	return texts(t, db, query)
 }
 
 // Count returns how many rows a table of a store has, with those that no verb shows. OpenAt must have opened the store.

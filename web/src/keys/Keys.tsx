@@ -5,7 +5,7 @@ import { Copy, ErrorMessage, Failure, Loading, ProgressBar } from '../components
 import { Checkbox, Input } from '../controls'
 import { moment, plural, when } from '../format'
 import { project } from '../project'
-import { refreshSession, signedIn, usage } from '../session'
+import { byIssuer, refreshSession, signedIn, usage } from '../session'
 import { Table } from '../table'
 
 /** Creates and revokes keys, and shows the quota. */
@@ -40,7 +40,7 @@ export function Keys() {
     })
   const revoke = (key: Key) =>
     run(async () => {
-      if (!own.trim()) throw new Error('Enter your API key below first: revoking a key needs it.')
+      if (!byIssuer.value && !own.trim()) throw new Error('Enter your API key below first: revoking a key needs it.')
       if (!confirm(revokeQuestion(key))) return
       await api.revokeKey(own.trim(), key.id)
       if (key.current) signedIn.value = false
@@ -181,18 +181,20 @@ function CreateForm({ own, setOwn, create }: CreateFormProps) {
   return (
     <form class="new-key" onSubmit={submit}>
       <div class="new-key-fields">
-        <label class="field">
-          <span>Your API key</span>
-          <Input
-            type="password"
-            autocomplete="current-password"
-            required
-            maxLength={256}
-            value={own}
-            onValue={setOwn}
-          />
-          <small>Creating and revoking keys need it. It is not stored.</small>
-        </label>
+        {!byIssuer.value && (
+          <label class="field">
+            <span>Your API key</span>
+            <Input
+              type="password"
+              autocomplete="current-password"
+              required
+              maxLength={256}
+              value={own}
+              onValue={setOwn}
+            />
+            <small>Creating and revoking keys need it. It is not stored.</small>
+          </label>
+        )}
         <label class="field">
           <span>Label of a new key</span>
           <Input maxLength={255} placeholder="e.g. cluster" value={label} onValue={setLabel} />
@@ -237,7 +239,7 @@ const Audit = ({ entries }: { entries: AuditEntry[] }) => (
             </td>
             <td data-label="Details">{e.detail}</td>
             <td class="mono" data-label="With key">
-              {e.keyPrefix ? `${e.keyPrefix}…` : 'an operator'}
+              {e.keyPrefix ? `${e.keyPrefix}…` : e.address ? 'none' : 'an operator'}
             </td>
             <td class="mono" data-label="From">
               {e.address}

@@ -25,8 +25,10 @@ WIRE: dict[str, str] = {
     "affinity_value": "affinity_pred_value",
     "copies": "count",
     "execution_minutes": "executionTimeInMinutes",
+    "first_day": "from",
     "has_prediction": "prediction",
     "iptm": "iptm_score",
+    "last_day": "to",
     "max_pae": "max_pae_score",
     "items": "count",
     "mean_plddt": "meanPLLDT",
@@ -36,6 +38,7 @@ WIRE: dict[str, str] = {
     "ptm": "ptm_score",
     "raw_result": "result_raw_json",
     "residue_number": "residue",
+    "spent": "usage",
     "worker_class": "class",
 }
 """Names that are not the same in snake_case or camelCase on the wire."""

@@ -106,8 +106,15 @@ class ClientFlows:
         rows, _ = yield from page(self._policy, "/v1/models")
         return tuple(decode(Model, m, f"data[{i}]") for i, m in enumerate(rows))
 
-    def _usage(self, project: str | None) -> Flow[Usage]:
-        query = {"projectId": (yield from self._projects.id(project))}
+    def _usage(
+        self, project: str | None, first_day: str | None, last_day: str | None, by: Sequence[str] | None
+    ) -> Flow[Usage]:
+        query = {
+            "projectId": (yield from self._projects.id(project)),
+            "from": first_day,
+            "to": last_day,
+            "by": None if by is None else ",".join(by),
+        }
         return decode(Usage, (yield from send_json(self._policy, get("/v1/usage", query))))
 
     def _me(self) -> Flow[Me]:
@@ -382,9 +389,19 @@ class Pleat(ClientFlows):
         """The models that the service has now."""
         return self._run(self._models())
 
-    def usage(self, *, project: str | None = None) -> Usage:
-        """The use of today's quotas."""
-        return self._run(self._usage(project))
+    def usage(
+        self,
+        *,
+        project: str | None = None,
+        first_day: str | None = None,
+        last_day: str | None = None,
+        by: Sequence[str] | None = None,
+    ) -> Usage:
+        """The use of today's quotas, and what one's runs have spent: this month, or on days such as "2027-01-31".
+
+        `by` is what sums are told apart by: of "model" and "day", both by default.
+        """
+        return self._run(self._usage(project, first_day, last_day, by))
 
     def me(self) -> Me:
         """Who the key stands for, and what it may do."""
@@ -574,9 +591,19 @@ class AsyncPleat(ClientFlows):
         """The models that the service has now."""
         return await self._run(self._models())
 
-    async def usage(self, *, project: str | None = None) -> Usage:
-        """The use of today's quotas."""
-        return await self._run(self._usage(project))
+    async def usage(
+        self,
+        *,
+        project: str | None = None,
+        first_day: str | None = None,
+        last_day: str | None = None,
+        by: Sequence[str] | None = None,
+    ) -> Usage:
+        """The use of today's quotas, and what one's runs have spent: this month, or on days such as "2027-01-31".
+
+        `by` is what sums are told apart by: of "model" and "day", both by default.
+        """
+        return await self._run(self._usage(project, first_day, last_day, by))
 
     async def me(self) -> Me:
         """Who the key stands for, and what it may do."""

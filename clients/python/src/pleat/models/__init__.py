@@ -36,8 +36,8 @@ from .jobs import (
     Waiting,
 )
 from .library import CreatedItem, LibraryFile, LibraryItem, LibraryRow, UploadedFiles
-from .people import Me, NewLink, ProjectRole
-from .service import Citation, FieldError, Model, ParamSpec, Quota, Usage
+from .people import Budget, Me, NewLink, ProjectRole
+from .service import Citation, FieldError, Model, ParamSpec, Quota, Spent, SpentRow, Usage
 from .workflows import DesignFold, FoldedDesign, FoldedDesigns, OutputItem, WorkflowFile, WorkflowTask, WorkflowView
 
 ENDED = frozenset({"COMPLETED", "FAILED", "STOPPED"})
@@ -50,6 +50,7 @@ __all__ = [
     "BatchPage",
     "BatchRow",
     "BatchValidation",
+    "Budget",
     "CachedRun",
     "Citation",
     "Contacts",
@@ -89,6 +90,8 @@ __all__ = [
     "RunProgress",
     "ScoreColumn",
     "Scores",
+    "Spent",
+    "SpentRow",
     "TemplateScore",
     "UploadedFiles",
     "Usage",

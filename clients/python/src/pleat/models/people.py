@@ -7,6 +7,14 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a project may spend in a month; None: without a limit."""
+
+    gpu_seconds: float | None
+    cpu_seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectRole:
     """A project with the role of the key's user: viewer, member or manager; None: none, which only operators see."""
 
@@ -15,6 +23,7 @@ class ProjectRole:
     is_own: bool
     quota: int | None
     keep_results_days: int | None
+    budget: Budget
     created_at: datetime
     role: str | None
 

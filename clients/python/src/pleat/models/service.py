@@ -59,8 +59,35 @@ class Quota:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What runs have spent. Seconds of GPUs or cores are None where they are known of no attempt."""
+
+    attempts: int
+    seconds: float
+    gpu_seconds: float | None
+    cpu_seconds: float | None
+    unknown_gpu_seconds: float
+    unknown_cpu_seconds: float
+    runs: int
+    tokens: int
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpentRow(Spent):
+    """One sum of what runs have spent. What it is not told apart by is None."""
+
+    day: str | None
+    project_id: str | None
+    project_name: str | None
+    user_id: str | None
+    user_name: str | None
+    model: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Usage:
-    """The use of today's quotas: of jobs, workflows, and rows of batches."""
+    """The use of today's quotas, of jobs, workflows, and rows of batches, and what one's runs have spent."""
 
     limit: int
     used: int
@@ -68,6 +95,10 @@ class Usage:
     reset_at: datetime
     workflows: Quota
     batch_rows: Quota
+    first_day: str
+    last_day: str
+    total: Spent
+    spent: tuple[SpentRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
