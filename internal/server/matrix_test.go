@@ -230,15 +230,15 @@ var consumes = map[string]bool{"acceptInvitation": true, "executeWorkflow": true
 var kinds = map[string]string{
 	"getMe": "own", "listProjects": "own", "listKeys": "own", "createKey": "own", "revokeKey": "own",
 	"listAudit": "own", "listClasses": "own", "importJobs": "own", "getOutputSchema": "own",
-	"downloadComparedEntry": "own",
-	"createProject":         "operator", "getAllUsage": "operator",
+	"downloadComparedEntry": "own", "acceptInvitation": "own", // there is an issuer
+	"createProject": "operator", "getAllUsage": "operator",
 	"getProject": "visible", "listMembers": "visible", "getProjectUsage": "visible",
 	"listGroups": "visible",
 	"setGroup":   "admin", "removeGroup": "admin",
 	"changeProject": "admin", "deleteProject": "admin", "setMember": "admin", "removeMember": "admin",
 	"listProjectAudit": "admin", "listInvitations": "admin", "createInvitation": "admin", "revokeInvitation": "admin",
 	"createServiceUser": "admin", "listServiceKeys": "admin", "createServiceKey": "admin", "revokeServiceKey": "admin",
-	"listModels": "all", "readInvitation": "all", "acceptInvitation": "all", "getHealth": "all", "getReadiness": "all",
+	"listModels": "all", "readInvitation": "all", "getHealth": "all", "getReadiness": "all",
 	"getMetrics": "all", "getOpenAPI": "all", "getDocs": "all", "getLLMs": "all", "getResourceMetadata": "all",
 	"getSession": "all", "closeSession": "all", "getLogin": "all", "startLogin": "all", "finishLogin": "all",
 	"logout":      "all",

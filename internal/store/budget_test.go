@@ -18,7 +18,7 @@ import (
 func budget(t *testing.T, s *store.Store, project pleat.ProjectID, gpu, cpu int64) {
 	t.Helper()
 	gpu, cpu = gpu*1_000_000, cpu*1_000_000
-	by := store.Actor{Reach: store.InProject(project)}
+	by := store.Actor{Reach: store.InProject(project), Database: true}
 	change := store.ProjectChange{Budget: &store.BudgetChange{GPU: &gpu, CPU: &cpu}}
 	if err := s.ChangeProject(context.Background(), by, change); err != nil {
 		t.Fatal(err)
