@@ -342,16 +342,14 @@ printed, which is not shown again.`,
   export PLEAT_KEY=$(pleat projects join --name grace https://fold.example.org/ui/join#TOKEN)`,
 		Args: exactly("the link of an invitation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key := keyRequired
-			if in.Name != "" {
-				key = keyOptional
-			}
-			c, err := newClient(cmd, key)
+			c, err := newClient(cmd, keyOptional)
 			if err != nil {
 				return err
 			}
 			if in.Name != "" {
 				c.Key = "" // the user is not that of a key
+			} else if c.Key == "" {
+				return usagef("--name is required where there is no API key: it is the name of the user to create")
 			}
 			text := args[0]
 			if text == "-" {
@@ -359,7 +357,9 @@ printed, which is not shown again.`,
 					return err
 				}
 			}
-			in.Token = text[strings.LastIndexByte(text, '#')+1:]
+			if in.Token, err = invitationToken(c, text); err != nil {
+				return err
+			}
 			joined, err := c.AcceptInvitation(cmd.Context(), in)
 			if err != nil {
 				return explain(c, err)
@@ -375,6 +375,22 @@ printed, which is not shown again.`,
 	c.Flags().StringVar(&in.Name, "name", "", "name of a user to create")
 	config.AddFlags(c.Flags(), config.Client)
 	return c
+}
+
+// invitationToken returns the token of an invitation that is given as a link or alone. The link says which server it
+// is of; one that the client would not call gets no key.
+func invitationToken(c *api.Client, text string) (string, error) {
+	address, token, isLink := strings.Cut(text, "/ui/join#")
+	switch {
+	case !isLink:
+		return text, nil
+	case c.Key == "":
+		c.Base = address
+	case strings.TrimRight(c.Base, "/") != address:
+		return "", usagef("the invitation is of %s, and this command calls %s; name the server of the invitation "+
+			"with --url", pleat.Clip(address), c.Base)
+	}
+	return token, nil
 }
 
 // endDoc describes a flag that says when something ends.

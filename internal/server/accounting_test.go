@@ -182,6 +182,10 @@ func TestBudgetOfProject(t *testing.T) {
 	if r.status != 429 || r.message(t) != want || wait < left || wait > left+1 {
 		t.Errorf("%d %s, Retry-After %d, the month ends in %d", r.status, r.body, wait, left)
 	}
+	checked := read[api.Validation](t, h.as(h.member, "POST", "/v1/jobs/validate", body))
+	if checked.Valid || len(checked.Errors) != 1 || checked.Errors[0].Message != want {
+		t.Errorf("the check says %+v", checked.Errors)
+	}
 	u := read[api.ProjectUsage](t, h.as(h.viewer, "GET", path+"/usage", nil))
 	if b := u.Budget; *b.GPU != 90 || b.CPU != nil || b.UsedGPU != 0 || b.ExpectedGPU != 50 || b.ExpectedCPU != 200 {
 		t.Errorf("%+v", b)

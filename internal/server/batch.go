@@ -380,6 +380,14 @@ func (s *Server) validateBatch(
 			return out, err
 		}
 	}
+	if err == nil {
+		err = s.store.CheckBudget(ctx, c.in, store.RunSpec{
+			Model: out.ModelName, Expected: time.Duration(out.Seconds * float64(time.Second)),
+		})
+		if err != nil && pleat.CodeOf(err) != pleat.CodeLimited {
+			return out, err
+		}
+	}
 	out.Errors = append(out.Errors, fieldErrors(err)...)
 	if out.Rows > out.QuotaRemaining {
 		out.Errors = append(out.Errors, fieldErrors(pleat.ErrBatchQuota(used.Limit, used.Used, out.Rows))...)

@@ -345,3 +345,10 @@ func newRing(t testing.TB) *seal.Ring {
 	}
 	return r
 }
+
+// userKey returns another key of a user.
+func (h *fixture) userKey(name string) string {
+	h.t.Helper()
+	_, key := h.newUser(name)
+	return key
+}

@@ -279,7 +279,10 @@ func TestInvitations(t *testing.T) {
 	}
 	// A smaller role does not replace a larger one.
 	h.as(h.key, "PUT", "/v1/projects/"+project+"/members/grace", `{"role":"manager"}`)
-	again := read[api.Joined](t, h.as(*grace.Key, "POST", "/v1/invitations/accept",
+	if r := h.as(*grace.Key, "GET", "/v1/jobs?projectId="+grace.UserID, nil); r.status != 404 {
+		t.Errorf("who was invited works in a project of her own: %d %s", r.status, r.body)
+	}
+	again := read[api.Joined](t, h.as(h.userKey("grace"), "POST", "/v1/invitations/accept",
 		`{"token":"`+invite(`{"role":"member"}`).Token+`"}`))
 	if again.Role != "manager" || again.Key != nil {
 		t.Errorf("%+v", again)
@@ -347,6 +350,10 @@ func TestLinks(t *testing.T) {
 		if r := h.ask("GET", path, nil, headers...); r.status != 401 && r.status != 404 {
 			t.Errorf("after the link was deleted, %s: %d", path, r.status)
 		}
+	}
+	if r := h.ask("GET", "/s/"+link.Token, nil, "Accept", "text/html"); r.status != 404 ||
+		!strings.Contains(r.body, "<h1>This link opens nothing</h1>") {
+		t.Errorf("a browser gets %d %s", r.status, r.body)
 	}
 	late := read[api.NewLink](t, h.as(h.key, "POST", "/v1/jobs/"+job+"/links", `{}`))
 	h.clock.Advance(31 * 24 * time.Hour)

@@ -61,6 +61,13 @@ func (s *Server) shares(ctx context.Context, c *call, source pleat.Source) (bool
 func (s *Server) openShare(ctx context.Context, c *call) error {
 	token := c.r.PathValue("token")
 	h, err := s.store.Shared(ctx, tokenHash(token))
+	if pleat.CodeOf(err) == pleat.CodeNotFound && strings.Contains(c.r.Header.Get("Accept"), "text/html") {
+		c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		c.w.Header().Set("Cache-Control", "no-store")
+		c.w.WriteHeader(http.StatusNotFound)
+		_, err = c.w.Write([]byte(endedLinkPage))
+		return quiet(c, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -81,6 +88,15 @@ func (s *Server) openShare(ctx context.Context, c *call) error {
 	http.Redirect(c.w, c.r, pageOfSource(h.Source), http.StatusSeeOther)
 	return nil
 }
+
+// endedLinkPage tells a person that a link opens nothing.
+const endedLinkPage = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Pleat</title>
+<h1>This link opens nothing</h1>
+<p>It has expired or was ended, or its address is incomplete. Ask who sent it to you for a new one.</p>
+<p><a href="/ui/">Pleat</a></p>
+</html>
+`
 
 // pageOfSource is the address of the page of a job, batch or workflow.
 func pageOfSource(source pleat.Source) string {

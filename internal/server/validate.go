@@ -7,6 +7,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
+	"pleat/internal/submit"
 )
 
 // validate is POST /v1/jobs/validate, for any user: it makes all checks of createJob and creates nothing. An invalid
@@ -43,6 +44,13 @@ func (s *Server) validate(
 		faults = fieldErrors(err)
 	}
 	out.Errors = append(out.Errors, faults...)
+	if len(out.Errors) == 0 {
+		err := s.store.CheckBudget(ctx, c.in, submit.JobRun(&p.job, p.model))
+		if err != nil && pleat.CodeOf(err) != pleat.CodeLimited {
+			return out, err
+		}
+		out.Errors = append(out.Errors, fieldErrors(err)...)
+	}
 	if usage.Used >= usage.Limit {
 		out.Errors = append(out.Errors, fieldErrors(pleat.ErrQuota(usage.Limit, usage.Used))...)
 	}

@@ -188,6 +188,19 @@ func (t *tx) checkBudget(owner pleat.ProjectID, b Budget, add planned) error {
 	return refusePassed("CPU", b.CPU, u.Spent.CPU, u.Expected.CPU, takes, cores)
 }
 
+// CheckBudget refuses a run in the project of a reach that would pass its budget, as the creation of it would, and
+// changes nothing. CodeLimited.
+func (s *Store) CheckBudget(ctx context.Context, by Reach, run RunSpec) error {
+	return s.writeAsync(ctx, "check budget", func(t *tx) error {
+		var b Budget
+		t.askBudget(by.Project, &b)
+		if err := t.wait(); err != nil {
+			return err
+		}
+		return t.checkBudget(by.Project, b, plannedRun(run))
+	})
+}
+
 // refusePassed refuses work that takes some microseconds on a number of units, of which nil is unknown, if a limit
 // would be passed.
 func refusePassed(unit string, limit, spent, expected, takes int64, units *int64) error {

@@ -39,7 +39,8 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 		if toMicros(i.ExpiresAt) <= t.now {
 			return pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
 		}
-		t.send("DELETE FROM invitation WHERE project_id = $2 AND NOT ("+openInvitation+")", t.now, p.ID)
+		t.send("DELETE FROM invitation WHERE project_id = $2 AND used_at < $3 AND NOT ("+openInvitation+")", t.now, p.ID,
+			t.now-microsPerDay) // those by which somebody has joined today are counted
 		var n int
 		if err := t.row("SELECT count(*) FROM invitation WHERE project_id = $1", []any{p.ID}, &n); err != nil {
 			return err
@@ -119,8 +120,9 @@ func (s *Store) AcceptInvitation(ctx context.Context, by Actor, hash string) (Me
 	return m, err
 }
 
-// JoinByInvitation creates a user of a name with a key for an invitation, and is AcceptInvitation for that user.
-// CodeConflict: there is a user of that name.
+// JoinByInvitation creates a user of a name with a key that reaches the project of an invitation alone, and is
+// AcceptInvitation for that user. CodeConflict: there is a user of that name. CodeLimited: maxJoined have joined the
+// project within a day.
 func (s *Store) JoinByInvitation(
 	ctx context.Context, name, address, hash string, n NewKey,
 ) (m Membership, user User, err error) {
@@ -144,10 +146,29 @@ func (s *Store) JoinByInvitation(
 		if m, err = t.accept(by, hash); err != nil {
 			return err
 		}
+		if err := t.boundJoined(m.Project.ID); err != nil {
+			return err
+		}
+		// It reaches the project alone: who can invite must not multiply the quotas that users have for themselves.
+		n.Project = m.Project.ID
 		_, err = t.createKey(by, n)
 		return err
 	})
 	return m, user, err
+}
+
+// maxJoined bounds the invitations to a project that are used within a day by who had no user.
+const maxJoined = 100
+
+// boundJoined refuses another user of a locked project if maxJoined invitations were used within a day.
+func (t *tx) boundJoined(project pleat.ProjectID) error {
+	var n int
+	err := t.row("SELECT count(*) FROM invitation WHERE project_id = $1 AND used_at > $2",
+		[]any{project, t.now - microsPerDay}, &n)
+	if err == nil && n > maxJoined {
+		err = pleat.Errorf(pleat.CodeLimited, "%d users have joined the project within 24 hours, the maximum", maxJoined)
+	}
+	return err
 }
 
 // accept uses an invitation for the user of by.

@@ -129,12 +129,13 @@ export function People({ id }: { id: string }) {
 const Changes = ({ entries }: { entries: AuditEntry[] }) => (
   <Foldable title="Latest changes">
     <div class="scroll">
-      <Table class="cards" columns={['When', 'What', 'Of', 'Details', 'With key', 'From']}>
+      <Table class="cards" columns={['When', 'Who', 'What', 'Of', 'Details', 'With key', 'From']}>
         {entries.map((e) => (
           <tr key={e.id}>
             <td class="num" data-label="When" title={moment(e.at)}>
               {when(e.at)}
             </td>
+            <td data-label="Who">{e.userName || 'an operator'}</td>
             <td data-label="What">{e.action.replace(/[._]/g, ' ')}</td>
             <td class="mono" data-label="Of">
               {e.subject}
