@@ -23,9 +23,12 @@ effect(() => {
   if (id && projects.value.some((p) => p.projectId === id)) choose(id)
 })
 
-/** The menu of projects, and the way to the people of the chosen one. Who works alone sees nothing. */
+/** The menu of projects, and the way to the people of the chosen one. Who works alone sees nothing; whose key
+ * reaches one project alone sees its name. */
 export function Switcher() {
   const current = project.value
+  if (projects.value.length === 1 && current && !current.isOwn)
+    return <a href={`/ui/projects/${current.projectId}`}>{current.name}</a>
   if (projects.value.length < 2 || !current) return me.value?.isOperator ? <a href="/ui/projects">Projects</a> : null
   return (
     <div class="switcher">
