@@ -39,8 +39,8 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 		if toMicros(i.ExpiresAt) <= t.now {
 			return pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
 		}
-		t.send("DELETE FROM invitation WHERE project_id = $2 AND used_at < $3 AND NOT ("+openInvitation+")", t.now, p.ID,
-			t.now-microsPerDay) // those by which somebody has joined today are counted
+		t.send("DELETE FROM invitation WHERE project_id = $2 AND used_at < $3 AND NOT ("+openInvitation+")",
+			t.now, p.ID, t.now-microsPerDay) // those by which somebody has joined today are counted
 		var n int
 		if err := t.row("SELECT count(*) FROM invitation WHERE project_id = $1", []any{p.ID}, &n); err != nil {
 			return err
@@ -166,7 +166,8 @@ func (t *tx) boundJoined(project pleat.ProjectID) error {
 	err := t.row("SELECT count(*) FROM invitation WHERE project_id = $1 AND used_at > $2",
 		[]any{project, t.now - microsPerDay}, &n)
 	if err == nil && n > maxJoined {
-		err = pleat.Errorf(pleat.CodeLimited, "%d users have joined the project within 24 hours, the maximum", maxJoined)
+		err = pleat.Errorf(pleat.CodeLimited, "%d users have joined the project within 24 hours, the maximum",
+			maxJoined)
 	}
 	return err
 }
