@@ -42,7 +42,8 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 		t.send("DELETE FROM invitation WHERE project_id = $2 AND used_at < $3 AND NOT ("+openInvitation+")",
 			t.now, p.ID, t.now-microsPerDay) // those by which somebody has joined today are counted
 		var n int
-		if err := t.row("SELECT count(*) FROM invitation WHERE project_id = $1", []any{p.ID}, &n); err != nil {
+		if err := t.row("SELECT count(*) FROM invitation WHERE "+openInvitation+" AND project_id = $2",
+			[]any{t.now, p.ID}, &n); err != nil {
 			return err
 		}
 		if n >= maxInvitations {
