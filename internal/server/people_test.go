@@ -170,6 +170,13 @@ func TestBoundKeys(t *testing.T) {
 	if made.ProjectID == nil || *made.ProjectID != project {
 		t.Errorf("a key of a bound key: %+v", made.Key)
 	}
+	h.newUser("vera")
+	h.as(h.key, "PUT", "/v1/projects/"+project+"/members/vera", `{"role":"viewer"}`)
+	_, vera := h.newUser("vera")
+	viewer := read[api.NewKey](t, h.as(vera, "POST", "/v1/keys", `{"projectId":"`+project+`"}`))
+	if r := h.as(viewer.Secret, "DELETE", "/v1/keys/"+viewer.ID, nil); r.status != 200 {
+		t.Errorf("a viewer's bound key cannot end itself: %d %s", r.status, r.body)
+	}
 	if r := h.as(bound, "POST", "/v1/keys", `{"projectId":"`+another+`"}`); r.status != 400 {
 		t.Errorf("a key for another project: %d %s", r.status, r.body)
 	}

@@ -99,6 +99,7 @@ var projectRoutes = inSection("Projects", []route{
 		pattern: "DELETE /v1/projects/{id}/members/{user}",
 		access:  user,
 		scope:   pleat.ScopeManage,
+		role:    pleat.Viewer, // to leave; the store asks for a manager to remove others
 		summary: "End the role of a user in a project",
 		handler: noBody((*Server).removeMember),
 		errors:  []int{409},
