@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -138,11 +137,9 @@ func newKey(in *api.CreateKey) (secret string, n store.NewKey, err error) {
 		}
 	}
 	if in.ProjectID != "" {
-		if !pleat.IsUUID(in.ProjectID) {
-			return "", n, pleat.InvalidField("projectId", " is %q; it must be the UUID of a project",
-				pleat.Clip(in.ProjectID))
+		if n.Project, err = parseProjectID("projectId", in.ProjectID); err != nil {
+			return "", n, err
 		}
-		n.Project = pleat.ProjectID(strings.ToLower(in.ProjectID))
 	}
 	return secret, n, nil
 }

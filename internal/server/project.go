@@ -18,10 +18,11 @@ func (c *call) reach() store.Reach { return c.who.Reach() }
 func (s *Server) enter(ctx context.Context, c *call, field, id string) error {
 	c.in = store.Reach{User: c.who.User, Project: c.who.Project}
 	if id != "" {
-		if !pleat.IsUUID(id) {
-			return pleat.InvalidField(field, " is %q; it must be the UUID of a project", pleat.Clip(id))
+		project, err := parseProjectID(field, id)
+		if err != nil {
+			return err
 		}
-		c.in.Project = pleat.ProjectID(strings.ToLower(id))
+		c.in.Project = project
 	}
 	if c.in.Project == "" || c.in.Project == c.who.User.OwnProject() && c.who.Project == "" {
 		c.in.Project = c.who.User.OwnProject()
@@ -32,6 +33,14 @@ func (s *Server) enter(ctx context.Context, c *call, field, id string) error {
 		return pleat.ErrorAt(err, field)
 	}
 	return err
+}
+
+// parseProjectID reads the id of a project from a field of a request.
+func parseProjectID(field, text string) (pleat.ProjectID, error) {
+	if !pleat.IsUUID(text) {
+		return "", pleat.InvalidField(field, " is %q; it must be the UUID of a project", pleat.Clip(text))
+	}
+	return pleat.ProjectID(strings.ToLower(text)), nil
 }
 
 // enterNamed is enter for a project that the body of a request names; nothing changes if it names none.

@@ -183,7 +183,7 @@ func (s *Server) moveJob(ctx context.Context, c *call, in *api.Move) (api.MovedJ
 	if err != nil {
 		return api.MovedJob{}, err
 	}
-	to, err := c.target(in)
+	to, err := parseProjectID("projectId", in.ProjectID)
 	if err == nil {
 		err = s.store.MoveJob(ctx, c.changer(), id, to)
 	}
@@ -196,17 +196,9 @@ func (s *Server) moveWorkflow(ctx context.Context, c *call, in *api.Move) (api.M
 	if err != nil {
 		return api.MovedWorkflow{}, err
 	}
-	to, err := c.target(in)
+	to, err := parseProjectID("projectId", in.ProjectID)
 	if err == nil {
 		err = s.store.MoveWorkflow(ctx, c.changer(), pleat.WorkflowID(id), to)
 	}
 	return api.MovedWorkflow{WorkflowID: id, ProjectID: string(to)}, err
-}
-
-// target returns the project to which a request moves something.
-func (c *call) target(in *api.Move) (pleat.ProjectID, error) {
-	if !pleat.IsUUID(in.ProjectID) {
-		return "", pleat.InvalidField("projectId", " is %q; it must be the UUID of a project", pleat.Clip(in.ProjectID))
-	}
-	return pleat.ProjectID(strings.ToLower(in.ProjectID)), nil
 }
