@@ -386,18 +386,25 @@ func Pooled(t testing.TB, address string) string {
 	return pooled
 }
 
-// Tables returns the rows of every table of a store, by name, as one text for each row. The tables are those of the
-// schema, but for goose's own. OpenAt must have opened the store.
-func Tables(t testing.TB, s *store.Store) map[string][]string {
+// rawOf opens the database of a store behind its back. OpenAt must have opened the store.
+func rawOf(t testing.TB, s *store.Store) *rawDB {
 	t.Helper()
 	address, ok := addresses.Load(s)
 	if !ok {
-		t.Fatal("storetest.Tables needs a store that OpenAt opened")
+		t.Fatal("storetest needs a store that OpenAt opened")
 	}
 	db, err := openRaw(address.(string))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return db
+}
+
+// Tables returns the rows of every table of a store, by name, as one text for each row. The tables are those of the
+// schema, but for goose's own. OpenAt must have opened the store.
+func Tables(t testing.TB, s *store.Store) map[string][]string {
+	t.Helper()
+	db := rawOf(t, s)
 	defer db.Close()
 	schema := "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
 	if db.sqlite {
@@ -453,14 +460,7 @@ func texts(t testing.TB, db *rawDB, query string) [][]string {
 // opened the store.
 func Query(t testing.TB, s *store.Store, query string) [][]string {
 	t.Helper()
-	address, ok := addresses.Load(s)
-	if !ok {
-		t.Fatal("storetest.Query needs a store that OpenAt opened")
-	}
-	db, err := openRaw(address.(string))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := rawOf(t, s)
 	defer db.Close()
 	return texts(t, db, query)
 }
@@ -468,14 +468,7 @@ func Query(t testing.TB, s *store.Store, query string) [][]string {
 // Count returns how many rows a table of a store has, with those that no verb shows. OpenAt must have opened the store.
 func Count(t testing.TB, s *store.Store, table string) int {
 	t.Helper()
-	address, ok := addresses.Load(s)
-	if !ok {
-		t.Fatal("storetest.Count needs a store that OpenAt opened")
-	}
-	db, err := openRaw(address.(string))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := rawOf(t, s)
 	defer db.Close()
 	var n int
 	if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
