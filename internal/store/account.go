@@ -10,12 +10,12 @@ import (
 // userColumns are the columns that scanUser reads, of the row a of account.
 const userColumns = "a.id, a.name, a.kind, a.project_id, a.operator, a.disabled_at, a.created_at"
 
-// scanUser reads a user from userColumns and further columns.
-func scanUser(scan func(...any) error, further ...any) (User, error) {
+// scanUser reads a user from userColumns.
+func scanUser(scan func(...any) error) (User, error) {
 	var u User
 	var kind string
 	var operator, disabled, created int64
-	err := scan(append([]any{&u.ID, &u.Name, &kind, &u.Project, &operator, &disabled, &created}, further...)...)
+	err := scan(&u.ID, &u.Name, &kind, &u.Project, &operator, &disabled, &created)
 	u.Service, u.Operator = kind == "service", operator == 1
 	u.DisabledAt, u.CreatedAt = fromMicros(disabled), fromMicros(created)
 	return u, err
@@ -56,19 +56,18 @@ func (t *tx) insertUser(name string) (bool, error) {
 // userNamed reads the user of a name. CodeNotFound: there is none.
 func (t *tx) userNamed(name string) (User, error) {
 	rows, err := t.query("SELECT "+userColumns+" FROM account a WHERE a.name = $1", name)
-	list, err := scanUsers(rows, err)
-	if err == nil && len(list) == 0 {
-		err = errNoUser(name)
-	}
-	if err != nil {
-		return User{}, err
-	}
-	return list[0], nil
+	return oneUser(rows, err, errNoUser(name))
 }
 
 // errNoUser refuses the name of a user that does not exist.
 func errNoUser(name string) error {
 	return pleat.Errorf(pleat.CodeNotFound, "there is no user %q", pleat.Clip(name))
+}
+
+// errUserName refuses a name that another user has.
+func errUserName(name string) error {
+	return pleat.Errorf(pleat.CodeConflict, "name: there is a user %q; choose another name", pleat.Clip(name)).
+		At("name")
 }
 
 // scanUsers reads users from the rows of a query for userColumns.
@@ -82,6 +81,18 @@ func scanUsers(rows rows, err error) ([]User, error) {
 	return out, err
 }
 
+// oneUser reads the user from the rows of a query for userColumns, and returns notFound if there is no row.
+func oneUser(rows rows, err, notFound error) (User, error) {
+	list, err := scanUsers(rows, err)
+	if err != nil {
+		return User{}, err
+	}
+	if len(list) == 0 {
+		return User{}, notFound
+	}
+	return list[0], nil
+}
+
 // Users lists all users by name. It is for operators.
 func (s *Store) Users(ctx context.Context) ([]User, error) {
 	rows, err := s.read(ctx, "SELECT "+userColumns+" FROM account a ORDER BY a.name")
@@ -92,14 +103,8 @@ func (s *Store) Users(ctx context.Context) ([]User, error) {
 // User reads a user. CodeNotFound: there is none of that id.
 func (s *Store) User(ctx context.Context, id pleat.UserID) (User, error) {
 	rows, err := s.read(ctx, "SELECT "+userColumns+" FROM account a WHERE a.id = $1", id)
-	list, err := scanUsers(rows, err)
-	if err == nil && len(list) == 0 {
-		err = pleat.Errorf(pleat.CodeNotFound, "User not found")
-	}
-	if err != nil {
-		return User{}, unavailable("read user", err)
-	}
-	return list[0], nil
+	u, err := oneUser(rows, err, pleat.Errorf(pleat.CodeNotFound, "User not found"))
+	return u, unavailable("read user", err)
 }
 
 // SetOperator makes a user an operator, or ends that, and records it. CodeNotFound: there is no such user.
@@ -179,12 +184,5 @@ func (t *tx) findUser(text string) (User, error) {
 		column, text = "a.id", strings.ToLower(text)
 	}
 	rows, err := t.query("SELECT "+userColumns+" FROM account a WHERE "+column+" = $1", text)
-	list, err := scanUsers(rows, err)
-	if err == nil && len(list) == 0 {
-		err = errNoUser(text)
-	}
-	if err != nil {
-		return User{}, err
-	}
-	return list[0], nil
+	return oneUser(rows, err, errNoUser(text))
 }

@@ -137,8 +137,7 @@ func (s *Store) JoinByInvitation(
 			return err
 		}
 		if !made {
-			return pleat.Errorf(pleat.CodeConflict, "name: there is a user %q; choose another name", pleat.Clip(name)).
-				At("name")
+			return errUserName(name)
 		}
 		if user, err = t.userNamed(name); err != nil {
 			return err

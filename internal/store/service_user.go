@@ -41,8 +41,7 @@ func (s *Store) CreateServiceUser(
 			return err
 		}
 		if made == 0 {
-			return pleat.Errorf(pleat.CodeConflict, "name: there is a user %q; choose another name", pleat.Clip(name)).
-				At("name")
+			return errUserName(name)
 		}
 		if u, err = t.userNamed(name); err != nil {
 			return err
@@ -127,12 +126,5 @@ func (t *tx) lockServiceUser(by Actor, user pleat.UserID) (User, error) {
 	}
 	rows, err := t.query("SELECT "+userColumns+
 		" FROM account a WHERE a.id = $1 AND a.project_id = $2 AND a.disabled_at = 0", user, p.ID)
-	list, err := scanUsers(rows, err)
-	if err == nil && len(list) == 0 {
-		err = errNoServiceUser
-	}
-	if err != nil {
-		return User{}, err
-	}
-	return list[0], nil
+	return oneUser(rows, err, errNoServiceUser)
 }
