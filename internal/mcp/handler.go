@@ -43,6 +43,9 @@ func Handler(s Service) http.Handler {
 		if id := w.Header().Get("X-Request-Id"); id != "" {
 			r.Header.Set("X-Request-Id", id)
 		}
+		if !routed(w, r) {
+			return
+		}
 		h.ServeHTTP(w, r)
 	})
 }

@@ -125,23 +125,48 @@ func TestTaskErrors(t *testing.T) {
 	made := foldTask(t, s, job("task", "null", ""))
 	stranger := s.newKey(t, "eve")
 	for _, test := range []struct {
-		what, key, params string
-		code              int
+		what, key, id, meta string
+		code                int
 	}{
-		{"a client without the extension", s.key, `"taskId": "` + made.TaskID + `", ` + plainMeta, -32021},
-		{"no id", s.key, meta, -32602},
-		{"an id of another form", s.key, `"taskId": "key:1", ` + meta, -32602},
-		{"an id without a kind", s.key, `"taskId": ":` + strings.TrimPrefix(made.TaskID, "job:") + `", ` + meta, -32602},
-		{"a task that does not exist", s.key, `"taskId": "job:01890a5d-ac96-774b-bcce-b302099a8057", ` + meta, -32602},
-		{"a stranger", stranger, `"taskId": "` + made.TaskID + `", ` + meta, -32602},
+		{"a client without the extension", s.key, made.TaskID, plainMeta, -32021},
+		{"no id", s.key, "", meta, -32602},
+		{"an id of another form", s.key, "key:1", meta, -32602},
+		{"an id without a kind", s.key, ":" + strings.TrimPrefix(made.TaskID, "job:"), meta, -32602},
+		{"a task that does not exist", s.key, "job:01890a5d-ac96-774b-bcce-b302099a8057", meta, -32602},
+		{"a stranger", stranger, made.TaskID, meta, -32602},
 	} {
 		for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
-			got := rpc(t, s, test.key, method, made.TaskID, test.params)
+			got := rpc(t, s, test.key, method, test.id, `"taskId": "`+test.id+`", `+test.meta)
 			if got.Error == nil || got.Error.Code != test.code {
 				t.Errorf("%s: %s is answered by %+v", test.what, method, got)
 			} else if test.code == -32021 && got.Error.Data == nil {
 				t.Errorf("%s: the error does not name the extension", test.what)
 			}
+		}
+	}
+}
+
+// A request for a task repeats the id of the task in a header, by which proxies route it.
+func TestTaskHeader(t *testing.T) {
+	s := serve(t)
+	made := foldTask(t, s, job("task", "null", ""))
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		for _, name := range []string{"", "job:01890a5d-ac96-774b-bcce-b302099a8057"} {
+			res, body := s.post(t, `{"jsonrpc": "2.0", "id": "a", "method": "`+method+`", "params": {"taskId": "`+
+				made.TaskID+`", `+meta+`}}`, "Mcp-Protocol-Version", modern, "Mcp-Method", method, "Mcp-Name", name,
+				"Authorization", "Bearer "+s.key)
+			const want = `{"error":{"code":-32020,"message":"header mismatch: Mcp-Name must be the taskId of the request"},` +
+				`"id":"a","jsonrpc":"2.0"}`
+			if res.StatusCode != http.StatusBadRequest || body != want {
+				t.Errorf("%s with the name %q is answered by %d %s", method, name, res.StatusCode, body)
+			}
+		}
+	}
+	for _, broken := range []string{"{", "[]", `{"params": 1}`, `{"params": {"taskId": 1}}`} {
+		res, body := s.post(t, broken, "Mcp-Protocol-Version", modern, "Mcp-Method", "tasks/get", "Authorization",
+			"Bearer "+s.key)
+		if res.StatusCode != http.StatusBadRequest || strings.Contains(body, "taskId of") {
+			t.Errorf("%s is answered by %d %s", broken, res.StatusCode, body)
 		}
 	}
 }
