@@ -9,7 +9,8 @@ import (
 )
 
 // TestMCPClients runs two clients of the Model Context Protocol that others wrote, against a real server: the
-// conformance suite of the protocol and the Python SDK. scripts/test-mcp installs them.
+// conformance suite of the protocol, for versions up to 2025-11-25 and for 2026-07-28, and the Python SDK.
+// scripts/test-mcp installs them.
 func TestMCPClients(t *testing.T) {
 	suite, python := os.Getenv("PLEAT_TEST_MCP"), os.Getenv("PLEAT_TEST_MCP_PYTHON")
 	if suite == "" {
@@ -29,6 +30,8 @@ func TestMCPClients(t *testing.T) {
 	}{
 		{"conformance", []string{"node", filepath.Join(data, "conformance.mjs"), suite,
 			filepath.Join(data, "conformance.yml")}},
+		{"conformance 2026-07-28", []string{"node", filepath.Join(data, "conformance.mjs"), suite,
+			filepath.Join(data, "conformance-2026-07-28.yml"), "--suite", "all", "--spec-version", "2026-07-28"}},
 		{"python", []string{python, filepath.Join(data, "client.py"), n.program}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
