@@ -3,10 +3,12 @@ package server_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pleat/api"
 	"pleat/internal/server"
 )
 
@@ -18,10 +20,17 @@ func agents(
 	t.Helper()
 	return newFixtureWith(t, func(c *server.Config, d *server.Deps) {
 		change(c)
-		d.Agents = func(service http.Handler, _ <-chan struct{}) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(service, w, r) })
-		}
+		d.Agents = agentsBy(answer)
 	})
+}
+
+// agentsBy makes what answers POST /mcp of a function.
+func agentsBy(
+	answer func(service http.Handler, w http.ResponseWriter, r *http.Request),
+) func(http.Handler, <-chan struct{}) http.Handler {
+	return func(service http.Handler, _ <-chan struct{}) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(service, w, r) })
+	}
 }
 
 // message sends a message as the owner of a key, and returns the response.
@@ -37,6 +46,18 @@ func TestNoAgents(t *testing.T) {
 	}
 }
 
+// callUsage answers a message by a call of the service with the credential of the message.
+func callUsage(t *testing.T, service http.Handler, w http.ResponseWriter, r *http.Request) {
+	t.Helper()
+	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "/v1/usage", nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	inner.Header.Set("Authorization", r.Header.Get("Authorization"))
+	service.ServeHTTP(w, inner)
+}
+
 // The handler gets the whole message and a deadline, and may call every route in the process.
 func TestAgentCall(t *testing.T) {
 	h := agents(t, func(*server.Config) {}, func(service http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -45,13 +66,7 @@ func TestAgentCall(t *testing.T) {
 		if err != nil || string(body) != `{"id":1}` || !bounded || time.Until(end) > time.Minute {
 			t.Errorf("the handler gets %q, %v, until %v", body, err, end)
 		}
-		inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "/v1/usage", nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		inner.Header.Set("Authorization", r.Header.Get("Authorization"))
-		service.ServeHTTP(w, inner)
+		callUsage(t, service, w, r)
 	})
 	if r := h.message(h.key); r.status != 200 || !strings.Contains(r.body, `"remaining"`) {
 		t.Errorf("the answer is %d %s", r.status, r.body)
@@ -92,18 +107,38 @@ func TestAgentCallsAtOnce(t *testing.T) {
 // A call counts against the rate of its user, and so does what it calls.
 func TestAgentRate(t *testing.T) {
 	h := agents(t, func(c *server.Config) { c.Rate, c.Burst = .001, 3 },
-		func(service http.Handler, w http.ResponseWriter, r *http.Request) {
-			inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "/v1/usage", nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			inner.Header.Set("Authorization", r.Header.Get("Authorization"))
-			service.ServeHTTP(w, inner)
-		})
+		func(service http.Handler, w http.ResponseWriter, r *http.Request) { callUsage(t, service, w, r) })
 	for i, want := range []int{200, 429, 429} { // 1 and 2; 3, and none for what it calls; none
 		if r := h.message(h.key); r.status != want {
 			t.Errorf("call %d is answered by %d %s", i+1, r.status, r.body)
+		}
+	}
+}
+
+// Where people sign in by an issuer, the metadata names it, and its access tokens are credentials of agents.
+func TestAgentOfIssuer(t *testing.T) {
+	f := newSignInFixtureWith(t, func(d *server.Deps) {
+		d.Agents = agentsBy(func(service http.Handler, w http.ResponseWriter, r *http.Request) {
+			callUsage(t, service, w, r)
+		})
+	})
+	for _, path := range []string{"", "/mcp"} {
+		got := read[api.ResourceMetadata](t, f.ask("GET", "/.well-known/oauth-protected-resource"+path, nil))
+		if !slices.Equal(got.Issuers, []string{f.issuer.URL}) {
+			t.Errorf("the metadata%s name the issuers %q", path, got.Issuers)
+		}
+	}
+	now := f.clock.Now().Unix()
+	if r := f.message(f.issuer.AccessToken("ada", map[string]any{"exp": now + 60})); r.status != 200 ||
+		!strings.Contains(r.body, `"remaining"`) {
+		t.Errorf("a token of the issuer is answered by %d %s", r.status, r.body)
+	}
+	for what, change := range map[string]map[string]any{
+		"has expired": {"exp": now - 1}, "is for another service": {"aud": "https://other.example"},
+	} {
+		r := f.message(f.issuer.AccessToken("ada", change))
+		if r.status != 401 || !strings.Contains(r.header.Get("WWW-Authenticate"), "resource_metadata=") {
+			t.Errorf("a token that %s is answered by %d %s", what, r.status, r.header.Get("WWW-Authenticate"))
 		}
 	}
 }

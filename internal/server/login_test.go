@@ -27,6 +27,12 @@ type signInFixture struct {
 
 func newSignInFixture(t *testing.T, scopes ...string) *signInFixture {
 	t.Helper()
+	return newSignInFixtureWith(t, func(*server.Deps) {}, scopes...)
+}
+
+// newSignInFixtureWith is newSignInFixture with other parts.
+func newSignInFixtureWith(t *testing.T, change func(*server.Deps), scopes ...string) *signInFixture {
+	t.Helper()
 	f := &signInFixture{issuer: identitytest.New(t)}
 	f.fixture = newFixtureWith(t, func(cfg *server.Config, d *server.Deps) {
 		client := identity.New(identity.Config{Issuer: f.issuer.URL, ClientID: identitytest.Client,
@@ -36,6 +42,7 @@ func newSignInFixture(t *testing.T, scopes ...string) *signInFixture {
 		d.Issuer = client
 		cfg.Login = server.LoginConfig{Title: "the lab", DeviceClient: identitytest.DeviceClient, Scopes: scopes,
 			OperatorsByGroup: true}
+		change(d)
 	})
 	f.issuer.SetClock(f.clock.Now)
 	f.setAda("lab-a")
