@@ -155,8 +155,8 @@ func TestTaskHeader(t *testing.T) {
 			res, body := s.post(t, `{"jsonrpc": "2.0", "id": "a", "method": "`+method+`", "params": {"taskId": "`+
 				made.TaskID+`", `+meta+`}}`, "Mcp-Protocol-Version", modern, "Mcp-Method", method, "Mcp-Name", name,
 				"Authorization", "Bearer "+s.key)
-			const want = `{"error":{"code":-32020,"message":"header mismatch: Mcp-Name must be the taskId of the request"},` +
-				`"id":"a","jsonrpc":"2.0"}`
+			const want = `{"error":{"code":-32020,"message":"header mismatch: Mcp-Name must be ` +
+				`the taskId of the request"},"id":"a","jsonrpc":"2.0"}`
 			if res.StatusCode != http.StatusBadRequest || body != want {
 				t.Errorf("%s with the name %q is answered by %d %s", method, name, res.StatusCode, body)
 			}

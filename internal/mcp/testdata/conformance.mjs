@@ -1,6 +1,6 @@
 // Runs the suite of @modelcontextprotocol/conformance, whose folder is the first argument, against the server at
-// PLEAT_URL with the key PLEAT_KEY. The second argument is the list of failures to expect, and further ones are those of
-// the suite. The suite cannot send a bearer token: a proxy adds it, and changes nothing else.
+// PLEAT_URL with the key PLEAT_KEY. The second argument is the list of failures to expect; further ones are those of the
+// suite. The suite cannot send a bearer token: a proxy adds it, and changes nothing else.
 import http from 'node:http'
 import { register } from 'node:module'
 import { join } from 'node:path'
