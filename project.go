@@ -59,5 +59,16 @@ func ErrRole(has, needs Role) *Error {
 	return Errorf(CodeForbidden, "Your role in this project is %s; this needs the role %s", has, needs)
 }
 
+// Allow refuses a call that needs a role: with notFound where the caller may not even read what it concerns.
+func (r Role) Allow(needs Role, notFound error) error {
+	switch {
+	case r < Viewer:
+		return notFound
+	case r < needs:
+		return ErrRole(r, needs)
+	}
+	return nil
+}
+
 // ErrNoProject refuses a project that does not exist, or in which the caller has no role.
 var ErrNoProject = Errorf(CodeNotFound, "Project not found")

@@ -57,15 +57,10 @@ func (s *Server) allow(
 	ctx context.Context, c *call, owner pleat.ProjectID, needs pleat.Role, notFound error,
 ) error {
 	role, err := s.store.Role(ctx, c.reach(), owner)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case role < pleat.Viewer:
-		return notFound
-	case role < needs:
-		return pleat.ErrRole(role, needs)
 	}
-	return nil
+	return role.Allow(needs, notFound)
 }
 
 // owned is what a project owns and a caller wants to read.

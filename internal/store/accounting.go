@@ -205,7 +205,7 @@ func (s *Store) Spent(ctx context.Context, by Reach, operator bool, q SpentQuery
 		needs = pleat.Manager
 	}
 	if !operator {
-		if err := allow(role, needs, pleat.ErrNoProject); err != nil {
+		if err := role.Allow(needs, pleat.ErrNoProject); err != nil {
 			return nil, err
 		}
 	}

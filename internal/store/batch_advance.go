@@ -326,7 +326,7 @@ func (t *tx) lockBatch(by Reach, needs pleat.Role, id pleat.BatchID) (pleat.Batc
 	if err != nil {
 		return b, mapNoRows(err, pleat.ErrBatchNotFound)
 	}
-	if err := allow(role, needs, pleat.ErrBatchNotFound); err != nil {
+	if err := role.Allow(needs, pleat.ErrBatchNotFound); err != nil {
 		return b, err
 	}
 	return b, r.fill(&b)

@@ -252,7 +252,7 @@ func (s *Store) Redeliver(ctx context.Context, by Reach, id pleat.DeliveryID) er
 			[]any{id, by.User, by.Project}, &owner, &role); err != nil {
 			return mapNoRows(err, ErrNoDelivery)
 		}
-		if err := allow(role, pleat.Member, ErrNoDelivery); err != nil {
+		if err := role.Allow(pleat.Member, ErrNoDelivery); err != nil {
 			return err
 		}
 		list, err := t.selectDeliveries("d.id = $1", []any{id})

@@ -343,7 +343,7 @@ func (t *tx) lockJob(by Reach, needs pleat.Role, job pleat.JobID) (Head, error) 
 		return h, mapNoRows(err, pleat.ErrJobNotFound)
 	}
 	h.Public = public == 1
-	return h, allow(h.Role, needs, pleat.ErrJobNotFound)
+	return h, h.Role.Allow(needs, pleat.ErrJobNotFound)
 }
 
 // SetPublic makes a job public or private. Making it private raises the epoch, which invalidates the links that were

@@ -201,7 +201,7 @@ func (t *tx) lockItem(by Reach, item pleat.ItemID) (owner pleat.ProjectID, err e
 	if err != nil {
 		return "", mapNoRows(err, ErrNoItem)
 	}
-	if err := allow(role, pleat.Member, ErrNoItem); err != nil {
+	if err := role.Allow(pleat.Member, ErrNoItem); err != nil {
 		return "", err
 	}
 	return owner, t.lockProject(owner)

@@ -40,22 +40,13 @@ func roleSQL(of, user, project string) string {
 		ELSE %[5]s END`, of, user, project, pleat.Manager, memberRole(of, user))
 }
 
-// allow refuses a call that needs a role: with notFound where the caller may not even read what it concerns.
-func allow(has, needs pleat.Role, notFound error) error {
-	switch {
-	case has < pleat.Viewer:
-		return notFound
-	case has < needs:
-		return pleat.ErrRole(has, needs)
-	}
-	return nil
-}
+// roleQuery reads the role that the Reach ($2, $3) gives in the project $1, if that exists.
+var roleQuery = "SELECT " + roleSQL("p.id", "$2", "$3") + " FROM project p WHERE p.id = $1 AND p.deleted_at = 0"
 
 // Role returns the role that a reach gives in a project; pleat.NoRole if the project was deleted.
 func (s *Store) Role(ctx context.Context, by Reach, project pleat.ProjectID) (pleat.Role, error) {
 	var role pleat.Role
-	err := s.readRow(ctx, "SELECT "+roleSQL("p.id", "$2", "$3")+" FROM project p WHERE p.id = $1 AND p.deleted_at = 0",
-		[]any{project, by.User, by.Project}, &role)
+	err := s.readRow(ctx, roleQuery, []any{project, by.User, by.Project}, &role)
 	if errors.Is(err, sql.ErrNoRows) {
 		return pleat.NoRole, nil
 	}
@@ -66,12 +57,10 @@ func (s *Store) Role(ctx context.Context, by Reach, project pleat.ProjectID) (pl
 // read the project, or it was deleted.
 func (t *tx) needRole(by Reach, needs pleat.Role) error {
 	var role pleat.Role
-	err := t.row("SELECT "+roleSQL("p.id", "$2", "$1")+" FROM project p WHERE p.id = $1 AND p.deleted_at = 0",
-		[]any{by.Project, by.User}, &role)
-	if err != nil {
+	if err := t.row(roleQuery, []any{by.Project, by.User, by.Project}, &role); err != nil {
 		return mapNoRows(err, pleat.ErrNoProject)
 	}
-	return allow(role, needs, pleat.ErrNoProject)
+	return role.Allow(needs, pleat.ErrNoProject)
 }
 
 // access is what a credential allows in a project.
@@ -102,5 +91,5 @@ func (a *access) err() error {
 	if !a.valid {
 		return pleat.ErrUnauthorized
 	}
-	return allow(a.role, pleat.Member, pleat.ErrNoProject)
+	return a.role.Allow(pleat.Member, pleat.ErrNoProject)
 }

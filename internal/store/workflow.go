@@ -206,7 +206,7 @@ func (t *tx) lockWorkflow(by Reach, needs pleat.Role, id pleat.WorkflowID, w *pl
 		return mapNoRows(err, ErrNoWorkflow)
 	}
 	r.fill(w)
-	return allow(role, needs, ErrNoWorkflow)
+	return role.Allow(needs, ErrNoWorkflow)
 }
 
 // EditDraft replaces the input of a draft by what edit makes of it. Edit runs in the transaction, possibly more than
