@@ -111,11 +111,7 @@ func pageOfSource(source pleat.Source) string {
 
 // source returns what the path names, of a route of jobs, batches or workflows.
 func (c *call) source(kind pleat.SourceKind) (pleat.Source, error) {
-	notFound := map[pleat.SourceKind]error{
-		pleat.SourceFold: pleat.ErrJobNotFound, pleat.SourceBatch: pleat.ErrBatchNotFound,
-		pleat.SourceWorkflow: store.ErrNoWorkflow,
-	}
-	id, err := c.uuid("id", notFound[kind])
+	id, err := c.uuid("id", store.SourceNotFound(kind))
 	return pleat.SourceOf(kind, id), err
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"pleat"
@@ -15,6 +16,20 @@ type Share struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time
 }
+
+// sharedKinds is what differs between the kinds of source that a link may open.
+var sharedKinds = map[pleat.SourceKind]struct {
+	table    string // its rows
+	files    string // the rows that have its files, by the id of the source, $1
+	notFound *pleat.Error
+}{
+	pleat.SourceFold:     {"job", "job SET %s WHERE id = $1", pleat.ErrJobNotFound},
+	pleat.SourceBatch:    {"batch", "job SET %s WHERE batch_id = $1", pleat.ErrBatchNotFound},
+	pleat.SourceWorkflow: {"workflow", "workflow SET %s WHERE id = $1", ErrNoWorkflow},
+}
+
+// SourceNotFound is the error of a source of a kind that does not exist or is out of reach.
+func SourceNotFound(kind pleat.SourceKind) error { return sharedKinds[kind].notFound }
 
 // maxShares bounds the links of one job, batch or workflow.
 const maxShares = 20
@@ -95,19 +110,13 @@ func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Sh
 
 // mayShare refuses who is no member of the project that owns a job, batch or workflow.
 func (s *Store) mayShare(ctx context.Context, by Reach, source pleat.Source) error {
-	table, notFound := "job", pleat.ErrJobNotFound
-	switch source.Kind() {
-	case pleat.SourceBatch:
-		table, notFound = "batch", pleat.ErrBatchNotFound
-	case pleat.SourceWorkflow:
-		table, notFound = "workflow", ErrNoWorkflow
-	}
+	kind := sharedKinds[source.Kind()]
 	var role pleat.Role
-	if err := s.readRow(ctx, "SELECT "+roleSQL("h.project_id", "$2", "$3")+" FROM "+table+
+	if err := s.readRow(ctx, "SELECT "+roleSQL("h.project_id", "$2", "$3")+" FROM "+kind.table+
 		" h WHERE h.id = $1 AND h.deleted_at = 0", []any{source.ID(), by.User, by.Project}, &role); err != nil {
-		return mapNoRows(err, notFound)
+		return mapNoRows(err, kind.notFound)
 	}
-	return allow(role, pleat.Member, notFound)
+	return role.Allow(pleat.Member, kind.notFound)
 }
 
 // DeleteShare ends a link of a job, batch or workflow at once, with the links to files that its readers have, and
@@ -132,14 +141,8 @@ func (s *Store) DeleteShare(ctx context.Context, by Actor, source pleat.Source, 
 
 // raiseEpoch ends the links to files that were given out to readers of a job, batch or workflow.
 func (t *tx) raiseEpoch(source pleat.Source) {
-	table, column := "job", "id"
-	switch source.Kind() {
-	case pleat.SourceBatch:
-		column = "batch_id"
-	case pleat.SourceWorkflow:
-		table = "workflow"
-	}
-	t.send("UPDATE "+table+" SET epoch = epoch + 1, version = version + 1 WHERE "+column+" = $1", source.ID())
+	t.send("UPDATE "+fmt.Sprintf(sharedKinds[source.Kind()].files, "epoch = epoch + 1, version = version + 1"),
+		source.ID())
 }
 
 // Shared returns what a token opens, and until when. CodeNotFound: nothing.
