@@ -153,15 +153,11 @@ func (t *tx) leaveProject(project pleat.ProjectID, user pleat.UserID) error {
 	if err := t.row("SELECT name FROM project WHERE id = $1", []any{project}, &name); err != nil {
 		return err
 	}
-	has, _, managers, err := t.countMembers(project, user)
+	c, err := t.countMembers(project, user)
 	if err != nil {
 		return err
 	}
-	var disabled int64
-	if err := t.row("SELECT disabled_at FROM account WHERE id = $1", []any{user}, &disabled); err != nil {
-		return err
-	}
-	if has == pleat.Manager && disabled == 0 && managers == 1 {
+	if c.onlyManager {
 		return pleat.Errorf(pleat.CodeConflict,
 			"the user is the only manager of the project %q; make another one first, or delete the project", name)
 	}

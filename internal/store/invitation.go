@@ -196,14 +196,14 @@ func (t *tx) accept(by Actor, hash string) (Membership, error) {
 	if service > 0 {
 		return m, pleat.Errorf(pleat.CodeConflict, "a service user cannot accept an invitation")
 	}
-	has, members, _, err := t.countMembers(m.Project.ID, by.User)
+	c, err := t.countMembers(m.Project.ID, by.User)
 	if err != nil {
 		return m, err
 	}
-	if has == pleat.NoRole && members >= maxMembers {
-		return m, pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", members)
+	if c.role == pleat.NoRole && c.members >= maxMembers {
+		return m, pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", c.members)
 	}
-	if m.Role = max(m.Role, has); has != m.Role {
+	if m.Role = max(m.Role, c.role); c.role != m.Role {
 		t.setMember(m.Project.ID, by.User, m.Role)
 	}
 	return m, t.audit(by.In(m.Project.ID), AuditInvitationAccepted, label, m.Role.String())

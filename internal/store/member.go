@@ -80,23 +80,23 @@ func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat
 		if u.Service && u.Project != p.ID {
 			return pleat.Errorf(pleat.CodeConflict, "%s is a service user of another project", u.Name)
 		}
-		has, members, managers, err := t.countMembers(p.ID, u.ID)
+		c, err := t.countMembers(p.ID, u.ID)
 		if err != nil {
 			return err
 		}
 		switch {
-		case has == pleat.NoRole && role == pleat.NoRole:
+		case c.role == pleat.NoRole && role == pleat.NoRole:
 			return pleat.Errorf(pleat.CodeNotFound, "%s has no role in the project", u.Name)
 		case u.Service && role == pleat.Manager:
 			return errServiceManager
-		case has == pleat.Manager && role != pleat.Manager && u.DisabledAt.IsZero() && managers == 1:
+		case c.onlyManager && role != pleat.Manager:
 			return pleat.Errorf(pleat.CodeConflict, "%s is the only manager of the project; make another one first",
 				u.Name)
-		case has == pleat.NoRole && members >= maxMembers:
-			return pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", members)
+		case c.role == pleat.NoRole && c.members >= maxMembers:
+			return pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", c.members)
 		}
 		m = ProjectMember{User: u.ID, Name: u.Name, Service: u.Service, Role: role, AddedAt: fromMicros(t.now)}
-		if has == role {
+		if c.role == role {
 			return nil
 		}
 		return t.changeMember(by, p.ID, &m)
@@ -124,20 +124,27 @@ func (t *tx) changeMember(by Actor, project pleat.ProjectID, m *ProjectMember) e
 	return t.audit(by, action, m.Name, detail)
 }
 
-// countMembers returns the role that a user has in a locked project other than by groups, and how many members and
-// managers it has. Service users do not count as managers: nobody could sign in as one. Nor do groups, whose members
-// somebody else decides.
-func (t *tx) countMembers(
-	project pleat.ProjectID, user pleat.UserID,
-) (has pleat.Role, members, managers int, err error) {
+// memberCount is the members of a project, and what one user is among them.
+type memberCount struct {
+	members     int
+	role        pleat.Role // of the user, other than by groups
+	onlyManager bool       // the user is the only manager who can act
+}
+
+// countMembers counts the members of a locked project. Service users do not count as managers: nobody could sign in as
+// one. Nor do groups, whose members somebody else decides.
+func (t *tx) countMembers(project pleat.ProjectID, user pleat.UserID) (c memberCount, err error) {
+	acts := "m.role = $3 AND a.kind = 'person' AND a.disabled_at = 0"
+	var managers, manages int
 	err = t.row(`
 		SELECT COALESCE(max(CASE WHEN a.id = $2 THEN m.role END), 0), count(*),
-			count(CASE WHEN m.role = 3 AND a.kind = 'person' AND a.disabled_at = 0 THEN 1 END)
+			count(CASE WHEN `+acts+` THEN 1 END), count(CASE WHEN a.id = $2 AND `+acts+` THEN 1 END)
 		FROM project_member m
 		JOIN account a ON a.id = m.account_id
 		WHERE m.project_id = $1`,
-		[]any{project, user}, &has, &members, &managers)
-	return has, members, managers, err
+		[]any{project, user, pleat.Manager}, &c.role, &c.members, &managers, &manages)
+	c.onlyManager = manages == 1 && managers == 1
+	return c, err
 }
 
 // Memberships lists the projects in which a user has a role: the user's own first, the others by name.
