@@ -244,6 +244,38 @@ func TestTwoManagersAtOnce(t *testing.T) {
 	}
 }
 
+// What is created in a project while it is deleted either keeps the project or is refused.
+func TestDeletedWhileInUse(t *testing.T) {
+	create := map[string]struct{ path, body string }{
+		"job":      {"/v1/jobs", trp},
+		"workflow": {"/v1/workflows", `{"workflow_name":"md","name":"s","workflow_input":{"sequence":"GSGSGS"}}`},
+		"item":     {"/v1/library/create", `{"type":"folder","name":"f"}`},
+	}
+	for name, database := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			h := newFixtureIn(t, database, store.Limits{}, func(*server.Config, *server.Deps) {})
+			h.register(testModel, calvadosModel)
+			for what, c := range create {
+				for round := range 10 {
+					project := h.newProject(fmt.Sprint(what, round))
+					body := strings.Replace(c.body, "{", `{"projectId":"`+project+`",`, 1)
+					var made, deleted reply
+					var both sync.WaitGroup
+					both.Go(func() { made = h.as(h.key, "POST", c.path, body) })
+					both.Go(func() { deleted = h.as(h.key, "DELETE", "/v1/projects/"+project, nil) })
+					both.Wait()
+					kept := made.status < 300 && deleted.status == 409
+					gone := made.status == 404 && deleted.status == 200
+					if kept == gone {
+						t.Errorf("%s: %d %s; the project: %d %s", what, made.status, made.body, deleted.status,
+							deleted.body)
+					}
+				}
+			}
+		})
+	}
+}
+
 // An invitation can be used once, by one of those who try at the same time, until it ends.
 func TestInvitations(t *testing.T) {
 	h := newFixture(t)

@@ -56,7 +56,7 @@ func (s *Store) BudgetUse(ctx context.Context, by Reach, operator bool) (BudgetU
 	if !operator {
 		role, err := s.Role(ctx, by, by.Project)
 		if err == nil {
-			err = allow(role, pleat.Viewer, pleat.ErrNoProject)
+			err = role.Allow(pleat.Viewer, pleat.ErrNoProject)
 		}
 		if err != nil {
 			return BudgetUse{}, err
@@ -142,13 +142,6 @@ var budgetUseSQL = `
 			+ (SELECT COALESCE(sum(l.takes * l.cores), 0) FROM longer l WHERE l.takes > 0) AS bigint)
 	FROM spent`
 
-// askBudget reads the budget of a project.
-func (t *tx) askBudget(owner pleat.ProjectID, b *Budget) {
-	*b = NoBudget
-	t.ask("SELECT budget_gpu, budget_cpu FROM project WHERE id = $1", []any{owner},
-		func(scan func(...any) error) error { return scan(&b.GPU, &b.CPU) })
-}
-
 // planned is work that is to be added: runs that compute in a queue.
 type planned struct {
 	queue    string
@@ -192,12 +185,12 @@ func (t *tx) checkBudget(owner pleat.ProjectID, b Budget, add planned) error {
 // changes nothing. CodeLimited.
 func (s *Store) CheckBudget(ctx context.Context, by Reach, run RunSpec) error {
 	return s.writeAsync(ctx, "check budget", func(t *tx) error {
-		var b Budget
-		t.askBudget(by.Project, &b)
+		var c charge
+		t.askLimits(by.Project, &c)
 		if err := t.wait(); err != nil {
 			return err
 		}
-		return t.checkBudget(by.Project, b, plannedRun(run))
+		return t.checkBudget(by.Project, c.budget, plannedRun(run))
 	})
 }
 

@@ -56,7 +56,10 @@ func (t *tx) lockProject(owner pleat.ProjectID) error {
 	if t.pg == nil {
 		return nil // SQLite has one writer
 	}
-	_, err := t.exec("SELECT 1 FROM project WHERE id = $1 FOR UPDATE", owner)
+	n, err := t.exec("SELECT 1 FROM project WHERE id = $1 AND deleted_at = 0 FOR UPDATE", owner)
+	if err == nil && n == 0 {
+		err = pleat.ErrNoProject // DeleteProject came first
+	}
 	return err
 }
 

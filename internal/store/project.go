@@ -258,6 +258,11 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 		if p.Own {
 			return errOwnProject
 		}
+		// Calls that create work charge this row: those under way end first, and later ones find no project.
+		if _, err := t.exec("INSERT INTO quota_day (project_id, day, used) VALUES ($1, $2, 0) "+
+			"ON CONFLICT (project_id, day) DO UPDATE SET used = quota_day.used", p.ID, t.now/microsPerDay); err != nil {
+			return err
+		}
 		var work, items int
 		if err := t.row(`
 			SELECT (SELECT count(*) FROM job WHERE project_id = $1 AND deleted_at = 0)

@@ -32,7 +32,7 @@ func (s *Store) Usage(ctx context.Context, by Reach) (Usages, error) {
 	u.Jobs.Reset = fromMicros((now/microsPerDay + 1) * microsPerDay)
 	u.Workflows.Reset, u.BatchRows.Reset = u.Jobs.Reset, u.Jobs.Reset
 	if err == nil {
-		err = allow(role, pleat.Viewer, pleat.ErrNoProject)
+		err = role.Allow(pleat.Viewer, pleat.ErrNoProject)
 	}
 	return u, unavailable("read usage", mapNoRows(err, pleat.ErrNoProject))
 }
@@ -51,28 +51,39 @@ type charge struct {
 // makes the count exact between concurrent calls: on PostgreSQL the second waits for the first to commit. A call that
 // fails later in its transaction costs nothing.
 func (t *tx) askCharge(owner pleat.ProjectID, c *charge) {
-	t.askResults(owner, &c.bytes)
-	t.ask("SELECT quota, budget_gpu, budget_cpu FROM project WHERE id = $1", []any{owner},
-		func(scan func(...any) error) error {
-			c.known = true
-			return scan(&c.own, &c.budget.GPU, &c.budget.CPU)
-		})
 	t.ask(`
 		INSERT INTO quota_day (project_id, day, used) VALUES ($1, $2, 1)
 		ON CONFLICT (project_id, day) DO UPDATE SET used = quota_day.used + 1
 		RETURNING used`,
 		[]any{owner, t.now / microsPerDay},
 		func(scan func(...any) error) error { return scan(&c.used) })
+	t.askLimits(owner, c)
+}
+
+// askLimits reads what bounds the work of a project. Asked after a charge, which waits for DeleteProject, it does not
+// find a project that was deleted meanwhile.
+func (t *tx) askLimits(owner pleat.ProjectID, c *charge) {
+	t.askResults(owner, &c.bytes)
+	t.ask("SELECT quota, budget_gpu, budget_cpu FROM project WHERE id = $1 AND deleted_at = 0", []any{owner},
+		func(scan func(...any) error) error {
+			c.known = true
+			return scan(&c.own, &c.budget.GPU, &c.budget.CPU)
+		})
+}
+
+// check refuses work for a project that was deleted, or whose runs hold as much as they may.
+func (t *tx) check(c *charge) error {
+	if !c.known {
+		return pleat.ErrNoProject
+	}
+	return t.checkResults(c.bytes)
 }
 
 // usage returns what a project has spent after askCharge. CodeConflict: its runs hold as much as they may; CodeLimited:
 // the quota is spent. ErrNoProject: there is none.
 func (t *tx) usage(c *charge) (Usage, error) {
-	if err := t.checkResults(c.bytes); err != nil {
+	if err := t.check(c); err != nil {
 		return Usage{}, err
-	}
-	if !c.known {
-		return Usage{}, pleat.ErrNoProject
 	}
 	u := Usage{
 		Limit: t.s.limits.jobsOf(c.own),
@@ -87,27 +98,25 @@ func (t *tx) usage(c *charge) (Usage, error) {
 
 // askChargeRows counts rows of a batch against today's quota, and reads what rowUsage needs to refuse them.
 func (t *tx) askChargeRows(owner pleat.ProjectID, rows int, c *charge) {
-	t.askResults(owner, &c.bytes)
-	t.askBudget(owner, &c.budget)
 	t.ask(`
 		INSERT INTO quota_day (project_id, day, used, batch_rows) VALUES ($1, $2, 0, $3)
 		ON CONFLICT (project_id, day) DO UPDATE SET batch_rows = quota_day.batch_rows + excluded.batch_rows
 		RETURNING batch_rows`,
 		[]any{owner, t.now / microsPerDay, rows},
 		func(scan func(...any) error) error { return scan(&c.used) })
+	t.askLimits(owner, c)
 }
 
 // askSpentRows is askChargeRows without a charge.
 func (t *tx) askSpentRows(owner pleat.ProjectID, c *charge) {
-	t.askResults(owner, &c.bytes)
-	t.askBudget(owner, &c.budget)
+	t.askLimits(owner, c)
 	t.ask("SELECT batch_rows FROM quota_day WHERE project_id = $1 AND day = $2", []any{owner, t.now / microsPerDay},
 		func(scan func(...any) error) error { return scan(&c.used) })
 }
 
 // rowUsage is usage after askChargeRows.
 func (t *tx) rowUsage(c *charge, rows int) (Usage, error) {
-	if err := t.checkResults(c.bytes); err != nil {
+	if err := t.check(c); err != nil {
 		return Usage{}, err
 	}
 	u := Usage{Limit: t.s.limits.batchRows(), Used: c.used, Reset: t.nextDay()}
@@ -123,26 +132,35 @@ func (t *tx) nextDay() time.Time { return fromMicros((t.now/microsPerDay + 1) * 
 // chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing. It also refuses it if the
 // project's runs hold as much as they may, or if its run would pass the budget.
 func (t *tx) chargeWorkflow(owner pleat.ProjectID, add planned) error {
-	var bytes int64
-	var budget Budget
-	t.askResults(owner, &bytes)
-	t.askBudget(owner, &budget)
+	var c charge
+	t.askLimits(owner, &c)
 	if err := t.wait(); err != nil {
 		return err
 	}
-	if err := t.checkResults(bytes); err != nil {
+	if err := t.check(&c); err != nil {
 		return err
 	}
-	if err := t.checkBudget(owner, budget, add); err != nil {
+	if err := t.checkBudget(owner, c.budget, add); err != nil {
 		return err
 	}
-	limit := t.s.limits.workflows()
-	var used int
-	err := t.row(`
+	limit, charged := t.s.limits.workflows(), false
+	t.ask(`
 		INSERT INTO quota_day (project_id, day, used, workflows) VALUES ($1, $2, 0, 1)
 		ON CONFLICT (project_id, day) DO UPDATE SET workflows = quota_day.workflows + 1
 		WHERE quota_day.workflows < $3
 		RETURNING workflows`,
-		[]any{owner, t.now / microsPerDay, limit}, &used)
-	return mapNoRows(err, pleat.ErrWorkflowQuota(limit))
+		[]any{owner, t.now / microsPerDay, limit},
+		func(scan func(...any) error) error {
+			charged = true
+			return scan(&c.used)
+		})
+	c.known = false
+	t.askLimits(owner, &c)
+	if err := t.wait(); err != nil {
+		return err
+	}
+	if !charged {
+		return pleat.ErrWorkflowQuota(limit)
+	}
+	return t.check(&c)
 }
