@@ -115,18 +115,11 @@ func (s *Store) EraseUser(ctx context.Context, by Actor, name string) (User, err
 
 // closeAccount disables an account and ends its keys, sessions, and roles in projects of several users.
 func (t *tx) closeAccount(user pleat.UserID) error {
-	var shared []pleat.ProjectID
-	rows, err := t.query(`
+	shared, err := columnOf[pleat.ProjectID](t.query(`
 		SELECT p.id FROM project p
 		WHERE p.own = 0 AND p.id IN (SELECT project_id FROM project_member WHERE account_id = $1)
 		ORDER BY p.id
-		FOR UPDATE`, user)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var p pleat.ProjectID
-		err := scan(&p)
-		shared = append(shared, p)
-		return err
-	})
+		FOR UPDATE`, user))
 	if err != nil {
 		return err
 	}
@@ -206,14 +199,8 @@ func (s *Store) emptyProject(ctx context.Context, project pleat.ProjectID) error
 
 // idsOf lists some rows of a table that a project owns.
 func (s *Store) idsOf(ctx context.Context, from string, project pleat.ProjectID) ([]string, error) {
-	var out []string
-	rows, err := s.read(ctx, "SELECT id FROM "+from+" AND project_id = $1 ORDER BY id LIMIT $2", project, erasedAtOnce)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var id string
-		err := scan(&id)
-		out = append(out, id)
-		return err
-	})
+	out, err := columnOf[string](s.read(ctx,
+		"SELECT id FROM "+from+" AND project_id = $1 ORDER BY id LIMIT $2", project, erasedAtOnce))
 	return out, unavailable("list what a project owns", err)
 }
 

@@ -174,14 +174,7 @@ func (t *tx) insertIdentity(c Claims) (pleat.UserID, error) {
 
 // setGroups replaces the groups of a user.
 func (t *tx) setGroups(user pleat.UserID, groups []string) error {
-	rows, err := t.query("SELECT name FROM account_group WHERE account_id = $1", user)
-	var known []string
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var name string
-		err := scan(&name)
-		known = append(known, name)
-		return err
-	})
+	known, err := columnOf[string](t.query("SELECT name FROM account_group WHERE account_id = $1", user))
 	if err != nil {
 		return err
 	}
@@ -231,14 +224,8 @@ func (s *Store) ClaimsOf(ctx context.Context, user pleat.UserID) (Claims, error)
 	}
 	c.At = fromMicros(at)
 	if err == nil {
-		var rows rows
-		rows, err = s.read(ctx, "SELECT name FROM account_group WHERE account_id = $1 ORDER BY name", user)
-		err = forEachRow(rows, err, func(scan func(...any) error) error {
-			var name string
-			err := scan(&name)
-			c.Groups = append(c.Groups, name)
-			return err
-		})
+		c.Groups, err = columnOf[string](s.read(ctx,
+			"SELECT name FROM account_group WHERE account_id = $1 ORDER BY name", user))
 	}
 	return c, unavailable("read claims", err)
 }
@@ -565,14 +552,7 @@ func (t *tx) removeGroup(by Actor, project pleat.ProjectID, name string) error {
 
 // notifyGroup is notifyKeys for the members of a group.
 func (t *tx) notifyGroup(name string) error {
-	rows, err := t.query("SELECT account_id FROM account_group WHERE name = $1", name)
-	var members []pleat.UserID
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var user pleat.UserID
-		err := scan(&user)
-		members = append(members, user)
-		return err
-	})
+	members, err := columnOf[pleat.UserID](t.query("SELECT account_id FROM account_group WHERE name = $1", name))
 	for _, user := range members {
 		if err == nil {
 			err = t.notifyKeys(user)

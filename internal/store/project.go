@@ -276,17 +276,10 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 			return pleat.Errorf(pleat.CodeConflict, "the project has %d jobs, workflows and batches and %d library "+
 				"items; delete them, or move them to another project, first", work, items)
 		}
-		list, err := t.query(`
+		members, err := columnOf[pleat.UserID](t.query(`
 			SELECT account_id FROM project_member WHERE project_id = $1
 			UNION SELECT u.account_id FROM project_group g JOIN account_group u ON u.name = g.name
-			WHERE g.project_id = $1`, p.ID)
-		var members []pleat.UserID
-		err = forEachRow(list, err, func(scan func(...any) error) error {
-			var u pleat.UserID
-			err := scan(&u)
-			members = append(members, u)
-			return err
-		})
+			WHERE g.project_id = $1`, p.ID))
 		if err != nil {
 			return err
 		}

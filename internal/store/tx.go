@@ -150,6 +150,17 @@ func forEachRow(rows rows, err error, fn func(scan func(...any) error) error) er
 	return rows.Err()
 }
 
+// columnOf returns the rows of a query that has one column.
+func columnOf[T any](rows rows, err error) (out []T, _ error) {
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var v T
+		err := scan(&v)
+		out = append(out, v)
+		return err
+	})
+	return out, err
+}
+
 // prepare returns SQLite's statement for a query. The writer keeps each one until the store closes: the queries of this
 // package are few, and the lengths of their lists are powers of two.
 func (t *tx) prepare(q string) (*sql.Stmt, error) {
