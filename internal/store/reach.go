@@ -12,12 +12,15 @@ import (
 // Reach is who asks, and in which project: a verb returns and changes only what is in reach. A list, and everything
 // that is made, is of one project, so that their Reach names one.
 type Reach struct {
-	User    pleat.UserID    // empty: nobody but the project itself, for what its runs read
+	User    pleat.UserID    // empty: nobody, who has no role anywhere
 	Project pleat.ProjectID // the only one in reach; empty: every one in which the user has a role
 }
 
-// InProject is the reach of the runs of a project.
-func InProject(p pleat.ProjectID) Reach { return Reach{Project: p} }
+// ofProject stands for a project itself in place of a user. No user has such an id.
+const ofProject pleat.UserID = "project"
+
+// InProject is the reach of a project itself, for what its runs read.
+func InProject(p pleat.ProjectID) Reach { return Reach{User: ofProject, Project: p} }
 
 // Own is the reach of a user in the user's own project.
 func Own(user pleat.UserID) Reach { return Reach{User: user, Project: user.OwnProject()} }
@@ -35,9 +38,10 @@ func memberRole(project, account string) string {
 // Reach.
 func roleSQL(of, user, project string) string {
 	return fmt.Sprintf(`CASE
-		WHEN %[2]s = '' THEN CASE WHEN %[1]s = %[3]s THEN %[4]d ELSE 0 END
+		WHEN %[2]s = '%[6]s' THEN CASE WHEN %[1]s = %[3]s THEN %[4]d ELSE 0 END
 		WHEN %[3]s NOT IN ('', %[1]s) THEN 0
-		ELSE %[5]s END`, of, user, project, pleat.Manager, memberRole(of, user))
+		ELSE %[5]s END`, of, user, project, pleat.Manager, memberRole(of, user),
+		ofProject)
 }
 
 // roleQuery reads the role that the Reach ($2, $3) gives in the project $1, if that exists.
