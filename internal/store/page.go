@@ -36,7 +36,7 @@ func pageOf(table string, in Reach, before string, by ...column) *page {
 	}
 	of, to := strings.Join(columns, ", "), strings.Join(values, ", ")
 	p.where = fmt.Sprintf("(%[1]s) >= (%[2]s) AND (%[1]s, %[3]s.id) < (%[2]s, $2)", of, to, table)
-	if in.User != "" {
+	if in.User != ofProject {
 		p.and(memberRole("$1", p.param(in.User)) + " > 0")
 	}
 	p.order = strings.Join(columns, " DESC, ") + " DESC, " + table + ".id DESC"
