@@ -86,6 +86,15 @@ func IsWorkerQueue(name string) bool {
 	return kind+"/" == searchQueuePrefix && model != ""
 }
 
+// ModelQueues names the queues in which tasks of a model wait, whatever they do.
+func ModelQueues(model string) []string {
+	out := []string{SearchQueue(model)}
+	for _, kind := range []TaskKind{TaskFold, TaskQnA, TaskMD, TaskDesign, TaskAlign, TaskCompare} {
+		out = append(out, Queue(kind, model))
+	}
+	return out
+}
+
 // NeedsSearch reports whether the task's next step is an MSA search, after which it moves to the queue of its fold.
 func (t *Task) NeedsSearch() bool { return strings.HasPrefix(t.Queue, searchQueuePrefix) }
 

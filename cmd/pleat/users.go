@@ -114,7 +114,8 @@ func usersDisable(disable bool) *cobra.Command {
 	}
 	c.Args = exactly("a user's name")
 	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
-		return s.SetDisabled(ctx, operator(), name, disable)
+		_, err := s.SetDisabled(ctx, operator(), name, disable)
+		return err
 	})
 }
 

@@ -30,7 +30,7 @@ func newAccounted(t *testing.T) *accounted {
 	h.register(gpu)
 	ctx := context.Background()
 	_, h.operator = h.newUser("olga")
-	if err := h.store.SetOperator(ctx, store.Actor{}, "olga", true); err != nil {
+	if err := h.store.SetOperator(ctx, store.Actor{Database: true}, "olga", true); err != nil {
 		t.Fatal(err)
 	}
 	_, h.manager = h.newUser("max")

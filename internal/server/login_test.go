@@ -218,7 +218,7 @@ func TestSignInTakesNoAccountOver(t *testing.T) {
 	if f.get(again, "/v1/me", &second); second.UserID != me.UserID {
 		t.Errorf("eve's second sign-in is as %+v", second)
 	}
-	if err := f.store.SetDisabled(t.Context(), store.Actor{Database: true}, "ann-2", true); err != nil {
+	if _, err := f.store.SetDisabled(t.Context(), store.Actor{Database: true}, "ann-2", true); err != nil {
 		t.Fatal(err)
 	}
 	f.wantStatus(eve, 401, "Unauthorized")

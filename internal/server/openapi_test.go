@@ -174,7 +174,7 @@ func TestDocument(t *testing.T) {
 	spent := "/v1/projects/" + string(h.user.OwnProject()) + "/usage"
 	visit("GET /v1/projects/{id}/usage", "ProjectUsage", as("GET", spent, nil), 200)
 	_, operator := h.newUser("operator")
-	if err := h.store.SetOperator(t.Context(), store.Actor{}, "operator", true); err != nil {
+	if err := h.store.SetOperator(t.Context(), store.Actor{Database: true}, "operator", true); err != nil {
 		t.Fatal(err)
 	}
 	visit("GET /v1/operator/usage", "SpentTable", h.as(operator, "GET", "/v1/operator/usage", nil), 200)

@@ -107,10 +107,13 @@ func (s *Store) User(ctx context.Context, id pleat.UserID) (User, error) {
 	return u, unavailable("read user", err)
 }
 
-// SetOperator makes a user an operator, or ends that, and records it. CodeNotFound: there is no such user.
-// CodeConflict: it is a service user.
+// SetOperator makes a user an operator, or ends that, and records it. It is for operators. CodeNotFound: there is no
+// such user. CodeConflict: it is a service user.
 func (s *Store) SetOperator(ctx context.Context, by Actor, name string, operator bool) error {
 	return s.write(ctx, "set operator", func(t *tx) error {
+		if err := t.needOperator(by, "decide who is one"); err != nil {
+			return err
+		}
 		u, err := t.userNamed(name)
 		if err != nil || u.Operator == operator {
 			return err
@@ -129,14 +132,21 @@ func (s *Store) SetOperator(ctx context.Context, by Actor, name string, operator
 	})
 }
 
-// SetDisabled ends what a user may do, or allows it again, and records it. The keys and sessions of a disabled user are
-// refused from the next request on; runs and deliveries go on. Nothing changes if it is so already. CodeNotFound: there
-// is no such user.
-func (s *Store) SetDisabled(ctx context.Context, by Actor, name string, disabled bool) error {
-	return s.write(ctx, "set disabled", func(t *tx) error {
-		u, err := t.userNamed(name)
-		if err != nil || u.DisabledAt.IsZero() != disabled {
+// SetDisabled ends what a user, by id or name, may do, or allows it again, and records it. The keys and sessions of a
+// disabled user are refused from the next request on; runs and deliveries go on. Nothing changes if it is so already.
+// It is for operators. CodeNotFound: there is no such user. CodeConflict: operators would disable themselves.
+func (s *Store) SetDisabled(ctx context.Context, by Actor, user string, disabled bool) (User, error) {
+	var u User
+	err := s.write(ctx, "set disabled", func(t *tx) (err error) {
+		if err := t.needOperator(by, "disable or enable a user"); err != nil {
 			return err
+		}
+		if u, err = t.findUser(user); err != nil || u.DisabledAt.IsZero() != disabled {
+			return err
+		}
+		if u.ID == by.User {
+			return pleat.Errorf(pleat.CodeConflict,
+				"you cannot disable yourself; another operator can, or pleat users disable on the database")
 		}
 		at, action := int64(0), AuditUserEnabled
 		if disabled {
@@ -148,8 +158,10 @@ func (s *Store) SetDisabled(ctx context.Context, by Actor, name string, disabled
 		if err := t.notifyKeys(u.ID); err != nil {
 			return err
 		}
+		u.DisabledAt = fromMicros(at)
 		return t.audit(by.about(u.ID), action, u.Name, "")
 	})
+	return u, err
 }
 
 // notifyKeys lets the streams that the valid keys and the logins of a user have opened check them again.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -63,6 +64,9 @@ const (
 	AuditGroupSet           AuditAction = "group.set"
 	AuditGroupRemoved       AuditAction = "group.removed"
 	AuditUserDeleted        AuditAction = "user.deleted"
+	AuditModelPaused        AuditAction = "model.paused"
+	AuditModelResumed       AuditAction = "model.resumed"
+	AuditWorkerDrained      AuditAction = "worker.drained"
 )
 
 // AuditEntry is one recorded change. It never has a secret.
@@ -135,6 +139,38 @@ func (s *Store) Audit(ctx context.Context, by Reach, before pleat.AuditID, limit
 		by.User, before, limit, by.Project)
 	return scanAudit(rows, err)
 }
+
+// MaxAuditExport is how many entries one export of the audit log has at most.
+const MaxAuditExport = 100_000
+
+// AuditBetween reads a page of the audit log of all users, newest first: what was recorded at or after a time and
+// before another, from the entry before an id on. It is for operators.
+func (s *Store) AuditBetween(
+	ctx context.Context, from, to time.Time, before pleat.AuditID, limit int,
+) ([]AuditEntry, error) {
+	end := min(idAt(toMicros(to)), cmp.Or(string(before), afterAllIDs))
+	rows, err := s.read(ctx, auditBetween, idAt(toMicros(from)), end, limit)
+	return scanAudit(rows, err)
+}
+
+const auditBetween = `
+	SELECT ` + auditColumns + `
+	FROM audit l
+	LEFT JOIN account a ON a.id = l.account_id
+	WHERE l.id >= $1 AND l.id < $2
+	ORDER BY l.id DESC
+	LIMIT $3`
+
+// AuditFits reports whether an export of the time would have at most MaxAuditExport entries.
+func (s *Store) AuditFits(ctx context.Context, from, to time.Time) (bool, error) {
+	var n int
+	err := s.readRow(ctx, auditCount, []any{idAt(toMicros(from)), idAt(toMicros(to)), MaxAuditExport + 1}, &n)
+	return n <= MaxAuditExport, unavailable("count the audit log", err)
+}
+
+const auditCount = `
+	SELECT count(*)
+	FROM (SELECT 1 FROM audit WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3) AS page_counted`
 
 // ProjectAudit is Audit for the changes that concern the project of a reach; there are none for who does not manage it.
 func (s *Store) ProjectAudit(ctx context.Context, by Reach, before pleat.AuditID, limit int) ([]AuditEntry, error) {

@@ -118,12 +118,21 @@ func (c *claim) fromQueue(worker pleat.WorkerID, queue string, n int, less strin
 		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2, claim = $3
 		WHERE id `+c.inLimited(`
 			SELECT id FROM task
-			WHERE state = 'queued' AND queue = $4`+limits+`
+			WHERE state = 'queued' AND queue = $4`+unlessPaused(queue, "$4")+limits+`
 			ORDER BY position, id
 			LIMIT $5 - `+less+`
 			FOR UPDATE SKIP LOCKED`)+`
 		RETURNING `+claimedColumns,
 		args, c.scan)
+}
+
+// unlessPaused is the condition, after an AND, that the model of a queue is not paused. The queue is a parameter too.
+// Those of deliveries and follow-ups have no model.
+func unlessPaused(queue, param string) string {
+	if !pleat.IsWorkerQueue(queue) {
+		return ""
+	}
+	return " AND " + notPaused(param)
 }
 
 // inLimited returns the condition that a column is among the rows of a query whose LIMIT is computed. PostgreSQL takes
@@ -155,7 +164,7 @@ func (c *claim) forEach(workers []pleat.WorkerID, first int, queue string, filte
 			SELECT f.id, `+taken+` + row_number() OVER (ORDER BY f.position, f.id)
 			FROM (
 				SELECT id, position FROM task
-				WHERE state = 'queued' AND queue = $3`+limits+`
+				WHERE state = 'queued' AND queue = $3`+unlessPaused(queue, "$3")+limits+`
 				ORDER BY position, id
 				LIMIT CASE WHEN `+taken+` BETWEEN $4 AND $5 THEN $5 - `+taken+` ELSE 0 END
 				FOR UPDATE SKIP LOCKED
@@ -256,6 +265,7 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 		SELECT EXISTS (
 			SELECT 1 FROM task
 			WHERE state = 'queued' AND queue IN (`+params(1, len(queues))+`)`+limits+`
+				AND queue NOT IN (SELECT p.queue FROM paused_queue p)
 				AND NOT (state = 'queued'`+refused+`))`,
 		args, &needed)
 	return needed, unavailable("look for tasks", err)

@@ -253,7 +253,8 @@ type queuedTask struct {
 	oldest   time.Time
 }
 
-// queuedTasks counts the tasks that wait in the queues of the classes.
+// queuedTasks counts the tasks that wait in the queues of the classes, but for those of paused models: nobody would claim
+// them.
 func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured speeds) ([]queuedTask, error) {
 	var queues []string
 	for i := range list {
@@ -263,6 +264,11 @@ func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured speeds)
 			}
 		}
 	}
+	paused, err := s.pausedQueues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	queues = slices.DeleteFunc(queues, func(q string) bool { return paused[q] })
 	var out []queuedTask
 	for _, q := range queues {
 		serving := servingOf(list, q)

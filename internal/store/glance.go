@@ -30,17 +30,22 @@ type Glance struct {
 
 // RunningTask is a task of a run that a worker holds.
 type RunningTask struct {
-	Task    pleat.TaskID
-	Kind    pleat.TaskKind
-	Source  pleat.Source // the job or workflow
-	Owner   string       // name of its user
-	Worker  pleat.WorkerID
-	Model   string
-	Attempt int
-	Began   time.Time // the attempt
-	Stage   string
-	Done    int
-	Total   int // steps of the stage; 0: not known
+	Task     pleat.TaskID
+	Kind     pleat.TaskKind
+	Queue    string
+	Run      pleat.RunID
+	Source   pleat.Source // the job or workflow
+	Project  pleat.ProjectID
+	Owner    string // name of the project
+	Worker   pleat.WorkerID
+	Class    string // of the worker; empty: it is not known any more
+	Model    string
+	Attempt  int
+	Began    time.Time     // the attempt
+	Expected time.Duration // by the model's manifest; 0: unknown
+	Stage    string
+	Done     int
+	Total    int // steps of the stage; 0: not known
 }
 
 // Rates are counts over the last minute, each at most GlanceCounted.
@@ -131,10 +136,10 @@ func (s *Store) glanceQueues(ctx context.Context) ([]QueueCount, error) {
 
 // glanceRunningTasks lists running tasks of runs, at most GlanceRunning, which were queued first.
 var glanceRunningTasks = fmt.Sprintf(`
-	SELECT k.id, k.kind, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), u.name, k.worker_id, r.model, k.attempt,
-		a.started_at, r.stage, r.done, r.total
+	SELECT k.id, k.kind, k.queue, r.id, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), u.id, u.name, k.worker_id,
+		COALESCE(w.class, ''), r.model, k.attempt, a.started_at, k.expected, r.stage, r.done, r.total
 	FROM (
-		SELECT id, kind, worker_id, attempt, run_id, project_id FROM task
+		SELECT id, kind, queue, worker_id, attempt, expected, run_id, project_id FROM task
 		WHERE state = 'running' AND run_id IS NOT NULL AND kind <> 'deliver'
 		ORDER BY id
 		LIMIT %d
@@ -142,6 +147,7 @@ var glanceRunningTasks = fmt.Sprintf(`
 	JOIN run r ON r.id = k.run_id
 	JOIN project u ON u.id = k.project_id
 	JOIN attempt a ON a.task_id = k.id AND a.number = k.attempt
+	LEFT JOIN worker w ON w.id = k.worker_id
 	ORDER BY k.id`, GlanceRunning)
 
 func (s *Store) glanceRunning(ctx context.Context) ([]RunningTask, error) {
@@ -149,10 +155,10 @@ func (s *Store) glanceRunning(ctx context.Context) ([]RunningTask, error) {
 	rows, err := s.read(ctx, glanceRunningTasks)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r RunningTask
-		var began int64
-		err := scan(&r.Task, &r.Kind, &r.Source.Job, &r.Source.Workflow, &r.Owner, &r.Worker, &r.Model, &r.Attempt,
-			&began, &r.Stage, &r.Done, &r.Total)
-		r.Began = fromMicros(began)
+		var began, expected int64
+		err := scan(&r.Task, &r.Kind, &r.Queue, &r.Run, &r.Source.Job, &r.Source.Workflow, &r.Project, &r.Owner,
+			&r.Worker, &r.Class, &r.Model, &r.Attempt, &began, &expected, &r.Stage, &r.Done, &r.Total)
+		r.Began, r.Expected = fromMicros(began), time.Duration(expected)*time.Microsecond
 		out = append(out, r)
 		return err
 	})

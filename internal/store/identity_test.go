@@ -81,7 +81,7 @@ func TestVouch(t *testing.T) {
 			t.Errorf("%+v, %v", u, err)
 		}
 		clock.Advance(time.Second)
-		if err := s.SetDisabled(context.Background(), store.Actor{Database: true}, "ada-2", true); err != nil {
+		if _, err := s.SetDisabled(context.Background(), store.Actor{Database: true}, "ada-2", true); err != nil {
 			t.Fatal(err)
 		}
 		_, err = s.Vouch(context.Background(), claimsOf(s, "s", "ada"))

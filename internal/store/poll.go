@@ -60,7 +60,8 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 	for part := range paddedRowParts(waits.queues, 1) {
 		q += `
 		UNION ALL SELECT '` + queueTopicPrefix + `' || v.column1, CASE WHEN
-			EXISTS (SELECT 1 FROM task WHERE state = 'queued' AND queue = v.column1) THEN 0 END
+			EXISTS (SELECT 1 FROM task WHERE state = 'queued' AND queue = v.column1)
+			AND ` + notPaused("v.column1") + ` THEN 0 END
 		FROM (` + values(len(args)+1, len(part), "text") + ") AS v"
 		args = append(args, part...)
 	}

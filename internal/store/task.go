@@ -427,6 +427,8 @@ type WaitingTask struct {
 	Until  time.Time // when it is queued again after an attempt that failed; zero: it is queued
 	Before int       // tasks of the same queue that will be claimed before it, at most 1000
 	Own    int       // those of them that belong to the same user
+	// Paused says why the model of the task is paused; nil: it is not.
+	Paused *string
 	// What the task expects: bytes, and the time by its model's manifest.
 	Memory   int64
 	Expected time.Duration
@@ -450,10 +452,13 @@ func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask,
 		SELECT t.queue, t.memory, t.expected,
 			COALESCE((SELECT max(a.ended_at) FROM attempt a WHERE a.task_id = t.id), t.created_at),
 			CASE WHEN t.state = 'waiting' THEN t.run_at ELSE 0 END,
-			`+before("")+`, `+before(" AND o.tenant = t.tenant")+`
+			`+before("")+`, `+before(" AND o.tenant = t.tenant")+`, m.reason
 		FROM task t
+		LEFT JOIN paused_queue p ON p.queue = t.queue
+		LEFT JOIN paused_model m ON m.model = p.model
 		WHERE t.run_id = $1 AND t.state IN ('queued', 'waiting')`,
-		[]any{run}, &w.Queue, &w.Memory, &expected, &since, &until, &w.Before, &w.Own)
+		[]any{run}, &w.Queue, &w.Memory, &expected, &since, &until, &w.Before, &w.Own,
+		&w.Paused)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -107,6 +107,52 @@ func (s *Store) DrainWorker(ctx context.Context, id pleat.WorkerID) error {
 	})
 }
 
+// ErrNoWorker: no worker of the id is known.
+var ErrNoWorker = pleat.Errorf(pleat.CodeNotFound, "Worker not found; GET /v1/operator/workers lists the workers")
+
+// OrderDrain asks a worker to finish what it runs, to claim nothing more and to end, and records it. It changes nothing
+// if the worker drains already. It is for operators. CodeNotFound: there is no such worker. CodeConflict: it has ended.
+func (s *Store) OrderDrain(ctx context.Context, by Actor, id pleat.WorkerID) error {
+	return s.write(ctx, "order drain", func(t *tx) error {
+		if err := t.needOperator(by, "drain a worker"); err != nil {
+			return err
+		}
+		var host string
+		var draining, stopped int64
+		err := t.row("SELECT host, draining_at, stopped_at FROM worker WHERE id = $1 FOR UPDATE", []any{id}, &host,
+			&draining, &stopped)
+		switch {
+		case err != nil:
+			return mapNoRows(err, ErrNoWorker)
+		case stopped > 0:
+			return pleat.Errorf(pleat.CodeConflict, "the worker %s has ended already", id)
+		case draining > 0:
+			return nil
+		}
+		_, err = t.wakeWorkers("UPDATE worker SET draining_at = $1 WHERE id = $2 RETURNING id", t.now, id)
+		if err != nil {
+			return err
+		}
+		return t.audit(by, AuditWorkerDrained, string(id), host)
+	})
+}
+
+// TasksHeld counts the tasks that each worker holds now.
+func (s *Store) TasksHeld(ctx context.Context) (map[pleat.WorkerID]int, error) {
+	out := map[pleat.WorkerID]int{}
+	rows, err := s.read(ctx, tasksHeld)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var id pleat.WorkerID
+		var n int
+		err := scan(&id, &n)
+		out[id] = n
+		return err
+	})
+	return out, unavailable("count held tasks", err)
+}
+
+const tasksHeld = "SELECT worker_id, count(*) FROM task WHERE state = 'running' GROUP BY worker_id"
+
 // recentWorker is the condition for workers that are alive or may come back; $1 is workersLast.
 const recentWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS bigint)"
 

@@ -34,8 +34,9 @@ func (w *waiter) before(o *waiter) bool {
 //
 // So two tenants that share two slots each keep one, and neither yields to the further tasks of the other.
 func firstWaiterSQL(slots Slots) string {
-	const waits = `
+	const all = `
 		state = 'queued' AND queue = $2 AND (CAST($3 AS bigint) = 0 OR memory <= CAST($3 AS bigint))`
+	waits := all + " AND " + notPaused("$2")
 	running := func(tenant string) string {
 		return `(
 			SELECT count(*) FROM task r

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pleat"
+)
+
+// MaxPauseReason is how many characters the reason of a pause may have.
+const MaxPauseReason = 200
+
+// ModelPause is a model whose tasks operators have paused: nobody claims them.
+type ModelPause struct {
+	Model  string
+	Reason string       // empty: none was given
+	By     pleat.UserID // who gave the reason last; empty: somebody on the database
+	ByName string
+	Since  time.Time
+}
+
+// errNoModel refuses the name of a model that does not run here.
+func errNoModel(name string) error {
+	return pleat.Errorf(pleat.CodeNotFound, "there is no model %q; GET /v1/models lists the models", pleat.Clip(name))
+}
+
+// PauseModel lets nobody claim a model's tasks from the next claim on, of whatever kind they are, and records it. What
+// runs goes on. A second call replaces the reason. It is for operators. CodeNotFound: there is no such model.
+func (s *Store) PauseModel(ctx context.Context, by Actor, model, reason string) (ModelPause, error) {
+	reason = strings.TrimSpace(reason)
+	if n := utf8.RuneCountInString(reason); n > MaxPauseReason {
+		return ModelPause{}, pleat.InvalidField("reason", " has %d characters; at most %d are allowed", n,
+			MaxPauseReason)
+	}
+	if err := pleat.CheckPrintable("reason", reason); err != nil {
+		return ModelPause{}, err
+	}
+	known, err := s.knowsModel(ctx, model)
+	if err != nil {
+		return ModelPause{}, err
+	}
+	var p ModelPause
+	err = s.write(ctx, "pause model", func(t *tx) error {
+		if err := t.needOperator(by, "pause a model"); err != nil {
+			return err
+		}
+		paused, err := t.pausedModels()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(paused, func(p ModelPause) bool { return p.Model == model })
+		switch {
+		case i < 0 && !known:
+			return errNoModel(model)
+		case i >= 0 && paused[i].Reason == reason:
+			p = paused[i]
+			return nil
+		}
+		t.send(`
+			INSERT INTO paused_model (model, reason, paused_by, paused_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (model) DO UPDATE SET reason = excluded.reason, paused_by = excluded.paused_by`,
+			model, reason, by.User, t.now)
+		for _, q := range pleat.ModelQueues(model) {
+			t.send("INSERT INTO paused_queue (queue, model) VALUES ($1, $2) ON CONFLICT (queue) DO NOTHING", q, model)
+		}
+		if err := t.audit(by, AuditModelPaused, model, reason); err != nil {
+			return err
+		}
+		if paused, err = t.pausedModels(); err != nil {
+			return err
+		}
+		p = paused[slices.IndexFunc(paused, func(p ModelPause) bool { return p.Model == model })]
+		return nil
+	})
+	return p, err
+}
+
+// ResumeModel ends the pause of a model, and records it. It changes nothing if the model is not paused. It is for
+// operators. CodeNotFound: there is no such model.
+func (s *Store) ResumeModel(ctx context.Context, by Actor, model string) error {
+	known, err := s.knowsModel(ctx, model)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "resume model", func(t *tx) error {
+		if err := t.needOperator(by, "resume a model"); err != nil {
+			return err
+		}
+		n, err := t.exec("DELETE FROM paused_model WHERE model = $1", model)
+		switch {
+		case err != nil:
+			return err
+		case n == 0 && !known:
+			return errNoModel(model)
+		case n == 0:
+			return nil
+		}
+		if _, err := t.exec("DELETE FROM paused_queue WHERE model = $1", model); err != nil {
+			return err
+		}
+		for _, q := range pleat.ModelQueues(model) {
+			t.notify(QueueTopic(q))
+		}
+		return t.audit(by, AuditModelResumed, model, "")
+	})
+}
+
+// knowsModel reports whether a worker or a class has a model of this name.
+func (s *Store) knowsModel(ctx context.Context, name string) (bool, error) {
+	models, err := s.Models(ctx)
+	return slices.ContainsFunc(models, func(m pleat.Model) bool { return m.Name == name }), err
+}
+
+const pausedModels = `
+	SELECT p.model, p.reason, p.paused_by, COALESCE(a.name, ''), p.paused_at
+	FROM paused_model p
+	LEFT JOIN account a ON a.id = p.paused_by
+	ORDER BY p.model`
+
+// PausedModels lists the models that are paused, by name.
+func (s *Store) PausedModels(ctx context.Context) ([]ModelPause, error) {
+	rows, err := s.read(ctx, pausedModels)
+	out, err := scanPauses(rows, err)
+	return out, unavailable("list paused models", err)
+}
+
+func (t *tx) pausedModels() ([]ModelPause, error) {
+	rows, err := t.query(pausedModels)
+	return scanPauses(rows, err)
+}
+
+// scanPauses reads the rows of pausedModels.
+func scanPauses(rows rows, err error) ([]ModelPause, error) {
+	out := []ModelPause{}
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var p ModelPause
+		var since int64
+		err := scan(&p.Model, &p.Reason, &p.By, &p.ByName, &since)
+		p.Since = fromMicros(since)
+		out = append(out, p)
+		return err
+	})
+	return out, err
+}
+
+// pausedQueues returns the queues of the models that are paused.
+func (s *Store) pausedQueues(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	rows, err := s.read(ctx, "SELECT queue FROM paused_queue")
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var q string
+		err := scan(&q)
+		out[q] = true
+		return err
+	})
+	return out, unavailable("list paused queues", err)
+}
+
+// notPaused is the condition that the model of a queue, in SQL, is not paused. It is one look into an index, which does
+// not depend on the task.
+func notPaused(queue string) string {
+	return "NOT EXISTS (SELECT 1 FROM paused_queue p WHERE p.queue = " + queue + ")"
+}
