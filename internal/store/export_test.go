@@ -37,6 +37,11 @@ func GlanceStatements(dialect string) map[string][]any {
 		glanceRunningTasks:           nil,
 		glanceEnded:                  {idAt(time.Now().UnixMicro()), time.Now().UnixMicro()},
 		glanceTimings(dialect):       nil,
+		countPeople:                  nil,
+		tasksHeld:                    nil,
+		usersPage:                    {afterAllIDs, 100},
+		auditBetween:                 {"0", "g", 100},
+		auditCount:                   {"0", "g", 100},
 	}
 }
 
@@ -83,3 +88,6 @@ func (s *Store) MigrateTo(ctx context.Context, version int64) error {
 	}
 	return err
 }
+
+// NotPaused is the condition by which a claim leaves paused models out.
+func NotPaused(queue string) string { return notPaused(queue) }

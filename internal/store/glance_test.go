@@ -75,7 +75,10 @@ func TestGlance(t *testing.T) {
 			Running: []store.RunningTask{{
 				Task:    running.Task.ID,
 				Kind:    pleat.TaskFold,
+				Queue:   storetest.FoldQueue,
+				Run:     running.Task.Run,
 				Source:  pleat.Source{Job: running.Fold.Job},
+				Project: u.Project,
 				Owner:   "ada",
 				Worker:  "w",
 				Model:   "null",
