@@ -273,6 +273,9 @@ type Validation struct {
 	Remaining  int             `json:"quotaRemaining" doc:"Jobs and runs that the caller may still create today."`
 	Confidence string          `json:"confidence" doc:"What the model's confidence scores mean."`
 	Notice     string          `json:"notice" doc:"What to know before you rely on the model."`
+	// A job for a paused model is accepted and waits.
+	Paused       bool    `json:"paused" doc:"Whether the operators have paused the model: the job would wait until they resume it."`
+	PausedReason *string `json:"pausedReason" doc:"Why; null: it is not paused, or without a reason."`
 }
 
 // CachedRun is an earlier run of the same model, input, parameters and seed. A new job would show its results again,

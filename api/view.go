@@ -256,6 +256,9 @@ type Model struct {
 	Confidence string      `json:"confidence"`
 	Notice     string      `json:"notice"`
 	Citations  []Citation  `json:"citations"`
+	// Paused models accept jobs, which wait.
+	Paused       bool    `json:"paused" doc:"Whether the operators have paused the model: its jobs are accepted and wait."`
+	PausedReason *string `json:"pausedReason" doc:"Why; null: it is not paused, or without a reason."`
 }
 
 // Cost is base + linear·n + square·n².

@@ -92,7 +92,13 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		if err != nil {
 			return err
 		}
-		group.Go(func() error { return pool.Run(ctx) })
+		group.Go(func() error {
+			if err := pool.Run(ctx); err != nil || ctx.Err() != nil {
+				return err
+			}
+			// An operator has drained the worker. The server goes on, as one without a worker.
+			return a.keepUp(ctx, group)
+		})
 		select { // once the server listens, it must accept jobs for its models
 		case <-pool.Ready():
 		case <-ctx.Done():

@@ -21,6 +21,28 @@ func FreeBytes(folder string) (int64, error) {
 	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
 }
 
+// Space is the space of the file system of a folder, in bytes.
+type Space struct {
+	Folder      string
+	Free, Total int64
+}
+
+// Spaces returns the space of each folder. One that cannot be measured is left out.
+func (d *Disk) Spaces() []Space {
+	if d == nil {
+		return nil
+	}
+	var out []Space
+	for _, folder := range d.Folders {
+		var s unix.Statfs_t
+		if unix.Statfs(folder, &s) == nil {
+			size := int64(s.Bsize) //nolint:unconvert // their types differ between systems
+			out = append(out, Space{folder, int64(s.Bavail) * size, int64(s.Blocks) * size})
+		}
+	}
+	return out
+}
+
 // diskAge is how old the measure of the free disk may be.
 const diskAge = time.Second
 

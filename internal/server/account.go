@@ -15,15 +15,22 @@ import (
 
 // listModels is GET /v1/models, for everyone: the models that workers can execute, with their limits, parameters and
 // expected cost, and how many live workers each has. A model whose workers are all away is listed, since jobs for it
-// are accepted; one that no worker ran within the last week is not, even if its engine is installed.
+// are accepted, and so is one that operators have paused; one that no worker ran within the last week is not, even if
+// its engine is installed.
 func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], error) {
 	out := api.List[api.Model]{Data: []api.Model{}}
 	list, err := s.resolver.Models(ctx)
+	if err != nil {
+		return out, err
+	}
+	paused, err := s.store.PausedModels(ctx)
 	for i := range list {
 		if list[i].Kind == pleat.TaskAlign {
 			continue // what a search is, the models say that take alignments
 		}
-		out.Data = append(out.Data, wire.Model(&list[i]))
+		m := wire.Model(&list[i])
+		m.Paused, m.PausedReason = pauseOf(paused, m.Name)
+		out.Data = append(out.Data, m)
 	}
 	return out, err
 }

@@ -138,7 +138,8 @@ func (l *lab) fill() {
 		"/v1/webhooks/deliveries": deliveries[0].ID, "/v1/keys": string(l.newKeyID("manager")), "design": design,
 	}
 	l.tokens, l.links = map[string]string{}, map[string]string{}
-	l.names = map[string]string{"{name}": "a.pdb", "{entry}": "1UBQ", "{class}": "default"}
+	l.names = map[string]string{"{name}": "a.pdb", "{entry}": "1UBQ", "{class}": "default",
+		"{worker}": "w1", "{model}": "mini"}
 	for _, of := range []string{"/v1/jobs", "/v1/batches", "/v1/workflows"} {
 		made := read[api.NewLink](l.test, post(of+"/"+l.ids[of]+"/links", ""))
 		l.tokens[of], l.links[of] = made.Token, made.ID
@@ -231,7 +232,9 @@ var kinds = map[string]string{
 	"getMe": "own", "listProjects": "own", "listKeys": "own", "createKey": "own", "revokeKey": "own",
 	"listAudit": "own", "listClasses": "own", "importJobs": "own", "getOutputSchema": "own",
 	"downloadComparedEntry": "own", "acceptInvitation": "own", // there is an issuer
-	"createProject": "operator", "getAllUsage": "operator",
+	"createProject": "operator", "getAllUsage": "operator", "getOverview": "operator", "listWorkers": "operator",
+	"drainWorker": "operator", "pauseModel": "operator", "resumeModel": "operator", "listUsers": "operator",
+	"disableUser": "operator", "enableUser": "operator", "listAllAudit": "operator",
 	"getProject": "visible", "listMembers": "visible", "getProjectUsage": "visible",
 	"listGroups": "visible",
 	"setGroup":   "admin", "removeGroup": "admin",

@@ -109,7 +109,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 					headers = append(headers, "Authorization", "Bearer "+h.key)
 				}
 				to := strings.NewReplacer("{id}", ids[op.OperationID], "{user}", users[op.OperationID],
-					"{name}", "lab-a").Replace(path)
+					"{name}", "lab-a", "{model}", "boltz-2").Replace(path)
 				body := replaced.Replace(string(example.Value))
 				if op.OperationID == "acceptInvitation" { // the other is read
 					body = strings.Replace(body, invited, invite(), 1)

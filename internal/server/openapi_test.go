@@ -178,6 +178,7 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	visit("GET /v1/operator/usage", "SpentTable", h.as(operator, "GET", "/v1/operator/usage", nil), 200)
+	h.visitOperator(visit, operator)
 	made := as("POST", "/v1/keys", nil)
 	visit("POST /v1/keys", "NewKey", made, 200)
 	visit("GET /v1/keys", "ListKey", as("GET", "/v1/keys", nil), 200)

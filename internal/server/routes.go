@@ -163,14 +163,15 @@ const operationSection = "Operation"
 var sections = []string{
 	"Fold jobs", "Batches", "Alignments", "Workflows", "Comparison", "Library", "Webhooks", "Projects",
 	"Keys and sessions",
-	operationSection, "Agents",
+	operationSection, "Agents", "Operators",
 }
 
 // allRoutes returns the whole interface of the service.
 func allRoutes() []route {
 	return slices.Concat(
 		jobRoutes, batchRoutes, alignmentRoutes, workflowRoutes, compareRoutes, libraryRoutes, webhookRoutes,
-		projectRoutes, groupRoutes, accountRoutes, loginRoutes, operationRoutes, agentRoutes)
+		projectRoutes, groupRoutes, accountRoutes, loginRoutes, operationRoutes, agentRoutes,
+		operatorRoutes)
 }
 
 // mux registers the routes, and the page, which New receives as a handler; nil: a line of HTML instead. It panics if

@@ -191,6 +191,8 @@ type Server struct {
 	compressor   *compressor
 	resolver     *submit.Resolver // decisions that workers share
 	demand       demandCache
+	overviews    overviewCache
+	began        time.Time
 	limits       limits
 	proxies      proxies
 	streams      fair.Streams
@@ -295,6 +297,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.began = s.clock()
 	s.blobs = blob.NewMonitor(d.Blobs, s.log)
 	s.healthy = &telemetry.Health{Store: s.store, Blobs: s.blobs}
 	s.workers = workers.New(workers.Config{

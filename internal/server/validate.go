@@ -57,7 +57,8 @@ func (s *Server) validate(
 	out.Valid = len(out.Errors) == 0
 	out.ModelName, out.MaxTokens = p.model.Name, p.model.MaxTokens
 	out.Confidence, out.Notice = p.model.Confidence, p.model.Notice
-	return out, nil
+	out.Paused, out.PausedReason, err = s.pausedModel(ctx, p.model.Name)
+	return out, err
 }
 
 // describe fills in what a valid job would become and cost. The memory is that of its largest structure, the time the

@@ -34,6 +34,9 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 	if to != wire.ForOwner {
 		w.Own = 0
 	}
+	if w.Paused != nil {
+		return &api.Waiting{Reason: pausedText(r.Model, *w.Paused), Since: api.At(w.Since)}, nil, nil
+	}
 	out := &api.Waiting{
 		Reason:        waitingReason(w, working, r.Model),
 		Since:         api.At(w.Since),
@@ -53,6 +56,15 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 	}
 	position := w.Before + 1
 	return out, &position, nil
+}
+
+// pausedText says that operators have paused a model.
+func pausedText(model, reason string) string {
+	text := "the operators of this service have paused " + model + "; it starts after they resume it"
+	if reason != "" {
+		text += ": " + reason
+	}
+	return text
 }
 
 // fleetReason says in one sentence why the fleet does not start the workers that a class needs, and how old that is.
