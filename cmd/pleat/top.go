@@ -28,10 +28,10 @@ func topCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "Show queues, workers, running jobs and rates, live",
-		Long: `Shows, in a terminal, the queues, the workers with their devices, the running jobs, what was created,
+		Long: `Shows, in a terminal, the paused models, the queues, the workers with their devices, the running jobs, what was created,
 ended and delivered in the last minute, and how long the stages of recent runs took, by model: the 50th, 90th
 and 99th percentile of the runs that have completed among the last 500 that ended. It reads the database as
-pleat serve and pleat doctor do, with five statements for each refresh, and changes nothing. The key q ends it.
+pleat serve and pleat doctor do, with six statements for each refresh, and changes nothing. The key q ends it.
 
 Counts are exact up to 10,000. With --once, or where standard output is not a terminal, it prints one snapshot and
 ends; --json prints one as a JSON object, with times in seconds.`,
@@ -117,6 +117,10 @@ func (r *topReader) read(ctx context.Context) (*topSnapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	paused, err := r.store.PausedModels(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if g.At.Sub(r.timed) >= timingsEvery {
 		runs, err := r.store.RecentTimings(ctx)
 		if err != nil {
@@ -124,7 +128,11 @@ func (r *topReader) read(ctx context.Context) (*topSnapshot, error) {
 		}
 		r.timings, r.timed = topModels(runs), g.At
 	}
-	return newTopSnapshot(&g, workers, r.timings, r.store.Dialect()), nil
+	out := newTopSnapshot(&g, workers, r.timings, r.store.Dialect())
+	for _, p := range paused {
+		out.Paused = append(out.Paused, topPause{p.Model, p.Reason, max(g.At.Sub(p.Since), 0).Seconds()})
+	}
+	return out, nil
 }
 
 // topSnapshot is what pleat top shows, and prints as JSON. Texts that users and engines have given are as they are
@@ -133,11 +141,19 @@ type topSnapshot struct {
 	At       api.Time     `json:"at"`
 	Version  string       `json:"version"`
 	Database string       `json:"database"`
+	Paused   []topPause   `json:"paused"`
 	Queues   []topQueue   `json:"queues"`
 	Workers  []topWorker  `json:"workers"`
 	Running  []topRunning `json:"running"`
 	Minute   topRates     `json:"last_minute"`
 	Models   []topModel   `json:"timings"`
+}
+
+// topPause is a model that operators have paused.
+type topPause struct {
+	Model  string  `json:"model"`
+	Reason string  `json:"reason"`
+	Age    float64 `json:"since_s"` // ago
 }
 
 // topQueue is a queue: how many tasks it has in each state, at most store.GlanceCounted of each.
@@ -207,6 +223,7 @@ func newTopSnapshot(g *store.Glance, workers []pleat.Worker, models []topModel, 
 		At:       api.At(g.At),
 		Version:  pleat.Version,
 		Database: database,
+		Paused:   []topPause{},
 		Queues:   topQueues(g),
 		Running:  []topRunning{},
 		Models:   models,

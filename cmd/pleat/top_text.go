@@ -102,13 +102,21 @@ func (s *topSnapshot) summary() []cell {
 		}
 		return cell{text: text}
 	}
-	return []cell{
+	lines := []cell{
 		{strings.Join([]string{"pleat " + s.Version, s.Database, s.At.Format("15:04:05 UTC"), workers}, "  "), bold},
 		failed(fmt.Sprintf("runs in the last minute: %s created, %s completed, %s failed, %s stopped",
 			number(m.Created), number(m.Completed), number(m.Failed), number(m.Stopped)), m.Failed),
 		failed(fmt.Sprintf("deliveries in the last minute: %s done, %s failed for good",
 			number(m.Delivered), number(m.DeliveriesFailed)), m.DeliveriesFailed),
 	}
+	for _, p := range s.Paused {
+		text := fmt.Sprintf("paused for %s: %s", shortTime(p.Age), p.Model)
+		if p.Reason != "" {
+			text += ", " + p.Reason
+		}
+		lines = append(lines, cell{safe(text), yellow})
+	}
+	return lines
 }
 
 func (s *topSnapshot) queueTable() section {

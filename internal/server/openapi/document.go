@@ -68,6 +68,9 @@ var enumNames = map[string]string{
 	"greedy,complete,none":    "Pairing",
 	"viewer,member,manager":   "ProjectRoleName",
 	"viewer,member":           "ServiceRole",
+
+	"live,draining,silent,stopped": "WorkerState",
+	"sqlite,postgres":              "DatabaseKind",
 }
 
 // Operation is one method of one path, as the document describes it.
