@@ -307,6 +307,22 @@ export const api = {
     dataOf(service.POST('/v1/jobs/{id}/move', { body: { projectId }, params: { path: { id } } })),
   moveWorkflow: (id: string, projectId: string) =>
     dataOf(service.POST('/v1/workflows/{id}/move', { body: { projectId }, params: { path: { id } } })),
+  overview: () => dataOf(service.GET('/v1/operator/overview')),
+  workers: () => dataOf(service.GET('/v1/operator/workers')),
+  drainWorker: (worker: string) =>
+    dataOf(service.POST('/v1/operator/workers/{worker}/drain', { params: { path: { worker } } })),
+  pauseModel: (model: string, reason: string) =>
+    dataOf(service.POST('/v1/operator/models/{model}/pause', { body: { reason }, params: { path: { model } } })),
+  resumeModel: (model: string) =>
+    dataOf(service.POST('/v1/operator/models/{model}/resume', { params: { path: { model } } })),
+  users: (page: { limit: number; cursor?: string }) =>
+    dataOf(service.GET('/v1/operator/users', { params: { query: page } })),
+  disableUser: (user: string) =>
+    dataOf(service.POST('/v1/operator/users/{user}/disable', { params: { path: { user } } })),
+  enableUser: (user: string) =>
+    dataOf(service.POST('/v1/operator/users/{user}/enable', { params: { path: { user } } })),
+  allAudit: (page: { limit: number; cursor?: string }) =>
+    dataOf(service.GET('/v1/operator/audit', { params: { query: page } })),
 }
 
 /** What a link can share, as paths name it. */

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, ServiceError, type Workflow } from './api'
 import { Failure, Loading } from './components'
 import { streamState } from './events'
-import { may, namedId, withProject } from './project'
+import { may, me, namedId, withProject } from './project'
 import { match, path } from './router'
 import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './session'
 import { SignIn } from './signin'
@@ -110,6 +110,11 @@ const routes: Route[] = [
     isPublic: true,
   },
   {
+    pattern: '/ui/operator',
+    title: 'Operators',
+    load: async () => (await import('./operator/Operator')).Operator as Page,
+  },
+  {
     pattern: '/ui/models',
     title: 'Models',
     load: async () => (await import('./models/Models')).Models as Page,
@@ -167,6 +172,11 @@ export function Shell() {
               {name}
             </a>
           ))}
+          {me.value?.isOperator && (
+            <a href="/ui/operator" aria-current={currentState('/ui/operator', address)}>
+              Operators
+            </a>
+          )}
           <a href="/docs" class="away">
             API
           </a>

@@ -1323,6 +1323,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/operator/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the audit log of all users, as an operator, newest first
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["listAllAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/models/{model}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let the jobs of a model wait, as an operator
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["pauseModel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/models/{model}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let the jobs of a paused model start again, as an operator
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["resumeModel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the service does, as an operator
+         * @description Needs a key with the scope read.
+         */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/operator/usage": {
         parameters: {
             query?: never;
@@ -1337,6 +1417,106 @@ export interface paths {
         get: operations["getAllUsage"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List all users, as an operator, the newest first
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/users/{user}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse all keys and sessions of a user, as an operator
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["disableUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/users/{user}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept the keys of a disabled user again, as an operator
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["enableUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the workers, as an operator
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listWorkers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/workers/{worker}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a worker claim nothing more and end when its tasks have ended, as an operator
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["drainWorker"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3490,6 +3670,8 @@ export interface components {
              */
             workflow_name: string;
         };
+        /** @enum {string} */
+        DatabaseKind: "sqlite" | "postgres";
         DeletedBatch: {
             /** Format: uuid */
             batchId: string;
@@ -3664,9 +3846,27 @@ export interface components {
         };
         /** @enum {string} */
         DestinationType: "custom_http" | "qna" | "md";
+        DisabledUser: {
+            /** @description null: the user is not disabled. */
+            disabledAt: string | null;
+            name: string;
+            /** Format: uuid */
+            userId: string;
+        };
+        DiskSpace: {
+            folder: string;
+            /** Format: int64 */
+            freeBytes: number;
+            /** Format: int64 */
+            totalBytes: number;
+        };
         DraftQuestion: {
             /** @description The new question. */
             question: string | null;
+        };
+        DrainedWorker: {
+            draining: boolean;
+            workerId: string;
         };
         /** @enum {string} */
         EntityType: "protein" | "rna" | "dna" | "ligand";
@@ -4292,6 +4492,16 @@ export interface components {
             /** @description The cursor of the next page; null on the last page. */
             next_cursor: string | null;
         };
+        ListOperatorUser: {
+            data: components["schemas"]["OperatorUser"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        ListOperatorWorker: {
+            data: components["schemas"]["OperatorWorker"][];
+            /** @description The cursor of the next page; null on the last page. */
+            next_cursor: string | null;
+        };
         ListProjectRole: {
             data: components["schemas"]["ProjectRole"][];
             /** @description The cursor of the next page; null on the last page. */
@@ -4383,6 +4593,10 @@ export interface components {
             name: string;
             notice: string;
             params: components["schemas"]["ParamSpec"][];
+            /** @description Whether the operators have paused the model: its jobs are accepted and wait. */
+            paused: boolean;
+            /** @description Why; null: it is not paused, or without a reason. */
+            pausedReason: string | null;
             /**
              * Format: int64
              * @description Memory that one structure may use where the model runs, in bytes; 0: not known.
@@ -4401,6 +4615,33 @@ export interface components {
         };
         /** @enum {string} */
         ModelKind: "fold" | "qna" | "md" | "design" | "compare";
+        ModelPause: {
+            /** @description The operator who gave the reason. */
+            by: string;
+            /** @description Empty: none was given. */
+            reason: string;
+            since: string;
+        };
+        ModelQueue: {
+            /** @example boltz-2 */
+            modelName: string;
+            /** @description null: it is not paused. */
+            paused: components["schemas"]["ModelPause"] | null;
+            /** Format: int64 */
+            running: number;
+            /**
+             * Format: int64
+             * @description At most 10,000 of each of its queues are counted.
+             */
+            waiting: number;
+            /** @description When the first of those that wait was created; null: none waits. */
+            waitingSince: string | null;
+            /**
+             * Format: int64
+             * @description Live workers that run the model.
+             */
+            workers: number;
+        };
         Modification: {
             /**
              * @description CCD code of the component that replaces it, or the code of a component of the job.
@@ -4709,6 +4950,53 @@ export interface components {
             /** @description An API key. */
             key: string;
         };
+        OperatorUser: {
+            createdAt: string;
+            /** @description null: the user is not disabled. */
+            disabledAt: string | null;
+            isOperator: boolean;
+            /** @description Whether the user is that of a program, which a project owns. */
+            isService: boolean;
+            name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns a service user; else null.
+             */
+            projectId: string | null;
+            /** @description When a key of the user was used last, or a sign-in by the issuer; null: not known. */
+            seenAt: string | null;
+            /** Format: uuid */
+            userId: string;
+        };
+        OperatorWorker: {
+            class: string;
+            /**
+             * @description The job of a cluster that it is; null: none.
+             * @example slurm/4711/0
+             */
+            clusterJob: string | null;
+            /** @description Its accelerators. */
+            devices: components["schemas"]["WorkerDevice"][];
+            /** @description When it must end at the latest; null: not known. */
+            endsAt: string | null;
+            host: string;
+            /**
+             * Format: int64
+             * @description That it may use at once; 0: unlimited.
+             */
+            memoryBytes: number;
+            models: string[];
+            seenAt: string;
+            startedAt: string;
+            /** @description silent: not seen for 30 seconds; stopped: it has said that it ends. */
+            state: components["schemas"]["WorkerState"];
+            /**
+             * Format: int64
+             * @description That it holds now.
+             */
+            tasks: number;
+            workerId: string;
+        };
         OutputField: {
             /** @example metrics.radius_of_gyration.mean */
             name: string;
@@ -4731,6 +5019,41 @@ export interface components {
              * @example inference_md
              */
             workflowTaskTypeId: string;
+        };
+        Overview: {
+            /** @description When it was counted, at most a second ago. */
+            at: string;
+            database: components["schemas"]["DatabaseKind"];
+            /** @description Of the folders into which this server writes. */
+            disks: components["schemas"]["DiskSpace"][];
+            /** @description Every model with its queue, by name. */
+            models: components["schemas"]["ModelQueue"][];
+            /**
+             * Format: int64
+             * @description Those of several users; at most 10,000 are counted.
+             */
+            projects: number;
+            /**
+             * Format: int64
+             * @description Of the database.
+             */
+            schemaVersion: number;
+            /** @description The runs that take longest compared with what was expected, at most 20 of the 200 that were queued first. */
+            slowRuns: components["schemas"]["SlowRun"][];
+            /** @description When that server began. */
+            startedAt: string;
+            /**
+             * Format: int64
+             * @description At most 10,000 are counted.
+             */
+            users: number;
+            /** @description Of the server that answers. */
+            version: string;
+            /**
+             * Format: int64
+             * @description Tasks of models that wait.
+             */
+            waiting: number;
         };
         /** @enum {string} */
         Pairing: "greedy" | "complete" | "none";
@@ -4853,6 +5176,18 @@ export interface components {
         };
         /** @enum {string} */
         ParamType: "integer" | "number" | "boolean" | "string";
+        PausedModel: {
+            modelName: string;
+            /** @description null: it is not paused any more. */
+            paused: components["schemas"]["ModelPause"] | null;
+        };
+        PauseModel: {
+            /**
+             * @description Which users read with the jobs that wait.
+             * @example its weights are being replaced
+             */
+            reason?: string | null;
+        };
         /** @enum {string} */
         PayloadFormat: "plain" | "cloudevents";
         Pocket: {
@@ -5307,6 +5642,32 @@ export interface components {
         };
         /** @enum {string} */
         SignatureScheme: "v1" | "v1a";
+        SlowRun: {
+            /**
+             * Format: double
+             * @description How long it was expected to take, as measured on workers of the class; null: not known.
+             */
+            expectedSeconds: number | null;
+            /**
+             * Format: uuid
+             * @description null: it is of a workflow.
+             */
+            jobId: string | null;
+            modelName: string;
+            /** Format: uuid */
+            projectId: string;
+            projectName: string;
+            /** Format: uuid */
+            runId: string;
+            /** @description When the worker began. */
+            startedAt: string;
+            workerId: string;
+            /**
+             * Format: uuid
+             * @description null: it is of a job.
+             */
+            workflowId: string | null;
+        };
         Spent: {
             /**
              * Format: int64
@@ -5603,6 +5964,10 @@ export interface components {
             params: {
                 [key: string]: unknown;
             };
+            /** @description Whether the operators have paused the model: the job would wait until they resume it. */
+            paused: boolean;
+            /** @description Why; null: it is not paused, or without a reason. */
+            pausedReason: string | null;
             /**
              * Format: int64
              * @description Jobs and runs that the caller may still create today.
@@ -5679,6 +6044,14 @@ export interface components {
             /** @description The public key (whpk_…) for v1a; null for v1. */
             verification_key: string | null;
         };
+        WorkerDevice: {
+            id: string;
+            /** Format: int64 */
+            memoryBytes: number;
+            name: string;
+        };
+        /** @enum {string} */
+        WorkerState: "live" | "draining" | "silent" | "stopped";
         Workflow: {
             created_at: string;
             /**
@@ -5964,6 +6337,7 @@ export type CreateMode = components['schemas']['CreateMode'];
 export type CreateProject = components['schemas']['CreateProject'];
 export type CreateServiceUser = components['schemas']['CreateServiceUser'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
+export type DatabaseKind = components['schemas']['DatabaseKind'];
 export type DeletedBatch = components['schemas']['DeletedBatch'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
@@ -5978,7 +6352,10 @@ export type DeliveryStatus = components['schemas']['DeliveryStatus'];
 export type DeliveryTimings = components['schemas']['DeliveryTimings'];
 export type DesignFold = components['schemas']['DesignFold'];
 export type DestinationType = components['schemas']['DestinationType'];
+export type DisabledUser = components['schemas']['DisabledUser'];
+export type DiskSpace = components['schemas']['DiskSpace'];
 export type DraftQuestion = components['schemas']['DraftQuestion'];
+export type DrainedWorker = components['schemas']['DrainedWorker'];
 export type EntityType = components['schemas']['EntityType'];
 export type Error = components['schemas']['Error'];
 export type Event = components['schemas']['Event'];
@@ -6042,6 +6419,8 @@ export type ListLinkedPreview = components['schemas']['ListLinkedPreview'];
 export type ListLinkedWorkflow = components['schemas']['ListLinkedWorkflow'];
 export type ListMember = components['schemas']['ListMember'];
 export type ListModel = components['schemas']['ListModel'];
+export type ListOperatorUser = components['schemas']['ListOperatorUser'];
+export type ListOperatorWorker = components['schemas']['ListOperatorWorker'];
 export type ListProjectRole = components['schemas']['ListProjectRole'];
 export type ListSubscription = components['schemas']['ListSubscription'];
 export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
@@ -6052,6 +6431,8 @@ export type Me = components['schemas']['Me'];
 export type Member = components['schemas']['Member'];
 export type Model = components['schemas']['Model'];
 export type ModelKind = components['schemas']['ModelKind'];
+export type ModelPause = components['schemas']['ModelPause'];
+export type ModelQueue = components['schemas']['ModelQueue'];
 export type Modification = components['schemas']['Modification'];
 export type Move = components['schemas']['Move'];
 export type MovedJob = components['schemas']['MovedJob'];
@@ -6080,16 +6461,21 @@ export type NotifiedTask = components['schemas']['NotifiedTask'];
 export type NotifiedWorkflow = components['schemas']['NotifiedWorkflow'];
 export type NotifiedWorkflowHead = components['schemas']['NotifiedWorkflowHead'];
 export type OpenSession = components['schemas']['OpenSession'];
+export type OperatorUser = components['schemas']['OperatorUser'];
+export type OperatorWorker = components['schemas']['OperatorWorker'];
 export type OutputField = components['schemas']['OutputField'];
 export type OutputItem = components['schemas']['OutputItem'];
 export type OutputSchema = components['schemas']['OutputSchema'];
 export type OutputSchemaRequest = components['schemas']['OutputSchemaRequest'];
+export type Overview = components['schemas']['Overview'];
 export type Pairing = components['schemas']['Pairing'];
 export type PairScore = components['schemas']['PairScore'];
 export type Parameters = components['schemas']['Parameters'];
 export type Params = components['schemas']['Params'];
 export type ParamSpec = components['schemas']['ParamSpec'];
 export type ParamType = components['schemas']['ParamType'];
+export type PausedModel = components['schemas']['PausedModel'];
+export type PauseModel = components['schemas']['PauseModel'];
 export type PayloadFormat = components['schemas']['PayloadFormat'];
 export type Pocket = components['schemas']['Pocket'];
 export type Polymer = components['schemas']['Polymer'];
@@ -6131,6 +6517,7 @@ export type SetGroup = components['schemas']['SetGroup'];
 export type SetMember = components['schemas']['SetMember'];
 export type SetPublic = components['schemas']['SetPublic'];
 export type SignatureScheme = components['schemas']['SignatureScheme'];
+export type SlowRun = components['schemas']['SlowRun'];
 export type Spent = components['schemas']['Spent'];
 export type SpentRow = components['schemas']['SpentRow'];
 export type SpentTable = components['schemas']['SpentTable'];
@@ -6151,6 +6538,8 @@ export type ViewSequence = components['schemas']['ViewSequence'];
 export type Visibility = components['schemas']['Visibility'];
 export type Waiting = components['schemas']['Waiting'];
 export type WebhookConfig = components['schemas']['WebhookConfig'];
+export type WorkerDevice = components['schemas']['WorkerDevice'];
+export type WorkerState = components['schemas']['WorkerState'];
 export type Workflow = components['schemas']['Workflow'];
 export type WorkflowGraph = components['schemas']['WorkflowGraph'];
 export type WorkflowRow = components['schemas']['WorkflowRow'];
@@ -8568,6 +8957,133 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listAllAudit: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the previous page. */
+                cursor?: string;
+                /** @description csv or jsonl: all entries of these days as a file, at most 100,000. A text that a spreadsheet would take for a formula begins with an apostrophe in CSV. */
+                format?: string;
+                /** @description The first day, UTC, such as 2027-01-31. */
+                from?: string;
+                /** @description 1 to 200; 50 by default. */
+                limit?: number;
+                /** @description The last day. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAuditEntry"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    pauseModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PauseModel"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PausedModel"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resumeModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PausedModel"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getAllUsage: {
         parameters: {
             query?: {
@@ -8598,6 +9114,152 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the previous page. */
+                cursor?: string;
+                /** @description 1 to 200; 100 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOperatorUser"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    disableUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DisabledUser"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    enableUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DisabledUser"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOperatorWorker"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    drainWorker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                worker: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainedWorker"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -382,6 +382,8 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["Workflow"], "graph")
 	orNull(all["Validation"], "cached")
 	orNull(all["ProjectRole"], "role")
+	orNull(all["ModelQueue"], "paused")
+	orNull(all["PausedModel"], "paused")
 	all["SequenceItem"].Not = &huma.Schema{AnyOf: notOneOf((api.SequenceItem{}).Kinds())}
 	strict := map[string]bool{}
 	for name := range requests {

@@ -127,8 +127,9 @@ func AuditCells(e *api.AuditEntry) []string {
 		}
 		return *s
 	}
-	out := []string{e.ID, e.At.String(), e.Action, e.Subject, e.Detail, e.UserID, e.UserName, text(e.ProjectID),
-		text(e.KeyID), e.KeyPrefix, e.Address}
+	at := e.At.UTC().Format("2006-01-02T15:04:05.000000Z")
+	out := []string{e.ID, at, e.Action, e.Subject, e.Detail, e.UserID, e.UserName, text(e.ProjectID), text(e.KeyID),
+		e.KeyPrefix, e.Address}
 	for i := range out {
 		out[i] = words.Cell(out[i])
 	}

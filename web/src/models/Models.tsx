@@ -106,6 +106,7 @@ function ModelCard({ model: m }: { model: Model }) {
           <span class="chip plain">{deviceNames[m.device] ?? m.device}</span>
         </div>
       </div>
+      {m.paused && <p class="notice-text">{pausedText(m)}</p>}
       {m.notice && <p class="notice-text">{m.notice}</p>}
       <dl class="facts">
         <Fact name="Method">{m.method}</Fact>
@@ -132,6 +133,10 @@ function ModelCard({ model: m }: { model: Model }) {
     </article>
   )
 }
+
+/** What a pause of a model means, and why it is. */
+const pausedText = (m: Model) =>
+  `The operators have paused this model: its jobs are accepted and wait.${m.pausedReason ? ` ${m.pausedReason}` : ''}`
 
 /** One entry of a list of facts; nothing if it has no content. */
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {

@@ -1,6 +1,6 @@
 // The validation of the draft by the service: ready, with the expected cost, or what is wrong.
 import type { Validation } from '../api'
-import { about, bytes, plural, sizeUnit } from '../format'
+import { about, asSentence, bytes, plural, sizeUnit } from '../format'
 import { alignmentProblems, draft, model, otherProblems, validation } from './state'
 
 /** Whether the draft can be submitted. */
@@ -88,6 +88,11 @@ function Ready({ validation: v }: { validation: Validation }) {
         {describeCost(v)}
         {plural(v.quotaRemaining, 'job')} left today.
       </div>
+      {v.paused && (
+        <div>
+          The operators have paused this model; the job will wait.{v.pausedReason && ` ${asSentence(v.pausedReason)}`}
+        </div>
+      )}
     </div>
   )
 }
