@@ -12,6 +12,7 @@
 //	library.go   the files of a project
 //	people.go    projects, who works in them, links and moves
 //	accounting.go  what runs have spent, budgets
+//	operator.go  what operators see and do, and their client
 //	view.go      lists, one job, progress, models, usage, keys
 //	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
 //	people.go, people_client.go  projects, their members, links and moves

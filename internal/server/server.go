@@ -23,6 +23,7 @@
 //	routes_webhooks.go   routes of webhooks
 //	routes_service.go    routes of keys, sessions and operation
 //	routes_people.go     routes of projects and of who works in them
+//	routes_operator.go   routes of operators
 //	trace.go             the span of a request
 //	middleware.go        what wraps every request: request id, log, panics, 404 and 405
 //	limit.go             how many requests a user or an address may send
@@ -33,6 +34,7 @@
 //	auth.go              keys, sessions, who may see a job
 //	project.go           the project in which a call works, and the caller's role
 //	accounting.go        what runs have spent
+//	operator.go          what operators see and do
 //	people.go            projects, their members, invitations and service users
 //	share.go             links to one job, batch or workflow, and moves between projects
 //	create.go            POST /v1/jobs and runs

@@ -8,6 +8,7 @@
 //	store.go              Store, wake-ups
 //	poll.go               what no wake-up told of
 //	glance.go             what the service does at a moment
+//	operate.go            what operators see
 //	stats.go              figures of the database and of this process
 //	metrics.go            metrics of the runs that this process starts and ends
 //	sqlite.go, postgres.go, migrate.go  the databases
@@ -28,6 +29,7 @@
 //	design.go, design_fold.go  what a design has besides, and the folds of designs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them
 //	claim.go, task.go     the queue: claims, tasks that workers hold
+//	pause.go              models whose tasks nobody claims
 //	heartbeat.go          the renewal of leases, for many workers at once
 //	search.go             searches for alignments, each by one worker
 //	held.go               all tasks that one worker holds

@@ -12,6 +12,7 @@
 //	library.go   library items and files
 //	people.go    projects, members, invitations, links
 //	webhook.go   deliveries and attempts
+//	operator.go  what operators see
 //	accounting.go  what runs have spent, budgets
 //	account.go   models and keys
 package wire
