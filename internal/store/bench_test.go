@@ -97,3 +97,25 @@ func BenchmarkFinish(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkClaim claims single tasks as a worker of three queues does, of which one has tasks.
+func BenchmarkClaim(b *testing.B) {
+	for name, fresh := range storetest.Databases() {
+		b.Run(name, func(b *testing.B) {
+			ctx := context.Background()
+			s := storetest.OpenAt(b, fresh(b), nil)
+			u := storetest.User(b, s, "ada")
+			for range b.N {
+				storetest.CreateJob(b, s, storetest.NewFold(u, "bench"))
+			}
+			filter := store.ClaimFilter{Queues: []string{"search/null", "md/null", storetest.FoldQueue}, N: 1}
+			b.ResetTimer()
+			for range b.N {
+				got, err := s.Claim(ctx, "w", filter)
+				if err != nil || len(got) != 1 {
+					b.Fatalf("%d tasks, %v", len(got), err)
+				}
+			}
+		})
+	}
+}
