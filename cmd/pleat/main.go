@@ -16,8 +16,8 @@
 //     commands share.
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
 //   - fold.go, fold_folder.go, fold_log.go, rank.go, batch.go, batch_input.go, align.go, ask.go, md.go, jobs.go,
-//     workflows.go, compare.go, mcp.go, models.go, workers.go, usage.go, verify.go, webhooks.go, share.go: clients of a server;
-//     design.go, design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the
+//     workflows.go, compare.go, mcp.go, models.go, workers.go, usage.go, verify.go, webhooks.go, share.go: clients of
+//     a server; design.go, design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the
 //     files that they read from a disk, and what these name.
 //   - projects.go, project.go: projects, in the database and by a server.
 //   - login.go, logins.go: the sign-in of a person at a server.
@@ -158,8 +158,8 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(),
 		loginCmd(), logoutCmd(),
-		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), workersCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
-		topCmd(), doctorCmd(), debugCmd(),
+		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), workersCmd(), usageCmd(), enginesCmd(), webhooksCmd(),
+		secretsCmd(), topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")

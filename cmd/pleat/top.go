@@ -28,10 +28,11 @@ func topCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "Show queues, workers, running jobs and rates, live",
-		Long: `Shows, in a terminal, the paused models, the queues, the workers with their devices, the running jobs, what was created,
-ended and delivered in the last minute, and how long the stages of recent runs took, by model: the 50th, 90th
-and 99th percentile of the runs that have completed among the last 500 that ended. It reads the database as
-pleat serve and pleat doctor do, with six statements for each refresh, and changes nothing. The key q ends it.
+		Long: `Shows, in a terminal, the paused models, the queues, the workers with their devices, the running
+jobs, what was created, ended and delivered in the last minute, and how long the stages of recent runs took, by
+model: the 50th, 90th and 99th percentile of the runs that have completed among the last 500 that ended. It reads
+the database as pleat serve and pleat doctor do, with six statements for each refresh, and changes nothing. The
+key q ends it.
 
 Counts are exact up to 10,000. With --once, or where standard output is not a terminal, it prints one snapshot and
 ends; --json prints one as a JSON object, with times in seconds.`,

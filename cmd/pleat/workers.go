@@ -46,11 +46,12 @@ func workersDrain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drain ID",
 		Short: "Let a worker claim nothing more and end when its tasks have ended",
-		Long: `Asks a worker to claim nothing more, and to end when its tasks have ended. The worker of a server ends, and the
-server goes on; start the server again to bring its worker back. A worker that the fleet has started is replaced
-if its class needs it.`,
-		Example: `  pleat workers drain $(pleat workers list --json | jq -r '.data[] | select(.host == "node7").workerId')`,
-		Args:    exactly("the id of a worker"),
+		Long: `Asks a worker to claim nothing more, and to end when its tasks have ended. The worker of a server ends,
+and the server goes on; start the server again to bring its worker back. A worker that the fleet has started is
+replaced if its class needs it.`,
+		Example: `  pleat workers list --json | jq -r '.data[] | select(.host == "node7").workerId' |
+    xargs -n 1 pleat workers drain`,
+		Args: exactly("the id of a worker"),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			d, err := c.DrainWorker(cmd.Context(), args[0])
 			if err != nil {

@@ -75,8 +75,9 @@ func TestPausedModelSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range o.Models {
-		if q.Model == testModel.Name && (q.Paused == nil || q.Waiting != 1 || q.WaitingSince == nil || q.Workers != 1) ||
-			q.Model != testModel.Name && (q.Paused != nil || q.Waiting != 0) {
+		isPaused := q.Model == testModel.Name
+		if isPaused && (q.Paused == nil || q.Waiting != 1 || q.WaitingSince == nil || q.Workers != 1) ||
+			!isPaused && (q.Paused != nil || q.Waiting != 0) {
 			t.Errorf("%+v", q)
 		}
 	}
@@ -125,7 +126,8 @@ func TestOperatorRefusals(t *testing.T) {
 		"cursor=x":                      "next_cursor",
 		"since=x":                       "unknown query parameter",
 	} {
-		if r := h.as(olga, "GET", "/v1/operator/audit?"+query, nil); r.status != 400 || !strings.Contains(r.body, text) {
+		r := h.as(olga, "GET", "/v1/operator/audit?"+query, nil)
+		if r.status != 400 || !strings.Contains(r.body, text) {
 			t.Errorf("%s: %d %s", query, r.status, r.body)
 		}
 	}

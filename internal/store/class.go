@@ -253,8 +253,8 @@ type queuedTask struct {
 	oldest   time.Time
 }
 
-// queuedTasks counts the tasks that wait in the queues of the classes, but for those of paused models: nobody would claim
-// them.
+// queuedTasks counts the tasks that wait in the queues of the classes, but for those of paused models, which nobody
+// claims.
 func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured speeds) ([]queuedTask, error) {
 	var queues []string
 	for i := range list {

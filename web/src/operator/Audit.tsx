@@ -6,6 +6,7 @@ import { Input } from '../controls'
 import { moment, when } from '../format'
 import { usePagedList } from '../list'
 import { ListView, Table } from '../table'
+import { exportAddress } from './text'
 
 /** The log, the newest entry first. acts counts what the operator has done, after which it is read again. */
 export function Audit({ acts }: { acts: number }) {
@@ -53,14 +54,6 @@ const Row = ({ entry: e }: { entry: AuditEntry }) => (
     </td>
   </tr>
 )
-
-/** The address of an export; days are such as 2027-01-31, and empty ones are left out. */
-export function exportAddress(format: 'csv' | 'jsonl', from: string, to: string): string {
-  const query = new URLSearchParams({ format })
-  if (from) query.set('from', from)
-  if (to) query.set('to', to)
-  return `/v1/operator/audit?${query}`
-}
 
 /** The days to export, and the links. */
 function Export() {

@@ -3,6 +3,7 @@ import type { SlowRun } from '../api'
 import { parseTime } from '../api'
 import { duration, moment } from '../format'
 import { Table } from '../table'
+import { ratio } from './text'
 
 const columns = [
   'Run',
@@ -12,10 +13,6 @@ const columns = [
   { title: 'Expected', class: 'right' },
   'Worker',
 ]
-
-/** How much longer a run takes than expected, such as 3.2 ×; empty: that is not known. */
-export const ratio = (seconds: number, expected: number | null) =>
-  expected && expected > 0 ? `${(seconds / expected).toFixed(1)} ×` : ''
 
 /** The running runs, the slowest first. What they contain is not shown: operators do not read it. */
 export const SlowRuns = ({ runs }: { runs: SlowRun[] }) => (

@@ -1,8 +1,9 @@
 // The workers, and the button that lets one drain.
 import { api, type OperatorWorker } from '../api'
-import { bytes, moment, when } from '../format'
+import { moment, when } from '../format'
 import { Table } from '../table'
 import type { Act } from './Operator'
+import { devicesOf } from './text'
 
 interface Props {
   workers: OperatorWorker[]
@@ -73,16 +74,4 @@ function Row({ worker: w, act }: { worker: OperatorWorker; act: Act }) {
       </td>
     </tr>
   )
-}
-
-/** The accelerators of a worker; without any, the memory that it may use. */
-export function devicesOf(w: Pick<OperatorWorker, 'devices' | 'memoryBytes'>): string {
-  const names = new Map<string, number>()
-  for (const d of w.devices) {
-    const name = d.memoryBytes > 0 ? `${d.name} ${bytes(d.memoryBytes)}` : d.name
-    names.set(name, (names.get(name) ?? 0) + 1)
-  }
-  const texts = [...names].map(([name, n]) => (n > 1 ? `${n} × ${name}` : name))
-  if (texts.length > 0) return texts.join(', ')
-  return w.memoryBytes > 0 ? `CPU, ${bytes(w.memoryBytes)}` : 'CPU'
 }

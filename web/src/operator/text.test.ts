@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { exportAddress } from './Audit'
-import { ratio } from './SlowRuns'
-import { devicesOf } from './Workers'
+import { devicesOf, exportAddress, ratio } from './text'
 
 test('alike devices are named once', () => {
   const gpu = { id: '0', name: 'H100', memoryBytes: 80e9 }
