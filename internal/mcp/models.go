@@ -30,6 +30,7 @@ type model struct {
 	MinTokens  int      `json:"minTokens"`
 	MaxTokens  int      `json:"maxTokens" doc:"Most residues and ligand atoms of a structure; 0: not stated."`
 	Workers    int      `json:"workers" doc:"Workers that run it now; 0: jobs are accepted and wait for one."`
+	Paused     bool     `json:"paused" doc:"Whether its operators have paused it: jobs are accepted and wait for them."`
 	Licence    string   `json:"licence"`
 	Confidence string   `json:"confidence" doc:"What its scores mean."`
 	Notice     string   `json:"notice" doc:"What to know before you rely on it."`
@@ -98,6 +99,7 @@ func modelOf(m *api.Model, params bool) model {
 		MinTokens:  m.MinTokens,
 		MaxTokens:  m.MaxTokens,
 		Workers:    m.Workers,
+		Paused:     m.Paused,
 		Licence:    name(m.Licence),
 		Confidence: visible(m.Confidence, maxText),
 		Notice:     visible(m.Notice, maxText),
