@@ -63,6 +63,8 @@ var ofSources = map[string]bool{
 	"account_group":    false,
 	"login":            false,
 	"login_attempt":    false,
+	"paused_model":     false,
+	"paused_queue":     false,
 	"project_group":    false,
 }
 
