@@ -2018,6 +2018,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks/endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the endpoints of a project
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listWebhookEndpoints"];
+        put?: never;
+        /**
+         * Add an endpoint to a project; its signing secret is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an endpoint
+         * @description Needs a key with the scope read.
+         */
+        get: operations["getWebhookEndpoint"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an endpoint; what waits for it fails
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["deleteWebhookEndpoint"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the name, the address, the token, the format or the events of an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        patch: operations["changeWebhookEndpoint"];
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause the deliveries to an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["pauseWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume the deliveries to an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["resumeWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a new signing secret of an endpoint; the old one stays valid for a day
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["rotateEndpointSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test delivery to an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["testWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks/events/ingest": {
         parameters: {
             query?: never;
@@ -3006,6 +3138,16 @@ export interface components {
              */
             workflowId?: string;
         };
+        ChangeEndpoint: {
+            /** @description Instead of those that it had; empty: all. */
+            events?: string[] | null;
+            format?: components["schemas"]["PayloadFormat"] | null;
+            name?: string | null;
+            /** @description Another scheme, host or port needs token_value too, if a token is stored. */
+            target_url?: string | null;
+            /** @description Sent as X-Webhook-Token; empty: none from now on. */
+            token_value?: string | null;
+        };
         ChangeProject: {
             /** @description What the project may spend in a month. Operators change it. */
             budget?: components["schemas"]["BudgetChange"] | null;
@@ -3539,6 +3681,21 @@ export interface components {
             /** @description One id for each item of sequences, in order. */
             sequencesIds: string[];
         };
+        CreateEndpoint: {
+            /** @description The events that it gets: fold_job, workflow or batch, a dot, and on_complete or on_failed; absent or empty: all. */
+            events?: string[] | null;
+            /** @description Format of the bodies; absent: plain. */
+            format?: components["schemas"]["PayloadFormat"] | null;
+            /** @description No other endpoint of the project has it. */
+            name: string;
+            /**
+             * @description URL to which events are posted: https, unless the operator allows its network.
+             * @example https://hooks.example.org/pleat
+             */
+            target_url: string;
+            /** @description Sent as X-Webhook-Token and never shown; absent: none is sent. */
+            token_value?: string | null;
+        };
         CreateInvitation: {
             /** @description When it ends: a time or a date, its last day, at most 90 days from now; absent: in 7 days. */
             expiresAt?: string | null;
@@ -3677,6 +3834,11 @@ export interface components {
             batchId: string;
             deleted: boolean;
         };
+        DeletedEndpoint: {
+            deleted: boolean;
+            /** Format: uuid */
+            id: string;
+        };
         DeletedItem: {
             deleted: boolean;
             /** Format: uuid */
@@ -3710,6 +3872,10 @@ export interface components {
             attempts: number;
             created_at: string;
             destination: components["schemas"]["DestinationType"];
+            /** @description To which it goes; null for a follow-up. */
+            endpoint_id: string | null;
+            /** @description Of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
+            endpoint_name: string | null;
             /** Format: uuid */
             event_id: string;
             event_name: components["schemas"]["EventName"];
@@ -3732,7 +3898,7 @@ export interface components {
             source_id: string;
             source_kind: components["schemas"]["DeliverySource"];
             status: components["schemas"]["DeliveryStatus"];
-            /** @description Null for a test delivery. */
+            /** @description Null for a test delivery, and for one to a named endpoint. */
             subscription_id: string | null;
             /** @description The workflow that this delivery started, if it is a follow-up. */
             triggered_target_id: string | null;
@@ -3767,6 +3933,10 @@ export interface components {
             attempts: number;
             created_at: string;
             destination: components["schemas"]["DestinationType"];
+            /** @description To which it goes; null for a follow-up. */
+            endpoint_id: string | null;
+            /** @description Of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
+            endpoint_name: string | null;
             /** Format: uuid */
             event_id: string;
             event_name: components["schemas"]["EventName"];
@@ -3789,13 +3959,13 @@ export interface components {
             source_id: string;
             source_kind: components["schemas"]["DeliverySource"];
             status: components["schemas"]["DeliveryStatus"];
-            /** @description Null for a test delivery. */
+            /** @description Null for a test delivery, and for one to a named endpoint. */
             subscription_id: string | null;
             /** @description The workflow that this delivery started, if it is a follow-up. */
             triggered_target_id: string | null;
         };
         /** @enum {string} */
-        DeliverySource: "fold_job" | "workflow" | "test";
+        DeliverySource: "fold_job" | "workflow" | "batch" | "test";
         /** @enum {string} */
         DeliveryStatus: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED";
         DeliveryTimings: {
@@ -5380,6 +5550,11 @@ export interface components {
         };
         Redeliver: {
             /**
+             * Format: uuid
+             * @description Only deliveries to this endpoint.
+             */
+            endpoint_id?: string | null;
+            /**
              * Format: date-time
              * @description Only deliveries of events since this time.
              */
@@ -6298,6 +6473,7 @@ export type CancelledJob = components['schemas']['CancelledJob'];
 export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
 export type ChainRef = components['schemas']['ChainRef'];
 export type Change = components['schemas']['Change'];
+export type ChangeEndpoint = components['schemas']['ChangeEndpoint'];
 export type ChangeProject = components['schemas']['ChangeProject'];
 export type Citation = components['schemas']['Citation'];
 export type Class = components['schemas']['Class'];
@@ -6328,6 +6504,7 @@ export type CreateComparison = components['schemas']['CreateComparison'];
 export type CreatedBatch = components['schemas']['CreatedBatch'];
 export type CreatedItem = components['schemas']['CreatedItem'];
 export type CreatedJob = components['schemas']['CreatedJob'];
+export type CreateEndpoint = components['schemas']['CreateEndpoint'];
 export type CreateInvitation = components['schemas']['CreateInvitation'];
 export type CreateItem = components['schemas']['CreateItem'];
 export type CreateJob = components['schemas']['CreateJob'];
@@ -6339,6 +6516,7 @@ export type CreateServiceUser = components['schemas']['CreateServiceUser'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
 export type DatabaseKind = components['schemas']['DatabaseKind'];
 export type DeletedBatch = components['schemas']['DeletedBatch'];
+export type DeletedEndpoint = components['schemas']['DeletedEndpoint'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
 export type DeletedLink = components['schemas']['DeletedLink'];
@@ -10228,6 +10406,8 @@ export interface operations {
             query?: {
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
+                /** @description Only deliveries to this endpoint. */
+                endpoint_id?: string;
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
                 /** @description The project; absent: that of the key, else your own. */
@@ -10349,6 +10529,288 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhookEndpoints: {
+        parameters: {
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoints"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createWebhookEndpoint: {
+        parameters: {
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateEndpoint"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changeWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeEndpoint"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    pauseWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resumeWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    rotateEndpointSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateSecret"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    testWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
