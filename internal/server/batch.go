@@ -402,7 +402,11 @@ func (s *Server) listBatches(ctx context.Context, c *call) (api.List[api.Batch],
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	list, err := s.store.ListBatches(ctx, c.in, p.before, p.limit+1)
+	f := store.BatchFilter{Limit: p.limit + 1, Before: p.before}
+	if f.Creator, err = creatorQuery(c); err != nil {
+		return api.List[api.Batch]{}, err
+	}
+	list, err := s.store.ListBatches(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}

@@ -23,6 +23,9 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	if f.State, err = statusQuery(c.r, pleat.JobStates()); err != nil {
 		return api.List[api.JobRow]{}, err
 	}
+	if f.Creator, err = creatorQuery(c); err != nil {
+		return api.List[api.JobRow]{}, err
+	}
 	if !utf8.ValidString(f.Query) || len(f.Query) > 4*pleat.MaxName {
 		return api.List[api.JobRow]{}, pleat.InvalidField("q", " must be text of at most %d characters", pleat.MaxName)
 	}

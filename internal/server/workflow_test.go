@@ -126,7 +126,7 @@ func TestQuestion(t *testing.T) {
 			Items:  []api.OutputItem{},
 		}},
 		IsOwner: true,
-		Owned:   api.Owned{ProjectID: new(string(h.user)), CreatedBy: new(string(h.user))},
+		Owned:   api.Owned{ProjectID: new(string(h.user)), CreatedBy: &api.Creator{ID: string(h.user), Name: new("ann")}},
 		Stage:   "queued",
 	}
 	if d := cmp.Diff(want, w, ignoreTimes); d != "" {

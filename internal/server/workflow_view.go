@@ -92,7 +92,7 @@ func (s *Server) workflowOut(ctx context.Context, v *visibleWorkflow) (api.Workf
 		Tasks:     []api.WorkflowTask{},
 		IsPublic:  w.Public,
 		IsOwner:   v.to == wire.ForOwner,
-		Owned:     wire.Owned(w.Owner, w.CreatedBy(), v.to),
+		Owned:     wire.Owned(w.Owner, w.CreatedBy(), w.CreatorName, v.to),
 		CreatedAt: api.At(w.Created),
 		UpdatedAt: api.At(w.Updated),
 	}
@@ -291,6 +291,9 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 				pleat.Clip(t))
 		}
 		f.Kind = kind
+	}
+	if f.Creator, err = creatorQuery(c); err != nil {
+		return api.List[api.WorkflowRow]{}, err
 	}
 	if f.Source, err = sourceQuery(c.r); err != nil {
 		return api.List[api.WorkflowRow]{}, err

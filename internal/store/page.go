@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"strings"
+
+	"pleat"
 )
 
 // page is a part of a list of a project's rows, newest first, in SQL: a condition on the rows, their order, and the
@@ -57,6 +59,44 @@ func (p *page) equal(column, value string) {
 	if value != "" {
 		p.and(column + " = " + p.param(value))
 	}
+}
+
+// created adds the condition that a user created the row, unless the user is empty.
+func (p *page) created(table string, in Reach, user pleat.UserID) {
+	switch {
+	case user == "":
+	case indexesCreator(in, user): // as the indexes of creators are bounded; equality alone does not show it
+		p.and(fmt.Sprintf("%[1]s.created_by <> '' AND %[1]s.created_by <> %[1]s.project_id AND ", table) +
+			table + ".created_by = " + p.param(user))
+	default:
+		p.and(fmt.Sprintf("(%[1]s.created_by = '' OR %[1]s.created_by = %[1]s.project_id)", table))
+	}
+}
+
+// indexesCreator reports whether the index of creators has the rows that a user created in the project of a reach. It
+// has none that are of the user whose own project it is: those are nearly all.
+func indexesCreator(in Reach, user pleat.UserID) bool {
+	return user != "" && user.OwnProject() != in.Project
+}
+
+// creatorSQL is the user who created a row of a table, in SQL. Those from before projects are of the user whose own
+// project it is.
+func creatorSQL(table string) string {
+	return fmt.Sprintf("CASE %[1]s.created_by WHEN '' THEN %[1]s.project_id ELSE %[1]s.created_by END", table)
+}
+
+// creatorName is the name of that user. It is a query of its own inside the statement, so that no plan of a list begins
+// with the users.
+func creatorName(table string) string {
+	return "COALESCE((SELECT y.name FROM account y WHERE y.id = " + creatorSQL(table) + "), '')"
+}
+
+// shownName is the name of a user as others see it: empty once the user was deleted.
+func shownName(user pleat.UserID, name string) string {
+	if name == erasedName(user) {
+		return ""
+	}
+	return name
 }
 
 // sql returns the query of the page, of at most limit rows.

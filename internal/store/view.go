@@ -10,8 +10,9 @@ import (
 )
 
 // jobColumns are the columns that jobRow scans, of the row j of job.
-const jobColumns = `j.id, j.project_id, j.created_by, j.name, j.public, j.chat_id, j.library_item, j.sequences,
-	j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
+var jobColumns = `j.id, j.project_id, j.created_by, ` + creatorName("j") + `, j.name, j.public, j.chat_id,
+	j.library_item, j.sequences, j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at,
+	j.updated_at`
 
 // runColumns are the columns that runRow scans, of the row r of run.
 const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine,
@@ -139,14 +140,15 @@ type jobRow struct {
 
 func (r *jobRow) into(j *pleat.Job) []any {
 	return []any{
-		&j.ID, &j.Owner, &j.Creator, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints,
-		&r.complex, &j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
+		&j.ID, &j.Owner, &j.Creator, &j.CreatorName, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences,
+		&r.constraints, &r.complex, &j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
 	}
 }
 
 // fill completes the job from what into's pointers have received.
 func (r *jobRow) fill(j *pleat.Job) error {
 	j.Public, j.Complex = r.public == 1, r.complex == 1
+	j.CreatorName = shownName(j.CreatedBy(), j.CreatorName)
 	j.CreatedAt, j.UpdatedAt = fromMicros(r.created), fromMicros(r.updated)
 	if err := decodeJSON(r.sequences, &j.Sequences); err != nil {
 		return err
@@ -203,8 +205,9 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 }
 
 // jobRowColumns are the columns that scanJobRow scans, of the row j of job and its latest run r.
-const jobRowColumns = `j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result,
-	r.failure, j.created_at, j.updated_at, r.started_at, r.finished_at`
+var jobRowColumns = `j.id, j.project_id, ` + creatorSQL("j") + `, ` + creatorName("j") + `, j.run_id, j.name, j.public,
+	r.model, j.state, r.stage, r.done, r.total, r.result, r.failure, j.created_at, j.updated_at, r.started_at,
+	r.finished_at`
 
 // ListJobs reads a page of a project's jobs, newest first. The next page begins before the last job of this one.
 func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, error) {
@@ -220,12 +223,19 @@ func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, err
 
 // page returns the page of the project's jobs j that the filter selects but for the name.
 func (f *Filter) page(in Reach) *page {
-	var state []column
-	if f.State != "" {
-		state = append(state, column{"state", f.State})
+	var by []column
+	switch {
+	case indexesCreator(in, f.Creator): // the jobs of one person are fewer than those in one state
+		by = append(by, column{"created_by", f.Creator})
+	case f.State != "":
+		by = append(by, column{"state", f.State})
 	}
-	p := pageOf("j", in, f.Before, state...)
+	p := pageOf("j", in, f.Before, by...)
 	p.and("j.deleted_at = 0 AND j.batch_id = ''")
+	p.created("j", in, f.Creator)
+	if len(by) == 0 || by[0].name != "state" {
+		p.equal("j.state", string(f.State))
+	}
 	return p
 }
 
@@ -246,10 +256,11 @@ func (s *Store) listJobs(ctx context.Context, p *page, jobs string, limit int) (
 func scanJobRow(scan func(...any) error, r *JobRow) error {
 	var public, created, updated, started, finished int64
 	var result, failure string
-	if err := scan(&r.ID, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage, &r.Done, &r.Total, &result, &failure,
-		&created, &updated, &started, &finished); err != nil {
+	if err := scan(&r.ID, &r.Owner, &r.Creator, &r.CreatorName, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage,
+		&r.Done, &r.Total, &result, &failure, &created, &updated, &started, &finished); err != nil {
 		return err
 	}
+	r.CreatorName = shownName(r.Creator, r.CreatorName)
 	r.Public = public == 1
 	r.CreatedAt, r.UpdatedAt = fromMicros(created), fromMicros(updated)
 	r.Started, r.Finished = fromMicros(started), fromMicros(finished)

@@ -50,7 +50,7 @@ type WorkflowRow struct {
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
 // workflowColumns are the columns that workflowRow scans, of the row w of workflow.
-const workflowColumns = `w.id, w.project_id, w.created_by, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state,
+var workflowColumns = `w.id, w.project_id, w.created_by, ` + creatorName("w") + `, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state,
 	w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
 // workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
@@ -61,15 +61,16 @@ type workflowRow struct {
 
 func (r *workflowRow) into(w *pleat.Workflow) []any {
 	return []any{
-		&w.ID, &w.Owner, &w.Creator, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch,
-		&w.Run, &r.input,
-		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated,
+		&w.ID, &w.Owner, &w.Creator, &w.CreatorName, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State,
+		&w.Version, &w.Epoch, &w.Run, &r.input, &w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created,
+		&r.updated,
 	}
 }
 
 func (r *workflowRow) fill(w *pleat.Workflow) {
 	w.Public, w.Input = r.public == 1, json.RawMessage(r.input)
 	w.Created, w.Updated = fromMicros(r.created), fromMicros(r.updated)
+	w.CreatorName = shownName(w.CreatedBy(), w.CreatorName)
 }
 
 // CreateWorkflow stores a workflow with its subscriptions: a draft, or with the run and task that will execute it. It
@@ -330,17 +331,23 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 
 // WorkflowFilter narrows a list of workflows. Empty fields do not narrow it; Limit must be set.
 type WorkflowFilter struct {
-	Limit  int
-	Before string // an ID: the list starts with the next older one; empty: with the newest
-	State  pleat.State
-	Kind   pleat.TaskKind
-	Source pleat.FoldRef // the parts that are not empty
+	Limit   int
+	Before  string // an ID: the list starts with the next older one; empty: with the newest
+	State   pleat.State
+	Kind    pleat.TaskKind
+	Creator pleat.UserID
+	Source  pleat.FoldRef // the parts that are not empty
 }
 
 // Workflows reads a page of a project's workflows, newest first.
 func (s *Store) Workflows(ctx context.Context, by Reach, f WorkflowFilter) ([]WorkflowRow, error) {
-	p := pageOf("w", by, f.Before)
+	var creator []column
+	if indexesCreator(by, f.Creator) {
+		creator = append(creator, column{"created_by", f.Creator})
+	}
+	p := pageOf("w", by, f.Before, creator...)
 	p.and("w.deleted_at = 0")
+	p.created("w", by, f.Creator)
 	p.equal("w.state", string(f.State))
 	p.equal("w.kind", string(f.Kind))
 	p.equal("w.source_job", string(f.Source.Job))
