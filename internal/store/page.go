@@ -65,12 +65,24 @@ func (p *page) equal(column, value string) {
 func (p *page) created(table string, in Reach, user pleat.UserID) {
 	switch {
 	case user == "":
-	case indexesCreator(in, user): // as the indexes of creators are bounded; equality alone does not show it
-		p.and(fmt.Sprintf("%[1]s.created_by <> '' AND %[1]s.created_by <> %[1]s.project_id AND ", table) +
-			table + ".created_by = " + p.param(user))
+	case indexesCreator(in, user):
+		p.equal(table+".created_by", string(user))
 	default:
 		p.and(fmt.Sprintf("(%[1]s.created_by = '' OR %[1]s.created_by = %[1]s.project_id)", table))
 	}
+}
+
+// pageOfCreator is pageOf for the rows that a user created, in an index of creators if one has them. Its conditions are
+// the index's own; with an equality instead, SQLite would take the index of pages, which has the order then, too.
+func pageOfCreator(table string, in Reach, before string, user pleat.UserID) *page {
+	if !indexesCreator(in, user) {
+		p := pageOf(table, in, before)
+		p.created(table, in, user)
+		return p
+	}
+	p := pageOf(table, in, before, column{"created_by", user})
+	p.and(fmt.Sprintf("%[1]s.created_by <> '' AND %[1]s.created_by <> %[1]s.project_id", table))
+	return p
 }
 
 // indexesCreator reports whether the index of creators has the rows that a user created in the project of a reach. It

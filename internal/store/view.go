@@ -223,19 +223,16 @@ func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, err
 
 // page returns the page of the project's jobs j that the filter selects but for the name.
 func (f *Filter) page(in Reach) *page {
-	var by []column
+	var p *page
 	switch {
-	case indexesCreator(in, f.Creator): // the jobs of one person are fewer than those in one state
-		by = append(by, column{"created_by", f.Creator})
-	case f.State != "":
-		by = append(by, column{"state", f.State})
-	}
-	p := pageOf("j", in, f.Before, by...)
-	p.and("j.deleted_at = 0 AND j.batch_id = ''")
-	p.created("j", in, f.Creator)
-	if len(by) == 0 || by[0].name != "state" {
+	case f.State == "" || indexesCreator(in, f.Creator): // the jobs of one person are fewer than those in one state
+		p = pageOfCreator("j", in, f.Before, f.Creator)
 		p.equal("j.state", string(f.State))
+	default:
+		p = pageOf("j", in, f.Before, column{"state", f.State})
+		p.created("j", in, f.Creator)
 	}
+	p.and("j.deleted_at = 0 AND j.batch_id = ''")
 	return p
 }
 

@@ -339,20 +339,21 @@ type WorkflowFilter struct {
 	Source  pleat.FoldRef // the parts that are not empty
 }
 
-// Workflows reads a page of a project's workflows, newest first.
-func (s *Store) Workflows(ctx context.Context, by Reach, f WorkflowFilter) ([]WorkflowRow, error) {
-	var creator []column
-	if indexesCreator(by, f.Creator) {
-		creator = append(creator, column{"created_by", f.Creator})
-	}
-	p := pageOf("w", by, f.Before, creator...)
+// page returns the page of the project's workflows w that the filter selects.
+func (f *WorkflowFilter) page(in Reach) *page {
+	p := pageOfCreator("w", in, f.Before, f.Creator)
 	p.and("w.deleted_at = 0")
-	p.created("w", by, f.Creator)
 	p.equal("w.state", string(f.State))
 	p.equal("w.kind", string(f.Kind))
 	p.equal("w.source_job", string(f.Source.Job))
 	p.equal("w.source_run", string(f.Source.Run))
 	p.equal("w.source_sequence", string(f.Source.Sequence))
+	return p
+}
+
+// Workflows reads a page of a project's workflows, newest first.
+func (s *Store) Workflows(ctx context.Context, by Reach, f WorkflowFilter) ([]WorkflowRow, error) {
+	p := f.page(by)
 	out := []WorkflowRow{}
 	rows, err := s.read(ctx, p.sql(workflowColumns+`,
 		CASE WHEN w.kind = 'compare' THEN '' ELSE COALESCE(r.result, '') END, COALESCE(r.failure, ''),
