@@ -2568,11 +2568,8 @@ export interface components {
                 [key: string]: number;
             };
             createdAt: string;
-            /**
-             * Format: uuid
-             * @description The user who created it; null: the caller has no role in the project.
-             */
-            createdBy: string | null;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"];
             /** @description When it may be deleted, at the earliest; null: never, or it has not ended. */
             expiresAt: string | null;
             /** @description When the last row ended; null: one has not. */
@@ -3490,6 +3487,15 @@ export interface components {
              */
             workflow_name: string;
         };
+        Creator: {
+            /** Format: uuid */
+            id: string;
+            /**
+             * @description Null: the user was deleted.
+             * @example ada
+             */
+            name: string | null;
+        };
         DeletedBatch: {
             /** Format: uuid */
             batchId: string;
@@ -3978,11 +3984,8 @@ export interface components {
         };
         JobDetail: {
             chatId: string | null;
-            /**
-             * Format: uuid
-             * @description The user who created it; null: the caller has no role in the project.
-             */
-            createdBy: string | null;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"];
             /** @description Creation time. */
             date: string;
             /** @description When the service may delete the job, at the earliest; null: never, or the run has not ended. */
@@ -4020,6 +4023,8 @@ export interface components {
             results: string;
         };
         JobRow: {
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"];
             /** @description Creation time. */
             date: string;
             /** Format: int64 */
@@ -4035,6 +4040,11 @@ export interface components {
             meanPLLDT: number | null;
             modelName: string;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             /** @description What the run is doing now; empty if it is not known. */
             stage: string;
             startedAt: string | null;
@@ -5681,11 +5691,8 @@ export interface components {
         };
         Workflow: {
             created_at: string;
-            /**
-             * Format: uuid
-             * @description The user who created it; null: the caller has no role in the project.
-             */
-            createdBy: string | null;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"];
             /** Format: int64 */
             done: number;
             /** @description When the service may delete the workflow, at the earliest; null: never, or the task has not ended. */
@@ -5736,11 +5743,18 @@ export interface components {
         };
         WorkflowRow: {
             created_at: string;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"];
             /** Format: int64 */
             done: number;
             error: string | null;
             is_public: boolean;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             source_job_id: string | null;
             source_job_run_id: string | null;
             source_sequence_id: string | null;
@@ -5964,6 +5978,7 @@ export type CreateMode = components['schemas']['CreateMode'];
 export type CreateProject = components['schemas']['CreateProject'];
 export type CreateServiceUser = components['schemas']['CreateServiceUser'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
+export type Creator = components['schemas']['Creator'];
 export type DeletedBatch = components['schemas']['DeletedBatch'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
@@ -6517,6 +6532,8 @@ export interface operations {
     listBatches: {
         parameters: {
             query?: {
+                /** @description Only what this user created: me, or the id of a user; absent: all. */
+                createdBy?: string;
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
@@ -7376,6 +7393,8 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
+                /** @description Only what this user created: me, or the id of a user; absent: all. */
+                createdBy?: string;
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
@@ -9792,6 +9811,8 @@ export interface operations {
     listWorkflows: {
         parameters: {
             query?: {
+                /** @description Only what this user created: me, or the id of a user; absent: all. */
+                createdBy?: string;
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
