@@ -2569,7 +2569,7 @@ export interface components {
             };
             createdAt: string;
             /** @description The user who created it; null: the caller has no role in the project. */
-            createdBy: components["schemas"]["Creator"];
+            createdBy: components["schemas"]["Creator"] | null;
             /** @description When it may be deleted, at the earliest; null: never, or it has not ended. */
             expiresAt: string | null;
             /** @description When the last row ended; null: one has not. */
@@ -3985,7 +3985,7 @@ export interface components {
         JobDetail: {
             chatId: string | null;
             /** @description The user who created it; null: the caller has no role in the project. */
-            createdBy: components["schemas"]["Creator"];
+            createdBy: components["schemas"]["Creator"] | null;
             /** @description Creation time. */
             date: string;
             /** @description When the service may delete the job, at the earliest; null: never, or the run has not ended. */
@@ -4024,7 +4024,7 @@ export interface components {
         };
         JobRow: {
             /** @description The user who created it; null: the caller has no role in the project. */
-            createdBy: components["schemas"]["Creator"];
+            createdBy: components["schemas"]["Creator"] | null;
             /** @description Creation time. */
             date: string;
             /** Format: int64 */
@@ -5692,7 +5692,7 @@ export interface components {
         Workflow: {
             created_at: string;
             /** @description The user who created it; null: the caller has no role in the project. */
-            createdBy: components["schemas"]["Creator"];
+            createdBy: components["schemas"]["Creator"] | null;
             /** Format: int64 */
             done: number;
             /** @description When the service may delete the workflow, at the earliest; null: never, or the task has not ended. */
@@ -5744,7 +5744,7 @@ export interface components {
         WorkflowRow: {
             created_at: string;
             /** @description The user who created it; null: the caller has no role in the project. */
-            createdBy: components["schemas"]["Creator"];
+            createdBy: components["schemas"]["Creator"] | null;
             /** Format: int64 */
             done: number;
             error: string | null;

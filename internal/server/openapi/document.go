@@ -379,6 +379,11 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["Workflow"], "graph")
 	orNull(all["Validation"], "cached")
 	orNull(all["ProjectRole"], "role")
+	for _, s := range all {
+		if p := s.Properties["createdBy"]; p != nil && p.Ref != "" {
+			orNull(s, "createdBy")
+		}
+	}
 	all["SequenceItem"].Not = &huma.Schema{AnyOf: notOneOf((api.SequenceItem{}).Kinds())}
 	strict := map[string]bool{}
 	for name := range requests {

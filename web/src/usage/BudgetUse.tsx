@@ -50,7 +50,8 @@ function Bar({ use, unit, name }: { use: Use; unit: 'gpu' | 'cpu'; name: string 
   if (!parts)
     return (
       <p class="num quota-text">
-        <strong>{number(unit === 'gpu' ? use.usedGpuSeconds : use.usedCpuSeconds)}</strong> {name} used, without a limit.
+        <strong>{number(unit === 'gpu' ? use.usedGpuSeconds : use.usedCpuSeconds)}</strong> {name} used, without a
+        limit.
       </p>
     )
   const isNear = parts.left < 0.1 * parts.limit
@@ -61,8 +62,8 @@ function Bar({ use, unit, name }: { use: Use; unit: 'gpu' | 'cpu'; name: string 
         <i class="planned" style={{ width: `${100 * parts.plannedPart}%` }} />
       </div>
       <p class="num quota-text">
-        <strong>{number(parts.used)}</strong> of {number(parts.limit)} {name} used, <strong>{number(parts.planned)}</strong>{' '}
-        planned, <strong>{number(parts.left)}</strong> left.
+        <strong>{number(parts.used)}</strong> of {number(parts.limit)} {name} used,{' '}
+        <strong>{number(parts.planned)}</strong> planned, <strong>{number(parts.left)}</strong> left.
       </p>
     </>
   )

@@ -10,6 +10,7 @@ import { Table } from '../table'
 import { BudgetUse } from './BudgetUse'
 import { Chart } from './Chart'
 import {
+  amountOf,
   boundsOf,
   dayOf,
   exact,
@@ -23,7 +24,6 @@ import {
   seriesOf,
   sumsOf,
   totalsOf,
-  valueOf,
 } from './spent'
 import './usage.css'
 
@@ -120,7 +120,8 @@ export function Usage() {
       gone = true
     }
   }, [whose, id, month, by, tries])
-  const of = whose === 'all' ? ' of all projects' : view.name && project.value?.isOwn === false ? ` of “${view.name}”` : ''
+  const of =
+    whose === 'all' ? ' of all projects' : view.name && project.value?.isOwn === false ? ` of “${view.name}”` : ''
   return (
     <div class="usage">
       <div class="head">
@@ -131,7 +132,11 @@ export function Usage() {
             {of} have spent, by the days of UTC on which they ended.
           </p>
         </div>
-        <a class="button quiet small" download href={api.usageFile(whose === 'all' ? null : id, whose === 'mine', days)}>
+        <a
+          class="button quiet small"
+          download
+          href={api.usageFile(whose === 'all' ? null : id, whose === 'mine', days)}
+        >
           Download CSV
         </a>
       </div>
@@ -201,7 +206,7 @@ function Spent({ view, table, names }: { view: View; table: SpentTable; names: C
       <section class="card" aria-labelledby="days-title">
         <div class="row between">
           <h2 id="days-title">
-            {unit} by day <span class="dim num">{exact(valueOf(total, measure), measure)}</span>
+            {unit} by day <span class="dim num">{exact(amountOf(total, measure), measure)}</span>
           </h2>
           <Choice label="What is counted" options={measures} value={measure} name="measure" />
         </div>
@@ -248,7 +253,10 @@ function Unknown({ total, measure }: { total: SpentTable['total']; measure: Meas
 /** The values of the chart: a row for each day that has some. */
 function DayTable({ series, measure, month }: { series: Series[]; measure: Measure; month: string }) {
   const sums = sumsOf(series)
-  const columns = ['Day', ...series.map((s) => s.name), 'All'].map((title, i) => ({ title, class: i > 0 ? 'right' : '' }))
+  const columns = ['Day', ...series.map((s) => s.name), 'All'].map((title, i) => ({
+    title,
+    class: i > 0 ? 'right' : '',
+  }))
   const cell = (value: number) => (value === 0 ? <span class="dim">–</span> : exact(value, measure))
   return (
     <div class="scroll" role="region" aria-label={`${measures[measure]} of each day`} tabIndex={0}>
@@ -294,8 +302,8 @@ function SumTable({ table, by, title }: { table: SpentTable; by: Key; title: str
         ))}
       </Table>
       <p class="dim small-text">
-        {plural(table.total.attempts, 'attempt')} in all: every attempt counts, also one that failed. Runs and tokens are
-        those of completed runs, bytes those of their files when they ended.
+        {plural(table.total.attempts, 'attempt')} in all: every attempt counts, also one that failed. Runs and tokens
+        are those of completed runs, bytes those of their files when they ended.
       </p>
     </>
   )

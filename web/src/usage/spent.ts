@@ -28,7 +28,7 @@ export interface Series {
 }
 
 /** A value of a row; what is not known counts as 0. */
-export const valueOf = (row: Spent, measure: Measure) => row[measure] ?? 0
+export const amountOf = (row: Spent, measure: Measure) => row[measure] ?? 0
 
 /** The name of a row by a key, and what tells it from rows of the same name. */
 function nameOf(row: SpentRow, key: Key): { id: string; name: string } {
@@ -64,7 +64,7 @@ export const nameOfMonth = (month: string) => monthName.format(new Date(`${month
 export function seriesOf(rows: SpentRow[], key: Key, measure: Measure, month: string): Series[] {
   const found = new Map<string, Series>()
   for (const row of rows) {
-    const value = valueOf(row, measure)
+    const value = amountOf(row, measure)
     if (!row.day?.startsWith(month) || value === 0) continue
     const { id, name } = nameOf(row, key)
     const series = found.get(id) ?? { name, values: Array<number>(daysIn(month)).fill(0), total: 0 }
@@ -100,7 +100,7 @@ export function totalsOf(rows: SpentRow[], key: Key): Sum[] {
   for (const row of rows) {
     const { id, name } = nameOf(row, key)
     const sum = found.get(id) ?? { id, name, spent: { gpuSeconds: 0, cpuSeconds: 0, tokens: 0, bytes: 0, runs: 0 } }
-    for (const measure of Object.keys(measures) as Measure[]) sum.spent[measure] += valueOf(row, measure)
+    for (const measure of Object.keys(measures) as Measure[]) sum.spent[measure] += amountOf(row, measure)
     found.set(id, sum)
   }
   return [...found.values()].sort((a, b) => a.name.localeCompare(b.name))
@@ -108,7 +108,7 @@ export function totalsOf(rows: SpentRow[], key: Key): Sum[] {
 
 /** What a chart shows first: the first that was spent of GPU-seconds, CPU-seconds and runs. */
 export const firstMeasure = (total: Spent): Measure =>
-  valueOf(total, 'gpuSeconds') > 0 ? 'gpuSeconds' : valueOf(total, 'cpuSeconds') > 0 ? 'cpuSeconds' : 'runs'
+  amountOf(total, 'gpuSeconds') > 0 ? 'gpuSeconds' : amountOf(total, 'cpuSeconds') > 0 ? 'cpuSeconds' : 'runs'
 
 /** The ticks of an axis from 0 to at least the largest value, at round numbers; at whole ones for what is counted. */
 export function ticksTo(most: number, isWhole: boolean): number[] {
