@@ -54,9 +54,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	out := wire.JobView(&v, runs, head.to)
 	base := s.cfg.PublicURL + "/v1/jobs/" + string(head.Source.Job)
-	if out.Job.ExpiresAt, err = s.expiry(ctx, v.Job.Owner, v.Run.FinishedAt); err != nil {
-		return out, err
-	}
+	out.Job.ExpiresAt = wire.OptionalTime(v.Expires)
 	out.Links = api.JobLinks{Results: base + "/results", Events: base + "/events", Archive: base + "/archive.zip"}
 	if head.to == wire.ForOwner {
 		list, err := s.store.Deliveries(ctx, store.InProject(v.Job.Owner),
@@ -73,15 +71,6 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	out.Waiting, out.Progress.QueuePosition, err = s.waiting(ctx, &v.Run, head.to)
 	return out, err
-}
-
-// expiry returns when what ended at a time may be deleted, at the earliest; nil: never, or it has not ended.
-func (s *Server) expiry(ctx context.Context, owner pleat.ProjectID, ended time.Time) (*api.Time, error) {
-	if ended.IsZero() {
-		return nil, nil
-	}
-	keep, err := s.store.Keep(ctx, owner)
-	return wire.OptionalTime(store.Expiry(ended, keep)), err
 }
 
 // viewFor reads a job and the run of the request for a caller who may read it. It checks the visibility again: the job

@@ -100,9 +100,7 @@ func (s *Server) workflowOut(ctx context.Context, v *visibleWorkflow) (api.Workf
 	if out.Input, err = wire.WorkflowInput(w, v.to, v.fold); err != nil || v.Run == nil {
 		return out, err
 	}
-	if out.ExpiresAt, err = s.expiry(ctx, w.Owner, v.Run.FinishedAt); err != nil {
-		return out, err
-	}
+	out.ExpiresAt = wire.OptionalTime(v.Expires)
 	out.Stage, out.Done, out.Total = wire.Stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
 	task, err := s.taskOut(v)
 	out.Tasks = append(out.Tasks, task)

@@ -185,6 +185,7 @@ type View struct {
 	Job       pleat.Job
 	Run       pleat.Run
 	Artifacts []pleat.Artifact
+	Expires   time.Time // when it may be deleted; zero: never, or the run has not ended
 }
 
 // JobRow is a job in a list, with the state and progress of its latest run. It has no sequences and no artifacts.

@@ -18,12 +18,15 @@ var jobColumns = `j.id, j.project_id, j.created_by, ` + creatorName("j") + `, j.
 const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine,
 	r.seed, r.params, r.result, r.failure, r.created_at, r.started_at, r.finished_at, r.stage, r.done, r.total`
 
+// viewColumns are the columns that scanView reads, of the rows j of job and r of run.
+var viewColumns = jobColumns + ", " + runColumns + ", " + keptSQL("j")
+
 // View reads a job with its latest run and that run's artifacts, in one snapshot: it never shows a completed run
 // without its files. It does not check who asks; see Head. ErrJobNotFound: the job does not exist or was deleted.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	if s.sqlite == nil {
 		v := View{Artifacts: []pleat.Artifact{}}
-		err := s.readTogether(ctx, v.statements(job)...)
+		err := s.readTogether(ctx, s.viewStatements(&v, job)...)
 		return v.found(err)
 	}
 	ctx, err := s.withoutCancel(ctx)
@@ -35,7 +38,7 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 		return View{}, unavailable("read job", err)
 	}
 	defer snapshot.end(ctx)
-	return viewBy(job, func(q string, args ...any) (rows, error) { return snapshot.query(ctx, q, args...) })
+	return s.viewBy(job, func(q string, args ...any) (rows, error) { return snapshot.query(ctx, q, args...) })
 }
 
 // EndedView is View without a transaction on SQLite if the latest run has ended, and View itself if it has not. An
@@ -49,23 +52,23 @@ func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
-	v, err := viewBy(job, func(q string, args ...any) (rows, error) { return s.read(reading, q, args...) })
+	v, err := s.viewBy(job, func(q string, args ...any) (rows, error) { return s.read(reading, q, args...) })
 	if err != nil || v.Run.State.Terminal() && len(v.Artifacts) > 0 {
 		return v, err
 	}
 	return s.View(ctx, job)
 }
 
-// statements are the queries that read a View.
-func (v *View) statements(job pleat.JobID) []statement {
+// viewStatements are the queries that read a View.
+func (s *Store) viewStatements(v *View, job pleat.JobID) []statement {
 	return []statement{
 		{
-			sql: "SELECT " + jobColumns + ", " + runColumns + `
+			sql: "SELECT " + viewColumns + `
 				FROM job j
 				JOIN run r ON r.id = j.run_id
 				WHERE j.id = $1 AND j.deleted_at = 0`,
 			args: []any{job},
-			each: func(scan func(...any) error) error { return scanView(scan, v) },
+			each: func(scan func(...any) error) error { return s.scanView(scan, v) },
 		},
 		{
 			sql: "SELECT " + artifactColumns + `
@@ -94,9 +97,9 @@ func (v *View) found(err error) (View, error) {
 }
 
 // viewBy reads a View by its statements, one after the other.
-func viewBy(job pleat.JobID, read func(q string, args ...any) (rows, error)) (View, error) {
+func (s *Store) viewBy(job pleat.JobID, read func(q string, args ...any) (rows, error)) (View, error) {
 	v := View{Artifacts: []pleat.Artifact{}}
-	for _, st := range v.statements(job) {
+	for _, st := range s.viewStatements(&v, job) {
 		rows, err := read(st.sql, st.args...)
 		if err := forEachRow(rows, err, st.each); err != nil {
 			return v.found(err)
@@ -117,17 +120,19 @@ func (s *Store) RunView(ctx context.Context, job pleat.JobID, run pleat.RunID) (
 	return View{}, pleat.ErrRunNotFound
 }
 
-// scanView reads a job and one of its runs, from jobColumns and runColumns.
-func scanView(scan func(...any) error, v *View) error {
+// scanView reads a job and one of its runs, from viewColumns.
+func (s *Store) scanView(scan func(...any) error, v *View) error {
 	var jr jobRow
 	var rr runRow
-	if err := scan(append(jr.into(&v.Job), rr.into(&v.Run)...)...); err != nil {
+	var keep int64
+	if err := scan(append(append(jr.into(&v.Job), rr.into(&v.Run)...), &keep)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&v.Job), rr.fill(&v.Run)); err != nil {
 		return err
 	}
 	v.Job.Params = v.Run.Params
+	v.Expires = Expiry(v.Run.FinishedAt, s.keep(keep))
 	return nil
 }
 
@@ -341,14 +346,14 @@ func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.Run
 	for part := range slices.Chunk(ids, maxStatementRows) {
 		in := " IN (" + params(1, padded(len(part))) + ")"
 		rows, err := snapshot.query(ctx, `
-			SELECT `+jobColumns+", "+runColumns+`
+			SELECT `+viewColumns+`
 			FROM run r
 			JOIN job j ON j.id = r.job_id
 			WHERE j.deleted_at = 0 AND r.id`+in,
 			pad(part)...)
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			v := &View{}
-			if err := scanView(scan, v); err != nil {
+			if err := s.scanView(scan, v); err != nil {
 				return err
 			}
 			out[v.Run.ID] = v

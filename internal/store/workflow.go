@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"pleat"
 )
@@ -28,6 +29,7 @@ type WorkflowView struct {
 	Run       *pleat.Run // nil for a draft
 	Artifacts []pleat.Artifact
 	Items     []WorkflowItem // of its owner's library that its task created
+	Expires   time.Time      // when it may be deleted; zero: never, or the run has not ended
 }
 
 // WorkflowItem is a file in a library that a workflow's task created.
@@ -294,8 +296,10 @@ func (s *Store) CancelWorkflow(ctx context.Context, by Reach, id pleat.WorkflowI
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
 	var r workflowRow
-	if err := s.readRow(ctx, "SELECT "+workflowColumns+" FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0",
-		[]any{id}, r.into(&v.Workflow)...); err != nil {
+	var keep int64
+	if err := s.readRow(ctx, "SELECT "+workflowColumns+", "+keptSQL("w")+`
+		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0`,
+		[]any{id}, append(r.into(&v.Workflow), &keep)...); err != nil {
 		return v, unavailable("read workflow", mapNoRows(err, ErrNoWorkflow))
 	}
 	r.fill(&v.Workflow)
@@ -312,6 +316,7 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 		return v, err
 	}
 	v.Run = &u
+	v.Expires = Expiry(u.FinishedAt, s.keep(keep))
 	rows, err := s.read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", u.ID)
 	if v.Artifacts, err = scanArtifacts(rows, err); err != nil {
 		return v, unavailable("read workflow", err)

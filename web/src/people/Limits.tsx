@@ -22,21 +22,16 @@ const number = new Intl.NumberFormat('en', { maximumFractionDigits: 3 })
 
 /** The limits; for operators as a form. */
 export function Limits({ project: p, run }: Props) {
-  const usage = (
-    <a
-      href={
-        me.value?.projects.some((m) => m.projectId === p.projectId)
-          ? withProject('/ui/usage', p.projectId)
-          : `/ui/usage?of=${p.projectId}`
-      }
-    >
-      Usage of the project
-    </a>
-  )
+  const isMember = me.value?.projects.some((m) => m.projectId === p.projectId)
+  const usage = isMember ? withProject('/ui/usage', p.projectId) : `/ui/usage?of=${p.projectId}`
   return (
     <Foldable title="Limits">
       {me.value?.isOperator ? <LimitForm project={p} run={run} /> : <LimitList project={p} />}
-      <p class="small-text">{usage}</p>
+      <p class="row">
+        <a class="button quiet small" href={usage}>
+          Usage of the project
+        </a>
+      </p>
     </Foldable>
   )
 }
