@@ -120,6 +120,7 @@ export function Usage() {
       gone = true
     }
   }, [whose, id, month, by, tries])
+  const isOwn = whose === 'project' && id === me.value?.userId
   const of =
     whose === 'all' ? ' of all projects' : view.name && project.value?.isOwn === false ? ` of “${view.name}”` : ''
   return (
@@ -128,7 +129,7 @@ export function Usage() {
         <div>
           <h1>Usage</h1>
           <p class="dim">
-            What {whose === 'mine' ? 'your runs' : 'the runs'}
+            What {whose === 'mine' || isOwn ? 'your runs' : 'the runs'}
             {of} have spent, by the days of UTC on which they ended.
           </p>
         </div>
