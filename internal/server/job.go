@@ -33,6 +33,11 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	if err != nil {
 		return api.List[api.JobRow]{}, err
 	}
+	for i := range rows {
+		if rows[i].Creator == c.who.User {
+			rows[i].CreatorName = c.who.Name
+		}
+	}
 	return listOf(p, rows, func(r *store.JobRow) string { return string(r.ID) }, wire.JobRow), nil
 }
 

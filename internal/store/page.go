@@ -10,6 +10,7 @@ import (
 // page is a part of a list of a project's rows, newest first, in SQL: a condition on the rows, their order, and the
 // parameters of both, which are numbered from $1 on.
 type page struct {
+	in           Reach
 	where, order string
 	args         []any
 }
@@ -31,7 +32,7 @@ func pageOf(table string, in Reach, before string, by ...column) *page {
 	if before == "" {
 		before = afterAllIDs
 	}
-	p := &page{args: []any{in.Project, before}}
+	p := &page{in: in, args: []any{in.Project, before}}
 	columns, values := []string{table + ".project_id"}, []string{"$1"}
 	for _, c := range by {
 		columns, values = append(columns, table+"."+c.name), append(values, p.param(c.value))

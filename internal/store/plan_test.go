@@ -96,9 +96,9 @@ func TestCreatorsAreIndexed(t *testing.T) {
 		p     *page
 		sql   string
 	}{
-		{"j USING INDEX job_creator", jobs.page(in), "SELECT " + jobRowColumns +
+		{"j USING INDEX job_creator", jobs.page(in), "SELECT " + jobRowColumns("'me'") +
 			" FROM job AS j JOIN run r ON r.id = j.run_id WHERE %s ORDER BY %s LIMIT 9"},
-		{"j USING INDEX job_creator", ofState.page(in), "SELECT " + jobRowColumns +
+		{"j USING INDEX job_creator", ofState.page(in), "SELECT " + jobRowColumns("'me'") +
 			" FROM job AS j JOIN run r ON r.id = j.run_id WHERE %s ORDER BY %s LIMIT 9"},
 		{"w USING INDEX workflow_creator", flows.page(in), "SELECT " + workflowColumns +
 			" FROM workflow w WHERE %s ORDER BY %s LIMIT 9"},

@@ -204,7 +204,7 @@ type JobRow struct {
 	// gives no confidence.
 	MeanPLDDT   *float64
 	Creator     pleat.UserID
-	CreatorName string         // empty: the user was deleted
+	CreatorName string         // empty: the user was deleted, or is the caller
 	Failure     *pleat.Failure // nil unless the run failed or was stopped
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
