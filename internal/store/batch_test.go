@@ -460,7 +460,8 @@ func TestAbandonedBatch(t *testing.T) {
 		}
 		advance(t, s)
 		purge(t, s)
-		if list, err := s.ListBatches(ctx, u, store.BatchFilter{Limit: 9}); err != nil || len(list) != 0 || storetest.Count(t, s, "job") != 0 {
+		list, err := s.ListBatches(ctx, u, store.BatchFilter{Limit: 9})
+		if err != nil || len(list) != 0 || storetest.Count(t, s, "job") != 0 {
 			t.Errorf("%v %v", list, err)
 		}
 		if storetest.Count(t, s, "batch_row") != 5 {
