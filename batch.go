@@ -29,20 +29,21 @@ const MaxBatchRows = 100_000
 // Batch is many fold jobs of one model that are created, watched and ended together. Each row is a job; equal rows
 // share one.
 type Batch struct {
-	ID        BatchID
-	Owner     ProjectID
-	Creator   UserID // empty: the user whose own project it is
-	Name      string
-	Kind      BatchKind
-	Model     string
-	Public    bool
-	Cancelled bool    // by its owner: rows that had not ended are STOPPED
-	Source    BatchID // of which this is a repetition with other parameters; empty: none
-	Rows      int     // as given
-	Jobs      int     // different rows
-	Counts    map[State]int
-	CreatedAt time.Time
-	EndedAt   time.Time // zero until all rows have ended
+	ID          BatchID
+	Owner       ProjectID
+	Creator     UserID // empty: the user whose own project it is
+	CreatorName string // as the store read it; empty: the user was deleted
+	Name        string
+	Kind        BatchKind
+	Model       string
+	Public      bool
+	Cancelled   bool    // by its owner: rows that had not ended are STOPPED
+	Source      BatchID // of which this is a repetition with other parameters; empty: none
+	Rows        int     // as given
+	Jobs        int     // different rows
+	Counts      map[State]int
+	CreatedAt   time.Time
+	EndedAt     time.Time // zero until all rows have ended
 }
 
 // State returns the state of the batch by the states of its rows: COMPLETED where all have ended and one completed,

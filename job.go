@@ -91,6 +91,7 @@ type Job struct {
 	ID          JobID
 	Owner       ProjectID
 	Creator     UserID // empty: the user whose own project it is
+	CreatorName string // as the store read it; empty: the user was deleted
 	Name        string
 	Public      bool
 	ChatID      string // empty: none

@@ -9,22 +9,23 @@ import (
 // structures, or an alignment of sequences: what was asked, and its one task. Until it is executed it may be a draft,
 // which has no task yet.
 type Workflow struct {
-	ID      WorkflowID
-	Owner   ProjectID
-	Creator UserID   // empty: the user whose own project it is
-	Kind    TaskKind // qna, md, design, compare or align
-	Alias   string   // as the caller spelled it: qna, evolla, md, openmm, design, boltzgen, compare, alignment
-	Type    string   // its name on the wire, such as qna_v1; see WorkflowType
-	Name    string
-	Public  bool
-	State   State
-	Version int64
-	Epoch   int64
-	Run     RunID           // of its task; empty for a draft
-	Input   json.RawMessage // workflow_input as given, secrets removed
-	Source  FoldRef
-	Created time.Time
-	Updated time.Time
+	ID          WorkflowID
+	Owner       ProjectID
+	Creator     UserID   // empty: the user whose own project it is
+	CreatorName string   // as the store read it; empty: the user was deleted
+	Kind        TaskKind // qna, md, design, compare or align
+	Alias       string   // as the caller spelled it: qna, evolla, md, openmm, design, boltzgen, compare, alignment
+	Type        string   // its name on the wire, such as qna_v1; see WorkflowType
+	Name        string
+	Public      bool
+	State       State
+	Version     int64
+	Epoch       int64
+	Run         RunID           // of its task; empty for a draft
+	Input       json.RawMessage // workflow_input as given, secrets removed
+	Source      FoldRef
+	Created     time.Time
+	Updated     time.Time
 }
 
 // TaskType is the type of the workflow's task on the wire.

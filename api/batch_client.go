@@ -30,14 +30,23 @@ func (c *Client) ValidateBatch(ctx context.Context, batch CreateBatch) (BatchVal
 	return do[BatchValidation](ctx, c, post("/v1/batches/validate", batch))
 }
 
-// Batches lists a page of the caller's batches, newest first. An empty cursor is the first page.
-func (c *Client) Batches(ctx context.Context, cursor string, limit int) (List[Batch], error) {
+// BatchesFilter narrows GET /v1/batches. The zero value lists the newest 50.
+type BatchesFilter struct {
+	Limit     int    // 1 to 200; 0: 50
+	Cursor    string // NextCursor of the page before
+	CreatedBy string // me, or the id of a user
+}
+
+// Batches lists a page of the caller's batches, newest first.
+func (c *Client) Batches(ctx context.Context, f BatchesFilter) (List[Batch], error) {
 	q := url.Values{}
-	if cursor != "" {
-		q.Set("cursor", cursor)
+	for name, v := range map[string]string{"cursor": f.Cursor, "createdBy": f.CreatedBy} {
+		if v != "" {
+			q.Set(name, v)
+		}
 	}
-	if limit != 0 {
-		q.Set("limit", strconv.Itoa(limit))
+	if f.Limit != 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
 	}
 	return do[List[Batch]](ctx, c, c.list("/v1/batches", q))
 }

@@ -119,7 +119,9 @@ func (c *Client) Job(ctx context.Context, job string) (JobView, error) {
 // Jobs lists the caller's jobs, newest first.
 func (c *Client) Jobs(ctx context.Context, f JobsFilter) (List[JobRow], error) {
 	q := url.Values{}
-	for name, v := range map[string]string{"cursor": f.Cursor, "status": f.Status, "q": f.Query} {
+	for name, v := range map[string]string{
+		"cursor": f.Cursor, "status": f.Status, "q": f.Query, "createdBy": f.CreatedBy,
+	} {
 		if v != "" {
 			q.Set(name, v)
 		}

@@ -161,8 +161,14 @@ type NewServiceUser struct {
 
 // Owned says to whom something belongs.
 type Owned struct {
-	ProjectID *string `json:"projectId" doc:"The project that owns it; null: the caller has no role in it." format:"uuid"`
-	CreatedBy *string `json:"createdBy" doc:"The user who created it; null: the caller has no role in the project." format:"uuid"`
+	ProjectID *string  `json:"projectId" doc:"The project that owns it; null: the caller has no role in it." format:"uuid"`
+	CreatedBy *Creator `json:"createdBy" doc:"The user who created it; null: the caller has no role in the project."`
+}
+
+// Creator is the user who created something.
+type Creator struct {
+	ID   string  `json:"id" format:"uuid"`
+	Name *string `json:"name" doc:"Null: the user was deleted." example:"ada"`
 }
 
 // Move is the body of POST /v1/jobs/{id}/move and POST /v1/workflows/{id}/move.

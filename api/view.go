@@ -2,7 +2,8 @@ package api
 
 // JobRow is a job in GET /v1/jobs.
 type JobRow struct {
-	ID         string   `json:"id" format:"uuid"`
+	ID string `json:"id" format:"uuid"`
+	Owned
 	JobRunID   string   `json:"jobRunId" format:"uuid"`
 	Name       string   `json:"name"`
 	Status     string   `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
@@ -21,10 +22,11 @@ type JobRow struct {
 
 // JobsFilter narrows GET /v1/jobs. The zero value lists the newest 50.
 type JobsFilter struct {
-	Limit  int    // 1 to 200; 0: 50
-	Cursor string // NextCursor of the page before
-	Status string
-	Query  string // part of the name, any case
+	Limit     int    // 1 to 200; 0: 50
+	Cursor    string // NextCursor of the page before
+	Status    string
+	Query     string // part of the name, any case
+	CreatedBy string // me, or the id of a user
 }
 
 // JobView is the response of GET /v1/jobs/{id}: all about a job but its files.

@@ -163,7 +163,8 @@ type TasksResults struct {
 
 // WorkflowRow is a workflow in GET /v1/workflows.
 type WorkflowRow struct {
-	ID               string  `json:"workflow_id" format:"uuid"`
+	ID string `json:"workflow_id" format:"uuid"`
+	Owned
 	Status           string  `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
 	Type             string  `json:"workflow_type"`
 	Name             string  `json:"name"`
@@ -186,6 +187,7 @@ type WorkflowsFilter struct {
 	Status    string
 	Type      string // a workflow's name
 	SourceJob string
+	CreatedBy string // me, or the id of a user
 }
 
 // ExecuteWorkflow is the body of POST /v1/workflows/execute.
@@ -319,7 +321,7 @@ func (c *Client) TaskResults(ctx context.Context, id string) (TasksResults, erro
 func (c *Client) Workflows(ctx context.Context, f WorkflowsFilter) (List[WorkflowRow], error) {
 	q := url.Values{}
 	for name, v := range map[string]string{"cursor": f.Cursor, "status": f.Status, "workflow_type": f.Type,
-		"source_job_id": f.SourceJob} {
+		"source_job_id": f.SourceJob, "createdBy": f.CreatedBy} {
 		if v != "" {
 			q.Set(name, v)
 		}

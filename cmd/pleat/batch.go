@@ -184,26 +184,27 @@ func describeValidation(v api.BatchValidation) [][]string {
 
 // batchList returns the command that prints a page of the caller's batches, newest first.
 func batchList() *cobra.Command {
-	var cursor string
-	var limit int
+	var filter api.BatchesFilter
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List your batches, newest first",
 		Args:  exactly(),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			list, err := c.Batches(cmd.Context(), cursor, limit)
+			list, err := c.Batches(cmd.Context(), filter)
 			if err != nil {
 				return err
 			}
 			head := []string{"BATCH", "STATUS", "ROWS", "COMPLETED", "FAILED", "MODEL", "CREATED", "NAME"}
-			return printList(cmd, list, head, func(b api.Batch) []string {
+			owned := func(b api.Batch) api.Owned { return b.Owned }
+			return printWork(cmd, list, head, owned, func(b api.Batch) []string {
 				return []string{b.BatchID, b.Status, fmt.Sprint(b.Rows), fmt.Sprint(b.Counts["COMPLETED"]),
 					fmt.Sprint(b.Counts["FAILED"]), b.ModelName, b.CreatedAt.Format(time.DateTime), b.Name}
 			})
 		}),
 	}
-	c.Flags().StringVar(&cursor, "cursor", "", "cursor that the previous page printed")
-	c.Flags().IntVar(&limit, "limit", 50, "number of batches, at most 200")
+	c.Flags().StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
+	c.Flags().IntVar(&filter.Limit, "limit", 50, "number of batches, at most 200")
+	c.Flags().StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
 	c.Flags().Bool("json", false, "print JSON")
 	config.AddFlags(c.Flags(), config.Client, config.Project)
 	return c

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -86,6 +87,31 @@ func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row f
 		return nil
 	})
 }
+
+// printWork is printList for work that projects own. A column says who made each entry if one stands in another project
+// than its maker's own.
+func printWork[T any](
+	cmd *cobra.Command, list api.List[T], head []string, owned func(T) api.Owned, row func(T) []string,
+) error {
+	isShared := slices.ContainsFunc(list.Data, func(v T) bool {
+		o := owned(v)
+		return o.ProjectID != nil && o.CreatedBy != nil && *o.ProjectID != o.CreatedBy.ID
+	})
+	if !isShared {
+		return printList(cmd, list, head, row)
+	}
+	last := len(head) - 1
+	return printList(cmd, list, slices.Insert(slices.Clone(head), last, "BY"), func(v T) []string {
+		name := "a deleted user"
+		if by := owned(v).CreatedBy; by != nil && by.Name != nil {
+			name = *by.Name
+		}
+		return slices.Insert(row(v), last, name)
+	})
+}
+
+// createdByUsage is the help of --created-by.
+const createdByUsage = "only what this user made: me, or the id of a user"
 
 // printCancelled prints the state after a cancellation. A running job or workflow is still RUNNING until its worker has
 // stopped it.

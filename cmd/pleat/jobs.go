@@ -38,7 +38,8 @@ func jobsList() *cobra.Command {
 				return err
 			}
 			head := []string{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}
-			return printList(cmd, list, head, func(j api.JobRow) []string {
+			owned := func(j api.JobRow) api.Owned { return j.Owned }
+			return printWork(cmd, list, head, owned, func(j api.JobRow) []string {
 				plddt, created := number(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime)
 				return []string{j.ID, j.Status, j.ModelName, plddt, created, j.Name}
 			})
@@ -49,6 +50,7 @@ func jobsList() *cobra.Command {
 	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
 	f.StringVar(&filter.Status, "status", "", "only jobs with this status, such as RUNNING")
 	f.StringVar(&filter.Query, "query", "", "only jobs whose name contains this text")
+	f.StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
 	f.Bool("json", false, "print JSON")
 	config.AddFlags(f, config.Client, config.Project)
 	return c

@@ -36,7 +36,8 @@ func workflowsList() *cobra.Command {
 				return err
 			}
 			head := []string{"WORKFLOW", "STATUS", "TYPE", "CREATED", "NAME"}
-			return printList(cmd, list, head, func(w api.WorkflowRow) []string {
+			owned := func(w api.WorkflowRow) api.Owned { return w.Owned }
+			return printWork(cmd, list, head, owned, func(w api.WorkflowRow) []string {
 				return []string{w.ID, w.Status, w.Type, w.CreatedAt.Format(time.DateTime), w.Name}
 			})
 		}),
@@ -47,6 +48,7 @@ func workflowsList() *cobra.Command {
 	f.StringVar(&filter.Status, "status", "", "only workflows with this status, such as RUNNING")
 	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md, design_v1 or compare_v1")
 	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
+	f.StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
 	f.Bool("json", false, "print JSON")
 	config.AddFlags(f, config.Client, config.Project)
 	return c

@@ -84,7 +84,7 @@ var listJobs = does(tool{
 		out.Next = list.NextCursor
 		return out, nil, err
 	case aBatch:
-		list, err := s.Batches(ctx, in.Cursor, limit)
+		list, err := s.Batches(ctx, api.BatchesFilter{Cursor: in.Cursor, Limit: limit})
 		for i := range list.Data {
 			out.Data = append(out.Data, workOfBatch(&list.Data[i]))
 		}

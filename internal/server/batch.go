@@ -402,7 +402,11 @@ func (s *Server) listBatches(ctx context.Context, c *call) (api.List[api.Batch],
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	list, err := s.store.ListBatches(ctx, c.in, p.before, p.limit+1)
+	f := store.BatchFilter{Limit: p.limit + 1, Before: p.before}
+	if f.Creator, err = creatorQuery(c); err != nil {
+		return api.List[api.Batch]{}, err
+	}
+	list, err := s.store.ListBatches(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
@@ -420,8 +424,11 @@ func (s *Server) listBatches(ctx context.Context, c *call) (api.List[api.Batch],
 // batchFor is a batch as its readers see it.
 func (s *Server) batchFor(ctx context.Context, b *pleat.Batch, to wire.Audience) (api.Batch, error) {
 	out := wire.Batch(b, to)
-	var err error
-	out.ExpiresAt, err = s.expiry(ctx, b.Owner, b.EndedAt)
+	if b.EndedAt.IsZero() {
+		return out, nil
+	}
+	keep, err := s.store.Keep(ctx, b.Owner)
+	out.ExpiresAt = wire.OptionalTime(store.Expiry(b.EndedAt, keep))
 	return out, err
 }
 

@@ -42,6 +42,20 @@ func BenchmarkResults(b *testing.B) {
 	hammer(b, h.http.URL+"/v1/jobs/"+h.completed(trp).JobID+"/results", h.key)
 }
 
+// BenchmarkView reads a finished job; BenchmarkList the page of 50 jobs of a list.
+func BenchmarkView(b *testing.B) {
+	h := newFixture(b)
+	hammer(b, h.http.URL+"/v1/jobs/"+h.completed(trp).JobID, h.key)
+}
+
+func BenchmarkList(b *testing.B) {
+	h := newFixture(b)
+	for range 60 {
+		h.create(trp)
+	}
+	hammer(b, h.http.URL+"/v1/jobs", h.key)
+}
+
 func BenchmarkSameBytes(b *testing.B) {
 	h := newFixture(b)
 	body := []byte(h.as(h.key, "GET", "/v1/jobs/"+h.completed(trp).JobID+"/results", nil).body)

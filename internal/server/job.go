@@ -23,12 +23,20 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	if f.State, err = statusQuery(c.r, pleat.JobStates()); err != nil {
 		return api.List[api.JobRow]{}, err
 	}
+	if f.Creator, err = creatorQuery(c); err != nil {
+		return api.List[api.JobRow]{}, err
+	}
 	if !utf8.ValidString(f.Query) || len(f.Query) > 4*pleat.MaxName {
 		return api.List[api.JobRow]{}, pleat.InvalidField("q", " must be text of at most %d characters", pleat.MaxName)
 	}
 	rows, err := s.store.ListJobs(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.JobRow]{}, err
+	}
+	for i := range rows {
+		if rows[i].Creator == c.who.User {
+			rows[i].CreatorName = c.who.Name
+		}
 	}
 	return listOf(p, rows, func(r *store.JobRow) string { return string(r.ID) }, wire.JobRow), nil
 }
@@ -51,9 +59,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	out := wire.JobView(&v, runs, head.to)
 	base := s.cfg.PublicURL + "/v1/jobs/" + string(head.Source.Job)
-	if out.Job.ExpiresAt, err = s.expiry(ctx, v.Job.Owner, v.Run.FinishedAt); err != nil {
-		return out, err
-	}
+	out.Job.ExpiresAt = wire.OptionalTime(v.Expires)
 	out.Links = api.JobLinks{Results: base + "/results", Events: base + "/events", Archive: base + "/archive.zip"}
 	if head.to == wire.ForOwner {
 		list, err := s.store.Deliveries(ctx, store.InProject(v.Job.Owner),
@@ -70,15 +76,6 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	}
 	out.Waiting, out.Progress.QueuePosition, err = s.waiting(ctx, &v.Run, head.to)
 	return out, err
-}
-
-// expiry returns when what ended at a time may be deleted, at the earliest; nil: never, or it has not ended.
-func (s *Server) expiry(ctx context.Context, owner pleat.ProjectID, ended time.Time) (*api.Time, error) {
-	if ended.IsZero() {
-		return nil, nil
-	}
-	keep, err := s.store.Keep(ctx, owner)
-	return wire.OptionalTime(store.Expiry(ended, keep)), err
 }
 
 // viewFor reads a job and the run of the request for a caller who may read it. It checks the visibility again: the job

@@ -111,7 +111,7 @@ func TestProjectsAreApart(t *testing.T) {
 		t.Errorf("own %v, of the project %v", a, b)
 	}
 	view := read[api.JobView](t, h.as(h.key, "GET", "/v1/jobs/"+shared, nil))
-	if view.Job.ProjectID == nil || *view.Job.ProjectID != project || *view.Job.CreatedBy != string(h.user) ||
+	if view.Job.ProjectID == nil || *view.Job.ProjectID != project || view.Job.CreatedBy.ID != string(h.user) ||
 		!view.Job.IsOwner || len(view.Deliveries) != 1 {
 		t.Errorf("%+v", view.Job)
 	}

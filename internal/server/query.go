@@ -63,6 +63,18 @@ func uuidQuery(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
+// creatorQuery reads the query parameter createdBy: a user's id, or me for the caller; empty if it is absent.
+func creatorQuery(c *call) (pleat.UserID, error) {
+	v := c.r.URL.Query().Get("createdBy")
+	switch {
+	case v == "me":
+		return c.who.User, nil
+	case v == "" || pleat.IsUUID(v):
+		return pleat.UserID(strings.ToLower(v)), nil
+	}
+	return "", pleat.InvalidField("createdBy", " is %q; it must be me or the id of a user, a UUID", pleat.Clip(v))
+}
+
 // statusQuery reads the query parameter status, which must be one of allowed; empty if it is absent.
 func statusQuery[S ~string](r *http.Request, allowed []S) (S, error) {
 	v := S(r.URL.Query().Get("status"))

@@ -137,6 +137,11 @@ var inProject = []openapi.Param{{
 	Name: projectParam, Kind: "uuid", Doc: "The project; absent: that of the key, else your own.",
 }}
 
+// byCreator describes the parameter by which a request narrows a list to what one user created; creatorQuery reads it.
+var byCreator = openapi.Param{
+	Name: "createdBy", Kind: "string", Doc: "Only what this user created: me, or the id of a user; absent: all.",
+}
+
 // projectParam is the name of that parameter.
 const projectParam = "projectId"
 

@@ -48,7 +48,7 @@ var batchRoutes = inSection("Batches", []route{
 		scope:   pleat.ScopeRead,
 		summary: "List your batches, newest first",
 		handler: noBody((*Server).listBatches),
-		query:   append(pageOf(50), inProject...),
+		query:   append(append(pageOf(50), inProject...), byCreator),
 	},
 	{
 		id:      "getBatch",

@@ -68,7 +68,7 @@ var jobRoutes = inSection("Fold jobs", []route{
 		summary: "List your jobs, newest first",
 		handler: noBody((*Server).listJobs),
 		query: append(append(pageOf(50), inProject...),
-			openapi.Param{Name: "status", Kind: "JobStatus", Doc: "Only jobs in this state."},
+			openapi.Param{Name: "status", Kind: "JobStatus", Doc: "Only jobs in this state."}, byCreator,
 			openapi.Param{Name: "q", Kind: "string", Doc: "Only jobs whose name contains this text, in any case."}),
 	},
 	{

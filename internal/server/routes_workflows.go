@@ -46,6 +46,7 @@ var workflowRoutes = inSection("Workflows", []route{
 		handler: noBody((*Server).listWorkflows),
 		query: slices.Concat(pageOf(50), inProject, []openapi.Param{
 			{Name: "status", Kind: "WorkflowStatus", Doc: "Only workflows in this state."},
+			byCreator,
 			{Name: "workflow_type", Kind: "string", Doc: "Only this type, such as qna_v1, md or compare_v1."},
 		}, ofSource),
 	},

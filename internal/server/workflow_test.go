@@ -126,8 +126,11 @@ func TestQuestion(t *testing.T) {
 			Items:  []api.OutputItem{},
 		}},
 		IsOwner: true,
-		Owned:   api.Owned{ProjectID: new(string(h.user)), CreatedBy: new(string(h.user))},
-		Stage:   "queued",
+		Owned: api.Owned{
+			ProjectID: new(string(h.user)),
+			CreatedBy: &api.Creator{ID: string(h.user), Name: new("ann")},
+		},
+		Stage: "queued",
 	}
 	if d := cmp.Diff(want, w, ignoreTimes); d != "" {
 		t.Error(d)

@@ -92,7 +92,7 @@ func (s *Server) workflowOut(ctx context.Context, v *visibleWorkflow) (api.Workf
 		Tasks:     []api.WorkflowTask{},
 		IsPublic:  w.Public,
 		IsOwner:   v.to == wire.ForOwner,
-		Owned:     wire.Owned(w.Owner, w.CreatedBy(), v.to),
+		Owned:     wire.Owned(w.Owner, w.CreatedBy(), w.CreatorName, v.to),
 		CreatedAt: api.At(w.Created),
 		UpdatedAt: api.At(w.Updated),
 	}
@@ -100,9 +100,7 @@ func (s *Server) workflowOut(ctx context.Context, v *visibleWorkflow) (api.Workf
 	if out.Input, err = wire.WorkflowInput(w, v.to, v.fold); err != nil || v.Run == nil {
 		return out, err
 	}
-	if out.ExpiresAt, err = s.expiry(ctx, w.Owner, v.Run.FinishedAt); err != nil {
-		return out, err
-	}
+	out.ExpiresAt = wire.OptionalTime(v.Expires)
 	out.Stage, out.Done, out.Total = wire.Stage(v.Run.State, v.Run.Stage), v.Run.Done, v.Run.Total
 	task, err := s.taskOut(v)
 	out.Tasks = append(out.Tasks, task)
@@ -291,6 +289,9 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 				pleat.Clip(t))
 		}
 		f.Kind = kind
+	}
+	if f.Creator, err = creatorQuery(c); err != nil {
+		return api.List[api.WorkflowRow]{}, err
 	}
 	if f.Source, err = sourceQuery(c.r); err != nil {
 		return api.List[api.WorkflowRow]{}, err

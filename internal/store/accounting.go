@@ -47,8 +47,8 @@ func (t *tx) account() {
 // wallSQL is how long an ended attempt took, in microseconds. A clock that was set back makes no time negative.
 const wallSQL = "CASE WHEN ended_at > started_at THEN ended_at - started_at ELSE 0 END"
 
-// userSQL is the user who created the run r. Those from before projects are of the user whose own project it is.
-const userSQL = "CASE r.created_by WHEN '' THEN r.project_id ELSE r.created_by END"
+// userSQL is the user who created the run r.
+var userSQL = creatorSQL("r")
 
 // accountSQL adds attempts that ended at $1, and runs, to the day $2 of usage_day. Its rows are the task and number of
 // an attempt, and a run; each may be empty.

@@ -234,9 +234,8 @@ func (s *Store) abandonBatch(ctx context.Context, id pleat.BatchID) error {
 }
 
 // batchColumns are the columns that batchRow scans, of the row b of batch.
-const batchColumns = `b.id, b.project_id, b.created_by, b.name, b.kind, b.model, b.public, b.cancelled, b.source,
-	b.row_count,
-	b.job_count, b.opened_at, b.ended_at, b.counts`
+var batchColumns = `b.id, b.project_id, b.created_by, ` + creatorName("b") + `, b.name, b.kind, b.model, b.public,
+	b.cancelled, b.source, b.row_count, b.job_count, b.opened_at, b.ended_at, b.counts`
 
 // batchRow holds the columns of a batch whose types differ from those of pleat.Batch; see jobRow.
 type batchRow struct {
@@ -245,14 +244,14 @@ type batchRow struct {
 }
 
 func (r *batchRow) into(b *pleat.Batch) []any {
-	return []any{&b.ID, &b.Owner, &b.Creator, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled, &b.Source,
-		&b.Rows, &b.Jobs,
-		&r.opened, &r.ended, &r.counts}
+	return []any{&b.ID, &b.Owner, &b.Creator, &b.CreatorName, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled,
+		&b.Source, &b.Rows, &b.Jobs, &r.opened, &r.ended, &r.counts}
 }
 
 func (r *batchRow) fill(b *pleat.Batch) error {
 	b.Public, b.Cancelled = r.public == 1, r.cancelled == 1
 	b.CreatedAt, b.EndedAt = fromMicros(r.opened), fromMicros(r.ended)
+	b.CreatorName = shownName(b.CreatedBy(), b.CreatorName)
 	return decodeJSON(r.counts, &b.Counts)
 }
 
@@ -333,15 +332,21 @@ func unmadeState(b *pleat.Batch) pleat.State {
 	return pleat.StateInitialized
 }
 
+// BatchFilter narrows a list of batches. Empty fields do not narrow it; Limit must be set.
+type BatchFilter struct {
+	Limit   int
+	Before  string // an ID: the list starts with the next older one; empty: with the newest
+	Creator pleat.UserID
+}
+
 // ListBatches reads a page of a project's batches, newest first. The next page begins before the last batch of this
-// one.
-func (s *Store) ListBatches(
-	ctx context.Context, by Reach, before string, limit int,
-) ([]pleat.Batch, error) {
-	p := pageOf("b", by, before)
+// one. A project has few batches, so that no index has their creators.
+func (s *Store) ListBatches(ctx context.Context, by Reach, f BatchFilter) ([]pleat.Batch, error) {
+	p := pageOf("b", by, f.Before)
 	p.and("b.deleted_at = 0 AND b.opened_at <> 0")
+	p.created("b", by, f.Creator)
 	out := []pleat.Batch{}
-	rows, err := s.read(ctx, p.sql(batchColumns, "batch b", limit), p.args...)
+	rows, err := s.read(ctx, p.sql(batchColumns, "batch b", f.Limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var b pleat.Batch
 		var r batchRow

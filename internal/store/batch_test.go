@@ -308,7 +308,7 @@ func TestBatchQuota(t *testing.T) {
 		if used, err := s.Usage(ctx, u); err != nil || used.BatchRows.Used != 3 || used.Jobs.Used != 0 {
 			t.Errorf("%+v %v", used, err)
 		}
-		list, err := s.ListBatches(ctx, u, "", 9)
+		list, err := s.ListBatches(ctx, u, store.BatchFilter{Limit: 9})
 		if err != nil || len(list) != 1 || list[0].ID != first.Batch {
 			t.Errorf("%+v %v", list, err)
 		}
@@ -460,7 +460,8 @@ func TestAbandonedBatch(t *testing.T) {
 		}
 		advance(t, s)
 		purge(t, s)
-		if list, err := s.ListBatches(ctx, u, "", 9); err != nil || len(list) != 0 || storetest.Count(t, s, "job") != 0 {
+		list, err := s.ListBatches(ctx, u, store.BatchFilter{Limit: 9})
+		if err != nil || len(list) != 0 || storetest.Count(t, s, "job") != 0 {
 			t.Errorf("%v %v", list, err)
 		}
 		if storetest.Count(t, s, "batch_row") != 5 {

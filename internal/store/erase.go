@@ -102,8 +102,7 @@ func (s *Store) EraseUser(ctx context.Context, by Actor, name string) (User, err
 		return u, err
 	}
 	err = s.write(ctx, "erase user", func(t *tx) error {
-		id := string(u.ID)
-		alias := "deleted-" + id[len(id)-12:]
+		alias := erasedName(u.ID)
 		if err := t.eraseTests(u.ID.OwnProject()); err != nil {
 			return err
 		}
@@ -115,6 +114,9 @@ func (s *Store) EraseUser(ctx context.Context, by Actor, name string) (User, err
 	})
 	return u, err
 }
+
+// erasedName is the name of the account of a user who was deleted.
+func erasedName(user pleat.UserID) string { return "deleted-" + string(user[max(0, len(user)-12):]) }
 
 // closeAccount disables an account and ends its keys, sessions, and roles in projects of several users.
 func (t *tx) closeAccount(user pleat.UserID) error {

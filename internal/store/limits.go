@@ -203,10 +203,20 @@ func (s *Store) Keep(ctx context.Context, owner pleat.ProjectID) (time.Duration,
 	if err := s.readRow(ctx, "SELECT keep_results FROM project WHERE id = $1", []any{owner}, &own); err != nil {
 		return 0, unavailable("read project", mapNoRows(err, pleat.ErrNoProject))
 	}
+	return s.keep(own), nil
+}
+
+// keep is how long a project keeps what has ended, from its column; 0: for ever.
+func (s *Store) keep(own int64) time.Duration {
 	if own >= 0 {
-		return time.Duration(own) * time.Microsecond, nil
+		return time.Duration(own) * time.Microsecond
 	}
-	return s.limits.KeepResults, nil
+	return s.limits.KeepResults
+}
+
+// keptSQL is that column of the project that owns a row of a table, in SQL.
+func keptSQL(table string) string {
+	return "COALESCE((SELECT p.keep_results FROM project p WHERE p.id = " + table + ".project_id), -1)"
 }
 
 // Expiry is when something that ended at a time and is kept so long may be deleted; the zero time: never, or it has not

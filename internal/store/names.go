@@ -71,6 +71,7 @@ func (s *Store) indexedJobs(
 	// No other index has the expression.
 	found.where = "j.deleted_at = 0 AND j.batch_id = '' AND j.project_id || '' = $1 AND j.id < $2"
 	found.equal("j.state", string(f.State))
+	found.created("j", by, f.Creator)
 	found.named(part)
 	var ids []any
 	rows, err := s.read(ctx, "SELECT j.id FROM job j WHERE "+found.where+" LIMIT "+strconv.Itoa(mostNamed+1),

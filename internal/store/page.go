@@ -3,11 +3,14 @@ package store
 import (
 	"fmt"
 	"strings"
+
+	"pleat"
 )
 
 // page is a part of a list of a project's rows, newest first, in SQL: a condition on the rows, their order, and the
 // parameters of both, which are numbered from $1 on.
 type page struct {
+	in           Reach
 	where, order string
 	args         []any
 }
@@ -29,7 +32,7 @@ func pageOf(table string, in Reach, before string, by ...column) *page {
 	if before == "" {
 		before = afterAllIDs
 	}
-	p := &page{args: []any{in.Project, before}}
+	p := &page{in: in, args: []any{in.Project, before}}
 	columns, values := []string{table + ".project_id"}, []string{"$1"}
 	for _, c := range by {
 		columns, values = append(columns, table+"."+c.name), append(values, p.param(c.value))
@@ -57,6 +60,56 @@ func (p *page) equal(column, value string) {
 	if value != "" {
 		p.and(column + " = " + p.param(value))
 	}
+}
+
+// created adds the condition that a user created the row, unless the user is empty.
+func (p *page) created(table string, in Reach, user pleat.UserID) {
+	switch {
+	case user == "":
+	case indexesCreator(in, user):
+		p.equal(table+".created_by", string(user))
+	default:
+		p.and(fmt.Sprintf("(%[1]s.created_by = '' OR %[1]s.created_by = %[1]s.project_id)", table))
+	}
+}
+
+// pageOfCreator is pageOf for the rows that a user created, in an index of creators if one has them. Its conditions are
+// the index's own; with an equality instead, SQLite would take the index of pages, which has the order then, too.
+func pageOfCreator(table string, in Reach, before string, user pleat.UserID) *page {
+	if !indexesCreator(in, user) {
+		p := pageOf(table, in, before)
+		p.created(table, in, user)
+		return p
+	}
+	p := pageOf(table, in, before, column{"created_by", user})
+	p.and(fmt.Sprintf("%[1]s.created_by <> '' AND %[1]s.created_by <> %[1]s.project_id", table))
+	return p
+}
+
+// indexesCreator reports whether the index of creators has the rows that a user created in the project of a reach. It
+// has none that are of the user whose own project it is: those are nearly all.
+func indexesCreator(in Reach, user pleat.UserID) bool {
+	return user != "" && user.OwnProject() != in.Project
+}
+
+// creatorSQL is the user who created a row of a table, in SQL. Those from before projects are of the user whose own
+// project it is.
+func creatorSQL(table string) string {
+	return fmt.Sprintf("CASE %[1]s.created_by WHEN '' THEN %[1]s.project_id ELSE %[1]s.created_by END", table)
+}
+
+// creatorName is the name of that user. It is a query of its own inside the statement, so that no plan of a list begins
+// with the users.
+func creatorName(table string) string {
+	return "COALESCE((SELECT y.name FROM account y WHERE y.id = " + creatorSQL(table) + "), '')"
+}
+
+// shownName is the name of a user as others see it: empty once the user was deleted.
+func shownName(user pleat.UserID, name string) string {
+	if name == erasedName(user) {
+		return ""
+	}
+	return name
 }
 
 // sql returns the query of the page, of at most limit rows.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -84,6 +85,33 @@ func TestAccountingReadsIndexes(t *testing.T) {
 		const tasks = "SEARCH k USING COVERING INDEX task_expected (project_id=?)"
 		if q == budgetUseSQL && !slices.Contains(steps, tasks) {
 			t.Errorf("the plan has not %q: %q", tasks, steps)
+		}
+	}
+}
+
+// What one person made in a shared project is read from an index that has it alone, in the order of the list, and its
+// creators by their ids.
+func TestCreatorsAreIndexed(t *testing.T) {
+	s := openMigrated(t)
+	in := Reach{User: "ada", Project: "lab"}
+	jobs, flows := Filter{Creator: "eve", Limit: 9}, WorkflowFilter{Creator: "eve", Limit: 9}
+	ofState := Filter{Creator: "eve", State: pleat.StateFailed}
+	for _, c := range []struct {
+		index string
+		p     *page
+		sql   string
+	}{
+		{"j USING INDEX job_creator", jobs.page(in), "SELECT " + jobRowColumns("'me'") +
+			" FROM job AS j JOIN run r ON r.id = j.run_id WHERE %s ORDER BY %s LIMIT 9"},
+		{"j USING INDEX job_creator", ofState.page(in), "SELECT " + jobRowColumns("'me'") +
+			" FROM job AS j JOIN run r ON r.id = j.run_id WHERE %s ORDER BY %s LIMIT 9"},
+		{"w USING INDEX workflow_creator", flows.page(in), "SELECT " + workflowColumns +
+			" FROM workflow w WHERE %s ORDER BY %s LIMIT 9"},
+	} {
+		steps := strings.Join(s.planOf(t, fmt.Sprintf(c.sql, c.p.where, c.p.order), c.p.args), "\n")
+		if !strings.Contains(steps, "SEARCH "+c.index) || strings.Contains(steps, "TEMP B-TREE") ||
+			!strings.Contains(steps, "SEARCH y USING INDEX sqlite_autoindex_account_1 (id=?)") {
+			t.Errorf("the plan of %s is\n%s", c.index, steps)
 		}
 	}
 }

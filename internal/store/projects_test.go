@@ -29,7 +29,7 @@ func belongingsOf(t *testing.T, s *store.Store, by store.Reach) belongings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches, err := s.ListBatches(ctx, by, "", 100)
+	batches, err := s.ListBatches(ctx, by, store.BatchFilter{Limit: 100})
 	for _, x := range batches {
 		b.Batches = append(b.Batches, x.Name)
 	}

@@ -185,11 +185,13 @@ type View struct {
 	Job       pleat.Job
 	Run       pleat.Run
 	Artifacts []pleat.Artifact
+	Expires   time.Time // when it may be deleted; zero: never, or the run has not ended
 }
 
 // JobRow is a job in a list, with the state and progress of its latest run. It has no sequences and no artifacts.
 type JobRow struct {
 	ID     pleat.JobID
+	Owner  pleat.ProjectID
 	Run    pleat.RunID
 	Name   string
 	Public bool
@@ -200,20 +202,23 @@ type JobRow struct {
 	Total  int // steps of the stage; 0: not known
 	// MeanPLDDT is that of the first prediction, 0 to 100. It is nil before the run has completed, and if the engine
 	// gives no confidence.
-	MeanPLDDT *float64
-	Failure   *pleat.Failure // nil unless the run failed or was stopped
-	CreatedAt time.Time
-	UpdatedAt time.Time
-	Started   time.Time // zero until claimed
-	Finished  time.Time // zero until ended
+	MeanPLDDT   *float64
+	Creator     pleat.UserID
+	CreatorName string         // empty: the user was deleted, or is the caller
+	Failure     *pleat.Failure // nil unless the run failed or was stopped
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	Started     time.Time // zero until claimed
+	Finished    time.Time // zero until ended
 }
 
 // Filter narrows a list of jobs. Empty fields do not narrow it; Limit must be set.
 type Filter struct {
-	Limit  int
-	Before string // an ID: the list starts with the next older one; empty: with the newest
-	State  pleat.State
-	Query  string // part of the name, any case
+	Limit   int
+	Before  string // an ID: the list starts with the next older one; empty: with the newest
+	State   pleat.State
+	Creator pleat.UserID
+	Query   string // part of the name, any case
 }
 
 // Change is the newest state of one run, for the stream of all of a user's runs. Version is that of the job or

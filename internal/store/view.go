@@ -10,19 +10,23 @@ import (
 )
 
 // jobColumns are the columns that jobRow scans, of the row j of job.
-const jobColumns = `j.id, j.project_id, j.created_by, j.name, j.public, j.chat_id, j.library_item, j.sequences,
-	j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at, j.updated_at`
+var jobColumns = `j.id, j.project_id, j.created_by, ` + creatorName("j") + `, j.name, j.public, j.chat_id,
+	j.library_item, j.sequences, j.constraints, j.complex, j.state, j.version, j.epoch, j.run_id, j.created_at,
+	j.updated_at`
 
 // runColumns are the columns that runRow scans, of the row r of run.
 const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.model, r.weight_set, r.method, r.engine,
 	r.seed, r.params, r.result, r.failure, r.created_at, r.started_at, r.finished_at, r.stage, r.done, r.total`
+
+// viewColumns are the columns that scanView reads, of the rows j of job and r of run.
+var viewColumns = jobColumns + ", " + runColumns + ", " + keptSQL("j")
 
 // View reads a job with its latest run and that run's artifacts, in one snapshot: it never shows a completed run
 // without its files. It does not check who asks; see Head. ErrJobNotFound: the job does not exist or was deleted.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	if s.sqlite == nil {
 		v := View{Artifacts: []pleat.Artifact{}}
-		err := s.readTogether(ctx, v.statements(job)...)
+		err := s.readTogether(ctx, s.viewStatements(&v, job)...)
 		return v.found(err)
 	}
 	ctx, err := s.withoutCancel(ctx)
@@ -34,7 +38,7 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 		return View{}, unavailable("read job", err)
 	}
 	defer snapshot.end(ctx)
-	return viewBy(job, func(q string, args ...any) (rows, error) { return snapshot.query(ctx, q, args...) })
+	return s.viewBy(job, func(q string, args ...any) (rows, error) { return snapshot.query(ctx, q, args...) })
 }
 
 // EndedView is View without a transaction on SQLite if the latest run has ended, and View itself if it has not. An
@@ -48,23 +52,23 @@ func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 	if err != nil {
 		return View{}, unavailable("read job", err)
 	}
-	v, err := viewBy(job, func(q string, args ...any) (rows, error) { return s.read(reading, q, args...) })
+	v, err := s.viewBy(job, func(q string, args ...any) (rows, error) { return s.read(reading, q, args...) })
 	if err != nil || v.Run.State.Terminal() && len(v.Artifacts) > 0 {
 		return v, err
 	}
 	return s.View(ctx, job)
 }
 
-// statements are the queries that read a View.
-func (v *View) statements(job pleat.JobID) []statement {
+// viewStatements are the queries that read a View.
+func (s *Store) viewStatements(v *View, job pleat.JobID) []statement {
 	return []statement{
 		{
-			sql: "SELECT " + jobColumns + ", " + runColumns + `
+			sql: "SELECT " + viewColumns + `
 				FROM job j
 				JOIN run r ON r.id = j.run_id
 				WHERE j.id = $1 AND j.deleted_at = 0`,
 			args: []any{job},
-			each: func(scan func(...any) error) error { return scanView(scan, v) },
+			each: func(scan func(...any) error) error { return s.scanView(scan, v) },
 		},
 		{
 			sql: "SELECT " + artifactColumns + `
@@ -93,9 +97,9 @@ func (v *View) found(err error) (View, error) {
 }
 
 // viewBy reads a View by its statements, one after the other.
-func viewBy(job pleat.JobID, read func(q string, args ...any) (rows, error)) (View, error) {
+func (s *Store) viewBy(job pleat.JobID, read func(q string, args ...any) (rows, error)) (View, error) {
 	v := View{Artifacts: []pleat.Artifact{}}
-	for _, st := range v.statements(job) {
+	for _, st := range s.viewStatements(&v, job) {
 		rows, err := read(st.sql, st.args...)
 		if err := forEachRow(rows, err, st.each); err != nil {
 			return v.found(err)
@@ -116,17 +120,19 @@ func (s *Store) RunView(ctx context.Context, job pleat.JobID, run pleat.RunID) (
 	return View{}, pleat.ErrRunNotFound
 }
 
-// scanView reads a job and one of its runs, from jobColumns and runColumns.
-func scanView(scan func(...any) error, v *View) error {
+// scanView reads a job and one of its runs, from viewColumns.
+func (s *Store) scanView(scan func(...any) error, v *View) error {
 	var jr jobRow
 	var rr runRow
-	if err := scan(append(jr.into(&v.Job), rr.into(&v.Run)...)...); err != nil {
+	var keep int64
+	if err := scan(append(append(jr.into(&v.Job), rr.into(&v.Run)...), &keep)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&v.Job), rr.fill(&v.Run)); err != nil {
 		return err
 	}
 	v.Job.Params = v.Run.Params
+	v.Expires = Expiry(v.Run.FinishedAt, s.keep(keep))
 	return nil
 }
 
@@ -139,14 +145,15 @@ type jobRow struct {
 
 func (r *jobRow) into(j *pleat.Job) []any {
 	return []any{
-		&j.ID, &j.Owner, &j.Creator, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences, &r.constraints,
-		&r.complex, &j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
+		&j.ID, &j.Owner, &j.Creator, &j.CreatorName, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences,
+		&r.constraints, &r.complex, &j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
 	}
 }
 
 // fill completes the job from what into's pointers have received.
 func (r *jobRow) fill(j *pleat.Job) error {
 	j.Public, j.Complex = r.public == 1, r.complex == 1
+	j.CreatorName = shownName(j.CreatedBy(), j.CreatorName)
 	j.CreatedAt, j.UpdatedAt = fromMicros(r.created), fromMicros(r.updated)
 	if err := decodeJSON(r.sequences, &j.Sequences); err != nil {
 		return err
@@ -202,11 +209,16 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 	return out, unavailable("list runs", err)
 }
 
-// jobRowColumns are the columns that scanJobRow scans, of the row j of job and its latest run r.
-const jobRowColumns = `j.id, j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result,
-	r.failure, j.created_at, j.updated_at, r.started_at, r.finished_at`
+// jobRowColumns are the columns that scanJobRow scans, of the row j of job and its latest run r. Me is the parameter of
+// the caller, whose own name the caller knows: who works alone does not wait for a user to be read for each row.
+func jobRowColumns(me string) string {
+	return `j.id, j.created_by, CASE WHEN j.created_by IN ('', ` + me + `) THEN '' ELSE ` + creatorName("j") + ` END,
+	j.run_id, j.name, j.public, r.model, j.state, r.stage, r.done, r.total, r.result, r.failure, j.created_at,
+	j.updated_at, r.started_at, r.finished_at`
+}
 
-// ListJobs reads a page of a project's jobs, newest first. The next page begins before the last job of this one.
+// ListJobs reads a page of a project's jobs, newest first. Those of the caller have no CreatorName. The next page begins
+// before the last job of this one.
 func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, error) {
 	if f.Query != "" && s.dialect == "postgres" {
 		return s.searchJobs(ctx, by, f)
@@ -220,11 +232,15 @@ func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, err
 
 // page returns the page of the project's jobs j that the filter selects but for the name.
 func (f *Filter) page(in Reach) *page {
-	var state []column
-	if f.State != "" {
-		state = append(state, column{"state", f.State})
+	var p *page
+	switch {
+	case f.State == "" || indexesCreator(in, f.Creator): // the jobs of one person are fewer than those in one state
+		p = pageOfCreator("j", in, f.Before, f.Creator)
+		p.equal("j.state", string(f.State))
+	default:
+		p = pageOf("j", in, f.Before, column{"state", f.State})
+		p.created("j", in, f.Creator)
 	}
-	p := pageOf("j", in, f.Before, state...)
 	p.and("j.deleted_at = 0 AND j.batch_id = ''")
 	return p
 }
@@ -232,9 +248,10 @@ func (f *Filter) page(in Reach) *page {
 // listJobs reads a page of the jobs j that SQL selects.
 func (s *Store) listJobs(ctx context.Context, p *page, jobs string, limit int) ([]JobRow, error) {
 	out := []JobRow{}
-	rows, err := s.read(ctx, p.sql(jobRowColumns, jobs+" AS j JOIN run r ON r.id = j.run_id", limit), p.args...)
+	columns := jobRowColumns(p.param(p.in.User))
+	rows, err := s.read(ctx, p.sql(columns, jobs+" AS j JOIN run r ON r.id = j.run_id", limit), p.args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var r JobRow
+		r := JobRow{Owner: p.in.Project}
 		err := scanJobRow(scan, &r)
 		out = append(out, r)
 		return err
@@ -242,14 +259,18 @@ func (s *Store) listJobs(ctx context.Context, p *page, jobs string, limit int) (
 	return out, unavailable("list jobs", err)
 }
 
-// scanJobRow reads jobRowColumns.
+// scanJobRow reads jobRowColumns of a job of r.Owner.
 func scanJobRow(scan func(...any) error, r *JobRow) error {
 	var public, created, updated, started, finished int64
 	var result, failure string
-	if err := scan(&r.ID, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage, &r.Done, &r.Total, &result, &failure,
-		&created, &updated, &started, &finished); err != nil {
+	if err := scan(&r.ID, &r.Creator, &r.CreatorName, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage,
+		&r.Done, &r.Total, &result, &failure, &created, &updated, &started, &finished); err != nil {
 		return err
 	}
+	if r.Creator == "" {
+		r.Creator = pleat.UserID(r.Owner)
+	}
+	r.CreatorName = shownName(r.Creator, r.CreatorName)
 	r.Public = public == 1
 	r.CreatedAt, r.UpdatedAt = fromMicros(created), fromMicros(updated)
 	r.Started, r.Finished = fromMicros(started), fromMicros(finished)
@@ -333,14 +354,14 @@ func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.Run
 	for part := range slices.Chunk(ids, maxStatementRows) {
 		in := " IN (" + params(1, padded(len(part))) + ")"
 		rows, err := snapshot.query(ctx, `
-			SELECT `+jobColumns+", "+runColumns+`
+			SELECT `+viewColumns+`
 			FROM run r
 			JOIN job j ON j.id = r.job_id
 			WHERE j.deleted_at = 0 AND r.id`+in,
 			pad(part)...)
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			v := &View{}
-			if err := scanView(scan, v); err != nil {
+			if err := s.scanView(scan, v); err != nil {
 				return err
 			}
 			out[v.Run.ID] = v

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"pleat"
 )
@@ -28,6 +29,7 @@ type WorkflowView struct {
 	Run       *pleat.Run // nil for a draft
 	Artifacts []pleat.Artifact
 	Items     []WorkflowItem // of its owner's library that its task created
+	Expires   time.Time      // when it may be deleted; zero: never, or the run has not ended
 }
 
 // WorkflowItem is a file in a library that a workflow's task created.
@@ -50,8 +52,8 @@ type WorkflowRow struct {
 var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
 // workflowColumns are the columns that workflowRow scans, of the row w of workflow.
-const workflowColumns = `w.id, w.project_id, w.created_by, w.kind, w.alias, w.workflow_name, w.name, w.public, w.state,
-	w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
+var workflowColumns = `w.id, w.project_id, w.created_by, ` + creatorName("w") + `, w.kind, w.alias, w.workflow_name,
+	w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
 
 // workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
 type workflowRow struct {
@@ -61,15 +63,16 @@ type workflowRow struct {
 
 func (r *workflowRow) into(w *pleat.Workflow) []any {
 	return []any{
-		&w.ID, &w.Owner, &w.Creator, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State, &w.Version, &w.Epoch,
-		&w.Run, &r.input,
-		&w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created, &r.updated,
+		&w.ID, &w.Owner, &w.Creator, &w.CreatorName, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State,
+		&w.Version, &w.Epoch, &w.Run, &r.input, &w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created,
+		&r.updated,
 	}
 }
 
 func (r *workflowRow) fill(w *pleat.Workflow) {
 	w.Public, w.Input = r.public == 1, json.RawMessage(r.input)
 	w.Created, w.Updated = fromMicros(r.created), fromMicros(r.updated)
+	w.CreatorName = shownName(w.CreatedBy(), w.CreatorName)
 }
 
 // CreateWorkflow stores a workflow with its subscriptions: a draft, or with the run and task that will execute it. It
@@ -293,8 +296,10 @@ func (s *Store) CancelWorkflow(ctx context.Context, by Reach, id pleat.WorkflowI
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
 	var r workflowRow
-	if err := s.readRow(ctx, "SELECT "+workflowColumns+" FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0",
-		[]any{id}, r.into(&v.Workflow)...); err != nil {
+	var keep int64
+	if err := s.readRow(ctx, "SELECT "+workflowColumns+", "+keptSQL("w")+`
+		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0`,
+		[]any{id}, append(r.into(&v.Workflow), &keep)...); err != nil {
 		return v, unavailable("read workflow", mapNoRows(err, ErrNoWorkflow))
 	}
 	r.fill(&v.Workflow)
@@ -311,6 +316,7 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 		return v, err
 	}
 	v.Run = &u
+	v.Expires = Expiry(u.FinishedAt, s.keep(keep))
 	rows, err := s.read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", u.ID)
 	if v.Artifacts, err = scanArtifacts(rows, err); err != nil {
 		return v, unavailable("read workflow", err)
@@ -330,22 +336,29 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 
 // WorkflowFilter narrows a list of workflows. Empty fields do not narrow it; Limit must be set.
 type WorkflowFilter struct {
-	Limit  int
-	Before string // an ID: the list starts with the next older one; empty: with the newest
-	State  pleat.State
-	Kind   pleat.TaskKind
-	Source pleat.FoldRef // the parts that are not empty
+	Limit   int
+	Before  string // an ID: the list starts with the next older one; empty: with the newest
+	State   pleat.State
+	Kind    pleat.TaskKind
+	Creator pleat.UserID
+	Source  pleat.FoldRef // the parts that are not empty
 }
 
-// Workflows reads a page of a project's workflows, newest first.
-func (s *Store) Workflows(ctx context.Context, by Reach, f WorkflowFilter) ([]WorkflowRow, error) {
-	p := pageOf("w", by, f.Before)
+// page returns the page of the project's workflows w that the filter selects.
+func (f *WorkflowFilter) page(in Reach) *page {
+	p := pageOfCreator("w", in, f.Before, f.Creator)
 	p.and("w.deleted_at = 0")
 	p.equal("w.state", string(f.State))
 	p.equal("w.kind", string(f.Kind))
 	p.equal("w.source_job", string(f.Source.Job))
 	p.equal("w.source_run", string(f.Source.Run))
 	p.equal("w.source_sequence", string(f.Source.Sequence))
+	return p
+}
+
+// Workflows reads a page of a project's workflows, newest first.
+func (s *Store) Workflows(ctx context.Context, by Reach, f WorkflowFilter) ([]WorkflowRow, error) {
+	p := f.page(by)
 	out := []WorkflowRow{}
 	rows, err := s.read(ctx, p.sql(workflowColumns+`,
 		CASE WHEN w.kind = 'compare' THEN '' ELSE COALESCE(r.result, '') END, COALESCE(r.failure, ''),

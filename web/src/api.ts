@@ -51,6 +51,13 @@ export type Kind = EntityType
 /** One event of a run, as sent by GET /v1/jobs/{id}/events. */
 export type RunEvent = WireEvent
 
+/** Days of UTC, both included, and what sums are told apart by. */
+interface Days {
+  from: string
+  to: string
+  by: string
+}
+
 /** One page of a list. */
 export interface List<T> {
   data: T[]
@@ -104,7 +111,7 @@ export const api = {
     dataOf(service.POST('/v1/jobs/validate', { body: { ...job, ...inProject() }, ...until(signal) })),
   importFile: (content: string, name = '') =>
     dataOf(service.POST('/v1/jobs/import', { body: { content, ...(name && { name }) } })),
-  jobs: (filter: Page & { status?: string; q?: string }, signal?: AbortSignal) =>
+  jobs: (filter: Page & { status?: string; q?: string; createdBy?: string }, signal?: AbortSignal) =>
     dataOf(
       service.GET('/v1/jobs', {
         params: { query: given({ ...filter, ...inProject(), status: filter.status as JobStatus }) },
@@ -130,8 +137,8 @@ export const api = {
   // The address of a script that shows a structure of a run in another program.
   viewFile: (id: string, ending: 'cxc' | 'pml' | 'mvsj', of: { jobRunId?: string; sample: string }) =>
     `/v1/jobs/${encode(id)}/view.${ending}?${query({ ...of })}`,
-  batches: (page: Page) =>
-    dataOf(service.GET('/v1/batches', { params: { query: given({ ...page, ...inProject() }) } })),
+  batches: (filter: Page & { createdBy?: string }) =>
+    dataOf(service.GET('/v1/batches', { params: { query: given({ ...filter, ...inProject() }) } })),
   batch: (id: string) => dataOf(service.GET('/v1/batches/{id}', { params: { path: { id } } })),
   // A page of the table. selection: the filter and the order, as a query without the question mark.
   batchRows: (id: string, selection: string, page: Page, signal?: AbortSignal) =>
@@ -207,8 +214,9 @@ export const api = {
     ),
   createComparison: (of: string[], reference: number) =>
     counted(flow(service.POST('/v1/compare', { body: { of, ...(reference > 0 && { reference }), ...inProject() } }))),
-  workflows: (filter: Page & { status?: WorkflowStatus; workflow_type?: string; source_job_id?: string }) =>
-    dataOf(service.GET('/v1/workflows', { params: { query: given({ ...filter, ...inProject() }) } })),
+  workflows: (
+    filter: Page & { status?: WorkflowStatus; workflow_type?: string; source_job_id?: string; createdBy?: string },
+  ) => dataOf(service.GET('/v1/workflows', { params: { query: given({ ...filter, ...inProject() }) } })),
   questions: (filter: {
     source_job_id: string
     source_job_run_id?: string
@@ -237,6 +245,17 @@ export const api = {
   login: () => dataOf(service.GET('/v1/login')),
   logout: () => dataOf(service.POST('/v1/logout')),
   usage: () => dataOf(service.GET('/v1/usage', chosen())),
+  // What was spent on some days: by the user in a project, in the whole project with its budget, and in all projects.
+  ownUsage: (id: string, days: Days) =>
+    dataOf(service.GET('/v1/usage', { params: { query: { ...days, ...inProject(id) } } })),
+  projectUsage: (id: string, days: Partial<Days>) =>
+    dataOf(service.GET('/v1/projects/{id}/usage', { params: { path: { id }, query: days } })),
+  allUsage: (days: Days) => dataOf(service.GET('/v1/operator/usage', { params: { query: days } })),
+  // The address of the same as CSV; of all projects if none is named.
+  usageFile: (id: string | null, isOwn: boolean, days: Days) => {
+    const path = id === null ? 'operator/usage' : isOwn ? 'usage' : `projects/${encode(id)}/usage`
+    return `/v1/${path}?${query({ ...days, format: 'csv', ...(isOwn && inProject(id)) })}`
+  },
   keys: () => dataOf(service.GET('/v1/keys')),
   // The session of a key may not make or revoke keys: both take the API key itself. That of a sign-in may: key is empty.
   createKey: (key: string, body: CreateKey) => dataOf(service.POST('/v1/keys', { body, ...by(key) })),
@@ -281,6 +300,11 @@ export const api = {
     dataOf(service.PUT('/v1/projects/{id}/members/{user}', { body: { role }, params: { path: { id, user } } })),
   removeMember: (id: string, user: string) =>
     dataOf(service.DELETE('/v1/projects/{id}/members/{user}', { params: { path: { id, user } } })),
+  groups: (id: string) => dataOf(service.GET('/v1/projects/{id}/groups', { params: { path: { id } } })),
+  setGroup: (id: string, name: string, role: Role) =>
+    dataOf(service.PUT('/v1/projects/{id}/groups/{name}', { body: { role }, params: { path: { id, name } } })),
+  removeGroup: (id: string, name: string) =>
+    dataOf(service.DELETE('/v1/projects/{id}/groups/{name}', { params: { path: { id, name } } })),
   projectAudit: (id: string) => dataOf(service.GET('/v1/projects/{id}/audit', { params: { path: { id } } })),
   invitations: (id: string) => dataOf(service.GET('/v1/projects/{id}/invitations', { params: { path: { id } } })),
   invite: (id: string, body: CreateInvitation) =>

@@ -94,6 +94,11 @@ const routes: Route[] = [
   },
   { pattern: '/ui/keys', title: 'Keys', load: async () => (await import('./keys/Keys')).Keys as Page },
   {
+    pattern: '/ui/usage',
+    title: 'Usage',
+    load: async () => (await import('./usage/Usage')).Usage as Page,
+  },
+  {
     pattern: '/ui/projects',
     title: 'Projects',
     load: async () => (await import('./people/Projects')).Projects as Page,

@@ -5,7 +5,7 @@ import { choose, me, project, projectName, projects, withProject } from './proje
 import { navigate, path, query } from './router'
 
 // The pages that list what a project owns. Their addresses name it.
-const lists = /^\/ui\/(jobs|batches|workflows|library|webhooks|keys)\/?$/
+const lists = /^\/ui\/(jobs|batches|workflows|library|webhooks|keys|usage)\/?$/
 
 /** Works in another project from now on. The address of a list becomes that of the same list of the project. */
 function switchTo(id: string) {

@@ -2880,11 +2880,8 @@ export interface components {
                 [key: string]: number;
             };
             createdAt: string;
-            /**
-             * Format: uuid
-             * @description The user who created it; null: the caller has no role in the project.
-             */
-            createdBy: string | null;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"] | null;
             /** @description When it may be deleted, at the earliest; null: never, or it has not ended. */
             expiresAt: string | null;
             /** @description When the last row ended; null: one has not. */
@@ -4348,11 +4345,8 @@ export interface components {
         };
         JobDetail: {
             chatId: string | null;
-            /**
-             * Format: uuid
-             * @description The user who created it; null: the caller has no role in the project.
-             */
-            createdBy: string | null;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"] | null;
             /** @description Creation time. */
             date: string;
             /** @description When the service may delete the job, at the earliest; null: never, or the run has not ended. */
@@ -4390,6 +4384,8 @@ export interface components {
             results: string;
         };
         JobRow: {
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"] | null;
             /** @description Creation time. */
             date: string;
             /** Format: int64 */
@@ -4405,6 +4401,11 @@ export interface components {
             meanPLLDT: number | null;
             modelName: string;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             /** @description What the run is doing now; empty if it is not known. */
             stage: string;
             startedAt: string | null;
@@ -6229,11 +6230,8 @@ export interface components {
         WorkerState: "live" | "draining" | "silent" | "stopped";
         Workflow: {
             created_at: string;
-            /**
-             * Format: uuid
-             * @description The user who created it; null: the caller has no role in the project.
-             */
-            createdBy: string | null;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"] | null;
             /** Format: int64 */
             done: number;
             /** @description When the service may delete the workflow, at the earliest; null: never, or the task has not ended. */
@@ -6284,11 +6282,18 @@ export interface components {
         };
         WorkflowRow: {
             created_at: string;
+            /** @description The user who created it; null: the caller has no role in the project. */
+            createdBy: components["schemas"]["Creator"] | null;
             /** Format: int64 */
             done: number;
             error: string | null;
             is_public: boolean;
             name: string;
+            /**
+             * Format: uuid
+             * @description The project that owns it; null: the caller has no role in it.
+             */
+            projectId: string | null;
             source_job_id: string | null;
             source_job_run_id: string | null;
             source_sequence_id: string | null;
@@ -7084,6 +7089,8 @@ export interface operations {
     listBatches: {
         parameters: {
             query?: {
+                /** @description Only what this user created: me, or the id of a user; absent: all. */
+                createdBy?: string;
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
@@ -7943,6 +7950,8 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
+                /** @description Only what this user created: me, or the id of a user; absent: all. */
+                createdBy?: string;
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */
@@ -10916,6 +10925,8 @@ export interface operations {
     listWorkflows: {
         parameters: {
             query?: {
+                /** @description Only what this user created: me, or the id of a user; absent: all. */
+                createdBy?: string;
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
                 /** @description 1 to 200; 50 by default. */

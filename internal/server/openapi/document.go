@@ -384,6 +384,11 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["ProjectRole"], "role")
 	orNull(all["ModelQueue"], "paused")
 	orNull(all["PausedModel"], "paused")
+	for _, s := range all {
+		if p := s.Properties["createdBy"]; p != nil && p.Ref != "" {
+			orNull(s, "createdBy")
+		}
+	}
 	all["SequenceItem"].Not = &huma.Schema{AnyOf: notOneOf((api.SequenceItem{}).Kinds())}
 	strict := map[string]bool{}
 	for name := range requests {

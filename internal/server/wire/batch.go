@@ -91,7 +91,7 @@ func Batch(b *pleat.Batch, to Audience) api.Batch {
 		Status:     string(b.State()),
 		IsPublic:   b.Public,
 		IsOwner:    to == ForOwner,
-		Owned:      Owned(b.Owner, b.CreatedBy(), to),
+		Owned:      Owned(b.Owner, b.CreatedBy(), b.CreatorName, to),
 		Rows:       b.Rows,
 		Jobs:       b.Jobs,
 		Counts:     BatchCounts(b),

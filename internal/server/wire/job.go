@@ -12,6 +12,7 @@ import (
 func JobRow(r *store.JobRow) api.JobRow {
 	return api.JobRow{
 		ID:         string(r.ID),
+		Owned:      Owned(r.Owner, r.Creator, r.CreatorName, ForOwner),
 		JobRunID:   string(r.Run),
 		Name:       r.Name,
 		Status:     string(r.State),
@@ -35,7 +36,9 @@ func JobRow(r *store.JobRow) api.JobRow {
 func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
 	out := api.JobView{
 		Job: api.JobDetail{
-			Job: Job(&v.Job), Owned: Owned(v.Job.Owner, v.Job.CreatedBy(), to), IsOwner: to == ForOwner,
+			Job:     Job(&v.Job),
+			Owned:   Owned(v.Job.Owner, v.Job.CreatedBy(), v.Job.CreatorName, to),
+			IsOwner: to == ForOwner,
 		},
 		Run:         Run(&v.Run, to),
 		Runs:        []api.Run{},

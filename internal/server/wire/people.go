@@ -56,11 +56,12 @@ func GroupRole(g *store.GroupRole) api.GroupRole {
 }
 
 // Owned says to whom something belongs, for those who have a role in the project.
-func Owned(owner pleat.ProjectID, creator pleat.UserID, to Audience) api.Owned {
+func Owned(owner pleat.ProjectID, creator pleat.UserID, name string, to Audience) api.Owned {
 	if to == ForOthers {
 		return api.Owned{}
 	}
-	return api.Owned{ProjectID: OptionalString(owner), CreatedBy: OptionalString(creator)}
+	by := api.Creator{ID: string(creator), Name: OptionalString(name)}
+	return api.Owned{ProjectID: OptionalString(owner), CreatedBy: &by}
 }
 
 // Member returns a member of a project.

@@ -16,6 +16,7 @@ func WorkflowRow(row *store.WorkflowRow) api.WorkflowRow {
 	w := &row.Workflow
 	return api.WorkflowRow{
 		ID:               string(w.ID),
+		Owned:            Owned(w.Owner, w.CreatedBy(), w.CreatorName, ForOwner),
 		Status:           string(w.State),
 		Type:             w.Type,
 		Name:             w.Name,

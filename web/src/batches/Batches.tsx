@@ -4,6 +4,7 @@ import { api, type Batch } from '../api'
 import { Empty, ErrorMessage, StatusChip } from '../components'
 import { moment, when } from '../format'
 import { usePagedList } from '../list'
+import { ByCell, byColumn, isShared, MineFilter } from '../people/By'
 import { may } from '../project'
 import { ListView, Table } from '../table'
 import { Counts, CountsBar } from './Counts'
@@ -15,9 +16,11 @@ const pollInterval = 4000 // ms, while a batch has not ended
 /** The list of batches. The service sends no events of all batches, so the list is read again while one runs. */
 export function Batches() {
   const [error, setError] = useState('')
+  const [createdBy, setCreatedBy] = useState('')
   const list = usePagedList(
-    (page) => api.batches(page),
+    (page) => api.batches({ ...page, createdBy }),
     (batch: Batch) => batch.batchId,
+    createdBy,
   )
   const running = Array.isArray(list.rows) && list.rows.some((batch) => batch.finishedAt === null)
   useEffect(() => {
@@ -38,11 +41,12 @@ export function Batches() {
           </a>
         )}
       </div>
+      <MineFilter value={createdBy} onValue={setCreatedBy} />
       <ErrorMessage text={error} />
-      <ListView list={list} what="batches" empty={<NoBatches />} onError={setError}>
+      <ListView list={list} what="batches" empty={<NoBatches isNarrowed={createdBy !== ''} />} onError={setError}>
         {(batches) => (
           <div class="card flush">
-            <Table class="jobs flows batch-list" columns={columns}>
+            <Table class="jobs flows batch-list" columns={columnsOf(isShared())}>
               {batches.map((batch) => (
                 <BatchRow key={batch.batchId} batch={batch} />
               ))}
@@ -54,8 +58,8 @@ export function Batches() {
   )
 }
 
-const NoBatches = () => (
-  <Empty title="No batches yet">
+const NoBatches = ({ isNarrowed }: { isNarrowed: boolean }) => (
+  <Empty title={isNarrowed ? 'No batches of yours yet' : 'No batches yet'}>
     <p>Screen a list of sequences, every binder with every target, ligands, mutations, or seeds.</p>
     {may('member') && (
       <p>
@@ -67,12 +71,13 @@ const NoBatches = () => (
   </Empty>
 )
 
-const columns = [
+const columnsOf = (shared: boolean) => [
   'Name',
   'Status',
   { title: 'Kind', class: 'wide-only' },
   { title: 'Model', class: 'wide-only' },
   { title: 'Rows', class: 'right wide-only' },
+  ...byColumn(shared),
   { title: 'Created', class: 'wide-only' },
 ]
 
@@ -90,6 +95,7 @@ const BatchRow = ({ batch: b }: { batch: Batch }) => (
     <td class="dim wide-only">{kindNames[b.kind]}</td>
     <td class="dim wide-only">{b.modelName}</td>
     <td class="right num wide-only">{b.rows.toLocaleString('en')}</td>
+    {isShared() && <ByCell by={b.createdBy} />}
     <td class="dim num wide-only" title={moment(b.createdAt)}>
       {when(b.createdAt)}
     </td>

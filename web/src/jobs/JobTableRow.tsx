@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { ProgressBar, StatusChip } from '../components'
 import { asSentence, duration, moment, stageName, when } from '../format'
+import { ByCell, isShared } from '../people/By'
 import { may } from '../project'
 import { Plddt } from '../scores'
 import type { Queued } from './Jobs'
@@ -59,6 +60,7 @@ export function JobTableRow({ job, index, queued, medianDuration, selected, setS
           </div>
         )}
       </td>
+      {isShared() && <ByCell by={job.createdBy} />}
       <td class="dim num wide-only" title={moment(job.date)}>
         <When time={job.date} />
       </td>

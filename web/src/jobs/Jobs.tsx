@@ -7,6 +7,7 @@ import { Input, Segments } from '../controls'
 import { onChange, streamState } from '../events'
 import { plural } from '../format'
 import { usePagedList } from '../list'
+import { byColumn, isShared, MineFilter } from '../people/By'
 import { listText, may, withProject } from '../project'
 import { navigate, query } from '../router'
 import { ListView, maxWholeList, Table, VirtualRows } from '../table'
@@ -23,15 +24,22 @@ const filters = {
   STOPPED: 'Stopped',
 }
 
-/** The filter, which is part of the address: q is a part of the name, status one of filters. */
+/** The filter, which is part of the address: q is a part of the name, status one of filters; createdBy may be me. */
 interface Filter {
   q: string
   status: string
+  createdBy: string
 }
+
+const noFilter: Filter = { q: '', status: '', createdBy: '' }
 
 /** The list of jobs, and the actions on those that are selected. */
 export function Jobs() {
-  const filter: Filter = { q: query.value.get('q') ?? '', status: query.value.get('status') ?? '' }
+  const filter: Filter = {
+    q: query.value.get('q') ?? '',
+    status: query.value.get('status') ?? '',
+    createdBy: query.value.get('createdBy') === 'me' ? 'me' : '',
+  }
   const list = useJobList(filter)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [error, setError] = useState('')
@@ -73,7 +81,7 @@ export function Jobs() {
       <ListView
         list={list}
         what="jobs"
-        empty={<NoJobs filtered={filter.q !== '' || filter.status !== ''} />}
+        empty={<NoJobs filtered={Object.values(filter).some((v) => v !== '')} />}
         onError={setError}
         endless
       >
@@ -96,7 +104,7 @@ function useJobList(filter: Filter) {
   const list = usePagedList(
     (page) => api.jobs({ ...filter, ...page }),
     (job: JobRow) => job.id,
-    `${filter.status} ${filter.q}`.trim(),
+    `${filter.createdBy} ${filter.status} ${filter.q}`.trim(),
   )
   useEffect(
     () =>
@@ -127,8 +135,8 @@ function useJobList(filter: Filter) {
 }
 
 /** Puts a filter into the address, from which the page reads it. */
-function setFilter({ q, status }: Filter) {
-  const parameters = new URLSearchParams({ ...(q && { q }), ...(status && { status }) }).toString()
+function setFilter(filter: Filter) {
+  const parameters = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== '')).toString()
   navigate(withProject(`/ui/jobs${parameters && `?${parameters}`}`), { replace: true })
 }
 
@@ -145,6 +153,7 @@ const FilterBar = ({ filter }: { filter: Filter }) => (
       value={filter.status}
       onValue={(status) => setFilter({ ...filter, status })}
     />
+    <MineFilter value={filter.createdBy} onValue={(createdBy) => setFilter({ ...filter, createdBy })} />
   </div>
 )
 
@@ -234,7 +243,7 @@ function NoJobs({ filtered }: { filtered: boolean }) {
     <Empty title="No jobs match">
       <p>Try another name or status.</p>
       <p>
-        <button type="button" class="quiet" onClick={() => setFilter({ q: '', status: '' })}>
+        <button type="button" class="quiet" onClick={() => setFilter(noFilter)}>
           Show all jobs
         </button>
       </p>
@@ -251,12 +260,13 @@ interface JobTableProps {
 }
 
 // The columns after the one of the checkboxes.
-const columns = [
+const columnsOf = (shared: boolean) => [
   'Name',
   'Status',
   { title: 'Model', class: 'wide-only' },
   { title: 'pLDDT', class: 'right' },
   { title: 'Duration', class: 'right wide-only' },
+  ...byColumn(shared),
   { title: 'Created', class: 'wide-only' },
   { title: 'Actions', hidden: true },
 ]
@@ -268,6 +278,7 @@ function JobTable({ jobs, hasOlder, selected, setSelected, cancel }: JobTablePro
   const positions = useQueuePositions(jobs)
   const medians = useUnchanged(medianDurations(jobs.slice(0, maxForMedian)))
   const isLong = jobs.length > maxWholeList
+  const columns = columnsOf(isShared())
   const row = useJobRow({ positions, medians, isLong, selected, setSelected, cancel })
   const allSelected = jobs.every((job) => selected.has(job.id))
   const selectAll = (

@@ -5,6 +5,7 @@ import { Empty, ErrorMessage, ProgressBar, StatusChip } from '../components'
 import { onChange } from '../events'
 import { moment, stageName, when } from '../format'
 import { usePagedList } from '../list'
+import { ByCell, byColumn, isShared, MineFilter } from '../people/By'
 import { listText, may } from '../project'
 import { ListView, Table } from '../table'
 import { workflowKind } from '../workflow'
@@ -13,9 +14,11 @@ import { Tabs } from './Tabs'
 /** The list of workflows, updated by events. */
 export function Workflows() {
   const [error, setError] = useState('')
+  const [createdBy, setCreatedBy] = useState('')
   const list = usePagedList(
-    (page) => api.workflows(page),
+    (page) => api.workflows({ ...page, createdBy }),
     (workflow: WorkflowRow) => workflow.workflow_id,
+    createdBy,
   )
   useEffect(
     () =>
@@ -63,8 +66,9 @@ export function Workflows() {
         )}
       </div>
       <Tabs />
+      <MineFilter value={createdBy} onValue={setCreatedBy} />
       <ErrorMessage text={error} />
-      <ListView list={list} what="workflows" empty={<NoWorkflows />} onError={setError}>
+      <ListView list={list} what="workflows" empty={<NoWorkflows isNarrowed={createdBy !== ''} />} onError={setError}>
         {(workflows) => (
           <WorkflowTable workflows={workflows} cancel={(id) => void cancel(id)} remove={(w) => void remove(w)} />
         )}
@@ -73,8 +77,8 @@ export function Workflows() {
   )
 }
 
-const NoWorkflows = () => (
-  <Empty title="No questions or simulations yet">
+const NoWorkflows = ({ isNarrowed }: { isNarrowed: boolean }) => (
+  <Empty title={isNarrowed ? 'No questions or simulations of yours yet' : 'No questions or simulations yet'}>
     <p>Open a result to ask a question about it or to simulate it.</p>
     <p>
       <a class="button" href="/ui/jobs">
@@ -84,11 +88,12 @@ const NoWorkflows = () => (
   </Empty>
 )
 
-const columns = [
+const columnsOf = (shared: boolean) => [
   'Name',
   'Status',
   { title: 'Type', class: 'wide-only' },
   { title: 'Source', class: 'wide-only' },
+  ...byColumn(shared),
   { title: 'Created', class: 'wide-only' },
   { title: 'Actions', hidden: true },
 ]
@@ -101,7 +106,7 @@ interface TableProps {
 
 const WorkflowTable = ({ workflows, cancel, remove }: TableProps) => (
   <div class="card flush">
-    <Table class="jobs flows" columns={columns}>
+    <Table class="jobs flows" columns={columnsOf(isShared())}>
       {workflows.map((w) => (
         <Row key={w.workflow_id} workflow={w} cancel={() => cancel(w.workflow_id)} remove={() => remove(w)} />
       ))}
@@ -139,6 +144,7 @@ function Row({ workflow: w, cancel, remove }: { workflow: WorkflowRow; cancel():
       <td class="wide-only">
         {w.source_job_id ? <a href={`/ui/jobs/${w.source_job_id}`}>Fold</a> : <span class="dim">–</span>}
       </td>
+      {isShared() && <ByCell by={w.createdBy} />}
       <td class="dim num wide-only" title={moment(w.created_at)}>
         {when(w.created_at)}
       </td>

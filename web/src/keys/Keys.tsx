@@ -1,12 +1,14 @@
 // API keys and today's quota.
 import { useEffect, useState } from 'preact/hooks'
 import { type AuditEntry, api, type CreateKey, type Key, type NewKey, type Quota } from '../api'
-import { Copy, ErrorMessage, Failure, Loading, ProgressBar } from '../components'
+import { ErrorMessage, Failure, Loading, ProgressBar } from '../components'
 import { Checkbox, Input } from '../controls'
 import { moment, plural, when } from '../format'
-import { project } from '../project'
+import { Once } from '../people/Once'
+import { project, withProject } from '../project'
 import { byIssuer, refreshSession, signedIn, usage } from '../session'
-import { Table } from '../table'
+import { AuditTable } from './AuditTable'
+import { KeyTable } from './KeyTable'
 
 /** Creates and revokes keys, and shows the quota. */
 export function Keys() {
@@ -57,16 +59,26 @@ export function Keys() {
       <Quotas />
       <section class="card">
         <h2>API keys</h2>
-        {created && <CreatedKey created={created} done={() => setCreated(undefined)} />}
+        {created && (
+          <Once secret={created.key} done={() => setCreated(undefined)}>
+            <strong>Your new key</strong>
+            {created.label && ` “${created.label}”`}.
+          </Once>
+        )}
         <ErrorMessage text={error} />
         {keys === undefined && <Loading what="Loading keys" />}
         {keys instanceof Error && (
           <Failure title="The keys could not be loaded" error={keys} retry={() => void load()} />
         )}
-        {Array.isArray(keys) && <KeyTable keys={keys} revoke={(key) => void revoke(key)} />}
+        {Array.isArray(keys) && <KeyTable keys={keys} revoke={(key) => void revoke(key)} full />}
         <CreateForm own={own} setOwn={setOwn} create={create} />
       </section>
-      {audit.length > 0 && <Audit entries={audit} />}
+      {audit.length > 0 && (
+        <section class="card">
+          <h2>Recent changes</h2>
+          <AuditTable entries={audit} />
+        </section>
+      )}
     </>
   )
 }
@@ -77,75 +89,6 @@ function revokeQuestion(key: Key): string {
   return key.current
     ? `Revoke “${name}”? It is the key of this session, so you will be signed out.`
     : `Revoke “${name}”? Programs that use it will be refused.`
-}
-
-/** A new key. The service never shows it again. */
-function CreatedKey({ created, done }: { created: NewKey; done(): void }) {
-  return (
-    <div class="success once" role="status">
-      <p>
-        <strong>Your new key</strong>
-        {created.label && ` “${created.label}”`}. Copy it now: it is shown only once.
-      </p>
-      <div class="row">
-        <code class="secret">{created.key}</code>
-        <Copy text={created.key} />
-        <button type="button" class="bare" onClick={done}>
-          I have copied it
-        </button>
-      </div>
-    </div>
-  )
-}
-
-const KeyTable = ({ keys, revoke }: { keys: Key[]; revoke(key: Key): void }) => (
-  <div class="scroll">
-    <Table
-      class="cards"
-      columns={['Key', 'Label', 'May', 'Created', 'Last used', 'Expires', { title: 'Actions', hidden: true }]}
-    >
-      {keys.map((key) => (
-        <Row key={key.id} apiKey={key} revoke={() => revoke(key)} />
-      ))}
-    </Table>
-  </div>
-)
-
-function Row({ apiKey, revoke }: { apiKey: Key; revoke(): void }) {
-  return (
-    <tr class={apiKey.revokedAt ? 'dim' : ''}>
-      <td class="mono" data-label="Key">
-        {apiKey.prefix}…
-      </td>
-      <td data-label="Label">
-        {apiKey.label || <span class="dim">none</span>} {apiKey.current && <span class="chip plain">this session</span>}
-      </td>
-      <td data-label="May">{apiKey.scopes.join(', ')}</td>
-      <td class="num" data-label="Created" title={moment(apiKey.createdAt)}>
-        {when(apiKey.createdAt)}
-      </td>
-      <td class="num" data-label="Last used" title={apiKey.lastUsedAt ? moment(apiKey.lastUsedAt) : ''}>
-        {apiKey.lastUsedAt ? when(apiKey.lastUsedAt) : 'never'}
-      </td>
-      <td class="num" data-label="Expires" title={apiKey.expiresAt ? moment(apiKey.expiresAt) : ''}>
-        {apiKey.expiresAt ? when(apiKey.expiresAt) : 'never'}
-      </td>
-      <td class="right">
-        {apiKey.revokedAt ? (
-          <span title={moment(apiKey.revokedAt)}>revoked {when(apiKey.revokedAt)}</span>
-        ) : (
-          <button
-            type="button"
-            class="danger small"
-            aria-label={`Revoke ${apiKey.label || apiKey.prefix}`}
-            onClick={revoke}
-          >
-            Revoke
-          </button>
-        )}
-      </td>
-    </tr>
-  )
 }
 
 /** What a key may be used for, in the words of the page. */
@@ -222,35 +165,6 @@ function CreateForm({ own, setOwn, create }: CreateFormProps) {
   )
 }
 
-/** The latest changes of keys, sessions and webhook settings. */
-const Audit = ({ entries }: { entries: AuditEntry[] }) => (
-  <section class="card">
-    <h2>Recent changes</h2>
-    <div class="scroll">
-      <Table class="cards" columns={['When', 'What', 'Of', 'Details', 'With key', 'From']}>
-        {entries.map((e) => (
-          <tr key={e.id}>
-            <td class="num" data-label="When" title={moment(e.at)}>
-              {when(e.at)}
-            </td>
-            <td data-label="What">{e.action.replace(/[._]/g, ' ')}</td>
-            <td class="mono" data-label="Of">
-              {e.subject}
-            </td>
-            <td data-label="Details">{e.detail}</td>
-            <td class="mono" data-label="With key">
-              {e.keyPrefix ? `${e.keyPrefix}…` : e.address ? 'none' : 'an operator'}
-            </td>
-            <td class="mono" data-label="From">
-              {e.address}
-            </td>
-          </tr>
-        ))}
-      </Table>
-    </div>
-  </section>
-)
-
 /** Today's quotas, each as a bar. */
 function Quotas() {
   const u = usage.value
@@ -266,7 +180,9 @@ function Quotas() {
       <QuotaBar label="Quota used today" quota={u} what="job" done="created" />
       <QuotaBar label="Workflows started today" quota={u.workflows} what="workflow" done="started" />
       <QuotaBar label="Rows of batches today" quota={u.batch_rows} what="row" done="of batches created" />
-      <p class="dim small-text">Quotas are per day in UTC.</p>
+      <p class="dim small-text">
+        Quotas are per day in UTC. <a href={withProject('/ui/usage')}>Usage by month</a>
+      </p>
     </section>
   )
 }

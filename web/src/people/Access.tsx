@@ -1,8 +1,9 @@
 // Who can read a job, batch or workflow, for its head: the switch that makes it public, links, and its project.
 import { useState } from 'preact/hooks'
-import type { Shared } from '../api'
+import type { Creator, Shared } from '../api'
 import { may, namedProject, projectName, projects, suffices } from '../project'
 import { PublicSwitch } from '../result/PublicSwitch'
+import { creatorName } from './By'
 import { Move } from './Move'
 import { Share } from './Share'
 
@@ -11,6 +12,7 @@ interface Owned {
   isOwner?: boolean
   is_owner?: boolean
   projectId: string | null
+  createdBy: Creator | null
 }
 
 interface Props {
@@ -53,7 +55,7 @@ export function Access({ of, kind, id, isPublic, setPublic, what, reload }: Prop
   )
 }
 
-/** For the line below a title: the project of those with several, or by what others read. */
+/** For the line below a title: the project of those with several and who made it, or by what others read. */
 export function Belongs({ of, isPublic }: { of: Owned; isPublic: boolean }) {
   if (!(of.isOwner ?? of.is_owner)) return <>{isPublic ? ' · public' : ' · shared with you by a link'}</>
   const owner = namedProject(of.projectId)
@@ -67,6 +69,7 @@ export function Belongs({ of, isPublic }: { of: Owned; isPublic: boolean }) {
       ) : (
         <>
           in <a href={`/ui/projects/${owner.projectId}`}>{owner.name}</a>
+          {of.createdBy && `, by ${creatorName(of.createdBy)}`}
         </>
       )}
       {isViewer && ', where you are a viewer'}

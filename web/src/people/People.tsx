@@ -1,14 +1,16 @@
 // The page of a project: who has which role in it, and for its managers invitations, service users, the settings and
 // the log of changes.
 import { useEffect, useState } from 'preact/hooks'
-import { type AuditEntry, api, type Invitation, type Member, type ProjectRole } from '../api'
+import { type AuditEntry, api, type GroupRole, type Invitation, type Member, type ProjectRole } from '../api'
 import { ErrorMessage, Failure, Foldable, Loading } from '../components'
-import { moment, plural, when } from '../format'
+import { plural } from '../format'
+import { AuditTable } from '../keys/AuditTable'
 import { choose, may, me, projectName, roleTexts, suffices, withProject } from '../project'
 import { navigate } from '../router'
 import { refreshProjects } from '../session'
-import { Table } from '../table'
+import { Groups } from './Groups'
 import { Invitations } from './Invitations'
+import { Limits } from './Limits'
 import { Members } from './Members'
 import { ServiceUsers } from './ServiceUsers'
 import { Settings } from './Settings'
@@ -18,6 +20,9 @@ import './people.css'
 interface Loaded {
   project: ProjectRole
   members: Member[]
+  /** The issuer by which people sign in; empty: there is none. */
+  issuer: string
+  groups: GroupRole[]
   invitations: Invitation[]
   audit: AuditEntry[]
 }
@@ -27,12 +32,14 @@ const manages = (p: ProjectRole) => suffices(p.role, 'manager') || !!me.peek()?.
 
 /** Reads a project and, for those who manage it, the rest. */
 async function read(id: string): Promise<Loaded> {
-  const [project, members] = await Promise.all([api.project(id), api.members(id)])
+  const [project, members, login] = await Promise.all([api.project(id), api.members(id), api.login()])
+  const issuer = login.issuer?.title ?? ''
+  const groups = issuer && !project.isOwn ? (await api.groups(id)).data : []
   const isManaged = manages(project) && !project.isOwn
   const [invitations, audit] = isManaged
     ? await Promise.all([api.invitations(id), api.projectAudit(id)])
     : [{ data: [] }, { data: [] }]
-  return { project, members: members.data, invitations: invitations.data, audit: audit.data }
+  return { project, issuer, groups, members: members.data, invitations: invitations.data, audit: audit.data }
 }
 
 /** The page of the project with this id. */
@@ -104,12 +111,18 @@ export function People({ id }: { id: string }) {
         <p class="hint">This project is yours alone, and others cannot join it. An operator creates shared ones.</p>
       )}
       <Members id={id} members={members.filter((m) => !m.isService)} isManaged={isManaged} run={run} />
+      {loaded.issuer && !project.isOwn && (isManaged || loaded.groups.length > 0) && (
+        <Groups id={id} groups={loaded.groups} issuer={loaded.issuer} isManaged={isManaged} run={run} />
+      )}
       {isManaged ? (
         <>
           <Invitations id={id} invitations={loaded.invitations} run={run} />
           <ServiceUsers id={id} users={members.filter((m) => m.isService)} run={run} />
+          <Limits project={project} run={run} />
           <Settings project={project} run={run} />
-          <Changes entries={loaded.audit} />
+          <Foldable title="Latest changes">
+            <AuditTable entries={loaded.audit} named />
+          </Foldable>
         </>
       ) : (
         <>
@@ -119,37 +132,9 @@ export function People({ id }: { id: string }) {
           {!project.isOwn && !may('manager', id) && (
             <p class="dim small-text">Managers of the project invite others and change roles.</p>
           )}
+          <Limits project={project} run={run} />
         </>
       )}
     </div>
   )
 }
-
-/** The latest changes, newest first. */
-const Changes = ({ entries }: { entries: AuditEntry[] }) => (
-  <Foldable title="Latest changes">
-    <div class="scroll">
-      <Table class="cards" columns={['When', 'Who', 'What', 'Of', 'Details', 'With key', 'From']}>
-        {entries.map((e) => (
-          <tr key={e.id}>
-            <td class="num" data-label="When" title={moment(e.at)}>
-              {when(e.at)}
-            </td>
-            <td data-label="Who">{e.userName || 'an operator'}</td>
-            <td data-label="What">{e.action.replace(/[._]/g, ' ')}</td>
-            <td class="mono" data-label="Of">
-              {e.subject}
-            </td>
-            <td data-label="Details">{e.detail}</td>
-            <td class="mono" data-label="With key">
-              {e.keyPrefix ? `${e.keyPrefix}…` : ''}
-            </td>
-            <td class="mono" data-label="From">
-              {e.address}
-            </td>
-          </tr>
-        ))}
-      </Table>
-    </div>
-  </Foldable>
-)

@@ -28,9 +28,14 @@ export function Projects() {
           <p class="dim">A project owns jobs, batches and a library. Its members share them, and its quota.</p>
         </div>
         {isOperator && (
-          <Checkbox checked={all} onValue={setAll}>
-            All projects of the service
-          </Checkbox>
+          <div class="row">
+            <Checkbox checked={all} onValue={setAll}>
+              All projects of the service
+            </Checkbox>
+            <a class="button quiet small" href="/ui/usage?whose=all">
+              Usage of all
+            </a>
+          </div>
         )}
       </div>
       {list === undefined && <Loading what="Loading the projects" />}

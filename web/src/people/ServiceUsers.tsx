@@ -3,9 +3,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, type Key, type Member, type NewKey, type ServiceRole } from '../api'
 import { ErrorMessage } from '../components'
 import { Input } from '../controls'
-import { moment, when } from '../format'
+import { KeyTable } from '../keys/KeyTable'
 import type { Role } from '../project'
-import { Table } from '../table'
 import { RoleMenu, type Run } from './Members'
 import { Once } from './Once'
 
@@ -123,13 +122,7 @@ function ServiceUser({ id, user: u, own, run, onKey }: ServiceUserProps) {
         {u.name} <span class="dim">{u.role}</span>
       </summary>
       <ErrorMessage text={error} />
-      {keys && (
-        <Table class="cards" columns={['Key', 'Label', 'Last used', 'Expires', { title: 'Actions', hidden: true }]}>
-          {keys.map((key) => (
-            <KeyRow key={key.id} of={key} revoke={() => revoke(key)} />
-          ))}
-        </Table>
-      )}
+      {keys && <KeyTable keys={keys} revoke={revoke} />}
       <div class="row">
         <button type="button" class="quiet small" onClick={add}>
           Another key
@@ -141,27 +134,3 @@ function ServiceUser({ id, user: u, own, run, onKey }: ServiceUserProps) {
     </details>
   )
 }
-
-const KeyRow = ({ of: key, revoke }: { of: Key; revoke(): void }) => (
-  <tr class={key.revokedAt ? 'dim' : ''}>
-    <td class="mono" data-label="Key">
-      {key.prefix}…
-    </td>
-    <td data-label="Label">{key.label || <span class="dim">none</span>}</td>
-    <td class="num" data-label="Last used" title={key.lastUsedAt ? moment(key.lastUsedAt) : ''}>
-      {key.lastUsedAt ? when(key.lastUsedAt) : 'never'}
-    </td>
-    <td class="num" data-label="Expires" title={key.expiresAt ? moment(key.expiresAt) : ''}>
-      {key.expiresAt ? when(key.expiresAt) : 'never'}
-    </td>
-    <td class="right">
-      {key.revokedAt ? (
-        <span title={moment(key.revokedAt)}>revoked {when(key.revokedAt)}</span>
-      ) : (
-        <button type="button" class="danger small" aria-label={`Revoke ${key.label || key.prefix}`} onClick={revoke}>
-          Revoke
-        </button>
-      )}
-    </td>
-  </tr>
-)

@@ -1,11 +1,11 @@
-// The name and the limits of a project, and its end.
+// The name of a project, how long it keeps results, and its end.
 import { useState } from 'preact/hooks'
 import { api, type ChangeProject, type ProjectRole } from '../api'
 import { Foldable } from '../components'
 import { Input } from '../controls'
-import { me } from '../project'
 import { navigate } from '../router'
 import { refreshProjects } from '../session'
+import { limit, text } from './Limits'
 import type { Run } from './Members'
 
 interface Props {
@@ -13,22 +13,15 @@ interface Props {
   run: Run
 }
 
-const text = (n: number | null) => (n === null ? '' : String(n))
-
-/** A limit of the form as the service takes it: -1 for its default, which an empty field stands for. */
-const limit = (text: string) => (text.trim() === '' ? -1 : Number(text))
-
-/** The form. Operators alone change the quota. */
+/** The form. */
 export function Settings({ project: p, run }: Props) {
   const [name, setName] = useState(p.name)
   const [days, setDays] = useState(text(p.keepResultsDays))
-  const [quota, setQuota] = useState(text(p.quota))
   const save = (e: Event) => {
     e.preventDefault()
     const change: ChangeProject = {
       ...(name.trim() !== p.name && { name: name.trim() }),
       ...(days !== text(p.keepResultsDays) && { keepResultsDays: limit(days) }),
-      ...(quota !== text(p.quota) && { quota: limit(quota) }),
     }
     void run(async () => {
       await api.changeProject(p.projectId, change)
@@ -56,12 +49,6 @@ export function Settings({ project: p, run }: Props) {
             <Input type="number" min={0} max={36500} placeholder="as the service does" value={days} onValue={setDays} />
             <small>0: until somebody deletes them. Empty: as the service does.</small>
           </label>
-          {me.value?.isOperator && (
-            <label class="field">
-              <span>Jobs per day</span>
-              <Input type="number" min={0} placeholder="default of the service" value={quota} onValue={setQuota} />
-            </label>
-          )}
         </div>
         <div class="row">
           <button type="submit" class="quiet">

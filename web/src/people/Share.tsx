@@ -22,7 +22,7 @@ interface Props {
 export function Share({ kind, id, what, close }: Props) {
   const [links, setLinks] = useState<Link[]>()
   const [created, setCreated] = useState<NewLink>()
-  const [end, setEnd] = useState<End>({ choice: '7', date: '' })
+  const [end, setEnd] = useState<End>({ choice: '30', date: '' })
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)
   const run = async (action: () => Promise<unknown>) => {

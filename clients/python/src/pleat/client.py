@@ -95,9 +95,9 @@ class ClientFlows:
         return decode(JobView, (yield from send_json(self._policy, get(f"/v1/jobs/{quote(id, safe='')}"))))
 
     def _jobs(
-        self, cursor: str | None, status: str | None, text: str | None, project: str | None
+        self, cursor: str | None, status: str | None, text: str | None, project: str | None, by: str | None
     ) -> Flow[tuple[list[JobRow], str | None]]:
-        query = {"limit": 100, "cursor": cursor, "status": status, "q": text}
+        query = {"limit": 100, "cursor": cursor, "status": status, "q": text, "createdBy": by}
         query["projectId"] = yield from self._projects.id(project)
         rows, following = yield from page(self._policy, "/v1/jobs", query)
         return [decode(JobRow, r) for r in rows], following
@@ -295,12 +295,20 @@ class Pleat(ClientFlows):
         return Job(self._driver, self._policy, view.job.id, view.job.name)
 
     def jobs(
-        self, *, status: str | None = None, name: str | None = None, project: str | None = None
+        self,
+        *,
+        status: str | None = None,
+        name: str | None = None,
+        project: str | None = None,
+        created_by: str | None = None,
     ) -> Iterator[JobRow]:
-        """The jobs of the project, the newest first; `name` is a part of their names."""
+        """The jobs of the project, the newest first; `name` is a part of their names.
+
+        `created_by` is "me" or the id of a user.
+        """
         cursor: str | None = None
         while True:
-            rows, cursor = self._run(self._jobs(cursor, status, name, project))
+            rows, cursor = self._run(self._jobs(cursor, status, name, project, created_by))
             yield from rows
             if cursor is None:
                 return
@@ -504,12 +512,20 @@ class AsyncPleat(ClientFlows):
         return AsyncJob(self._driver, self._policy, view.job.id, view.job.name)
 
     async def jobs(
-        self, *, status: str | None = None, name: str | None = None, project: str | None = None
+        self,
+        *,
+        status: str | None = None,
+        name: str | None = None,
+        project: str | None = None,
+        created_by: str | None = None,
     ) -> AsyncIterator[JobRow]:
-        """The jobs of the project, the newest first; `name` is a part of their names."""
+        """The jobs of the project, the newest first; `name` is a part of their names.
+
+        `created_by` is "me" or the id of a user.
+        """
         cursor: str | None = None
         while True:
-            rows, cursor = await self._run(self._jobs(cursor, status, name, project))
+            rows, cursor = await self._run(self._jobs(cursor, status, name, project, created_by))
             for row in rows:
                 yield row
             if cursor is None:

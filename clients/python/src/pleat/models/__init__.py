@@ -36,7 +36,7 @@ from .jobs import (
     Waiting,
 )
 from .library import CreatedItem, LibraryFile, LibraryItem, LibraryRow, UploadedFiles
-from .people import Budget, Me, NewLink, ProjectRole
+from .people import Budget, Creator, Me, NewLink, ProjectRole
 from .service import Citation, FieldError, Model, ParamSpec, Quota, Spent, SpentRow, Usage
 from .workflows import DesignFold, FoldedDesign, FoldedDesigns, OutputItem, WorkflowFile, WorkflowTask, WorkflowView
 
@@ -57,6 +57,7 @@ __all__ = [
     "CreatedBatch",
     "CreatedItem",
     "CreatedJob",
+    "Creator",
     "DesignFold",
     "ENDED",
     "Failure",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from .people import Creator
 from .service import FieldError
 
 
@@ -38,7 +39,7 @@ class BatchInfo:
     is_public: bool
     is_owner: bool
     project_id: str | None
-    created_by: str | None
+    created_by: Creator | None
     source_batch_id: str | None
     created_at: datetime
     finished_at: datetime | None

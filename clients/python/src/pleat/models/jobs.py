@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from .people import Creator
 from .service import FieldError
 
 
@@ -130,7 +131,7 @@ class JobDetail:
     is_public: bool
     is_owner: bool
     project_id: str | None
-    created_by: str | None
+    created_by: Creator | None
     chat_id: str | None
     library_item_id: str | None
 
@@ -181,6 +182,8 @@ class JobRow:
     """A job in a list."""
 
     id: str
+    project_id: str | None
+    created_by: Creator | None
     job_run_id: str
     name: str
     status: str

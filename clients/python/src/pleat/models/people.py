@@ -15,6 +15,14 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Creator:
+    """The user who created something. `name` is None once the user was deleted."""
+
+    id: str
+    name: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectRole:
     """A project with the role of the key's user: viewer, member or manager; None: none, which only operators see."""
 

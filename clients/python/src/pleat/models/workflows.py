@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from .jobs import Waiting
+from .people import Creator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ class WorkflowView:
     is_public: bool
     is_owner: bool
     project_id: str | None
-    created_by: str | None
+    created_by: Creator | None
     input_payload: Any
     tasks: tuple[WorkflowTask, ...]
     folds: tuple[DesignFold, ...] | None
