@@ -382,6 +382,7 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["Workflow"], "graph")
 	orNull(all["Validation"], "cached")
 	orNull(all["ProjectRole"], "role")
+	orNull(all["WebhookEndpoints"], "default_endpoint")
 	orNull(all["ModelQueue"], "paused")
 	orNull(all["PausedModel"], "paused")
 	for _, s := range all {
