@@ -149,13 +149,10 @@ func scanPauses(rows rows, err error) ([]ModelPause, error) {
 // pausedQueues returns the queues of the models that are paused.
 func (s *Store) pausedQueues(ctx context.Context) (map[string]bool, error) {
 	out := map[string]bool{}
-	rows, err := s.read(ctx, "SELECT queue FROM paused_queue")
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var q string
-		err := scan(&q)
+	list, err := columnOf[string](s.read(ctx, "SELECT queue FROM paused_queue"))
+	for _, q := range list {
 		out[q] = true
-		return err
-	})
+	}
 	return out, unavailable("list paused queues", err)
 }
 
