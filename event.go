@@ -2,6 +2,7 @@ package pleat
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -76,6 +77,7 @@ type Event struct {
 	Status  State // of the run
 	At      time.Time
 	Payload json.RawMessage // of an ingested event; nil for the service's own
+	Row     bool            // the source is the job of a row of a batch; not stored
 }
 
 // EventFor names the event of a terminal state: only COMPLETED is a completion.
@@ -84,6 +86,72 @@ func EventFor(s State) EventName {
 		return OnComplete
 	}
 	return OnFailed
+}
+
+// EventSet is a set of kinds of events, by which a named endpoint chooses those that it gets. The zero value has all of
+// them, also those that later versions add.
+type EventSet int64
+
+// eventKinds are the kinds of events. Each has the bit of its place in a stored EventSet, so that none may move.
+var eventKinds = []struct {
+	source SourceKind
+	name   EventName
+}{
+	{SourceFold, OnComplete},
+	{SourceFold, OnFailed},
+	{SourceWorkflow, OnComplete},
+	{SourceWorkflow, OnFailed},
+	{SourceBatch, OnComplete},
+	{SourceBatch, OnFailed},
+}
+
+// EventKinds lists the kinds of events as ParseEvents reads them, such as fold_job.on_complete.
+func EventKinds() []string {
+	out := make([]string, 0, len(eventKinds))
+	for _, k := range eventKinds {
+		out = append(out, string(k.source)+"."+string(k.name))
+	}
+	return out
+}
+
+// ParseEvents returns the set of the kinds that list names; without any, that of all events. The error names field and
+// the position of the first unknown kind.
+func ParseEvents(field string, list []string) (EventSet, error) {
+	known := EventKinds()
+	var set EventSet
+	for i, name := range list {
+		bit := slices.Index(known, name)
+		if bit < 0 {
+			at := fmt.Sprintf("%s[%d]", field, i)
+			if n := Nearest(name, known); n != "" {
+				return 0, InvalidField(at, " is %q; did you mean %q?", Clip(name), n)
+			}
+			return 0, InvalidField(at, " is %q; it may be %s", Clip(name), ListNames(known, len(known)))
+		}
+		set |= 1 << bit
+	}
+	return set, nil
+}
+
+// Names lists the kinds of a set, in the order of EventKinds; none for the set of all events.
+func (s EventSet) Names() []string {
+	out := []string{}
+	for i, name := range EventKinds() {
+		if s&(1<<i) != 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Has reports whether an event is in the set.
+func (s EventSet) Has(e Event) bool {
+	for i, k := range eventKinds {
+		if k.source == e.Source.Kind() && k.name == e.Name {
+			return s == 0 || s&(1<<i) != 0
+		}
+	}
+	return s == 0
 }
 
 // Destination is what the end of a run triggers: a workflow, or deliveries to an endpoint.
@@ -118,6 +186,9 @@ type Subscription struct {
 	Endpoint EndpointID
 	Custom   *CustomTarget // the endpoint to create for this run alone
 	Default  bool          // the endpoint that the owner has enabled by default, if there is one
+	// Named says that no run has made it: Endpoint is a named one of the project, which gets the events of Events.
+	Named  bool
+	Events EventSet
 }
 
 // CustomTarget is an endpoint that a run brings for its own events.
@@ -126,12 +197,17 @@ type CustomTarget struct {
 	Token string // sealed
 }
 
-// SubscriptionsFor returns the subscriptions that an event triggers: custom endpoints get every event, a workflow
-// starts on completion only.
+// SubscriptionsFor returns the subscriptions that an event triggers: the custom endpoint of a run gets every event, a
+// named one those of its set, and a workflow starts on completion only. Named endpoints hear of a batch, not of its
+// rows.
 func SubscriptionsFor(e Event, subs []Subscription) []Subscription {
 	var out []Subscription
 	for _, s := range subs {
-		if s.Destination == DestCustom || e.Name == OnComplete {
+		triggered := s.Destination == DestCustom || e.Name == OnComplete
+		if s.Named {
+			triggered = !e.Row && s.Events.Has(e)
+		}
+		if triggered {
 			out = append(out, s)
 		}
 	}

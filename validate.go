@@ -106,6 +106,20 @@ func CheckName(field, s string) error {
 	return CheckPrintable(field, s)
 }
 
+// MaxEndpointName bounds the name of an endpoint, in characters.
+const MaxEndpointName = 60
+
+// CheckEndpointName is CheckName for the name of an endpoint.
+func CheckEndpointName(field, s string) error {
+	if err := CheckName(field, s); err != nil {
+		return err
+	}
+	if n := utf8.RuneCountInString(s); n > MaxEndpointName {
+		return InvalidField(field, " has %d characters; at most %d are allowed", n, MaxEndpointName)
+	}
+	return nil
+}
+
 // CheckPrintable returns an error if s holds a control character. The error names field as the value at fault.
 func CheckPrintable(field, s string) error {
 	for i, r := range []rune(s) {

@@ -164,7 +164,7 @@ func (t *tx) makeJobs(b *openedBatch) error {
 	}
 	var subs []pleat.Subscription
 	if b.eachRow == 1 {
-		t.askSubscriptions("$1", "''", []any{b.ID}, &subs)
+		t.askSubscriptions("$1", "''", "", []any{b.ID}, &subs)
 		if err := t.wait(); err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func (t *tx) endBatch(b *openedBatch) error {
 	b.EndedAt = fromMicros(t.now)
 	t.send("UPDATE batch SET ended_at = $1, counts = $2 WHERE id = $3", t.now, encodeJSON(b.Counts), b.ID)
 	var subs []pleat.Subscription
-	t.askSubscriptions("$1", "''", []any{b.ID}, &subs)
+	t.askSubscriptions("$1", "''", "$2", []any{b.ID, b.Owner}, &subs)
 	if err := t.wait(); err != nil {
 		return err
 	}

@@ -37,6 +37,10 @@ type Delivery struct {
 	ID           pleat.DeliveryID
 	Event        pleat.EventID
 	Subscription pleat.SubscriptionID
+	// Endpoint and its name are those of a list; a claimed delivery has its endpoint. Empty: a follow-up has none, and
+	// only a named endpoint has a name.
+	Endpoint     pleat.EndpointID
+	EndpointName string
 	Destination  pleat.Destination
 	Source       pleat.Source
 	Run          pleat.RunID
@@ -61,21 +65,34 @@ type DeliveryAttempt struct {
 	Detail    string // the attempt as internal/deliver stored it
 }
 
-// askSubscriptions reads the subscriptions of the run of a source, and those of a draft, which have no run yet. Source
-// and run are SQL, with the parameters args.
-func (t *tx) askSubscriptions(source, run string, args []any, subs *[]pleat.Subscription) {
-	t.ask(`
-		SELECT id, destination, alias, target_type, endpoint_id
+// askSubscriptions reads the subscriptions of the run of a source, and those of a draft, which have no run yet. It adds
+// one for each named endpoint of a project, whose events SubscriptionsFor chooses; empty: for none. Source, run and
+// project are SQL, with the parameters args.
+func (t *tx) askSubscriptions(source, run, project string, args []any, subs *[]pleat.Subscription) {
+	t.ask(subscriptionsSQL(source, run, project), args, func(scan func(...any) error) error {
+		var s pleat.Subscription
+		err := scan(&s.ID, &s.Destination, &s.Alias, &s.TargetType, &s.Endpoint, &s.Events)
+		s.Named = s.ID == ""
+		*subs = append(*subs, s)
+		return err
+	})
+}
+
+// subscriptionsSQL is the query of askSubscriptions.
+func subscriptionsSQL(source, run, project string) string {
+	named := ""
+	if project != "" {
+		named = `
+		UNION ALL
+		SELECT '', 'custom_http', 'custom_http', 'custom_http', id, events
+		FROM endpoint
+		WHERE project_id = ` + project + ` AND name <> '' AND deleted_at = 0`
+	}
+	return `
+		SELECT id, destination, alias, target_type, endpoint_id, CAST(0 AS bigint)
 		FROM subscription
-		WHERE source_id = `+source+` AND (run_id = `+run+` OR run_id = '')
-		ORDER BY id`,
-		args,
-		func(scan func(...any) error) error {
-			var s pleat.Subscription
-			err := scan(&s.ID, &s.Destination, &s.Alias, &s.TargetType, &s.Endpoint)
-			*subs = append(*subs, s)
-			return err
-		})
+		WHERE source_id = ` + source + ` AND (run_id = ` + run + ` OR run_id = '')` + named + `
+		ORDER BY 1, 5`
 }
 
 // insertDeliveries writes the deliveries that an event triggers and their tasks, once for each destination.
@@ -86,11 +103,14 @@ func (t *tx) insertDeliveries(e pleat.Event, subs []pleat.Subscription) {
 }
 
 // insertDelivery writes one delivery and its task, unless there is one already: the column once holds what makes it
-// unique. That is the event for a custom endpoint, but the run for a follow-up, since an ingested event about a run
-// must not start the run's workflows a second time.
+// unique. That is the event for a custom endpoint, with the endpoint if it is a named one, but the run for a follow-up,
+// since an ingested event about a run must not start the run's workflows a second time.
 func (t *tx) insertDelivery(e pleat.Event, sub pleat.Subscription) {
 	id := pleat.DeliveryID(newID())
 	once := fmt.Sprintf("event:%s:%s", e.ID, sub.Destination)
+	if sub.Named {
+		once += ":" + string(sub.Endpoint)
+	}
 	task := deliveryTask(e.Owner, id, sub.Endpoint)
 	if sub.Destination != pleat.DestCustom {
 		once = fmt.Sprintf("run:%s:%s", e.Run, sub.Destination)
@@ -125,11 +145,13 @@ type DeliveryFilter struct {
 	Before   string // an ID: the list starts with the next older one; empty: with the newest
 	Status   pleat.DeliveryStatus
 	SourceID string // of a job or a workflow; empty: of any
+	Endpoint pleat.EndpointID
 	Since    time.Time
 }
 
 // deliveryColumns are the columns that scanDelivery reads, of the row d of delivery.
-const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
+const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.endpoint_id,
+	COALESCE((SELECT e.name FROM endpoint e WHERE e.id = d.endpoint_id), ''), d.destination, d.source_kind, d.source_id, d.run_id,
 	d.event_name, COALESCE((SELECT v.status FROM event v WHERE v.id = d.event_id), ''),
 	CASE WHEN d.status = 'PENDING' AND ` + inFlightSQL + ` THEN 'RUNNING' ELSE d.status END,
 	d.triggered, d.attempts, d.next_at, d.response_status, d.reason, d.created_at`
@@ -150,7 +172,7 @@ func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery
 	var source sourceRow
 	var next, created int64
-	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Destination, &source.kind, &source.id, &d.Run, &d.EventName,
+	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Endpoint, &d.EndpointName, &d.Destination, &source.kind, &source.id, &d.Run, &d.EventName,
 		&d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next, &d.ResponseStatus, &d.Reason, &created)
 	d.Source = source.value()
 	d.NextAt, d.CreatedAt = fromMicros(next), fromMicros(created)
@@ -159,15 +181,21 @@ func scanDelivery(scan func(...any) error) (Delivery, error) {
 
 // page returns the page of a project's deliveries d that the filter selects.
 func (f DeliveryFilter) page(in Reach) *page {
+	stored := f.Status
+	if stored == pleat.DeliveryRunning {
+		stored = pleat.DeliveryPending
+	}
 	var by []column
-	switch f.Status {
-	case "":
-	case pleat.DeliveryRunning:
-		by = append(by, column{"status", pleat.DeliveryPending})
-	default:
-		by = append(by, column{"status", f.Status})
+	switch {
+	case f.Endpoint != "":
+		by = append(by, column{"endpoint_id", f.Endpoint})
+	case stored != "":
+		by = append(by, column{"status", stored})
 	}
 	p := pageOf("d", in, f.Before, by...)
+	if f.Endpoint != "" { // the index of an endpoint's deliveries has their states, too
+		p.equal("d.status", string(stored))
+	}
 	switch f.Status {
 	case pleat.DeliveryRunning:
 		p.and(inFlightSQL)
@@ -284,6 +312,7 @@ func (s *Store) RedeliverAll(ctx context.Context, by Reach, f DeliveryFilter) (i
 		}
 		p := f.page(by)
 		p.and("d.destination = 'custom_http'")
+		p.and("NOT EXISTS (SELECT 1 FROM endpoint e WHERE e.id = d.endpoint_id AND e.deleted_at <> 0)")
 		if f.Status == pleat.DeliveryPending {
 			var err error
 			n, err = t.sendNow(p.where, p.args, f.Limit)
@@ -366,16 +395,19 @@ type endedDelivery struct {
 	endpoint    pleat.EndpointID
 	status      pleat.DeliveryStatus
 	destination pleat.Destination
+	deleted     string // the name of its endpoint, if that was deleted
 }
 
 // selectDeliveries reads the deliveries that a condition on the row d selects.
 func (t *tx) selectDeliveries(where string, args []any) ([]endedDelivery, error) {
 	var list []endedDelivery
 	rows, err := t.query(
-		"SELECT d.id, d.endpoint_id, d.status, d.destination FROM delivery d WHERE "+where, args...)
+		"SELECT d.id, d.endpoint_id, d.status, d.destination, COALESCE(("+
+			"SELECT e.name FROM endpoint e WHERE e.id = d.endpoint_id AND e.deleted_at <> 0), '') "+
+			"FROM delivery d WHERE "+where, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var d endedDelivery
-		err := scan(&d.id, &d.endpoint, &d.status, &d.destination)
+		err := scan(&d.id, &d.endpoint, &d.status, &d.destination, &d.deleted)
 		list = append(list, d)
 		return err
 	})
@@ -391,6 +423,9 @@ func mayRedeliver(list []endedDelivery) error {
 		return pleat.Errorf(pleat.CodeConflict,
 			"the delivery starts a %s run, and such a run starts once; create a workflow for another",
 			list[0].destination)
+	case list[0].deleted != "":
+		return pleat.Errorf(pleat.CodeConflict,
+			"the endpoint %q of the delivery was deleted; nothing can be sent to it any more", list[0].deleted)
 	case list[0].status == pleat.DeliveryPending:
 		return pleat.Errorf(pleat.CodeConflict,
 			"the delivery is still being tried; its next attempt will come by itself")
@@ -446,7 +481,7 @@ func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (ple
 		ev.ID = pleat.EventID(newID())
 		t.insertEvent(ev, ingestID)
 		var subs []pleat.Subscription
-		t.askSubscriptions("$1", "$2", []any{ev.Source.ID(), ev.Run}, &subs)
+		t.askSubscriptions("$1", "$2", "$3", []any{ev.Source.ID(), ev.Run, ev.Owner}, &subs)
 		if err := t.row("SELECT id FROM event WHERE id = $1 OR ingest_id = $2 AND ingest_id <> ''",
 			[]any{ev.ID, ingestID}, &id); err != nil {
 			return err
@@ -459,13 +494,16 @@ func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (ple
 	return id, repeated, err
 }
 
-// setSource fills in the owner of an event's source and the source's latest run.
+// setSource fills in the owner of an event's source, the source's latest run, and whether it is a row of a batch.
 func (t *tx) setSource(e *pleat.Event) error {
-	q := "SELECT project_id, run_id FROM job WHERE id = $1 AND deleted_at = 0"
+	q := "SELECT project_id, run_id, batch_id FROM job WHERE id = $1 AND deleted_at = 0"
 	if e.Source.Workflow != "" {
-		q = "SELECT project_id, run_id FROM workflow WHERE id = $1 AND deleted_at = 0"
+		q = "SELECT project_id, run_id, '' FROM workflow WHERE id = $1 AND deleted_at = 0"
 	}
-	return mapNoRows(t.row(q, []any{e.Source.ID()}, &e.Owner, &e.Run),
+	var batch pleat.BatchID
+	err := t.row(q, []any{e.Source.ID()}, &e.Owner, &e.Run, &batch)
+	e.Row = batch != ""
+	return mapNoRows(err,
 		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
@@ -488,15 +526,23 @@ func (s *Store) PingEndpoint(ctx context.Context, by Reach) (pleat.DeliveryID, e
 				"the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or "+
 					"POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
 		}
-		if err := t.boundTests(owner); err != nil {
-			return err
-		}
-		ev := pleat.Event{Owner: owner, Name: pleat.OnComplete, Status: pleat.StateCompleted}
-		ev.ID = pleat.EventID(newID())
-		t.insertEvent(ev, "")
-		t.insertDelivery(ev, pleat.Subscription{Destination: pleat.DestCustom, Endpoint: e.ID})
-		return t.row("SELECT id FROM delivery WHERE event_id = $1", []any{ev.ID}, &id)
+		var err error
+		id, err = t.ping(&e)
+		return err
 	})
+	return id, err
+}
+
+// ping queues a test delivery to an endpoint.
+func (t *tx) ping(e *Endpoint) (id pleat.DeliveryID, err error) {
+	if err := t.boundTests(e.Owner); err != nil {
+		return "", err
+	}
+	ev := pleat.Event{Owner: e.Owner, Name: pleat.OnComplete, Status: pleat.StateCompleted}
+	ev.ID = pleat.EventID(newID())
+	t.insertEvent(ev, "")
+	t.insertDelivery(ev, pleat.Subscription{Destination: pleat.DestCustom, Endpoint: e.ID})
+	err = t.row("SELECT id FROM delivery WHERE event_id = $1", []any{ev.ID}, &id)
 	return id, err
 }
 

@@ -10,13 +10,15 @@ import (
 	"pleat"
 )
 
-// Endpoint receives a user's deliveries: the user's global one, or one that a single run brought. It receives
+// Endpoint receives a project's deliveries: its global one, a named one, or one that a single run brought. It receives
 // deliveries while it is active and not paused, and once ResumeAt has passed; until then they wait. Token and secrets
 // are sealed by package seal for their columns: this package cannot read them.
 type Endpoint struct {
 	ID               pleat.EndpointID
 	Owner            pleat.ProjectID
-	SingleRun        bool // one run brought it for its own events; false: the user's global endpoint
+	Name             string         // of a named one; empty: it is another one
+	Events           pleat.EventSet // that a named one gets
+	SingleRun        bool           // one run brought it for its own events
 	URL              string
 	Token            string // sealed for the column «token»
 	Secret           string // sealed for the column «secret»; empty: none
@@ -30,6 +32,7 @@ type Endpoint struct {
 	Health           string    // the circuit breaker's state, as internal/deliver writes it
 	ResumeAt         time.Time // when it may receive again; zero: now
 	RotatedAt        time.Time // when Secret was stored
+	CreatedAt        time.Time
 	UpdatedAt        time.Time
 }
 
@@ -42,13 +45,13 @@ func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == 
 // endpointColumns are the columns that endpointRow scans, of the row e of endpoint.
 const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
 	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
-	e.updated_at`
+	e.created_at, e.updated_at, e.name, e.events`
 
 // endpointRow holds the columns of an endpoint whose types differ from those of Endpoint; see jobRow.
 type endpointRow struct {
 	// the id of the job or workflow that brought it; empty: none did
-	source                                                     string
-	until, active, paused, byDefault, resume, rotated, updated int64
+	source                                                              string
+	until, active, paused, byDefault, resume, rotated, created, updated int64
 }
 
 // into returns where to scan endpointColumns; fill then completes the endpoint.
@@ -56,7 +59,7 @@ func (r *endpointRow) into(e *Endpoint) []any {
 	return []any{
 		&e.ID, &e.Owner, &r.source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active,
 		&r.paused,
-		&r.byDefault, &e.DisabledReason, &e.Health, &r.resume, &r.rotated, &r.updated,
+		&r.byDefault, &e.DisabledReason, &e.Health, &r.resume, &r.rotated, &r.created, &r.updated, &e.Name, &e.Events,
 	}
 }
 
@@ -64,7 +67,7 @@ func (r *endpointRow) fill(e *Endpoint) {
 	e.SingleRun = r.source != ""
 	e.Active, e.Paused, e.EnabledByDefault = r.active == 1, r.paused == 1, r.byDefault == 1
 	e.OldSecretUntil, e.ResumeAt = fromMicros(r.until), fromMicros(r.resume)
-	e.RotatedAt, e.UpdatedAt = fromMicros(r.rotated), fromMicros(r.updated)
+	e.RotatedAt, e.CreatedAt, e.UpdatedAt = fromMicros(r.rotated), fromMicros(r.created), fromMicros(r.updated)
 }
 
 // ErrNoEndpoint refuses a call on the webhook of a project that has none.
@@ -73,7 +76,10 @@ var ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
 
 // globalEndpointQuery finds the global endpoint of a project, of which a unique index allows one.
 const globalEndpointQuery = "SELECT " + endpointColumns +
-	" FROM endpoint e WHERE e.project_id = $1 AND e.run_source = ''"
+	" FROM endpoint e WHERE e.project_id = $1 AND e.run_source = '' AND e.name = ''"
+
+// isGlobal is the condition that a row of endpoint is the global one of its project.
+const isGlobal = "run_source = '' AND name = ''"
 
 // GlobalEndpoint reads a project's global endpoint; ErrNoEndpoint if nobody has configured one.
 func (s *Store) GlobalEndpoint(ctx context.Context, by Reach) (Endpoint, error) {
@@ -87,7 +93,8 @@ func (s *Store) GlobalEndpoint(ctx context.Context, by Reach) (Endpoint, error) 
 
 // defaultEndpoint is the row e of the endpoint that gets the events of the runs of the project $2 unless their settings
 // say otherwise; none, if there is none. It may be one that the service has disabled: its deliveries wait.
-const defaultEndpoint = "endpoint e WHERE e.project_id = $2 AND e.run_source = '' AND e.enabled_by_default = 1"
+const defaultEndpoint = "endpoint e " +
+	"WHERE e.project_id = $2 AND e.run_source = '' AND e.name = '' AND e.enabled_by_default = 1"
 
 // EndpointConfig is what a manager configures of the global endpoint. Token and Secret are sealed already.
 type EndpointConfig struct {
@@ -117,7 +124,7 @@ func (s *Store) PutEndpoint(ctx context.Context, by Actor, c EndpointConfig) (En
 				id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
 				enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
 			VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, 0, '', '', 0, $7, $7, $7)
-			ON CONFLICT (project_id) WHERE run_source = '' DO UPDATE SET
+			ON CONFLICT (project_id) WHERE run_source = '' AND name = '' DO UPDATE SET
 				url = excluded.url, format = excluded.format, active = 1, disabled_reason = '', health = '',
 				resume_at = 0,
 				updated_at = excluded.updated_at,
@@ -127,7 +134,7 @@ func (s *Store) PutEndpoint(ctx context.Context, by Actor, c EndpointConfig) (En
 			return err
 		}
 		if c.EnabledByDefault != nil {
-			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE project_id = $2 AND run_source = ''",
+			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE project_id = $2 AND "+isGlobal,
 				boolToInt(*c.EnabledByDefault), by.Project); err != nil {
 				return err
 			}
@@ -192,25 +199,28 @@ const (
 	EndpointDelete EndpointChange = "delete" // deactivated; its deliveries wait for another configuration
 )
 
+// endpointChanges are the changes as SQL, with what the audit log records.
+var endpointChanges = map[EndpointChange]struct {
+	set    string
+	action AuditAction
+}{
+	EndpointPause: {"paused = 1", AuditWebhookPaused},
+	EndpointResume: {"paused = 0, active = 1, disabled_reason = '', health = '', resume_at = 0",
+		AuditWebhookResumed},
+	EndpointDelete: {"active = 0, enabled_by_default = 0, disabled_reason = '" + deactivatedByOwner + "'",
+		AuditWebhookDeactivated},
+}
+
 // ChangeEndpoint pauses, resumes or deactivates the global endpoint of by.Project, and records it. Events of the time
 // between become deliveries that wait. Repeating a change is no error. ErrNoEndpoint: nobody has configured one.
 func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointChange) (Endpoint, error) {
-	c := map[EndpointChange]struct {
-		set    string
-		action AuditAction
-	}{
-		EndpointPause: {"paused = 1", AuditWebhookPaused},
-		EndpointResume: {"paused = 0, active = 1, disabled_reason = '', health = '', resume_at = 0",
-			AuditWebhookResumed},
-		EndpointDelete: {"active = 0, enabled_by_default = 0, disabled_reason = '" + deactivatedByOwner + "'",
-			AuditWebhookDeactivated},
-	}[change]
+	c := endpointChanges[change]
 	var e Endpoint
 	err := s.write(ctx, string(change)+" endpoint", func(t *tx) error {
 		if err := t.needRole(by.Reach, pleat.Manager); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE project_id = $2 AND run_source = ''",
+		if _, err := t.exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE project_id = $2 AND "+isGlobal,
 			t.now, by.Project); err != nil {
 			return err
 		}
@@ -227,6 +237,12 @@ func (t *tx) changedEndpoint(by Actor, action AuditAction, e *Endpoint) error {
 	return t.audit(by, action, origin(e.URL), "")
 }
 
+// rotateSQL is the statement of a rotation, up to the condition on the endpoint.
+const rotateSQL = `
+	UPDATE endpoint
+	SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
+	WHERE `
+
 // RotateSecret stores a new signing secret, sealed, of the global endpoint of by.Project, and records it. Deliveries
 // are signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation
 // in that time drops the oldest of the three. ErrNoEndpoint: nobody has configured one.
@@ -236,10 +252,7 @@ func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until
 		if err := t.needRole(by.Reach, pleat.Manager); err != nil {
 			return err
 		}
-		if _, err := t.exec(`
-			UPDATE endpoint
-			SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
-			WHERE project_id = $4 AND run_source = ''`,
+		if _, err := t.exec(rotateSQL+"project_id = $4 AND "+isGlobal,
 			toMicros(until), secret, t.now, by.Project); err != nil {
 			return err
 		}

@@ -137,6 +137,7 @@ func (t *tx) closeAccount(user pleat.UserID) error {
 	t.send("DELETE FROM idempotency WHERE account_id = $1", user)
 	t.send("UPDATE endpoint SET active = 0, enabled_by_default = 0, disabled_reason = $1 WHERE project_id = $2",
 		deactivatedByOwner, user)
+	t.deleteEndpoints("project_id = $2", user)
 	return t.wait()
 }
 
@@ -225,7 +226,7 @@ func (t *tx) eraseTests(project pleat.ProjectID) error {
 }
 
 // eraseName replaces the name of a user, and deletes what the user and others wrote about the person: labels of keys
-// and invitations, addresses, and the address of the own project's webhook.
+// and invitations, addresses, and the addresses and names of the own project's webhooks.
 func (t *tx) eraseName(u User, alias string) error {
 	for _, q := range []string{
 		"UPDATE account SET name = $2, operator = 0 WHERE id = $1 AND $3 <> ''",
@@ -248,7 +249,10 @@ func (t *tx) eraseName(u User, alias string) error {
 		"DELETE FROM login WHERE account_id = $1",
 		"DELETE FROM account_group WHERE account_id = $1",
 		"DELETE FROM account_identity WHERE account_id = $1",
-		"UPDATE endpoint SET url = '', token = '', secret = '', old_secret = '' WHERE project_id = $1",
+		"UPDATE audit SET detail = '' WHERE account_id = $1 AND action LIKE 'webhook.%' AND project_id IN ('', $1)",
+		`UPDATE endpoint SET url = '', token = '', secret = '', old_secret = '',
+			name = CASE name WHEN '' THEN '' ELSE id END
+		WHERE project_id = $1`,
 	} {
 		t.send(q, u.ID)
 	}

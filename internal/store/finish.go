@@ -169,7 +169,8 @@ func (t *tx) askEnding(where string, arg any, r *endingRun) {
 			return scan(&r.run, &r.source.Job, &r.source.Workflow, &r.owner, &r.kind, &r.name, &r.batch)
 		})
 	of := "(SELECT COALESCE(job_id, workflow_id) FROM run WHERE " + where + ")"
-	t.askSubscriptions(of, "(SELECT id FROM run WHERE "+where+")", []any{arg}, &r.subs)
+	t.askSubscriptions(of, "(SELECT id FROM run WHERE "+where+")", "(SELECT project_id FROM run WHERE "+where+")",
+		[]any{arg}, &r.subs)
 }
 
 // end ends a run for which the verb has nothing else to ask. pleat.ErrLost: it has ended already.
@@ -225,6 +226,7 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 		Run:    r.run,
 		Name:   pleat.EventFor(e.state),
 		Status: e.state,
+		Row:    r.batch != "",
 	}
 	t.insertEvent(v, "")
 	t.insertDeliveries(v, r.subs)

@@ -290,6 +290,7 @@ func (s *Store) DeleteProject(ctx context.Context, by Actor) error {
 		t.send("DELETE FROM invitation WHERE project_id = $1", p.ID)
 		t.send("UPDATE endpoint SET active = 0, enabled_by_default = 0, disabled_reason = $1 WHERE project_id = $2",
 			deactivatedByOwner, p.ID)
+		t.deleteEndpoints("project_id = $2", p.ID)
 		t.send("UPDATE project SET deleted_at = $1 WHERE id = $2", t.now, p.ID)
 		for _, u := range members {
 			if err := t.notifyKeys(u); err != nil {
