@@ -95,7 +95,72 @@ type PutWebhookConfig struct {
 	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"Format of the bodies; absent: plain."`
 }
 
-// RotateSecret is the body of POST /v1/webhooks/custom-http-config/rotate-secret; it may be left out.
+// WebhookEndpoint is a named endpoint of a project, which gets the events of its filter.
+type WebhookEndpoint struct {
+	ID              string   `json:"id" format:"uuid"`
+	ProjectID       string   `json:"project_id" format:"uuid"`
+	Name            string   `json:"name"`
+	TargetURL       string   `json:"target_url" doc:"Only its origin for who does not manage the project."`
+	Format          string   `json:"format" enum:"plain,cloudevents" doc:"Format of the bodies: plain, or CloudEvents."`
+	Events          []string `json:"events" doc:"The events that it gets, such as fold_job.on_failed; empty: all."`
+	IsActive        bool     `json:"is_active" doc:"Whether deliveries are sent; false if the service has disabled the endpoint."`
+	IsPaused        bool     `json:"is_paused" doc:"Whether deliveries wait until resume is called."`
+	DisabledReason  *string  `json:"disabled_reason" doc:"Why the endpoint is not active."`
+	RestsUntil      *Moment  `json:"rests_until" doc:"Until then no deliveries are sent, because earlier ones failed; null if they are."`
+	HasToken        *bool    `json:"has_token" doc:"Null for who does not manage the project."`
+	TokenMasked     *string  `json:"secret_token_masked" doc:"As in WebhookConfig; null for who does not manage the project."`
+	SignatureScheme string   `json:"signature_scheme" enum:"v1,v1a" doc:"v1: a shared secret; v1a: an Ed25519 key."`
+	VerificationKey *string  `json:"verification_key" doc:"The public key (whpk_…) for v1a; null for v1."`
+	SecretRotatedAt *Moment  `json:"secret_rotated_at"`
+	OldSecretUntil  *Moment  `json:"old_secret_until" doc:"Until then deliveries are signed with the previous secret too."`
+	CreatedAt       Moment   `json:"created_at"`
+	UpdatedAt       Moment   `json:"updated_at"`
+	SigningSecret   string   `json:"signing_secret,omitempty" doc:"The secret (whsec_…) for v1. It is shown once, in the response that creates it."`
+}
+
+// WebhookEndpoints is where the events of a project go.
+type WebhookEndpoints struct {
+	Data    []WebhookEndpoint `json:"data" doc:"The named endpoints, by name, at most 10."`
+	Default *DefaultEndpoint  `json:"default_endpoint" doc:"The endpoint of /v1/webhooks/custom-http-config; null if nobody has configured it."`
+}
+
+// DefaultEndpoint is what every member of a project may know of the endpoint of WebhookConfig.
+type DefaultEndpoint struct {
+	ID               string  `json:"id" format:"uuid"`
+	TargetURL        string  `json:"target_url" doc:"Only its origin for who does not manage the project."`
+	IsActive         bool    `json:"is_active"`
+	IsPaused         bool    `json:"is_paused"`
+	EnabledByDefault bool    `json:"enabled_by_default" doc:"Whether runs without custom_http notify it."`
+	DisabledReason   *string `json:"disabled_reason"`
+	RestsUntil       *Moment `json:"rests_until"`
+}
+
+// CreateEndpoint is the body of POST /v1/webhooks/endpoints.
+type CreateEndpoint struct {
+	Name       string   `json:"name" minLength:"1" maxLength:"60" doc:"No other endpoint of the project has it."`
+	TargetURL  string   `json:"target_url" doc:"URL to which events are posted: https, unless the operator allows its network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
+	TokenValue string   `json:"token_value,omitempty" doc:"Sent as X-Webhook-Token and never shown; absent: none is sent." maxLength:"1024"`
+	Format     string   `json:"format,omitempty" enum:"plain,cloudevents" doc:"Format of the bodies; absent: plain."`
+	Events     []string `json:"events,omitempty" maxItems:"6" doc:"The events that it gets: fold_job, workflow or batch, a dot, and on_complete or on_failed; absent or empty: all."`
+}
+
+// ChangeEndpoint is the body of PATCH /v1/webhooks/endpoints/{id}. What is absent stays.
+type ChangeEndpoint struct {
+	Name       *string   `json:"name,omitempty" minLength:"1" maxLength:"60"`
+	TargetURL  *string   `json:"target_url,omitempty" maxLength:"2048" doc:"Another scheme, host or port needs token_value too, if a token is stored."`
+	TokenValue *string   `json:"token_value,omitempty" maxLength:"1024" doc:"Sent as X-Webhook-Token; empty: none from now on."`
+	Format     *string   `json:"format,omitempty" enum:"plain,cloudevents"`
+	Events     *[]string `json:"events,omitempty" maxItems:"6" doc:"Instead of those that it had; empty: all."`
+}
+
+// DeletedEndpoint is the response of DELETE /v1/webhooks/endpoints/{id}.
+type DeletedEndpoint struct {
+	ID      string `json:"id" format:"uuid"`
+	Deleted bool   `json:"deleted"`
+}
+
+// RotateSecret is the body of POST /v1/webhooks/custom-http-config/rotate-secret, and of the same of a named endpoint;
+// it may be left out.
 type RotateSecret struct {
 	Scheme string `json:"scheme,omitempty" enum:"v1,v1a" doc:"v1: a shared secret (default); v1a: an Ed25519 key."`
 }
@@ -121,11 +186,13 @@ type SubscriptionMapping struct {
 type Delivery struct {
 	ID              string  `json:"id" format:"uuid" doc:"Every attempt sends it as webhook-id."`
 	EventID         string  `json:"event_id" format:"uuid"`
-	SubscriptionID  *string `json:"subscription_id" doc:"Null for a test delivery."`
+	SubscriptionID  *string `json:"subscription_id" doc:"Null for a test delivery, and for one to a named endpoint."`
+	EndpointID      *string `json:"endpoint_id" doc:"To which it goes; null for a follow-up."`
+	EndpointName    *string `json:"endpoint_name" doc:"Of a named endpoint; null for the default one, for that of a run, and for a follow-up."`
 	Destination     string  `json:"destination" enum:"custom_http,qna,md"`
 	Status          string  `json:"status" enum:"PENDING,RUNNING,SUCCEEDED,FAILED"`
 	TriggeredTarget *string `json:"triggered_target_id" doc:"The workflow that this delivery started, if it is a follow-up."`
-	SourceKind      string  `json:"source_kind" enum:"fold_job,workflow,test"`
+	SourceKind      string  `json:"source_kind" enum:"fold_job,workflow,batch,test"`
 	SourceID        string  `json:"source_id"`
 	EventName       string  `json:"event_name" enum:"on_complete,on_failed"`
 	EventStatus     string  `json:"event_status" enum:"COMPLETED,FAILED,STOPPED" doc:"How the run ended."`
@@ -174,6 +241,7 @@ type DeliveriesFilter struct {
 	Cursor   string
 	Status   string
 	SourceID string
+	Endpoint string
 }
 
 // Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: it selects the deliveries to send again, which are
@@ -182,6 +250,7 @@ type Redeliver struct {
 	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED,PENDING" doc:"PENDING sends now what waits for its next attempt."`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Only deliveries of events since this time."`
 	SourceID string `json:"source_id,omitempty" format:"uuid" doc:"Only deliveries of this job or workflow."`
+	Endpoint string `json:"endpoint_id,omitempty" format:"uuid" doc:"Only deliveries to this endpoint."`
 }
 
 // Redelivered is the answer to Redeliver.
@@ -243,10 +312,64 @@ func (c *Client) TestWebhook(ctx context.Context) (Delivery, error) {
 	return do[Delivery](ctx, c, c.inProject(post("/v1/webhooks/test", nil)))
 }
 
+const webhookEndpoints = "/v1/webhooks/endpoints"
+
+// endpointPath is the path of a named endpoint, or of an action on it.
+func endpointPath(id, action string) string {
+	return webhookEndpoints + "/" + url.PathEscape(id) + action
+}
+
+// WebhookEndpoints lists the named endpoints of the project, and says whether it has a default one.
+func (c *Client) WebhookEndpoints(ctx context.Context) (WebhookEndpoints, error) {
+	return do[WebhookEndpoints](ctx, c, c.list(webhookEndpoints, nil))
+}
+
+// WebhookEndpoint reads a named endpoint.
+func (c *Client) WebhookEndpoint(ctx context.Context, id string) (WebhookEndpoint, error) {
+	return do[WebhookEndpoint](ctx, c, get(endpointPath(id, ""), nil))
+}
+
+// CreateWebhookEndpoint adds a named endpoint to the project. Only this response has its signing secret.
+func (c *Client) CreateWebhookEndpoint(ctx context.Context, in CreateEndpoint) (WebhookEndpoint, error) {
+	return do[WebhookEndpoint](ctx, c, c.inProject(post(webhookEndpoints, in)))
+}
+
+// ChangeWebhookEndpoint changes a named endpoint.
+func (c *Client) ChangeWebhookEndpoint(ctx context.Context, id string, in ChangeEndpoint) (WebhookEndpoint, error) {
+	return do[WebhookEndpoint](ctx, c, request{method: http.MethodPatch, path: endpointPath(id, ""), body: in})
+}
+
+// DeleteWebhookEndpoint deletes a named endpoint. Deliveries that wait for it fail.
+func (c *Client) DeleteWebhookEndpoint(ctx context.Context, id string) (DeletedEndpoint, error) {
+	return do[DeletedEndpoint](ctx, c, request{method: http.MethodDelete, path: endpointPath(id, "")})
+}
+
+// PauseWebhookEndpoint holds the deliveries of a named endpoint back until ResumeWebhookEndpoint is called.
+func (c *Client) PauseWebhookEndpoint(ctx context.Context, id string) (WebhookEndpoint, error) {
+	return do[WebhookEndpoint](ctx, c, post(endpointPath(id, "/pause"), nil))
+}
+
+// ResumeWebhookEndpoint sends the deliveries that wait for a named endpoint and those that follow.
+func (c *Client) ResumeWebhookEndpoint(ctx context.Context, id string) (WebhookEndpoint, error) {
+	return do[WebhookEndpoint](ctx, c, post(endpointPath(id, "/resume"), nil))
+}
+
+// RotateEndpointSecret is RotateWebhookSecret for a named endpoint.
+func (c *Client) RotateEndpointSecret(ctx context.Context, id string, in RotateSecret) (WebhookEndpoint, error) {
+	return do[WebhookEndpoint](ctx, c, post(endpointPath(id, "/rotate-secret"), in))
+}
+
+// TestWebhookEndpoint sends a test delivery to a named endpoint.
+func (c *Client) TestWebhookEndpoint(ctx context.Context, id string) (Delivery, error) {
+	return do[Delivery](ctx, c, post(endpointPath(id, "/test"), nil))
+}
+
 // Deliveries lists the caller's deliveries, newest first.
 func (c *Client) Deliveries(ctx context.Context, f DeliveriesFilter) (List[Delivery], error) {
 	q := url.Values{}
-	for name, v := range map[string]string{"cursor": f.Cursor, "status": f.Status, "source_id": f.SourceID} {
+	for name, v := range map[string]string{
+		"cursor": f.Cursor, "status": f.Status, "source_id": f.SourceID, "endpoint_id": f.Endpoint,
+	} {
 		if v != "" {
 			q.Set(name, v)
 		}

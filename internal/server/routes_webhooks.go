@@ -6,8 +6,8 @@ import (
 	"pleat/internal/store"
 )
 
-// webhookRoutes are the routes of webhook configuration and deliveries. A user has one global endpoint, so its paths
-// have no id.
+// webhookRoutes are the routes of webhook configuration and deliveries. A project has one global endpoint, so its paths
+// have no id, and further ones, which have.
 var webhookRoutes = inSection("Webhooks", []route{
 	{
 		id:      "getWebhookConfig",
@@ -74,6 +74,90 @@ var webhookRoutes = inSection("Webhooks", []route{
 		errors:  []int{404},
 	},
 	{
+		id:      "listWebhookEndpoints",
+		pattern: "GET /v1/webhooks/endpoints",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		query:   inProject,
+		summary: "List the endpoints of a project",
+		handler: noBody((*Server).webhookEndpoints),
+	},
+	{
+		id:      "createWebhookEndpoint",
+		pattern: "POST /v1/webhooks/endpoints",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		role:    pleat.Manager,
+		query:   inProject,
+		summary: "Add an endpoint to a project; its signing secret is shown only once",
+		handler: jsonBody(small, (*Server).createWebhookEndpoint),
+		errors:  []int{409},
+	},
+	{
+		id:      "getWebhookEndpoint",
+		pattern: "GET /v1/webhooks/endpoints/{id}",
+		access:  user,
+		scope:   pleat.ScopeRead,
+		summary: "Read an endpoint",
+		handler: noBody((*Server).webhookEndpoint),
+	},
+	{
+		id:      "changeWebhookEndpoint",
+		pattern: "PATCH /v1/webhooks/endpoints/{id}",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		role:    pleat.Manager,
+		summary: "Change the name, the address, the token, the format or the events of an endpoint",
+		handler: jsonBody(small, (*Server).changeWebhookEndpoint),
+		errors:  []int{409},
+	},
+	{
+		id:      "deleteWebhookEndpoint",
+		pattern: "DELETE /v1/webhooks/endpoints/{id}",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		role:    pleat.Manager,
+		summary: "Delete an endpoint; what waits for it fails",
+		handler: noBody((*Server).deleteWebhookEndpoint),
+	},
+	{
+		id:      "pauseWebhookEndpoint",
+		pattern: "POST /v1/webhooks/endpoints/{id}/pause",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		role:    pleat.Manager,
+		summary: "Pause the deliveries to an endpoint",
+		handler: noBody(switchWebhookEndpoint(store.EndpointPause)),
+	},
+	{
+		id:      "resumeWebhookEndpoint",
+		pattern: "POST /v1/webhooks/endpoints/{id}/resume",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		role:    pleat.Manager,
+		summary: "Resume the deliveries to an endpoint",
+		handler: noBody(switchWebhookEndpoint(store.EndpointResume)),
+	},
+	{
+		id:      "rotateEndpointSecret",
+		pattern: "POST /v1/webhooks/endpoints/{id}/rotate-secret",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		role:    pleat.Manager,
+		summary: "Create a new signing secret of an endpoint; the old one stays valid for a day",
+		handler: optionalBody(small, (*Server).rotateEndpointSecret),
+	},
+	{
+		id:      "testWebhookEndpoint",
+		pattern: "POST /v1/webhooks/endpoints/{id}/test",
+		access:  user,
+		scope:   pleat.ScopeManage,
+		role:    pleat.Manager,
+		summary: "Send a test delivery to an endpoint",
+		handler: noBody((*Server).testWebhookEndpoint),
+		errors:  []int{409},
+	},
+	{
 		id:      "listSubscriptions",
 		pattern: "GET /v1/webhooks/subscriptions",
 		access:  user,
@@ -91,7 +175,8 @@ var webhookRoutes = inSection("Webhooks", []route{
 		handler: noBody((*Server).deliveries),
 		query: append(append(pageOf(50), inProject...),
 			openapi.Param{Name: "status", Kind: "DeliveryStatus", Doc: "Only deliveries in this state."},
-			openapi.Param{Name: "source_id", Kind: "uuid", Doc: "Only deliveries of this job or workflow."}),
+			openapi.Param{Name: "source_id", Kind: "uuid", Doc: "Only deliveries of this job or workflow."},
+			openapi.Param{Name: "endpoint_id", Kind: "uuid", Doc: "Only deliveries to this endpoint."}),
 	},
 	{
 		id:      "getDelivery",

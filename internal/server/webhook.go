@@ -37,19 +37,14 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	if in.TargetURL == "" {
 		return none, pleat.InvalidField("target_url", " is required; it must be an https URL")
 	}
-	format := map[string]webhook.Format{
-		"": webhook.FormatPlain, "plain": webhook.FormatPlain, "cloudevents": webhook.FormatCloudEvents,
-	}
-	if _, ok := format[in.Format]; !ok {
-		return none, pleat.InvalidField("format", " is %q; it may be plain or cloudevents", pleat.Clip(in.Format))
+	format, err := parseFormat(in.Format)
+	if err != nil {
+		return none, err
 	}
 	owner := string(c.in.Project)
-	token := ""
-	if in.TokenValue != "" {
-		if err := webhook.CheckToken("token_value", in.TokenValue); err != nil {
-			return none, err
-		}
-		token = s.ring.Seal(owner, "token", []byte(in.TokenValue))
+	token, err := s.sealToken(c.in.Project, in.TokenValue)
+	if err != nil {
+		return none, err
 	}
 	to, err := s.guard.CheckURL(ctx, "target_url", in.TargetURL)
 	if err != nil {
@@ -61,7 +56,7 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 		URL:              to.String(),
 		Token:            token,
 		Secret:           sealed,
-		Format:           string(format[in.Format]),
+		Format:           format,
 		EnabledByDefault: in.EnabledByDefault,
 	})
 	if err != nil {
@@ -72,6 +67,28 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 		out.SigningSecret = secret
 	}
 	return out, err
+}
+
+// parseFormat returns the format of bodies that a request names; empty: plain.
+func parseFormat(text string) (string, error) {
+	switch text {
+	case "", "plain":
+		return string(webhook.FormatPlain), nil
+	case "cloudevents":
+		return string(webhook.FormatCloudEvents), nil
+	}
+	return "", pleat.InvalidField("format", " is %q; it may be plain or cloudevents", pleat.Clip(text))
+}
+
+// sealToken checks the token_value of a request, and seals it; empty stays empty.
+func (s *Server) sealToken(owner pleat.ProjectID, token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	if err := webhook.CheckToken("token_value", token); err != nil {
+		return "", err
+	}
+	return s.ring.Seal(string(owner), "token", []byte(token)), nil
 }
 
 // configOut converts an endpoint to the caller's webhook configuration. It reveals the last letters of the token and
@@ -104,25 +121,44 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 	if now.Before(e.ResumeAt) {
 		out.RestsUntil = api.MomentAt(e.ResumeAt)
 	}
-	if e.Token != "" {
-		token, err := s.ring.Open(string(e.Owner), "token", e.Token)
-		if err != nil {
-			return out, err
-		}
-		masked := mask(string(token))
-		out.TokenMasked = &masked
+	var err error
+	if out.TokenMasked, err = s.maskedToken(e); err != nil {
+		return out, err
 	}
-	if e.Secret != "" {
-		plain, err := s.ring.Open(string(e.Owner), "secret", e.Secret)
-		if err != nil {
-			return out, err
-		}
-		if k, err := webhook.ParseKey(string(plain)); err == nil && k.Public() != "" {
-			public := k.Public()
-			out.SignatureScheme, out.VerificationKey = "v1a", &public
-		}
+	public, err := s.verificationKey(e)
+	if public != "" {
+		out.SignatureScheme, out.VerificationKey = "v1a", &public
 	}
-	return out, nil
+	return out, err
+}
+
+// maskedToken returns the token of an endpoint as its manager sees it; nil: there is none.
+func (s *Server) maskedToken(e *store.Endpoint) (*string, error) {
+	if e.Token == "" {
+		return nil, nil
+	}
+	token, err := s.ring.Open(string(e.Owner), "token", e.Token)
+	if err != nil {
+		return nil, err
+	}
+	masked := mask(string(token))
+	return &masked, nil
+}
+
+// verificationKey returns the public key of an endpoint whose signatures are v1a; empty: they are v1.
+func (s *Server) verificationKey(e *store.Endpoint) (string, error) {
+	if e.Secret == "" {
+		return "", nil
+	}
+	plain, err := s.ring.Open(string(e.Owner), "secret", e.Secret)
+	if err != nil {
+		return "", err
+	}
+	k, err := webhook.ParseKey(string(plain))
+	if err != nil {
+		return "", nil // nothing is shown of a secret of another form
+	}
+	return k.Public(), nil
 }
 
 // mask redacts a token except for its last four characters, by which a user recognises it. A token of fewer than 16 is
@@ -151,13 +187,9 @@ func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *
 // For rotationOverlap, deliveries carry both signatures. The response shows a v1 secret this once; of a v1a key pair
 // it shows the public key. 404: the caller has no endpoint.
 func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret) (api.WebhookConfig, error) {
-	key := webhook.NewKey()
-	switch in.Scheme {
-	case "", "v1":
-	case "v1a":
-		key = webhook.NewKeyPair()
-	default:
-		return api.WebhookConfig{}, pleat.InvalidField("scheme", " is %q; it may be v1 or v1a", pleat.Clip(in.Scheme))
+	key, err := newSigningKey(in.Scheme)
+	if err != nil {
+		return api.WebhookConfig{}, err
 	}
 	e, err := s.store.RotateSecret(ctx, c.actor().In(c.in.Project),
 		s.ring.Seal(string(c.in.Project), "secret", []byte(key.Text())), s.store.Now().Add(rotationOverlap))
@@ -169,6 +201,17 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 		out.SigningSecret = key.Text()
 	}
 	return out, err
+}
+
+// newSigningKey makes the key of a signature scheme; empty: v1.
+func newSigningKey(scheme string) (webhook.Key, error) {
+	switch scheme {
+	case "", "v1":
+		return webhook.NewKey(), nil
+	case "v1a":
+		return webhook.NewKeyPair(), nil
+	}
+	return webhook.Key{}, pleat.InvalidField("scheme", " is %q; it may be v1 or v1a", pleat.Clip(scheme))
 }
 
 // subscriptions is GET /v1/webhooks/subscriptions, for any user: the destinations that the caller's runs resolved when
@@ -191,7 +234,7 @@ var deliveryStatuses = []pleat.DeliveryStatus{
 }
 
 // deliveries is GET /v1/webhooks/deliveries, for any user: the caller's deliveries, newest first, in pages. They can be
-// narrowed by status and by the job or workflow that they are about.
+// narrowed by status, by endpoint, and by the job or workflow that they are about.
 func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery], error) {
 	p, err := pageQuery(c.r, 50)
 	if err != nil {
@@ -205,6 +248,11 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 		return api.List[api.Delivery]{}, err
 	}
 	f.SourceID = strings.ToLower(f.SourceID)
+	endpoint, err := uuidQuery(c.r, "endpoint_id")
+	if err != nil {
+		return api.List[api.Delivery]{}, err
+	}
+	f.Endpoint = pleat.EndpointID(strings.ToLower(endpoint))
 	rows, err := s.store.Deliveries(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.Delivery]{}, err
@@ -255,10 +303,12 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 		Limit:    maxRedeliver,
 		Status:   pleat.DeliveryStatus(in.Status),
 		SourceID: strings.ToLower(in.SourceID),
+		Endpoint: pleat.EndpointID(strings.ToLower(in.Endpoint)),
 	}
 	if *in == (api.Redeliver{}) {
 		return api.Redelivered{},
-			pleat.Invalidf("the request selects no deliveries; set at least one of status, since and source_id").
+			pleat.Invalidf("the request selects no deliveries; set at least one of status, since, source_id " +
+				"and endpoint_id").
 				At("status")
 	}
 	switch f.Status {
@@ -269,6 +319,9 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	}
 	if in.SourceID != "" && !pleat.IsUUID(in.SourceID) {
 		return api.Redelivered{}, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))
+	}
+	if in.Endpoint != "" && !pleat.IsUUID(in.Endpoint) {
+		return api.Redelivered{}, pleat.InvalidField("endpoint_id", " is %q; it must be a UUID", pleat.Clip(in.Endpoint))
 	}
 	if in.Since != "" {
 		at, err := time.Parse(time.RFC3339Nano, in.Since)

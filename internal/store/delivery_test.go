@@ -494,6 +494,7 @@ func TestEndpointChanges(t *testing.T) {
 			Active:           true,
 			EnabledByDefault: true,
 			RotatedAt:        e.UpdatedAt,
+			CreatedAt:        e.UpdatedAt,
 			UpdatedAt:        e.UpdatedAt,
 		}
 		if diff := cmp.Diff(want, e); diff != "" || e.UpdatedAt.IsZero() {

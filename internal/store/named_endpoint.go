@@ -115,8 +115,8 @@ func (t *tx) roomForEndpoint(project pleat.ProjectID) error {
 			"the project has %d endpoints, the maximum; change or delete one of them", live)
 	case deleted >= maxDeletedEndpoints:
 		return pleat.Errorf(pleat.CodeConflict,
-			"%d endpoints of the project were deleted whose deliveries are kept, the maximum; change one that it has",
-			deleted)
+			"%d endpoints of the project were deleted and are kept for the log of their deliveries, the maximum; "+
+				"change one that it has instead", deleted)
 	}
 	return nil
 }

@@ -33,6 +33,11 @@ func TestNoTableIsScanned(t *testing.T) {
 		{"jobs to run again", jobsToRetry, []any{"id", 1}},
 		{"leases that have expired", heldTasksSQL(leaseExpired), []any{1}},
 		{"the next lease to expire", nextLease, nil},
+		{"whom the end of a run is told", subscriptionsSQL("$1", "$2", "$3"), []any{"job", "run", "project"}},
+		{"named endpoints", namedEndpointsQuery, []any{"project"}},
+		{"deleted endpoints with deliveries", deletedWithDeliveries, nil},
+		{"deleted endpoints without", forgottenEndpoint, []any{1}},
+		{"what waits for an endpoint", waitingFor, []any{"id"}},
 		{"files", blobRefs, []any{"runs/x", 100}},
 	} {
 		for _, step := range s.planOf(t, c.query, c.args) {

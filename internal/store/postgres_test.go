@@ -90,7 +90,7 @@ func TestPlansOfAnEmptyQueue(t *testing.T) {
 	scans := func() (scans, all int) {
 		t.Helper()
 		const q = "SELECT sum(seq_scan), sum(seq_scan + idx_scan) FROM pg_stat_user_tables " +
-			"WHERE relname IN ('task', 'attempt', 'run', 'job', 'event')"
+			"WHERE relname IN ('task', 'attempt', 'run', 'job', 'event', 'subscription', 'endpoint')"
 		if err := db.QueryRow(q).Scan(&scans, &all); err != nil {
 			t.Fatal(err)
 		}

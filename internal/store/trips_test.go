@@ -20,6 +20,7 @@ func TestRoundTrips(t *testing.T) {
 	s := storetest.OpenAt(t, address(t), &storetest.Clock{})
 	u := storetest.User(t, s, "ada")
 	newKey(t, s, u, "k")
+	addEndpoint(t, s, u, "named")
 	register(t, s, "w")
 	var keyed store.NewJob
 	var tasks []store.ClaimedTask

@@ -16,6 +16,8 @@ func Delivery(d *store.Delivery) api.Delivery {
 		ID:              string(d.ID),
 		EventID:         string(d.Event),
 		SubscriptionID:  OptionalString(string(d.Subscription)),
+		EndpointID:      OptionalString(string(d.Endpoint)),
+		EndpointName:    OptionalString(d.EndpointName),
 		Destination:     string(d.Destination),
 		Status:          string(d.Status),
 		TriggeredTarget: OptionalString(d.Triggered),

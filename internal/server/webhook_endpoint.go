@@ -1,0 +1,300 @@
+package server
+
+import (
+	"context"
+	"net/url"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/server/wire"
+	"pleat/internal/store"
+	"pleat/internal/webhook"
+)
+
+// webhookEndpoints is GET /v1/webhooks/endpoints, for who has a role in the project: its named endpoints, and whether
+// it has a default one. Who does not manage it sees where events go, but no path of an address and nothing of a token.
+func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndpoints, error) {
+	out := api.WebhookEndpoints{Data: []api.WebhookEndpoint{}}
+	role, err := s.store.Role(ctx, c.in, c.in.Project)
+	if err != nil {
+		return out, err
+	}
+	list, err := s.store.NamedEndpoints(ctx, c.in)
+	if err != nil {
+		return out, err
+	}
+	for i := range list {
+		e, err := s.endpointOut(&list[i], role)
+		if err != nil {
+			return out, err
+		}
+		out.Data = append(out.Data, e)
+	}
+	e, err := s.store.GlobalEndpoint(ctx, c.in)
+	if pleat.CodeOf(err) == pleat.CodeNotFound {
+		return out, nil
+	}
+	if e.URL != "" {
+		out.Default = &api.DefaultEndpoint{
+			ID:               string(e.ID),
+			TargetURL:        addressFor(role, e.URL),
+			IsActive:         e.Active,
+			IsPaused:         e.Paused,
+			EnabledByDefault: e.EnabledByDefault,
+			DisabledReason:   wire.OptionalString(e.DisabledReason),
+			RestsUntil:       s.restsUntil(&e),
+		}
+	}
+	return out, err
+}
+
+// addressFor returns the address of an endpoint as who has a role may see it: the path may hold a secret.
+func addressFor(role pleat.Role, address string) string {
+	u, err := url.Parse(address)
+	if role >= pleat.Manager || err != nil {
+		return address
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+}
+
+// restsUntil returns until when an endpoint gets nothing because it has failed; nil: it does not rest.
+func (s *Server) restsUntil(e *store.Endpoint) *api.Moment {
+	if !s.store.Now().Before(e.ResumeAt) {
+		return nil
+	}
+	return api.MomentAt(e.ResumeAt)
+}
+
+// endpointOut converts a named endpoint for a caller with a role in its project. An error is like that of configOut.
+func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEndpoint, error) {
+	out := api.WebhookEndpoint{
+		ID:              string(e.ID),
+		ProjectID:       string(e.Owner),
+		Name:            e.Name,
+		TargetURL:       addressFor(role, e.URL),
+		Format:          "plain",
+		Events:          e.Events.Names(),
+		IsActive:        e.Active,
+		IsPaused:        e.Paused,
+		DisabledReason:  wire.OptionalString(e.DisabledReason),
+		RestsUntil:      s.restsUntil(e),
+		SignatureScheme: "v1",
+		SecretRotatedAt: api.MomentAt(e.RotatedAt),
+		CreatedAt:       api.Moment{Time: e.CreatedAt},
+		UpdatedAt:       api.Moment{Time: e.UpdatedAt},
+	}
+	if e.Format != "" {
+		out.Format = e.Format
+	}
+	if e.OldSecret != "" && s.store.Now().Before(e.OldSecretUntil) {
+		out.OldSecretUntil = api.MomentAt(e.OldSecretUntil)
+	}
+	public, err := s.verificationKey(e)
+	if err != nil {
+		return out, err
+	}
+	if public != "" {
+		out.SignatureScheme, out.VerificationKey = "v1a", &public
+	}
+	if role >= pleat.Manager {
+		has := e.Token != ""
+		out.HasToken = &has
+		out.TokenMasked, err = s.maskedToken(e)
+	}
+	return out, err
+}
+
+// createWebhookEndpoint is POST /v1/webhooks/endpoints, for managers: it adds a named endpoint. The response is the
+// only one that shows the signing secret. 400: a field is wrong; 409: the name is taken, or there are 10.
+func (s *Server) createWebhookEndpoint(
+	ctx context.Context, c *call, in *api.CreateEndpoint,
+) (api.WebhookEndpoint, error) {
+	var none api.WebhookEndpoint
+	if in.TargetURL == "" {
+		return none, pleat.InvalidField("target_url", " is required; it must be an https URL")
+	}
+	change, err := s.endpointChange(ctx, c.in.Project, &api.ChangeEndpoint{
+		Name:       &in.Name,
+		TargetURL:  &in.TargetURL,
+		TokenValue: &in.TokenValue,
+		Format:     &in.Format,
+		Events:     &in.Events,
+	})
+	if err != nil {
+		return none, err
+	}
+	secret := webhook.NewKey().Text()
+	e, err := s.store.AddEndpoint(ctx, c.actor().In(c.in.Project), store.NewEndpoint{
+		Name:   *change.Name,
+		URL:    *change.URL,
+		Token:  *change.Token,
+		Secret: s.ring.Seal(string(c.in.Project), "secret", []byte(secret)),
+		Format: *change.Format,
+		Events: *change.Events,
+	})
+	if err != nil {
+		return none, err
+	}
+	out, err := s.endpointOut(&e, pleat.Manager)
+	out.SigningSecret = secret
+	return out, err
+}
+
+// endpointChange reads a change of a named endpoint of a project. 400: a field is wrong.
+func (s *Server) endpointChange(
+	ctx context.Context, owner pleat.ProjectID, in *api.ChangeEndpoint,
+) (out store.NamedEndpointChange, err error) {
+	if out.Name = in.Name; in.Name != nil {
+		if err := pleat.CheckEndpointName("name", *in.Name); err != nil {
+			return out, err
+		}
+	}
+	if in.Events != nil {
+		set, err := pleat.ParseEvents("events", *in.Events)
+		if err != nil {
+			return out, err
+		}
+		out.Events = &set
+	}
+	if in.Format != nil {
+		format, err := parseFormat(*in.Format)
+		if err != nil {
+			return out, err
+		}
+		out.Format = &format
+	}
+	if in.TokenValue != nil {
+		token, err := s.sealToken(owner, *in.TokenValue)
+		if err != nil {
+			return out, err
+		}
+		out.Token = &token
+	}
+	if in.TargetURL != nil {
+		to, err := s.guard.CheckURL(ctx, "target_url", *in.TargetURL)
+		if err != nil {
+			return out, err
+		}
+		address := to.String()
+		out.URL = &address
+	}
+	return out, nil
+}
+
+// endpointID returns the id of the path.
+func (c *call) endpointID() (pleat.EndpointID, error) {
+	id, err := c.uuid("id", store.ErrNoNamedEndpoint)
+	return pleat.EndpointID(id), err
+}
+
+// webhookEndpoint is GET /v1/webhooks/endpoints/{id}, for who has a role in its project.
+func (s *Server) webhookEndpoint(ctx context.Context, c *call) (api.WebhookEndpoint, error) {
+	id, err := c.endpointID()
+	if err != nil {
+		return api.WebhookEndpoint{}, err
+	}
+	e, role, err := s.store.NamedEndpoint(ctx, c.reach(), id)
+	if err != nil {
+		return api.WebhookEndpoint{}, err
+	}
+	return s.endpointOut(&e, role)
+}
+
+// changeWebhookEndpoint is PATCH /v1/webhooks/endpoints/{id}, for managers of its project. 400: a field is wrong, or
+// the token is required again; 409: the name is taken.
+func (s *Server) changeWebhookEndpoint(
+	ctx context.Context, c *call, in *api.ChangeEndpoint,
+) (api.WebhookEndpoint, error) {
+	var none api.WebhookEndpoint
+	if *in == (api.ChangeEndpoint{}) {
+		return none, pleat.Invalidf("the request changes nothing; set at least one of name, target_url, token_value, " +
+			"format and events").At("name")
+	}
+	id, err := c.endpointID()
+	if err != nil {
+		return none, err
+	}
+	before, role, err := s.store.NamedEndpoint(ctx, c.reach(), id)
+	switch {
+	case err != nil:
+		return none, err
+	case role < pleat.Manager: // before faults of the body, which would tell what is allowed as an address
+		return none, pleat.ErrRole(role, pleat.Manager)
+	}
+	change, err := s.endpointChange(ctx, before.Owner, in)
+	if err != nil {
+		return none, err
+	}
+	e, err := s.store.ChangeNamedEndpoint(ctx, c.changer(), id, change)
+	if err != nil {
+		return none, err
+	}
+	return s.endpointOut(&e, pleat.Manager)
+}
+
+// switchWebhookEndpoint returns the handler of POST /v1/webhooks/endpoints/{id}/pause and …/resume.
+func switchWebhookEndpoint(
+	change store.EndpointChange,
+) func(*Server, context.Context, *call) (api.WebhookEndpoint, error) {
+	return func(s *Server, ctx context.Context, c *call) (api.WebhookEndpoint, error) {
+		id, err := c.endpointID()
+		if err != nil {
+			return api.WebhookEndpoint{}, err
+		}
+		e, err := s.store.SwitchEndpoint(ctx, c.changer(), id, change)
+		if err != nil {
+			return api.WebhookEndpoint{}, err
+		}
+		return s.endpointOut(&e, pleat.Manager)
+	}
+}
+
+// deleteWebhookEndpoint is DELETE /v1/webhooks/endpoints/{id}, for managers of its project. Deliveries that wait for it
+// fail, the first thousand before the response.
+func (s *Server) deleteWebhookEndpoint(ctx context.Context, c *call) (api.DeletedEndpoint, error) {
+	id, err := c.endpointID()
+	if err == nil {
+		_, err = s.store.DeleteEndpoint(ctx, c.changer(), id)
+	}
+	return api.DeletedEndpoint{ID: string(id), Deleted: true}, err
+}
+
+// rotateEndpointSecret is POST /v1/webhooks/endpoints/{id}/rotate-secret, for managers of its project: rotateSecret for
+// a named endpoint.
+func (s *Server) rotateEndpointSecret(
+	ctx context.Context, c *call, in *api.RotateSecret,
+) (api.WebhookEndpoint, error) {
+	key, err := newSigningKey(in.Scheme)
+	if err != nil {
+		return api.WebhookEndpoint{}, err
+	}
+	id, err := c.endpointID()
+	if err != nil {
+		return api.WebhookEndpoint{}, err
+	}
+	sealed := func(owner pleat.ProjectID) string { return s.ring.Seal(string(owner), "secret", []byte(key.Text())) }
+	e, err := s.store.RotateNamedSecret(ctx, c.changer(), id, sealed, s.store.Now().Add(rotationOverlap))
+	if err != nil {
+		return api.WebhookEndpoint{}, err
+	}
+	out, err := s.endpointOut(&e, pleat.Manager)
+	if key.Public() == "" {
+		out.SigningSecret = key.Text()
+	}
+	return out, err
+}
+
+// testWebhookEndpoint is POST /v1/webhooks/endpoints/{id}/test, for managers of its project: testWebhook for a named
+// endpoint.
+func (s *Server) testWebhookEndpoint(ctx context.Context, c *call) (api.Delivery, error) {
+	id, err := c.endpointID()
+	if err != nil {
+		return api.Delivery{}, err
+	}
+	delivery, err := s.store.PingNamedEndpoint(ctx, c.changer(), id)
+	if err != nil {
+		return api.Delivery{}, err
+	}
+	d, _, err := s.store.Delivery(ctx, c.reach(), delivery)
+	return wire.Delivery(&d), err
+}

@@ -1,0 +1,488 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+)
+
+// addEndpoint gives the project of a reach a named endpoint for some events.
+func addEndpoint(t *testing.T, s *store.Store, by store.Reach, name string, events ...string) store.Endpoint {
+	t.Helper()
+	set, err := pleat.ParseEvents("events", events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.AddEndpoint(context.Background(), store.Actor{Reach: by}, store.NewEndpoint{
+		Name:   name,
+		URL:    "https://" + strings.ReplaceAll(name, " ", "-") + ".example.org/x",
+		Token:  "s1.token",
+		Secret: "s1.secret of " + name,
+		Events: set,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// fieldOf returns the field that an error names.
+func fieldOf(err error) string {
+	var e *pleat.Error
+	_ = errors.As(err, &e)
+	if e == nil {
+		return ""
+	}
+	return e.Field
+}
+
+// managed makes a project that a user manages, and returns the reach of the manager in it.
+func managed(t *testing.T, s *store.Store) store.Reach {
+	t.Helper()
+	boss := storetest.User(t, s, "boss")
+	return store.Reach{User: boss.User, Project: newProject(t, s, "lab", boss)}
+}
+
+// heard lists what each named endpoint of a project gets, as its name, the kind of the source and the event.
+func heard(t *testing.T, s *store.Store, by store.Reach) []string {
+	t.Helper()
+	out := []string{}
+	for _, d := range deliveries(t, s, by, store.DeliveryFilter{}) {
+		if d.EndpointName != "" {
+			out = append(out, fmt.Sprintf("%s %s.%s", d.EndpointName, d.Source.Kind(), d.EventName))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A named endpoint gets the events of its set, beside what the runs ask for themselves: those of the runs that end
+// after it was added, those that are ingested, and that of a batch but not of its rows.
+func TestNamedEndpointsGetTheirEvents(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "ben")
+		c := create(t, s, u, "fold") // ends after the endpoints were added
+		own := global(t, s, u, false)
+		addEndpoint(t, s, u, "all")
+		addEndpoint(t, s, u, "good folds", "fold_job.on_complete")
+		addEndpoint(t, s, u, "failures", "workflow.on_failed", "fold_job.on_failed", "batch.on_failed")
+		addEndpoint(t, s, u, "batches", "batch.on_complete")
+		addEndpoint(t, s, other, "of another project")
+		if err := finish(s, claim(t, s, "w1", 1)[0], pleat.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+		fold(t, s, u, pleat.StateFailed, toEndpoint(own))
+		want := []string{
+			"all fold_job.on_complete", "all fold_job.on_failed", "failures fold_job.on_failed",
+			"good folds fold_job.on_complete",
+		}
+		if d := cmp.Diff(want, heard(t, s, u)); d != "" {
+			t.Error("of two folds: ", d)
+		}
+		w, err := s.CreateWorkflow(ctx, newFlow(u, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, _, err := s.Ingest(ctx, "once", pleat.Event{
+				Source: pleat.Source{Workflow: w.ID}, Name: pleat.OnFailed, Status: pleat.StateFailed,
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := newBatch(u, "b", texts(2)...)
+		b.Subs, b.EachRow = []pleat.Subscription{toEndpoint(own)}, true
+		createBatch(t, s, b)
+		advance(t, s)
+		for _, k := range claim(t, s, "w1", 2) {
+			if err := finish(s, k, pleat.StateCompleted); err != nil {
+				t.Fatal(err)
+			}
+		}
+		advance(t, s)
+		want = append(want, "all batch.on_complete", "all workflow.on_failed", "batches batch.on_complete",
+			"failures workflow.on_failed")
+		slices.Sort(want)
+		if d := cmp.Diff(want, heard(t, s, u)); d != "" {
+			t.Error("of folds, a workflow and a batch: ", d)
+		}
+		if got := heard(t, s, other); len(got) != 0 {
+			t.Errorf("of another project: %v", got)
+		}
+		if list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(c.Job)}); len(list) != 2 {
+			t.Errorf("of a job that asks for nothing: %+v", list)
+		}
+		rows := 0
+		for _, d := range deliveries(t, s, u, store.DeliveryFilter{Endpoint: own.ID}) {
+			if d.Endpoint != own.ID || d.EndpointName != "" {
+				t.Errorf("of the global endpoint: %+v", d)
+			}
+			if d.EventName == pleat.OnComplete && d.Source.Job != "" {
+				rows++
+			}
+		}
+		if rows != 2 {
+			t.Errorf("the global endpoint hears of %d rows", rows)
+		}
+	})
+}
+
+// What is made of named endpoints has bounds, and names are unique in a project.
+func TestNamedEndpointsAreBounded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		by := store.Actor{Reach: u}
+		var list []store.Endpoint
+		for i := range store.MaxEndpoints {
+			list = append(list, addEndpoint(t, s, u, fmt.Sprint("e", i)))
+		}
+		n := store.NewEndpoint{Name: "one more", URL: "https://x.example.org", Secret: "s1.s"}
+		if _, err := s.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("%d endpoints and one more: %v", store.MaxEndpoints, err)
+		}
+		if _, err := s.DeleteEndpoint(ctx, by, list[3].ID); err != nil {
+			t.Fatal(err)
+		}
+		n.Name = "e4"
+		if _, err := s.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict || fieldOf(err) != "name" {
+			t.Errorf("a name that is taken: %v", err)
+		}
+		again := addEndpoint(t, s, u, "e3")
+		name := "e4"
+		if _, err := s.ChangeNamedEndpoint(ctx, by, again.ID, store.NamedEndpointChange{Name: &name}); pleat.CodeOf(
+			err) != pleat.CodeConflict {
+			t.Errorf("renamed to a name that is taken: %v", err)
+		}
+		for range 98 {
+			if _, err := s.DeleteEndpoint(ctx, by, again.ID); err != nil {
+				t.Fatal(err)
+			}
+			again = addEndpoint(t, s, u, "e3")
+		}
+		if _, err := s.DeleteEndpoint(ctx, by, again.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("added after 100 were deleted: %v", err)
+		}
+	})
+}
+
+// A change needs the token again where another origin would get it, and is recorded.
+func TestChangeNamedEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		by := store.Actor{Reach: u}
+		e := addEndpoint(t, s, u, "ci", "fold_job.on_failed")
+		change := func(c store.NamedEndpointChange) (store.Endpoint, error) {
+			t.Helper()
+			return s.ChangeNamedEndpoint(ctx, by, e.ID, c)
+		}
+		elsewhere, token, none, all := "https://elsewhere.example.org", "s1.new", "", pleat.EventSet(0)
+		if _, err := change(store.NamedEndpointChange{URL: &elsewhere}); fieldOf(err) != "token_value" {
+			t.Errorf("the token would go to another host: %v", err)
+		}
+		sibling := "https://CI.example.org:443/y"
+		if got, err := change(store.NamedEndpointChange{URL: &sibling}); err != nil || got.Token != e.Token {
+			t.Errorf("another path: %+v %v", got, err)
+		}
+		got, err := change(store.NamedEndpointChange{URL: &elsewhere, Token: &token, Events: &all})
+		if err != nil || got.Token != token || got.Events != 0 || got.Secret != e.Secret || got.Name != "ci" {
+			t.Errorf("%+v %v", got, err)
+		}
+		if got, err = change(store.NamedEndpointChange{Token: &none}); err != nil || got.Token != "" {
+			t.Errorf("without a token: %+v %v", got, err)
+		}
+		if _, err := change(store.NamedEndpointChange{URL: &sibling}); err != nil {
+			t.Errorf("there is no token to send elsewhere: %v", err)
+		}
+		until := s.Now().Add(time.Hour)
+		sealed := func(p pleat.ProjectID) string { return "s1.new secret of " + string(p) }
+		got, err = s.RotateNamedSecret(ctx, by, e.ID, sealed, until)
+		if err != nil || got.Secret != sealed(u.Project) || got.OldSecret != e.Secret {
+			t.Errorf("%+v %v", got, err)
+		}
+		for _, c := range []store.EndpointChange{store.EndpointPause, store.EndpointPause, store.EndpointResume} {
+			if got, err = s.SwitchEndpoint(ctx, by, e.ID, c); err != nil || got.Paused != (c == store.EndpointPause) {
+				t.Errorf("%s: %+v %v", c, got, err)
+			}
+		}
+		if _, err := s.DeleteEndpoint(ctx, by, e.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+			t.Errorf("a named endpoint is the global one: %v", err)
+		}
+		if _, _, err := s.NamedEndpoint(ctx, u, e.ID); !errors.Is(err, store.ErrNoNamedEndpoint) {
+			t.Errorf("a deleted one is read: %v", err)
+		}
+		log, err := s.Audit(ctx, u, "", 100)
+		var actions []string
+		for _, a := range log {
+			if strings.HasPrefix(string(a.Action), "webhook.") {
+				actions = append(actions, string(a.Action)+" "+a.Subject+" "+a.Detail)
+			}
+		}
+		want := []string{
+			"webhook.deleted https://ci.example.org:443 endpoint ci",
+			"webhook.resumed https://ci.example.org:443 endpoint ci",
+			"webhook.paused https://ci.example.org:443 endpoint ci",
+			"webhook.paused https://ci.example.org:443 endpoint ci",
+			"webhook.secret_rotated https://ci.example.org:443 endpoint ci",
+			"webhook.changed https://ci.example.org:443 endpoint ci: target_url",
+			"webhook.changed https://elsewhere.example.org:443 endpoint ci: token",
+			"webhook.changed https://elsewhere.example.org:443 endpoint ci: target_url, token, events",
+			"webhook.changed https://ci.example.org:443 endpoint ci: target_url",
+			"webhook.added https://ci.example.org:443 endpoint ci",
+		}
+		if d := cmp.Diff(want, actions); d != "" || err != nil {
+			t.Error(d, err)
+		}
+	})
+}
+
+// Viewers and members read an endpoint and change nothing; others do not find it.
+func TestNamedEndpointRoles(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		boss := managed(t, s)
+		e := addEndpoint(t, s, boss, "lab hook")
+		for name, role := range map[string]pleat.Role{"vera": pleat.Viewer, "mia": pleat.Member, "stranger": pleat.NoRole} {
+			by := store.Reach{User: storetest.User(t, s, name).User, Project: boss.Project}
+			if role > pleat.NoRole {
+				if _, err := s.SetMember(ctx, store.Actor{Reach: boss}, name, role); err != nil {
+					t.Fatal(err)
+				}
+			}
+			list, err := s.NamedEndpoints(ctx, by)
+			_, got, one := s.NamedEndpoint(ctx, store.Reach{User: by.User}, e.ID)
+			_, change := s.SwitchEndpoint(ctx, store.Actor{Reach: store.Reach{User: by.User}}, e.ID, store.EndpointPause)
+			_, add := s.AddEndpoint(ctx, store.Actor{Reach: by}, store.NewEndpoint{Name: "x"})
+			want, refused := 1, pleat.CodeForbidden
+			if role == pleat.NoRole {
+				want, refused = 0, pleat.CodeNotFound
+			}
+			if err != nil || len(list) != want || got != role || (one == nil) != (role > 0) ||
+				pleat.CodeOf(change) != refused || pleat.CodeOf(add) != refused {
+				t.Errorf("%s: %d listed, role %s, %v; %v, %v, %v", name, len(list), got, err, one, change, add)
+			}
+		}
+	})
+}
+
+// The deliveries that wait for a deleted endpoint end in passes, those in flight as they do; none can be sent again,
+// and what waits for others stays. The row goes with its last delivery.
+func TestDeleteEndpoint(t *testing.T) {
+	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		by := store.Actor{Reach: u}
+		kept := addEndpoint(t, s, u, "kept")
+		gone := addEndpoint(t, s, u, "gone")
+		c := fold(t, s, u, pleat.StateCompleted)
+		const many = 2500
+		if err := storetest.FillDeliveries(ctx, address, gone, c.Job, c.Run, 1, many); err != nil {
+			t.Fatal(err)
+		}
+		limits := limitN(3)
+		claimed, err := s.ClaimDeliveries(ctx, "d", "", 100, limits)
+		if err != nil || len(claimed.List) != 4 {
+			t.Fatalf("%d claimed, %v", len(claimed.List), err)
+		}
+		inFlight := slices.DeleteFunc(claimed.List, func(d store.ClaimedDelivery) bool { return d.Endpoint.ID != gone.ID })
+		if _, err := s.DeleteEndpoint(ctx, by, gone.ID); err != nil {
+			t.Fatal(err)
+		}
+		failed := func() int {
+			return len(deliveries(t, s, u, store.DeliveryFilter{
+				Endpoint: gone.ID, Status: pleat.DeliveryFailed, Limit: 2 * many,
+			}))
+		}
+		if n := failed(); n != 1000 {
+			t.Errorf("the call has ended %d", n)
+		}
+		if more := claimDeliveries(t, s, "d", 100); len(more) != 0 {
+			t.Errorf("%d claimed of a deleted endpoint", len(more))
+		}
+		ended := func() {
+			t.Helper()
+			for more := true; more; {
+				var err error
+				if more, err = s.EndDeliveries(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ended()
+		if n := failed(); n != many+1-len(inFlight) {
+			t.Errorf("%d of %d have failed", n, many+1)
+		}
+		finishDelivery(t, s, "d",
+			store.DeliveryOutcome{Claimed: inFlight[0], OK: true, Status: 200},
+			store.DeliveryOutcome{Claimed: inFlight[1], NextAt: s.Now().Add(time.Minute)},
+			store.DeliveryOutcome{Claimed: inFlight[2], Aborted: true},
+		)
+		ended()
+		list := deliveries(t, s, u, store.DeliveryFilter{Endpoint: gone.ID, Limit: 2 * many})
+		states := map[pleat.DeliveryStatus]int{}
+		for _, d := range list {
+			states[d.Status]++
+			if d.EndpointName != "gone" || d.Status == pleat.DeliveryFailed && d.Reason != "the endpoint was deleted" {
+				t.Fatalf("%+v", d)
+			}
+		}
+		want := map[pleat.DeliveryStatus]int{pleat.DeliverySucceeded: 1, pleat.DeliveryFailed: many}
+		if d := cmp.Diff(want, states); d != "" {
+			t.Error(d)
+		}
+		if err := s.Redeliver(ctx, u, list[0].ID); pleat.CodeOf(err) != pleat.CodeConflict ||
+			!strings.Contains(err.Error(), "deleted") {
+			t.Errorf("one is sent again: %v", err)
+		}
+		for _, status := range []pleat.DeliveryStatus{pleat.DeliveryFailed, pleat.DeliverySucceeded} {
+			if n, err := s.RedeliverAll(ctx, u, store.DeliveryFilter{Status: status, Limit: 10}); err != nil || n != 0 {
+				t.Errorf("%d that are %s are sent again, %v", n, status, err)
+			}
+		}
+		// Only the one that is in flight to the other endpoint has a task.
+		if n := storetest.Count(t, s, "task"); n != 1 {
+			t.Errorf("%d tasks", n)
+		}
+		if list := deliveries(t, s, u, store.DeliveryFilter{Endpoint: kept.ID}); len(list) != 1 ||
+			list[0].Status != pleat.DeliveryRunning {
+			t.Errorf("of the other endpoint: %+v", list)
+		}
+	})
+}
+
+// The row of a deleted endpoint goes an hour after its deletion, once nothing shows its name.
+func TestDeletedEndpointIsForgotten(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		shown := addEndpoint(t, s, u, "shown")
+		fold(t, s, u, pleat.StateCompleted)
+		unused := addEndpoint(t, s, u, "unused")
+		for _, e := range []store.Endpoint{shown, unused} {
+			if _, err := s.DeleteEndpoint(ctx, store.Actor{Reach: u}, e.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []int{2, 1, 0} {
+			for more := true; more; {
+				var err error
+				if more, err = s.EndDeliveries(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := storetest.Count(t, s, "endpoint"); n != want {
+				t.Errorf("%d endpoints, not %d", n, want)
+			}
+			if want == 1 {
+				if _, err := s.ForgetDeliveries(ctx, s.Now().Add(time.Second), 10); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clock.Advance(2 * time.Hour)
+		}
+	})
+}
+
+// The bound of a project holds for all its endpoints together.
+func TestNamedEndpointsShareTheBound(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		u := storetest.User(t, s, "ada")
+		addEndpoint(t, s, u, "a")
+		addEndpoint(t, s, u, "b")
+		own := global(t, s, u, false)
+		for range 4 {
+			fold(t, s, u, pleat.StateCompleted, toEndpoint(own))
+		}
+		got, err := s.ClaimDeliveries(context.Background(), "d", "", 100, store.DeliveryLimits{Window: 4, Owner: 7})
+		if err != nil || len(got.List) != 7 {
+			t.Errorf("%d of 12 deliveries are in flight, %v", len(got.List), err)
+		}
+	})
+}
+
+// The older version has no named endpoints and nothing of theirs, and the global one is as it was.
+func TestMigrationOfNamedEndpoints(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		own := global(t, s, u, true)
+		named := addEndpoint(t, s, u, "named")
+		addEndpoint(t, s, u, "another")
+		if _, err := s.PingNamedEndpoint(ctx, store.Actor{Reach: u}, named.ID); err != nil {
+			t.Fatal(err)
+		}
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(own))
+		finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: claimDeliveries(t, s, "d", 1)[0], Reason: "refused"})
+		if n := storetest.Count(t, s, "delivery"); n != 4 {
+			t.Fatalf("%d deliveries", n)
+		}
+		if err := s.MigrateTo(ctx, 26); err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]string{
+			"SELECT count(*) FROM endpoint WHERE run_source = ''":                             "1",
+			"SELECT count(*) FROM delivery":                                                   "1",
+			"SELECT count(*) FROM event WHERE source_id = ''":                                 "0",
+			"SELECT count(*) FROM event":                                                      "1",
+			"SELECT count(*) FROM attempt WHERE delivery_id NOT IN (SELECT id FROM delivery)": "0",
+			"SELECT count(*) FROM task WHERE delivery_id NOT IN (SELECT id FROM delivery)":    "0",
+		} {
+			if rows := storetest.Query(t, s, query); rows[0][0] != want {
+				t.Errorf("%s: %s, not %s", query, rows[0][0], want)
+			}
+		}
+		if err := s.MigrateTo(ctx, store.Latest()); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := s.GlobalEndpoint(ctx, u); err != nil || e.ID != own.ID || !e.EnabledByDefault {
+			t.Errorf("%+v %v", e, err)
+		}
+		if list, err := s.NamedEndpoints(ctx, u); err != nil || len(list) != 0 {
+			t.Errorf("%+v %v", list, err)
+		}
+		addEndpoint(t, s, u, "named")
+	})
+}
+
+// With a deleted project go its endpoints, and with a user those of the own project.
+func TestEndpointsGoWithTheirProject(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		boss := managed(t, s)
+		addEndpoint(t, s, boss, "lab hook")
+		if err := s.DeleteProject(ctx, store.Actor{Reach: boss}); err != nil {
+			t.Fatal(err)
+		}
+		u := storetest.User(t, s, "ada")
+		addEndpoint(t, s, u, "Ada's phone")
+		if _, err := s.EraseUser(ctx, store.Actor{Database: true}, "ada"); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range storetest.Query(t, s, "SELECT name, url, token, secret, active FROM endpoint") {
+			if row[1] != "" || row[2] != "" || row[3] != "" || row[4] != "0" || strings.Contains(row[0], "Ada") {
+				t.Errorf("%q", row)
+			}
+		}
+		if got := storetest.Query(t, s, "SELECT detail FROM audit WHERE detail LIKE '%phone%'"); len(got) != 0 {
+			t.Errorf("the audit log has %q", got)
+		}
+	})
+}
