@@ -132,10 +132,12 @@ func (l *lab) fill() {
 	item := made.ID
 	deliveries := read[api.List[api.Delivery]](l.test,
 		l.as(manager, "GET", "/v1/webhooks/deliveries?projectId="+l.project, nil)).Data
+	named := read[api.WebhookEndpoint](l.test,
+		post("/v1/webhooks/endpoints?projectId="+l.project, addHook("all"))).ID
 	l.ids = map[string]string{
 		"/v1/jobs": job, "/v1/batches": batch, "/v1/workflows": workflow, "/v1/workflows/design": design,
 		"/v1/alignments": alignment, "/v1/workflows/md": simulation, "/v1/library": item, "/v1/projects": l.project,
-		"/v1/webhooks/deliveries": deliveries[0].ID, "/v1/keys": string(l.newKeyID("manager")), "design": design,
+		"/v1/webhooks/deliveries": deliveries[0].ID, "/v1/webhooks/endpoints": named, "/v1/keys": string(l.newKeyID("manager")), "design": design,
 	}
 	l.tokens, l.links = map[string]string{}, map[string]string{}
 	l.names = map[string]string{"{name}": "a.pdb", "{entry}": "1UBQ", "{class}": "default"}

@@ -60,6 +60,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	invited := invite()
 	service := read[api.NewServiceUser](t, h.as(h.key, "POST", ofProject+"/service-users",
 		`{"name":"robot","role":"viewer"}`)).UserID
+	named := read[api.WebhookEndpoint](t, h.as(h.key, "POST", "/v1/webhooks/endpoints", addHook("all"))).ID
 	users := map[string]string{"setMember": "ada", "createServiceKey": service}
 	ids := map[string]string{
 		"setGroup":              project,
@@ -81,6 +82,8 @@ func TestExamplesAreAccepted(t *testing.T) {
 		"createJobLink":         job,
 		"createBatchLink":       batch,
 		"createWorkflowLink":    simulation,
+		"changeWebhookEndpoint": named,
+		"rotateEndpointSecret":  named,
 	}
 	replaced := strings.NewReplacer(exampleJob, job, exampleDraft, draft,
 		exampleItem, h.item(h.key, "s", "a.pdb", chainPDB(30)), "plt_example", h.key,

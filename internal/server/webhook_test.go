@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +29,17 @@ func forHooks(c *server.Config, d *server.Deps) {
 
 const putHook = `{"target_url":"http://127.0.0.1:9/hook","token_value":"a-token-0123456789","enabled_by_default":true}`
 
+// addHook is the body that adds a named endpoint for some events.
+func addHook(name string, events ...string) string {
+	b, _ := json.Marshal(api.CreateEndpoint{ // strings: cannot fail
+		Name:       name,
+		TargetURL:  "http://127.0.0.1:9/hook?of=" + url.QueryEscape(name),
+		TokenValue: "a-token-0123456789",
+		Events:     events,
+	})
+	return string(b)
+}
+
 // visitWebhooks tries every route of the webhooks against the document.
 func visitWebhooks(h *fixture, visit func(route, schema string, r reply, want int)) {
 	const base = "/v1/webhooks/custom-http-config"
@@ -44,6 +56,7 @@ func visitWebhooks(h *fixture, visit func(route, schema string, r reply, want in
 	visit("POST "+base+"/rotate-secret", "WebhookConfig", as("POST", base+"/rotate-secret", nil), 200)
 	visit("POST "+base+"/rotate-secret", "WebhookConfig", as("POST", base+"/rotate-secret", `{"scheme":"v1a"}`), 200)
 	j := h.completed(trp)
+	visitEndpoints(as, visit)
 	visit("GET /v1/webhooks/subscriptions", "ListSubscription", as("GET", "/v1/webhooks/subscriptions", nil), 200)
 	list := as("GET", "/v1/webhooks/deliveries?source_id="+j.JobID, nil)
 	visit("GET /v1/webhooks/deliveries", "ListDelivery", list, 200)
@@ -72,6 +85,29 @@ func visitWebhooks(h *fixture, visit func(route, schema string, r reply, want in
 		h.ask("POST", "/v1/webhooks/events/ingest", event, "X-Webhook-Ingest-Secret", ingestSecret), 200)
 	visit("GET /v1/jobs/{id}", "JobView", as("GET", "/v1/jobs/"+j.JobID, nil), 200)
 	visit("DELETE "+base, "WebhookConfig", as("DELETE", base, nil), 200)
+}
+
+// visitEndpoints tries every route of named endpoints.
+func visitEndpoints(
+	as func(method, path string, body any, headers ...string) reply,
+	visit func(route, schema string, r reply, want int),
+) {
+	const base = "/v1/webhooks/endpoints"
+	made := as("POST", base, addHook("ci", "fold_job.on_failed"))
+	visit("POST "+base, "WebhookEndpoint", made, 200)
+	visit("POST "+base, "Error", as("POST", base, addHook("ci")), 409)
+	visit("POST "+base, "Error", as("POST", base, addHook("x", "fold_job.on_end")), 400)
+	visit("GET "+base, "WebhookEndpoints", as("GET", base, nil), 200)
+	one := base + "/" + regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(made.body)[1]
+	visit("GET "+base+"/{id}", "WebhookEndpoint", as("GET", one, nil), 200)
+	visit("PATCH "+base+"/{id}", "WebhookEndpoint", as("PATCH", one, `{"events":[]}`), 200)
+	visit("PATCH "+base+"/{id}", "Error", as("PATCH", one, `{}`), 400)
+	for _, action := range []string{"pause", "resume", "rotate-secret"} {
+		visit("POST "+base+"/{id}/"+action, "WebhookEndpoint", as("POST", one+"/"+action, nil), 200)
+	}
+	visit("POST "+base+"/{id}/test", "Delivery", as("POST", one+"/test", nil), 200)
+	visit("DELETE "+base+"/{id}", "DeletedEndpoint", as("DELETE", one, nil), 200)
+	visit("DELETE "+base+"/{id}", "Error", as("DELETE", one, nil), 404)
 }
 
 // deliver ends every delivery that is due, as a delivery worker would.
@@ -265,5 +301,77 @@ func TestIngestSecret(t *testing.T) {
 				t.Errorf("the right one: %d; want %d", r.status, want)
 			}
 		})
+	}
+}
+
+// Bad input for a named endpoint is refused with a sentence that names the field, and changes nothing.
+func TestEndpointInput(t *testing.T) {
+	h := newFixtureWith(t, forHooks)
+	const base = "/v1/webhooks/endpoints"
+	made := read[api.WebhookEndpoint](t, h.as(h.key, "POST", base, addHook("ci")))
+	one := base + "/" + made.ID
+	full := strings.Replace(addHook("x"), "}", `,%s}`, 1)
+	for _, c := range []struct{ method, path, body, field, says string }{
+		{"POST", base, `{"target_url":"http://127.0.0.1/"}`, "name", "is required"},
+		{"POST", base, addHook(strings.Repeat("é", 61)), "name", "has 61 characters; at most 60"},
+		{"POST", base, addHook("a\nb"), "name", "has a control character at position 2"},
+		{"POST", base, `{"name":"x"}`, "target_url", "is required"},
+		{"POST", base, `{"name":"x","target_url":"http://10.1.2.3/"}`, "target_url", ""},
+		{"POST", base, `{"name":"x","target_url":"ftp://127.0.0.1/"}`, "target_url", ""},
+		{"POST", base, addHook("x", "fold_job.on_failed", "fold_job.on_fail"), "events[1]",
+			`is "fold_job.on_fail"; did you mean "fold_job.on_failed"?`},
+		{"POST", base, addHook("x", "*"), "events[0]", "it may be fold_job.on_complete, fold_job.on_failed, workflow"},
+		{"POST", base, strings.Replace(full, "%s", `"format":"xml"`, 1), "format", "it may be plain or cloudevents"},
+		{"POST", base, strings.Replace(full, "%s", `"filter":[]`, 1), "filter", ""},
+		{"POST", base, `{"name":"x","target_url":"http://127.0.0.1/","token_value":"a\nb"}`, "token_value", ""},
+		{"PATCH", one, `{}`, "target_url", "changes nothing"},
+		{"PATCH", one, `{"target_url":"http://127.0.0.1:10/"}`, "token_value", "is required again"},
+		{"PATCH", one, `{"name":""}`, "name", "is required"},
+		{"PATCH", one, `{"events":["batch.on_stop"]}`, "events[0]", ""},
+		{"GET", "/v1/webhooks/deliveries?endpoint_id=x", "", "endpoint_id", "UUID"},
+		{"POST", "/v1/webhooks/deliveries/redeliver", `{"endpoint_id":"x"}`, "endpoint_id", "must be a UUID"},
+	} {
+		r := h.as(h.key, c.method, c.path, c.body)
+		var e api.Error
+		_ = json.Unmarshal([]byte(r.body), &e)
+		if r.status != 400 || !strings.Contains(e.Message, c.field) || !strings.Contains(e.Message, c.says) {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, r.status, r.body)
+		}
+	}
+	list := read[api.WebhookEndpoints](t, h.as(h.key, "GET", base, nil))
+	made.SigningSecret = ""
+	if d := cmp.Diff([]api.WebhookEndpoint{made}, list.Data); d != "" {
+		t.Error(d)
+	}
+}
+
+// Who does not manage a project sees where its events go, and neither a path nor anything of a token.
+func TestEndpointsForMembers(t *testing.T) {
+	h := newFixtureWith(t, forHooks)
+	project := h.newProject("Lab")
+	in := "?projectId=" + project
+	h.as(h.key, "PUT", "/v1/webhooks/custom-http-config"+in, putHook)
+	made := read[api.WebhookEndpoint](t, h.as(h.key, "POST", "/v1/webhooks/endpoints"+in, addHook("secret path")))
+	_, key := h.newUser("vera")
+	h.as(h.key, "PUT", "/v1/projects/"+project+"/members/vera", `{"role":"viewer"}`)
+	r := h.as(key, "GET", "/v1/webhooks/endpoints"+in, nil)
+	list := read[api.WebhookEndpoints](t, r)
+	const origin = "http://127.0.0.1:9"
+	if len(list.Data) != 1 || list.Data[0].TargetURL != origin || list.Data[0].HasToken != nil ||
+		list.Data[0].TokenMasked != nil || list.Default == nil || list.Default.TargetURL != origin ||
+		!list.Default.EnabledByDefault || strings.Contains(r.body, "hook") || strings.Contains(r.body, "6789") {
+		t.Error(r.body)
+	}
+	one := read[api.WebhookEndpoint](t, h.as(key, "GET", "/v1/webhooks/endpoints/"+made.ID, nil))
+	if d := cmp.Diff(list.Data[0], one); d != "" {
+		t.Error(d)
+	}
+	if made.TargetURL != origin+"/hook?of=secret+path" || made.HasToken == nil || !*made.HasToken ||
+		made.TokenMasked == nil || made.SigningSecret == "" {
+		t.Errorf("its manager sees %+v", made)
+	}
+	empty := read[api.WebhookEndpoints](t, h.as(key, "GET", "/v1/webhooks/endpoints", nil))
+	if len(empty.Data) != 0 || empty.Default != nil {
+		t.Errorf("of another project: %+v", empty)
 	}
 }
