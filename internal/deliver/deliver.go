@@ -39,6 +39,8 @@ type Config struct {
 	// Owner is how many deliveries to all endpoints of one user may be in flight at once, on all nodes; 0: 32. For an
 	// endpoint whose window is larger, the bound is that window.
 	Owner int
+	// Quick is how long a fast endpoint takes to answer, at most; 0: 50 ms.
+	Quick time.Duration
 	// Rate bounds the deliveries to one endpoint, a second; 0: unlimited.
 	Rate float64
 	// Base is the service's public address, which requests name as their source.
@@ -65,6 +67,7 @@ func (c *Config) setDefaults() {
 	c.Parallel = cmp.Or(c.Parallel, 256)
 	c.Endpoint = cmp.Or(c.Endpoint, 64)
 	c.Owner = cmp.Or(c.Owner, 32)
+	c.Quick = cmp.Or(c.Quick, 50*time.Millisecond)
 	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	c.StoreGrace = cmp.Or(c.StoreGrace, 5*time.Second)
 	if c.Clock == nil {
@@ -110,7 +113,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *P
 		sender:  sender,
 		metrics: newMetrics(),
 		leases:  queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
-		windows: newWindows(cfg.Endpoint),
+		windows: newWindows(cfg.Endpoint, cfg.Quick),
 		ended:   make(chan result, cfg.Parallel),
 		wake:    make(chan struct{}, 1),
 	}
@@ -120,6 +123,7 @@ const (
 	maxFinished    = 128 // outcomes stored in one transaction
 	forgetInterval = time.Hour
 	maxForgotten   = 1000 // deliveries deleted in one transaction
+	endInterval    = 5 * time.Second
 )
 
 // Run delivers until ctx ends. It then lets deliveries in flight end for Config.Grace, returns the others to the queue,
@@ -141,6 +145,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	if p.cfg.Poll {
 		duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 	}
+	duties.Go(func() { p.endDeleted(run) })
 	if p.cfg.Retention > 0 {
 		duties.Go(func() { p.forget(run) })
 	}
@@ -184,6 +189,9 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 				}
 				p.windows.full(p.store.Now(), got.Full...)
 				p.metrics.markBusy(p.store.Now(), got.Full...)
+				if len(got.Full) > 0 {
+					p.cfg.Step("full")
+				}
 				whole := cursor == "" && got.Next == "" // a round that began and ended at the first endpoint
 				cursor = got.Next
 				if whole && len(got.List) == 0 {
@@ -355,6 +363,20 @@ func (p *Pool) forget(ctx context.Context) {
 			wait = queue.PollInterval
 		}
 		if !queue.Sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+// endDeleted ends the deliveries that wait for deleted endpoints, every few seconds, a part of them in each
+// transaction.
+func (p *Pool) endDeleted(ctx context.Context) {
+	for {
+		more, err := p.store.EndDeliveries(ctx)
+		if err != nil && ctx.Err() == nil {
+			p.cfg.Log.Warn("deliveries to deleted endpoints cannot be ended", "error", err)
+		}
+		if !more && !queue.Sleep(ctx, endInterval) || ctx.Err() != nil {
 			return
 		}
 	}

@@ -11,9 +11,8 @@ const (
 	// firstWindow is the window of an endpoint at first, and the smallest one of an endpoint that does not fail. If the
 	// process dies, each delivery in flight is sent twice, so a window is no larger than it must be.
 	firstWindow = 4
-	// slowWindow is the window of an endpoint that takes quick or longer on average.
+	// slowWindow is the window of an endpoint that takes Config.Quick or longer on average.
 	slowWindow = 16
-	quick      = 50 * time.Millisecond
 	// windowKept is how long a window stays larger than firstWindow after it was last full.
 	windowKept = time.Second
 	maxWindows = 1000 // endpoints whose windows are kept
@@ -27,7 +26,8 @@ const (
 // each step and save nothing. All nodes compare theirs with the deliveries in flight on all nodes, so together they
 // have at most the largest of their windows in flight.
 type windows struct {
-	most int // the largest window
+	most  int           // the largest window
+	quick time.Duration // an endpoint that takes less is fast
 
 	mu sync.Mutex
 	of map[pleat.EndpointID]*window
@@ -41,8 +41,8 @@ type window struct {
 	fullAt time.Time     // when they last did
 }
 
-func newWindows(most int) *windows {
-	return &windows{most: most, of: map[pleat.EndpointID]*window{}}
+func newWindows(most int, quick time.Duration) *windows {
+	return &windows{most: most, quick: quick, of: map[pleat.EndpointID]*window{}}
 }
 
 // size returns the window of an endpoint.
@@ -70,7 +70,7 @@ func (w *windows) sizeOf(e *window, now time.Time) int {
 	if e == nil {
 		return min(firstWindow, w.most)
 	}
-	if now.Sub(e.fullAt) > windowKept && e.took < quick {
+	if now.Sub(e.fullAt) > windowKept && e.took < w.quick {
 		e.size = min(firstWindow, w.most)
 	}
 	return e.size
@@ -103,7 +103,7 @@ func (w *windows) observe(id pleat.EndpointID, took time.Duration, ok bool) {
 	switch {
 	case !ok:
 		e.size = max(e.size/2, firstWindow)
-	case e.took >= quick:
+	case e.took >= w.quick:
 		e.size = slowWindow
 	case e.full:
 		e.size++

@@ -11,7 +11,7 @@ func TestWindow(t *testing.T) {
 	const id = "endpoint"
 	now := time.Unix(1_800_000_000, 0)
 	fast, slow := time.Millisecond, 3*time.Second
-	w := newWindows(64)
+	w := newWindows(64, 50*time.Millisecond)
 	is := func(why string, want int) {
 		t.Helper()
 		if got := w.size(id, now); got != want {
@@ -61,7 +61,7 @@ func TestWindow(t *testing.T) {
 
 // The configured bound of an endpoint holds for each window.
 func TestWindowIsBounded(t *testing.T) {
-	w := newWindows(3)
+	w := newWindows(3, 50*time.Millisecond)
 	for _, took := range []time.Duration{time.Millisecond, time.Minute} {
 		for range 10 {
 			if n := w.size("endpoint", time.Unix(1, 0)); n != 3 {

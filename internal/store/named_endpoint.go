@@ -379,7 +379,8 @@ func (s *Store) EndDeliveries(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		if found {
-			return true, s.write(ctx, "end deliveries", func(t *tx) error { return step.do(t, id) })
+			err = s.write(ctx, "end deliveries", func(t *tx) error { return step.do(t, id) })
+			return err == nil, err
 		}
 	}
 	return false, nil
