@@ -26,7 +26,7 @@ import (
 // clients of a server.
 func webhooksCmd() *cobra.Command {
 	return group("webhooks", "Receive, list and resend webhook deliveries", "",
-		webhooksListen(), webhooksList(), webhooksRedeliver(), webhooksTest())
+		webhooksListen(), webhooksList(), webhooksRedeliver(), webhooksTest(), webhooksEndpoints())
 }
 
 // webhooksListen returns the command that receives deliveries during development and prints one line for each. It runs
@@ -280,6 +280,7 @@ func webhooksList() *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&f.Status, "status", "", "only deliveries with this status: PENDING, RUNNING, SUCCEEDED or FAILED")
 	fl.StringVar(&f.SourceID, "job", "", "only deliveries of this job")
+	fl.StringVar(&f.Endpoint, "endpoint", "", "only deliveries to the endpoint of this id")
 	fl.IntVar(&f.Limit, "limit", 50, "number of deliveries, at most 200")
 	fl.StringVar(&f.Cursor, "cursor", "", "cursor that the previous page printed")
 	fl.Bool("json", false, "print JSON")
@@ -333,8 +334,8 @@ func webhooksRedeliver() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redeliver [DELIVERY]",
 		Short: "Resend deliveries with the same webhook-id",
-		Long: `Resends one finished delivery, or all that match --status, --since and --job, at most a thousand. With
---status PENDING, those that wait for their next attempt are sent now.`,
+		Long: `Resends one finished delivery, or all that match --status, --since, --job and --endpoint, at most a
+thousand. With --status PENDING, those that wait for their next attempt are sent now.`,
 		Example: `  pleat webhooks redeliver 01890a5d-ac96-774b-bcce-b302099a8057
   pleat webhooks redeliver --status FAILED --since 2026-01-02T15:04:05Z
   pleat webhooks redeliver --status PENDING`,
@@ -342,7 +343,7 @@ func webhooksRedeliver() *cobra.Command {
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
 				if in == (api.Redeliver{}) {
-					return usagef("%s needs a delivery, or at least one of --status, --since and --job",
+					return usagef("%s needs a delivery, or at least one of --status, --since, --job and --endpoint",
 						cmd.CommandPath())
 				}
 				out, err := c.Redeliver(cmd.Context(), in)
@@ -369,6 +370,7 @@ func webhooksRedeliver() *cobra.Command {
 	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")
 	f.StringVar(&in.Since, "since", "", "deliveries of events since this time, such as 2026-01-02T15:04:05Z")
 	f.StringVar(&in.SourceID, "job", "", "deliveries of this job")
+	f.StringVar(&in.Endpoint, "endpoint", "", "deliveries to the endpoint of this id")
 	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
