@@ -1838,6 +1838,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks/endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the endpoints of a project
+         * @description Needs a key with the scope read.
+         */
+        get: operations["listWebhookEndpoints"];
+        put?: never;
+        /**
+         * Add an endpoint to a project; its signing secret is shown only once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["createWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an endpoint
+         * @description Needs a key with the scope read.
+         */
+        get: operations["getWebhookEndpoint"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an endpoint; what waits for it fails
+         * @description Needs a key with the scope manage.
+         */
+        delete: operations["deleteWebhookEndpoint"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the name, the address, the token, the format or the events of an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        patch: operations["changeWebhookEndpoint"];
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause the deliveries to an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["pauseWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume the deliveries to an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["resumeWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a new signing secret of an endpoint; the old one stays valid for a day
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["rotateEndpointSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/endpoints/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test delivery to an endpoint
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["testWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks/events/ingest": {
         parameters: {
             query?: never;
@@ -2826,6 +2958,16 @@ export interface components {
              */
             workflowId?: string;
         };
+        ChangeEndpoint: {
+            /** @description Instead of those that it had; empty: all. */
+            events?: string[] | null;
+            format?: components["schemas"]["PayloadFormat"] | null;
+            name?: string | null;
+            /** @description Another scheme, host or port needs token_value too, if a token is stored. */
+            target_url?: string | null;
+            /** @description Sent as X-Webhook-Token; empty: none from now on. */
+            token_value?: string | null;
+        };
         ChangeProject: {
             /** @description What the project may spend in a month. Operators change it. */
             budget?: components["schemas"]["BudgetChange"] | null;
@@ -3359,6 +3501,21 @@ export interface components {
             /** @description One id for each item of sequences, in order. */
             sequencesIds: string[];
         };
+        CreateEndpoint: {
+            /** @description The events that it gets: fold_job, workflow or batch, a dot, and on_complete or on_failed; absent or empty: all. */
+            events?: string[] | null;
+            /** @description Format of the bodies; absent: plain. */
+            format?: components["schemas"]["PayloadFormat"] | null;
+            /** @description No other endpoint of the project has it. */
+            name: string;
+            /**
+             * @description URL to which events are posted: https, unless the operator allows its network.
+             * @example https://hooks.example.org/pleat
+             */
+            target_url: string;
+            /** @description Sent as X-Webhook-Token and never shown; absent: none is sent. */
+            token_value?: string | null;
+        };
         CreateInvitation: {
             /** @description When it ends: a time or a date, its last day, at most 90 days from now; absent: in 7 days. */
             expiresAt?: string | null;
@@ -3490,10 +3647,27 @@ export interface components {
              */
             workflow_name: string;
         };
+        DefaultEndpoint: {
+            disabled_reason: string | null;
+            /** @description Whether runs without custom_http notify it. */
+            enabled_by_default: boolean;
+            /** Format: uuid */
+            id: string;
+            is_active: boolean;
+            is_paused: boolean;
+            rests_until: string | null;
+            /** @description Only its origin for who does not manage the project. */
+            target_url: string;
+        };
         DeletedBatch: {
             /** Format: uuid */
             batchId: string;
             deleted: boolean;
+        };
+        DeletedEndpoint: {
+            deleted: boolean;
+            /** Format: uuid */
+            id: string;
         };
         DeletedItem: {
             deleted: boolean;
@@ -3528,6 +3702,10 @@ export interface components {
             attempts: number;
             created_at: string;
             destination: components["schemas"]["DestinationType"];
+            /** @description To which it goes; null for a follow-up. */
+            endpoint_id: string | null;
+            /** @description Of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
+            endpoint_name: string | null;
             /** Format: uuid */
             event_id: string;
             event_name: components["schemas"]["EventName"];
@@ -3550,7 +3728,7 @@ export interface components {
             source_id: string;
             source_kind: components["schemas"]["DeliverySource"];
             status: components["schemas"]["DeliveryStatus"];
-            /** @description Null for a test delivery. */
+            /** @description Null for a test delivery, and for one to a named endpoint. */
             subscription_id: string | null;
             /** @description The workflow that this delivery started, if it is a follow-up. */
             triggered_target_id: string | null;
@@ -3585,6 +3763,10 @@ export interface components {
             attempts: number;
             created_at: string;
             destination: components["schemas"]["DestinationType"];
+            /** @description To which it goes; null for a follow-up. */
+            endpoint_id: string | null;
+            /** @description Of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
+            endpoint_name: string | null;
             /** Format: uuid */
             event_id: string;
             event_name: components["schemas"]["EventName"];
@@ -3607,13 +3789,13 @@ export interface components {
             source_id: string;
             source_kind: components["schemas"]["DeliverySource"];
             status: components["schemas"]["DeliveryStatus"];
-            /** @description Null for a test delivery. */
+            /** @description Null for a test delivery, and for one to a named endpoint. */
             subscription_id: string | null;
             /** @description The workflow that this delivery started, if it is a follow-up. */
             triggered_target_id: string | null;
         };
         /** @enum {string} */
-        DeliverySource: "fold_job" | "workflow" | "test";
+        DeliverySource: "fold_job" | "workflow" | "batch" | "test";
         /** @enum {string} */
         DeliveryStatus: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED";
         DeliveryTimings: {
@@ -5045,6 +5227,11 @@ export interface components {
         };
         Redeliver: {
             /**
+             * Format: uuid
+             * @description Only deliveries to this endpoint.
+             */
+            endpoint_id?: string | null;
+            /**
              * Format: date-time
              * @description Only deliveries of events since this time.
              */
@@ -5679,6 +5866,48 @@ export interface components {
             /** @description The public key (whpk_…) for v1a; null for v1. */
             verification_key: string | null;
         };
+        WebhookEndpoint: {
+            created_at: string;
+            /** @description Why the endpoint is not active. */
+            disabled_reason: string | null;
+            /** @description The events that it gets, such as fold_job.on_failed; empty: all. */
+            events: string[];
+            /** @description Format of the bodies: plain, or CloudEvents. */
+            format: components["schemas"]["PayloadFormat"];
+            /** @description Null for who does not manage the project. */
+            has_token: boolean | null;
+            /** Format: uuid */
+            id: string;
+            /** @description Whether deliveries are sent; false if the service has disabled the endpoint. */
+            is_active: boolean;
+            /** @description Whether deliveries wait until resume is called. */
+            is_paused: boolean;
+            name: string;
+            /** @description Until then deliveries are signed with the previous secret too. */
+            old_secret_until: string | null;
+            /** Format: uuid */
+            project_id: string;
+            /** @description Until then no deliveries are sent, because earlier ones failed; null if they are. */
+            rests_until: string | null;
+            secret_rotated_at: string | null;
+            /** @description As in WebhookConfig; null for who does not manage the project. */
+            secret_token_masked: string | null;
+            /** @description v1: a shared secret; v1a: an Ed25519 key. */
+            signature_scheme: components["schemas"]["SignatureScheme"];
+            /** @description The secret (whsec_…) for v1. It is shown once, in the response that creates it. */
+            signing_secret?: string;
+            /** @description Only its origin for who does not manage the project. */
+            target_url: string;
+            updated_at: string;
+            /** @description The public key (whpk_…) for v1a; null for v1. */
+            verification_key: string | null;
+        };
+        WebhookEndpoints: {
+            /** @description The named endpoints, by name, at most 10. */
+            data: components["schemas"]["WebhookEndpoint"][];
+            /** @description The endpoint of /v1/webhooks/custom-http-config; null if nobody has configured it. */
+            default_endpoint: components["schemas"]["DefaultEndpoint"];
+        };
         Workflow: {
             created_at: string;
             /**
@@ -5925,6 +6154,7 @@ export type CancelledJob = components['schemas']['CancelledJob'];
 export type CancelledWorkflow = components['schemas']['CancelledWorkflow'];
 export type ChainRef = components['schemas']['ChainRef'];
 export type Change = components['schemas']['Change'];
+export type ChangeEndpoint = components['schemas']['ChangeEndpoint'];
 export type ChangeProject = components['schemas']['ChangeProject'];
 export type Citation = components['schemas']['Citation'];
 export type Class = components['schemas']['Class'];
@@ -5955,6 +6185,7 @@ export type CreateComparison = components['schemas']['CreateComparison'];
 export type CreatedBatch = components['schemas']['CreatedBatch'];
 export type CreatedItem = components['schemas']['CreatedItem'];
 export type CreatedJob = components['schemas']['CreatedJob'];
+export type CreateEndpoint = components['schemas']['CreateEndpoint'];
 export type CreateInvitation = components['schemas']['CreateInvitation'];
 export type CreateItem = components['schemas']['CreateItem'];
 export type CreateJob = components['schemas']['CreateJob'];
@@ -5964,7 +6195,9 @@ export type CreateMode = components['schemas']['CreateMode'];
 export type CreateProject = components['schemas']['CreateProject'];
 export type CreateServiceUser = components['schemas']['CreateServiceUser'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
+export type DefaultEndpoint = components['schemas']['DefaultEndpoint'];
 export type DeletedBatch = components['schemas']['DeletedBatch'];
+export type DeletedEndpoint = components['schemas']['DeletedEndpoint'];
 export type DeletedItem = components['schemas']['DeletedItem'];
 export type DeletedJob = components['schemas']['DeletedJob'];
 export type DeletedLink = components['schemas']['DeletedLink'];
@@ -6151,6 +6384,8 @@ export type ViewSequence = components['schemas']['ViewSequence'];
 export type Visibility = components['schemas']['Visibility'];
 export type Waiting = components['schemas']['Waiting'];
 export type WebhookConfig = components['schemas']['WebhookConfig'];
+export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
+export type WebhookEndpoints = components['schemas']['WebhookEndpoints'];
 export type Workflow = components['schemas']['Workflow'];
 export type WorkflowGraph = components['schemas']['WorkflowGraph'];
 export type WorkflowRow = components['schemas']['WorkflowRow'];
@@ -9566,6 +9801,8 @@ export interface operations {
             query?: {
                 /** @description next_cursor of the previous page. */
                 cursor?: string;
+                /** @description Only deliveries to this endpoint. */
+                endpoint_id?: string;
                 /** @description 1 to 200; 50 by default. */
                 limit?: number;
                 /** @description The project; absent: that of the key, else your own. */
@@ -9687,6 +9924,288 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhookEndpoints: {
+        parameters: {
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoints"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createWebhookEndpoint: {
+        parameters: {
+            query?: {
+                /** @description The project; absent: that of the key, else your own. */
+                projectId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateEndpoint"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changeWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeEndpoint"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    pauseWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resumeWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    rotateEndpointSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateSecret"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    testWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
