@@ -2,8 +2,10 @@
 // bodies are exported again here.
 
 import type {
+  ChangeEndpoint,
   ChangeProject,
   CreateBatch,
+  CreateEndpoint,
   CreateInvitation,
   CreateJob,
   CreateKey,
@@ -68,6 +70,8 @@ export interface ContactFilter {
 
 // The path of the webhook configuration.
 const webhookPath = '/v1/webhooks/custom-http-config'
+// The path of a named endpoint.
+const endpointPath = '/v1/webhooks/endpoints/{id}'
 const encode = encodeURIComponent
 
 /** Waits for a request that counts against a quota, and reports that it has been answered. */
@@ -245,7 +249,15 @@ export const api = {
     dataOf(service.POST(`${webhookPath}/${what}`, chosen())),
   deleteWebhook: () => dataOf(service.DELETE(webhookPath, chosen())),
   testWebhook: () => dataOf(service.POST('/v1/webhooks/test', chosen())),
-  deliveries: (filter: Page & { status?: string; source_id?: string }) =>
+  endpoints: () => dataOf(service.GET('/v1/webhooks/endpoints', chosen())),
+  createEndpoint: (body: CreateEndpoint) => dataOf(service.POST('/v1/webhooks/endpoints', { body, ...chosen() })),
+  changeEndpoint: (id: string, body: ChangeEndpoint) =>
+    dataOf(service.PATCH(endpointPath, { body, params: { path: { id } } })),
+  switchEndpoint: (id: string, what: 'pause' | 'resume' | 'rotate-secret') =>
+    dataOf(service.POST(`${endpointPath}/${what}`, { params: { path: { id } } })),
+  deleteEndpoint: (id: string) => dataOf(service.DELETE(endpointPath, { params: { path: { id } } })),
+  testEndpoint: (id: string) => dataOf(service.POST(`${endpointPath}/test`, { params: { path: { id } } })),
+  deliveries: (filter: Page & { status?: string; source_id?: string; endpoint_id?: string }) =>
     dataOf(
       service.GET('/v1/webhooks/deliveries', {
         params: { query: given({ ...filter, ...inProject(), status: filter.status as DeliveryStatus }) },

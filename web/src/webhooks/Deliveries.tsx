@@ -1,8 +1,8 @@
 // The log of webhook deliveries.
 import { useEffect, useState } from 'preact/hooks'
-import { api, type Delivery, isTerminal } from '../api'
+import { api, type Delivery, isTerminal, type WebhookEndpoints } from '../api'
 import { Empty, ErrorMessage, StatusChip } from '../components'
-import { Segments } from '../controls'
+import { Segments, Select } from '../controls'
 import { onChange } from '../events'
 import { moment, when } from '../format'
 import { usePagedList } from '../list'
@@ -16,17 +16,24 @@ const filters = { '': 'All', PENDING: 'Waiting', SUCCEEDED: 'Delivered', FAILED:
 
 const pollInterval = 2_000 // ms, while a delivery is in progress: deliveries have no events
 
-/** The deliveries. The list is read again when testsSent changes. */
-export function Deliveries({ testsSent }: { testsSent: number }) {
+interface Props {
+  /** The list is read again when it changes. */
+  testsSent: number
+  endpoints: WebhookEndpoints
+}
+
+/** The deliveries, of all endpoints or of one. */
+export function Deliveries({ testsSent, endpoints }: Props) {
   const linkedId = query.value.get('delivery') ?? '' // from the link of a result
   const [status, setStatus] = useState('')
+  const [endpoint, setEndpoint] = useState('')
   const [open, setOpen] = useState(linkedId)
   const [error, setError] = useState('')
-  const list = useDeliveryList(status, testsSent)
+  const list = useDeliveryList(status, endpoint, testsSent)
   const linked = useDelivery(linkedId)
   const loaded = Array.isArray(list.rows) ? list.rows : []
   // The linked delivery may be older than those listed.
-  const linkedIsMissing = linked && !status && !loaded.some((d) => d.id === linked.id)
+  const linkedIsMissing = linked && !status && !endpoint && !loaded.some((d) => d.id === linked.id)
   const rows = linkedIsMissing ? [linked, ...loaded] : loaded
   return (
     <section class="stack" aria-label="Deliveries">
@@ -34,6 +41,7 @@ export function Deliveries({ testsSent }: { testsSent: number }) {
         <h2 class="flat">Deliveries</h2>
         <div class="row">
           {may('member') && rows.some(waits) && <SendWaiting onSent={() => void list.load()} onError={setError} />}
+          <EndpointFilter endpoints={endpoints} value={endpoint} onValue={setEndpoint} />
           <Segments label="Status" options={filters} value={status} onValue={setStatus} />
         </div>
       </div>
@@ -42,7 +50,7 @@ export function Deliveries({ testsSent }: { testsSent: number }) {
         list={list}
         what="deliveries"
         rows={rows}
-        empty={<NoDeliveries filtered={status !== ''} />}
+        empty={<NoDeliveries filtered={status !== '' || endpoint !== ''} />}
         onError={setError}
       >
         {(deliveries) => (
@@ -56,6 +64,27 @@ export function Deliveries({ testsSent }: { testsSent: number }) {
       </ListView>
     </section>
   )
+}
+
+/** The choice of one endpoint, where there are several. */
+function EndpointFilter({ endpoints: e, ...select }: { endpoints: WebhookEndpoints } & FilterProps) {
+  if (e.data.length === 0) return null
+  return (
+    <Select aria-label="Endpoint" {...select}>
+      <option value="">All endpoints</option>
+      {e.default_endpoint && <option value={e.default_endpoint.id}>Default endpoint</option>}
+      {e.data.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </Select>
+  )
+}
+
+interface FilterProps {
+  value: string
+  onValue(value: string): void
 }
 
 /** A delivery is in progress if it is being sent or its next attempt is due within 15 s. */
@@ -93,12 +122,12 @@ function SendWaiting({ onSent, onError }: { onSent(): void; onError(text: string
   )
 }
 
-/** The deliveries with a status; the list is read again after events, tests and while a delivery is in progress. */
-function useDeliveryList(status: string, testsSent: number) {
+/** The deliveries with a status to an endpoint; the list is read again after events, tests and while a delivery is in progress. */
+function useDeliveryList(status: string, endpoint: string, testsSent: number) {
   const list = usePagedList(
-    (page) => api.deliveries({ status, ...page }),
+    (page) => api.deliveries({ status, endpoint_id: endpoint, ...page }),
     (d: Delivery) => d.id,
-    status,
+    status + endpoint,
   )
   useEffect(() => {
     if (testsSent > 0) void list.load()
@@ -117,7 +146,7 @@ function useDeliveryList(status: string, testsSent: number) {
       if (document.visibilityState === 'visible') void list.load()
     }, pollInterval)
     return () => clearInterval(timer)
-  }, [poll, status])
+  }, [poll, status, endpoint])
   return list
 }
 
@@ -133,8 +162,8 @@ function useDelivery(id: string): Delivery | undefined {
 /** What an empty list shows. */
 const NoDeliveries = ({ filtered }: { filtered: boolean }) =>
   filtered ? (
-    <Empty title="No deliveries with this status">
-      <p>Choose another status.</p>
+    <Empty title="No such deliveries">
+      <p>Choose another status or endpoint.</p>
     </Empty>
   ) : (
     <Empty title="No deliveries yet">
@@ -170,7 +199,7 @@ const DeliveryTable = ({ deliveries, open, toggle, reload }: TableProps) => (
 )
 
 // The names of sources, events and destinations.
-const sourceNames: Record<string, string> = { fold_job: 'Fold', workflow: 'Workflow', test: 'Test' }
+const sourceNames: Record<string, string> = { fold_job: 'Fold', workflow: 'Workflow', batch: 'Batch', test: 'Test' }
 const eventNames: Record<string, string> = { COMPLETED: 'completed', FAILED: 'failed', STOPPED: 'stopped' }
 const destinationNames: Record<string, string> = {
   custom_http: 'to your endpoint',
@@ -181,6 +210,7 @@ const destinationNames: Record<string, string> = {
 /** The page of the run that a delivery reports; empty for tests. */
 function sourcePage(d: Delivery): string {
   if (d.source_kind === 'fold_job') return `/ui/jobs/${d.source_id}`
+  if (d.source_kind === 'batch') return `/ui/batches/${d.source_id}`
   return d.source_kind === 'workflow' ? `/ui/workflows/${d.source_id}` : ''
 }
 
@@ -202,7 +232,7 @@ function Row({ delivery: d, open, toggle, reload }: RowProps) {
         <td>
           {page ? <a href={page}>{event}</a> : event}
           <div class="dim small-text">
-            {destinationNames[d.destination] ?? d.destination}
+            {d.endpoint_name ? `to ${d.endpoint_name}` : (destinationNames[d.destination] ?? d.destination)}
             {d.triggered_target_id && (
               <>
                 : <a href={`/ui/workflows/${d.triggered_target_id}`}>open</a>

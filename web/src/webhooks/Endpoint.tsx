@@ -1,4 +1,4 @@
-// The settings of the user's webhook endpoint.
+// The settings of the default webhook endpoint.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { api, type PayloadFormat, type WebhookConfig } from '../api'
@@ -11,13 +11,15 @@ interface Props {
   setConfig(config: WebhookConfig): void
   /** Called when a test delivery has been queued. */
   onTest(): void
+  /** Called when the endpoint has changed, for what else shows it. */
+  onChange(): void
 }
 
 /** Runs one action at a time and reports its result. */
 type Run = (action: () => Promise<WebhookConfig | undefined>, doneMessage?: string) => Promise<void>
 
 /** The settings and the state of the endpoint. */
-export function Endpoint({ config, setConfig, onTest }: Props) {
+export function Endpoint({ config, setConfig, onTest, onChange }: Props) {
   const [secret, setSecret] = useState('')
   const [error, setError] = useState('')
   const [message, setMessage] = useState('')
@@ -28,7 +30,10 @@ export function Endpoint({ config, setConfig, onTest }: Props) {
     setMessage('')
     try {
       const changed = await action()
-      if (changed) setConfig(changed)
+      if (changed) {
+        setConfig(changed)
+        onChange()
+      }
       if (changed?.signing_secret) setSecret(changed.signing_secret)
       setMessage(doneMessage)
     } catch (e) {
@@ -37,7 +42,7 @@ export function Endpoint({ config, setConfig, onTest }: Props) {
     setBusy(false)
   }
   return (
-    <section class="card run" aria-label="Your endpoint">
+    <section class="card" aria-label="Your endpoint">
       <div class="row between">
         <h2>Your endpoint</h2>
         {config.is_configured && <EndpointStatus config={config} />}

@@ -1,45 +1,55 @@
-// The user's webhook endpoint, and the log of its deliveries.
+// The webhook endpoints of a project, and the log of their deliveries.
 import { useEffect, useState } from 'preact/hooks'
-import { api, type WebhookConfig } from '../api'
+import { api, type WebhookConfig, type WebhookEndpoints } from '../api'
 import { Failure, Loading } from '../components'
-import { may, project } from '../project'
+import { may } from '../project'
 import { Deliveries } from './Deliveries'
 import { Endpoint } from './Endpoint'
+import { Endpoints } from './Endpoints'
 
-/** The page: the log of deliveries and, for managers of the project, the endpoint. */
-export const Webhooks = () => (
-  <>
-    <div class="head">
-      <div>
-        <h1>Webhooks</h1>
-        <p class="dim">When a run ends, the service sends a signed JSON document to your endpoint.</p>
-      </div>
-    </div>
-    {may('manager') ? <WithEndpoint /> : <DeliveriesAlone />}
-  </>
-)
+/** What the page shows of the endpoints; config is null for who does not manage the project. */
+interface Loaded {
+  config: WebhookConfig | null
+  endpoints: WebhookEndpoints
+}
 
-/** The log, for who may not see the endpoint. */
-const DeliveriesAlone = () => (
-  <>
-    <p class="hint">The endpoint is seen and changed by managers of “{project.value?.name}” alone.</p>
-    <Deliveries testsSent={0} />
-  </>
-)
+const loadAll = async (): Promise<Loaded> => {
+  const [endpoints, config] = await Promise.all([api.endpoints(), may('manager') ? api.webhook() : null])
+  return { endpoints, config }
+}
 
-/** The log next to the endpoint. */
-function WithEndpoint() {
-  const [config, setConfig] = useState<WebhookConfig | Error>()
+/** The page: the log of deliveries next to the endpoints, which only managers of the project change. */
+export function Webhooks() {
+  const [loaded, setLoaded] = useState<Loaded | Error>()
   const [testsSent, setTestsSent] = useState(0)
-  const load = () => api.webhook().then(setConfig, (e: Error) => setConfig(e))
+  const load = () => loadAll().then(setLoaded, (e: Error) => setLoaded(e))
   useEffect(() => void load(), [])
-  if (config === undefined) return <Loading what="Loading the webhook" />
-  if (config instanceof Error)
-    return <Failure title="The webhook could not be loaded" error={config} retry={() => void load()} />
+  if (loaded === undefined) return <Loading what="Loading the webhooks" />
+  if (loaded instanceof Error)
+    return <Failure title="The webhooks could not be loaded" error={loaded} retry={() => void load()} />
+  const onTest = () => setTestsSent(testsSent + 1)
   return (
-    <div class="two">
-      <Deliveries testsSent={testsSent} />
-      <Endpoint config={config} setConfig={setConfig} onTest={() => setTestsSent(testsSent + 1)} />
-    </div>
+    <>
+      <div class="head">
+        <div>
+          <h1>Webhooks</h1>
+          <p class="dim">When a run ends, the service sends a signed JSON document to your endpoints.</p>
+        </div>
+      </div>
+      <div class="two">
+        <Deliveries testsSent={testsSent} endpoints={loaded.endpoints} />
+        <div class="stack">
+          {loaded.config && (
+            <Endpoint
+              config={loaded.config}
+              setConfig={(config) => setLoaded({ ...loaded, config })}
+              onTest={onTest}
+              onChange={() => void load()}
+            />
+          )}
+          <Endpoints endpoints={loaded.endpoints} onTest={onTest} reload={load} />
+        </div>
+      </div>
+    </>
   )
 }
