@@ -95,8 +95,8 @@ const publishRate = 100
 
 // TestKilledDeliveryWorkerLosesNothing kills the server with SIGKILL at every step of a delivery, and at
 // random, while events are published at 100 a second. Afterwards every acknowledged event must have been delivered to
-// both endpoints of the project, every repeat must carry the webhook-id of the first, and no kill may have caused five
-// repeats to either.
+// the default endpoint, and those that failed, and no others, to a named one. Every repeat must carry the webhook-id of
+// the first, and no kill may have caused five repeats.
 func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -114,13 +114,13 @@ func killWhileDelivering(t *testing.T, database string) {
 	n.createKey()
 	n.serve()
 	if _, err := n.client().CreateWebhookEndpoint(t.Context(), api.CreateEndpoint{
-		Name: "named", TargetURL: named.URL, Events: []string{"fold_job.on_complete"},
+		Name: "named", TargetURL: named.URL, Events: []string{"fold_job.on_failed"},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	job := configureRecorder(t, n.client(), w.URL)
 	n.stop()
-	acked := map[string]bool{}
+	acked := map[string]bool{} // whether it failed
 	for _, step := range []string{"claim:40", "claimed:25", "post:40", "during", "posted:40", "finish:25",
 		"finishing:40", "finished:25", "random", "random", "random"} {
 		for left := 2; ; left-- { // a busy machine has more deliveries in flight than 100 events per second cause
@@ -128,8 +128,8 @@ func killWhileDelivering(t *testing.T, database string) {
 			ids, repeats := killAt(t, n, w, job, step)
 			_, after := named.counts()
 			repeats = max(repeats, after-before)
-			for _, id := range ids {
-				acked[id] = true
+			for id, failed := range ids {
+				acked[id] = failed
 			}
 			t.Logf("%s: %d events acknowledged, %d repeated", step, len(ids), repeats)
 			if repeats < 5 && len(ids) >= 10 {
@@ -142,26 +142,36 @@ func killWhileDelivering(t *testing.T, database string) {
 			}
 		}
 	}
-	for name, r := range map[string]*recorder{"the default endpoint": w, "the named endpoint": named} {
-		r.mu.Lock()
-		for id := range acked {
-			if r.ids[id] == nil {
-				t.Errorf("event %s was acknowledged and never delivered to %s", id, name)
-			}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	named.mu.Lock()
+	defer named.mu.Unlock()
+	failures := 0
+	for id, failed := range acked {
+		if w.ids[id] == nil {
+			t.Errorf("event %s was acknowledged and never delivered", id)
 		}
+		if failed {
+			failures++
+		}
+		if (named.ids[id] != nil) != failed {
+			t.Errorf("event %s, whose run failed: %v, was delivered to the named endpoint: %v", id, failed, !failed)
+		}
+	}
+	for name, r := range map[string]*recorder{"default": w, "named": named} {
 		for event, ids := range r.ids {
 			if len(ids) != 1 {
-				t.Errorf("event %s was delivered to %s with %d webhook-ids", event, name, len(ids))
+				t.Errorf("event %s was delivered to the %s endpoint with %d webhook-ids", event, name, len(ids))
 			}
 		}
-		t.Logf("%d events acknowledged, %d delivered to %s, %d posts", len(acked), len(r.ids), name, r.posts)
-		r.mu.Unlock()
 	}
+	t.Logf("%d events acknowledged, %d delivered, %d posts; %d failed, %d delivered, %d posts", len(acked), len(w.ids),
+		w.posts, failures, len(named.ids), named.posts)
 }
 
 // killAt kills the server at a step while events are published, and starts another, which delivers the rest. It returns
-// the events that were acknowledged, and how many posts repeated an event.
-func killAt(t *testing.T, n *node, w *recorder, job, step string) (ids []string, repeats int) {
+// the events that were acknowledged, as publishUntilKilled does, and how many posts repeated an event.
+func killAt(t *testing.T, n *node, w *recorder, job, step string) (ids map[string]bool, repeats int) {
 	t.Helper()
 	_, before := w.counts()
 	env := n.env
@@ -219,23 +229,22 @@ func configureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 	return made.JobID
 }
 
-// publishUntilKilled publishes events until the server is gone, and returns the events that it acknowledged. It calls
-// tenth at the tenth.
-func publishUntilKilled(t *testing.T, url, job string, tenth func()) []string {
+// publishUntilKilled publishes events until the server is gone, of which every fifth is a failure. It returns the events
+// that the server acknowledged, and whether each is a failure. It calls tenth at the tenth.
+func publishUntilKilled(t *testing.T, url, job string, tenth func()) map[string]bool {
 	t.Helper()
 	var mu sync.Mutex
-	var ids []string
+	ids := map[string]bool{}
 	var wg sync.WaitGroup
 	gone := make(chan struct{})
 	var once sync.Once
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
-	body := fmt.Sprintf(`{"source_kind":"fold_job","event_name":"on_complete","status":"COMPLETED","source_id":%q}`,
-		job)
+	const event = `{"source_kind":"fold_job","event_name":%q,"status":%q,"source_id":%q}`
 	tick := time.NewTicker(time.Second / publishRate)
 	defer tick.Stop()
 	limit := time.After(time.Minute)
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-gone:
 			wg.Wait()
@@ -243,6 +252,10 @@ func publishUntilKilled(t *testing.T, url, job string, tenth func()) []string {
 		case <-limit:
 			t.Fatal("the server was not killed within a minute")
 		case <-tick.C:
+		}
+		body, failed := fmt.Sprintf(event, pleat.OnComplete, pleat.StateCompleted, job), n%5 == 0
+		if failed {
+			body = fmt.Sprintf(event, pleat.OnFailed, pleat.StateFailed, job)
 		}
 		wg.Go(func() {
 			req, _ := http.NewRequest(http.MethodPost, url+"/v1/webhooks/events/ingest", strings.NewReader(body))
@@ -255,17 +268,17 @@ func publishUntilKilled(t *testing.T, url, job string, tenth func()) []string {
 			}
 			answer, err := io.ReadAll(res.Body)
 			_ = res.Body.Close()
-			var event api.IngestedEvent
+			var made api.IngestedEvent
 			if err != nil {
 				return
 			}
-			if res.StatusCode != http.StatusOK || json.Unmarshal(answer, &event) != nil {
+			if res.StatusCode != http.StatusOK || json.Unmarshal(answer, &made) != nil {
 				t.Errorf("%d %s", res.StatusCode, answer)
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if ids = append(ids, event.EventID); len(ids) == 10 {
+			if ids[made.EventID] = failed; len(ids) == 10 {
 				tenth()
 			}
 		})

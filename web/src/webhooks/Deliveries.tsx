@@ -18,18 +18,20 @@ const pollInterval = 2_000 // ms, while a delivery is in progress: deliveries ha
 
 interface Props {
   /** The list is read again when it changes. */
-  testsSent: number
+  version: number
   endpoints: WebhookEndpoints
 }
 
 /** The deliveries, of all endpoints or of one. */
-export function Deliveries({ testsSent, endpoints }: Props) {
+export function Deliveries({ version, endpoints }: Props) {
   const linkedId = query.value.get('delivery') ?? '' // from the link of a result
   const [status, setStatus] = useState('')
-  const [endpoint, setEndpoint] = useState('')
+  const [chosen, setEndpoint] = useState('')
   const [open, setOpen] = useState(linkedId)
   const [error, setError] = useState('')
-  const list = useDeliveryList(status, endpoint, testsSent)
+  // One that was deleted cannot be chosen any more.
+  const endpoint = [endpoints.default_endpoint, ...endpoints.data].some((e) => e?.id === chosen) ? chosen : ''
+  const list = useDeliveryList(status, endpoint, version)
   const linked = useDelivery(linkedId)
   const loaded = Array.isArray(list.rows) ? list.rows : []
   // The linked delivery may be older than those listed.
@@ -122,16 +124,16 @@ function SendWaiting({ onSent, onError }: { onSent(): void; onError(text: string
   )
 }
 
-/** The deliveries with a status to an endpoint; the list is read again after events, tests and while a delivery is in progress. */
-function useDeliveryList(status: string, endpoint: string, testsSent: number) {
+/** The deliveries with a status to an endpoint; the list is read again after events, for a new version, and while a delivery is in progress. */
+function useDeliveryList(status: string, endpoint: string, version: number) {
   const list = usePagedList(
     (page) => api.deliveries({ status, endpoint_id: endpoint, ...page }),
     (d: Delivery) => d.id,
     status + endpoint,
   )
   useEffect(() => {
-    if (testsSent > 0) void list.load()
-  }, [testsSent])
+    if (version > 0) void list.load()
+  }, [version])
   useEffect(
     () =>
       onChange((change) => {

@@ -21,13 +21,13 @@ const loadAll = async (): Promise<Loaded> => {
 /** The page: the log of deliveries next to the endpoints, which only managers of the project change. */
 export function Webhooks() {
   const [loaded, setLoaded] = useState<Loaded | Error>()
-  const [testsSent, setTestsSent] = useState(0)
+  const [version, setVersion] = useState(0) // of the log
   const load = () => loadAll().then(setLoaded, (e: Error) => setLoaded(e))
   useEffect(() => void load(), [])
   if (loaded === undefined) return <Loading what="Loading the webhooks" />
   if (loaded instanceof Error)
     return <Failure title="The webhooks could not be loaded" error={loaded} retry={() => void load()} />
-  const onTest = () => setTestsSent(testsSent + 1)
+  const onTest = () => setVersion((n) => n + 1)
   return (
     <>
       <div class="head">
@@ -37,7 +37,7 @@ export function Webhooks() {
         </div>
       </div>
       <div class="two">
-        <Deliveries testsSent={testsSent} endpoints={loaded.endpoints} />
+        <Deliveries version={version} endpoints={loaded.endpoints} />
         <div class="stack">
           {loaded.config && (
             <Endpoint
@@ -47,7 +47,7 @@ export function Webhooks() {
               onChange={() => void load()}
             />
           )}
-          <Endpoints endpoints={loaded.endpoints} onTest={onTest} reload={load} />
+          <Endpoints endpoints={loaded.endpoints} onTest={onTest} reload={() => load().then(onTest)} />
         </div>
       </div>
     </>
