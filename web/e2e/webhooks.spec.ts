@@ -145,7 +145,6 @@ test('further endpoints are added, changed, tested and deleted, and members see 
   await renamed.getByRole('button', { name: 'Resume' }).click()
   await expect(renamed).toContainText('active')
   await accessible(page)
-  await picture(page, 'webhook-endpoints')
   page.on('dialog', (d) => void d.accept())
   await renamed.getByRole('button', { name: 'Rotate secret' }).click()
   await expect(card.getByText(/^whsec_/)).toBeVisible()
