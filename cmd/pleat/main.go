@@ -16,9 +16,9 @@
 //     commands share.
 //   - serve.go, worker.go, fleet.go, demo.go: processes of the service.
 //   - fold.go, fold_folder.go, fold_log.go, rank.go, batch.go, batch_input.go, align.go, ask.go, md.go, jobs.go,
-//     workflows.go, compare.go, mcp.go, models.go, usage.go, verify.go, webhooks.go, share.go: clients of a server;
-//     design.go, design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go and bring.go: the
-//     files that they read from a disk, and what these name.
+//     workflows.go, compare.go, mcp.go, models.go, usage.go, verify.go, webhooks.go, webhook_endpoints.go, share.go:
+//     clients of a server; design.go, design_input.go, design_table.go, design_fold.go: designs. inputs.go, sources.go
+//     and bring.go: the files that they read from a disk, and what these name.
 //   - projects.go, project.go: projects, in the database and by a server.
 //   - login.go, logins.go: the sign-in of a person at a server.
 //   - users.go, keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the

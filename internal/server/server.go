@@ -62,7 +62,8 @@
 //	upload.go            uploads and what they may hold
 //	uploading.go         what users upload at the moment
 //	stream.go            server-sent events
-//	webhook.go           endpoints, subscriptions, deliveries, ingest
+//	webhook.go           the default endpoint, subscriptions, deliveries, ingest
+//	webhook_endpoint.go  named endpoints
 //	agent.go             POST /mcp, and the document about it
 //	account.go           keys, quota, session, models
 //	login.go             sign-in by an issuer of OpenID Connect, and logout

@@ -34,7 +34,7 @@
 //	finish.go, reap.go    ends, expired leases
 //	yield.go              tasks that make room for another tenant's
 //	artifact.go, cached_result.go  files of runs, results that later runs reuse
-//	endpoint.go, delivery.go  endpoints, events and their deliveries
+//	endpoint.go, named_endpoint.go, delivery.go  endpoints, events and their deliveries
 //	claim_deliveries.go, claim_plan.go, finish_deliveries.go  attempts at deliveries
 //	library.go  library items
 //	worker.go, class.go, speed.go  workers, their classes, how fast they are

@@ -1,5 +1,6 @@
 // The switch of a form that notifies the user's webhook.
-import type { WebhookConfig } from '../api'
+import { useEffect, useState } from 'preact/hooks'
+import { api, type WebhookConfig, type WebhookEndpoints } from '../api'
 import { Checkbox } from '../controls'
 import { may, project } from '../project'
 
@@ -13,12 +14,7 @@ interface Props {
 
 /** The switch for the webhook, or the link to set it up. */
 export function WebhookSwitch({ config, notify, setNotify }: Props) {
-  if (!may('manager'))
-    return (
-      <p class="dim small-text">
-        If the managers of “{project.value?.name}” have set up a webhook for every run, it is notified.
-      </p>
-    )
+  if (!may('manager')) return <MembersNote />
   if (!config?.is_configured)
     return (
       <p class="dim small-text">
@@ -29,6 +25,25 @@ export function WebhookSwitch({ config, notify, setNotify }: Props) {
     <Checkbox checked={isNotified(config, notify)} onValue={setNotify} hint={config.target_url}>
       Notify my webhook
     </Checkbox>
+  )
+}
+
+/** Says to who does not manage the project whom the end of a run is told. */
+function MembersNote() {
+  const [endpoints, setEndpoints] = useState<WebhookEndpoints>()
+  const id = project.value?.projectId
+  useEffect(() => {
+    api.endpoints().then(setEndpoints, () => undefined) // a hint, which the form does without
+  }, [id])
+  if (!endpoints) return null
+  const names = endpoints.data.map((e) => e.name)
+  if (endpoints.default_endpoint?.enabled_by_default) names.unshift(endpoints.default_endpoint.target_url)
+  return (
+    <p class="dim small-text">
+      {names.length > 0
+        ? `Webhooks of the project: ${names.join(', ')}.`
+        : `“${project.value?.name}” has no webhook for every run.`}
+    </p>
   )
 }
 
