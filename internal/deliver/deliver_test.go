@@ -495,8 +495,8 @@ func TestNeighboursThatHang(t *testing.T) {
 }
 
 // An endpoint that answers fast gets more deliveries at once than at first, and more than its owner otherwise has. That
-// delays no delivery of another user. The receiver stops answering, so that what it gets at once can be counted. However
-// slow the machine is, each answer counts as fast, and deliveries wait for the window before outcomes are stored.
+// delays no delivery of another user. The receiver stops answering, so that what it gets at once can be counted. Each
+// answer counts as fast and deliveries wait for the window before outcomes are stored, however slow the machine is.
 func TestWindowOfAFastEndpoint(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {

@@ -321,7 +321,8 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 		return api.Redelivered{}, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))
 	}
 	if in.Endpoint != "" && !pleat.IsUUID(in.Endpoint) {
-		return api.Redelivered{}, pleat.InvalidField("endpoint_id", " is %q; it must be a UUID", pleat.Clip(in.Endpoint))
+		return api.Redelivered{},
+			pleat.InvalidField("endpoint_id", " is %q; it must be a UUID", pleat.Clip(in.Endpoint))
 	}
 	if in.Since != "" {
 		at, err := time.Parse(time.RFC3339Nano, in.Since)

@@ -151,8 +151,8 @@ type DeliveryFilter struct {
 
 // deliveryColumns are the columns that scanDelivery reads, of the row d of delivery.
 const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.endpoint_id,
-	COALESCE((SELECT e.name FROM endpoint e WHERE e.id = d.endpoint_id), ''), d.destination, d.source_kind, d.source_id, d.run_id,
-	d.event_name, COALESCE((SELECT v.status FROM event v WHERE v.id = d.event_id), ''),
+	COALESCE((SELECT e.name FROM endpoint e WHERE e.id = d.endpoint_id), ''), d.destination, d.source_kind,
+	d.source_id, d.run_id, d.event_name, COALESCE((SELECT v.status FROM event v WHERE v.id = d.event_id), ''),
 	CASE WHEN d.status = 'PENDING' AND ` + inFlightSQL + ` THEN 'RUNNING' ELSE d.status END,
 	d.triggered, d.attempts, d.next_at, d.response_status, d.reason, d.created_at`
 
@@ -172,8 +172,8 @@ func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery
 	var source sourceRow
 	var next, created int64
-	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Endpoint, &d.EndpointName, &d.Destination, &source.kind, &source.id, &d.Run, &d.EventName,
-		&d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next, &d.ResponseStatus, &d.Reason, &created)
+	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Endpoint, &d.EndpointName, &d.Destination, &source.kind,
+		&source.id, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next, &d.ResponseStatus, &d.Reason, &created)
 	d.Source = source.value()
 	d.NextAt, d.CreatedAt = fromMicros(next), fromMicros(created)
 	return d, err

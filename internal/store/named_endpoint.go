@@ -92,7 +92,8 @@ func (s *Store) AddEndpoint(ctx context.Context, by Actor, n NewEndpoint) (Endpo
 		t.send(`
 			INSERT INTO endpoint (
 				id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
-				enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at, name, events)
+				enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at, name,
+				events)
 			VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, 0, '', '', 0, $7, $7, $7, $8, $9)`,
 			id, by.Project, n.URL, n.Token, n.Secret, n.Format, t.now, n.Name, int64(n.Events))
 		return t.changedNamed(by, AuditWebhookAdded, id, "", &e)
@@ -270,7 +271,8 @@ func (s *Store) PingNamedEndpoint(ctx context.Context, by Actor, id pleat.Endpoi
 		}
 		if !e.Active {
 			return pleat.Errorf(pleat.CodeConflict,
-				"the endpoint is not active: %s; POST /v1/webhooks/endpoints/%s/resume activates it", e.DisabledReason, id)
+				"the endpoint is not active: %s; POST /v1/webhooks/endpoints/%s/resume activates it",
+				e.DisabledReason, id)
 		}
 		t.notify(deliveryTopic)
 		delivery, err = t.ping(&e)
@@ -330,7 +332,8 @@ func (t *tx) endDeliveriesTo(id pleat.EndpointID) (int, error) {
 		// A claim may have taken one meanwhile: its attempt ends it.
 		t.send("DELETE FROM task WHERE delivery_id IN ("+params(1, n)+") AND state <> 'running'", pad(part)...)
 		t.send(`
-			UPDATE delivery AS d SET status = 'FAILED', reason = 'the endpoint was deleted', next_at = 0, updated_at = $1
+			UPDATE delivery AS d
+			SET status = 'FAILED', reason = 'the endpoint was deleted', next_at = 0, updated_at = $1
 			WHERE d.id IN (`+params(2, n)+") AND d.status = 'PENDING' AND NOT "+inFlightSQL,
 			append([]any{t.now}, pad(part)...)...)
 	}
@@ -387,7 +390,9 @@ func (s *Store) EndDeliveries(ctx context.Context) (bool, error) {
 }
 
 // oneEndpoint reads the id that a query finds.
-func (s *Store) oneEndpoint(ctx context.Context, query string, args []any) (id pleat.EndpointID, found bool, err error) {
+func (s *Store) oneEndpoint(
+	ctx context.Context, query string, args []any,
+) (id pleat.EndpointID, found bool, err error) {
 	err = mapNoRows(s.readRow(ctx, query, args, &id), nil)
 	return id, id != "", unavailable("find deleted endpoints", err)
 }

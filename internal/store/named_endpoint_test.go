@@ -269,7 +269,8 @@ func TestNamedEndpointRoles(t *testing.T) {
 			}
 			list, err := s.NamedEndpoints(ctx, by)
 			_, got, one := s.NamedEndpoint(ctx, store.Reach{User: by.User}, e.ID)
-			_, change := s.SwitchEndpoint(ctx, store.Actor{Reach: store.Reach{User: by.User}}, e.ID, store.EndpointPause)
+			anywhere := store.Actor{Reach: store.Reach{User: by.User}}
+			_, change := s.SwitchEndpoint(ctx, anywhere, e.ID, store.EndpointPause)
 			_, add := s.AddEndpoint(ctx, store.Actor{Reach: by}, store.NewEndpoint{Name: "x"})
 			want, refused := 1, pleat.CodeForbidden
 			if role == pleat.NoRole {
@@ -302,7 +303,9 @@ func TestDeleteEndpoint(t *testing.T) {
 		if err != nil || len(claimed.List) != 4 {
 			t.Fatalf("%d claimed, %v", len(claimed.List), err)
 		}
-		inFlight := slices.DeleteFunc(claimed.List, func(d store.ClaimedDelivery) bool { return d.Endpoint.ID != gone.ID })
+		inFlight := slices.DeleteFunc(claimed.List, func(d store.ClaimedDelivery) bool {
+			return d.Endpoint.ID != gone.ID
+		})
 		if _, err := s.DeleteEndpoint(ctx, by, gone.ID); err != nil {
 			t.Fatal(err)
 		}
