@@ -229,8 +229,8 @@ func configureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 	return made.JobID
 }
 
-// publishUntilKilled publishes events until the server is gone, of which every fifth is a failure. It returns those that
-// the server acknowledged, and whether each is a failure. It calls tenth at the tenth.
+// publishUntilKilled publishes events until the server is gone, every fifth of which is a failure. It returns those
+// that the server acknowledged, and whether each is one. It calls tenth at the tenth.
 func publishUntilKilled(t *testing.T, url, job string, tenth func()) map[string]bool {
 	t.Helper()
 	var mu sync.Mutex

@@ -173,7 +173,8 @@ func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var source sourceRow
 	var next, created int64
 	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Endpoint, &d.EndpointName, &d.Destination, &source.kind,
-		&source.id, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next, &d.ResponseStatus, &d.Reason, &created)
+		&source.id, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next,
+		&d.ResponseStatus, &d.Reason, &created)
 	d.Source = source.value()
 	d.NextAt, d.CreatedAt = fromMicros(next), fromMicros(created)
 	return d, err
