@@ -56,7 +56,7 @@ func (s *Store) NamedEndpoint(ctx context.Context, by Reach, id pleat.EndpointID
 	err := s.readRow(ctx, oneNamedEndpoint, []any{id, by.User, by.Project}, append(r.into(&e), &role)...)
 	r.fill(&e)
 	if err = mapNoRows(err, ErrNoNamedEndpoint); err == nil {
-		err = allow(role, pleat.Viewer, ErrNoNamedEndpoint)
+		err = role.Allow(pleat.Viewer, ErrNoNamedEndpoint)
 	}
 	return e, role, unavailable("read endpoint", err)
 }
@@ -146,7 +146,7 @@ func (t *tx) lockNamed(by Actor, id pleat.EndpointID) (Endpoint, Actor, error) {
 		err := t.row(oneNamedEndpoint, []any{id, by.User, by.Project}, append(r.into(&e), &role)...)
 		r.fill(&e)
 		if err = mapNoRows(err, ErrNoNamedEndpoint); err == nil {
-			err = allow(role, pleat.Manager, ErrNoNamedEndpoint)
+			err = role.Allow(pleat.Manager, ErrNoNamedEndpoint)
 		}
 		if err == nil && !locked {
 			err = t.lockProject(e.Owner)
