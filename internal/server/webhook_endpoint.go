@@ -215,11 +215,11 @@ func (s *Server) changeWebhookEndpoint(
 		return none, err
 	}
 	before, role, err := s.store.NamedEndpoint(ctx, c.reach(), id)
-	switch {
-	case err != nil:
+	if err == nil { // before faults of the body, which would tell what is allowed as an address
+		err = role.Allow(pleat.Manager, store.ErrNoNamedEndpoint)
+	}
+	if err != nil {
 		return none, err
-	case role < pleat.Manager: // before faults of the body, which would tell what is allowed as an address
-		return none, pleat.ErrRole(role, pleat.Manager)
 	}
 	change, err := s.endpointChange(ctx, before.Owner, in)
 	if err != nil {
