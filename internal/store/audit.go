@@ -63,6 +63,8 @@ const (
 	AuditGroupSet           AuditAction = "group.set"
 	AuditGroupRemoved       AuditAction = "group.removed"
 	AuditUserDeleted        AuditAction = "user.deleted"
+	AuditMailSet            AuditAction = "notifications.set"
+	AuditMailConfirmed      AuditAction = "notifications.confirmed"
 )
 
 // AuditEntry is one recorded change. It never has a secret.
