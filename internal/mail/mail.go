@@ -53,6 +53,9 @@ type Pool struct {
 	fault    queue.Fault
 }
 
+// storeGrace is how long the outcome of a mail may take to be stored.
+const storeGrace = 5 * time.Second
+
 // tokenUse is what the signature in a token is for.
 const tokenUse = "mail.confirm"
 
@@ -154,7 +157,7 @@ func (p *Pool) send(ctx, storing context.Context, m *store.OutgoingMail) {
 		p.cfg.Step("sent")
 		o = p.outcome(err, held.Context().Err() != nil, m)
 	}
-	storing, cancel := context.WithTimeout(storing, p.cfg.Grace)
+	storing, cancel := context.WithTimeout(storing, storeGrace)
 	defer cancel()
 	if err := p.store.FinishMail(storing, m, o); err != nil {
 		log.Warn("the outcome of a mail cannot be stored; its lease will expire", "error", err)

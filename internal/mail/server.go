@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -23,7 +24,7 @@ type Server struct {
 	Host     string
 	Port     int
 	TLS      bool // from the first byte; else by STARTTLS, without which nothing is sent
-	Plain    bool // neither
+	Plain    bool // neither: nothing is encrypted
 	User     string
 	Password string
 	From     mail.Address
@@ -85,13 +86,10 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Message }
 
-// client returns what opens one connection, which closes at the end of ctx or after the timeout.
-func (s *Server) client(ctx context.Context) (*gomail.Client, func(), error) {
-	timeout := s.Timeout
-	if timeout == 0 {
-		timeout = 30 * time.Second
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// connect opens a connection and identifies who sends. The connection closes at the end of ctx; the
+// caller calls done. The error is a *Fault.
+func (s *Server) connect(ctx context.Context) (c *gomail.Client, done func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	config := &tls.Config{ServerName: s.Host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 	ended := func() bool { return true }
 	dial := func(dialing context.Context, network, address string) (net.Conn, error) {
@@ -108,7 +106,7 @@ func (s *Server) client(ctx context.Context) (*gomail.Client, func(), error) {
 		return c, err
 	}
 	options := []gomail.Option{
-		gomail.WithPort(s.Port), gomail.WithTimeout(timeout), gomail.WithDialContextFunc(dial),
+		gomail.WithPort(s.Port), gomail.WithTimeout(2*s.timeout()), gomail.WithDialContextFunc(dial),
 		gomail.WithTLSConfig(config), gomail.WithoutNoop(), gomail.WithoutSMTPUTF8(), gomail.WithTLSPolicy(s.policy()),
 	}
 	if s.TLS {
@@ -118,53 +116,57 @@ func (s *Server) client(ctx context.Context) (*gomail.Client, func(), error) {
 		options = append(options, gomail.WithUsername(s.User), gomail.WithPassword(s.Password),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
-	c, err := gomail.NewClient(s.Host, options...)
+	if c, err = gomail.NewClient(s.Host, options...); err == nil {
+		err = c.DialWithContext(ctx)
+	}
+	if err != nil {
+		err = s.fault(ctx, err, true)
+	}
 	return c, func() { ended(); cancel() }, err
 }
 
-// policy is when STARTTLS is used.
+// policy is whether STARTTLS is required: this machine needs no TLS, and others none that are allowed to do without.
 func (s *Server) policy() gomail.TLSPolicy {
 	if s.Plain {
-		return gomail.TLSOpportunistic
+		return gomail.NoTLS
 	}
 	return gomail.TLSMandatory
 }
 
-// Check connects, identifies itself and says goodbye, as before a mail. The error is a *Fault.
+// timeout is that of a mail.
+func (s *Server) timeout() time.Duration { return cmp.Or(s.Timeout, 30*time.Second) }
+
+// Check connects, identifies who sends and says goodbye, as before a mail. The error is a *Fault.
 func (s *Server) Check(ctx context.Context) error {
-	c, done, err := s.client(ctx)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout())
+	defer cancel()
+	c, done, err := s.connect(ctx)
 	defer done()
 	if err == nil {
-		if err = c.DialWithContext(ctx); err == nil {
-			_ = c.Close()
-		}
+		_ = c.Close()
 	}
-	return s.fault(err, true)
+	return err
 }
 
 // Send sends one mail over a connection of its own. The error is a *Fault.
 func (s *Server) Send(ctx context.Context, m *gomail.Msg) error {
-	c, done, err := s.client(ctx)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout())
+	defer cancel()
+	c, done, err := s.connect(ctx)
 	defer done()
 	if err != nil {
-		return s.fault(err, true)
-	}
-	if err := c.DialWithContext(ctx); err != nil {
-		return s.fault(err, true)
+		return err
 	}
 	err = c.Send(m)
 	_ = c.Close()
-	if m.IsDelivered() { // what the server says after it has accepted the mail does not matter
+	if err == nil || m.IsDelivered() { // what the server says after it has accepted the mail does not matter
 		return nil
 	}
-	return s.fault(err, false)
+	return s.fault(ctx, err, false)
 }
 
 // fault tells what an error means. Before a mail was offered, every fault is the server's.
-func (s *Server) fault(err error, before bool) error {
-	if err == nil {
-		return nil
-	}
+func (s *Server) fault(ctx context.Context, err error, before bool) error {
 	f := &Fault{Server: before}
 	var reply *textproto.Error
 	var send *gomail.SendError
@@ -178,7 +180,7 @@ func (s *Server) fault(err error, before bool) error {
 		}
 	case errors.As(err, &reply):
 		f.Message = fmt.Sprintf("%s answered %d before a mail was offered", s, reply.Code)
-	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
 		f.Server, f.Message = true, fmt.Sprintf("%s did not answer in time", s)
 	case before:
 		f.Message = fmt.Sprintf("%s cannot be used: %v", s, cause(err))

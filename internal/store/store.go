@@ -235,8 +235,8 @@ func unavailable(verb string, err error) error {
 }
 
 // lockingClauses removes the locking clauses of a statement.
-var lockingClauses = strings.NewReplacer("FOR UPDATE SKIP LOCKED", "", "FOR UPDATE", "", "FOR SHARE OF j", "",
-	"FOR NO KEY UPDATE OF k", "", "FOR NO KEY UPDATE", "")
+var lockingClauses = strings.NewReplacer("FOR UPDATE SKIP LOCKED", "", "FOR UPDATE OF s", "", "FOR UPDATE", "",
+	"FOR SHARE OF j", "", "FOR NO KEY UPDATE OF k", "", "FOR NO KEY UPDATE", "")
 
 // translate adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
 // appearance, so it gets «?n». SQLite has one writer and no row locks, so locking clauses go.
