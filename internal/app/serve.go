@@ -33,6 +33,8 @@ type Options struct {
 	Ready func(a *App, url string)
 	// DeliveryStep, if set, is called with the name of each step of a delivery. Crash tests end the process there.
 	DeliveryStep func(name string)
+	// MailStep is the same for the steps of a mail.
+	MailStep func(name string)
 	// Recent, if set, has the last lines of the log, for who reads the address of the metrics with their token.
 	Recent *telemetry.RecentLog
 }
@@ -81,6 +83,10 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return err
 	}
 	defer sender.Close()
+	mailer, err := a.newMailer(public, opt.MailStep)
+	if err != nil {
+		return err
+	}
 	s, err := a.newServer(l.Addr(), public, guard, deliverer)
 	if err != nil {
 		return err
@@ -103,6 +109,9 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	}
 	if c.Deliver {
 		group.Go(func() error { return deliverer.Run(ctx) })
+	}
+	if mailer != nil {
+		group.Go(func() error { return mailer.Run(ctx) })
 	}
 	group.Go(func() error { return s.Serve(ctx, l) })
 	group.Go(func() error {
@@ -188,6 +197,7 @@ func (a *App) newServer(
 		ArchiveURLs:  archive.URLs{PDB: c.PDBURL, UniProt: c.UniProtURL},
 		MaxTime:      seconds(c.MaxSeconds),
 		Login:        loginConfig(c),
+		Mails:        c.MailURL != "",
 	}, server.Deps{
 		Store:   a.Store,
 		Blobs:   a.blobs,

@@ -56,24 +56,6 @@ type Pool struct {
 // storeGrace is how long the outcome of a mail may take to be stored.
 const storeGrace = 5 * time.Second
 
-// tokenUse is what the signature in a token is for.
-const tokenUse = "mail.confirm"
-
-// Token returns the token that confirms an address, by the mail that asks for it. It is derived from the secret key, so
-// that neither the database nor its copies have it.
-func Token(ring *seal.Ring, id pleat.MailID) string {
-	return string(id) + "." + ring.Sign(tokenUse, string(id))
-}
-
-// OpenToken returns the mail of a token; false: Token did not make it.
-func OpenToken(ring *seal.Ring, token string) (pleat.MailID, bool) {
-	const uuid = 36
-	if len(token) <= uuid || token[uuid] != '.' || !pleat.IsUUID(token[:uuid]) {
-		return "", false
-	}
-	return pleat.MailID(token[:uuid]), ring.Verify(tokenUse, token[uuid+1:], token[:uuid])
-}
-
 // New makes a Pool. The ring signs the links that confirm addresses.
 func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
@@ -93,7 +75,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 		composer: Composer{
 			From:    cfg.Server.From,
 			Base:    cfg.Base,
-			Confirm: func(id pleat.MailID) string { return Token(ring, id) },
+			Confirm: ring.MailToken,
 		},
 		leases: queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
 		fault:  queue.Fault{What: "the mail server cannot be used"},

@@ -143,7 +143,7 @@ func TestPoolSends(t *testing.T) {
 		mails := server.Mails()
 		_, token, found := strings.Cut(mails[0].Body, base+"/ui/confirm#")
 		token, _, _ = strings.Cut(token, "\n")
-		id, ok := mail.OpenToken(f.ring, token)
+		id, ok := f.ring.OpenMailToken(token)
 		if !found || !ok || id != confirm.ID || len(mails) != 1 || mails[0].To != "ada@lab.test" {
 			t.Fatalf("%+v", mails)
 		}

@@ -106,7 +106,7 @@ func (s *Server) connect(ctx context.Context) (c *gomail.Client, done func(), er
 		return c, err
 	}
 	options := []gomail.Option{
-		gomail.WithPort(s.Port), gomail.WithTimeout(2*s.timeout()), gomail.WithDialContextFunc(dial),
+		gomail.WithPort(s.Port), gomail.WithTimeout(2 * s.timeout()), gomail.WithDialContextFunc(dial),
 		gomail.WithTLSConfig(config), gomail.WithoutNoop(), gomail.WithoutSMTPUTF8(), gomail.WithTLSPolicy(s.policy()),
 	}
 	if s.TLS {

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"pleat"
 	"pleat/internal/mail"
 	"pleat/internal/mail/mailtest"
-	"pleat/internal/seal"
 )
 
 func TestParseServer(t *testing.T) {
@@ -96,23 +94,5 @@ func TestServerIsChecked(t *testing.T) {
 				t.Errorf("%v shows the password", err)
 			}
 		})
-	}
-}
-
-func TestToken(t *testing.T) {
-	ring, err := seal.Parse(strings.Repeat("ab", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const id = pleat.MailID("0190f4c2-0000-7000-8000-000000000001")
-	token := mail.Token(ring, id)
-	if got, ok := mail.OpenToken(ring, token); got != id || !ok {
-		t.Errorf("%s, %v", got, ok)
-	}
-	other := "0190f4c2-0000-7000-8000-000000000002" + token[36:]
-	for _, bad := range []string{"", "x", token[:36], token[:37], token[:len(token)-1], token + "A", other} {
-		if _, ok := mail.OpenToken(ring, bad); ok {
-			t.Errorf("%q opens", bad)
-		}
 	}
 }

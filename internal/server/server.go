@@ -144,6 +144,8 @@ type Config struct {
 
 	// Login is for people who sign in by the issuer.
 	Login LoginConfig
+	// Mails says that the service sends mails to users.
+	Mails bool
 
 	// StreamHeartbeat is the time between comments on an event stream, when its access is checked again; 0: 15 s, which
 	// docs/interface.md promises. Clients take 45 s of silence for a broken connection.
