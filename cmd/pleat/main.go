@@ -157,8 +157,8 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(),
-		loginCmd(), logoutCmd(),
-		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), secretsCmd(),
+		loginCmd(), logoutCmd(), notificationsCmd(),
+		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), usageCmd(), enginesCmd(), webhooksCmd(), mailCmd(), secretsCmd(),
 		topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
 	root.Version = pleat.Version

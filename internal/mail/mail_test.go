@@ -95,7 +95,7 @@ func (f *fixture) want(events ...pleat.MailKind) {
 
 func (f *fixture) list() []store.Mail {
 	f.t.Helper()
-	m, err := f.s.MailSetting(context.Background(), f.user.User)
+	m, err := f.s.MailSetting(context.Background(), f.user.User, store.ListedMails)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestPoolTriesAgain(t *testing.T) {
 			f.await(pleat.MailFailed, 1)
 		}
 		storetest.Eventually(t, "mails are off", func() bool {
-			set, err := f.s.MailSetting(context.Background(), f.user.User)
+			set, err := f.s.MailSetting(context.Background(), f.user.User, store.ListedMails)
 			return err == nil && strings.Contains(set.OffReason, "refused ada@lab.test 3 times")
 		})
 		before := len(f.list())

@@ -231,3 +231,18 @@ func confidence(r *pleat.Result) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Test writes a mail by which an operator sees that mails arrive.
+func Test(from, to mail.Address, now time.Time) (*gomail.Msg, error) {
+	msg := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP), gomail.WithNoDefaultUserAgent())
+	msg.SetAddrHeaderFromMailAddress(gomail.HeaderFrom, &from)
+	if err := msg.To(to.Address); err != nil {
+		return nil, fmt.Errorf("the address cannot be used: %w", err)
+	}
+	msg.Subject("Pleat: a test")
+	msg.SetDateWithValue(now)
+	msg.SetMessageID()
+	msg.SetGenHeader("Auto-Submitted", "auto-generated")
+	msg.SetBodyString(gomail.TypeTextPlain, "An operator of Pleat tests whether notifications arrive. Nothing is to be done.\n")
+	return msg, nil
+}

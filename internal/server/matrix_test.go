@@ -231,6 +231,7 @@ var kinds = map[string]string{
 	"getMe": "own", "listProjects": "own", "listKeys": "own", "createKey": "own", "revokeKey": "own",
 	"listAudit": "own", "listClasses": "own", "importJobs": "own", "getOutputSchema": "own",
 	"downloadComparedEntry": "own", "acceptInvitation": "own", // there is an issuer
+	"getNotifications": "own", "setNotifications": "own", "askNotifications": "own", "confirmNotifications": "own",
 	"createProject": "operator", "getAllUsage": "operator",
 	"getProject": "visible", "listMembers": "visible", "getProjectUsage": "visible",
 	"listGroups": "visible",

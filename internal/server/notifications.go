@@ -12,7 +12,7 @@ import (
 
 // notifications is GET /v1/me/notifications, for any user: which mails the caller gets.
 func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications, error) {
-	m, err := s.store.MailSetting(ctx, c.who.User)
+	m, err := s.store.MailSetting(ctx, c.who.User, store.ListedMails)
 	return s.notified(&m), err
 }
 

@@ -14,8 +14,8 @@ const (
 	maxAsked = 5
 	// confirmFor is how long the link in such a mail is valid.
 	confirmFor = 24 * time.Hour
-	// listedMails is how many of a user's last mails MailSetting returns.
-	listedMails = 20
+	// ListedMails is how many of the last mails a user sees.
+	ListedMails = 20
 )
 
 // MailSetting is which mails a user wants, and what has become of the last ones. The zero value: none.
@@ -90,8 +90,8 @@ func (r *mailRow) on(day int64) {
 	}
 }
 
-// MailSetting reads which mails a user wants, and the last ones.
-func (s *Store) MailSetting(ctx context.Context, user pleat.UserID) (MailSetting, error) {
+// MailSetting reads which mails a user wants, and the last ones, at most so many.
+func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (MailSetting, error) {
 	var r mailRow
 	err := s.readRow(ctx, "SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1", []any{user},
 		r.into()...)
@@ -105,7 +105,7 @@ func (s *Store) MailSetting(ctx context.Context, user pleat.UserID) (MailSetting
 		FROM mail
 		WHERE account_id = $1
 		ORDER BY created_at DESC, id DESC
-		LIMIT $2`, user, listedMails)
+		LIMIT $2`, user, last)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var l Mail
 		var kind pleat.SourceKind

@@ -14,7 +14,7 @@ const (
 	// MailsPerDay bounds the mails that are sent to a user on a day, in UTC. Those that ask to confirm do not count.
 	MailsPerDay = 100
 	// mailsKeptPerDay bounds the mails that are written on a day: of those that are too many, a user sees some.
-	mailsKeptPerDay = MailsPerDay + listedMails
+	mailsKeptPerDay = MailsPerDay + ListedMails
 	// maxRefusals is after how many permanent refusals in a row an address gets no more mails.
 	maxRefusals = 3
 	// mailAge is after which time a mail is not worth sending.

@@ -68,6 +68,8 @@ var enumNames = map[string]string{
 	"greedy,complete,none":    "Pairing",
 	"viewer,member,manager":   "ProjectRoleName",
 	"viewer,member":           "ServiceRole",
+	"confirm,run_completed,run_failed,batch_ended,endpoint_disabled": "MailEvent",
+	"PENDING,SENT,FAILED,SKIPPED":                                    "MailStatus",
 }
 
 // Operation is one method of one path, as the document describes it.
