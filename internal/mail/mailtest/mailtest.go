@@ -42,7 +42,7 @@ type Options struct {
 	Answer func(step string) error
 }
 
-// Server is an SMTP server on 127.0.0.1, which runs until its test ends.
+// Server is an SMTP server on 127.0.0.1.
 type Server struct {
 	Addr  string
 	Roots *x509.CertPool // trust its certificate, which is for 127.0.0.1
@@ -56,18 +56,28 @@ type Server struct {
 	most  int // of them at once
 }
 
-// New starts a server.
+// New starts a server, which runs until its test ends.
 func New(t testing.TB, opt Options) *Server {
 	t.Helper()
-	web := httptest.NewUnstartedServer(nil)
+	s, stop, err := Start(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return s
+}
+
+// Start starts a server, which runs until stop is called.
+func Start(opt Options) (_ *Server, stop func(), err error) {
+	web := httptest.NewUnstartedServer(nil) // for its certificate
 	web.StartTLS()
-	t.Cleanup(web.Close)
+	defer web.Close()
 	s := &Server{opt: opt, Roots: x509.NewCertPool(), PEM: certificate(web)}
 	s.Roots.AddCert(web.Certificate())
 	config := &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	s.Addr = l.Addr().String()
 	if opt.TLS {
@@ -85,11 +95,10 @@ func New(t testing.TB, opt Options) *Server {
 		defer close(ended)
 		_ = server.Serve(l) // ends with the close below
 	}()
-	t.Cleanup(func() {
+	return s, func() {
 		_ = server.Close()
 		<-ended
-	})
-	return s
+	}, nil
 }
 
 // Mails returns the mails that were accepted.
