@@ -274,7 +274,7 @@ func (t *tx) readMail(m *OutgoingMail) (why string, err error) {
 	err = t.row(`
 		SELECT m.source_kind, m.source_id, m.run_id, m.created_at, a.disabled_at,
 			COALESCE((SELECT max(i.suspended) FROM account_identity i WHERE i.account_id = m.account_id), 0),
-			COALESCE(p.id, ''), COALESCE(p.name, ''), COALESCE(p.own, 0), `+memberRole("p.id", "m.account_id")+`,
+			COALESCE(p.id, ''), COALESCE(p.name, ''), COALESCE(p.own, 0), `+memberRole("p.id", "a.id")+`,
 			COALESCE(j.name, w.name, b.name, ''), COALESCE(w.kind, ''),
 			COALESCE(r.model, ''), COALESCE(r.state, ''), COALESCE(r.created_at, 0), COALESCE(r.started_at, 0),
 			COALESCE(r.finished_at, 0), COALESCE(r.result, ''), COALESCE(r.failure, ''),
