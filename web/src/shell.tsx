@@ -94,6 +94,16 @@ const routes: Route[] = [
   },
   { pattern: '/ui/keys', title: 'Keys', load: async () => (await import('./keys/Keys')).Keys as Page },
   {
+    pattern: '/ui/notifications',
+    title: 'Notifications',
+    load: async () => (await import('./keys/Notifications')).Notifications as Page,
+  },
+  {
+    pattern: '/ui/confirm',
+    title: 'Confirm your address',
+    load: async () => (await import('./keys/Confirm')).Confirm as Page,
+  },
+  {
     pattern: '/ui/projects',
     title: 'Projects',
     load: async () => (await import('./people/Projects')).Projects as Page,

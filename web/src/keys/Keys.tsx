@@ -7,6 +7,7 @@ import { moment, plural, when } from '../format'
 import { project } from '../project'
 import { byIssuer, refreshSession, signedIn, usage } from '../session'
 import { Table } from '../table'
+import { NotificationsCard } from './Notifications'
 
 /** Creates and revokes keys, and shows the quota. */
 export function Keys() {
@@ -66,6 +67,7 @@ export function Keys() {
         {Array.isArray(keys) && <KeyTable keys={keys} revoke={(key) => void revoke(key)} />}
         <CreateForm own={own} setOwn={setOwn} create={create} />
       </section>
+      <NotificationsCard />
       {audit.length > 0 && <Audit entries={audit} />}
     </>
   )
