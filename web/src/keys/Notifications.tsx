@@ -92,7 +92,7 @@ function Form({ settings, changed }: { settings: Settings; changed(n: Settings):
           No mails are sent: {settings.offReason}.
         </p>
       )}
-      <form class="new-key" onSubmit={save}>
+      <form onSubmit={save}>
         <label class="field">
           <span>Mail address</span>
           <Input type="email" maxLength={254} autocomplete="email" value={mail} onValue={setMail} />
@@ -119,7 +119,11 @@ function Form({ settings, changed }: { settings: Settings; changed(n: Settings):
           <span role="status">{saved && 'Saved.'}</span>
         </div>
       </form>
-      {settings.recent.length > 0 && <Recent mails={settings.recent} />}
+      {settings.recent.length > 0 && (
+        <div class="new-key">
+          <Recent mails={settings.recent} />
+        </div>
+      )}
     </section>
   )
 }
