@@ -34,6 +34,7 @@
 //	project.go           the project in which a call works, and the caller's role
 //	accounting.go        what runs have spent
 //	people.go            projects, their members, invitations and service users
+//	notifications.go     which mails a person gets
 //	share.go             links to one job, batch or workflow, and moves between projects
 //	create.go            POST /v1/jobs and runs
 //	validate.go          POST /v1/jobs/validate
