@@ -37,7 +37,7 @@ type Task struct {
 	Kind       TaskKind
 	Queue      string // where it waits, and so what a worker must be able to do: «fold/mini»
 	Owner      ProjectID
-	Tenant     string     // who shares the queue fairly: of runs the owner, of deliveries the endpoint, of mails the user
+	Tenant     string     // who shares the queue fairly: owners of runs, endpoints of deliveries, users of mails
 	Position   int64      // place in the fair order of the queue, lowest first
 	Run        RunID      // of a fold or a workflow's task
 	Delivery   DeliveryID // of a delivery or a follow-up

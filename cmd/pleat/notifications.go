@@ -121,8 +121,8 @@ func mailTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test ADDRESS",
 		Short: "Send a mail by the configured mail server",
-		Long: `Sends one mail by the server of mail-url and prints what the server said, so that an operator sees whether
-notifications can be sent. The settings are those of pleat serve. Only the server's answer is known: whether
+		Long: `Sends one mail by the server of mail-url and prints what the server said, so that an operator sees
+whether notifications can be sent. The settings are those of pleat serve. Only the server's answer is known: whether
 the mail arrives is for the receiver to see.`,
 		Example: `  PLEAT_MAIL_URL=smtp://pleat@mail.example.org:587 PLEAT_MAIL_PASSWORD=… \
     PLEAT_MAIL_FROM=pleat@example.org pleat mail test ada@example.org`,

@@ -37,8 +37,8 @@ func MailServer(c config.Config) (mail.Server, error) {
 	return s, err
 }
 
-// newMailer makes this process send mails; nil: the service sends none. Step may be nil, see Options.
-func (a *App) newMailer(public string, step func(string)) (*mail.Pool, error) {
+// newMailer makes this process send mails; nil: the service sends none.
+func (a *App) newMailer(public string) (*mail.Pool, error) {
 	if a.cfg.MailURL == "" {
 		return nil, nil //nolint:nilnil // no mail server is a configuration like another
 	}
@@ -56,6 +56,5 @@ func (a *App) newMailer(public string, step func(string)) (*mail.Pool, error) {
 		Base:   strings.TrimRight(public, "/"),
 		Clock:  time.Now,
 		Log:    a.log,
-		Step:   step,
 	}, a.Store, a.ring), nil
 }

@@ -33,8 +33,6 @@ type Options struct {
 	Ready func(a *App, url string)
 	// DeliveryStep, if set, is called with the name of each step of a delivery. Crash tests end the process there.
 	DeliveryStep func(name string)
-	// MailStep is the same for the steps of a mail.
-	MailStep func(name string)
 	// Recent, if set, has the last lines of the log, for who reads the address of the metrics with their token.
 	Recent *telemetry.RecentLog
 }
@@ -83,7 +81,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return err
 	}
 	defer sender.Close()
-	mailer, err := a.newMailer(public, opt.MailStep)
+	mailer, err := a.newMailer(public)
 	if err != nil {
 		return err
 	}

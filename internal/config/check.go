@@ -449,7 +449,7 @@ func (c *Config) checkMail() error {
 	case c.MailFrom == "":
 		return c.Errorf("mail-from", "is empty; mail-url needs the address from which mails come")
 	case c.MailPassword != "" && c.MailPasswordFile != "":
-		return c.Errorf("mail-password-file", "is set, and so is mail-password; the password must come from one of them")
+		return c.Errorf("mail-password-file", "is set, and so is mail-password; the password comes from one of them")
 	case (c.MailPassword != "" || c.MailPasswordFile != "") && (s.User == "" || s.Password != ""):
 		return c.Errorf("mail-password", "is set; mail-url must then name the user alone, such as "+
 			"smtp://pleat@mail.example.org:587")

@@ -172,7 +172,7 @@ func (c *Config) mailSettings() []Setting {
 			"PEM file of additional certificate authorities that are trusted to sign the mail server's certificate").
 			onlyWith("mail-url"),
 		setting("mail-plaintext", &c.MailPlain,
-			"allow smtp:// without TLS to another machine, where everyone on the way can read the mails and the password"),
+			"allow smtp:// without TLS to another machine, where everyone on the way reads the mails and the password"),
 	}
 }
 

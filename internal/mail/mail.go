@@ -2,8 +2,8 @@
 // stores the outcome of each attempt.
 //
 // A Pool is one sender. Any number may share a database; it keeps no state that a crash could lose, but a mail that a
-// server has accepted before the crash is sent again, under the same Message-ID. It must not decide who gets which mail:
-// package store does. Its files:
+// server has accepted just before the crash is sent again, under the same Message-ID. It must not decide who gets which
+// mail: package store does. Its files:
 //
 //	mail.go     Pool: claim, send, store the outcome
 //	message.go  Composer: what a mail says
@@ -39,8 +39,6 @@ type Config struct {
 	Pause time.Duration
 	Clock func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: discards
-	// Step, if set, is called before and after each step that a crash could come between. Tests end the process in it.
-	Step func(name string)
 }
 
 // Pool sends mails. Make it with New, then call Run.
@@ -65,9 +63,6 @@ func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Step == nil {
-		cfg.Step = func(string) {}
 	}
 	return &Pool{
 		cfg:   cfg,
@@ -107,12 +102,10 @@ func (p *Pool) Run(ctx context.Context) error {
 		Log:    p.cfg.Log,
 		Claim: func(ctx context.Context) error {
 			for ctx.Err() == nil && (p.pause == 0 || queue.Sleep(ctx, p.pause)) {
-				p.cfg.Step("claim")
 				m, err := p.store.NextMail(ctx, p.cfg.ID)
 				if m == nil || err != nil {
 					return err
 				}
-				p.cfg.Step("claimed")
 				p.send(sends, run, m)
 			}
 			return nil
@@ -134,9 +127,7 @@ func (p *Pool) send(ctx, storing context.Context, m *store.OutgoingMail) {
 		log.Error("a mail cannot be written", "error", err)
 		o.Reason = "the mail could not be written; the server's log has the reason"
 	} else {
-		p.cfg.Step("send")
 		err = p.cfg.Server.Send(held.Context(), msg)
-		p.cfg.Step("sent")
 		o = p.outcome(err, held.Context().Err() != nil, m)
 	}
 	storing, cancel := context.WithTimeout(storing, storeGrace)
@@ -146,7 +137,6 @@ func (p *Pool) send(ctx, storing context.Context, m *store.OutgoingMail) {
 	} else {
 		log.Info("mail", "ok", o.OK, "reason", o.Reason)
 	}
-	p.cfg.Step("finished")
 }
 
 // outcome decides whether and when a mail is tried again. After a fault of the server itself, nothing is sent for a

@@ -55,7 +55,8 @@ func serverOf(t *testing.T, s *mailtest.Server) mail.Server {
 		t.Fatal(err)
 	}
 	port, _ := strconv.Atoi(text)
-	return mail.Server{Host: host, Port: port, Plain: true, From: netmail.Address{Name: "Pleat", Address: "pleat@lab.test"}}
+	from := netmail.Address{Name: "Pleat", Address: "pleat@lab.test"}
+	return mail.Server{Host: host, Port: port, Plain: true, From: from}
 }
 
 // start runs a Pool until the test ends, or stop is called.
@@ -304,7 +305,8 @@ func TestServerHangs(t *testing.T) {
 	})
 }
 
-// A process that stops gives up the mail that it sends and counts no attempt; one that dies loses none: another sends it.
+// A process that stops gives up the mail that it sends and counts no attempt; one that dies loses none: another process
+// sends it.
 func TestPoolStopsAndDies(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		hangs := make(chan struct{})

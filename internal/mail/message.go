@@ -96,8 +96,9 @@ func (c *Composer) text(m *store.OutgoingMail) (subject string, lines []string) 
 		lines = append(lines, "", c.Base+path+m.Source.ID())
 	}
 	if m.Last {
-		lines = append(lines, "", fmt.Sprintf("This is mail %d of this day (UTC), the maximum. No more come before tomorrow; "+
-			"what would have been sent stays on the page.", store.MailsPerDay))
+		lines = append(lines, "", fmt.Sprintf(
+			"This is mail %d of this day (UTC), the maximum. No more come before tomorrow; the page has everything.",
+			store.MailsPerDay))
 	}
 	return subject, lines
 }
@@ -243,6 +244,7 @@ func Test(from, to mail.Address, now time.Time) (*gomail.Msg, error) {
 	msg.SetDateWithValue(now)
 	msg.SetMessageID()
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
-	msg.SetBodyString(gomail.TypeTextPlain, "An operator of Pleat tests whether notifications arrive. Nothing is to be done.\n")
+	msg.SetBodyString(gomail.TypeTextPlain,
+		"An operator of Pleat tests whether notifications arrive. Nothing is to be done.\n")
 	return msg, nil
 }

@@ -39,8 +39,8 @@ func ParseServer(text string, plain bool) (Server, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" ||
 		u.RawQuery != "" || u.Fragment != "" {
-		return Server{}, errors.New("must be smtp://HOST:587 or smtps://HOST:465, with USER:PASSWORD@ before the host " +
-			"where the server wants them")
+		return Server{}, errors.New("must be smtp://HOST:587 or smtps://HOST:465, with USER:PASSWORD@ before " +
+			"the host where the server wants them")
 	}
 	s := Server{Host: u.Hostname(), Port: 587, TLS: u.Scheme == "smtps", User: u.User.Username()}
 	s.Password, _ = u.User.Password()

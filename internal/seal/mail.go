@@ -5,8 +5,8 @@ import "pleat"
 // mailUse is what the signature in the token of a mail is for.
 const mailUse = "mail.confirm"
 
-// MailToken returns the token that confirms an address, by the mail that asks for it. It derives from the master key, so
-// that neither the database nor a copy of it has the token. Its use and its end are the store's to check.
+// MailToken returns the token that confirms an address, by the mail that asks for it. It derives from the master key,
+// so that neither the database nor a copy of it has the token. Its use and its end are the store's to check.
 func (r *Ring) MailToken(id pleat.MailID) string {
 	return string(id) + "." + r.Sign(mailUse, string(id))
 }

@@ -31,7 +31,7 @@ func (s *Server) mayNotify(c *call) error {
 		return pleat.Errorf(pleat.CodeConflict, "This service sends no mails; its operator can set mail-url")
 	case c.who.Project != "":
 		return pleat.Errorf(pleat.CodeForbidden,
-			"This key reaches one project alone; notifications are of all your projects, so use a key that reaches them")
+			"This key reaches one project alone, and notifications are of all: use a key that reaches all projects")
 	}
 	return nil
 }
@@ -71,8 +71,8 @@ func (s *Server) setNotifications(
 	return s.changed(ctx, c, err)
 }
 
-// askNotifications is POST /v1/me/notifications/link, for persons: another mail with a link to confirm the address. 409:
-// there is none to confirm, or the service sends no mail; 429: there were too many today.
+// askNotifications is POST /v1/me/notifications/link, for persons: another mail with a link to confirm the address.
+// 409: there is none to confirm, or the service sends no mail; 429: there were too many today.
 func (s *Server) askNotifications(ctx context.Context, c *call) (api.Notifications, error) {
 	err := s.mayNotify(c)
 	if err == nil {
@@ -81,8 +81,8 @@ func (s *Server) askNotifications(ctx context.Context, c *call) (api.Notificatio
 	return s.changed(ctx, c, err)
 }
 
-// confirmNotifications is POST /v1/me/notifications/confirm, for the person whose address it is. 404: the token does not
-// confirm an address of the caller now.
+// confirmNotifications is POST /v1/me/notifications/confirm, for the person whose address it is. 404: the token does
+// not confirm an address of the caller now.
 func (s *Server) confirmNotifications(ctx context.Context, c *call, in *api.ConfirmMail) (api.Notifications, error) {
 	if err := s.mayNotify(c); err != nil {
 		return api.Notifications{}, err

@@ -22,7 +22,8 @@ const (
 type MailSetting struct {
 	Address   string
 	Confirmed bool
-	// AskedUntil is until when the link in the last mail is valid that asks to confirm the address; zero: there is none.
+	// AskedUntil is until when the link is valid in the last mail that asks to confirm the address; zero: there is
+	// none.
 	AskedUntil time.Time
 	Events     []pleat.MailKind
 	OffReason  string // why the service sends nothing any more; empty: it does
@@ -251,8 +252,9 @@ func (s *Store) ConfirmMail(ctx context.Context, by Actor, id pleat.MailID) (m M
 }
 
 // ErrNoConfirmation refuses a link that confirms nothing.
-var ErrNoConfirmation = pleat.Errorf(pleat.CodeNotFound, "This link does not confirm an address of yours: it was used, "+
-	"a later mail has replaced it, or 24 hours have passed; ask for another one under Notifications")
+var ErrNoConfirmation = pleat.Errorf(pleat.CodeNotFound,
+	"This link does not confirm an address of yours: it was used, a later mail has replaced it, or 24 hours have "+
+		"passed; ask for another one under Notifications")
 
 // ForgetMails deletes up to n mails that were written before a moment, whatever has become of them, with their tasks
 // and attempts, and returns how many it deleted. A caller repeats it while it returns n.

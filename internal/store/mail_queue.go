@@ -230,8 +230,8 @@ func (t *tx) outgoing(k pleat.Task) (*OutgoingMail, error) {
 	}
 	if why != "" {
 		t.endTask(LeaseOf(&k), pleat.StateStopped, nil)
-		t.send("UPDATE mail SET status = 'SKIPPED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3", why, t.now,
-			m.ID)
+		t.send("UPDATE mail SET status = 'SKIPPED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3",
+			why, t.now, m.ID)
 		return &OutgoingMail{}, t.wait()
 	}
 	m.Address = r.address

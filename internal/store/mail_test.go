@@ -86,8 +86,8 @@ func TestMailsAreWritten(t *testing.T) {
 		quiet.fold(quiet.Reach)
 		quiet.last(1)
 		m := next(t, s)
-		if m == nil || m.User != ada.User || m.Address != "ada@lab.test" || m.Source.Job != c.Job || m.Name != "mailed" ||
-			m.Project != "" || m.Run.Model != "null" || m.Run.State != pleat.StateCompleted || m.Run.Result == nil ||
+		if m == nil || m.User != ada.User || m.Address != "ada@lab.test" || m.Source.Job != c.Job ||
+			m.Name != "mailed" || m.Project != "" || m.Run.Model != "null" || m.Run.State != pleat.StateCompleted || m.Run.Result == nil ||
 			m.Kind != pleat.MailRunCompleted || m.Workflow != "" {
 			t.Fatalf("%+v", m)
 		}

@@ -17,7 +17,7 @@
 //	erase.go              what is stored about a person, and its deletion
 //	reach.go              who asks, and in which project
 //	project.go, member.go, service_user.go  projects, and who has which role in them
-//	mail.go      which mails a user gets; mail_queue.go: the mails, from the transaction of their cause until they were sent
+//	mail.go      which mails a user gets; mail_queue.go: the mails, from their cause until they were sent
 //	identity.go  people who sign in by an issuer, their groups, and what groups may do
 //	invitation.go, share.go, move.go  links into a project and to one job, moves between projects
 //	audit.go              who changed keys, endpoints, roles and shares

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log"
 	"mime"
@@ -131,7 +132,8 @@ func (s *Server) answer(c *smtp.Conn, step string) error {
 		return nil
 	}
 	err := s.opt.Answer(step)
-	if _, ok := err.(*smtp.SMTPError); err != nil && !ok {
+	var answer *smtp.SMTPError
+	if err != nil && !errors.As(err, &answer) {
 		_ = c.Conn().Close()
 	}
 	return err
