@@ -3,11 +3,11 @@
 import { useState } from 'preact/hooks'
 import { api } from '../api'
 import { ErrorMessage } from '../components'
-import { user } from '../session'
+import { tokenOfAddress, user } from '../session'
 
 /** Confirms the address when the person says so. */
 export function Confirm() {
-  const [token] = useState(location.hash.slice(1))
+  const [token] = useState(tokenOfAddress)
   const [done, setDone] = useState<string>()
   const [error, setError] = useState(token ? '' : 'The link is incomplete: the part after # is missing.')
   const confirm = async () => {
