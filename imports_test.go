@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"cmd", "tools", "docs/receivers"},
 	{"internal/app"},
 	{"internal/config"},
-	{"internal/server", "internal/mcp", "internal/work", "internal/deliver", "internal/fleet", "internal/ui",
+	{"internal/server", "internal/mcp", "internal/work", "internal/deliver", "internal/mail", "internal/fleet", "internal/ui",
 		"runners"},
 	{"internal/submit", "internal/workerapi"},
 	{"internal/queue", "internal/telemetry"},
@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"internal/analyst", "internal/flow", "internal/batch", "internal/compare", "internal/garbage",
 		"internal/archive"},
 	{
-		"internal/store", "internal/msa", "internal/webhook", "internal/mail", "internal/identity", "internal/blob",
+		"internal/store", "internal/msa", "internal/webhook", "internal/identity", "internal/blob",
 		"internal/plot", "internal/facts", "internal/design", "internal/mini", "internal/calvados", "internal/format",
 	},
 	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing",

@@ -25,6 +25,7 @@
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes
 //	design.go      the parameters and the input of a design
 //	event.go       Event, Source and Subscription: what the end of a run starts
+//	mail.go        MailKind: what a mail to a user is about
 //	failure.go     Failure: why a run failed, as data
 package pleat
 
@@ -52,6 +53,7 @@ type (
 	ItemID         string // library item
 	InvitationID   string
 	ShareID        string
+	MailID         string // and of the mail's task
 )
 
 // IsUUID reports whether s has the 8-4-4-4-12 form of RFC 9562, in either case of letters.

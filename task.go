@@ -18,6 +18,7 @@ const (
 	TaskAlign   TaskKind = "align"   // an MSA search whose alignments are the result
 	TaskDeliver TaskKind = "deliver" // one POST to a custom endpoint
 	TaskFollow  TaskKind = "follow"  // start a qna or md workflow after a fold
+	TaskMail    TaskKind = "mail"    // one mail to a user
 )
 
 // TaskState is the state of queued work.
@@ -30,13 +31,13 @@ const (
 	TaskRunning TaskState = "running" // leased by a worker
 )
 
-// Task is queued work. It works on a run or on a delivery: exactly one of Run and Delivery is set.
+// Task is queued work. It works on a run, a delivery or a mail: Run or Delivery is set, or neither.
 type Task struct {
 	ID         TaskID
 	Kind       TaskKind
 	Queue      string // where it waits, and so what a worker must be able to do: «fold/mini»
 	Owner      ProjectID
-	Tenant     string     // who shares the queue fairly: the owner for runs, the endpoint for deliveries
+	Tenant     string     // who shares the queue fairly: owners of runs, endpoints of deliveries, users of mails
 	Position   int64      // place in the fair order of the queue, lowest first
 	Run        RunID      // of a fold or a workflow's task
 	Delivery   DeliveryID // of a delivery or a follow-up

@@ -16,6 +16,7 @@
 //	view.go      lists, one job, progress, models, usage, keys
 //	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
 //	people.go, people_client.go  projects, their members, links and moves
+//	mail.go, mail_client.go      which mails a person gets
 //	decode.go    Decode: strict JSON; scan.go is its lexer
 //	encode.go    Encode: JSON without HTML escapes
 //	client.go    Client: one method per endpoint

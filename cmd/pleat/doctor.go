@@ -56,6 +56,7 @@ func runDoctor(ctx context.Context, out io.Writer, c config.Config) error {
 	d := &doctor{out: out, cfg: c}
 	d.configuration()
 	d.server()
+	d.mail(ctx)
 	d.machine()
 	d.alignments()
 	d.folder()
@@ -117,6 +118,25 @@ func (d *doctor) server() {
 		d.note("proxy", "requests without a key are limited together, by the address of the proxy, unless "+
 			"trusted-proxies names it")
 	}
+}
+
+// mail connects to the mail server and identifies itself there, as before a mail. It sends none.
+func (d *doctor) mail(ctx context.Context) {
+	if d.cfg.MailURL == "" {
+		return
+	}
+	server, err := app.MailServer(d.cfg)
+	if err != nil {
+		d.fail("mail", "%v", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := server.Check(ctx); err != nil {
+		d.fail("mail", "%v; check mail-url and the password, and then: pleat mail test ADDRESS", err)
+		return
+	}
+	d.ok("mail", "%s accepts connections", &server)
 }
 
 // machine checks the devices and the engines as a worker finds them at its start. It runs no engine.

@@ -21,6 +21,7 @@
 //     sources.go and bring.go: the files that they read from a disk, and what these name.
 //   - projects.go, project.go: projects, in the database and by a server.
 //   - login.go, logins.go: the sign-in of a person at a server.
+//   - notifications.go: mails to people, and the test of the mail server.
 //   - users.go, keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the
 //     data of a server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go:
 //     the archive for a report of a fault.
@@ -157,9 +158,9 @@ func newRoot(deliveryStep func(name string)) *cobra.Command {
 		serveCmd(deliveryStep), workerCmd(), fleetCmd(), demoCmd(),
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(),
-		loginCmd(), logoutCmd(),
+		loginCmd(), logoutCmd(), notificationsCmd(),
 		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), workersCmd(), usageCmd(), enginesCmd(), webhooksCmd(),
-		secretsCmd(), topCmd(), doctorCmd(), debugCmd(),
+		mailCmd(), secretsCmd(), topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
 	root.Version = pleat.Version
 	root.SetVersionTemplate("pleat {{.Version}}\n")

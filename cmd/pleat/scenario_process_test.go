@@ -48,7 +48,8 @@ func startProcess(ts *testscript.TestScript, args ...string) *process {
 	s.cmd = exec.Command(lookPath(ts, "pleat"), args...)
 	s.cmd.Env = []string{}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "PLEAT_DATABASE", "PLEAT_DATA", "PLEAT_QUOTA",
-		"PLEAT_SECRET_KEY", "PLEAT_MSA_KEY", "PLEAT_NIM_URL", "PLEAT_NIM_KEY", "PLEAT_WEBHOOK_ALLOW",
+		"PLEAT_SECRET_KEY", "PLEAT_MSA_KEY", "PLEAT_NIM_URL", "PLEAT_NIM_KEY", "PLEAT_WEBHOOK_ALLOW", "PLEAT_MAIL_URL",
+		"PLEAT_MAIL_FROM", "PLEAT_MAIL_PASSWORD", "PLEAT_MAIL_CA", "PLEAT_PUBLIC_URL",
 		"PLEAT_WEBHOOK_TIMEOUT", "PLEAT_WEBHOOK_SECRET", "PLEAT_WEBHOOK_TOKEN", "PLEAT_INGEST_SECRET", "GORACE",
 		"GOCOVERDIR"} {
 		if v := ts.Getenv(name); v != "" {

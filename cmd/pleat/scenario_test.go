@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pleat/internal/mail/mailtest"
 	"pleat/internal/msa/msatest"
 	"pleat/internal/sandbox"
 	"pleat/internal/store/storetest"
@@ -111,6 +112,7 @@ type scenario struct {
 	server    *process
 	workers   []*process
 	receivers map[string]*process // of deliveries, by name
+	mailboxes map[string]*mailtest.Server
 	msa       *msatest.Server
 	keys      map[string]string // by user
 	last      response

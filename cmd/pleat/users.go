@@ -145,6 +145,25 @@ type personalData struct {
 	Created  []personalObject  `json:"created"`
 	Counts   map[string]int    `json:"counts"`
 	Audit    []auditRow        `json:"audit"`
+	// Notifications are what mails the user gets, and got in the last 30 days.
+	Notifications *personalMail `json:"notifications,omitempty"`
+}
+
+// personalMail is which mails a user gets.
+type personalMail struct {
+	Mail      string         `json:"mail"`
+	Confirmed bool           `json:"confirmed"`
+	Events    []string       `json:"events"`
+	Mails     []personalSent `json:"mails"`
+}
+
+// personalSent is a mail to a user.
+type personalSent struct {
+	ID        string    `json:"id"`
+	Event     string    `json:"event"`
+	SourceID  string    `json:"sourceId"`
+	Status    string    `json:"status"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // personalRole is the role of a user in a project.
@@ -179,7 +198,8 @@ func usersExport() *cobra.Command {
 		Use:   "export NAME",
 		Short: "Print everything that is stored about a user as JSON",
 		Long: `Prints what the database stores about a user: the account, what the issuer has said of the person,
-its roles, its keys without their secrets, what it has made, and what the audit log has by and about it.
+its roles, its keys without their secrets, the address and the mails to it, what it has made, and what the
+audit log has by and about it.
 The results themselves are not in it: the user downloads them, for example with pleat jobs results. Log
 files are not in it.`,
 		Example: `  pleat users export ada > ada.json`,
@@ -248,9 +268,30 @@ func personalDataOf(ctx context.Context, s *store.Store, u store.User) (personal
 		out.Counts[m.Kind]++
 		out.Created = append(out.Created, personalObject{m.Kind, m.ID, string(m.Project), m.Name, m.CreatedAt})
 	}
+	if out.Notifications, err = mailOf(ctx, s, u.ID); err != nil {
+		return out, err
+	}
 	entries, err := s.AuditOf(ctx, u)
 	out.Audit = auditRows(entries)
 	return out, err
+}
+
+// mailOf collects which mails a user gets; nil: none were ever set.
+func mailOf(ctx context.Context, s *store.Store, user pleat.UserID) (*personalMail, error) {
+	const all = 1 << 20
+	m, err := s.MailSetting(ctx, user, all)
+	if err != nil || m.Address == "" && len(m.Events)+len(m.Last) == 0 {
+		return nil, err
+	}
+	out := &personalMail{Mail: m.Address, Confirmed: m.Confirmed, Events: []string{}, Mails: []personalSent{}}
+	for _, e := range m.Events {
+		out.Events = append(out.Events, string(e))
+	}
+	for _, l := range m.Last {
+		out.Mails = append(out.Mails,
+			personalSent{string(l.ID), string(l.Kind), l.Source.ID(), string(l.Status), l.CreatedAt})
+	}
+	return out, nil
 }
 
 // usersDelete returns the command that deletes what is stored about a user.

@@ -18,6 +18,7 @@
 //   - fleet.go: the fleet, which starts workers on a cluster.
 //   - observe.go: the address for health and metrics; traces.
 //   - delivery.go: the delivery of webhooks.
+//   - mail.go: the mails to users.
 //   - secrets.go: the secret keys, and what hides secrets from other processes.
 //   - login.go: the issuer by which people sign in.
 //   - identity.go: locks of the data folder.

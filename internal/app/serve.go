@@ -81,6 +81,10 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return err
 	}
 	defer sender.Close()
+	mailer, err := a.newMailer(public)
+	if err != nil {
+		return err
+	}
 	s, err := a.newServer(l.Addr(), public, guard, deliverer)
 	if err != nil {
 		return err
@@ -109,6 +113,9 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	}
 	if c.Deliver {
 		group.Go(func() error { return deliverer.Run(ctx) })
+	}
+	if mailer != nil {
+		group.Go(func() error { return mailer.Run(ctx) })
 	}
 	group.Go(func() error { return s.Serve(ctx, l) })
 	group.Go(func() error {
@@ -194,6 +201,7 @@ func (a *App) newServer(
 		ArchiveURLs:  archive.URLs{PDB: c.PDBURL, UniProt: c.UniProtURL},
 		MaxTime:      seconds(c.MaxSeconds),
 		Login:        loginConfig(c),
+		Mails:        c.MailURL != "",
 	}, server.Deps{
 		Store:   a.Store,
 		Blobs:   a.blobs,

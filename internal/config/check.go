@@ -15,6 +15,7 @@ import (
 
 	"pleat"
 	"pleat/internal/identity"
+	"pleat/internal/mail"
 	"pleat/internal/msa"
 	"pleat/internal/sandbox"
 	"pleat/internal/seal"
@@ -36,7 +37,7 @@ func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkStore, c.checkAddresses, c.checkEngines, c.checkChat, c.checkNIM, c.checkFetchURLs,
 		c.checkMSASource, c.checkMSAKey, c.checkMSAOptions, c.checkDelivery, c.checkListener,
-		c.checkProxies, c.checkOIDC, c.checkOIDCClaims, c.checkFleet, c.checkWorkerServer,
+		c.checkProxies, c.checkOIDC, c.checkOIDCClaims, c.checkMail, c.checkFleet, c.checkWorkerServer,
 		c.checkSecrets, c.checkSecretKey, c.checkSandbox, c.checkLog, c.checkTraces, c.checkRanges,
 		c.checkDependencies,
 	} {
@@ -432,6 +433,29 @@ func (c *Config) checkOIDCClaims() error {
 	if len(c.OIDCOperatorGroup) > maxClaim {
 		return c.Errorf("oidc-operator-group", "is %q; the name of a group has 1 to %d bytes",
 			pleat.Clip(c.OIDCOperatorGroup), maxClaim)
+	}
+	return nil
+}
+
+// checkMail checks the mail server and who sends.
+func (c *Config) checkMail() error {
+	if c.MailURL == "" {
+		return nil
+	}
+	s, err := mail.ParseServer(c.MailURL, c.MailPlain)
+	switch {
+	case err != nil:
+		return c.Errorf("mail-url", "%w", err)
+	case c.MailFrom == "":
+		return c.Errorf("mail-from", "is empty; mail-url needs the address from which mails come")
+	case c.MailPassword != "" && c.MailPasswordFile != "":
+		return c.Errorf("mail-password-file", "is set, and so is mail-password; the password comes from one of them")
+	case (c.MailPassword != "" || c.MailPasswordFile != "") && (s.User == "" || s.Password != ""):
+		return c.Errorf("mail-password", "is set; mail-url must then name the user alone, such as "+
+			"smtp://pleat@mail.example.org:587")
+	}
+	if _, err := mail.ParseFrom(c.MailFrom); err != nil {
+		return c.Errorf("mail-from", "is %q; it %w", pleat.Clip(c.MailFrom), err)
 	}
 	return nil
 }

@@ -86,6 +86,14 @@ type Config struct {
 	WebhookCert    string
 	WebhookCertKey string
 
+	// Mails to users, if MailURL is not empty: the address of the server, and who sends.
+	MailURL          string
+	MailFrom         string
+	MailPassword     string // empty: in MailURL or MailPasswordFile, or there is none
+	MailPasswordFile string
+	MailCA           string // PEM file of authorities for the server
+	MailPlain        bool   // the server may be on another machine without TLS
+
 	// The worker and its engines. An empty path stands for a folder in Data, or for one of the default folders of
 	// runners; the methods in paths.go return the paths that apply. Threads and Memory are 0 for all that there is.
 	Engines    []string

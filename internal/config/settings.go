@@ -14,7 +14,7 @@ func (c *Config) Settings() []Setting {
 	return slices.Concat(
 		inGroup(Store, c.storeSettings()),
 		inGroup(Files, c.fileSettings()),
-		inGroup(Server, c.serverSettings(), c.oidcSettings(), c.webhookSettings()),
+		inGroup(Server, c.serverSettings(), c.oidcSettings(), c.webhookSettings(), c.mailSettings()),
 		inGroup(Node, c.workerSettings()),
 		inGroup(Engine, c.engineSettings()),
 		inGroup(Node, c.remoteSettings(), c.msaSettings(), c.nodeSettings()),
@@ -150,6 +150,29 @@ func (c *Config) oidcSettings() []Setting {
 			"name of the issuer on the page, as in «Sign in with NAME»; empty: its host").onlyWith("oidc-issuer"),
 		setting("session-hours", &c.SessionHours,
 			"hours after which a person who signed in on the page must do so again").between(1, 24*31, "hours"),
+	}
+}
+
+// mailSettings are those of mails to users.
+func (c *Config) mailSettings() []Setting {
+	return []Setting{
+		setting("mail-url", &c.MailURL,
+			"address of the mail server that accepts notifications for users: smtp://HOST:587, where STARTTLS is "+
+				"required, or smtps://HOST:465; USER@ or USER:PASSWORD@ before the host where it wants them; "+
+				"empty: no mail is sent").secret(secretInURL),
+		setting("mail-from", &c.MailFrom,
+			"address from which mails come, such as pleat@example.org or Pleat <pleat@example.org>").
+			onlyWith("mail-url"),
+		setting("mail-password", &c.MailPassword,
+			"password of the user that mail-url names; empty: mail-url or mail-password-file has it").
+			secret(secretNoFlag).onlyWith("mail-url"),
+		setting("mail-password-file", &c.MailPasswordFile,
+			"file that holds that password, such as a credential of systemd or a mounted secret").onlyWith("mail-url"),
+		setting("mail-ca", &c.MailCA,
+			"PEM file of additional certificate authorities that are trusted to sign the mail server's certificate").
+			onlyWith("mail-url"),
+		setting("mail-plaintext", &c.MailPlain,
+			"allow smtp:// without TLS to another machine, where everyone on the way reads the mails and the password"),
 	}
 }
 

@@ -234,6 +234,7 @@ var kinds = map[string]string{
 	"getMe": "own", "listProjects": "own", "listKeys": "own", "createKey": "own", "revokeKey": "own",
 	"listAudit": "own", "listClasses": "own", "importJobs": "own", "getOutputSchema": "own",
 	"downloadComparedEntry": "own", "acceptInvitation": "own", // there is an issuer
+	"getNotifications": "own", "setNotifications": "own", "askNotifications": "own", "confirmNotifications": "own",
 	"createProject": "operator", "getAllUsage": "operator", "getOverview": "operator", "listWorkers": "operator",
 	"drainWorker": "operator", "pauseModel": "operator", "resumeModel": "operator", "listUsers": "operator",
 	"disableUser": "operator", "enableUser": "operator", "listAllAudit": "operator",

@@ -10,6 +10,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/server"
 	"pleat/internal/store"
 	"pleat/internal/webhook"
 )
@@ -34,7 +35,10 @@ type exampleOperation struct {
 
 // Every operation with a JSON body has examples, and the service accepts each of them.
 func TestExamplesAreAccepted(t *testing.T) {
-	h := newFixtureWith(t, forHooks)
+	h := newFixtureWith(t, func(c *server.Config, d *server.Deps) {
+		forHooks(c, d)
+		c.Mails = true
+	})
 	boltz := bigModel
 	boltz.Name = "boltz-2"
 	h.register(testModel, boltz, analystModel, calvadosModel, compareModel, pleat.AlignmentModel())
@@ -89,9 +93,10 @@ func TestExamplesAreAccepted(t *testing.T) {
 		exampleItem, h.item(h.key, "s", "a.pdb", chainPDB(30)), "plt_example", h.key,
 		exampleProject, project, "pleatlink_example", invited)
 	statuses := map[string]int{
-		"createLibraryItem": 201,
-		"foldDesigns":       409, // the design has not run
-		"extractFrame":      409, // the simulation has not run
+		"createLibraryItem":    201,
+		"confirmNotifications": 404, // the token is none
+		"foldDesigns":          409, // the design has not run
+		"extractFrame":         409, // the simulation has not run
 	}
 
 	var doc struct {

@@ -36,6 +36,7 @@
 //	accounting.go        what runs have spent
 //	operator.go          what operators see and do
 //	people.go            projects, their members, invitations and service users
+//	notifications.go     which mails a person gets
 //	share.go             links to one job, batch or workflow, and moves between projects
 //	create.go            POST /v1/jobs and runs
 //	validate.go          POST /v1/jobs/validate
@@ -147,6 +148,8 @@ type Config struct {
 
 	// Login is for people who sign in by the issuer.
 	Login LoginConfig
+	// Mails says that the service sends mails to users.
+	Mails bool
 
 	// StreamHeartbeat is the time between comments on an event stream, when its access is checked again; 0: 15 s, which
 	// docs/interface.md promises. Clients take 45 s of silence for a broken connection.

@@ -70,6 +70,8 @@ const (
 	AuditModelPaused        AuditAction = "model.paused"
 	AuditModelResumed       AuditAction = "model.resumed"
 	AuditWorkerDrained      AuditAction = "worker.drained"
+	AuditMailSet            AuditAction = "notifications.set"
+	AuditMailConfirmed      AuditAction = "notifications.confirmed"
 )
 
 // AuditEntry is one recorded change. It never has a secret.

@@ -310,7 +310,7 @@ func (t *tx) endBatch(b *openedBatch) error {
 	t.insertEvent(e, "")
 	t.insertDeliveries(e, subs)
 	t.notify(BatchTopic(b.ID), OwnerTopic(b.Owner))
-	return nil
+	return t.mailBatchEnd(&b.Batch)
 }
 
 // lockBatch locks a batch until the transaction ends, and reads it without counts, for a caller who needs a role in its

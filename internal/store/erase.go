@@ -261,5 +261,6 @@ func (t *tx) eraseName(u User, alias string) error {
 	} {
 		t.send(q, u.ID)
 	}
+	t.eraseMail(u.ID)
 	return t.wait()
 }

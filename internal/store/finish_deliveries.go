@@ -78,7 +78,7 @@ func (s *Store) FinishDeliveries(
 		f.update(update, s.Now())
 		err := s.write(ctx, "finish deliveries", func(t *tx) error {
 			t.finishDeliveries(f)
-			return nil
+			return t.mailAllDisabled(f)
 		})
 		if err != nil {
 			return err
@@ -311,6 +311,19 @@ func (t *tx) updateEndpoint(f *deliveryFinish, id pleat.EndpointID, u EndpointUp
 		WHERE endpoint_id = $1 AND status = 'PENDING' AND `+disabledNow+` AND NOT EXISTS (
 			SELECT 1 FROM task k WHERE k.delivery_id = delivery.id AND k.state = 'running')`,
 		e.ID, u.Disable, t.now)
+}
+
+// mailAllDisabled writes mails about the endpoints that outcomes have disabled.
+func (t *tx) mailAllDisabled(f *deliveryFinish) error {
+	for id, u := range f.updates {
+		if u.Disable == "" || f.read[id].SingleRun {
+			continue
+		}
+		if err := t.mailDisabled(f.read[id]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ForgetDeliveries deletes up to n deliveries to custom endpoints that ended before a moment, with their attempts, and

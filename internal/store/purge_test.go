@@ -66,6 +66,8 @@ var ofSources = map[string]bool{
 	"paused_model":     false,
 	"paused_queue":     false,
 	"project_group":    false,
+	"mail":             false, // deleted by age; it names what it is about by its id alone
+	"mail_setting":     false, // of users
 }
 
 // attached makes a job and a workflow with a row in every table that ofSources names, and returns the keys of their

@@ -18,7 +18,7 @@ type Reaped struct {
 }
 
 // expiredLease is a running task that is taken from its worker, mostly since that is gone. Run or delivery is set,
-// whichever the task works on.
+// whichever the task works on, or neither: a mail has the id of its task.
 type expiredLease struct {
 	Lease
 	kind     pleat.TaskKind
@@ -155,10 +155,14 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 	if err != nil {
 		return err
 	}
-	if l.kind == pleat.TaskDeliver {
-		if err := t.countLostDelivery(l.delivery); err != nil {
-			return err
-		}
+	switch l.kind {
+	case pleat.TaskDeliver:
+		err = t.countLostDelivery(l.delivery)
+	case pleat.TaskMail:
+		err = t.loseMail(l.Task)
+	}
+	if err != nil {
+		return err
 	}
 	if tries < limit {
 		r.Requeued++
@@ -181,7 +185,7 @@ func (t *tx) onLeaseExpired(l expiredLease, r *Reaped) error {
 	return t.endSubject(l, pleat.StateFailed, why)
 }
 
-// endSubject ends the run or the delivery of a task that no worker can end.
+// endSubject ends the run, the delivery or the mail of a task that no worker can end.
 func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) error {
 	switch l.kind {
 	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD, pleat.TaskDesign, pleat.TaskAlign, pleat.TaskCompare:
@@ -189,10 +193,15 @@ func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) e
 	case pleat.TaskFollow:
 		return t.failDelivery(l.delivery, why.String())
 	case pleat.TaskDeliver:
-		return t.failDelivery(l.delivery, "the process that sent it died during every attempt")
+		return t.failDelivery(l.delivery, diedSending)
+	case pleat.TaskMail:
+		return t.failMail(l.Task, diedSending)
 	}
 	return nil
 }
+
+// diedSending is why a delivery or a mail has failed that no process could end.
+const diedSending = "the process that sent it died during every attempt"
 
 // countLostDelivery counts an attempt at a delivery whose process died. The next one is due at once.
 func (t *tx) countLostDelivery(id pleat.DeliveryID) error {

@@ -18,6 +18,7 @@
 //	erase.go              what is stored about a person, and its deletion
 //	reach.go              who asks, and in which project
 //	project.go, member.go, service_user.go  projects, and who has which role in them
+//	mail.go      which mails a user gets; mail_queue.go: the mails, from their cause until they were sent
 //	identity.go  people who sign in by an issuer, their groups, and what groups may do
 //	invitation.go, share.go, move.go  links into a project and to one job, moves between projects
 //	audit.go              who changed keys, endpoints, roles and shares
@@ -237,8 +238,8 @@ func unavailable(verb string, err error) error {
 }
 
 // lockingClauses removes the locking clauses of a statement.
-var lockingClauses = strings.NewReplacer("FOR UPDATE SKIP LOCKED", "", "FOR UPDATE", "", "FOR SHARE OF j", "",
-	"FOR NO KEY UPDATE OF k", "", "FOR NO KEY UPDATE", "")
+var lockingClauses = strings.NewReplacer("FOR UPDATE SKIP LOCKED", "", "FOR UPDATE OF s", "", "FOR UPDATE", "",
+	"FOR SHARE OF j", "", "FOR NO KEY UPDATE OF k", "", "FOR NO KEY UPDATE", "")
 
 // translate adapts portable SQL, whose parameters are $1, $2 …, to the dialect. SQLite's drivers number «$n» by first
 // appearance, so it gets «?n». SQLite has one writer and no row locks, so locking clauses go.

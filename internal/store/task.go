@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -243,10 +244,10 @@ func (t *tx) endAttempt(l Lease, outcome, detail string) {
 	t.spent.attempts = append(t.spent.attempts, l)
 }
 
-// insertTask queues work: the kind, queue, owner, tenant, subject and memory of k, with k.MaxTries tries (0:
-// DefaultTries). Its position keeps tenants even: behind the tenant's own tasks, but not behind those of others. A
-// tenant with nothing queued starts at the position that is being served now. The task of a delivery needs its row: it
-// is not queued where insertDelivery has stored none.
+// insertTask queues work: the id (empty: a new one), kind, queue, owner, tenant, subject and memory of k, with
+// k.MaxTries tries (0: DefaultTries). Its position keeps tenants even: behind the tenant's own tasks, but not behind
+// those of others. A tenant with nothing queued starts at the position that is being served now. The task of a delivery
+// needs its row: it is not queued where insertDelivery has stored none.
 func (t *tx) insertTask(k pleat.Task) {
 	if k.MaxTries == 0 {
 		k.MaxTries = DefaultTries
@@ -260,8 +261,8 @@ func (t *tx) insertTask(k pleat.Task) {
 			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, $11, 0, '', 0, '', 0, $11, $12
 		FROM `+fairOrderSQL("$3", "$5")+`
 		WHERE $7 = '' OR EXISTS (SELECT 1 FROM delivery d WHERE d.id = $7)`,
-		newID(), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries, k.Memory,
-		k.Expected.Microseconds(), t.now, k.Request)
+		cmp.Or(k.ID, pleat.TaskID(newID())), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries,
+		k.Memory, k.Expected.Microseconds(), t.now, k.Request)
 	t.notify(QueueTopic(k.Queue))
 }
 

@@ -113,11 +113,27 @@ func (u *Upkeep) resolver() *submit.Resolver {
 	return &submit.Resolver{Store: u.Store, MaxTime: u.MaxTime}
 }
 
-// collectGarbage deletes, from time to time, files that nothing refers to, and old entries of the audit log.
+// mailsKept is for how long users see which mails they got.
+const mailsKept = 30 * 24 * time.Hour
+
+// forgetMails deletes old mails, whether or not a mail server is still configured.
+func (u *Upkeep) forgetMails(ctx context.Context) error {
+	const atOnce = 1000
+	for {
+		if n, err := u.Store.ForgetMails(ctx, u.Clock().Add(-mailsKept), atOnce); n < atOnce || err != nil {
+			return err
+		}
+	}
+}
+
+// collectGarbage deletes, from time to time, files that nothing refers to, old entries of the audit log and old mails.
 func (u *Upkeep) collectGarbage(ctx context.Context) {
 	for queue.Sleep(ctx, garbageInterval) {
 		if err := u.Store.ExpireAudit(ctx); err != nil && ctx.Err() == nil {
 			u.Log.Warn("old entries of the audit log could not be deleted", "error", err)
+		}
+		if err := u.forgetMails(ctx); err != nil && ctx.Err() == nil {
+			u.Log.Warn("old mails could not be deleted", "error", err)
 		}
 		n, err := garbage.Collect(ctx, u.Store, u.Blobs, u.Clock().Add(-garbage.Age))
 		if err != nil && ctx.Err() == nil {

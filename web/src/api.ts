@@ -19,6 +19,7 @@ import type {
   JobStatus,
   PutWebhookConfig,
   RerunBatch,
+  SetNotifications,
   Event as WireEvent,
   LibraryItem as WireItem,
   Workflow as WireWorkflow,
@@ -262,6 +263,10 @@ export const api = {
   revokeKey: (key: string, id: string) =>
     dataOf(service.DELETE('/v1/keys/{id}', { params: { path: { id } }, ...by(key) })),
   audit: () => dataOf(service.GET('/v1/audit')),
+  notifications: () => dataOf(service.GET('/v1/me/notifications')),
+  setNotifications: (body: SetNotifications) => dataOf(service.PUT('/v1/me/notifications', { body })),
+  askNotifications: () => dataOf(service.POST('/v1/me/notifications/link')),
+  confirmNotifications: (token: string) => dataOf(service.POST('/v1/me/notifications/confirm', { body: { token } })),
   webhook: () => dataOf(service.GET(webhookPath, chosen())),
   putWebhook: (body: PutWebhookConfig) => dataOf(service.PUT(webhookPath, { body, ...chosen() })),
   changeWebhook: (what: 'pause' | 'resume' | 'rotate-secret') =>

@@ -6,7 +6,7 @@ import { useRef } from 'preact/hooks'
 interface InputProps {
   value: string | number
   onValue(value: string): void
-  type?: 'text' | 'date' | 'number' | 'password' | 'search' | 'url'
+  type?: 'text' | 'date' | 'email' | 'email' | 'number' | 'password' | 'search' | 'url'
   class?: string
   placeholder?: string
   required?: boolean

@@ -74,6 +74,7 @@ async function readLogin() {
 
 /** Leads to the issuer, and back to this page. */
 export function signInByIssuer() {
+  keepToken()
   location.assign(`/v1/login/start?next=${encodeURIComponent(location.pathname + location.search)}`)
 }
 
@@ -99,4 +100,19 @@ export async function signIn(key: string): Promise<Session> {
 export async function signOut() {
   const { url } = await api.logout()
   location.assign(url || '/ui/')
+}
+
+// The token behind the # of a link is sent to no server, so that the way over the issuer loses it. The tab keeps it
+// meanwhile.
+const tokenKey = 'pleat.token'
+
+function keepToken() {
+  if (location.hash) sessionStorage.setItem(tokenKey, location.pathname + location.hash)
+}
+
+/** The token behind the # of the page's address, also after a sign-in by the issuer. */
+export function tokenOfAddress(): string {
+  const [path, kept] = (sessionStorage.getItem(tokenKey) ?? '').split('#')
+  sessionStorage.removeItem(tokenKey)
+  return location.hash.slice(1) || (path === location.pathname && kept) || ''
 }

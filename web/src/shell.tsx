@@ -99,6 +99,16 @@ const routes: Route[] = [
     load: async () => (await import('./usage/Usage')).Usage as Page,
   },
   {
+    pattern: '/ui/notifications',
+    title: 'Notifications',
+    load: async () => (await import('./keys/Notifications')).Notifications as Page,
+  },
+  {
+    pattern: '/ui/confirm',
+    title: 'Confirm your address',
+    load: async () => (await import('./keys/Confirm')).Confirm as Page,
+  },
+  {
     pattern: '/ui/projects',
     title: 'Projects',
     load: async () => (await import('./people/Projects')).Projects as Page,

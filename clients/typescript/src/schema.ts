@@ -1306,6 +1306,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read which mails you get
+         * @description Needs a key with the scope manage.
+         */
+        get: operations["getNotifications"];
+        /**
+         * Set your address and which mails you get; another address is to be confirmed
+         * @description Needs a key with the scope manage.
+         */
+        put: operations["setNotifications"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/notifications/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm your address by the link in a mail, once
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["confirmNotifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/notifications/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get another mail with a link that confirms your address
+         * @description Needs a key with the scope manage.
+         */
+        post: operations["askNotifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -3452,6 +3516,10 @@ export interface components {
              */
             smiles?: string | null;
         };
+        ConfirmMail: {
+            /** @description What the link in the mail has behind the #. */
+            token: string;
+        };
         Constraints: {
             /** @description Covalent bonds between atoms. */
             bond?: components["schemas"]["Bond"][] | null;
@@ -4698,6 +4766,10 @@ export interface components {
             /** @description Where the browser goes to end its session at the issuer; empty: nowhere. */
             url: string;
         };
+        /** @enum {string} */
+        MailEvent: "confirm" | "run_completed" | "run_failed" | "batch_ended" | "endpoint_disabled";
+        /** @enum {string} */
+        MailStatus: "PENDING" | "SENT" | "FAILED" | "SKIPPED";
         MatchedChains: {
             a: string;
             /** Format: int64 */
@@ -4921,6 +4993,25 @@ export interface components {
             /** Format: uuid */
             userId: string;
         };
+        NotificationMail: {
+            /** Format: int64 */
+            attempts: number;
+            createdAt: string;
+            /** @description What it is about; confirm: it asks to confirm an address. */
+            event: components["schemas"]["MailEvent"];
+            /** Format: uuid */
+            id: string;
+            /** @description When it is tried next; null: it is not. */
+            nextAt: string | null;
+            /** @description Why it failed or was skipped, or the last attempt failed; null: it did not. */
+            reason: string | null;
+            /** Format: uuid */
+            sourceId: string | null;
+            /** @description Null: it is about an address or an endpoint. */
+            sourceKind: components["schemas"]["NotifiedSource"];
+            /** @description SENT: a mail server has accepted it; FAILED: one refused it, or no attempt is left; SKIPPED: it was not to be sent any more. */
+            status: components["schemas"]["MailStatus"];
+        };
         NotificationNotifiedBatch: {
             event: components["schemas"]["NotifiedEvent"];
             /** @description Always empty. */
@@ -4977,6 +5068,25 @@ export interface components {
             source_enrichment_error?: string;
             /** @description The parts that were cut to keep the body below 20 kB. */
             truncated?: string[];
+        };
+        Notifications: {
+            /** @description Whether this service sends mails. */
+            available: boolean;
+            /** @description Whether it was shown that the address is the person's; no mails go to one that is not. */
+            confirmed: boolean;
+            /** @description What mails come about: run_completed and run_failed, of runs that the person has created and that are no rows of a batch; batch_ended; endpoint_disabled, of projects that the person manages. */
+            events: string[];
+            /** @description Until when the link in the last mail is valid that asks to confirm the address; null: there is none. */
+            linkUntil: string | null;
+            /**
+             * @description The address; null: none is set.
+             * @example ada@example.org
+             */
+            mail: string | null;
+            /** @description Why the service sends no mails any more, until the settings are saved again; null: it does. */
+            offReason: string | null;
+            /** @description The last mails, newest first, at most 20. */
+            recent: components["schemas"]["NotificationMail"][];
         };
         NotifiedBatch: {
             batch: components["schemas"]["NotifiedBatchHead"];
@@ -5812,6 +5922,15 @@ export interface components {
             /** @description The role that the user gets. */
             role: components["schemas"]["ProjectRoleName"];
         };
+        SetNotifications: {
+            /** @description What mails are to come about: run_completed, run_failed, batch_ended, endpoint_disabled. */
+            events: string[];
+            /**
+             * @description The address; null: none.
+             * @example ada@example.org
+             */
+            mail: string | null;
+        };
         SetPublic: {
             /** @description Whether anyone may read the results. */
             isPublic: boolean | null;
@@ -6496,6 +6615,7 @@ export type ComparedStructure = components['schemas']['ComparedStructure'];
 export type Comparison = components['schemas']['Comparison'];
 export type ComparisonDetail = components['schemas']['ComparisonDetail'];
 export type Component = components['schemas']['Component'];
+export type ConfirmMail = components['schemas']['ConfirmMail'];
 export type Constraints = components['schemas']['Constraints'];
 export type Contact = components['schemas']['Contact'];
 export type ContactChange = components['schemas']['ContactChange'];
@@ -6609,6 +6729,8 @@ export type ListSubscription = components['schemas']['ListSubscription'];
 export type ListWorkflowRow = components['schemas']['ListWorkflowRow'];
 export type Login = components['schemas']['Login'];
 export type Logout = components['schemas']['Logout'];
+export type MailEvent = components['schemas']['MailEvent'];
+export type MailStatus = components['schemas']['MailStatus'];
 export type MatchedChains = components['schemas']['MatchedChains'];
 export type Me = components['schemas']['Me'];
 export type Member = components['schemas']['Member'];
@@ -6625,9 +6747,11 @@ export type NewInvitation = components['schemas']['NewInvitation'];
 export type NewKey = components['schemas']['NewKey'];
 export type NewLink = components['schemas']['NewLink'];
 export type NewServiceUser = components['schemas']['NewServiceUser'];
+export type NotificationMail = components['schemas']['NotificationMail'];
 export type NotificationNotifiedBatch = components['schemas']['NotificationNotifiedBatch'];
 export type NotificationNotifiedFold = components['schemas']['NotificationNotifiedFold'];
 export type NotificationNotifiedWorkflow = components['schemas']['NotificationNotifiedWorkflow'];
+export type Notifications = components['schemas']['Notifications'];
 export type NotifiedBatch = components['schemas']['NotifiedBatch'];
 export type NotifiedBatchHead = components['schemas']['NotifiedBatchHead'];
 export type NotifiedEvent = components['schemas']['NotifiedEvent'];
@@ -6698,6 +6822,7 @@ export type Session = components['schemas']['Session'];
 export type SessionUser = components['schemas']['SessionUser'];
 export type SetGroup = components['schemas']['SetGroup'];
 export type SetMember = components['schemas']['SetMember'];
+export type SetNotifications = components['schemas']['SetNotifications'];
 export type SetPublic = components['schemas']['SetPublic'];
 export type SignatureScheme = components['schemas']['SignatureScheme'];
 export type SlowRun = components['schemas']['SlowRun'];
@@ -9114,6 +9239,126 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetNotifications"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    confirmNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfirmMail"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    askNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

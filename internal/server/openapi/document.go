@@ -71,6 +71,9 @@ var enumNames = map[string]string{
 
 	"live,draining,silent,stopped": "WorkerState",
 	"sqlite,postgres":              "DatabaseKind",
+	"PENDING,SENT,FAILED,SKIPPED":  "MailStatus",
+
+	"confirm,run_completed,run_failed,batch_ended,endpoint_disabled": "MailEvent",
 }
 
 // Operation is one method of one path, as the document describes it.

@@ -130,3 +130,36 @@ func AuditEntry(e *store.AuditEntry) api.AuditEntry {
 		Address:   e.Actor.Address,
 	}
 }
+
+// Notifications converts the mails that a user gets. Whether the service sends any is for the caller to say.
+func Notifications(m *store.MailSetting) api.Notifications {
+	out := api.Notifications{
+		Mail:      OptionalString(m.Address),
+		Confirmed: m.Confirmed,
+		LinkUntil: OptionalTime(m.AskedUntil),
+		Events:    []string{},
+		OffReason: OptionalString(m.OffReason),
+		Recent:    []api.NotificationMail{},
+	}
+	for _, k := range m.Events {
+		out.Events = append(out.Events, string(k))
+	}
+	for i := range m.Last {
+		l := &m.Last[i]
+		one := api.NotificationMail{
+			ID:        string(l.ID),
+			Event:     string(l.Kind),
+			SourceID:  OptionalString(l.Source.ID()),
+			Status:    string(l.Status),
+			Attempts:  l.Attempts,
+			NextAt:    OptionalTime(l.NextAt),
+			Reason:    OptionalString(l.Reason),
+			CreatedAt: api.At(l.CreatedAt),
+		}
+		if one.SourceID != nil {
+			one.SourceKind = OptionalString(l.Source.Kind())
+		}
+		out.Recent = append(out.Recent, one)
+	}
+	return out
+}

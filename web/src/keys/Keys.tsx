@@ -9,6 +9,7 @@ import { project, withProject } from '../project'
 import { byIssuer, refreshSession, signedIn, usage } from '../session'
 import { AuditTable } from './AuditTable'
 import { KeyTable } from './KeyTable'
+import { NotificationsCard } from './Notifications'
 
 /** Creates and revokes keys, and shows the quota. */
 export function Keys() {
@@ -73,6 +74,7 @@ export function Keys() {
         {Array.isArray(keys) && <KeyTable keys={keys} revoke={(key) => void revoke(key)} full />}
         <CreateForm own={own} setOwn={setOwn} create={create} />
       </section>
+      <NotificationsCard />
       {audit.length > 0 && (
         <section class="card">
           <h2>Recent changes</h2>

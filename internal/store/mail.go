@@ -1,0 +1,300 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"pleat"
+)
+
+const (
+	// maxAsked bounds the mails a day that ask a user to confirm an address.
+	maxAsked = 5
+	// confirmFor is how long the link in such a mail is valid.
+	confirmFor = 24 * time.Hour
+	// ListedMails is how many of the last mails a user sees.
+	ListedMails = 20
+)
+
+// MailSetting is which mails a user wants, and what has become of the last ones. The zero value: none.
+type MailSetting struct {
+	Address   string
+	Confirmed bool
+	// AskedUntil is until when the link is valid in the last mail that asks to confirm the address; zero: there is
+	// none.
+	AskedUntil time.Time
+	Events     []pleat.MailKind
+	OffReason  string // why the service sends nothing any more; empty: it does
+	Last       []Mail // newest first; SetMail and its like leave them out
+}
+
+// Mail is one mail to a user.
+type Mail struct {
+	ID        pleat.MailID
+	Kind      pleat.MailKind
+	Source    pleat.Source // zero: the mail is about an endpoint or an address
+	Status    pleat.MailStatus
+	Attempts  int
+	NextAt    time.Time // zero: there is no further attempt
+	Reason    string
+	CreatedAt time.Time
+}
+
+// mailBit is the bit of a kind in mail_setting.events.
+func mailBit(k pleat.MailKind) int64 {
+	for i, e := range pleat.MailEvents {
+		if e == k {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// mailRow is a row of mail_setting.
+type mailRow struct {
+	address                     string
+	confirmed, events, refusals int64
+	off, confirm                string
+	expires, day, sent, asked   int64
+}
+
+// mailColumns are the columns of the row s of mail_setting that mailRow.into scans.
+const mailColumns = `s.address, s.confirmed_at, s.events, s.refusals, s.off_reason, s.confirm_id, s.expires_at, s.day,
+	s.sent, s.asked`
+
+func (r *mailRow) into() []any {
+	return []any{
+		&r.address, &r.confirmed, &r.events, &r.refusals, &r.off, &r.confirm, &r.expires, &r.day, &r.sent, &r.asked,
+	}
+}
+
+// setting returns the setting at a moment, without the last mails.
+func (r *mailRow) setting(now int64) MailSetting {
+	m := MailSetting{Address: r.address, Confirmed: r.confirmed != 0, OffReason: r.off, Events: []pleat.MailKind{}}
+	if r.confirm != "" && r.expires > now {
+		m.AskedUntil = fromMicros(r.expires)
+	}
+	for _, k := range pleat.MailEvents {
+		if r.events&mailBit(k) != 0 {
+			m.Events = append(m.Events, k)
+		}
+	}
+	return m
+}
+
+// on moves the counters to a day.
+func (r *mailRow) on(day int64) {
+	if r.day != day {
+		r.day, r.sent, r.asked = day, 0, 0
+	}
+}
+
+// MailSetting reads which mails a user wants, and the last ones, at most so many.
+func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (MailSetting, error) {
+	var r mailRow
+	err := s.readRow(ctx, "SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1", []any{user},
+		r.into()...)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return MailSetting{}, unavailable("read mail setting", err)
+	}
+	m := r.setting(s.now())
+	m.Last = []Mail{}
+	rows, err := s.read(ctx, `
+		SELECT id, kind, source_kind, source_id, status, attempts, next_at, reason, created_at
+		FROM mail
+		WHERE account_id = $1
+		ORDER BY created_at DESC, id DESC
+		LIMIT $2`, user, last)
+	err = forEachRow(rows, err, func(scan func(...any) error) error {
+		var l Mail
+		var kind pleat.SourceKind
+		var id string
+		var next, created int64
+		err := scan(&l.ID, &l.Kind, &kind, &id, &l.Status, &l.Attempts, &next, &l.Reason, &created)
+		l.Source, l.NextAt, l.CreatedAt = pleat.SourceOf(kind, id), fromMicros(next), fromMicros(created)
+		m.Last = append(m.Last, l)
+		return err
+	})
+	return m, unavailable("list mails", err)
+}
+
+// lockMail locks the mail setting of a user, which it creates.
+func (t *tx) lockMail(user pleat.UserID, r *mailRow) error {
+	if _, err := t.exec(`
+		INSERT INTO mail_setting (account_id, address, confirmed_at, events, refusals, off_reason, confirm_id,
+			expires_at, day, sent, asked)
+		VALUES ($1, '', 0, 0, 0, '', '', 0, 0, 0, 0)
+		ON CONFLICT (account_id) DO NOTHING`, user); err != nil {
+		return err
+	}
+	err := t.row("SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1 FOR UPDATE", []any{user},
+		r.into()...)
+	r.on(t.now / microsPerDay)
+	return err
+}
+
+// storeMail stores a locked mail setting.
+func (t *tx) storeMail(user pleat.UserID, r *mailRow) error {
+	_, err := t.exec(`
+		UPDATE mail_setting
+		SET address = $1, confirmed_at = $2, events = $3, refusals = $4, off_reason = $5, confirm_id = $6,
+			expires_at = $7, day = $8, sent = $9, asked = $10
+		WHERE account_id = $11`,
+		r.address, r.confirmed, r.events, r.refusals, r.off, r.confirm, r.expires, r.day, r.sent, r.asked, user)
+	return err
+}
+
+// SetMail sets the address of a user and which mails the user wants, and records that there was a change. An address
+// that the issuer of the user vouches for is confirmed at once; to another one goes a mail that asks for it. Mails that
+// the service has turned off are on again. CodeForbidden: it is a service user. CodeLimited: too many addresses were
+// asked about today.
+func (s *Store) SetMail(
+	ctx context.Context, by Actor, address string, events []pleat.MailKind,
+) (m MailSetting, err error) {
+	err = s.write(ctx, "set mail", func(t *tx) error {
+		var service string
+		if err := t.row("SELECT kind FROM account WHERE id = $1", []any{by.User}, &service); err != nil {
+			return err
+		}
+		if service == "service" {
+			return pleat.Errorf(pleat.CodeForbidden, "A service user gets no mail; set it for a person")
+		}
+		var r mailRow
+		if err := t.lockMail(by.User, &r); err != nil {
+			return err
+		}
+		r.events, r.refusals, r.off = 0, 0, ""
+		for _, k := range events {
+			r.events |= mailBit(k)
+		}
+		if address != r.address {
+			r.address, r.confirmed, r.confirm = address, 0, ""
+			var known int
+			if err := t.row(`
+				SELECT count(*) FROM account_identity
+				WHERE account_id = $1 AND email = $2 AND email <> '' AND suspended = 0`, []any{by.User, address},
+				&known); err != nil {
+				return err
+			}
+			if known == 1 {
+				r.confirmed = t.now
+			} else if err := t.askToConfirm(by.User, &r); err != nil {
+				return err
+			}
+		}
+		m = r.setting(t.now)
+		if err := t.storeMail(by.User, &r); err != nil {
+			return err
+		}
+		return t.audit(by, AuditMailSet, "", "")
+	})
+	return m, err
+}
+
+// askToConfirm writes the mail that asks whether the address of a locked mail setting is the user's.
+func (t *tx) askToConfirm(user pleat.UserID, r *mailRow) error {
+	if r.address == "" {
+		return nil
+	}
+	if r.asked >= maxAsked {
+		return pleat.Errorf(pleat.CodeLimited,
+			"%d mails with a link to confirm were sent to you today, the maximum; try again tomorrow (UTC)", maxAsked)
+	}
+	r.asked++
+	r.confirm, r.expires = string(t.insertMail(user, newMail{kind: pleat.MailConfirm})), t.now+confirmFor.Microseconds()
+	return t.wait()
+}
+
+// AskMail sends another mail with a link that confirms the address of a user; the link before is not valid any more.
+// CodeConflict: there is nothing to confirm. CodeLimited: there were too many today.
+func (s *Store) AskMail(ctx context.Context, by Actor) (m MailSetting, err error) {
+	err = s.write(ctx, "ask to confirm", func(t *tx) error {
+		var r mailRow
+		if err := t.lockMail(by.User, &r); err != nil {
+			return err
+		}
+		switch {
+		case r.address == "":
+			return pleat.Errorf(pleat.CodeConflict, "You have no address for mails; set one first")
+		case r.confirmed != 0:
+			return pleat.Errorf(pleat.CodeConflict, "Your address is confirmed already")
+		}
+		if err := t.askToConfirm(by.User, &r); err != nil {
+			return err
+		}
+		m = r.setting(t.now)
+		return t.storeMail(by.User, &r)
+	})
+	return m, err
+}
+
+// ConfirmMail confirms the address of a user by the link in a mail, once, and records it. CodeNotFound: it is not the
+// last mail to this user that asks for it, its time has passed, or it was used before.
+func (s *Store) ConfirmMail(ctx context.Context, by Actor, id pleat.MailID) (m MailSetting, err error) {
+	err = s.write(ctx, "confirm mail", func(t *tx) error {
+		var r mailRow
+		if err := t.lockMail(by.User, &r); err != nil {
+			return err
+		}
+		if r.confirm == "" || r.confirm != string(id) || r.expires <= t.now {
+			return ErrNoConfirmation
+		}
+		r.confirmed, r.confirm, r.refusals, r.off = t.now, "", 0, ""
+		m = r.setting(t.now)
+		if err := t.storeMail(by.User, &r); err != nil {
+			return err
+		}
+		return t.audit(by, AuditMailConfirmed, "", "")
+	})
+	return m, err
+}
+
+// ErrNoConfirmation refuses a link that confirms nothing.
+var ErrNoConfirmation = pleat.Errorf(pleat.CodeNotFound,
+	"This link does not confirm an address of yours: it was used, a later mail has replaced it, or 24 hours have "+
+		"passed; ask for another one under Notifications")
+
+// ForgetMails deletes up to n mails that were written before a moment, whatever has become of them, with their tasks
+// and attempts, and returns how many it deleted. A caller repeats it while it returns n.
+func (s *Store) ForgetMails(ctx context.Context, before time.Time, n int) (int, error) {
+	deleted := 0
+	err := s.write(ctx, "forget mails", func(t *tx) error {
+		var ids []any
+		rows, err := t.query("SELECT id FROM mail WHERE created_at < $1 ORDER BY created_at LIMIT $2", toMicros(before),
+			n)
+		err = forEachRow(rows, err, func(scan func(...any) error) error {
+			var id string
+			err := scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+		deleted = len(ids)
+		for len(ids) > 0 {
+			part := pad(ids[:min(len(ids), maxStatementRows)])
+			ids = ids[min(len(ids), maxStatementRows):]
+			in := " IN (" + params(1, len(part)) + ")"
+			t.send("DELETE FROM attempt WHERE task_id"+in, part...)
+			t.send("DELETE FROM task WHERE id"+in, part...)
+			t.send("DELETE FROM mail WHERE id"+in, part...)
+		}
+		if err != nil {
+			return err
+		}
+		return t.wait()
+	})
+	return deleted, err
+}
+
+// eraseMail deletes the address of a user, and the mails.
+func (t *tx) eraseMail(user pleat.UserID) {
+	for _, q := range []string{
+		"DELETE FROM attempt WHERE task_id IN (SELECT id FROM mail WHERE account_id = $1)",
+		"DELETE FROM task WHERE id IN (SELECT id FROM mail WHERE account_id = $1)",
+		"DELETE FROM mail WHERE account_id = $1",
+		"DELETE FROM mail_setting WHERE account_id = $1",
+	} {
+		t.send(q, user)
+	}
+}
