@@ -3892,8 +3892,29 @@ export interface components {
              */
             workflow_name: string;
         };
+        Creator: {
+            /** Format: uuid */
+            id: string;
+            /**
+             * @description Null: the user was deleted.
+             * @example ada
+             */
+            name: string | null;
+        };
         /** @enum {string} */
         DatabaseKind: "sqlite" | "postgres";
+        DefaultEndpoint: {
+            disabled_reason: string | null;
+            /** @description Whether runs without custom_http notify it. */
+            enabled_by_default: boolean;
+            /** Format: uuid */
+            id: string;
+            is_active: boolean;
+            is_paused: boolean;
+            rests_until: string | null;
+            /** @description Only its origin for who does not manage the project. */
+            target_url: string;
+        };
         DeletedBatch: {
             /** Format: uuid */
             batchId: string;
@@ -6339,6 +6360,48 @@ export interface components {
             /** @description The public key (whpk_…) for v1a; null for v1. */
             verification_key: string | null;
         };
+        WebhookEndpoint: {
+            created_at: string;
+            /** @description Why the endpoint is not active. */
+            disabled_reason: string | null;
+            /** @description The events that it gets, such as fold_job.on_failed; empty: all. */
+            events: string[];
+            /** @description Format of the bodies: plain, or CloudEvents. */
+            format: components["schemas"]["PayloadFormat"];
+            /** @description Null for who does not manage the project. */
+            has_token: boolean | null;
+            /** Format: uuid */
+            id: string;
+            /** @description Whether deliveries are sent; false if the service has disabled the endpoint. */
+            is_active: boolean;
+            /** @description Whether deliveries wait until resume is called. */
+            is_paused: boolean;
+            name: string;
+            /** @description Until then deliveries are signed with the previous secret too. */
+            old_secret_until: string | null;
+            /** Format: uuid */
+            project_id: string;
+            /** @description Until then no deliveries are sent, because earlier ones failed; null if they are. */
+            rests_until: string | null;
+            secret_rotated_at: string | null;
+            /** @description As in WebhookConfig; null for who does not manage the project. */
+            secret_token_masked: string | null;
+            /** @description v1: a shared secret; v1a: an Ed25519 key. */
+            signature_scheme: components["schemas"]["SignatureScheme"];
+            /** @description The secret (whsec_…) for v1. It is shown once, in the response that creates it. */
+            signing_secret?: string;
+            /** @description Only its origin for who does not manage the project. */
+            target_url: string;
+            updated_at: string;
+            /** @description The public key (whpk_…) for v1a; null for v1. */
+            verification_key: string | null;
+        };
+        WebhookEndpoints: {
+            /** @description The named endpoints, by name, at most 10. */
+            data: components["schemas"]["WebhookEndpoint"][];
+            /** @description The endpoint of /v1/webhooks/custom-http-config; null if nobody has configured it. */
+            default_endpoint: components["schemas"]["DefaultEndpoint"] | null;
+        };
         WorkerDevice: {
             id: string;
             /** Format: int64 */
@@ -6639,7 +6702,9 @@ export type CreateMode = components['schemas']['CreateMode'];
 export type CreateProject = components['schemas']['CreateProject'];
 export type CreateServiceUser = components['schemas']['CreateServiceUser'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
+export type Creator = components['schemas']['Creator'];
 export type DatabaseKind = components['schemas']['DatabaseKind'];
+export type DefaultEndpoint = components['schemas']['DefaultEndpoint'];
 export type DeletedBatch = components['schemas']['DeletedBatch'];
 export type DeletedEndpoint = components['schemas']['DeletedEndpoint'];
 export type DeletedItem = components['schemas']['DeletedItem'];
@@ -6846,6 +6911,8 @@ export type ViewSequence = components['schemas']['ViewSequence'];
 export type Visibility = components['schemas']['Visibility'];
 export type Waiting = components['schemas']['Waiting'];
 export type WebhookConfig = components['schemas']['WebhookConfig'];
+export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
+export type WebhookEndpoints = components['schemas']['WebhookEndpoints'];
 export type WorkerDevice = components['schemas']['WorkerDevice'];
 export type WorkerState = components['schemas']['WorkerState'];
 export type Workflow = components['schemas']['Workflow'];
