@@ -489,3 +489,23 @@ func TestEndpointsGoWithTheirProject(t *testing.T) {
 		}
 	})
 }
+
+// A new master key seals the tokens and secrets of named endpoints, too; a deleted one has none.
+func TestResealNamedEndpoints(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		u := storetest.User(t, s, "ada")
+		e := addEndpoint(t, s, u, "kept")
+		if _, err := s.DeleteEndpoint(ctx, store.Actor{Reach: u}, addEndpoint(t, s, u, "gone").ID); err != nil {
+			t.Fatal(err)
+		}
+		n, err := s.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
+			return fmt.Sprintf("%s of %s", column, owner), true, nil
+		})
+		got, _, readErr := s.NamedEndpoint(ctx, u, e.ID)
+		if n != 1 || err != nil || readErr != nil || got.Token != "token of "+string(u.Project) ||
+			got.Secret != "secret of "+string(u.Project) {
+			t.Errorf("%d, %v, %v: %+v", n, err, readErr, got)
+		}
+	})
+}
