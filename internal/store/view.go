@@ -217,8 +217,8 @@ func jobRowColumns(me string) string {
 	j.updated_at, r.started_at, r.finished_at`
 }
 
-// ListJobs reads a page of a project's jobs, newest first. Those of the caller have no CreatorName. The next page begins
-// before the last job of this one.
+// ListJobs reads a page of a project's jobs, newest first. Those of the caller have no CreatorName. The next page
+// begins before the last job of this one.
 func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, error) {
 	if f.Query != "" && s.dialect == "postgres" {
 		return s.searchJobs(ctx, by, f)

@@ -53,7 +53,8 @@ var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
 
 // workflowColumns are the columns that workflowRow scans, of the row w of workflow.
 var workflowColumns = `w.id, w.project_id, w.created_by, ` + creatorName("w") + `, w.kind, w.alias, w.workflow_name,
-	w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence, w.created_at, w.updated_at`
+	w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence,
+	w.created_at, w.updated_at`
 
 // workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
 type workflowRow struct {
