@@ -10,8 +10,12 @@ import (
 	"pleat/internal/store"
 )
 
-// notifications is GET /v1/me/notifications, for any user: which mails the caller gets.
+// notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: the key reaches one project
+// alone, whose programs need not know the person's address and what happens elsewhere.
 func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications, error) {
+	if err := ofAllProjects(c); err != nil {
+		return api.Notifications{}, err
+	}
 	m, err := s.store.MailSetting(ctx, c.who.User, store.ListedMails)
 	return s.notified(&m), err
 }
@@ -23,17 +27,21 @@ func (s *Server) notified(m *store.MailSetting) api.Notifications {
 	return out
 }
 
-// mayNotify refuses changes where the service sends no mail, and by keys that reach one project alone: mails come from
-// all of a person's projects.
-func (s *Server) mayNotify(c *call) error {
-	switch {
-	case !s.cfg.Mails:
-		return pleat.Errorf(pleat.CodeConflict, "This service sends no mails; its operator can set mail-url")
-	case c.who.Project != "":
+// ofAllProjects refuses keys that reach one project alone: mails come from all of a person's projects.
+func ofAllProjects(c *call) error {
+	if c.who.Project != "" {
 		return pleat.Errorf(pleat.CodeForbidden,
 			"This key reaches one project alone, and notifications are of all: use a key that reaches all projects")
 	}
 	return nil
+}
+
+// mayNotify refuses changes where the service sends no mail, and by keys that reach one project alone.
+func (s *Server) mayNotify(c *call) error {
+	if !s.cfg.Mails {
+		return pleat.Errorf(pleat.CodeConflict, "This service sends no mails; its operator can set mail-url")
+	}
+	return ofAllProjects(c)
 }
 
 // changed returns the settings after a change, with the last mails.

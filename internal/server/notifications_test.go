@@ -112,7 +112,7 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// Without mails nothing can be set; a key that reaches one project alone sets nothing for the person.
+// Without mails nothing can be set; a key that reaches one project alone neither sets nor reads what is the person's.
 func TestNotificationsAreRefused(t *testing.T) {
 	h := newFixture(t)
 	if n := h.notificationsOf(h.key); n.Available {
@@ -132,6 +132,9 @@ func TestNotificationsAreRefused(t *testing.T) {
 	r = h.as(key, "PUT", notifications, `{"mail": "ann@lab.test", "events": []}`)
 	if r.status != 403 || !strings.Contains(r.message(t), "reaches one project alone") {
 		t.Errorf("%d %s", r.status, r.body)
+	}
+	if r := h.as(key, "GET", notifications, nil); r.status != 403 {
+		t.Errorf("a key of one project reads the address: %d %s", r.status, r.body)
 	}
 	if r := h.as(h.scopedKey(pleat.ScopeRead), "GET", notifications, nil); r.status != 403 {
 		t.Errorf("%d %s", r.status, r.body)
