@@ -182,6 +182,17 @@ func TestMailsAreSkipped(t *testing.T) {
 			t.Fatal(err)
 		}
 		skipped(9, "disabled")
+		if _, err := s.SetDisabled(ctx, operator, "bob", false); err != nil {
+			t.Fatal(err)
+		}
+		bob.set("third@lab.test", pleat.MailRunCompleted)
+		m = next(t, s)
+		finishMail(t, s, m, store.MailOutcome{Aborted: true})
+		if l := bob.last(10)[0]; l.Attempts != 0 || l.NextAt.IsZero() {
+			t.Errorf("a mail that a process gave back: %+v", l)
+		}
+		clock.Advance(25 * time.Hour)
+		skipped(10, "expired")
 	})
 }
 
