@@ -249,9 +249,15 @@ func TestPoolTriesAgain(t *testing.T) {
 		if m := f.await(pleat.MailPending, 4); !strings.Contains(m.Reason, "broke") {
 			t.Errorf("%+v", m)
 		}
-		code.Store(0)
+		at.Store("mail")
+		code.Store(550) // the fault of who has set the sender: the mails wait
 		f.wake(4 * time.Hour)
-		m = f.await(pleat.MailSent, 5)
+		if m := f.await(pleat.MailPending, 5); !strings.Contains(m.Reason, "refused the sender pleat@lab.test with 550") {
+			t.Errorf("%+v", m)
+		}
+		code.Store(0)
+		f.wake(12 * time.Hour)
+		m = f.await(pleat.MailSent, 6)
 		if got := server.Mails(); len(got) != 1 || got[0].Header.Get("Message-Id") != "<"+string(m.ID)+"@lab.test>" {
 			t.Errorf("%+v", got)
 		}
