@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -80,6 +81,9 @@ func parseFormat(text string) (string, error) {
 	return "", pleat.InvalidField("format", " is %q; it may be plain or cloudevents", pleat.Clip(text))
 }
 
+// formatName is parseFormat the other way.
+func formatName(stored string) string { return cmp.Or(stored, "plain") }
+
 // sealToken checks the token_value of a request, and seals it; empty stays empty.
 func (s *Server) sealToken(owner pleat.ProjectID, token string) (string, error) {
 	if token == "" {
@@ -95,7 +99,6 @@ func (s *Server) sealToken(owner pleat.ProjectID, token string) (string, error) 
 // the public key of v1a, never a secret. It fails if token or secret cannot be opened, which means that the operator
 // has removed the master key under which they were sealed.
 func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
-	now := s.store.Now()
 	out := api.WebhookConfig{
 		UserID:           string(e.Owner),
 		IsActive:         e.Active,
@@ -103,23 +106,16 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 		IsPaused:         e.Paused,
 		EnabledByDefault: e.EnabledByDefault,
 		TargetURL:        wire.OptionalString(e.URL),
-		Format:           "plain",
+		Format:           formatName(e.Format),
 		TokenHeader:      webhook.HeaderToken,
 		HTTPAuthMode:     "x_webhook_token",
 		HasToken:         e.Token != "",
 		SignatureScheme:  "v1",
 		SecretRotatedAt:  api.MomentAt(e.RotatedAt),
 		UpdatedAt:        api.MomentAt(e.UpdatedAt),
+		OldSecretUntil:   s.oldSecretUntil(e),
 		DisabledReason:   wire.OptionalString(e.DisabledReason),
-	}
-	if e.Format != "" {
-		out.Format = e.Format
-	}
-	if e.OldSecret != "" && now.Before(e.OldSecretUntil) {
-		out.OldSecretUntil = api.MomentAt(e.OldSecretUntil)
-	}
-	if now.Before(e.ResumeAt) {
-		out.RestsUntil = api.MomentAt(e.ResumeAt)
+		RestsUntil:       s.restsUntil(e),
 	}
 	var err error
 	if out.TokenMasked, err = s.maskedToken(e); err != nil {

@@ -65,6 +65,14 @@ func (s *Server) restsUntil(e *store.Endpoint) *api.Moment {
 	return api.MomentAt(e.ResumeAt)
 }
 
+// oldSecretUntil returns until when deliveries to an endpoint are signed with its old secret, too; nil: they are not.
+func (s *Server) oldSecretUntil(e *store.Endpoint) *api.Moment {
+	if e.OldSecret == "" || !s.store.Now().Before(e.OldSecretUntil) {
+		return nil
+	}
+	return api.MomentAt(e.OldSecretUntil)
+}
+
 // endpointOut converts a named endpoint for a caller with a role in its project. An error is like that of configOut.
 func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEndpoint, error) {
 	out := api.WebhookEndpoint{
@@ -72,7 +80,7 @@ func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEnd
 		ProjectID:       string(e.Owner),
 		Name:            e.Name,
 		TargetURL:       addressFor(role, e.URL),
-		Format:          "plain",
+		Format:          formatName(e.Format),
 		Events:          e.Events.Names(),
 		IsActive:        e.Active,
 		IsPaused:        e.Paused,
@@ -80,14 +88,9 @@ func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEnd
 		RestsUntil:      s.restsUntil(e),
 		SignatureScheme: "v1",
 		SecretRotatedAt: api.MomentAt(e.RotatedAt),
+		OldSecretUntil:  s.oldSecretUntil(e),
 		CreatedAt:       api.Moment{Time: e.CreatedAt},
 		UpdatedAt:       api.Moment{Time: e.UpdatedAt},
-	}
-	if e.Format != "" {
-		out.Format = e.Format
-	}
-	if e.OldSecret != "" && s.store.Now().Before(e.OldSecretUntil) {
-		out.OldSecretUntil = api.MomentAt(e.OldSecretUntil)
 	}
 	public, err := s.verificationKey(e)
 	if err != nil {
