@@ -185,7 +185,7 @@ type Subscription struct {
 	// Of a custom_http destination one of these is set until it is stored, then Endpoint.
 	Endpoint EndpointID
 	Custom   *CustomTarget // the endpoint to create for this run alone
-	Default  bool          // the endpoint that the owner has enabled by default, if there is one
+	Default  bool          // the default endpoint of the owner, if it is enabled by default
 	// Named says that no run has made it: Endpoint is a named one of the project, which gets the events of Events.
 	Named  bool
 	Events EventSet

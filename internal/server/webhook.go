@@ -18,10 +18,10 @@ import (
 // operator of a receiver has to install the new secret.
 const rotationOverlap = 24 * time.Hour
 
-// webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's global endpoint, which all runs
+// webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's default endpoint, which all runs
 // notify that name no other. A caller without one gets an empty configuration.
 func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig, error) {
-	e, err := s.store.GlobalEndpoint(ctx, c.in)
+	e, err := s.store.DefaultEndpoint(ctx, c.in)
 	if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
 		return api.WebhookConfig{}, err
 	}
@@ -29,7 +29,7 @@ func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig,
 	return s.configOut(&e)
 }
 
-// putWebhookConfig is PUT /v1/webhooks/custom-http-config, for any user: it sets the global endpoint and activates it.
+// putWebhookConfig is PUT /v1/webhooks/custom-http-config, for any user: it sets the default endpoint and activates it.
 // The first request creates the signing secret, and its response is the only one that shows it. Later ones keep the
 // secret, and the token if they have none and target_url has the same scheme, host and port. 400: the URL is not one
 // that the service may send to, the token is missing, or a field is wrong.
@@ -168,7 +168,7 @@ func mask(token string) string {
 }
 
 // changeWebhook returns the handler of DELETE /v1/webhooks/custom-http-config and of …/pause and …/resume, which make
-// one change to the caller's global endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
+// one change to the caller's default endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
 func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
 		e, err := s.store.ChangeEndpoint(ctx, c.actor().In(c.in.Project), change)
@@ -333,7 +333,7 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 
-// testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's global endpoint and
+// testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's default endpoint and
 // answers with its delivery, whose attempts show the outcome. 404: the caller has no endpoint; 409: it is not active.
 func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
 	id, err := s.store.PingEndpoint(ctx, c.in)

@@ -30,7 +30,7 @@ func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndp
 		}
 		out.Data = append(out.Data, e)
 	}
-	e, err := s.store.GlobalEndpoint(ctx, c.in)
+	e, err := s.store.DefaultEndpoint(ctx, c.in)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		return out, nil
 	}

@@ -163,7 +163,7 @@ func TestSecretsAreSealed(t *testing.T) {
 		*first.TokenMasked != "••••••••6789" {
 		t.Fatalf("%+v", first)
 	}
-	e, err := h.store.GlobalEndpoint(context.Background(), store.Own(h.user))
+	e, err := h.store.DefaultEndpoint(context.Background(), store.Own(h.user))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	if rotated.SigningSecret == first.SigningSecret || rotated.OldSecretUntil == nil {
 		t.Errorf("%+v", rotated)
 	}
-	e, _ = h.store.GlobalEndpoint(context.Background(), store.Own(h.user))
+	e, _ = h.store.DefaultEndpoint(context.Background(), store.Own(h.user))
 	if old, err := ring.Open(string(h.user), "secret", e.OldSecret); err != nil || string(old) != first.SigningSecret {
 		t.Errorf("the old secret: %q %v", old, err)
 	}
