@@ -12,13 +12,15 @@ import (
 )
 
 // webhookEndpoints is GET /v1/webhooks/endpoints, for who has a role in the project: its named endpoints, and whether
-// it has a default one. Who does not manage it sees where events go, but no path of an address and nothing of a token.
+// it has a default one. Who does not manage it, and a key that does not, sees where events go, but no path of an address
+// and nothing of a token.
 func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndpoints, error) {
 	out := api.WebhookEndpoints{Data: []api.WebhookEndpoint{}}
 	role, err := s.store.Role(ctx, c.in, c.in.Project)
 	if err != nil {
 		return out, err
 	}
+	role = c.readsEndpointsAs(role)
 	list, err := s.store.NamedEndpoints(ctx, c.in)
 	if err != nil {
 		return out, err
@@ -46,6 +48,15 @@ func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndp
 		}
 	}
 	return out, err
+}
+
+// readsEndpointsAs returns the role by which a caller of a role reads endpoints: a manager's key that may not read the
+// configuration of the default endpoint sees no more of the others than members do.
+func (c *call) readsEndpointsAs(role pleat.Role) pleat.Role {
+	if c.who.Scopes.Has(pleat.ScopeManage) {
+		return role
+	}
+	return min(role, pleat.Member)
 }
 
 // addressFor returns the address of an endpoint as who has a role may see it: the path may hold a secret.
@@ -200,7 +211,7 @@ func (s *Server) webhookEndpoint(ctx context.Context, c *call) (api.WebhookEndpo
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
-	return s.endpointOut(&e, role)
+	return s.endpointOut(&e, c.readsEndpointsAs(role))
 }
 
 // changeWebhookEndpoint is PATCH /v1/webhooks/endpoints/{id}, for managers of its project. 400: a field is wrong, or
