@@ -118,6 +118,10 @@ func TestEraseUser(t *testing.T) {
 		if err != nil || !strings.HasPrefix(after.Name, "deleted-") || after.ID != u.User {
 			t.Fatalf("%+v %v", after, err)
 		}
+		if _, err := s.SetDisabled(ctx, store.Actor{Database: true}, after.Name, false); pleat.CodeOf(err) !=
+			pleat.CodeConflict {
+			t.Errorf("a deleted user is enabled: %v", err)
+		}
 		clock.Advance(2 * time.Hour)
 		advance(t, s)
 		purge(t, s)

@@ -15,6 +15,9 @@ const (
 	MailsPerDay = 100
 	// mailsKeptPerDay bounds the mails that are written on a day: of those that are too many, a user sees some.
 	mailsKeptPerDay = MailsPerDay + ListedMails
+	// disabledPerDay bounds those of them about endpoints: who manages a project can have its endpoints disabled again
+	// and again, but leaves the others room for what they wait for.
+	disabledPerDay = 20
 	// maxRefusals is after how many permanent refusals in a row an address gets no more mails.
 	maxRefusals = 3
 	// mailAge is after which time a mail is not worth sending.
@@ -135,8 +138,11 @@ var managersToMail = mailRecipients("$2") + fmt.Sprintf(`
 			JOIN account_group u ON u.name = g.name
 			WHERE g.project_id = $1 AND g.role = %[1]d)
 		AND EXISTS (SELECT 1 FROM endpoint e WHERE e.id = $3 AND e.active = 0 AND e.updated_at = $4)
+		AND %[3]d > (
+			SELECT count(*) FROM mail d
+			WHERE d.account_id = s.account_id AND d.created_at >= $2 AND d.kind = '%[4]s')
 	ORDER BY s.account_id
-	LIMIT %[2]d`, pleat.Manager, maxMembers)
+	LIMIT %[2]d`, pleat.Manager, maxMembers, disabledPerDay, pleat.MailEndpointDisabled)
 
 // mailDisabled writes mails about an endpoint that the service has disabled in this transaction, to the managers of its
 // project who want them. That of a single run tells nobody: its run does.
