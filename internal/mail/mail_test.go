@@ -252,7 +252,8 @@ func TestPoolTriesAgain(t *testing.T) {
 		at.Store("mail")
 		code.Store(550) // the fault of who has set the sender: the mails wait
 		f.wake(4 * time.Hour)
-		if m := f.await(pleat.MailPending, 5); !strings.Contains(m.Reason, "refused the sender pleat@lab.test with 550") {
+		m = f.await(pleat.MailPending, 5)
+		if !strings.Contains(m.Reason, "refused the sender pleat@lab.test with 550") {
 			t.Errorf("%+v", m)
 		}
 		code.Store(0)

@@ -10,8 +10,8 @@ import (
 	"pleat/internal/store"
 )
 
-// notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: the key reaches one project
-// alone, whose programs need not know the person's address and what happens elsewhere.
+// notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: the key reaches one
+// project alone, whose programs need not know the person's address and what happens elsewhere.
 func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications, error) {
 	if err := ofAllProjects(c); err != nil {
 		return api.Notifications{}, err

@@ -74,6 +74,7 @@ var operatorRoutes = inSection("Operators", []route{
 		scope:   pleat.ScopeManage,
 		summary: "Accept the keys of a disabled user again, as an operator",
 		handler: noBody(asOperator("enable a user", disableUser(false))),
+		errors:  []int{409},
 	},
 	{
 		id:      "listAllAudit",

@@ -12,8 +12,8 @@ import (
 )
 
 // webhookEndpoints is GET /v1/webhooks/endpoints, for who has a role in the project: its named endpoints, and whether
-// it has a default one. Who does not manage it, and a key that does not, sees where events go, but no path of an address
-// and nothing of a token.
+// it has a default one. Who does not manage it, and a key that does not, sees where events go, but no path of an
+// address and nothing of a token.
 func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndpoints, error) {
 	out := api.WebhookEndpoints{Data: []api.WebhookEndpoint{}}
 	role, err := s.store.Role(ctx, c.in, c.in.Project)
