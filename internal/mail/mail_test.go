@@ -198,7 +198,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		storetest.Eventually(t, "all are sent", func() bool { return len(server.Mails()) == len(names) })
 		for i, m := range server.Mails() {
-			if m.Header.Get("Bcc") != "" || m.To != "ada@lab.test" || len(m.Raw) > mail.MaxBytes {
+			if m.Header.Get("Bcc") != "" || m.To != "ada@lab.test" || len(m.Raw) > 20_000 {
 				t.Errorf("%d: %d bytes to %s\n%s", i, len(m.Raw), m.To, m.Raw)
 			}
 			if strings.ContainsAny(m.Subject, "\r\n\x00\x1b\u202e\u2066\u200b") || len(m.Subject) > 500 {
