@@ -23,15 +23,25 @@ func (s *Server) notified(m *store.MailSetting) api.Notifications {
 	return out
 }
 
-// mayNotify refuses changes where the service sends no mail, and by keys that reach one project alone: mails come from
-// all of a person's projects.
-func (s *Server) mayNotify(c *call) error {
-	switch {
-	case !s.cfg.Mails:
+// mayNotify refuses changes where the service sends no mail, and by a key that reaches one project of several alone:
+// mails come from all of a person's projects. A person's own project does not count, since whoever was invited with
+// such a key has no other one to change anything with.
+func (s *Server) mayNotify(ctx context.Context, c *call) error {
+	if !s.cfg.Mails {
 		return pleat.Errorf(pleat.CodeConflict, "This service sends no mails; its operator can set mail-url")
-	case c.who.Project != "":
-		return pleat.Errorf(pleat.CodeForbidden,
-			"This key reaches one project alone, and notifications are of all: use a key that reaches all projects")
+	}
+	if c.who.Project == "" {
+		return nil
+	}
+	list, err := s.store.Memberships(ctx, store.Reach{User: c.who.User})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if p := &list[i].Project; !p.Own && p.ID != c.who.Project {
+			return pleat.Errorf(pleat.CodeForbidden, "This key reaches one project alone, and you have others, from "+
+				"which mails come too: use a key that reaches all of them")
+		}
 	}
 	return nil
 }
@@ -49,7 +59,7 @@ func (s *Server) changed(ctx context.Context, c *call, err error) (api.Notificat
 func (s *Server) setNotifications(
 	ctx context.Context, c *call, in *api.SetNotifications,
 ) (api.Notifications, error) {
-	if err := s.mayNotify(c); err != nil {
+	if err := s.mayNotify(ctx, c); err != nil {
 		return api.Notifications{}, err
 	}
 	address := ""
@@ -74,7 +84,7 @@ func (s *Server) setNotifications(
 // askNotifications is POST /v1/me/notifications/link, for persons: another mail with a link to confirm the address.
 // 409: there is none to confirm, or the service sends no mail; 429: there were too many today.
 func (s *Server) askNotifications(ctx context.Context, c *call) (api.Notifications, error) {
-	err := s.mayNotify(c)
+	err := s.mayNotify(ctx, c)
 	if err == nil {
 		_, err = s.store.AskMail(ctx, c.actor())
 	}
@@ -84,7 +94,7 @@ func (s *Server) askNotifications(ctx context.Context, c *call) (api.Notificatio
 // confirmNotifications is POST /v1/me/notifications/confirm, for the person whose address it is. 404: the token does
 // not confirm an address of the caller now.
 func (s *Server) confirmNotifications(ctx context.Context, c *call, in *api.ConfirmMail) (api.Notifications, error) {
-	if err := s.mayNotify(c); err != nil {
+	if err := s.mayNotify(ctx, c); err != nil {
 		return api.Notifications{}, err
 	}
 	id, ok := s.ring.OpenMailToken(in.Token)

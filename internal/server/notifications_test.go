@@ -9,14 +9,26 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/seal"
 	"pleat/internal/server"
-	"pleat/internal/store"
 )
 
 const notifications = "/v1/me/notifications"
 
 func withMails(c *server.Config) { c.Mails = true }
+
+// visitNotifications calls the routes of notifications.
+func visitNotifications(t *testing.T, h *fixture, visit func(route, schema string, r reply, want int)) {
+	as := func(method, path, body string) reply { return h.as(h.key, method, notifications+path, body) }
+	visit("GET "+notifications, "Notifications", h.as(h.key, "GET", notifications, nil), 200)
+	visit("PUT "+notifications, "Notifications", as("PUT", "", `{"mail":"ann@lab.test","events":["run_failed"]}`), 200)
+	visit("PUT "+notifications, "Error", as("PUT", "", `{"mail":"ann","events":[]}`), 400)
+	visit("POST "+notifications+"/link", "Notifications", as("POST", "/link", ""), 200)
+	id := h.notificationsOf(h.key).Recent[0].ID
+	token := newRing(t).MailToken(pleat.MailID(id))
+	visit("POST "+notifications+"/confirm", "Error", as("POST", "/confirm", `{"token":"x"}`), 404)
+	visit("POST "+notifications+"/confirm", "Notifications", as("POST", "/confirm", `{"token":"`+token+`"}`), 200)
+	visit("POST "+notifications+"/link", "Error", as("POST", "/link", ""), 409)
+}
 
 // notificationsOf reads a user's settings.
 func (h *fixture) notificationsOf(key string) (n api.Notifications) {
@@ -112,7 +124,8 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// Without mails nothing can be set; a key that reaches one project alone sets nothing for the person.
+// Without mails nothing can be set. A key that reaches one project alone sets something for who has no other one, such
+// as a person who was invited with it.
 func TestNotificationsAreRefused(t *testing.T) {
 	h := newFixture(t)
 	if n := h.notificationsOf(h.key); n.Available {
@@ -123,13 +136,13 @@ func TestNotificationsAreRefused(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	h = newFixture(t, withMails)
-	key := seal.NewKey()
-	own := store.Own(h.user)
-	if _, err := h.store.CreateKey(t.Context(), store.Actor{Reach: own},
-		store.NewKey{Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Project: own.Project}); err != nil {
-		t.Fatal(err)
+	lab := h.newProject("Lab")
+	bound := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"projectId":"`+lab+`"}`)).Secret
+	if r := h.as(bound, "PUT", notifications, `{"mail": "ann@lab.test", "events": []}`); r.status != 200 {
+		t.Errorf("%d %s", r.status, r.body)
 	}
-	r = h.as(key, "PUT", notifications, `{"mail": "ann@lab.test", "events": []}`)
+	h.newProject("Another")
+	r = h.as(bound, "PUT", notifications, `{"mail": "ann@lab.test", "events": []}`)
 	if r.status != 403 || !strings.Contains(r.message(t), "reaches one project alone") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
