@@ -253,8 +253,8 @@ func (s *Store) ConfirmMail(ctx context.Context, by Actor, id pleat.MailID) (m M
 
 // ErrNoConfirmation refuses a link that confirms nothing.
 var ErrNoConfirmation = pleat.Errorf(pleat.CodeNotFound,
-	"This link does not confirm an address of yours: it was used, a later mail has replaced it, or 24 hours have "+
-		"passed; ask for another one under Notifications")
+	"This link does not confirm an address of yours: it was used, a later mail has replaced it, 24 hours have "+
+		"passed, or it was sent to another user; ask for another one under Notifications")
 
 // ForgetMails deletes up to n mails that were written before a moment, whatever has become of them, with their tasks
 // and attempts, and returns how many it deleted. A caller repeats it while it returns n.
