@@ -309,19 +309,21 @@ read its command lines.
 		title, text string
 	}{
 		{Store, "Data", "Read by every command that opens the database: audit, debug bundle, doctor, fleet, " +
-			"fsck, keys, migrate, secrets,\nserve, top, worker. `pleat engines` reads `data`."},
+			"fsck, keys, migrate, projects\n(budget, create, delete, list, quota), secrets, serve, top, users, worker. " +
+			"`pleat engines` reads `data`."},
 		{Files, "Artifacts", "Read by `pleat serve`, `pleat worker`, `pleat doctor`, `pleat fsck` and " +
 			"`pleat debug bundle`."},
 		{Node, "Node", "Read by `pleat serve`, `pleat worker`, `pleat doctor` and `pleat debug bundle`."},
 		{Engine, "Engines", "Read by `pleat serve`, `pleat worker`, `pleat engines`, `pleat doctor` and " +
 			"`pleat debug bundle`."},
-		{Server, "Server", "Read by `pleat serve`, `pleat doctor` and `pleat debug bundle`."},
+		{Server, "Server", "Read by `pleat serve`, `pleat doctor`, `pleat mail test` and `pleat debug bundle`."},
 		{Worker, "Worker", "Read by `pleat worker`."},
 		{Log, "Log and metrics", "Read by `pleat serve`, `pleat worker`, `pleat fleet`, `pleat doctor` and " +
 			"`pleat debug bundle`."},
 		{Fleet, "Fleet", "Read by `pleat fleet`."},
-		{Client, "Client", "Read by the commands that call a server: " +
-			"ask, batch, fold, jobs, md, models, usage, verify, webhooks, workflows."},
+		{Client, "Client", "Read by the commands that call a server: align, ask, batch, compare, design, fold, jobs, " +
+			"login, logout, mcp, md,\nmodels, notifications, projects (add, invite, join, members, remove, service-user), " +
+			"share, usage, verify, webhooks,\nwhoami, workers, workflows."},
 		{Project, "Project", "Read by those of them that create or list."},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Key | Default | Variable | Flag | Meaning |\n|---|---|---|---|---|\n",

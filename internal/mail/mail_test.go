@@ -351,3 +351,34 @@ func TestPoolStopsAndDies(t *testing.T) {
 		}
 	})
 }
+
+// A mail about an endpoint names it and leads to the page of its project.
+func TestDisabledEndpoint(t *testing.T) {
+	s := mailtest.New(t, mailtest.Options{})
+	server := serverOf(t, s)
+	c := mail.Composer{From: server.From, Base: base}
+	for _, m := range []store.OutgoingMail{
+		{Project: "Lab", Owner: "p1", Label: "archive"},
+		{Owner: "p2"},
+	} {
+		m.ID, m.Kind, m.Address = "m1", pleat.MailEndpointDisabled, "ada@lab.test"
+		m.Endpoint, m.Reason = "https://receiver.lab.test", "the receiver answered 410: it is gone"
+		msg, err := c.Compose(&m, time.Now())
+		if err == nil {
+			err = server.Send(t.Context(), msg)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, wants := range [][]string{
+		{"the webhook endpoint «archive» at https://receiver.lab.test.", "Lab", "410", base + "/ui/webhooks?project=p1\n"},
+		{"the webhook endpoint at https://receiver.lab.test.", base + "/ui/webhooks\n"},
+	} {
+		for _, want := range wants {
+			if text := s.Mails()[i].Body; !strings.Contains(text, want) {
+				t.Errorf("mail %d lacks %q:\n%s", i, want, text)
+			}
+		}
+	}
+}

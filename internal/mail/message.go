@@ -58,7 +58,7 @@ func (c *Composer) text(m *store.OutgoingMail) (subject string, lines []string) 
 	case pleat.MailConfirm:
 		return "Pleat: confirm your address", []string{
 			"Somebody who uses Pleat at " + c.Base + " wants to get notifications at this address.",
-			"If that was you, open this link within 24 hours, sign in and confirm:",
+			"If that was you, open this link within 24 hours, sign in as " + shown(m.UserName) + " and confirm:",
 			"",
 			c.Base + "/ui/confirm#" + c.Confirm(m.ID),
 			"",
@@ -66,9 +66,17 @@ func (c *Composer) text(m *store.OutgoingMail) (subject string, lines []string) 
 		}
 	case pleat.MailEndpointDisabled:
 		subject = "Pleat: a webhook endpoint was disabled"
-		lines = []string{"The service has disabled the webhook endpoint " + shown(m.Endpoint) + ".", ""}
+		what := "the webhook endpoint"
+		if m.Label != "" {
+			what = title(m.Label, what, "")
+		}
+		lines = []string{"The service has disabled " + what + " at " + shown(m.Endpoint) + ".", ""}
 		lines = append(lines, facts("Project", m.Project, "Reason", m.Reason)...)
-		lines = append(lines, "", c.Base+"/ui/webhooks")
+		page := c.Base + "/ui/webhooks"
+		if m.Project != "" {
+			page += "?project=" + string(m.Owner)
+		}
+		lines = append(lines, "", page)
 	case pleat.MailBatchEnded:
 		state := ended(m.Batch.State())
 		subject = fmt.Sprintf("Pleat: the batch %s", title(m.Name, "", state))

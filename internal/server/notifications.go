@@ -11,9 +11,9 @@ import (
 )
 
 // notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: the key reaches one
-// project alone, whose programs need not know the person's address and what happens elsewhere.
+// project alone, whose programs need not know the person's address and what happens elsewhere; see ofAllProjects.
 func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications, error) {
-	if err := ofAllProjects(c); err != nil {
+	if err := s.ofAllProjects(ctx, c); err != nil {
 		return api.Notifications{}, err
 	}
 	m, err := s.store.MailSetting(ctx, c.who.User, store.ListedMails)
@@ -27,21 +27,26 @@ func (s *Server) notified(m *store.MailSetting) api.Notifications {
 	return out
 }
 
-// ofAllProjects refuses keys that reach one project alone: mails come from all of a person's projects.
-func ofAllProjects(c *call) error {
-	if c.who.Project != "" {
-		return pleat.Errorf(pleat.CodeForbidden,
-			"This key reaches one project alone, and notifications are of all: use a key that reaches all projects")
+// ofAllProjects refuses a key that reaches one project alone, of a person who has another way in: mails come from all of
+// a person's projects. Who was invited with such a key has nothing else, and sets notifications with it.
+func (s *Server) ofAllProjects(ctx context.Context, c *call) error {
+	if c.who.Project == "" {
+		return nil
 	}
-	return nil
+	more, err := s.store.ReachesMore(ctx, c.who.User, c.who.Project)
+	if err == nil && more {
+		err = pleat.Errorf(pleat.CodeForbidden, "This key reaches one project alone, and notifications are of all: "+
+			"use a key that reaches all projects, or sign in")
+	}
+	return err
 }
 
-// mayNotify refuses changes where the service sends no mail, and by keys that reach one project alone.
-func (s *Server) mayNotify(c *call) error {
+// mayNotify refuses changes where the service sends no mail, and those that ofAllProjects refuses.
+func (s *Server) mayNotify(ctx context.Context, c *call) error {
 	if !s.cfg.Mails {
 		return pleat.Errorf(pleat.CodeConflict, "This service sends no mails; its operator can set mail-url")
 	}
-	return ofAllProjects(c)
+	return s.ofAllProjects(ctx, c)
 }
 
 // changed returns the settings after a change, with the last mails.
@@ -57,7 +62,7 @@ func (s *Server) changed(ctx context.Context, c *call, err error) (api.Notificat
 func (s *Server) setNotifications(
 	ctx context.Context, c *call, in *api.SetNotifications,
 ) (api.Notifications, error) {
-	if err := s.mayNotify(c); err != nil {
+	if err := s.mayNotify(ctx, c); err != nil {
 		return api.Notifications{}, err
 	}
 	address := ""
@@ -82,7 +87,7 @@ func (s *Server) setNotifications(
 // askNotifications is POST /v1/me/notifications/link, for persons: another mail with a link to confirm the address.
 // 409: there is none to confirm, or the service sends no mail; 429: there were too many today.
 func (s *Server) askNotifications(ctx context.Context, c *call) (api.Notifications, error) {
-	err := s.mayNotify(c)
+	err := s.mayNotify(ctx, c)
 	if err == nil {
 		_, err = s.store.AskMail(ctx, c.actor())
 	}
@@ -92,7 +97,7 @@ func (s *Server) askNotifications(ctx context.Context, c *call) (api.Notificatio
 // confirmNotifications is POST /v1/me/notifications/confirm, for the person whose address it is. 404: the token does
 // not confirm an address of the caller now.
 func (s *Server) confirmNotifications(ctx context.Context, c *call, in *api.ConfirmMail) (api.Notifications, error) {
-	if err := s.mayNotify(c); err != nil {
+	if err := s.mayNotify(ctx, c); err != nil {
 		return api.Notifications{}, err
 	}
 	id, ok := s.ring.OpenMailToken(in.Token)

@@ -9,14 +9,26 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/seal"
 	"pleat/internal/server"
-	"pleat/internal/store"
 )
 
 const notifications = "/v1/me/notifications"
 
 func withMails(c *server.Config) { c.Mails = true }
+
+// visitNotifications calls the routes of notifications.
+func visitNotifications(t *testing.T, h *fixture, visit func(route, schema string, r reply, want int)) {
+	as := func(method, path, body string) reply { return h.as(h.key, method, notifications+path, body) }
+	visit("GET "+notifications, "Notifications", h.as(h.key, "GET", notifications, nil), 200)
+	visit("PUT "+notifications, "Notifications", as("PUT", "", `{"mail":"ann@lab.test","events":["run_failed"]}`), 200)
+	visit("PUT "+notifications, "Error", as("PUT", "", `{"mail":"ann","events":[]}`), 400)
+	visit("POST "+notifications+"/link", "Notifications", as("POST", "/link", ""), 200)
+	id := h.notificationsOf(h.key).Recent[0].ID
+	token := newRing(t).MailToken(pleat.MailID(id))
+	visit("POST "+notifications+"/confirm", "Error", as("POST", "/confirm", `{"token":"x"}`), 404)
+	visit("POST "+notifications+"/confirm", "Notifications", as("POST", "/confirm", `{"token":"`+token+`"}`), 200)
+	visit("POST "+notifications+"/link", "Error", as("POST", "/link", ""), 409)
+}
 
 // notificationsOf reads a user's settings.
 func (h *fixture) notificationsOf(key string) (n api.Notifications) {
@@ -112,7 +124,8 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// Without mails nothing can be set; a key that reaches one project alone neither sets nor reads what is the person's.
+// Without mails nothing can be set. A key that reaches one project alone neither sets nor reads what is the person's,
+// unless the person has no other way in, such as one who was invited with it.
 func TestNotificationsAreRefused(t *testing.T) {
 	h := newFixture(t)
 	if n := h.notificationsOf(h.key); n.Available {
@@ -123,18 +136,25 @@ func TestNotificationsAreRefused(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	h = newFixture(t, withMails)
-	key := seal.NewKey()
-	own := store.Own(h.user)
-	if _, err := h.store.CreateKey(t.Context(), store.Actor{Reach: own},
-		store.NewKey{Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Project: own.Project}); err != nil {
-		t.Fatal(err)
-	}
-	r = h.as(key, "PUT", notifications, `{"mail": "ann@lab.test", "events": []}`)
+	lab := h.newProject("Lab")
+	_, key := h.newUser("vera")
+	h.as(h.key, "PUT", "/v1/projects/"+lab+"/members/vera", `{"role":"member"}`)
+	bound := read[api.NewKey](t, h.as(key, "POST", "/v1/keys", `{"projectId":"`+lab+`"}`)).Secret
+	const body = `{"mail": "vera@lab.test", "events": []}`
+	r = h.as(bound, "PUT", notifications, body)
 	if r.status != 403 || !strings.Contains(r.message(t), "reaches one project alone") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if r := h.as(key, "GET", notifications, nil); r.status != 403 {
+	if r := h.as(bound, "GET", notifications, nil); r.status != 403 {
 		t.Errorf("a key of one project reads the address: %d %s", r.status, r.body)
+	}
+	for _, k := range read[api.List[api.Key]](t, h.as(key, "GET", "/v1/keys", nil)).Data {
+		if k.Current {
+			h.as(key, "DELETE", "/v1/keys/"+k.ID, nil)
+		}
+	}
+	if r := h.as(bound, "PUT", notifications, body); r.status != 200 || *h.notificationsOf(bound).Mail != "vera@lab.test" {
+		t.Errorf("who has no other key: %d %s", r.status, r.body)
 	}
 	if r := h.as(h.scopedKey(pleat.ScopeRead), "GET", notifications, nil); r.status != 403 {
 		t.Errorf("%d %s", r.status, r.body)

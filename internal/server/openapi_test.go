@@ -22,7 +22,10 @@ import (
 
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
 func TestDocument(t *testing.T) {
-	h := newFixtureWith(t, forHooks)
+	h := newFixtureWith(t, func(c *server.Config, d *server.Deps) {
+		forHooks(c, d)
+		withMails(c)
+	})
 	h.register(testModel, bigModel, analystModel, calvadosModel, compareModel,
 		pleat.AlignmentModel()) // before the server reads what there is
 	raw := h.ask("GET", "/openapi.json", nil)
@@ -205,6 +208,7 @@ func TestDocument(t *testing.T) {
 	visitWebhooks(h, visit)
 	visitBatches(t, h, visit)
 	visitPeople(t, h, visit)
+	visitNotifications(t, h, visit)
 	made = as("POST", "/v1/alignments", `{"sequences":["ACDEF",{"proteinChain":{"sequence":"GHIKL"}}]}`)
 	visit("POST /v1/alignments", "Alignment", made, 200)
 	visit("POST /v1/alignments", "Error", as("POST", "/v1/alignments", `{"sequences":[{}]}`), 400)

@@ -29,6 +29,7 @@ var operatorRoutes = inSection("Operators", []route{
 		pattern: "POST /v1/operator/workers/{worker}/drain",
 		access:  user,
 		scope:   pleat.ScopeManage,
+		role:    pleat.Viewer, // of whatever project: being an operator decides
 		summary: "Let a worker claim nothing more and end when its tasks have ended, as an operator",
 		handler: noBody(asOperator("drain a worker", (*Server).drainWorker)),
 		errors:  []int{409},
@@ -38,6 +39,7 @@ var operatorRoutes = inSection("Operators", []route{
 		pattern: "POST /v1/operator/models/{model}/pause",
 		access:  user,
 		scope:   pleat.ScopeManage,
+		role:    pleat.Viewer, // of whatever project: being an operator decides
 		summary: "Let the jobs of a model wait, as an operator",
 		handler: optionalBody(small, (*Server).pauseModel),
 	},
@@ -46,6 +48,7 @@ var operatorRoutes = inSection("Operators", []route{
 		pattern: "POST /v1/operator/models/{model}/resume",
 		access:  user,
 		scope:   pleat.ScopeManage,
+		role:    pleat.Viewer, // of whatever project: being an operator decides
 		summary: "Let the jobs of a paused model start again, as an operator",
 		handler: noBody(asOperator("resume a model", (*Server).resumeModel)),
 	},
@@ -63,6 +66,7 @@ var operatorRoutes = inSection("Operators", []route{
 		pattern: "POST /v1/operator/users/{user}/disable",
 		access:  user,
 		scope:   pleat.ScopeManage,
+		role:    pleat.Viewer, // of whatever project: being an operator decides
 		summary: "Refuse all keys and sessions of a user, as an operator",
 		handler: noBody(asOperator("disable a user", disableUser(true))),
 		errors:  []int{409},
@@ -72,6 +76,7 @@ var operatorRoutes = inSection("Operators", []route{
 		pattern: "POST /v1/operator/users/{user}/enable",
 		access:  user,
 		scope:   pleat.ScopeManage,
+		role:    pleat.Viewer, // of whatever project: being an operator decides
 		summary: "Accept the keys of a disabled user again, as an operator",
 		handler: noBody(asOperator("enable a user", disableUser(false))),
 		errors:  []int{409},
@@ -81,6 +86,7 @@ var operatorRoutes = inSection("Operators", []route{
 		pattern: "GET /v1/operator/audit",
 		access:  user,
 		scope:   pleat.ScopeManage,
+		role:    pleat.Viewer, // of whatever project: being an operator decides
 		summary: "List the audit log of all users, as an operator, newest first",
 		handler: streams(openapi.JSON[api.List[api.AuditEntry]](), (*Server).operatorAudit),
 		errors:  []int{429},

@@ -120,6 +120,20 @@ func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (M
 	return m, unavailable("list mails", err)
 }
 
+// ReachesMore reports whether a user has another way in than keys that reach one project: a valid key that reaches
+// more, or the issuer.
+func (s *Store) ReachesMore(ctx context.Context, user pleat.UserID, project pleat.ProjectID) (bool, error) {
+	var more int
+	err := s.readRow(ctx, `
+		SELECT CASE WHEN
+			EXISTS (SELECT 1 FROM account_identity WHERE account_id = $1)
+			OR EXISTS (
+				SELECT 1 FROM api_key
+				WHERE account_id = $1 AND project_id <> $2 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $3))
+			THEN 1 ELSE 0 END`, []any{user, project, s.now()}, &more)
+	return more == 1, unavailable("read keys", err)
+}
+
 // lockMail locks the mail setting of a user, which it creates.
 func (t *tx) lockMail(user pleat.UserID, r *mailRow) error {
 	if _, err := t.exec(`
@@ -253,8 +267,8 @@ func (s *Store) ConfirmMail(ctx context.Context, by Actor, id pleat.MailID) (m M
 
 // ErrNoConfirmation refuses a link that confirms nothing.
 var ErrNoConfirmation = pleat.Errorf(pleat.CodeNotFound,
-	"This link does not confirm an address of yours: it was used, a later mail has replaced it, or 24 hours have "+
-		"passed; ask for another one under Notifications")
+	"This link does not confirm an address of yours: it was used, a later mail has replaced it, 24 hours have "+
+		"passed, or it was sent to another user; ask for another one under Notifications")
 
 // ForgetMails deletes up to n mails that were written before a moment, whatever has become of them, with their tasks
 // and attempts, and returns how many it deleted. A caller repeats it while it returns n.

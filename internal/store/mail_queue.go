@@ -177,15 +177,18 @@ type OutgoingMail struct {
 	Task     pleat.Task
 	ID       pleat.MailID
 	User     pleat.UserID
+	UserName string
 	Kind     pleat.MailKind
 	Address  string
-	Source   pleat.Source   // zero: the mail is about an endpoint or an address
-	Name     string         // of the job, the workflow or the batch
-	Project  string         // name of the project; empty: the user's own
+	Source   pleat.Source // zero: the mail is about an endpoint or an address
+	Name     string       // of the job, the workflow or the batch
+	Project  string       // name of the project; empty: the user's own
+	Owner    pleat.ProjectID
 	Run      *pleat.Run     // that has ended, with its model, times, failure and result; nil: the mail is about none
 	Workflow pleat.TaskKind // of the run; empty: it is a fold
 	Batch    *pleat.Batch   // that has ended
 	Endpoint string         // scheme, host and port
+	Label    string         // name of the endpoint; empty: it is the project's default one
 	Reason   string         // why the endpoint was disabled
 	Last     bool           // no more mails are sent to the user today
 
@@ -281,7 +284,7 @@ func (r *mailRow) refuses(m *OutgoingMail, now int64) string {
 func (t *tx) readMail(m *OutgoingMail) (why string, err error) {
 	var run pleat.Run
 	var sourceKind pleat.SourceKind
-	var source, project, url, counts, result, failure string
+	var source, url, counts, result, failure string
 	var created, disabled, suspended, own, started, finished, queued, cancelled, rows, ended int64
 	var batchCreated int64
 	var role pleat.Role
@@ -293,7 +296,8 @@ func (t *tx) readMail(m *OutgoingMail) (why string, err error) {
 			COALESCE(r.model, ''), COALESCE(r.state, ''), COALESCE(r.created_at, 0), COALESCE(r.started_at, 0),
 			COALESCE(r.finished_at, 0), COALESCE(r.result, ''), COALESCE(r.failure, ''),
 			COALESCE(b.cancelled, 0), COALESCE(b.row_count, 0), COALESCE(b.counts, ''), COALESCE(b.ended_at, 0),
-			COALESCE(b.created_at, 0), COALESCE(e.url, ''), COALESCE(e.disabled_reason, '')
+			COALESCE(b.created_at, 0), COALESCE(e.url, ''), COALESCE(e.disabled_reason, ''),
+			COALESCE(e.name, ''), a.name
 		FROM mail m
 		JOIN account a ON a.id = m.account_id
 		LEFT JOIN job j ON m.source_kind = 'fold_job' AND j.id = m.source_id AND j.deleted_at = 0
@@ -304,13 +308,14 @@ func (t *tx) readMail(m *OutgoingMail) (why string, err error) {
 		LEFT JOIN project p
 			ON p.id = COALESCE(j.project_id, w.project_id, b.project_id, e.project_id) AND p.deleted_at = 0
 		WHERE m.id = $1`, []any{m.ID},
-		&sourceKind, &source, &run.ID, &created, &disabled, &suspended, &project, &m.Project, &own, &role,
+		&sourceKind, &source, &run.ID, &created, &disabled, &suspended, &m.Owner, &m.Project, &own, &role,
 		&m.Name, &m.Workflow, &run.Model, &run.State, &queued, &started, &finished, &result, &failure,
-		&cancelled, &rows, &counts, &ended, &batchCreated, &url, &m.Reason)
+		&cancelled, &rows, &counts, &ended, &batchCreated, &url, &m.Reason,
+		&m.Label, &m.UserName)
 	if err != nil {
 		return "", err
 	}
-	if own == 1 && project == string(m.User) {
+	if own == 1 && m.Owner == m.User.OwnProject() {
 		m.Project = ""
 	}
 	m.Source = pleat.SourceOf(sourceKind, source)
@@ -322,7 +327,7 @@ func (t *tx) readMail(m *OutgoingMail) (why string, err error) {
 		return "it could not be sent in time", nil
 	case m.Kind == pleat.MailConfirm:
 		return "", nil
-	case project == "":
+	case m.Owner == "":
 		return "what it is about was deleted", nil
 	case m.Kind == pleat.MailBatchEnded && ended == 0:
 		return "the batch runs again", nil

@@ -26,12 +26,15 @@ func InProject(p pleat.ProjectID) Reach { return Reach{User: ofProject, Project:
 func Own(user pleat.UserID) Reach { return Reach{User: user, Project: user.OwnProject()} }
 
 // memberRole is the role, as a number, that an account has in a project, both in SQL; 0: none. It is the larger of what
-// the user has and what the user's groups have.
+// the user has and what the user's groups have. Its rows have long names, so that those of the caller are not hidden.
 func memberRole(project, account string) string {
-	return "COALESCE((SELECT max(r.role) FROM (" +
-		"SELECT m.role FROM project_member m WHERE m.project_id = " + project + " AND m.account_id = " + account +
-		" UNION ALL SELECT g.role FROM account_group u JOIN project_group g ON g.name = u.name AND g.project_id = " +
-		project + " WHERE u.account_id = " + account + ") r), 0)"
+	return fmt.Sprintf(`COALESCE((SELECT max(of_role.role) FROM (
+		SELECT of_member.role FROM project_member of_member
+		WHERE of_member.project_id = %[1]s AND of_member.account_id = %[2]s
+		UNION ALL
+		SELECT of_group.role FROM account_group of_user
+		JOIN project_group of_group ON of_group.name = of_user.name AND of_group.project_id = %[1]s
+		WHERE of_user.account_id = %[2]s) of_role), 0)`, project, account)
 }
 
 // roleSQL is the role, as a number, that a Reach gives in a project, in SQL. User and project are the parameters of the

@@ -25,7 +25,8 @@
 //	quota.go, limits.go   what one project may have
 //	accounting.go, budget.go  what runs have spent, and what a project may spend in a month
 //	job.go, view.go, head.go  jobs and their runs
-//	batch.go, batch_advance.go, batch_table.go  batches: many jobs that end together, and the table of their scores
+//	batch.go, batch_advance.go  batches: many jobs that end together
+//	batch_table.go, batch_rows.go  the table of their scores
 //	page.go, names.go     lists of a project's rows, searches by name
 //	design.go, design_fold.go  what a design has besides, and the folds of designs
 //	workflow.go, followup.go  questions and simulations, and how a fold starts them

@@ -72,7 +72,8 @@ def test_a_viewer_reads_and_does_not_fold(bob: Pleat, pleat: Pleat) -> None:
     job = pleat.fold(SEQUENCE, name="to read", params=SAME, project="Lab A").wait(progress=False)
     assert bob.job(job.id).scores.mean_plddt is not None
     row = next(bob.jobs(name="to read"))
-    assert row.created_by is not None and row.created_by.name == "alice"
+    assert row.created_by is not None
+    assert row.created_by.name == "alice"
     assert next(bob.jobs(name="to read", created_by="me"), None) is None
     with pytest.raises(errors.Forbidden, match="role"):
         bob.fold(SEQUENCE)

@@ -5029,7 +5029,7 @@ export interface components {
             /** Format: uuid */
             sourceId: string | null;
             /** @description Null: it is about an address or an endpoint. */
-            sourceKind: components["schemas"]["NotifiedSource"];
+            sourceKind: components["schemas"]["NotifiedSource"] | null;
             /** @description SENT: a mail server has accepted it; FAILED: one refused it, or no attempt is left; SKIPPED: it was not to be sent any more. */
             status: components["schemas"]["MailStatus"];
         };

@@ -370,6 +370,9 @@ func nameEnums(all map[string]*huma.Schema) error {
 			}
 			all[enum] = &huma.Schema{Type: p.Type, Enum: p.Enum}
 			all[name].Properties[field] = &huma.Schema{Ref: schemaPrefix + enum, Description: p.Description}
+			if p.Nullable {
+				orNull(all[name], field)
+			}
 		}
 	}
 	return nil
@@ -384,7 +387,6 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 	orNull(all["Workflow"], "waiting")
 	orNull(all["Workflow"], "graph")
 	orNull(all["Validation"], "cached")
-	orNull(all["ProjectRole"], "role")
 	orNull(all["WebhookEndpoints"], "default_endpoint")
 	orNull(all["ModelQueue"], "paused")
 	orNull(all["PausedModel"], "paused")

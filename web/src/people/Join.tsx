@@ -6,12 +6,12 @@ import { Input } from '../controls'
 import { moment } from '../format'
 import { choose, roleTexts, withProject } from '../project'
 import { navigate } from '../router'
-import { askToSignIn, refreshProjects, signedIn, signIn, user } from '../session'
+import { askToSignIn, refreshProjects, signedIn, signIn, tokenOfAddress, user } from '../session'
 import { Once } from './Once'
 
 /** Reads to what the invitation is, and accepts it. */
 export function Join() {
-  const [token] = useState(location.hash.slice(1))
+  const [token] = useState(tokenOfAddress)
   const [invited, setInvited] = useState<InvitedTo | Error>()
   const [joined, setJoined] = useState<Joined>()
   useEffect(() => {

@@ -41,7 +41,7 @@ export function Deliveries({ version, endpoints }: Props) {
     <section class="stack" aria-label="Deliveries">
       <div class="row between">
         <h2 class="flat">Deliveries</h2>
-        <div class="row">
+        <div class="row choices">
           {may('member') && rows.some(waits) && <SendWaiting onSent={() => void list.load()} onError={setError} />}
           <EndpointFilter endpoints={endpoints} value={endpoint} onValue={setEndpoint} />
           <Segments label="Status" options={filters} value={status} onValue={setStatus} />
