@@ -27,8 +27,8 @@ func (s *Server) notified(m *store.MailSetting) api.Notifications {
 	return out
 }
 
-// ofAllProjects refuses a key that reaches one project alone, of a person who has another way in: mails come from all of
-// a person's projects. Who was invited with such a key has nothing else, and sets notifications with it.
+// ofAllProjects refuses a key that reaches one project alone, of a person who has another way in: mails come from all
+// of a person's projects. Who was invited with such a key has nothing else, and sets notifications with it.
 func (s *Server) ofAllProjects(ctx context.Context, c *call) error {
 	if c.who.Project == "" {
 		return nil

@@ -153,7 +153,8 @@ func TestNotificationsAreRefused(t *testing.T) {
 			h.as(key, "DELETE", "/v1/keys/"+k.ID, nil)
 		}
 	}
-	if r := h.as(bound, "PUT", notifications, body); r.status != 200 || *h.notificationsOf(bound).Mail != "vera@lab.test" {
+	r = h.as(bound, "PUT", notifications, body)
+	if r.status != 200 || *h.notificationsOf(bound).Mail != "vera@lab.test" {
 		t.Errorf("who has no other key: %d %s", r.status, r.body)
 	}
 	if r := h.as(h.scopedKey(pleat.ScopeRead), "GET", notifications, nil); r.status != 403 {
