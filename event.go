@@ -105,8 +105,8 @@ var eventKinds = []struct {
 	{SourceBatch, OnFailed},
 }
 
-// EventKinds lists the kinds of events as ParseEvents reads them, such as fold_job.on_complete.
-func EventKinds() []string {
+// eventKindNames lists the kinds of events as ParseEvents reads them, such as fold_job.on_complete.
+func eventKindNames() []string {
 	out := make([]string, 0, len(eventKinds))
 	for _, k := range eventKinds {
 		out = append(out, string(k.source)+"."+string(k.name))
@@ -117,7 +117,7 @@ func EventKinds() []string {
 // ParseEvents returns the set of the kinds that list names; without any, that of all events. The error names field and
 // the position of the first unknown kind.
 func ParseEvents(field string, list []string) (EventSet, error) {
-	known := EventKinds()
+	known := eventKindNames()
 	var set EventSet
 	for i, name := range list {
 		bit := slices.Index(known, name)
@@ -133,10 +133,10 @@ func ParseEvents(field string, list []string) (EventSet, error) {
 	return set, nil
 }
 
-// Names lists the kinds of a set, in the order of EventKinds; none for the set of all events.
+// Names lists the kinds of a set, in the order of eventKindNames; none for the set of all events.
 func (s EventSet) Names() []string {
 	out := []string{}
-	for i, name := range EventKinds() {
+	for i, name := range eventKindNames() {
 		if s&(1<<i) != 0 {
 			out = append(out, name)
 		}
@@ -185,7 +185,7 @@ type Subscription struct {
 	// Of a custom_http destination one of these is set until it is stored, then Endpoint.
 	Endpoint EndpointID
 	Custom   *CustomTarget // the endpoint to create for this run alone
-	Default  bool          // the endpoint that the owner has enabled by default, if there is one
+	Default  bool          // the default endpoint of the owner, if it is enabled by default
 	// Named says that no run has made it: Endpoint is a named one of the project, which gets the events of Events.
 	Named  bool
 	Events EventSet

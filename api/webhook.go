@@ -64,7 +64,7 @@ func (m *Moment) UnmarshalJSON(b []byte) error {
 	return m.UnmarshalText([]byte(s))
 }
 
-// WebhookConfig is the caller's global endpoint: the answer to every call on /v1/webhooks/custom-http-config.
+// WebhookConfig is the caller's default endpoint: the answer to every call on /v1/webhooks/custom-http-config.
 type WebhookConfig struct {
 	UserID           string  `json:"user_id" format:"uuid"`
 	IsActive         bool    `json:"is_active" doc:"Whether deliveries are sent; false after DELETE, or if the service has disabled the endpoint."`
@@ -277,17 +277,17 @@ type IngestedEvent struct {
 
 const webhookConfig = "/v1/webhooks/custom-http-config"
 
-// WebhookConfig reads the caller's global endpoint.
+// WebhookConfig reads the caller's default endpoint.
 func (c *Client) WebhookConfig(ctx context.Context) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, c.list(webhookConfig, nil))
 }
 
-// PutWebhookConfig sets the caller's global endpoint.
+// PutWebhookConfig sets the caller's default endpoint.
 func (c *Client) PutWebhookConfig(ctx context.Context, in PutWebhookConfig) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, c.inProject(request{method: http.MethodPut, path: webhookConfig, body: in}))
 }
 
-// DeleteWebhookConfig deactivates the caller's global endpoint.
+// DeleteWebhookConfig deactivates the caller's default endpoint.
 func (c *Client) DeleteWebhookConfig(ctx context.Context) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, c.inProject(request{method: http.MethodDelete, path: webhookConfig}))
 }
@@ -307,7 +307,7 @@ func (c *Client) ResumeWebhook(ctx context.Context) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, c.inProject(post(webhookConfig+"/resume", nil)))
 }
 
-// TestWebhook sends a test delivery to the caller's global endpoint.
+// TestWebhook sends a test delivery to the caller's default endpoint.
 func (c *Client) TestWebhook(ctx context.Context) (Delivery, error) {
 	return do[Delivery](ctx, c, c.inProject(post("/v1/webhooks/test", nil)))
 }

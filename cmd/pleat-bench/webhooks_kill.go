@@ -174,7 +174,7 @@ func (b *bench) runDelivererProcess(cmd *cobra.Command, dir, database string) (e
 	if err != nil {
 		return err
 	}
-	endpoint, err := s.GlobalEndpoint(ctx, store.Own(user.ID))
+	endpoint, err := s.DefaultEndpoint(ctx, store.Own(user.ID))
 	if err != nil {
 		return err
 	}

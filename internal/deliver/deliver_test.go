@@ -119,7 +119,7 @@ func (r *receiver) requests() []request {
 	return slices.Clone(r.reqs)
 }
 
-// user creates a user with a global endpoint.
+// user creates a user with a default endpoint.
 func (f *fixture) user(name, url string) (store.Reach, store.Endpoint) {
 	f.t.Helper()
 	u := storetest.User(f.t, f.s, name)
@@ -336,7 +336,7 @@ func TestDeliveryFails(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		// More than five days of nothing but failures have disabled the endpoint; its owner resumes it.
-		if e, err := f.s.GlobalEndpoint(context.Background(), u); err != nil || e.Active ||
+		if e, err := f.s.DefaultEndpoint(context.Background(), u); err != nil || e.Active ||
 			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
@@ -366,7 +366,7 @@ func newBrokenReceiver(t *testing.T) (*receiver, *atomic.Bool) {
 func (f *fixture) awaitRest(u store.Reach) {
 	f.t.Helper()
 	storetest.Eventually(f.t, "the endpoint rests", func() bool {
-		e, err := f.s.GlobalEndpoint(context.Background(), u)
+		e, err := f.s.DefaultEndpoint(context.Background(), u)
 		return err == nil && !e.ResumeAt.IsZero()
 	})
 	other, end := f.user("who rests not", newReceiver(f.t, nil).URL)
@@ -641,14 +641,14 @@ func TestReceiversWishes(t *testing.T) {
 			d.Attempts != 1 {
 			t.Errorf("%+v", d)
 		}
-		if e, _ := f.s.GlobalEndpoint(context.Background(), u); !e.Active {
+		if e, _ := f.s.DefaultEndpoint(context.Background(), u); !e.Active {
 			t.Error("abort-message disabled the endpoint")
 		}
 		gone := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) })
 		bob, end := f.user("bob", gone.URL)
 		f.fold(bob, toGlobal(end))
 		f.await(bob, pleat.DeliveryFailed, 1)
-		if e, _ := f.s.GlobalEndpoint(context.Background(), bob); e.Active ||
+		if e, _ := f.s.DefaultEndpoint(context.Background(), bob); e.Active ||
 			!strings.Contains(e.DisabledReason, "410") {
 			t.Errorf("%+v", e)
 		}

@@ -100,17 +100,17 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 }
 
 // keys returns the keys that sign a delivery: the endpoint's secret, and during a rotation the one before. The
-// endpoint of a single run has none; its deliveries are signed with the secret of its owner's global endpoint.
+// endpoint of a single run has none; its deliveries are signed with the secret of its owner's default endpoint.
 func (p *Pool) keys(ctx context.Context, e store.Endpoint, now time.Time) ([]webhook.Key, error) {
 	if e.Secret == "" && e.SingleRun {
-		global, err := p.store.GlobalEndpoint(ctx, store.InProject(e.Owner))
+		signer, err := p.store.DefaultEndpoint(ctx, store.InProject(e.Owner))
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		e = global
+		e = signer
 	}
 	sealed := []string{e.Secret}
 	if e.OldSecret != "" && now.Before(e.OldSecretUntil) {

@@ -14,12 +14,8 @@ import (
 	"pleat/internal/store"
 )
 
-const (
-	// maxShown bounds a name in a mail, in characters.
-	maxShown = 100
-	// MaxBytes bounds a mail.
-	MaxBytes = 20_000
-)
+// maxShown bounds a name in a mail, in characters. Nothing else of a mail has a length that others choose.
+const maxShown = 100
 
 // Composer writes mails.
 type Composer struct {

@@ -173,9 +173,13 @@ func (s *Server) fault(ctx context.Context, err error, before bool) error {
 	switch {
 	case errors.As(err, &send) && send.ErrorCode() != 0:
 		f.Message = fmt.Sprintf("%s refused the mail with %d", s, send.ErrorCode())
-		f.Permanent = send.ErrorCode() >= 500
+		f.Server = send.Reason == gomail.ErrSMTPMailFrom
+		f.Permanent = send.ErrorCode() >= 500 && !f.Server
 		f.Address = f.Permanent && send.Reason == gomail.ErrSMTPRcptTo
-		if f.Address {
+		switch {
+		case f.Server: // every mail would fail until an operator mends it
+			f.Message = fmt.Sprintf("%s refused the sender %s with %d", s, s.From.Address, send.ErrorCode())
+		case f.Address:
 			f.Message = fmt.Sprintf("%s refused the address with %d", s, send.ErrorCode())
 		}
 	case errors.As(err, &reply):

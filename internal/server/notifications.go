@@ -10,8 +10,12 @@ import (
 	"pleat/internal/store"
 )
 
-// notifications is GET /v1/me/notifications, for any user: which mails the caller gets.
+// notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: see ofAllProjects; a
+// program with such a key need not know the person's address and what happens elsewhere.
 func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications, error) {
+	if err := s.ofAllProjects(ctx, c); err != nil {
+		return api.Notifications{}, err
+	}
 	m, err := s.store.MailSetting(ctx, c.who.User, store.ListedMails)
 	return s.notified(&m), err
 }
@@ -23,27 +27,26 @@ func (s *Server) notified(m *store.MailSetting) api.Notifications {
 	return out
 }
 
-// mayNotify refuses changes where the service sends no mail, and by a key that reaches one project of several alone:
-// mails come from all of a person's projects. A person's own project does not count, since whoever was invited with
-// such a key has no other one to change anything with.
+// ofAllProjects refuses a key that reaches one project alone, since mails come from all of a person's projects, unless
+// the person has nothing else to come with: such a key is what an invitation gives.
+func (s *Server) ofAllProjects(ctx context.Context, c *call) error {
+	if c.who.Project == "" {
+		return nil
+	}
+	more, err := s.store.ReachesMore(ctx, c.who.User, c.who.Project)
+	if err == nil && more {
+		err = pleat.Errorf(pleat.CodeForbidden, "This key reaches one project alone, and mails come from all of "+
+			"yours: sign in, or use your key that reaches all projects")
+	}
+	return err
+}
+
+// mayNotify refuses changes where the service sends no mail, and those of ofAllProjects.
 func (s *Server) mayNotify(ctx context.Context, c *call) error {
 	if !s.cfg.Mails {
 		return pleat.Errorf(pleat.CodeConflict, "This service sends no mails; its operator can set mail-url")
 	}
-	if c.who.Project == "" {
-		return nil
-	}
-	list, err := s.store.Memberships(ctx, store.Reach{User: c.who.User})
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		if p := &list[i].Project; !p.Own && p.ID != c.who.Project {
-			return pleat.Errorf(pleat.CodeForbidden, "This key reaches one project alone, and you have others, from "+
-				"which mails come too: use a key that reaches all of them")
-		}
-	}
-	return nil
+	return s.ofAllProjects(ctx, c)
 }
 
 // changed returns the settings after a change, with the last mails.

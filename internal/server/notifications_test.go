@@ -124,8 +124,8 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// Without mails nothing can be set. A key that reaches one project alone sets something for who has no other one, such
-// as a person who was invited with it.
+// Without mails nothing can be set. A key that reaches one project alone neither sets nor reads what is the person's,
+// but for who was invited with it and has no other.
 func TestNotificationsAreRefused(t *testing.T) {
 	h := newFixture(t)
 	if n := h.notificationsOf(h.key); n.Available {
@@ -138,12 +138,17 @@ func TestNotificationsAreRefused(t *testing.T) {
 	h = newFixture(t, withMails)
 	lab := h.newProject("Lab")
 	bound := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"projectId":"`+lab+`"}`)).Secret
-	if r := h.as(bound, "PUT", notifications, `{"mail": "ann@lab.test", "events": []}`); r.status != 200 {
-		t.Errorf("%d %s", r.status, r.body)
+	for method, body := range map[string]any{"GET": nil, "PUT": `{"mail": "ann@lab.test", "events": []}`} {
+		r = h.as(bound, method, notifications, body)
+		if r.status != 403 || !strings.Contains(r.message(t), "reaches one project alone") {
+			t.Errorf("%s: %d %s", method, r.status, r.body)
+		}
 	}
-	h.newProject("Another")
-	r = h.as(bound, "PUT", notifications, `{"mail": "ann@lab.test", "events": []}`)
-	if r.status != 403 || !strings.Contains(r.message(t), "reaches one project alone") {
+	token := read[api.NewInvitation](t,
+		h.as(h.key, "POST", "/v1/projects/"+lab+"/invitations", `{"role":"viewer"}`)).Token
+	joined := read[api.Joined](t,
+		h.ask("POST", "/v1/invitations/accept", `{"token":"`+token+`","name":"vera"}`))
+	if r := h.as(*joined.Key, "PUT", notifications, `{"mail": "vera@lab.test", "events": []}`); r.status != 200 {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	if r := h.as(h.scopedKey(pleat.ScopeRead), "GET", notifications, nil); r.status != 403 {

@@ -79,6 +79,7 @@ var operatorRoutes = inSection("Operators", []route{
 		role:    pleat.Viewer, // of whatever project: being an operator decides
 		summary: "Accept the keys of a disabled user again, as an operator",
 		handler: noBody(asOperator("enable a user", disableUser(false))),
+		errors:  []int{409},
 	},
 	{
 		id:      "listAllAudit",

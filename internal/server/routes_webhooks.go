@@ -6,8 +6,8 @@ import (
 	"pleat/internal/store"
 )
 
-// webhookRoutes are the routes of webhook configuration and deliveries. A project has one global endpoint, so its paths
-// have no id, and further ones, which have.
+// webhookRoutes are the routes of webhook configuration and deliveries. A project has one default endpoint, so its
+// paths have no id, and named ones, whose paths have.
 var webhookRoutes = inSection("Webhooks", []route{
 	{
 		id:      "getWebhookConfig",

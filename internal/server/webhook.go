@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -17,10 +18,10 @@ import (
 // operator of a receiver has to install the new secret.
 const rotationOverlap = 24 * time.Hour
 
-// webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's global endpoint, which all runs
+// webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's default endpoint, which all runs
 // notify that name no other. A caller without one gets an empty configuration.
 func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig, error) {
-	e, err := s.store.GlobalEndpoint(ctx, c.in)
+	e, err := s.store.DefaultEndpoint(ctx, c.in)
 	if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
 		return api.WebhookConfig{}, err
 	}
@@ -28,7 +29,7 @@ func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig,
 	return s.configOut(&e)
 }
 
-// putWebhookConfig is PUT /v1/webhooks/custom-http-config, for any user: it sets the global endpoint and activates it.
+// putWebhookConfig is PUT /v1/webhooks/custom-http-config, for any user: it sets the default endpoint and activates it.
 // The first request creates the signing secret, and its response is the only one that shows it. Later ones keep the
 // secret, and the token if they have none and target_url has the same scheme, host and port. 400: the URL is not one
 // that the service may send to, the token is missing, or a field is wrong.
@@ -80,6 +81,9 @@ func parseFormat(text string) (string, error) {
 	return "", pleat.InvalidField("format", " is %q; it may be plain or cloudevents", pleat.Clip(text))
 }
 
+// formatName is parseFormat the other way.
+func formatName(stored string) string { return cmp.Or(stored, "plain") }
+
 // sealToken checks the token_value of a request, and seals it; empty stays empty.
 func (s *Server) sealToken(owner pleat.ProjectID, token string) (string, error) {
 	if token == "" {
@@ -95,7 +99,6 @@ func (s *Server) sealToken(owner pleat.ProjectID, token string) (string, error) 
 // the public key of v1a, never a secret. It fails if token or secret cannot be opened, which means that the operator
 // has removed the master key under which they were sealed.
 func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
-	now := s.store.Now()
 	out := api.WebhookConfig{
 		UserID:           string(e.Owner),
 		IsActive:         e.Active,
@@ -103,23 +106,16 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 		IsPaused:         e.Paused,
 		EnabledByDefault: e.EnabledByDefault,
 		TargetURL:        wire.OptionalString(e.URL),
-		Format:           "plain",
+		Format:           formatName(e.Format),
 		TokenHeader:      webhook.HeaderToken,
 		HTTPAuthMode:     "x_webhook_token",
 		HasToken:         e.Token != "",
 		SignatureScheme:  "v1",
 		SecretRotatedAt:  api.MomentAt(e.RotatedAt),
 		UpdatedAt:        api.MomentAt(e.UpdatedAt),
+		OldSecretUntil:   s.oldSecretUntil(e),
 		DisabledReason:   wire.OptionalString(e.DisabledReason),
-	}
-	if e.Format != "" {
-		out.Format = e.Format
-	}
-	if e.OldSecret != "" && now.Before(e.OldSecretUntil) {
-		out.OldSecretUntil = api.MomentAt(e.OldSecretUntil)
-	}
-	if now.Before(e.ResumeAt) {
-		out.RestsUntil = api.MomentAt(e.ResumeAt)
+		RestsUntil:       s.restsUntil(e),
 	}
 	var err error
 	if out.TokenMasked, err = s.maskedToken(e); err != nil {
@@ -172,7 +168,7 @@ func mask(token string) string {
 }
 
 // changeWebhook returns the handler of DELETE /v1/webhooks/custom-http-config and of …/pause and …/resume, which make
-// one change to the caller's global endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
+// one change to the caller's default endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
 func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
 		e, err := s.store.ChangeEndpoint(ctx, c.actor().In(c.in.Project), change)
@@ -337,7 +333,7 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 
-// testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's global endpoint and
+// testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's default endpoint and
 // answers with its delivery, whose attempts show the outcome. 404: the caller has no endpoint; 409: it is not active.
 func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
 	id, err := s.store.PingEndpoint(ctx, c.in)

@@ -12,13 +12,15 @@ import (
 )
 
 // webhookEndpoints is GET /v1/webhooks/endpoints, for who has a role in the project: its named endpoints, and whether
-// it has a default one. Who does not manage it sees where events go, but no path of an address and nothing of a token.
+// it has a default one. Who does not manage it, and a key that does not, sees where events go, but no path of an
+// address and nothing of a token.
 func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndpoints, error) {
 	out := api.WebhookEndpoints{Data: []api.WebhookEndpoint{}}
 	role, err := s.store.Role(ctx, c.in, c.in.Project)
 	if err != nil {
 		return out, err
 	}
+	role = c.readsEndpointsAs(role)
 	list, err := s.store.NamedEndpoints(ctx, c.in)
 	if err != nil {
 		return out, err
@@ -30,7 +32,7 @@ func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndp
 		}
 		out.Data = append(out.Data, e)
 	}
-	e, err := s.store.GlobalEndpoint(ctx, c.in)
+	e, err := s.store.DefaultEndpoint(ctx, c.in)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		return out, nil
 	}
@@ -46,6 +48,15 @@ func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndp
 		}
 	}
 	return out, err
+}
+
+// readsEndpointsAs returns the role by which a caller of a role reads endpoints: a manager's key that may not read the
+// configuration of the default endpoint sees no more of the others than members do.
+func (c *call) readsEndpointsAs(role pleat.Role) pleat.Role {
+	if c.who.Scopes.Has(pleat.ScopeManage) {
+		return role
+	}
+	return min(role, pleat.Member)
 }
 
 // addressFor returns the address of an endpoint as who has a role may see it: the path may hold a secret.
@@ -65,6 +76,14 @@ func (s *Server) restsUntil(e *store.Endpoint) *api.Moment {
 	return api.MomentAt(e.ResumeAt)
 }
 
+// oldSecretUntil returns until when deliveries to an endpoint are signed with its old secret, too; nil: they are not.
+func (s *Server) oldSecretUntil(e *store.Endpoint) *api.Moment {
+	if e.OldSecret == "" || !s.store.Now().Before(e.OldSecretUntil) {
+		return nil
+	}
+	return api.MomentAt(e.OldSecretUntil)
+}
+
 // endpointOut converts a named endpoint for a caller with a role in its project. An error is like that of configOut.
 func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEndpoint, error) {
 	out := api.WebhookEndpoint{
@@ -72,7 +91,7 @@ func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEnd
 		ProjectID:       string(e.Owner),
 		Name:            e.Name,
 		TargetURL:       addressFor(role, e.URL),
-		Format:          "plain",
+		Format:          formatName(e.Format),
 		Events:          e.Events.Names(),
 		IsActive:        e.Active,
 		IsPaused:        e.Paused,
@@ -80,14 +99,9 @@ func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEnd
 		RestsUntil:      s.restsUntil(e),
 		SignatureScheme: "v1",
 		SecretRotatedAt: api.MomentAt(e.RotatedAt),
+		OldSecretUntil:  s.oldSecretUntil(e),
 		CreatedAt:       api.Moment{Time: e.CreatedAt},
 		UpdatedAt:       api.Moment{Time: e.UpdatedAt},
-	}
-	if e.Format != "" {
-		out.Format = e.Format
-	}
-	if e.OldSecret != "" && s.store.Now().Before(e.OldSecretUntil) {
-		out.OldSecretUntil = api.MomentAt(e.OldSecretUntil)
 	}
 	public, err := s.verificationKey(e)
 	if err != nil {
@@ -197,7 +211,7 @@ func (s *Server) webhookEndpoint(ctx context.Context, c *call) (api.WebhookEndpo
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
-	return s.endpointOut(&e, role)
+	return s.endpointOut(&e, c.readsEndpointsAs(role))
 }
 
 // changeWebhookEndpoint is PATCH /v1/webhooks/endpoints/{id}, for managers of its project. 400: a field is wrong, or

@@ -163,7 +163,7 @@ func TestSecretsAreSealed(t *testing.T) {
 		*first.TokenMasked != "••••••••6789" {
 		t.Fatalf("%+v", first)
 	}
-	e, err := h.store.GlobalEndpoint(context.Background(), store.Own(h.user))
+	e, err := h.store.DefaultEndpoint(context.Background(), store.Own(h.user))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	if rotated.SigningSecret == first.SigningSecret || rotated.OldSecretUntil == nil {
 		t.Errorf("%+v", rotated)
 	}
-	e, _ = h.store.GlobalEndpoint(context.Background(), store.Own(h.user))
+	e, _ = h.store.DefaultEndpoint(context.Background(), store.Own(h.user))
 	if old, err := ring.Open(string(h.user), "secret", e.OldSecret); err != nil || string(old) != first.SigningSecret {
 		t.Errorf("the old secret: %q %v", old, err)
 	}
@@ -345,7 +345,8 @@ func TestEndpointInput(t *testing.T) {
 	}
 }
 
-// Who does not manage a project sees where its events go, and neither a path nor anything of a token.
+// Who does not manage a project, or by a key that may only read, sees where its events go, and neither a path nor
+// anything of a token.
 func TestEndpointsForMembers(t *testing.T) {
 	h := newFixtureWith(t, forHooks)
 	project := h.newProject("Lab")
@@ -365,6 +366,13 @@ func TestEndpointsForMembers(t *testing.T) {
 	one := read[api.WebhookEndpoint](t, h.as(key, "GET", "/v1/webhooks/endpoints/"+made.ID, nil))
 	if d := cmp.Diff(list.Data[0], one); d != "" {
 		t.Error(d)
+	}
+	reader := h.scopedKey(pleat.ScopeRead)
+	for _, path := range []string{"/v1/webhooks/endpoints" + in, "/v1/webhooks/endpoints/" + made.ID} {
+		if r := h.as(reader, "GET", path, nil); r.status != 200 || strings.Contains(r.body, "hook?") ||
+			strings.Contains(r.body, "6789") || !strings.Contains(r.body, origin) {
+			t.Errorf("a manager's key that may only read sees %d %s", r.status, r.body)
+		}
 	}
 	if made.TargetURL != origin+"/hook?of=secret+path" || made.HasToken == nil || !*made.HasToken ||
 		made.TokenMasked == nil || made.SigningSecret == "" {

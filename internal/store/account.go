@@ -134,7 +134,8 @@ func (s *Store) SetOperator(ctx context.Context, by Actor, name string, operator
 
 // SetDisabled ends what a user, by id or name, may do, or allows it again, and records it. The keys and sessions of a
 // disabled user are refused from the next request on; runs and deliveries go on. Nothing changes if it is so already.
-// It is for operators. CodeNotFound: there is no such user. CodeConflict: operators would disable themselves.
+// It is for operators. CodeNotFound: there is no such user. CodeConflict: operators would disable themselves, or enable
+// a user who was deleted.
 func (s *Store) SetDisabled(ctx context.Context, by Actor, user string, disabled bool) (User, error) {
 	var u User
 	err := s.write(ctx, "set disabled", func(t *tx) (err error) {
@@ -147,6 +148,9 @@ func (s *Store) SetDisabled(ctx context.Context, by Actor, user string, disabled
 		if u.ID == by.User {
 			return pleat.Errorf(pleat.CodeConflict,
 				"you cannot disable yourself; another operator can, or pleat users disable on the database")
+		}
+		if isErased(u.ID, u.Name) {
+			return pleat.Errorf(pleat.CodeConflict, "%s was deleted and cannot be enabled", u.Name)
 		}
 		at, action := int64(0), AuditUserEnabled
 		if disabled {

@@ -142,7 +142,7 @@ func TestAuditIsBounded(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		by := newKey(t, s, u, "k")
-		global(t, s, u, true)
+		defaultEndpoint(t, s, u, true)
 		for range 505 {
 			if _, err := s.ChangeEndpoint(ctx, by, store.EndpointPause); err != nil {
 				t.Fatal(err)

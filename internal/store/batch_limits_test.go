@@ -314,7 +314,7 @@ func TestBatchInputsAreDeleted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		n := newBatch(u, "screen", "GSGSGS", "GAGAGA", "GTGTGT")
-		n.Subs, n.EachRow = []pleat.Subscription{toEndpoint(global(t, s, u, false))}, true
+		n.Subs, n.EachRow = []pleat.Subscription{toEndpoint(defaultEndpoint(t, s, u, false))}, true
 		made := createBatch(t, s, n)
 		advance(t, s)
 		tasks := claim(t, s, "w", 2)

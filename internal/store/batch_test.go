@@ -98,7 +98,7 @@ func TestBatch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, false)
+		e := defaultEndpoint(t, s, u, false)
 		n := newBatch(u, "screen", "GSGS", "GAGA", "GSGS")
 		n.Subs = []pleat.Subscription{toEndpoint(e)}
 		made := createBatch(t, s, n)

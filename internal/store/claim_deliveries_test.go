@@ -18,7 +18,7 @@ func queueDeliveries(t *testing.T, s *store.Store, endpoints, n int) (out []stor
 	t.Helper()
 	for i := range endpoints {
 		u := storetest.User(t, s, fmt.Sprintf("u%d", i))
-		out = append(out, global(t, s, u, false))
+		out = append(out, defaultEndpoint(t, s, u, false))
 		for range n {
 			if _, err := s.PingEndpoint(context.Background(), u); err != nil {
 				t.Fatal(err)
@@ -225,7 +225,7 @@ func TestDecisionAboutAnOldHealth(t *testing.T) {
 		if err != nil || len(more.List) != 0 {
 			t.Errorf("%d were claimed, %v", len(more.List), err)
 		}
-		if e, _ := s.GlobalEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "worse" {
+		if e, _ := s.DefaultEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "worse" {
 			t.Errorf("the health is %q", e.Health)
 		}
 	})
@@ -249,7 +249,7 @@ func TestBreakerOfTwoNodes(t *testing.T) {
 		if err := s.FinishDeliveries(context.Background(), "b", list, count); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.GlobalEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "xxxx" {
+		if e, _ := s.DefaultEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "xxxx" {
 			t.Errorf("the health is %q", e.Health)
 		}
 		counts := map[pleat.DeliveryStatus]int{}
@@ -270,7 +270,7 @@ func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, true)))
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, true)))
 		late := claimDeliveries(t, s, "a", 1)
 		clock.Advance(2 * pleat.LeaseDuration)
 		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
@@ -286,7 +286,7 @@ func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
 		if err := s.FinishDeliveries(ctx, "a", []store.DeliveryOutcome{outcome}, gone); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := s.GlobalEndpoint(ctx, u); err != nil || !e.Active {
+		if e, err := s.DefaultEndpoint(ctx, u); err != nil || !e.Active {
 			t.Errorf("a late outcome has disabled the endpoint: %+v, %v", e, err)
 		}
 		if d := deliveries(t, s, u, store.DeliveryFilter{})[0]; d.Status != pleat.DeliverySucceeded {

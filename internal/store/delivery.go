@@ -508,9 +508,9 @@ func (t *tx) setSource(e *pleat.Event) error {
 		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
-// PingEndpoint queues a test delivery to a project's global endpoint, under an event of its own that belongs to no run.
-// Of the project's earlier ones maxTests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict: it is not
-// active, or maxTests test deliveries wait.
+// PingEndpoint queues a test delivery to a project's default endpoint, under an event of its own that belongs to no
+// run. Of the project's earlier ones maxTests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict: it is
+// not active, or maxTests test deliveries wait.
 func (s *Store) PingEndpoint(ctx context.Context, by Reach) (pleat.DeliveryID, error) {
 	var id pleat.DeliveryID
 	err := s.write(ctx, "ping", func(t *tx) error {
@@ -519,7 +519,7 @@ func (s *Store) PingEndpoint(ctx context.Context, by Reach) (pleat.DeliveryID, e
 			return err
 		}
 		var e Endpoint
-		if err := t.globalEndpoint(owner, &e); err != nil {
+		if err := t.defaultEndpoint(owner, &e); err != nil {
 			return err
 		}
 		if !e.Active {

@@ -18,8 +18,8 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// global gives a user a global endpoint.
-func global(t *testing.T, s *store.Store, owner store.Reach, byDefault bool) store.Endpoint {
+// defaultEndpoint gives a user a default endpoint.
+func defaultEndpoint(t *testing.T, s *store.Store, owner store.Reach, byDefault bool) store.Endpoint {
 	t.Helper()
 	e, err := s.PutEndpoint(context.Background(), store.Actor{Reach: owner}, store.EndpointConfig{
 		URL:              "https://hooks.example.org/x",
@@ -49,12 +49,12 @@ func TestDefaultEndpointOfARun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, ben, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "ben"), storetest.User(t, s, "eve")
 		byDefault := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", Default: true}
-		on := global(t, s, ada, true)
-		global(t, s, ben, false)
+		on := defaultEndpoint(t, s, ada, true)
+		defaultEndpoint(t, s, ben, false)
 		for _, u := range []store.Reach{ada, ben, eve} {
 			fold(t, s, u, pleat.StateCompleted, byDefault)
 		}
-		global(t, s, ada, false)
+		defaultEndpoint(t, s, ada, false)
 		fold(t, s, ada, pleat.StateCompleted, byDefault)
 		got := claimDeliveries(t, s, "c", 10)
 		if len(got) != 1 || got[0].Event.Owner != ada.Project || got[0].Endpoint.ID != on.ID {
@@ -126,7 +126,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, true)
+		e := defaultEndpoint(t, s, u, true)
 		qna := pleat.Subscription{
 			Destination: pleat.DestQnA,
 			Alias:       "evolla",
@@ -175,7 +175,7 @@ func TestDeliveryLife(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, false)
+		e := defaultEndpoint(t, s, u, false)
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		got := claimDeliveries(t, s, "c1", 10)
 		if len(got) != 1 {
@@ -259,7 +259,7 @@ func TestDeliveryLife(t *testing.T) {
 func TestAbortedCountsNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
-		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
 		got := claimDeliveries(t, s, "c1", 10)
 		finishDelivery(t, s, "c1", store.DeliveryOutcome{Claimed: got[0], Aborted: true})
 		again := claimDeliveries(t, s, "c2", 10)
@@ -275,7 +275,7 @@ func TestLostDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+		fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
 		var id pleat.DeliveryID
 		for i := range store.DeliveryTries {
 			got := claimDeliveries(t, s, "c1", 10)
@@ -316,7 +316,7 @@ func TestRedeliver(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, false)
+		e := defaultEndpoint(t, s, u, false)
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		for range 4 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
@@ -399,7 +399,7 @@ func TestEndpointsTakeTurns(t *testing.T) {
 		var ends []store.Endpoint
 		for i := range 5 {
 			u := storetest.User(t, s, fmt.Sprintf("u%d", i))
-			ends = append(ends, global(t, s, u, false))
+			ends = append(ends, defaultEndpoint(t, s, u, false))
 			n := 2
 			if i == 0 {
 				n = 30
@@ -442,7 +442,7 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 		const n = 300
 		for i := range n {
 			u := storetest.User(t, s, fmt.Sprintf("u%d", i))
-			global(t, s, u, false)
+			defaultEndpoint(t, s, u, false)
 			if _, err := s.PingEndpoint(ctx, u); err != nil {
 				t.Fatal(err)
 			}
@@ -474,7 +474,7 @@ func TestEndpointChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+		if _, err := s.DefaultEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
 		by := store.Actor{Reach: u}
@@ -484,7 +484,7 @@ func TestEndpointChanges(t *testing.T) {
 		if _, err := s.PingEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
-		e := global(t, s, u, true)
+		e := defaultEndpoint(t, s, u, true)
 		want := store.Endpoint{
 			ID:               e.ID,
 			Owner:            u.Project,
@@ -520,7 +520,7 @@ func TestEndpointChanges(t *testing.T) {
 		if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointDelete); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
+		if e, _ := s.DefaultEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
 			t.Errorf("%+v", e)
 		}
 		if _, err := s.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
@@ -554,7 +554,7 @@ func TestEndpointChanges(t *testing.T) {
 			columns["s1.secret"] != "secret" {
 			t.Errorf("%d %v %v", n, columns, err)
 		}
-		if e, _ := s.GlobalEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" ||
+		if e, _ := s.DefaultEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" ||
 			e.OldSecret != "s2.secret" {
 			t.Errorf("%+v", e)
 		}
@@ -563,7 +563,7 @@ func TestEndpointChanges(t *testing.T) {
 		}); err == nil {
 			t.Error("a failed reseal is silent")
 		}
-		if e, _ := s.GlobalEndpoint(ctx, u); e.Token != "s2.token" {
+		if e, _ := s.DefaultEndpoint(ctx, u); e.Token != "s2.token" {
 			t.Errorf("a failed reseal changed %+v", e)
 		}
 	})
@@ -574,7 +574,7 @@ func TestUpdateEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, true)
+		e := defaultEndpoint(t, s, u, true)
 		for range 3 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		}
@@ -590,7 +590,7 @@ func TestUpdateEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.GlobalEndpoint(ctx, u); e.Health != "xx" || e.ResumeAt.Sub(resume).Abs() > time.Millisecond {
+		if e, _ := s.DefaultEndpoint(ctx, u); e.Health != "xx" || e.ResumeAt.Sub(resume).Abs() > time.Millisecond {
 			t.Errorf("%+v", e)
 		}
 		if more := claimDeliveries(t, s, "c", 10); len(more) != 0 {
@@ -613,7 +613,7 @@ func TestUpdateEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.GlobalEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" ||
+		if e, _ := s.DefaultEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" ||
 			!e.EnabledByDefault {
 			t.Errorf("%+v", e)
 		}
@@ -624,7 +624,7 @@ func TestUpdateEndpoint(t *testing.T) {
 		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "PENDING"})); n != 3 {
 			t.Errorf("%d are kept", n)
 		}
-		if e := global(t, s, u, true); !e.Active || e.Health != "" {
+		if e := defaultEndpoint(t, s, u, true); !e.Active || e.Health != "" {
 			t.Errorf("%+v", e)
 		}
 		if more := claimDeliveries(t, s, "c", 10); len(more) != 3 {
@@ -652,8 +652,8 @@ func TestOwnEndpoint(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
-			t.Errorf("a run's own endpoint became the global one: %v", err)
+		if _, err := s.DefaultEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+			t.Errorf("a run's own endpoint became the default one: %v", err)
 		}
 		got := claimDeliveries(t, s, "c", 1)
 		if len(got) != 1 || got[0].Endpoint.URL != "https://own.example.org" || got[0].Endpoint.Token != "s1.own" ||
@@ -683,7 +683,7 @@ func TestIngest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, false)
+		e := defaultEndpoint(t, s, u, false)
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		event := pleat.Event{
@@ -790,7 +790,7 @@ func TestPing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		global(t, s, u, false)
+		defaultEndpoint(t, s, u, false)
 		id, err := s.PingEndpoint(ctx, u)
 		if err != nil {
 			t.Fatal(err)
@@ -807,7 +807,7 @@ func TestTestsAndSendsAreBounded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		global(t, s, u, true)
+		defaultEndpoint(t, s, u, true)
 		rows := func() map[string]int {
 			out := map[string]int{}
 			for _, table := range []string{"event", "delivery", "task", "attempt"} {
@@ -881,7 +881,7 @@ func TestRerunNotifies(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
 		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run)
 		if err != nil {
 			t.Fatal(err)
@@ -911,7 +911,7 @@ func TestForgetDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, false)
+		e := defaultEndpoint(t, s, u, false)
 		qna := pleat.Subscription{Destination: pleat.DestQnA, Alias: "qna", TargetType: "qna_v1"}
 		for range 5 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
@@ -944,7 +944,7 @@ func TestCountsJoinDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		for i := range 3 {
 			u := storetest.User(t, s, fmt.Sprint("u", i))
-			fold(t, s, u, pleat.StateCompleted, toEndpoint(global(t, s, u, false)))
+			fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
 		}
 		counts, err := s.QueueCounts(context.Background())
 		if err != nil || len(counts) != 1 || counts[0].Queue != "deliver" || counts[0].N != 3 {
@@ -971,7 +971,7 @@ func TestDeliverTopic(t *testing.T) {
 				<-news
 			}
 		}
-		e := global(t, s, u, false)
+		e := defaultEndpoint(t, s, u, false)
 		await("a configuration")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		await("an event")

@@ -10,7 +10,7 @@ import (
 	"pleat"
 )
 
-// Endpoint receives a project's deliveries: its global one, a named one, or one that a single run brought. It receives
+// Endpoint receives a project's deliveries: its default one, a named one, or one that a single run brought. It receives
 // deliveries while it is active and not paused, and once ResumeAt has passed; until then they wait. Token and secrets
 // are sealed by package seal for their columns: this package cannot read them.
 type Endpoint struct {
@@ -74,29 +74,29 @@ func (r *endpointRow) fill(e *Endpoint) {
 var ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
 	"No webhook is configured; PUT /v1/webhooks/custom-http-config does that")
 
-// globalEndpointQuery finds the global endpoint of a project, of which a unique index allows one.
-const globalEndpointQuery = "SELECT " + endpointColumns +
+// defaultEndpointQuery finds the default endpoint of a project, of which a unique index allows one.
+const defaultEndpointQuery = "SELECT " + endpointColumns +
 	" FROM endpoint e WHERE e.project_id = $1 AND e.run_source = '' AND e.name = ''"
 
-// isGlobal is the condition that a row of endpoint is the global one of its project.
-const isGlobal = "run_source = '' AND name = ''"
+// isDefault is the condition that a row of endpoint is the default one of its project.
+const isDefault = "run_source = '' AND name = ''"
 
-// GlobalEndpoint reads a project's global endpoint; ErrNoEndpoint if nobody has configured one.
-func (s *Store) GlobalEndpoint(ctx context.Context, by Reach) (Endpoint, error) {
+// DefaultEndpoint reads a project's default endpoint; ErrNoEndpoint if nobody has configured one.
+func (s *Store) DefaultEndpoint(ctx context.Context, by Reach) (Endpoint, error) {
 	var e Endpoint
 	var r endpointRow
-	err := s.readRow(ctx, globalEndpointQuery+" AND "+roleSQL("e.project_id", "$2", "$1")+" > 0",
+	err := s.readRow(ctx, defaultEndpointQuery+" AND "+roleSQL("e.project_id", "$2", "$1")+" > 0",
 		[]any{by.Project, by.User}, r.into(&e)...)
 	r.fill(&e)
 	return e, unavailable("read endpoint", mapNoRows(err, ErrNoEndpoint))
 }
 
-// defaultEndpoint is the row e of the endpoint that gets the events of the runs of the project $2 unless their settings
+// enabledEndpoint is the row e of the endpoint that gets the events of the runs of the project $2 unless their settings
 // say otherwise; none, if there is none. It may be one that the service has disabled: its deliveries wait.
-const defaultEndpoint = "endpoint e " +
+const enabledEndpoint = "endpoint e " +
 	"WHERE e.project_id = $2 AND e.run_source = '' AND e.name = '' AND e.enabled_by_default = 1"
 
-// EndpointConfig is what a manager configures of the global endpoint. Token and Secret are sealed already.
+// EndpointConfig is what a manager configures of the default endpoint. Token and Secret are sealed already.
 type EndpointConfig struct {
 	URL    string
 	Token  string // sealed; empty: the stored one stays
@@ -106,7 +106,7 @@ type EndpointConfig struct {
 	EnabledByDefault *bool
 }
 
-// PutEndpoint stores the global endpoint of by.Project, makes it active, resets its circuit breaker and records it; a
+// PutEndpoint stores the default endpoint of by.Project, makes it active, resets its circuit breaker and records it; a
 // paused one stays paused. A first call must bring a token and a secret. A later one keeps the secret, which
 // RotateSecret changes, and keeps the token if it brings none and its URL has the same origin. Deliveries that wait are
 // sent to the new URL with the token that is stored with it. CodeInvalid: the token is missing.
@@ -134,7 +134,7 @@ func (s *Store) PutEndpoint(ctx context.Context, by Actor, c EndpointConfig) (En
 			return err
 		}
 		if c.EnabledByDefault != nil {
-			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE project_id = $2 AND "+isGlobal,
+			if _, err := t.exec("UPDATE endpoint SET enabled_by_default = $1 WHERE project_id = $2 AND "+isDefault,
 				boolToInt(*c.EnabledByDefault), by.Project); err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func (t *tx) checkToken(owner pleat.ProjectID, c *EndpointConfig) error {
 	}
 	var e Endpoint
 	var r endpointRow
-	if err := mapNoRows(t.row(globalEndpointQuery, []any{owner}, r.into(&e)...), nil); err != nil {
+	if err := mapNoRows(t.row(defaultEndpointQuery, []any{owner}, r.into(&e)...), nil); err != nil {
 		return err
 	}
 	switch {
@@ -179,17 +179,17 @@ func origin(text string) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// globalEndpoint reads a project's global endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the
+// defaultEndpoint reads a project's default endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the
 // change found none.
-func (t *tx) globalEndpoint(owner pleat.ProjectID, e *Endpoint) error {
+func (t *tx) defaultEndpoint(owner pleat.ProjectID, e *Endpoint) error {
 	var r endpointRow
-	err := t.row(globalEndpointQuery, []any{owner}, r.into(e)...)
+	err := t.row(defaultEndpointQuery, []any{owner}, r.into(e)...)
 	r.fill(e)
 	t.notify(deliveryTopic)
 	return mapNoRows(err, ErrNoEndpoint)
 }
 
-// EndpointChange is a change of the state of a project's global endpoint.
+// EndpointChange is a change of the state of a project's default endpoint.
 type EndpointChange string
 
 // The changes of an endpoint's state.
@@ -211,7 +211,7 @@ var endpointChanges = map[EndpointChange]struct {
 		AuditWebhookDeactivated},
 }
 
-// ChangeEndpoint pauses, resumes or deactivates the global endpoint of by.Project, and records it. Events of the time
+// ChangeEndpoint pauses, resumes or deactivates the default endpoint of by.Project, and records it. Events of the time
 // between become deliveries that wait. Repeating a change is no error. ErrNoEndpoint: nobody has configured one.
 func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointChange) (Endpoint, error) {
 	c := endpointChanges[change]
@@ -220,7 +220,7 @@ func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointCha
 		if err := t.needRole(by.Reach, pleat.Manager); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE project_id = $2 AND "+isGlobal,
+		if _, err := t.exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE project_id = $2 AND "+isDefault,
 			t.now, by.Project); err != nil {
 			return err
 		}
@@ -229,9 +229,9 @@ func (s *Store) ChangeEndpoint(ctx context.Context, by Actor, change EndpointCha
 	return e, err
 }
 
-// changedEndpoint reads a project's global endpoint after a change and records the change.
+// changedEndpoint reads a project's default endpoint after a change and records the change.
 func (t *tx) changedEndpoint(by Actor, action AuditAction, e *Endpoint) error {
-	if err := t.globalEndpoint(by.Project, e); err != nil {
+	if err := t.defaultEndpoint(by.Project, e); err != nil {
 		return err
 	}
 	return t.audit(by, action, origin(e.URL), "")
@@ -243,7 +243,7 @@ const rotateSQL = `
 	SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
 	WHERE `
 
-// RotateSecret stores a new signing secret, sealed, of the global endpoint of by.Project, and records it. Deliveries
+// RotateSecret stores a new signing secret, sealed, of the default endpoint of by.Project, and records it. Deliveries
 // are signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation
 // in that time drops the oldest of the three. ErrNoEndpoint: nobody has configured one.
 func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until time.Time) (Endpoint, error) {
@@ -252,7 +252,7 @@ func (s *Store) RotateSecret(ctx context.Context, by Actor, secret string, until
 		if err := t.needRole(by.Reach, pleat.Manager); err != nil {
 			return err
 		}
-		if _, err := t.exec(rotateSQL+"project_id = $4 AND "+isGlobal,
+		if _, err := t.exec(rotateSQL+"project_id = $4 AND "+isDefault,
 			toMicros(until), secret, t.now, by.Project); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func written(t *testing.T, s *store.Store) (store.Reach, store.Created) {
 	by := store.Actor{Reach: u, Key: k.ID, Address: "192.0.2.77"}
 	_, err = s.CreateSession(ctx, by, "s", s.Now().Add(time.Hour))
 	must(err)
-	global(t, s, u, false)
+	defaultEndpoint(t, s, u, false)
 	_, err = s.PutEndpoint(ctx, by, store.EndpointConfig{
 		URL: "https://augusta-k.example/in", Token: "s1.t", Secret: "s1.s",
 	})
@@ -117,6 +117,10 @@ func TestEraseUser(t *testing.T) {
 		after, err := s.EraseUser(ctx, store.Actor{Database: true}, personal)
 		if err != nil || !strings.HasPrefix(after.Name, "deleted-") || after.ID != u.User {
 			t.Fatalf("%+v %v", after, err)
+		}
+		if _, err := s.SetDisabled(ctx, store.Actor{Database: true}, after.Name, false); pleat.CodeOf(err) !=
+			pleat.CodeConflict {
+			t.Errorf("a deleted user is enabled: %v", err)
 		}
 		clock.Advance(2 * time.Hour)
 		advance(t, s)

@@ -153,7 +153,7 @@ type endingRun struct {
 	kind   pleat.TaskKind
 	batch  pleat.BatchID // to which its job belongs; empty: to none
 	subs   []pleat.Subscription
-	mail   mailWish
+	mail   mailRecipient
 }
 
 // askEnding reads and locks the run that a condition on one parameter selects, if it has not ended.
@@ -172,7 +172,7 @@ func (t *tx) askEnding(where string, arg any, r *endingRun) {
 	of := "(SELECT COALESCE(job_id, workflow_id) FROM run WHERE " + where + ")"
 	t.askSubscriptions(of, "(SELECT id FROM run WHERE "+where+")", "(SELECT project_id FROM run WHERE "+where+")",
 		[]any{arg}, &r.subs)
-	t.askMail(where, arg, &r.mail)
+	t.askMailRecipient(where, arg, &r.mail)
 }
 
 // end ends a run for which the verb has nothing else to ask. pleat.ErrLost: it has ended already.

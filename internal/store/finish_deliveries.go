@@ -273,8 +273,8 @@ func (t *tx) endDeliveryTasks(f *deliveryFinish) {
 
 // updateEndpoint stores what outcomes change about an endpoint whose health is the one that was read, if all of them
 // were stored: an outcome whose lease was lost is another worker's to report. One that is
-// disabled is taken out of use: deliveries to a global one wait until its owner activates it again, and deliveries to
-// the endpoint of a single run fail, and can be sent again.
+// disabled is taken out of use: deliveries to a default or a named one wait until a manager activates it again, and
+// deliveries to the endpoint of a single run fail, and can be sent again.
 func (t *tx) updateEndpoint(f *deliveryFinish, id pleat.EndpointID, u EndpointUpdate) {
 	e := f.read[id]
 	args := []any{u.Health, toMicros(u.RetryAt), t.now, u.Disable, e.ID, e.Health, f.worker}

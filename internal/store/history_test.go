@@ -16,7 +16,7 @@ func TestEndedTasksAreDeleted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		endpoint := global(t, s, u, true)
+		endpoint := defaultEndpoint(t, s, u, true)
 		create := func(name string) pleat.JobID {
 			n := newJob(u, name)
 			n.Subs = []pleat.Subscription{toEndpoint(endpoint)}

@@ -185,7 +185,7 @@ func (r *runRef) tenant() string {
 }
 
 // subscribe stores the destinations of a run's event. It also stores the endpoint that a subscription brings, which
-// serves this source alone. A subscription of the owner's default endpoint is left out where there is none; a later
+// serves this source alone. A subscription by default is left out where no endpoint is enabled by default; a later
 // change of the default does not concern runs that exist. The execution of a draft gives its subscriptions their run.
 func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 	for _, sub := range subs {
@@ -203,7 +203,7 @@ func (t *tx) subscribe(ref runRef, subs []pleat.Subscription) {
 			newID(), ref.owner, ref.source.Kind(), ref.source.ID(), ref.run, sub.Destination, sub.Alias,
 			sub.TargetType, string(sub.Settings), t.now}
 		if sub.Default {
-			q = "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS bigint), e.id FROM " + defaultEndpoint
+			q = "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS bigint), e.id FROM " + enabledEndpoint
 		} else {
 			args = append(args, sub.Endpoint)
 		}

@@ -15,6 +15,9 @@ const (
 	MailsPerDay = 100
 	// mailsKeptPerDay bounds the mails that are written on a day: of those that are too many, a user sees some.
 	mailsKeptPerDay = MailsPerDay + ListedMails
+	// disabledPerDay bounds those of them about endpoints: who manages a project can have its endpoints disabled again
+	// and again, but leaves the others room for what they wait for.
+	disabledPerDay = 20
 	// maxRefusals is after how many permanent refusals in a row an address gets no more mails.
 	maxRefusals = 3
 	// mailAge is after which time a mail is not worth sending.
@@ -56,43 +59,41 @@ func (t *tx) insertMail(user pleat.UserID, m newMail) pleat.MailID {
 	return id
 }
 
-// mailWish is what a user wants who is to be told of something.
-type mailWish struct {
+// mailRecipient is a user who is to be told of something, with what the user wants.
+type mailRecipient struct {
 	user   pleat.UserID // empty: nobody is told
 	events int64        // bits; see mailBit
 	today  int          // mails of today, at most mailsKeptPerDay
 }
 
 // wants reports whether a mail of a kind is to be written.
-func (w *mailWish) wants(k pleat.MailKind) bool {
-	return w.user != "" && w.events&mailBit(k) != 0 && w.today < mailsKeptPerDay
+func (r *mailRecipient) wants(k pleat.MailKind) bool {
+	return r.user != "" && r.events&mailBit(k) != 0 && r.today < mailsKeptPerDay
 }
 
-// mailWishes selects, of the row s of mail_setting, what scanMailWish reads, of users who get mails. The parameter is
-// the beginning of today.
-func mailWishes(param string) string {
+// mailRecipients selects, of the row s of mail_setting, what scanMailRecipient reads, of users who get mails. The
+// parameter is the beginning of today.
+func mailRecipients(param string) string {
 	return `
 		SELECT s.account_id, s.events, (
 			SELECT count(*) FROM (
 				SELECT 1 FROM mail m WHERE m.account_id = s.account_id AND m.created_at >= ` + param + fmt.Sprintf(`
-				LIMIT %d) AS today)
+				LIMIT %d) AS page_today)
 		FROM mail_setting s
 		WHERE s.confirmed_at <> 0 AND s.events <> 0 AND s.off_reason = ''`, mailsKeptPerDay)
 }
 
-func scanMailWish(scan func(...any) error) (w mailWish, err error) {
-	err = scan(&w.user, &w.events, &w.today)
-	return w, err
+func scanMailRecipient(scan func(...any) error) (r mailRecipient, err error) {
+	err = scan(&r.user, &r.events, &r.today)
+	return r, err
 }
 
-// askMail reads what the user wants who has created the run that a condition on one parameter selects. A run without a
-// creator is of the user whose own project has it.
-func (t *tx) askMail(where string, arg any, w *mailWish) {
-	t.ask(mailWishes("$2")+` AND s.account_id = (
-			SELECT CASE WHEN created_by <> '' THEN created_by ELSE project_id END FROM run WHERE `+where+`)`,
+// askMailRecipient reads who gets mails about the run that a condition on one parameter selects: its creator.
+func (t *tx) askMailRecipient(where string, arg any, r *mailRecipient) {
+	t.ask(mailRecipients("$2")+" AND s.account_id = (SELECT "+creatorSQL("run")+" FROM run WHERE "+where+")",
 		[]any{arg, t.now - t.now%microsPerDay},
 		func(scan func(...any) error) (err error) {
-			*w, err = scanMailWish(scan)
+			*r, err = scanMailRecipient(scan)
 			return err
 		})
 }
@@ -117,11 +118,7 @@ func (t *tx) mailRunEnd(r *endingRun, state pleat.State) {
 
 // mailBatchEnd writes the mail about the end of a batch, if its creator wants it.
 func (t *tx) mailBatchEnd(b *pleat.Batch) error {
-	creator := b.Creator
-	if creator == "" {
-		creator = pleat.UserID(b.Owner)
-	}
-	rows, err := t.query(mailWishes("$2")+" AND s.account_id = $1", creator, t.now-t.now%microsPerDay)
+	rows, err := t.query(mailRecipients("$2")+" AND s.account_id = $1", b.CreatedBy(), t.now-t.now%microsPerDay)
 	return t.mailAll(rows, err, newMail{
 		kind:       pleat.MailBatchEnded,
 		owner:      b.Owner,
@@ -130,12 +127,27 @@ func (t *tx) mailBatchEnd(b *pleat.Batch) error {
 	})
 }
 
+// managersToMail selects, as mailRecipients does, the managers of the project $1, of whom a group may make more than a
+// project has members. It begins with them, since many other users get mails. None comes if the transaction of $4 has
+// not disabled the endpoint $3.
+var managersToMail = mailRecipients("$2") + fmt.Sprintf(`
+		AND s.account_id IN (
+			SELECT m.account_id FROM project_member m WHERE m.project_id = $1 AND m.role = %[1]d
+			UNION
+			SELECT u.account_id FROM project_group g
+			JOIN account_group u ON u.name = g.name
+			WHERE g.project_id = $1 AND g.role = %[1]d)
+		AND EXISTS (SELECT 1 FROM endpoint e WHERE e.id = $3 AND e.active = 0 AND e.updated_at = $4)
+		AND %[3]d > (
+			SELECT count(*) FROM mail d
+			WHERE d.account_id = s.account_id AND d.created_at >= $2 AND d.kind = '%[4]s')
+	ORDER BY s.account_id
+	LIMIT %[2]d`, pleat.Manager, maxMembers, disabledPerDay, pleat.MailEndpointDisabled)
+
 // mailDisabled writes mails about an endpoint that the service has disabled in this transaction, to the managers of its
 // project who want them. That of a single run tells nobody: its run does.
 func (t *tx) mailDisabled(e Endpoint) error {
-	rows, err := t.query(mailWishes("$2")+` AND `+memberRole("$1", "s.account_id")+fmt.Sprintf(" = %d", pleat.Manager)+`
-		AND EXISTS (SELECT 1 FROM endpoint e WHERE e.id = $3 AND e.active = 0 AND e.updated_at = $4)`,
-		e.Owner, t.now-t.now%microsPerDay, e.ID, t.now)
+	rows, err := t.query(managersToMail, e.Owner, t.now-t.now%microsPerDay, e.ID, t.now)
 	return t.mailAll(rows, err, newMail{
 		kind:       pleat.MailEndpointDisabled,
 		owner:      e.Owner,
@@ -144,12 +156,12 @@ func (t *tx) mailDisabled(e Endpoint) error {
 	})
 }
 
-// mailAll writes a mail to each user of some rows of mailWishes who wants it.
+// mailAll writes a mail to each user of some rows of mailRecipients who wants it.
 func (t *tx) mailAll(found rows, err error, m newMail) error {
-	var to []mailWish
+	var to []mailRecipient
 	err = forEachRow(found, err, func(scan func(...any) error) error {
-		w, err := scanMailWish(scan)
-		to = append(to, w)
+		r, err := scanMailRecipient(scan)
+		to = append(to, r)
 		return err
 	})
 	for i := range to {
@@ -229,7 +241,7 @@ func (t *tx) outgoing(k pleat.Task) (*OutgoingMail, error) {
 	}
 	r.on(t.now / microsPerDay)
 	if why == "" {
-		why = r.refuses(m)
+		why = r.refuses(m, t.now)
 	}
 	if why != "" {
 		t.endTask(LeaseOf(&k), pleat.StateStopped, nil)
@@ -247,11 +259,13 @@ func (t *tx) outgoing(k pleat.Task) (*OutgoingMail, error) {
 	return m, err
 }
 
-// refuses returns why the settings of its user keep a mail from being sent; empty: they do not.
-func (r *mailRow) refuses(m *OutgoingMail) string {
+// refuses returns why the settings of its user keep a mail from being sent at a time; empty: they do not.
+func (r *mailRow) refuses(m *OutgoingMail, now int64) string {
 	switch {
 	case m.Kind == pleat.MailConfirm && r.confirm != string(m.ID):
 		return "another address or a later mail has replaced it"
+	case m.Kind == pleat.MailConfirm && r.expires <= now:
+		return "its link has expired"
 	case m.Kind == pleat.MailConfirm:
 		return ""
 	case r.confirmed == 0:
@@ -364,7 +378,7 @@ func (s *Store) FinishMail(ctx context.Context, m *OutgoingMail, o MailOutcome) 
 		status, tried := pleat.MailPending, 1
 		switch {
 		case o.Aborted:
-			tried = 0
+			tried, o.NextAt = 0, s.Now()
 			t.requeue(l, OutcomeReleased, 0)
 		case o.OK:
 			status = pleat.MailSent

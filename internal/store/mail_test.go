@@ -182,6 +182,17 @@ func TestMailsAreSkipped(t *testing.T) {
 			t.Fatal(err)
 		}
 		skipped(9, "disabled")
+		if _, err := s.SetDisabled(ctx, operator, "bob", false); err != nil {
+			t.Fatal(err)
+		}
+		bob.set("third@lab.test", pleat.MailRunCompleted)
+		m = next(t, s)
+		finishMail(t, s, m, store.MailOutcome{Aborted: true})
+		if l := bob.last(10)[0]; l.Attempts != 0 || l.NextAt.IsZero() {
+			t.Errorf("a mail that a process gave back: %+v", l)
+		}
+		clock.Advance(25 * time.Hour)
+		skipped(10, "expired")
 	})
 }
 
@@ -255,9 +266,9 @@ func TestVouchedAddress(t *testing.T) {
 	})
 }
 
-// An endpoint that the service disables is told to the managers who want it, once.
+// An endpoint that the service disables is told to the managers who want it, once, and not more than twenty a day.
 func TestMailsAboutEndpoints(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		ada := newMailbox(t, s, "ada", pleat.MailEndpointDisabled)
 		bob := newMailbox(t, s, "bob", pleat.MailEndpointDisabled)
@@ -286,19 +297,23 @@ func TestMailsAboutEndpoints(t *testing.T) {
 			}}
 			storetest.CompleteFold(t, s, n)
 		}
-		claims, err := s.ClaimDeliveries(ctx, "c", "", 8, limitN(8))
-		if err != nil || len(claims.List) != 2 {
-			t.Fatal(len(claims.List), err)
-		}
-		for _, d := range claims.List {
-			list := []store.DeliveryOutcome{{Claimed: d, Status: 410, Reason: "gone"}}
-			if err := s.FinishDeliveries(ctx, "c", list,
-				func(store.Endpoint, []store.DeliveryOutcome, time.Time) store.EndpointUpdate {
-					return store.EndpointUpdate{Disable: "it answered 410"}
-				}); err != nil {
-				t.Fatal(err)
+		disable := func() {
+			t.Helper()
+			claims, err := s.ClaimDeliveries(ctx, "c", "", 8, limitN(8))
+			if err != nil || len(claims.List) == 0 {
+				t.Fatal(len(claims.List), err)
+			}
+			for _, d := range claims.List {
+				list := []store.DeliveryOutcome{{Claimed: d, Status: 410, Reason: "gone"}}
+				if err := s.FinishDeliveries(ctx, "c", list,
+					func(store.Endpoint, []store.DeliveryOutcome, time.Time) store.EndpointUpdate {
+						return store.EndpointUpdate{Disable: "it answered 410"}
+					}); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
+		disable()
 		bob.last(1)
 		eve.last(1)
 		ada.last(2)
@@ -307,6 +322,19 @@ func TestMailsAboutEndpoints(t *testing.T) {
 			m.Reason != "it answered 410" || m.Project != "Lab" {
 			t.Fatalf("%+v", m)
 		}
+		finishMail(t, s, m, store.MailOutcome{OK: true})
+		clock.Stop()
+		for range 30 {
+			if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: in}, store.EndpointResume); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.PingEndpoint(ctx, in); err != nil {
+				t.Fatal(err)
+			}
+			clock.Advance(time.Second)
+			disable()
+		}
+		ada.last(1 + 20) // and the one that has asked
 	})
 }
 

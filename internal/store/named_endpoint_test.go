@@ -73,7 +73,7 @@ func TestNamedEndpointsGetTheirEvents(t *testing.T) {
 		ctx := context.Background()
 		u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "ben")
 		c := create(t, s, u, "fold") // ends after the endpoints were added
-		own := global(t, s, u, false)
+		own := defaultEndpoint(t, s, u, false)
 		addEndpoint(t, s, u, "all")
 		addEndpoint(t, s, u, "good folds", "fold_job.on_complete")
 		addEndpoint(t, s, u, "failures", "workflow.on_failed", "fold_job.on_failed", "batch.on_failed")
@@ -126,14 +126,14 @@ func TestNamedEndpointsGetTheirEvents(t *testing.T) {
 		rows := 0
 		for _, d := range deliveries(t, s, u, store.DeliveryFilter{Endpoint: own.ID}) {
 			if d.Endpoint != own.ID || d.EndpointName != "" {
-				t.Errorf("of the global endpoint: %+v", d)
+				t.Errorf("of the default endpoint: %+v", d)
 			}
 			if d.EventName == pleat.OnComplete && d.Source.Job != "" {
 				rows++
 			}
 		}
 		if rows != 2 {
-			t.Errorf("the global endpoint hears of %d rows", rows)
+			t.Errorf("the default endpoint hears of %d rows", rows)
 		}
 	})
 }
@@ -223,8 +223,8 @@ func TestChangeNamedEndpoint(t *testing.T) {
 		if _, err := s.DeleteEndpoint(ctx, by, e.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.GlobalEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
-			t.Errorf("a named endpoint is the global one: %v", err)
+		if _, err := s.DefaultEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+			t.Errorf("a named endpoint is the default one: %v", err)
 		}
 		if _, _, err := s.NamedEndpoint(ctx, u, e.ID); !errors.Is(err, store.ErrNoNamedEndpoint) {
 			t.Errorf("a deleted one is read: %v", err)
@@ -410,7 +410,7 @@ func TestNamedEndpointsShareTheBound(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		addEndpoint(t, s, u, "a")
 		addEndpoint(t, s, u, "b")
-		own := global(t, s, u, false)
+		own := defaultEndpoint(t, s, u, false)
 		for range 4 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(own))
 		}
@@ -421,12 +421,12 @@ func TestNamedEndpointsShareTheBound(t *testing.T) {
 	})
 }
 
-// The older version has no named endpoints and nothing of theirs, and the global one is as it was.
+// The older version has no named endpoints and nothing of theirs, and the default one is as it was.
 func TestMigrationOfNamedEndpoints(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		own := global(t, s, u, true)
+		own := defaultEndpoint(t, s, u, true)
 		named := addEndpoint(t, s, u, "named")
 		addEndpoint(t, s, u, "another")
 		if _, err := s.PingNamedEndpoint(ctx, store.Actor{Reach: u}, named.ID); err != nil {
@@ -455,7 +455,7 @@ func TestMigrationOfNamedEndpoints(t *testing.T) {
 		if err := s.MigrateTo(ctx, store.Latest()); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := s.GlobalEndpoint(ctx, u); err != nil || e.ID != own.ID || !e.EnabledByDefault {
+		if e, err := s.DefaultEndpoint(ctx, u); err != nil || e.ID != own.ID || !e.EnabledByDefault {
 			t.Errorf("%+v %v", e, err)
 		}
 		if list, err := s.NamedEndpoints(ctx, u); err != nil || len(list) != 0 {

@@ -106,7 +106,7 @@ func creatorName(table string) string {
 
 // shownName is the name of a user as others see it: empty once the user was deleted.
 func shownName(user pleat.UserID, name string) string {
-	if name == erasedName(user) {
+	if isErased(user, name) {
 		return ""
 	}
 	return name

@@ -39,6 +39,7 @@ func TestNoTableIsScanned(t *testing.T) {
 		{"deleted endpoints with deliveries", deletedWithDeliveries, nil},
 		{"deleted endpoints without", forgottenEndpoint, []any{1}},
 		{"what waits for an endpoint", waitingFor, []any{"id"}},
+		{"managers to mail", managersToMail, []any{"project", 1, "id", 1}},
 		{"files", blobRefs, []any{"runs/x", 100}},
 	} {
 		for _, step := range s.planOf(t, c.query, c.args) {

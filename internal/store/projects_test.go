@@ -50,7 +50,7 @@ func belongingsOf(t *testing.T, s *store.Store, by store.Reach) belongings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.GlobalEndpoint(ctx, by)
+	e, err := s.DefaultEndpoint(ctx, by)
 	b.Endpoint = e.URL
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestMigrationToProjects(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			global(t, s, by, false)
+			defaultEndpoint(t, s, by, false)
 			if err := s.SetQuota(ctx, name, 10+i); err != nil {
 				t.Fatal(err)
 			}

@@ -197,7 +197,7 @@ func TestDeletionLeavesNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		global(t, s, u, false) // stays
+		defaultEndpoint(t, s, u, false) // stays
 		before := storetest.Tables(t, s)
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(ofSources)), slices.Sorted(maps.Keys(before))); diff != "" {
 			t.Fatal("tables to consider:", diff)
@@ -250,7 +250,7 @@ func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		e := global(t, s, u, false)
+		e := defaultEndpoint(t, s, u, false)
 		n := newJob(u, "runs")
 		n.Subs = []pleat.Subscription{toEndpoint(e)}
 		job, err := s.CreateJob(ctx, n)

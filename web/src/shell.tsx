@@ -101,12 +101,12 @@ const routes: Route[] = [
   {
     pattern: '/ui/notifications',
     title: 'Notifications',
-    load: async () => (await import('./keys/Notifications')).Notifications as Page,
+    load: async () => (await import('./notifications/Notifications')).Notifications as Page,
   },
   {
     pattern: '/ui/confirm',
     title: 'Confirm your address',
-    load: async () => (await import('./keys/Confirm')).Confirm as Page,
+    load: async () => (await import('./notifications/Confirm')).Confirm as Page,
   },
   {
     pattern: '/ui/projects',

@@ -1,6 +1,6 @@
 -- Named endpoints: further ones of a project, each with a filter of events.
 -- +goose Up
-ALTER TABLE endpoint ADD COLUMN name text NOT NULL DEFAULT '';        -- empty: the global one, or one of a run
+ALTER TABLE endpoint ADD COLUMN name text NOT NULL DEFAULT '';        -- empty: the default one, or one of a run
 ALTER TABLE endpoint ADD COLUMN events bigint NOT NULL DEFAULT 0;     -- a bit for each kind of event; 0: all
 ALTER TABLE endpoint ADD COLUMN deleted_at bigint NOT NULL DEFAULT 0; -- its row stays while it has deliveries
 DROP INDEX endpoint_global;

@@ -7,12 +7,17 @@ interface Props {
   entries: AuditEntry[]
   /** Whether it names who made each change: in a log of several people. */
   named?: boolean
+  /** Whether it is one of the dense tables of the operators. */
+  dense?: boolean
 }
 
 /** The entries, newest first. An operator's command has neither a key nor an address. */
-export const AuditTable = ({ entries, named = false }: Props) => (
+export const AuditTable = ({ entries, named = false, dense = false }: Props) => (
   <div class="scroll">
-    <Table class="cards" columns={['When', ...(named ? ['Who'] : []), 'What', 'Of', 'Details', 'With key', 'From']}>
+    <Table
+      class={dense ? 'cards dense' : 'cards'}
+      columns={['When', ...(named ? ['Who'] : []), 'What', 'Of', 'Details', 'With key', 'From']}
+    >
       {entries.map((e) => (
         <tr key={e.id}>
           <td class="num" data-label="When" title={moment(e.at)}>

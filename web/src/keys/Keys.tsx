@@ -4,12 +4,12 @@ import { type AuditEntry, api, type CreateKey, type Key, type NewKey, type Quota
 import { ErrorMessage, Failure, Loading, ProgressBar } from '../components'
 import { Checkbox, Input } from '../controls'
 import { moment, plural, when } from '../format'
+import { NotificationsCard } from '../notifications/Notifications'
 import { Once } from '../people/Once'
 import { project, withProject } from '../project'
 import { byIssuer, refreshSession, signedIn, usage } from '../session'
 import { AuditTable } from './AuditTable'
 import { KeyTable } from './KeyTable'
-import { NotificationsCard } from './Notifications'
 
 /** Creates and revokes keys, and shows the quota. */
 export function Keys() {

@@ -5,6 +5,7 @@ import { api, type PayloadFormat, type WebhookConfig } from '../api'
 import { Copy, ErrorMessage } from '../components'
 import { Checkbox, Input, Select } from '../controls'
 import { moment, randomHex, when } from '../format'
+import { Once } from '../people/Once'
 
 interface Props {
   config: WebhookConfig
@@ -48,7 +49,11 @@ export function Endpoint({ config, setConfig, onTest, onChange }: Props) {
         {config.is_configured && <EndpointStatus config={config} />}
       </div>
       <Notices config={config} />
-      {secret && <NewSecret secret={secret} done={() => setSecret('')} />}
+      {secret && (
+        <Once secret={secret} done={() => setSecret('')}>
+          <strong>Signing secret.</strong> Your receiver verifies signatures with it.
+        </Once>
+      )}
       <SettingsForm config={config} run={run} busy={busy} onTest={onTest}>
         <ErrorMessage text={error} />
         {message && (
@@ -96,21 +101,6 @@ function Notices({ config: c }: { config: WebhookConfig }) {
     </>
   )
 }
-
-const NewSecret = ({ secret, done }: { secret: string; done(): void }) => (
-  <div class="success once" role="status">
-    <p>
-      <strong>Signing secret.</strong> Your receiver verifies signatures with it. Copy it now: it is shown only once.
-    </p>
-    <div class="row">
-      <code class="secret">{secret}</code>
-      <Copy text={secret} />
-      <button type="button" class="bare" onClick={done}>
-        I have copied it
-      </button>
-    </div>
-  </div>
-)
 
 interface FormProps {
   config: WebhookConfig
