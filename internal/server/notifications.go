@@ -10,8 +10,8 @@ import (
 	"pleat/internal/store"
 )
 
-// notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: the key reaches one
-// project alone, whose programs need not know the person's address and what happens elsewhere; see ofAllProjects.
+// notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: see ofAllProjects; a
+// program with such a key need not know the person's address and what happens elsewhere.
 func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications, error) {
 	if err := s.ofAllProjects(ctx, c); err != nil {
 		return api.Notifications{}, err
@@ -27,21 +27,21 @@ func (s *Server) notified(m *store.MailSetting) api.Notifications {
 	return out
 }
 
-// ofAllProjects refuses a key that reaches one project alone, of a person who has another way in: mails come from all
-// of a person's projects. Who was invited with such a key has nothing else, and sets notifications with it.
+// ofAllProjects refuses a key that reaches one project alone, since mails come from all of a person's projects, unless
+// the person has nothing else to come with: such a key is what an invitation gives.
 func (s *Server) ofAllProjects(ctx context.Context, c *call) error {
 	if c.who.Project == "" {
 		return nil
 	}
 	more, err := s.store.ReachesMore(ctx, c.who.User, c.who.Project)
 	if err == nil && more {
-		err = pleat.Errorf(pleat.CodeForbidden, "This key reaches one project alone, and notifications are of all: "+
-			"use a key that reaches all projects, or sign in")
+		err = pleat.Errorf(pleat.CodeForbidden, "This key reaches one project alone, and mails come from all of "+
+			"yours: sign in, or use your key that reaches all projects")
 	}
 	return err
 }
 
-// mayNotify refuses changes where the service sends no mail, and those that ofAllProjects refuses.
+// mayNotify refuses changes where the service sends no mail, and those of ofAllProjects.
 func (s *Server) mayNotify(ctx context.Context, c *call) error {
 	if !s.cfg.Mails {
 		return pleat.Errorf(pleat.CodeConflict, "This service sends no mails; its operator can set mail-url")

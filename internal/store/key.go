@@ -41,6 +41,17 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) 
 	return k, err
 }
 
+// ReachesMore reports whether a user can come with anything but keys that reach one project alone: another key, or a
+// sign-in by an issuer.
+func (s *Store) ReachesMore(ctx context.Context, user pleat.UserID, project pleat.ProjectID) (bool, error) {
+	var n int
+	err := s.readRow(ctx, `
+		SELECT (SELECT count(*) FROM api_key k WHERE k.account_id = $2 AND k.project_id <> $3 AND `+validKey+`)
+			+ (SELECT count(*) FROM account_identity WHERE account_id = $2)`,
+		[]any{s.now(), user, project}, &n)
+	return n > 0, unavailable("read keys", err)
+}
+
 // createKey is CreateKey inside a transaction.
 func (t *tx) createKey(by Actor, n NewKey) (Key, error) {
 	k, err := t.newKey(by.User, n)

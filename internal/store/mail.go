@@ -120,20 +120,6 @@ func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (M
 	return m, unavailable("list mails", err)
 }
 
-// ReachesMore reports whether a user has another way in than keys that reach one project: a valid key that reaches
-// more, or the issuer.
-func (s *Store) ReachesMore(ctx context.Context, user pleat.UserID, project pleat.ProjectID) (bool, error) {
-	var more int
-	err := s.readRow(ctx, `
-		SELECT CASE WHEN
-			EXISTS (SELECT 1 FROM account_identity WHERE account_id = $1)
-			OR EXISTS (
-				SELECT 1 FROM api_key
-				WHERE account_id = $1 AND project_id <> $2 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $3))
-			THEN 1 ELSE 0 END`, []any{user, project, s.now()}, &more)
-	return more == 1, unavailable("read keys", err)
-}
-
 // lockMail locks the mail setting of a user, which it creates.
 func (t *tx) lockMail(user pleat.UserID, r *mailRow) error {
 	if _, err := t.exec(`

@@ -431,7 +431,7 @@ func TestAuditBetween(t *testing.T) {
 func TestAuditIsAppendOnly(t *testing.T) {
 	allowed := map[string]int{
 		"audit.go: DELETE FROM audit": 2, // the oldest of too many, and those older than 400 days
-		"erase.go: UPDATE audit":      6, // what identifies a person whose data are deleted
+		"erase.go: UPDATE audit":      7, // what identifies a person whose data are deleted
 	}
 	writes := regexp.MustCompile(`(?i)(UPDATE|DELETE\s+FROM|TRUNCATE|REPLACE\s+INTO|ALTER\s+TABLE|DROP\s+TABLE)\s+audit\b`)
 	found := map[string]int{}

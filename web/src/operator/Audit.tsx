@@ -43,11 +43,20 @@ function Export() {
         <span>To</span>
         <Input type="date" value={to} onValue={setTo} />
       </label>
-      {(['csv', 'jsonl'] as const).map((format) => (
-        <a key={format} class="button quiet small" href={exportAddress(format, from, to)} download>
-          Export {format.toUpperCase()}
-        </a>
-      ))}
+      {from && to && to < from ? (
+        <p class="caution">“To” is before “From”.</p>
+      ) : (
+        (['csv', 'jsonl'] as const).map((format) => (
+          <a
+            key={format}
+            class="button quiet small"
+            href={exportAddress(format, from, to)}
+            download={`audit.${format}`}
+          >
+            Export {format.toUpperCase()}
+          </a>
+        ))
+      )}
     </div>
   )
 }

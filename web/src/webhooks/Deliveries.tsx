@@ -61,6 +61,7 @@ export function Deliveries({ version, endpoints }: Props) {
             open={open}
             toggle={(id) => setOpen(open === id ? '' : id)}
             reload={() => void list.load()}
+            isGone={(d) => d.endpoint_name !== null && !endpoints.data.some((e) => e.id === d.endpoint_id)}
           />
         )}
       </ListView>
@@ -188,13 +189,22 @@ interface TableProps {
   open: string
   toggle(id: string): void
   reload(): void
+  /** Whether the endpoint of a delivery was deleted. */
+  isGone(d: Delivery): boolean
 }
 
-const DeliveryTable = ({ deliveries, open, toggle, reload }: TableProps) => (
+const DeliveryTable = ({ deliveries, open, toggle, reload, isGone }: TableProps) => (
   <div class="card flush scroll">
     <Table class="deliveries" columns={columns}>
       {deliveries.map((d) => (
-        <Row key={d.id} delivery={d} open={open === d.id} toggle={() => toggle(d.id)} reload={reload} />
+        <Row
+          key={d.id}
+          delivery={d}
+          open={open === d.id}
+          toggle={() => toggle(d.id)}
+          reload={reload}
+          gone={isGone(d)}
+        />
       ))}
     </Table>
   </div>
@@ -221,10 +231,12 @@ interface RowProps {
   open: boolean
   toggle(): void
   reload(): void
+  /** Its endpoint was deleted. */
+  gone: boolean
 }
 
 /** The row of a delivery and, if it is open, its details. */
-function Row({ delivery: d, open, toggle, reload }: RowProps) {
+function Row({ delivery: d, open, toggle, reload, gone }: RowProps) {
   const page = sourcePage(d)
   const source = sourceNames[d.source_kind] ?? d.source_kind
   const event = d.source_kind === 'test' ? source : `${source} ${eventNames[d.event_status] ?? 'ended'}`
@@ -266,7 +278,7 @@ function Row({ delivery: d, open, toggle, reload }: RowProps) {
       {open && (
         <tr class="detail">
           <td colSpan={columns.length}>
-            <DeliveryDetails delivery={d} onRedelivered={reload} />
+            <DeliveryDetails delivery={d} gone={gone} onRedelivered={reload} />
           </td>
         </tr>
       )}

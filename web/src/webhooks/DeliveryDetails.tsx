@@ -8,11 +8,20 @@ import { may } from '../project'
 /** onRedelivered is called when the delivery waits to be sent again. */
 interface Props {
   delivery: Delivery
+  /** Its endpoint was deleted. */
+  gone: boolean
   onRedelivered(): void
 }
 
+/** Why a delivery cannot be sent again; empty: it can. */
+function whyNot(ended: boolean, gone: boolean): string {
+  if (!may('member')) return 'A viewer of the project may not'
+  if (gone) return 'The endpoint was deleted'
+  return ended ? '' : 'The delivery is still in progress'
+}
+
 /** The attempts of a delivery, newest first, and the button to send it again. */
-export function DeliveryDetails({ delivery, onRedelivered }: Props) {
+export function DeliveryDetails({ delivery, gone, onRedelivered }: Props) {
   const [detail, setDetail] = useState<DeliveryDetail | Error>()
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState('')
@@ -43,8 +52,8 @@ export function DeliveryDetails({ delivery, onRedelivered }: Props) {
         <button
           type="button"
           class="small"
-          disabled={!ended || busy || !may('member')}
-          title={!may('member') ? 'A viewer of the project may not' : ended ? '' : 'The delivery is still in progress'}
+          disabled={!ended || busy || gone || !may('member')}
+          title={whyNot(ended, gone)}
           onClick={() => void redeliver()}
         >
           {busy ? 'Sending…' : 'Send again'}

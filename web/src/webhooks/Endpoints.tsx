@@ -63,7 +63,7 @@ export function Endpoints({ endpoints, onTest, reload }: Props) {
       ) : (
         <DefaultEndpointLine endpoints={endpoints} />
       )}
-      {fresh?.signing_secret && (
+      {fresh?.signing_secret && endpoints.data.some((e) => e.id === fresh.id) && (
         <Once secret={fresh.signing_secret} done={() => setFresh(undefined)}>
           <strong>Signing secret of “{fresh.name}”.</strong> Your receiver verifies signatures with it.
         </Once>
