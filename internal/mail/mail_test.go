@@ -212,6 +212,33 @@ func TestHostileNames(t *testing.T) {
 	})
 }
 
+// A mail to an address that nobody has confirmed has no link but that of the service, whatever its user is called.
+func TestStrangerGetsNoLink(t *testing.T) {
+	for name, want := range map[string]string{
+		"ada":                             "sign in as ada and confirm",
+		"Ada Lovelace, Dr. phil.":         "sign in as Ada Lovelace, Dr. phil. and confirm",
+		"win a prize at evil.test":        "sign in as the user who asked and confirm",
+		"https://evil.test\r\nBcc: x@y.z": "sign in as the user who asked and confirm",
+	} {
+		c := mail.Composer{Base: base, Confirm: func(pleat.MailID) string { return "token" }}
+		c.From.Address = "pleat@lab.test"
+		m, err := c.Compose(&store.OutgoingMail{
+			ID:       "id",
+			Kind:     pleat.MailConfirm,
+			Address:  "ada@lab.test",
+			UserName: name,
+		}, time.Now())
+		var text strings.Builder
+		if err == nil {
+			_, err = m.WriteTo(&text)
+		}
+		body := strings.NewReplacer("=\r\n", "", "\r\n", " ").Replace(text.String())
+		if err != nil || !strings.Contains(body, want) || strings.Contains(body, "evil") {
+			t.Errorf("%q: %v\n%s", name, err, body)
+		}
+	}
+}
+
 // A mail that a server refuses for now, or that breaks off, is tried again by the schedule, under one Message-ID; one
 // that it refuses for good fails, and an address that it refuses three times gets no more.
 func TestPoolTriesAgain(t *testing.T) {

@@ -3,6 +3,7 @@ package mail
 import (
 	"fmt"
 	"net/mail"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -58,7 +59,7 @@ func (c *Composer) text(m *store.OutgoingMail) (subject string, lines []string) 
 	case pleat.MailConfirm:
 		return "Pleat: confirm your address", []string{
 			"Somebody who uses Pleat at " + c.Base + " wants to get notifications at this address.",
-			"If that was you, open this link within 24 hours, sign in as " + shown(m.UserName) + " and confirm:",
+			"If that was you, open this link within 24 hours, sign in as " + asker(m.UserName) + " and confirm:",
 			"",
 			c.Base + "/ui/confirm#" + c.Confirm(m.ID),
 			"",
@@ -105,6 +106,17 @@ func (c *Composer) text(m *store.OutgoingMail) (subject string, lines []string) 
 			store.MailsPerDay))
 	}
 	return subject, lines
+}
+
+// linkLike finds what a mail program may make a link of.
+var linkLike = regexp.MustCompile(`[/:@]|[.]\pL`)
+
+// asker names who asks to confirm an address. The mail may go to a stranger, to whom nobody sends a link by a name.
+func asker(name string) string {
+	if name = shown(name); name == "" || linkLike.MatchString(name) {
+		return "the user who asked"
+	}
+	return name
 }
 
 // workflowNames name the kinds of workflow.
