@@ -242,7 +242,8 @@ func TestIdleWorkerGoesFirst(t *testing.T) {
 func TestClaimedAheadIsReturned(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e, other := newAccelerated(t), newAccelerated(t)
-		jobs, log, _ := f.aheadWorker(e, 3, func(c *work.Config) { c.Ahead = time.Millisecond })
+		// Long enough for the second job, which is claimed ahead first, to get the accelerator on a busy machine.
+		jobs, log, _ := f.aheadWorker(e, 3, func(c *work.Config) { c.Ahead = time.Second })
 		log.await("task ended", 1)
 		f.startWith("other", func(*work.Config) {}, other)
 		f.computes(other, jobs[2])
