@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"time"
 
 	"pleat"
@@ -12,6 +13,8 @@ import (
 const (
 	// maxAsked bounds the mails a day that ask a user to confirm an address.
 	maxAsked = 5
+	// maxAskedAddress bounds such mails to one address, of all users: who invites people cannot have a stranger flooded.
+	maxAskedAddress = 10
 	// confirmFor is how long the link in such a mail is valid.
 	confirmFor = 24 * time.Hour
 	// ListedMails is how many of the last mails a user sees.
@@ -202,9 +205,29 @@ func (t *tx) askToConfirm(user pleat.UserID, r *mailRow) error {
 		return pleat.Errorf(pleat.CodeLimited,
 			"%d mails with a link to confirm were sent to you today, the maximum; try again tomorrow (UTC)", maxAsked)
 	}
+	var asked int
+	if err := t.row(`
+		INSERT INTO mail_asked (day, address, asked) VALUES ($1, $2, 1)
+		ON CONFLICT (day, address) DO UPDATE SET asked = mail_asked.asked + 1
+		RETURNING asked`, []any{r.day, mailbox(r.address)}, &asked); err != nil {
+		return err
+	}
+	if asked > maxAskedAddress {
+		return pleat.Errorf(pleat.CodeLimited,
+			"%d mails with a link to confirm were sent to this address today, the maximum; try again tomorrow (UTC)",
+			maxAskedAddress).At("mail")
+	}
+	t.send("DELETE FROM mail_asked WHERE day < $1", r.day)
 	r.asked++
 	r.confirm, r.expires = string(t.insertMail(user, newMail{kind: pleat.MailConfirm})), t.now+confirmFor.Microseconds()
 	return t.wait()
+}
+
+// mailbox returns the address by which mails to one mailbox are counted.
+func mailbox(address string) string {
+	name, domain, _ := strings.Cut(strings.ToLower(address), "@")
+	name, _, _ = strings.Cut(name, "+")
+	return name + "@" + domain
 }
 
 // AskMail sends another mail with a link that confirms the address of a user; the link before is not valid any more.

@@ -381,3 +381,32 @@ func TestMailMigration(t *testing.T) {
 		}
 	})
 }
+
+// Several users together cannot have an address flooded with links to confirm it.
+func TestAddressIsNotFlooded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ask := func(user, address string) error {
+			u := storetest.User(t, s, user)
+			_, err := s.SetMail(context.Background(), store.Actor{Reach: u}, address, nil)
+			return err
+		}
+		for i := range 10 {
+			if err := ask(fmt.Sprint("user-", i), fmt.Sprintf("Victim+%d@lab.test", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ask("another", "victim@Lab.test"); pleat.CodeOf(err) != pleat.CodeLimited {
+			t.Errorf("an eleventh link: %v", err)
+		}
+		if err := ask("another", "own@lab.test"); err != nil {
+			t.Error(err)
+		}
+		clock.Advance(24 * time.Hour)
+		if err := ask("another", "victim@lab.test"); err != nil {
+			t.Errorf("a day later: %v", err)
+		}
+		if n := storetest.Count(t, s, "mail_asked"); n != 1 {
+			t.Errorf("%d addresses are counted, want those of the day", n)
+		}
+	})
+}

@@ -67,6 +67,7 @@ var ofSources = map[string]bool{
 	"paused_queue":     false,
 	"project_group":    false,
 	"mail":             false, // deleted by age; it names what it is about by its id alone
+	"mail_asked":       false, // of addresses, for a day
 	"mail_setting":     false, // of users
 }
 

@@ -28,6 +28,14 @@ CREATE TABLE mail (
     created_at  bigint NOT NULL,
     updated_at  bigint NOT NULL
 );
+-- Mails of a day that ask whether an address is a user's, by all users together.
+CREATE TABLE mail_asked (
+    day     bigint NOT NULL, -- UTC, since 1970
+    address text NOT NULL,   -- in small letters, without what follows a + in its name
+    asked   bigint NOT NULL,
+    PRIMARY KEY (day, address)
+);
+
 CREATE INDEX mail_account ON mail (account_id, created_at);
 CREATE INDEX mail_created ON mail (created_at);
 
@@ -35,4 +43,5 @@ CREATE INDEX mail_created ON mail (created_at);
 DELETE FROM attempt WHERE task_id IN (SELECT id FROM mail);
 DELETE FROM task WHERE kind = 'mail';
 DROP TABLE mail;
+DROP TABLE mail_asked;
 DROP TABLE mail_setting;
