@@ -350,4 +350,6 @@ class Validation:
     quota_remaining: int
     confidence: str
     notice: str
+    paused: bool
+    paused_reason: str | None
     cached: CachedRun | None

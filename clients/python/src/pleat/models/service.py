@@ -47,6 +47,8 @@ class Model:
     workers: int
     confidence: str
     notice: str
+    paused: bool
+    paused_reason: str | None
     citations: tuple[Citation, ...]
 
 
