@@ -1,14 +1,14 @@
 // API keys and today's quota.
 import { useEffect, useState } from 'preact/hooks'
 import { type AuditEntry, api, type CreateKey, type Key, type NewKey, type Quota } from '../api'
+import { AuditTable } from '../auditTable'
 import { ErrorMessage, Failure, Loading, ProgressBar } from '../components'
 import { Checkbox, Input } from '../controls'
 import { moment, plural, when } from '../format'
 import { NotificationsCard } from '../notifications/Notifications'
-import { Once } from '../people/Once'
+import { Once } from '../once'
 import { project, withProject } from '../project'
 import { byIssuer, refreshSession, signedIn, usage } from '../session'
-import { AuditTable } from './AuditTable'
 import { KeyTable } from './KeyTable'
 
 /** Creates and revokes keys, and shows the quota. */

@@ -1,9 +1,9 @@
 // The audit log of all users, and its export.
 import { useEffect, useState } from 'preact/hooks'
 import { type AuditEntry, api } from '../api'
+import { AuditTable } from '../auditTable'
 import { ErrorMessage, Foldable } from '../components'
 import { Input } from '../controls'
-import { AuditTable } from '../keys/AuditTable'
 import { usePagedList } from '../list'
 import { ListView } from '../table'
 import { exportAddress } from './text'

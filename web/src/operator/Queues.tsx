@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import { api, type ModelQueue, type Overview } from '../api'
 import { Input } from '../controls'
+import { Dialog } from '../dialog'
 import { howLong, moment, plural } from '../format'
-import { Dialog } from '../people/Dialog'
 import { Table } from '../table'
 import type { Act } from './Operator'
 

@@ -3,12 +3,12 @@ import { useState } from 'preact/hooks'
 import { api, type Invitation, type NewInvitation } from '../api'
 import { Input } from '../controls'
 import { moment, when } from '../format'
+import { Once } from '../once'
 import { type Role, roleTexts } from '../project'
 import { Table } from '../table'
 import { type End, EndField } from './End'
 import { endOf } from './ends'
 import { RoleMenu, type Run } from './Members'
-import { Once } from './Once'
 
 const mostDays = 90
 

@@ -4,10 +4,10 @@ import { api, type InvitedTo, type Joined } from '../api'
 import { ErrorMessage, Loading } from '../components'
 import { Input } from '../controls'
 import { moment } from '../format'
+import { Once } from '../once'
 import { choose, roleTexts, withProject } from '../project'
 import { navigate } from '../router'
 import { askToSignIn, refreshProjects, signedIn, signIn, tokenOfAddress, user } from '../session'
-import { Once } from './Once'
 
 /** Reads to what the invitation is, and accepts it. */
 export function Join() {

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import { api } from '../api'
 import { ErrorMessage } from '../components'
 import { Select } from '../controls'
+import { Dialog } from '../dialog'
 import { projectName, projects, suffices } from '../project'
-import { Dialog } from './Dialog'
 
 interface Props {
   kind: 'jobs' | 'workflows'

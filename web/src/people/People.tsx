@@ -2,9 +2,9 @@
 // the log of changes.
 import { useEffect, useState } from 'preact/hooks'
 import { type AuditEntry, api, type GroupRole, type Invitation, type Member, type ProjectRole } from '../api'
+import { AuditTable } from '../auditTable'
 import { ErrorMessage, Failure, Foldable, Loading } from '../components'
 import { plural } from '../format'
-import { AuditTable } from '../keys/AuditTable'
 import { choose, may, me, projectName, roleTexts, suffices, withProject } from '../project'
 import { navigate } from '../router'
 import { refreshProjects } from '../session'

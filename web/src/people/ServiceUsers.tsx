@@ -4,9 +4,9 @@ import { api, type Key, type Member, type NewKey, type ServiceRole } from '../ap
 import { ErrorMessage } from '../components'
 import { Input } from '../controls'
 import { KeyTable } from '../keys/KeyTable'
+import { Once } from '../once'
 import type { Role } from '../project'
 import { RoleMenu, type Run } from './Members'
-import { Once } from './Once'
 
 interface Props {
   id: string

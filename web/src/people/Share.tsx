@@ -2,11 +2,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Link, type NewLink, type Shared } from '../api'
 import { ErrorMessage, Loading } from '../components'
+import { Dialog } from '../dialog'
 import { moment } from '../format'
-import { Dialog } from './Dialog'
+import { Once } from '../once'
 import { type End, EndField } from './End'
 import { endOf } from './ends'
-import { Once } from './Once'
 
 const mostDays = 366
 

@@ -5,7 +5,7 @@ import { api, type PayloadFormat, type WebhookConfig } from '../api'
 import { Copy, ErrorMessage } from '../components'
 import { Checkbox, Input, Select } from '../controls'
 import { moment, randomHex, when } from '../format'
-import { Once } from '../people/Once'
+import { Once } from '../once'
 
 interface Props {
   config: WebhookConfig

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { api, type PayloadFormat, type WebhookEndpoint } from '../api'
 import { ErrorMessage } from '../components'
 import { Checkbox, Input, Select } from '../controls'
-import { Dialog } from '../people/Dialog'
+import { Dialog } from '../dialog'
 import { chosenEvents, eventNames } from './eventNames'
 
 interface Props {

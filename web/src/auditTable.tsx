@@ -1,7 +1,7 @@
 // The entries of a log of changes.
-import type { AuditEntry } from '../api'
-import { moment, when } from '../format'
-import { Table } from '../table'
+import type { AuditEntry } from './api'
+import { moment, when } from './format'
+import { Table } from './table'
 
 interface Props {
   entries: AuditEntry[]

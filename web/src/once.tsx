@@ -1,6 +1,6 @@
 // A secret that the service shows once: a key, or a link.
 import type { ComponentChildren } from 'preact'
-import { Copy } from '../components'
+import { Copy } from './components'
 
 interface Props {
   secret: string
