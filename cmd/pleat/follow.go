@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ type stream struct {
 	kind, id string
 	// follow calls fn with each event, and returns when the job or workflow has ended.
 	follow func(ctx context.Context, id string, after int64, fn func(api.Event) error) error
+	// waiting returns why it waits; nil: it does not.
+	waiting func(ctx context.Context) (*api.Waiting, error)
 	// resume and stop are the commands to wait for it again and to cancel it, for a user who interrupted this one.
 	resume, stop string
 }
@@ -34,6 +37,10 @@ func follow(cmd *cobra.Command, c *api.Client, job string) error {
 		kind:   "job",
 		id:     job,
 		follow: c.Follow,
+		waiting: func(ctx context.Context) (*api.Waiting, error) {
+			v, err := c.Job(ctx, job)
+			return v.Waiting, err
+		},
 		resume: "pleat jobs results " + job + " --wait",
 		stop:   "pleat jobs cancel " + job,
 	}.show(cmd, c)
@@ -45,6 +52,10 @@ func followWorkflow(cmd *cobra.Command, c *api.Client, id string) error {
 		kind:   "workflow",
 		id:     id,
 		follow: c.FollowWorkflow,
+		waiting: func(ctx context.Context) (*api.Waiting, error) {
+			v, err := c.Workflow(ctx, id)
+			return v.Waiting, err
+		},
 		resume: "pleat workflows get " + id + " --wait",
 		stop:   "pleat workflows cancel " + id,
 	}.show(cmd, c)
@@ -53,10 +64,16 @@ func followWorkflow(cmd *cobra.Command, c *api.Client, id string) error {
 // show prints the events until the stream ends. How the job ended is not its concern: the caller reads the result.
 func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 	show := newProgress(cmd.ErrOrStderr())
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	var told sync.WaitGroup
+	told.Go(func() { show.tellWaiting(ctx, s.waiting) })
 	err := s.follow(cmd.Context(), s.id, 0, func(e api.Event) error {
 		show.event(e)
 		return nil
 	})
+	stop()
+	told.Wait()
 	show.close()
 	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
 		const text = "interrupted; the %s continues. To wait for it: %s; to cancel it: %s"
@@ -70,6 +87,10 @@ func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 
 // progress shows the stages of a run: as bars on a terminal, else as lines.
 type progress struct {
+	// heard gets a value with each event; one that is not read is enough.
+	heard chan struct{}
+	// mu guards what follows.
+	mu  sync.Mutex
 	out io.Writer
 	// bars is nil if the progress is written as lines, and bar is that of the current stage.
 	bars *mpb.Progress
@@ -87,7 +108,7 @@ type progress struct {
 // newProgress returns a progress that draws bars if out is a terminal of at least 60 columns, and otherwise writes
 // lines, which a log can hold.
 func newProgress(out io.Writer) *progress {
-	p := &progress{out: out}
+	p := &progress{heard: make(chan struct{}, 1), out: out}
 	if f, ok := out.(*os.File); ok && wide(f) {
 		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
 	}
@@ -100,8 +121,57 @@ func wide(f *os.File) bool {
 	return err == nil && width >= 60
 }
 
+// The first look at why a run waits comes soon after the last event, the others ever later.
+const (
+	firstLook = 3 * time.Second
+	mostLook  = 30 * time.Second
+)
+
+// tellWaiting prints why the run waits when no event has come for some seconds, and again when the reason changes,
+// until ctx ends. The events themselves do not say.
+func (p *progress) tellWaiting(ctx context.Context, waiting func(context.Context) (*api.Waiting, error)) {
+	told, pause := "", firstLook
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.heard:
+			pause = firstLook
+			continue
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, mostLook)
+		w, err := waiting(ctx)
+		switch {
+		case err != nil: // the stream reports faults
+		case w == nil:
+			told = ""
+		case w.Reason != told:
+			told = w.Reason
+			p.note("waiting: " + oneLine(printable(told)))
+		}
+	}
+}
+
+// note prints a line, above the bars if there are any.
+func (p *progress) note(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.out
+	if p.bars != nil {
+		out = p.bars
+	}
+	fmt.Fprintln(out, line)
+}
+
 // event shows one event of a run. A stage that begins again after a retry gets a new bar.
 func (p *progress) event(e api.Event) {
+	select {
+	case p.heard <- struct{}{}:
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch e.Kind {
 	case "stage":
 		if e.Stage != p.stage {

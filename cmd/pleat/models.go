@@ -32,7 +32,7 @@ func modelsCmd() *cobra.Command {
 				}
 				engine, inputs, title := m.Engine+" "+m.Version, strings.Join(m.Entities, ","), m.Title
 				if m.Paused {
-					title = strings.TrimSpace("(paused) " + title)
+					title = strings.TrimSpace("(paused" + reasonAfter(m.PausedReason) + ") " + title)
 				}
 				return []string{m.Name, m.Kind, engine, m.Device, length, inputs, title}
 			})

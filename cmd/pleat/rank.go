@@ -163,6 +163,7 @@ func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) err
 	fresh := noCache || cmd.Flags().Changed("alignment")
 	left, refused := 0, 0
 	var first error
+	var paused []string // models, of which one note each is enough
 	for _, j := range jobs {
 		v, err := c.Validate(cmd.Context(), j.request)
 		if err != nil {
@@ -177,6 +178,11 @@ func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) err
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: job %s has the results of %q already, "+
 				"and pleat jobs results %s --run %s costs no quota; --no-cache or another seed computes anew\n",
 				v.Cached.JobID, pleat.Clip(j.request.Name), v.Cached.JobID, v.Cached.JobRunID)
+		}
+		if v.Paused && !slices.Contains(paused, v.ModelName) {
+			paused = append(paused, v.ModelName)
+			printNotes(cmd, []string{fmt.Sprintf("the operators of this service have paused %s; a job waits until "+
+				"they resume it%s", v.ModelName, reasonAfter(v.PausedReason))})
 		}
 		left = v.Remaining
 		seed := "-"
@@ -205,6 +211,14 @@ func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) err
 		return fmt.Errorf("%s need more than the %d left of today's quota; nothing was created", needed, left)
 	}
 	return nil
+}
+
+// reasonAfter returns a reason as the end of a sentence; empty: there is none.
+func reasonAfter(reason *string) string {
+	if reason == nil || *reason == "" {
+		return ""
+	}
+	return ": " + *reason
 }
 
 // ranked is one row of the table of variants: a structure of a job, or a job without one.

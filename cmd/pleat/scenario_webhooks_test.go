@@ -15,12 +15,15 @@ import (
 //	    start pleat webhooks listen, which verifies with $PLEAT_WEBHOOK_SECRET; sets $NAME to its address
 //	[!] heard NAME N REGEXP
 //	    wait until N lines of the receiver have the pattern, for at most a minute; negated: none has it now
+//	meanwhile NAME ARG...
+//	    start any other command of pleat, which reads no environment but that of servers; heard and gone know it
 //	heardout VAR NAME REGEXP
 //	    set $VAR to the first group of the pattern in the receiver's last line that has it
 //	gone NAME
 //	    kill the receiver
 func init() {
 	scenarioCommands["receiver"] = receiverCommand
+	scenarioCommands["meanwhile"] = meanwhileCommand
 	scenarioCommands["heard"] = heardCommand
 	scenarioCommands["heardout"] = heardoutCommand
 	scenarioCommands["gone"] = goneCommand
@@ -31,13 +34,26 @@ func receiverCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 {
 		ts.Fatalf("usage: receiver NAME [FLAG...]")
 	}
-	w := scenarioOf(ts)
 	s, url := startListening(ts, append([]string{"webhooks", "listen", "--listen", "127.0.0.1:0"}, args[1:]...)...)
+	keepReceiver(ts, args[0], s)
+	ts.Setenv(args[0], url)
+}
+
+func meanwhileCommand(ts *testscript.TestScript, neg bool, args []string) {
+	checkArgs(ts, neg, args, -1, "")
+	if len(args) < 2 {
+		ts.Fatalf("usage: meanwhile NAME ARG...")
+	}
+	keepReceiver(ts, args[0], startProcess(ts, args[1:]...))
+}
+
+// keepReceiver keeps a process of the scenario under a name.
+func keepReceiver(ts *testscript.TestScript, name string, s *process) {
+	w := scenarioOf(ts)
 	if w.receivers == nil {
 		w.receivers = map[string]*process{}
 	}
-	w.receivers[args[0]] = s
-	ts.Setenv(args[0], url)
+	w.receivers[name] = s
 }
 
 // receiverOf returns a receiver of the scenario by its name.
