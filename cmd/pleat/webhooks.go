@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -265,27 +266,49 @@ func webhooksList() *cobra.Command {
 			if len(args) == 1 {
 				return showDelivery(cmd, c, args[0])
 			}
+			if f.Endpoint != "" {
+				var err error
+				if f.Endpoint, err = namedEndpoint(cmd.Context(), c, f.Endpoint); err != nil {
+					return err
+				}
+			}
 			list, err := c.Deliveries(cmd.Context(), f)
 			if err != nil {
 				return err
 			}
-			head := []string{"DELIVERY", "STATUS", "EVENT", "SOURCE", "ATTEMPTS", "RESPONSE", "CREATED", "NEXT ATTEMPT"}
-			return printList(cmd, list, head, func(d api.Delivery) []string {
-				attempts, response := strconv.Itoa(d.Attempts), statusCode(d.ResponseStatus)
-				created, next := d.CreatedAt.Format(time.DateTime), formatTime(d.NextAttemptAt)
-				return []string{d.ID, d.Status, d.EventName, d.SourceID, attempts, response, created, next}
-			})
+			return printDeliveries(cmd, list)
 		}),
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.Status, "status", "", "only deliveries with this status: PENDING, RUNNING, SUCCEEDED or FAILED")
 	fl.StringVar(&f.SourceID, "job", "", "only deliveries of this job")
-	fl.StringVar(&f.Endpoint, "endpoint", "", "only deliveries to the endpoint of this id")
+	fl.StringVar(&f.Endpoint, "endpoint", "", "only deliveries to this endpoint, by its name or id")
 	fl.IntVar(&f.Limit, "limit", 50, "number of deliveries, at most 200")
 	fl.StringVar(&f.Cursor, "cursor", "", "cursor that the previous page printed")
 	fl.Bool("json", false, "print JSON")
 	config.AddFlags(fl, config.Client, config.Project)
 	return c
+}
+
+// printDeliveries prints a page of deliveries. A column names their endpoints if one has a name.
+func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
+	head := []string{
+		"DELIVERY", "STATUS", "EVENT", "ABOUT", "SOURCE", "ATTEMPTS", "RESPONSE", "CREATED", "NEXT ATTEMPT",
+	}
+	row := func(d api.Delivery) []string {
+		attempts, response := strconv.Itoa(d.Attempts), statusCode(d.ResponseStatus)
+		created, next := d.CreatedAt.Format(time.DateTime), formatTime(d.NextAttemptAt)
+		about := strings.TrimSuffix(d.SourceKind, "_job")
+		return []string{d.ID, d.Status, d.EventName, about, d.SourceID, attempts, response, created, next}
+	}
+	isNamed := func(d api.Delivery) bool { return d.EndpointName != nil }
+	if !slices.ContainsFunc(list.Data, isNamed) {
+		return printList(cmd, list, head, row)
+	}
+	const place = 2 // after the status
+	return printList(cmd, list, slices.Insert(head, place, "ENDPOINT"), func(d api.Delivery) []string {
+		return slices.Insert(row(d), place, textOr(d.EndpointName))
+	})
 }
 
 // showDelivery prints one delivery and a table of its attempts, with durations in ms.
@@ -346,6 +369,12 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 					return usagef("%s needs a delivery, or at least one of --status, --since, --job and --endpoint",
 						cmd.CommandPath())
 				}
+				if in.Endpoint != "" {
+					var err error
+					if in.Endpoint, err = namedEndpoint(cmd.Context(), c, in.Endpoint); err != nil {
+						return err
+					}
+				}
 				out, err := c.Redeliver(cmd.Context(), in)
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
@@ -370,7 +399,7 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")
 	f.StringVar(&in.Since, "since", "", "deliveries of events since this time, such as 2026-01-02T15:04:05Z")
 	f.StringVar(&in.SourceID, "job", "", "deliveries of this job")
-	f.StringVar(&in.Endpoint, "endpoint", "", "deliveries to the endpoint of this id")
+	f.StringVar(&in.Endpoint, "endpoint", "", "deliveries to this endpoint, by its name or id")
 	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
