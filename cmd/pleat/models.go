@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,12 +89,20 @@ func modelsResume() *cobra.Command {
 		Short: "Let the jobs of a paused model start again, with the key of an operator",
 		Args:  exactly("a model"),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+			before, err := c.Models(cmd.Context())
+			if err != nil {
+				return err
+			}
 			p, err := c.ResumeModel(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			done := "is resumed"
+			if slices.ContainsFunc(before.Data, func(m api.Model) bool { return m.Name == p.Model && !m.Paused }) {
+				done = "was not paused"
+			}
 			return printResult(cmd, p, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is not paused\n", p.Model)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", p.Model, done)
 				return err
 			})
 		}),

@@ -183,17 +183,17 @@ func (w *topWorker) devices() string {
 
 func (s *topSnapshot) runningTable() section {
 	out := section{empty: "nothing runs", columns: []column{
-		{head: "RUNNING", least: 13, tail: true}, {head: "USER", least: 8}, {head: "MODEL", least: 8},
+		{head: "RUNNING", least: 13, tail: true}, {head: "PROJECT", least: 8}, {head: "MODEL", least: 8},
 		{head: "STAGE", least: 9}, {head: "PROGRESS"}, {head: "TIME", right: true},
 		{head: "TRY", right: true, drop: 1}, {head: "WORKER", least: 8, drop: 2, tail: true}}}
 	for i := range s.Running {
 		r := &s.Running[i]
-		user := r.User
-		if runewidth.StringWidth(safe(user)) > 20 {
-			user = runewidth.Truncate(safe(user), 20, "…")
+		project := r.User
+		if runewidth.StringWidth(safe(project)) > 20 {
+			project = runewidth.Truncate(safe(project), 20, "…")
 		}
 		out.rows = append(out.rows, []cell{
-			textCell(r.Job), textCell(user), textCell(r.Model), textCell(r.Stage), r.progress(),
+			textCell(r.Job), textCell(project), textCell(r.Model), textCell(r.Stage), r.progress(),
 			{shortTime(r.Duration), ""}, {strconv.Itoa(r.Attempt), ""}, textCell(r.Worker),
 		})
 	}
