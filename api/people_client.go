@@ -16,6 +16,11 @@ func (c *Client) Projects(ctx context.Context) (List[ProjectRole], error) {
 	return do[List[ProjectRole]](ctx, c, get("/v1/projects", nil))
 }
 
+// AllProjects lists all projects that are not users' own, to an operator.
+func (c *Client) AllProjects(ctx context.Context) (List[ProjectRole], error) {
+	return do[List[ProjectRole]](ctx, c, get("/v1/projects", url.Values{"all": {"true"}}))
+}
+
 // Members lists the members of a project.
 func (c *Client) Members(ctx context.Context, project string) (List[Member], error) {
 	return do[List[Member]](ctx, c, get(projectPath(project, "/members"), nil))

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"pleat"
 	"pleat/api"
+	"pleat/internal/app"
 	"pleat/internal/store"
 )
 
 // projectNamed returns the id of a project that an argument or a flag, as which it is named in messages, gives by id or
-// name. Only names are looked up; the server checks ids.
+// name. Only names are looked up, for operators among all projects if they have no role in one of that name; the server
+// checks ids.
 func projectNamed(ctx context.Context, c *api.Client, what, text string) (string, error) {
 	if pleat.IsUUID(text) {
 		return strings.ToLower(text), nil
@@ -20,24 +24,56 @@ func projectNamed(ctx context.Context, c *api.Client, what, text string) (string
 	if err != nil {
 		return "", err
 	}
-	var ids, names []string
-	for _, p := range list.Data {
-		if p.Name == text {
-			ids = append(ids, p.ID)
+	ids, names := projectsNamed(list.Data, text)
+	whose := "you have"
+	if len(ids) == 0 {
+		me, err := c.Me(ctx)
+		if err != nil {
+			return "", err
 		}
-		names = append(names, p.Name)
+		if me.IsOperator {
+			if list, err = c.AllProjects(ctx); err != nil {
+				return "", err
+			}
+			ids, names = projectsNamed(list.Data, text)
+			whose = "there is"
+		}
 	}
 	switch len(ids) {
 	case 1:
 		return ids[0], nil
 	case 0:
 		if near := pleat.Nearest(text, names); near != "" {
-			return "", usagef("%s: you have no project %q; did you mean %q?", what, pleat.Clip(text), near)
+			return "", usagef("%s: %s no project %q; did you mean %q?", what, whose, pleat.Clip(text), near)
 		}
-		return "", usagef("%s: you have no project %q; pleat whoami lists yours", what, pleat.Clip(text))
+		return "", usagef("%s: %s no project %q; pleat whoami lists yours", what, whose, pleat.Clip(text))
 	}
 	return "", usagef("%s: you have %d projects %q; name one by its id: %s", what, len(ids), pleat.Clip(text),
 		strings.Join(ids, " or "))
+}
+
+// projectsNamed returns the ids of the projects of a name, and the names of all.
+func projectsNamed(list []api.ProjectRole, name string) (ids, names []string) {
+	for i := range list {
+		if list[i].Name == name {
+			ids = append(ids, list[i].ID)
+		}
+		names = append(names, list[i].Name)
+	}
+	return ids, names
+}
+
+// withProjects is withStore for commands on projects, which users may take for those of their own.
+func withProjects(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
+	c, err := configure(cmd)
+	if err != nil {
+		return err
+	}
+	err = withStore(cmd, fn)
+	if _, missing := app.MissingDatabase(c); missing && err != nil {
+		err = fmt.Errorf("%w. This command is for operators; for your projects on a server: pleat whoami", err)
+	}
+	return err
 }
 
 // storedProject returns the project that an argument gives by id or name, of those that are not users' own.

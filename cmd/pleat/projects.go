@@ -44,7 +44,7 @@ func projectsCreate() *cobra.Command {
 				return &exit{exitUsage, err}
 			}
 			manager, _ := cmd.Flags().GetString("manager")
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
 				p, err := s.CreateProject(ctx, operator(), args[0], manager)
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), p.ID)
@@ -61,11 +61,13 @@ func projectsCreate() *cobra.Command {
 // projectRow is a project in the output of projects list. Quota and KeepResultsDays are null if they are those of the
 // service.
 type projectRow struct {
-	ID              string    `json:"id"`
-	Name            string    `json:"name"`
-	Quota           *int      `json:"quota"`
-	KeepResultsDays *int      `json:"keepResultsDays"`
-	CreatedAt       time.Time `json:"createdAt"`
+	ID              string `json:"id"`
+	Name            string `json:"name"`
+	Quota           *int   `json:"quota"`
+	KeepResultsDays *int   `json:"keepResultsDays"`
+	// Budget is that of a month; null: without a limit.
+	Budget    api.Budget `json:"budget"`
+	CreatedAt time.Time  `json:"createdAt"`
 }
 
 // projectsList returns the command that lists the projects that are not users' own.
@@ -75,13 +77,13 @@ func projectsList() *cobra.Command {
 		Short: "List the projects of the server's database, without users' own",
 		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
 				list, err := s.Projects(ctx)
 				if err != nil {
 					return err
 				}
 				out := []projectRow{}
-				rows := [][]string{{"PROJECT", "NAME", "QUOTA", "RESULTS KEPT", "CREATED"}}
+				rows := [][]string{{"PROJECT", "NAME", "QUOTA", "BUDGET", "RESULTS KEPT", "CREATED"}}
 				for i := range list {
 					r := projectRowOf(&list[i])
 					out = append(out, r)
@@ -92,7 +94,8 @@ func projectsList() *cobra.Command {
 					if r.KeepResultsDays != nil {
 						kept = fmt.Sprintf("%d days", *r.KeepResultsDays)
 					}
-					rows = append(rows, []string{r.ID, r.Name, quota, kept, formatTime(&r.CreatedAt)})
+					budget := budgetText(list[i].Budget)
+					rows = append(rows, []string{r.ID, r.Name, quota, budget, kept, formatTime(&r.CreatedAt)})
 				}
 				return printResult(cmd, out, func() error { return table(cmd.OutOrStdout(), rows) })
 			})
@@ -104,7 +107,7 @@ func projectsList() *cobra.Command {
 }
 
 func projectRowOf(p *store.Project) projectRow {
-	r := projectRow{ID: string(p.ID), Name: p.Name, CreatedAt: p.CreatedAt}
+	r := projectRow{ID: string(p.ID), Name: p.Name, Budget: wire.Budget(p.Budget), CreatedAt: p.CreatedAt}
 	if p.Quota >= 0 {
 		r.Quota = &p.Quota
 	}
@@ -131,10 +134,14 @@ the next job on. For the quota of a user's own project, see pleat keys create --
 				const text = "N is %q; it must be 0 to 1000000000, or -1 for the server's default"
 				return usagef(text, pleat.Clip(args[1]))
 			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				p, err := storedProject(ctx, s, args[0])
+			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
+				p, err := changeStored(ctx, s, args[0], store.ProjectChange{Quota: &n})
 				if err == nil {
-					err = s.ChangeProject(ctx, operator().In(p.ID), store.ProjectChange{Quota: &n})
+					quota := fmt.Sprintf("%d jobs a day", n)
+					if n < 0 {
+						quota = "as many jobs a day as the server's default"
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", pleat.Clip(p.Name), quota)
 				}
 				return err
 			})
@@ -169,10 +176,10 @@ limit. What would pass the budget is refused when it is created. pleat usage --e
 			if err != nil {
 				return usagef("%v", err)
 			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				p, err := storedProject(ctx, s, args[0])
+			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
+				p, err := changeStored(ctx, s, args[0], store.ProjectChange{Budget: change})
 				if err == nil {
-					err = s.ChangeProject(ctx, operator().In(p.ID), store.ProjectChange{Budget: change})
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", pleat.Clip(p.Name), budgetText(p.Budget))
 				}
 				return err
 			})
@@ -184,6 +191,41 @@ limit. What would pass the budget is refused when it is created. pleat usage --e
 	return c
 }
 
+// changeStored changes the project that an argument gives, and returns it as it is then.
+func changeStored(
+	ctx context.Context, s *store.Store, text string, change store.ProjectChange,
+) (store.Project, error) {
+	p, err := storedProject(ctx, s, text)
+	if err == nil {
+		err = s.ChangeProject(ctx, operator().In(p.ID), change)
+	}
+	if err != nil {
+		return p, err
+	}
+	return storedProject(ctx, s, string(p.ID))
+}
+
+// budgetText says what a project may spend in a month.
+func budgetText(b store.Budget) string {
+	limits, text := wire.Budget(b), ""
+	for _, l := range []struct {
+		limit *float64
+		unit  string
+	}{{limits.GPU, "GPU"}, {limits.CPU, "CPU"}} {
+		if l.limit == nil {
+			continue
+		}
+		if text != "" {
+			text += " and "
+		}
+		text += seconds(l.limit) + " " + l.unit + "-seconds"
+	}
+	if text == "" {
+		return "no budget"
+	}
+	return text + " a month"
+}
+
 // projectsDelete returns the command that deletes a project that owns nothing any more.
 func projectsDelete() *cobra.Command {
 	c := &cobra.Command{
@@ -193,7 +235,7 @@ func projectsDelete() *cobra.Command {
 roles in it end, and its service users are disabled.`,
 		Args: exactly("a project's id or name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
 				p, err := storedProject(ctx, s, args[0])
 				if err != nil {
 					return err
