@@ -190,6 +190,9 @@ func batchList() *cobra.Command {
 		Short: "List your batches, newest first",
 		Args:  exactly(),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
+				return err
+			}
 			list, err := c.Batches(cmd.Context(), filter)
 			if err != nil {
 				return err

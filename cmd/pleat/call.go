@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -93,25 +95,59 @@ func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row f
 func printWork[T any](
 	cmd *cobra.Command, list api.List[T], head []string, owned func(T) api.Owned, row func(T) []string,
 ) error {
-	isShared := slices.ContainsFunc(list.Data, func(v T) bool {
-		o := owned(v)
-		return o.ProjectID != nil && o.CreatedBy != nil && *o.ProjectID != o.CreatedBy.ID
-	})
-	if !isShared {
+	if !slices.ContainsFunc(list.Data, func(v T) bool { return isShared(owned(v)) }) {
 		return printList(cmd, list, head, row)
 	}
 	last := len(head) - 1
 	return printList(cmd, list, slices.Insert(slices.Clone(head), last, "BY"), func(v T) []string {
-		name := "a deleted user"
-		if by := owned(v).CreatedBy; by != nil && by.Name != nil {
-			name = *by.Name
-		}
-		return slices.Insert(row(v), last, name)
+		return slices.Insert(row(v), last, creatorName(owned(v).CreatedBy))
 	})
 }
 
+// isShared reports whether something stands in another project than its maker's own, as far as the caller may know.
+func isShared(o api.Owned) bool {
+	return o.ProjectID != nil && o.CreatedBy != nil && *o.ProjectID != o.CreatedBy.ID
+}
+
+// creatorName is the name of who made something.
+func creatorName(by *api.Creator) string {
+	if by == nil || by.Name == nil {
+		return "a deleted user"
+	}
+	return *by.Name
+}
+
 // createdByUsage is the help of --created-by.
-const createdByUsage = "only what this user made: me, or the id of a user"
+const createdByUsage = "only what this user made: me, or the name or id of a user"
+
+// resolveCreator replaces the name of a user that --created-by gives by the id. Names are looked up among the members of
+// the project of the command.
+func resolveCreator(ctx context.Context, c *api.Client, user *string) error {
+	if *user == "" || *user == "me" || pleat.IsUUID(*user) {
+		return nil
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return err
+	}
+	members, err := c.Members(ctx, cmp.Or(c.Project, me.ProjectID))
+	if err != nil {
+		return err
+	}
+	names := []string{"me"}
+	for _, m := range members.Data {
+		if m.Name == *user {
+			*user = m.UserID
+			return nil
+		}
+		names = append(names, m.Name)
+	}
+	hint := "it must be me, or the name or id of a user who is in the project"
+	if near := pleat.Nearest(*user, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user), hint)
+}
 
 // printCancelled prints the state after a cancellation. A running job or workflow is still RUNNING until its worker has
 // stopped it.

@@ -33,6 +33,9 @@ func jobsList() *cobra.Command {
 		Short: "List your jobs, newest first",
 		Args:  exactly(),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
+				return err
+			}
 			list, err := c.Jobs(cmd.Context(), filter)
 			if err != nil {
 				return err
@@ -66,7 +69,11 @@ func jobsGet() *cobra.Command {
 			return err
 		}
 		return printResult(cmd, v, func() error {
-			if err := table(cmd.OutOrStdout(), describe(v)); err != nil {
+			rows, err := ownerRows(cmd.Context(), c, v.Job.Owned)
+			if err != nil {
+				return err
+			}
+			if err := table(cmd.OutOrStdout(), append(describe(v), rows...)); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout())
@@ -79,6 +86,24 @@ func jobsGet() *cobra.Command {
 	})
 	c.Flags().Bool("json", false, "print JSON")
 	return c
+}
+
+// ownerRows are the rows of a job in a project of several people: who made it, and the project.
+func ownerRows(ctx context.Context, c *api.Client, o api.Owned) ([][]string, error) {
+	if !isShared(o) {
+		return nil, nil
+	}
+	list, err := c.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	project := *o.ProjectID
+	for i := range list.Data {
+		if p := &list.Data[i]; p.ID == *o.ProjectID {
+			project = p.Name + " (" + p.ID + ")"
+		}
+	}
+	return [][]string{{"created by", creatorName(o.CreatedBy)}, {"project", project}}, nil
 }
 
 // runResults returns the results of a run of a job that is given by its number or id.

@@ -31,6 +31,9 @@ func workflowsList() *cobra.Command {
 		Short: "List your workflows, newest first",
 		Args:  exactly(),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
+				return err
+			}
 			list, err := c.Workflows(cmd.Context(), filter)
 			if err != nil {
 				return err
