@@ -126,8 +126,9 @@ func (r *folderFold) run() error {
 		return r.summary()
 	}
 	show := newCounter(r.cmd.ErrOrStderr(), len(r.jobs))
+	w := newWaiter(show.note)
 	for _, j := range r.jobs {
-		if err := r.finish(j); err != nil {
+		if err := r.finish(j, w); err != nil {
 			show.close()
 			return r.interrupted(err)
 		}
@@ -341,11 +342,16 @@ func (r *folderFold) sendOnce(j *foldedJob, noCache bool) error {
 }
 
 // finish waits for a job that has not ended, and downloads its results. An error ends the command.
-func (r *folderFold) finish(j *foldedJob) error {
+func (r *folderFold) finish(j *foldedJob, w *waiter) error {
 	if j.Status != "" && (j.Status != string(pleat.StateCompleted) || r.has(j)) {
 		return nil
 	}
-	err := r.c.Follow(r.cmd.Context(), j.Job, 0, func(api.Event) error { return nil })
+	err := w.during(r.cmd.Context(), jobWaiting(r.c, j.Job), func() error {
+		return r.c.Follow(r.cmd.Context(), j.Job, 0, func(api.Event) error {
+			w.event()
+			return nil
+		})
+	})
 	var res api.Results
 	if err == nil {
 		res, err = r.c.Results(r.cmd.Context(), j.Job)

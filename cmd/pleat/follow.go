@@ -34,15 +34,12 @@ type stream struct {
 // After an interruption the job continues, and the error has exitInterrupted and says how to resume.
 func follow(cmd *cobra.Command, c *api.Client, job string) error {
 	return stream{
-		kind:   "job",
-		id:     job,
-		follow: c.Follow,
-		waiting: func(ctx context.Context) (*api.Waiting, error) {
-			v, err := c.Job(ctx, job)
-			return v.Waiting, err
-		},
-		resume: "pleat jobs results " + job + " --wait",
-		stop:   "pleat jobs cancel " + job,
+		kind:    "job",
+		id:      job,
+		follow:  c.Follow,
+		waiting: jobWaiting(c, job),
+		resume:  "pleat jobs results " + job + " --wait",
+		stop:    "pleat jobs cancel " + job,
 	}.show(cmd, c)
 }
 
@@ -64,16 +61,14 @@ func followWorkflow(cmd *cobra.Command, c *api.Client, id string) error {
 // show prints the events until the stream ends. How the job ended is not its concern: the caller reads the result.
 func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 	show := newProgress(cmd.ErrOrStderr())
-	ctx, stop := context.WithCancel(cmd.Context())
-	defer stop()
-	var told sync.WaitGroup
-	told.Go(func() { show.tellWaiting(ctx, s.waiting) })
-	err := s.follow(cmd.Context(), s.id, 0, func(e api.Event) error {
-		show.event(e)
-		return nil
+	w := newWaiter(show.note)
+	err := w.during(cmd.Context(), s.waiting, func() error {
+		return s.follow(cmd.Context(), s.id, 0, func(e api.Event) error {
+			w.event()
+			show.event(e)
+			return nil
+		})
 	})
-	stop()
-	told.Wait()
 	show.close()
 	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
 		const text = "interrupted; the %s continues. To wait for it: %s; to cancel it: %s"
@@ -87,10 +82,7 @@ func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 
 // progress shows the stages of a run: as bars on a terminal, else as lines.
 type progress struct {
-	// heard gets a value with each event; one that is not read is enough.
-	heard chan struct{}
-	// mu guards what follows.
-	mu  sync.Mutex
+	mu  sync.Mutex // guards what follows
 	out io.Writer
 	// bars is nil if the progress is written as lines, and bar is that of the current stage.
 	bars *mpb.Progress
@@ -108,7 +100,7 @@ type progress struct {
 // newProgress returns a progress that draws bars if out is a terminal of at least 60 columns, and otherwise writes
 // lines, which a log can hold.
 func newProgress(out io.Writer) *progress {
-	p := &progress{heard: make(chan struct{}, 1), out: out}
+	p := &progress{out: out}
 	if f, ok := out.(*os.File); ok && wide(f) {
 		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
 	}
@@ -127,29 +119,68 @@ const (
 	mostLook  = 30 * time.Second
 )
 
-// tellWaiting prints why the run waits when no event has come for some seconds, and again when the reason changes,
-// until ctx ends. The events themselves do not say.
-func (p *progress) tellWaiting(ctx context.Context, waiting func(context.Context) (*api.Waiting, error)) {
-	told, pause := "", firstLook
-	for {
+// waiter says why runs wait that are followed one after the other: their events do not.
+type waiter struct {
+	// heard gets a value with each event; one that is not read is enough.
+	heard chan struct{}
+	// note prints a line; told is the last reason that was printed of what still waits.
+	note func(line string)
+	told string
+}
+
+func newWaiter(note func(line string)) *waiter {
+	return &waiter{heard: make(chan struct{}, 1), note: note}
+}
+
+// event notes that an event has come.
+func (w *waiter) event() {
+	select {
+	case w.heard <- struct{}{}:
+	default:
+	}
+}
+
+// during prints why a run waits while fn runs: when no event has come for some seconds, and again when the reason
+// changes.
+func (w *waiter) during(
+	ctx context.Context, waiting func(context.Context) (*api.Waiting, error), fn func() error,
+) error {
+	ctx, stop := context.WithCancel(ctx)
+	var ended sync.WaitGroup
+	ended.Go(func() { w.watch(ctx, waiting) })
+	defer ended.Wait()
+	defer stop()
+	return fn()
+}
+
+func (w *waiter) watch(ctx context.Context, waiting func(context.Context) (*api.Waiting, error)) {
+	for pause := firstLook; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.heard:
+		case <-w.heard:
 			pause = firstLook
 			continue
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, mostLook)
-		w, err := waiting(ctx)
+		why, err := waiting(ctx)
 		switch {
 		case err != nil: // the stream reports faults
-		case w == nil:
-			told = ""
-		case w.Reason != told:
-			told = w.Reason
-			p.note("waiting: " + oneLine(printable(told)))
+		case why == nil:
+			w.told = ""
+		case why.Reason != w.told:
+			w.told = why.Reason
+			w.note("waiting: " + oneLine(printable(w.told)))
 		}
+	}
+}
+
+// jobWaiting returns the function that asks why a job waits.
+func jobWaiting(c *api.Client, job string) func(context.Context) (*api.Waiting, error) {
+	return func(ctx context.Context) (*api.Waiting, error) {
+		v, err := c.Job(ctx, job)
+		return v.Waiting, err
 	}
 }
 
@@ -166,10 +197,6 @@ func (p *progress) note(line string) {
 
 // event shows one event of a run. A stage that begins again after a retry gets a new bar.
 func (p *progress) event(e api.Event) {
-	select {
-	case p.heard <- struct{}{}:
-	default:
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e.Kind {
@@ -257,6 +284,15 @@ func newCounter(out io.Writer, total int) *counter {
 			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6})))
 	}
 	return p
+}
+
+// note prints a line, above the bar if there is one.
+func (p *counter) note(line string) {
+	out := p.out
+	if p.bars != nil {
+		out = p.bars
+	}
+	fmt.Fprintln(out, line)
 }
 
 // add counts a job that has ended; text says how.

@@ -59,15 +59,14 @@ func projectsCreate() *cobra.Command {
 }
 
 // projectRow is a project in the output of projects list. Quota and KeepResultsDays are null if they are those of the
-// service.
+// service; the fields of the budget of a month are null where it has no limit.
 type projectRow struct {
-	ID              string `json:"id"`
-	Name            string `json:"name"`
-	Quota           *int   `json:"quota"`
-	KeepResultsDays *int   `json:"keepResultsDays"`
-	// Budget is that of a month; null: without a limit.
-	Budget    api.Budget `json:"budget"`
-	CreatedAt time.Time  `json:"createdAt"`
+	ID              string     `json:"id"`
+	Name            string     `json:"name"`
+	Quota           *int       `json:"quota"`
+	Budget          api.Budget `json:"budget"`
+	KeepResultsDays *int       `json:"keepResultsDays"`
+	CreatedAt       time.Time  `json:"createdAt"`
 }
 
 // projectsList returns the command that lists the projects that are not users' own.
