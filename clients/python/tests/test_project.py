@@ -74,6 +74,7 @@ def test_a_viewer_reads_and_does_not_fold(bob: Pleat, pleat: Pleat) -> None:
     row = next(bob.jobs(name="to read"))
     assert row.created_by is not None
     assert row.created_by.name == "alice"
+    assert bob.job(job.id).created_by == row.created_by
     assert next(bob.jobs(name="to read", created_by="me"), None) is None
     with pytest.raises(errors.Forbidden, match="role"):
         bob.fold(SEQUENCE)

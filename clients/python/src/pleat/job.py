@@ -14,7 +14,7 @@ from ._run import AsyncRun, Later, RunFlows, SyncRun
 from ._wire import decode
 from .events import Progress
 from .inputs import Params
-from .models import Artifact, Contacts, CreatedJob, JobView, Results, Scores
+from .models import Artifact, Contacts, CreatedJob, Creator, JobView, Results, Scores
 from .structure import Structure, pae_of, structure_of
 from .view import score_rows, table
 
@@ -150,6 +150,11 @@ class Job(JobFlows, SyncRun[JobView]):
     """A fold job. Reading a result before the end raises NoResult; wait() waits for it."""
 
     @property
+    def created_by(self) -> Creator | None:
+        """Who made it; None: you have no role in its project."""
+        return self._run(self._current()).job.created_by
+
+    @property
     def scores(self) -> Scores:
         """The scores of the first structure."""
         return self._run(self._scores())
@@ -231,6 +236,15 @@ class Job(JobFlows, SyncRun[JobView]):
 
 class AsyncJob(JobFlows, AsyncRun[JobView]):
     """A fold job, whose methods and properties are awaited: `await job.scores`."""
+
+    @property
+    def created_by(self) -> Later[Creator | None]:
+        """Who made it; None: you have no role in its project."""
+
+        async def fetch() -> Creator | None:
+            return (await self._run(self._current())).job.created_by
+
+        return Later(fetch)
 
     @property
     def scores(self) -> Later[Scores]:
