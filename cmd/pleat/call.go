@@ -120,8 +120,8 @@ func creatorName(by *api.Creator) string {
 // createdByUsage is the help of --created-by.
 const createdByUsage = "only what this user made: me, or the name or id of a user"
 
-// resolveCreator replaces the name of a user that --created-by gives by the id. Names are looked up among the members of
-// the project of the command.
+// resolveCreator replaces the name of a user that --created-by gives by the id. Names are looked up among the members
+// of the project of the command.
 func resolveCreator(ctx context.Context, c *api.Client, user *string) error {
 	if *user == "" || *user == "me" || pleat.IsUUID(*user) {
 		return nil

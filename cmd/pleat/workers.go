@@ -82,7 +82,7 @@ replaced if its class needs it.`,
 }
 
 // errNoWorker says where the ids of workers are; the server's own message names a route.
-var errNoWorker = errors.New("Worker not found; pleat workers list lists the workers") //nolint:staticcheck // a sentence
+var errNoWorker = errors.New("Worker not found; pleat workers list lists the workers")
 
 // workerOn returns the id of the worker that an argument gives: what is not the host of a live worker is an id. Of a
 // host with several, one must be chosen by its id.
