@@ -52,6 +52,8 @@ func explain(c *api.Client, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case isNoProject(c, err):
+		return errNoRole
 	case identity.KindOf(err) != 0:
 		return errors.New(identity.MessageOf(err))
 	case errors.As(err, &refused):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,6 +51,15 @@ func projectNamed(ctx context.Context, c *api.Client, what, text string) (string
 	}
 	return "", usagef("%s: you have %d projects %q; name one by its id: %s", what, len(ids), pleat.Clip(text),
 		strings.Join(ids, " or "))
+}
+
+// errNoRole says why a server does not find the project of --project.
+var errNoRole = errors.New("--project: there is no such project, or you have no role in it")
+
+// isNoProject reports whether an error of a call says that the project of --project is not found.
+func isNoProject(c *api.Client, err error) bool {
+	var refused *api.Error
+	return c.Project != "" && errors.As(err, &refused) && refused.Message == pleat.ErrNoProject.Error()
 }
 
 // projectsNamed returns the ids of the projects of a name, and the names of all.

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -93,9 +91,8 @@ func usageOf(ctx context.Context, c *api.Client, q api.SpentQuery, everyone, all
 		return usageShown{document: u, head: head, spent: u.SpentTable}, err
 	}
 	u, err := c.OwnUsage(ctx, q)
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && c.Project != "" {
-		err = fmt.Errorf("%w, or you have no role in it; for what all its runs have spent: pleat usage --everyone", err)
+	if isNoProject(c, err) {
+		return usageShown{}, fmt.Errorf("%w; for what all its runs have spent: pleat usage --everyone", errNoRole)
 	}
 	head := fmt.Sprintf("jobs        %d of %d\nworkflows   %d of %d\nbatch rows  %d of %d\nall start again at %s\n",
 		u.Used, u.Limit, u.Workflows.Used, u.Workflows.Limit, u.BatchRows.Used, u.BatchRows.Limit,
