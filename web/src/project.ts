@@ -1,7 +1,7 @@
 // The projects of the user, and the one in which the page lists and creates. The choice is kept in the browser, and the
 // addresses of lists name it. Who has a role in one project alone sees none of this.
 import { computed, signal } from '@preact/signals'
-import type { Me, ProjectRole, ProjectRoleName } from 'pleat-client'
+import type { Creator, Me, ProjectRole, ProjectRoleName } from 'pleat-client'
 
 /** A role in a project. */
 export type Role = ProjectRoleName
@@ -40,6 +40,13 @@ export const hasChosen = () => wanted.peek() !== ''
 /** The project in which the page works: the wanted one or, without a role in it, that of a request that names none. */
 export const projectOf = (user: Pick<Me, 'projects' | 'projectId'> | null, wanted: string): ProjectRole | undefined =>
   user?.projects.find((p) => p.projectId === wanted) ?? user?.projects.find((p) => p.projectId === user.projectId)
+
+/** Whether several people may work in the chosen project, so that it matters who made what. */
+export const isShared = () => project.value?.isOwn === false
+
+/** The name of who made something; empty for a reader who may not know. */
+export const creatorName = (by: Creator | null) =>
+  !by ? '' : by.id === me.value?.userId ? 'you' : (by.name ?? 'a deleted user')
 
 /** The project in which the page works; undefined: nobody is signed in. */
 export const project = computed(() => projectOf(me.value, wanted.value))

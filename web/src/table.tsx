@@ -1,8 +1,11 @@
 // The tables of the page, and what a list shows around its table.
 import type { ComponentChildren, RefObject, VNode } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Creator } from './api'
 import { Failure, Loading } from './components'
+import { Segments } from './controls'
 import type { PagedList } from './list'
+import { creatorName, isShared } from './project'
 import { nextRange, type Range, RowHeights, rowsBetween } from './rows'
 
 /** The head of a column: its title, and the CSS classes of its cell. */
@@ -217,3 +220,15 @@ export function ListView<T>({ list, what, rows, empty, children, onError, endles
     </>
   )
 }
+
+/** The cell of a list that names who made the row. Its column is of shared projects alone. */
+export const ByCell = ({ by }: { by: Creator | null }) => <td class="dim wide-only by">{creatorName(by)}</td>
+
+/** The column of these cells, if there is one. */
+export const byColumn = (shared: boolean) => (shared ? [{ title: 'By', class: 'wide-only by' }] : [])
+
+const makers = { '': 'Everybody’s', me: 'Mine' }
+
+/** The choice of a list between everybody's rows and one's own, in shared projects alone. */
+export const MineFilter = ({ value, onValue }: { value: string; onValue(value: string): void }) =>
+  isShared() ? <Segments label="Made by" options={makers} value={value} onValue={onValue} /> : null

@@ -3,9 +3,9 @@ import { signal } from '@preact/signals'
 import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { ProgressBar, StatusChip } from '../components'
 import { asSentence, duration, moment, stageName, when } from '../format'
-import { ByCell, isShared } from '../people/By'
-import { may } from '../project'
+import { isShared, may } from '../project'
 import { Plddt } from '../scores'
+import { ByCell } from '../table'
 import type { Queued } from './Jobs'
 
 /** The current time in ms; the list advances it every second. */

@@ -1,9 +1,8 @@
 // Who can read a job, batch or workflow, for its head: the switch that makes it public, links, and its project.
 import { useState } from 'preact/hooks'
 import type { Creator, Shared } from '../api'
-import { may, namedProject, projectName, projects, suffices } from '../project'
+import { creatorName, may, namedProject, projectName, projects, suffices } from '../project'
 import { PublicSwitch } from '../result/PublicSwitch'
-import { creatorName } from './By'
 import { Move } from './Move'
 import { Share } from './Share'
 
