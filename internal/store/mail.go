@@ -13,7 +13,7 @@ import (
 const (
 	// maxAsked bounds the mails a day that ask a user to confirm an address.
 	maxAsked = 5
-	// maxAskedAddress bounds such mails to one address, of all users: who invites people cannot have a stranger flooded.
+	// maxAskedAddress bounds such mails to one address, of all users, so that invited users cannot flood a stranger.
 	maxAskedAddress = 10
 	// confirmFor is how long the link in such a mail is valid.
 	confirmFor = 24 * time.Hour
