@@ -161,7 +161,7 @@ func (c *Config) mailSettings() []Setting {
 				"required, or smtps://HOST:465; USER@ or USER:PASSWORD@ before the host where it wants them; "+
 				"empty: no mail is sent").secret(secretInURL),
 		setting("mail-from", &c.MailFrom,
-			"address from which mails come, such as pleat@example.org or Pleat <pleat@example.org>").
+			"address from which mails come; a name may stand before it, the address then in angle brackets").
 			onlyWith("mail-url"),
 		setting("mail-password", &c.MailPassword,
 			"password of the user that mail-url names; empty: mail-url or mail-password-file has it").
