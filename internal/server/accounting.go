@@ -188,9 +188,6 @@ func (s *Server) projectUsage(ctx context.Context, c *call) error {
 
 // allUsage is GET /v1/operator/usage, for operators: what the runs of all projects have spent. 403: the caller is none.
 func (s *Server) allUsage(ctx context.Context, c *call) error {
-	if !c.who.Operator {
-		return errNoOperator("read what all projects have spent")
-	}
 	q, err := s.spentQuery(c.r, store.UsageByProject, store.UsageByModel, store.UsageByUser, store.UsageByDay)
 	if err != nil {
 		return err

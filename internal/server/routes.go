@@ -24,13 +24,15 @@ type route struct {
 	shared  fixedWord // its key among the routes of sharedPattern; zero: the mux serves pattern itself
 	aliased string    // segment of the path in whose place an alias is accepted; empty: none
 
-	access  access      // what credential it demands
-	grows   bool        // it makes new work or stores files, which an almost full disk refuses
-	scope   pleat.Scope // that the key needs; empty: none
-	role    pleat.Role  // that the caller needs in the project; NoRole: the one that the scope asks for
-	keyOnly bool        // the key itself is needed: a session of it is not enough
-	foreign bool        // another program writes the query: parameters that the route does not have are ignored
-	bearer  bool        // the credential is a bearer token: neither a session nor another header counts
+	access access      // what credential it demands
+	grows  bool        // it makes new work or stores files, which an almost full disk refuses
+	scope  pleat.Scope // that the key needs; empty: none
+	role   pleat.Role  // that the caller needs in the project; NoRole: the one that the scope asks for
+	// operator is what the route does, for the message to those who are no operators; empty: it is not for them alone.
+	operator string
+	keyOnly  bool // the key itself is needed: a session of it is not enough
+	foreign  bool // another program writes the query: parameters that the route does not have are ignored
+	bearer   bool // the credential is a bearer token: neither a session nor another header counts
 	// verified says that a success of the handler needs a verb of the store that checks the credential itself.
 	verified bool
 	counted  counting // against which limit of its caller it counts
@@ -43,7 +45,10 @@ type route struct {
 
 // needs is the role that a caller needs in the project in which the route works.
 func (rt route) needs() pleat.Role {
-	if rt.role != pleat.NoRole {
+	switch {
+	case rt.operator != "":
+		return pleat.Viewer // of whatever project: being an operator decides
+	case rt.role != pleat.NoRole:
 		return rt.role
 	}
 	return rt.scope.Role()
@@ -256,7 +261,8 @@ func (s *Server) serveVerified(ctx context.Context, c *call, rt route) error {
 //  1. the rate limit of the caller (429), which needs the database only for a credential that was not used recently, so
 //     that refused requests cost little;
 //  2. the credential that the route demands (401), and its scope (403);
-//  3. the form of the query (400), and the role in the project in which the route works (403, 404);
+//  3. the form of the query (400), the role in the project in which the route works (403, 404), and whether the caller
+//     is an operator, where the route is for operators (403);
 //  4. the free disk (503), if the route makes new work or stores files.
 //
 // HEAD of an event stream ends here, since it would not end otherwise. What passes is traced from here. The statuses
@@ -275,6 +281,9 @@ func (s *Server) serveCall(ctx context.Context, c *call, rt route) error {
 		if err := s.enter(ctx, c, projectParam, c.r.URL.Query().Get(projectParam)); err != nil {
 			return err
 		}
+	}
+	if rt.operator != "" && !c.who.Operator {
+		return errNoOperator(rt.operator)
 	}
 	if rt.grows {
 		if err := s.disk.Check(); err != nil {
