@@ -14,11 +14,20 @@ import (
 
 // FreeBytes returns how many bytes can still be written to the file system of a folder.
 func FreeBytes(folder string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(folder, &s); err != nil {
+	s, err := spaceOf(folder)
+	if err != nil {
 		return 0, fmt.Errorf("blob: the free space of %s: %w", folder, err)
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ between systems
+	return s.Free, nil
+}
+
+func spaceOf(folder string) (Space, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(folder, &s); err != nil {
+		return Space{}, err
+	}
+	size := int64(s.Bsize) //nolint:unconvert // their types differ between systems
+	return Space{folder, int64(s.Bavail) * size, int64(s.Blocks) * size}, nil
 }
 
 // Space is the space of the file system of a folder, in bytes.
@@ -34,10 +43,8 @@ func (d *Disk) Spaces() []Space {
 	}
 	var out []Space
 	for _, folder := range d.Folders {
-		var s unix.Statfs_t
-		if unix.Statfs(folder, &s) == nil {
-			size := int64(s.Bsize) //nolint:unconvert // their types differ between systems
-			out = append(out, Space{folder, int64(s.Bavail) * size, int64(s.Blocks) * size})
+		if s, err := spaceOf(folder); err == nil {
+			out = append(out, s)
 		}
 	}
 	return out
