@@ -64,6 +64,11 @@ func (t *tx) askCharge(owner pleat.ProjectID, c *charge) {
 // find a project that was deleted meanwhile.
 func (t *tx) askLimits(owner pleat.ProjectID, c *charge) {
 	t.askResults(owner, &c.bytes)
+	t.askProject(owner, c)
+}
+
+// askProject is askLimits without the sum of what the runs hold.
+func (t *tx) askProject(owner pleat.ProjectID, c *charge) {
 	t.ask("SELECT quota, budget_gpu, budget_cpu FROM project WHERE id = $1 AND deleted_at = 0", []any{owner},
 		func(scan func(...any) error) error {
 			c.known = true
@@ -155,12 +160,14 @@ func (t *tx) chargeWorkflow(owner pleat.ProjectID, add planned) error {
 			return scan(&c.used)
 		})
 	c.known = false
-	t.askLimits(owner, &c)
-	if err := t.wait(); err != nil {
+	t.askProject(owner, &c)
+	switch err := t.wait(); {
+	case err != nil:
 		return err
-	}
-	if !charged {
+	case !charged:
 		return pleat.ErrWorkflowQuota(limit)
+	case !c.known: // it was deleted meanwhile
+		return pleat.ErrNoProject
 	}
-	return t.check(&c)
+	return nil
 }
