@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
 	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
-	test-alerts test-dist \
+	test-alerts test-dist test-smoke \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
 
@@ -47,6 +47,10 @@ test-pgbouncer: ## the store, and two workers, on PostgreSQL behind PgBouncer, w
 
 test-page: ## the page in a browser against the real program; needs Chromium
 	scripts/test-page
+
+test-smoke: ## a part of test-page, and test-python with one Python; .ci/run runs them for each change
+	scripts/test-page --smoke
+	scripts/test-python --newest
 
 test-site: ## the documentation site: its links, its policy, and in a browser; needs Python and Chromium
 	scripts/test-site
