@@ -22,6 +22,7 @@ import (
 // docs/architecture.md says what each package is for. Planned packages have their place already.
 var layers = [][]string{
 	{"cmd", "tools", "docs/receivers"},
+	{"internal/cli"},
 	{"internal/app"},
 	{"internal/config"},
 	{"internal/server", "internal/mcp", "internal/work", "internal/deliver", "internal/mail", "internal/fleet", "internal/ui",
@@ -186,7 +187,9 @@ func TestMayImport(t *testing.T) {
 		from, to string
 		ok       bool
 	}{
-		{"cmd/pleat", "internal/server", true},
+		{"internal/cli", "internal/server", true},
+		{"cmd/pleat", "internal/cli", true},
+		{"internal/app", "internal/cli", false},
 		{"internal/server", "internal/store", true},
 		{"internal/engine/builtin", "internal/mini", true},
 		{"internal/mini", "internal/mini/local", true},

@@ -40,7 +40,7 @@ func TestInstallersAreLocked(t *testing.T) {
 		"build.lock": {"ninja", "packaging", "setuptools", "wheel"},
 	} {
 		var got []string
-		for _, p := range lockedPackages(t, "../../../cmd/pleat/locks/"+lock) {
+		for _, p := range lockedPackages(t, "../../../internal/cli/locks/"+lock) {
 			name, _, _ := strings.Cut(p, "==")
 			got = append(got, name)
 		}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"pleat"
+	"pleat/api"
+)
+
+// checkScreen shows the stages of one run after the other, as bars on a terminal, else as lines, and between them the
+// log lines of the run and what the runner writes on standard error. It ignores files and checkpoints.
+type checkScreen struct {
+	out io.Writer
+
+	mu   sync.Mutex
+	show *progress // of the current run; nil: there is none
+}
+
+// begin starts the progress of a run, and end ends it.
+func (s *checkScreen) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.show = newProgress(s.out)
+}
+
+func (s *checkScreen) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.show.finish()
+	s.show.close()
+	s.show = nil
+}
+
+// Progress shows how much of a stage is done.
+func (s *checkScreen) Progress(stage string, done, total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.show != nil {
+		s.show.event(api.Event{Kind: "stage", Stage: stage, Done: done, Total: total})
+	}
+}
+
+// Log prints a line of the run's log.
+func (s *checkScreen) Log(line string) { fmt.Fprintln(s, "  "+line) }
+
+func (s *checkScreen) Publish(pleat.File) error       { return nil }
+func (s *checkScreen) Checkpoint(string, int64) error { return nil }
+
+// Write prints text above the bars.
+func (s *checkScreen) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.show != nil && s.show.bars != nil {
+		return s.show.bars.Write(text)
+	}
+	return s.out.Write(text)
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/app"
+	"pleat/internal/store"
+)
+
+// projectNamed returns the id of a project that an argument or a flag, as which it is named in messages, gives by id or
+// name. Only names are looked up, for operators among all projects if they have no role in one of that name; the server
+// checks ids.
+func projectNamed(ctx context.Context, c *api.Client, what, text string) (string, error) {
+	if pleat.IsUUID(text) {
+		return strings.ToLower(text), nil
+	}
+	list, err := c.Projects(ctx)
+	if err != nil {
+		return "", err
+	}
+	ids, names := projectsNamed(list.Data, text)
+	whose := "you have"
+	if len(ids) == 0 {
+		me, err := c.Me(ctx)
+		if err != nil {
+			return "", err
+		}
+		if me.IsOperator {
+			if list, err = c.AllProjects(ctx); err != nil {
+				return "", err
+			}
+			ids, names = projectsNamed(list.Data, text)
+			whose = "there is"
+		}
+	}
+	switch len(ids) {
+	case 1:
+		return ids[0], nil
+	case 0:
+		if near := pleat.Nearest(text, names); near != "" {
+			return "", usagef("%s: %s no project %q; did you mean %q?", what, whose, pleat.Clip(text), near)
+		}
+		return "", usagef("%s: %s no project %q; pleat whoami lists yours", what, whose, pleat.Clip(text))
+	}
+	return "", usagef("%s: you have %d projects %q; name one by its id: %s", what, len(ids), pleat.Clip(text),
+		strings.Join(ids, " or "))
+}
+
+// errNoRole says why a server does not find the project of --project.
+var errNoRole = errors.New("--project: there is no such project, or you have no role in it")
+
+// isNoProject reports whether an error of a call says that the project of --project is not found.
+func isNoProject(c *api.Client, err error) bool {
+	var refused *api.Error
+	return c.Project != "" && errors.As(err, &refused) && refused.Message == pleat.ErrNoProject.Error()
+}
+
+// projectsNamed returns the ids of the projects of a name, and the names of all.
+func projectsNamed(list []api.ProjectRole, name string) (ids, names []string) {
+	for i := range list {
+		if list[i].Name == name {
+			ids = append(ids, list[i].ID)
+		}
+		names = append(names, list[i].Name)
+	}
+	return ids, names
+}
+
+// withProjects is withStore for commands on projects, which users may take for those of their own.
+func withProjects(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
+	c, err := configure(cmd)
+	if err != nil {
+		return err
+	}
+	err = withStore(cmd, fn)
+	if _, missing := app.MissingDatabase(c); missing && err != nil {
+		err = fmt.Errorf("%w. This command is for operators; for your projects on a server: pleat whoami", err)
+	}
+	return err
+}
+
+// storedProject returns the project that an argument gives by id or name, of those that are not users' own.
+func storedProject(ctx context.Context, s *store.Store, text string) (store.Project, error) {
+	list, err := s.Projects(ctx)
+	if err != nil {
+		return store.Project{}, err
+	}
+	for _, p := range list {
+		if p.Name == text || string(p.ID) == strings.ToLower(text) {
+			return p, nil
+		}
+	}
+	return store.Project{}, fmt.Errorf("there is no project %q; pleat projects list shows them", pleat.Clip(text))
+}
+
+// operator is the actor of a command on the database: an operator without a key.
+func operator() store.Actor { return store.Actor{Database: true} }
+
+// operatorFor is the operator as the actor of what a user does else, such as to revoke a key.
+func operatorFor(user pleat.UserID) store.Actor {
+	by := operator()
+	by.User = user
+	return by
+}
