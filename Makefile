@@ -7,6 +7,7 @@
 	bench-page lighthouse docs clean images dist
 
 VERSION ?= $(shell scripts/version)
+MODULE = $(shell scripts/module-path)
 FUZZTIME ?= 10s
 SOAK ?= 10m
 CHAOS ?= 1
@@ -17,7 +18,7 @@ help: ## list the targets
 build: ## build bin/pleat, with the page if Node.js is installed
 	@scripts/page --optional
 	@scripts/site --again
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X pleat.Version=$(VERSION)' -o bin/pleat ./cmd/pleat
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X $(MODULE).Version=$(VERSION)' -o bin/pleat ./cmd/pleat
 
 page: ## build only the page, into internal/ui/dist
 	scripts/page

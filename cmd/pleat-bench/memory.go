@@ -10,10 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"time"
 
+	"pleat"
 	"pleat/api"
 )
 
@@ -76,7 +78,7 @@ func (b *bench) program(ctx context.Context) (string, error) {
 		return b.pleat, nil
 	}
 	path := filepath.Join(b.dir, "pleat")
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "pleat/cmd/pleat")
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, reflect.TypeFor[pleat.Job]().PkgPath()+"/cmd/pleat")
 	build.Stderr = b.progress
 	if err := build.Run(); err != nil {
 		return "", fmt.Errorf("build pleat: %w; or give the program with --pleat", err)

@@ -29,7 +29,7 @@ func (o options) sbom(mods map[string]*module, packages []webPackage) error {
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: o.time().Format(time.RFC3339),
 		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{
-			{Type: cdx.ComponentTypeApplication, Name: "pleat/tools/dist", Version: o.version},
+			{Type: cdx.ComponentTypeApplication, Name: "pleat-dist", Version: o.version},
 		}},
 		Component:  &program,
 		Properties: o.properties(mods),

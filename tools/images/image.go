@@ -65,7 +65,7 @@ func (b *builder) image(r recipe) (v1.Image, error) {
 		}
 		img, err = mutate.Append(img, mutate.Addendum{
 			Layer:   layer,
-			History: v1.History{Created: v1.Time{Time: b.time}, CreatedBy: "pleat/tools/images"},
+			History: v1.History{Created: v1.Time{Time: b.time}, CreatedBy: "pleat-images"},
 		})
 		if err != nil {
 			return nil, err

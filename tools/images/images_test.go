@@ -28,8 +28,12 @@ var inputs = sync.OnceValues(func() (options, error) {
 	}
 	inputsDir = dir
 	o := options{pleat: filepath.Join(dir, "pleat"), version: "1.2.3", revision: "abc", created: 1_700_000_000}
-	build := exec.Command("go", "build", "-C", "../..", "-trimpath", "-ldflags", "-s -w -X pleat.Version=1.2.3",
-		"-o", o.pleat, "./cmd/pleat")
+	module, err := exec.Command("../../scripts/module-path").Output()
+	if err != nil {
+		return o, fmt.Errorf("read the path of the program's module: %w", err)
+	}
+	build := exec.Command("go", "build", "-C", "../..", "-trimpath",
+		"-ldflags", "-s -w -X "+strings.TrimSpace(string(module))+".Version=1.2.3", "-o", o.pleat, "./cmd/pleat")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return o, fmt.Errorf("build the program: %w\n%s", err, out)

@@ -4,7 +4,7 @@
 // The network reads the sequence around a residue and the clusters already drawn before it, and gives
 // a distribution over the cluster of the residue; windows of such chains take the place of the fragment
 // libraries of Simons et al. (J. Mol. Biol. 268, 209, 1997). Its weights come from the trainer in
-// pleat/tools/mini/train. The package must not know of energies or of coordinates.
+// tools/mini/train. The package must not know of energies or of coordinates.
 package local
 
 import (
