@@ -85,10 +85,7 @@ func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 // EachLimited is Each with limits of what one user may have.
 func EachLimited(t *testing.T, limits store.Limits, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
-	for name, fresh := range Databases() {
-		if name == "postgres" {
-			fresh = migratedPostgres
-		}
+	for name, fresh := range Migrated() {
 		t.Run(name, func(t *testing.T) {
 			clock := &Clock{}
 			fn(t, OpenLimited(t, fresh(t), clock, limits), clock)
@@ -104,6 +101,24 @@ func Databases() map[string]func(t testing.TB) string {
 	}}
 	if os.Getenv("PLEAT_TEST_POSTGRES") != "" {
 		all["postgres"] = Postgres
+	}
+	return all
+}
+
+// Migrated are the databases of Databases with the schema of this program and no rows, which are copied from a template
+// and so cost less than a migration. Whoever tests the migration itself wants Databases.
+func Migrated() map[string]func(t testing.TB) string {
+	all := map[string]func(t testing.TB) string{}
+	for name, fresh := range Databases() {
+		all[name] = func(t testing.TB) string {
+			t.Helper()
+			address := fresh(t)
+			copyMigrated(t, address)
+			return address
+		}
+	}
+	if all["postgres"] != nil {
+		all["postgres"] = migratedPostgres
 	}
 	return all
 }
@@ -217,8 +232,8 @@ func checkSpent(t testing.TB, address string) {
 	}
 }
 
-// migrated is the file of an SQLite database with the schema and no rows. Migrating takes a third of a second under the
-// race detector, and hundreds of tests need a database.
+// migrated is the file of an SQLite database with the schema and no rows. Hundreds of tests need one, and copying a file
+// is cheaper than a migration.
 var migrated = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "pleat-migrated-")
 	if err != nil {
