@@ -358,30 +358,6 @@ func TestErasedMail(t *testing.T) {
 	})
 }
 
-// The migration down leaves nothing of mails, and the one up begins anew.
-func TestMailMigration(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ctx := context.Background()
-		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted)
-		ada.fold(ada.Reach)
-		if err := s.MigrateTo(ctx, 26); err != nil {
-			t.Fatal(err)
-		}
-		if n := storetest.Query(t, s, "SELECT count(*) FROM task WHERE kind = 'mail'"); n[0][0] != "0" {
-			t.Errorf("tasks: %v", n)
-		}
-		if err := s.MigrateTo(ctx, store.Latest()); err != nil {
-			t.Fatal(err)
-		}
-		ada.last(0)
-		again := newMailbox(t, s, "bob", pleat.MailRunCompleted)
-		again.fold(again.Reach)
-		if m := next(t, s); m == nil || m.User != again.User {
-			t.Errorf("%+v", m)
-		}
-	})
-}
-
 // Several users together cannot have an address flooded with links to confirm it.
 func TestAddressIsNotFlooded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

@@ -421,50 +421,6 @@ func TestNamedEndpointsShareTheBound(t *testing.T) {
 	})
 }
 
-// The older version has no named endpoints and nothing of theirs, and the default one is as it was.
-func TestMigrationOfNamedEndpoints(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ctx := context.Background()
-		u := storetest.User(t, s, "ada")
-		own := defaultEndpoint(t, s, u, true)
-		named := addEndpoint(t, s, u, "named")
-		addEndpoint(t, s, u, "another")
-		if _, err := s.PingNamedEndpoint(ctx, store.Actor{Reach: u}, named.ID); err != nil {
-			t.Fatal(err)
-		}
-		fold(t, s, u, pleat.StateCompleted, toEndpoint(own))
-		finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: claimDeliveries(t, s, "d", 1)[0], Reason: "refused"})
-		if n := storetest.Count(t, s, "delivery"); n != 4 {
-			t.Fatalf("%d deliveries", n)
-		}
-		if err := s.MigrateTo(ctx, 26); err != nil {
-			t.Fatal(err)
-		}
-		for query, want := range map[string]string{
-			"SELECT count(*) FROM endpoint WHERE run_source = ''":                             "1",
-			"SELECT count(*) FROM delivery":                                                   "1",
-			"SELECT count(*) FROM event WHERE source_id = ''":                                 "0",
-			"SELECT count(*) FROM event":                                                      "1",
-			"SELECT count(*) FROM attempt WHERE delivery_id NOT IN (SELECT id FROM delivery)": "0",
-			"SELECT count(*) FROM task WHERE delivery_id NOT IN (SELECT id FROM delivery)":    "0",
-		} {
-			if rows := storetest.Query(t, s, query); rows[0][0] != want {
-				t.Errorf("%s: %s, not %s", query, rows[0][0], want)
-			}
-		}
-		if err := s.MigrateTo(ctx, store.Latest()); err != nil {
-			t.Fatal(err)
-		}
-		if e, err := s.DefaultEndpoint(ctx, u); err != nil || e.ID != own.ID || !e.EnabledByDefault {
-			t.Errorf("%+v %v", e, err)
-		}
-		if list, err := s.NamedEndpoints(ctx, u); err != nil || len(list) != 0 {
-			t.Errorf("%+v %v", list, err)
-		}
-		addEndpoint(t, s, u, "named")
-	})
-}
-
 // With a deleted project go its endpoints, and with a user those of the own project.
 func TestEndpointsGoWithTheirProject(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
