@@ -69,6 +69,7 @@ func heard(t *testing.T, s *store.Store, by store.Reach) []string {
 // A named endpoint gets the events of its set, beside what the runs ask for themselves: those of the runs that end
 // after it was added, those that are ingested, and that of a batch but not of its rows.
 func TestNamedEndpointsGetTheirEvents(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "ben")
@@ -140,6 +141,7 @@ func TestNamedEndpointsGetTheirEvents(t *testing.T) {
 
 // What is made of named endpoints has bounds, and names are unique in a project.
 func TestNamedEndpointsAreBounded(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -182,6 +184,7 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 
 // A change needs the token again where another origin would get it, and is recorded.
 func TestChangeNamedEndpoint(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -256,11 +259,14 @@ func TestChangeNamedEndpoint(t *testing.T) {
 
 // Viewers and members read an endpoint and change nothing; others do not find it.
 func TestNamedEndpointRoles(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		boss := managed(t, s)
 		e := addEndpoint(t, s, boss, "lab hook")
-		for name, role := range map[string]pleat.Role{"vera": pleat.Viewer, "mia": pleat.Member, "stranger": pleat.NoRole} {
+		for name, role := range map[string]pleat.Role{
+			"vera": pleat.Viewer, "mia": pleat.Member, "stranger": pleat.NoRole,
+		} {
 			by := store.Reach{User: storetest.User(t, s, name).User, Project: boss.Project}
 			if role > pleat.NoRole {
 				if _, err := s.SetMember(ctx, store.Actor{Reach: boss}, name, role); err != nil {
@@ -287,6 +293,7 @@ func TestNamedEndpointRoles(t *testing.T) {
 // The deliveries that wait for a deleted endpoint end in passes, those in flight as they do; none can be sent again,
 // and what waits for others stays. The row goes with its last delivery.
 func TestDeleteEndpoint(t *testing.T) {
+	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -373,6 +380,7 @@ func TestDeleteEndpoint(t *testing.T) {
 
 // The row of a deleted endpoint goes an hour after its deletion, once nothing shows its name.
 func TestDeletedEndpointIsForgotten(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -406,6 +414,7 @@ func TestDeletedEndpointIsForgotten(t *testing.T) {
 
 // The bound of a project holds for all its endpoints together.
 func TestNamedEndpointsShareTheBound(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		addEndpoint(t, s, u, "a")
@@ -423,6 +432,7 @@ func TestNamedEndpointsShareTheBound(t *testing.T) {
 
 // With a deleted project go its endpoints, and with a user those of the own project.
 func TestEndpointsGoWithTheirProject(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		boss := managed(t, s)
@@ -448,6 +458,7 @@ func TestEndpointsGoWithTheirProject(t *testing.T) {
 
 // A new master key seals the tokens and secrets of named endpoints, too; a deleted one has none.
 func TestResealNamedEndpoints(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

@@ -114,9 +114,10 @@ func filledBaseline(t *testing.T, s *store.Store) (users map[string]store.Reach,
 	return users, want
 }
 
-// A later program brings a database of the first version with rows to its own: nothing is lost, every user keeps what is
-// the user's, and tasks and deliveries go on.
+// A later program brings a database of the first version with rows to its own: nothing is lost, every user keeps what
+// the user has, and tasks and deliveries go on.
 func TestUpgradeFromTheBaseline(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		users, want := filledBaseline(t, s)
@@ -193,8 +194,10 @@ func workOff(t *testing.T, s *store.Store, clock *storetest.Clock) {
 
 // Processes that migrate one database at once agree: each version is applied once, and all find the newest.
 func TestProcessesMigrateAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, address := context.Background(), fresh(t)
 			var stores []*store.Store
 			for range 4 {
@@ -227,6 +230,7 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 
 // A migration that fails leaves the database as the last one that did not left it.
 func TestMigrationFails(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		create(t, s, storetest.User(t, s, "ada"), "kept")
@@ -248,11 +252,13 @@ func TestMigrationFails(t *testing.T) {
 
 // No program changes a database that a later version has migrated, or one of an unreleased build.
 func TestUnknownSchemasAreRefused(t *testing.T) {
-	const unreleased = "the database was made by an unreleased build of pleat and cannot be migrated; " +
-		"save its jobs and files with that build (pleat jobs export, pleat jobs results), then start with a new database"
+	t.Parallel()
+	const unreleased = "the database was made by an unreleased build of pleat and cannot be migrated; save its jobs " +
+		"and files with that build (pleat jobs export, pleat jobs results), then start with a new database"
 	const newer = "the database is at schema 2 and this pleat knows 1; run a newer pleat"
 	for name, migrated := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, address := context.Background(), migrated(t)
 			s := storetest.OpenAt(t, address, nil)
 			create(t, s, storetest.User(t, s, "ada"), "kept")
@@ -293,8 +299,10 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 
 // The databases that tests start from have the schema of this program, so that nothing is left to migrate, and no rows.
 func TestMigratedDatabasesAreEmpty(t *testing.T) {
+	t.Parallel()
 	for name, migrated := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, address := context.Background(), migrated(t)
 			s, err := store.Open(ctx, address, store.Options{})
 			if err != nil {

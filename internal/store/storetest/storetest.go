@@ -120,7 +120,7 @@ func Migrated() map[string]func(t testing.TB) string {
 		}
 	}
 	if all["postgres"] != nil {
-		all["postgres"] = migratedPostgres
+		all["postgres"] = MigratedPostgres
 	}
 	return all
 }
@@ -306,9 +306,10 @@ func Postgres(t testing.TB) string {
 	return createPostgres(t, "")
 }
 
-// migratedPostgres is Postgres for a database that has the schema.
-func migratedPostgres(t testing.TB) string {
+// MigratedPostgres is Postgres for a database that has the schema.
+func MigratedPostgres(t testing.TB) string {
 	t.Helper()
+	needPostgres(t)
 	name, err := template()
 	if err != nil {
 		t.Fatal(err)
@@ -380,13 +381,20 @@ func databaseAt(server, name string) (string, error) {
 	return u.String(), nil
 }
 
-// createPostgres makes a database with options of CREATE DATABASE.
-func createPostgres(t testing.TB, options string) string {
+// needPostgres returns the address of the server, and skips the test where there is none.
+func needPostgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("PLEAT_TEST_POSTGRES")
 	if server == "" {
 		t.Skip("PLEAT_TEST_POSTGRES names no server; make test starts one")
 	}
+	return server
+}
+
+// createPostgres makes a database with options of CREATE DATABASE.
+func createPostgres(t testing.TB, options string) string {
+	t.Helper()
+	server := needPostgres(t)
 	db, err := sql.Open("pgx", server)
 	if err != nil {
 		t.Fatal(err)
