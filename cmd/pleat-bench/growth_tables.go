@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pleat/internal/store"
 )
 
 const (
@@ -225,7 +227,7 @@ func (s *growthSamples) judge() {
 		"Vacuums |\n|---|---|---|---|---|---|")
 	worst := map[string]judgement{}
 	for _, name := range slices.Sorted(maps.Keys(last)) {
-		if t := last[name]; t.live == 0 && t.dead == 0 || name == "goose_db_version" {
+		if t := last[name]; t.live == 0 && t.dead == 0 || name == store.VersionTable {
 			continue
 		}
 		size := func(t tableSample) int64 { return t.heap + t.indexes }

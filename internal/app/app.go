@@ -173,7 +173,7 @@ func (a *App) checkSchema(ctx context.Context) (err error) {
 		const text = "the database is at schema %d, this pleat needs %d, and migrate is false; run: pleat migrate"
 		return fmt.Errorf(text, version, latest)
 	}
-	return refuseNewer(version)
+	return store.RefuseNewer(version)
 }
 
 // migrate brings the schema to this program's version, which creates a new database, and lets the database adopt the
@@ -184,7 +184,7 @@ func (a *App) migrate(ctx context.Context, known store.Service) (err error) {
 			return err
 		}
 	}
-	from, to, err := Migrate(ctx, a.Store)
+	from, to, err := a.Store.Migrate(ctx)
 	if err != nil {
 		return err
 	}

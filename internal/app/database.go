@@ -79,27 +79,6 @@ func makeDataDir(c config.Config) error {
 	return nil
 }
 
-// Migrate brings the schema to this program's version and returns the versions before and after. It refuses a database
-// with a newer schema than this program knows: an older program would write rows that the newer one does not expect.
-func Migrate(ctx context.Context, s *store.Store) (from, to int64, err error) {
-	if from, err = s.Version(ctx); err != nil {
-		return 0, 0, err
-	}
-	if err := refuseNewer(from); err != nil || from == store.Latest() {
-		return from, from, err // without the lock for which nodes that start at once would wait in turn
-	}
-	return s.Migrate(ctx)
-}
-
-// refuseNewer refuses a schema that this program does not know.
-func refuseNewer(version int64) error {
-	if latest := store.Latest(); version > latest {
-		const text = "the database is at schema %d and this pleat knows %d; run a newer pleat"
-		return fmt.Errorf(text, version, latest)
-	}
-	return nil
-}
-
 // MissingDatabase returns the path of the database if it is an SQLite database that does not exist.
 func MissingDatabase(c config.Config) (path string, missing bool) {
 	path, ok := c.SQLitePath()
@@ -138,7 +117,7 @@ func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*stor
 		err = fmt.Errorf("the database is at schema %d, older than this pleat's %d; "+
 			"restart the server with this pleat, or run: pleat migrate", version, latest)
 	default:
-		err = refuseNewer(version)
+		err = store.RefuseNewer(version)
 	}
 	if err != nil {
 		_ = s.Close() // the reason is err

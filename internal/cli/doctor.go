@@ -270,6 +270,9 @@ func (d *doctor) database(ctx context.Context) {
 	defer s.Close()
 	version, err := s.Version(ctx)
 	switch latest := store.Latest(); {
+	case errors.Is(err, store.ErrUnreleased):
+		d.fail("database", "%v", err)
+		return
 	case err != nil:
 		d.unreachable(err)
 		return

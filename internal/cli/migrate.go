@@ -33,7 +33,7 @@ name, which takes minutes where there are millions of jobs. A server does this i
 				return err
 			}
 			defer s.Close()
-			from, to, err := app.Migrate(cmd.Context(), s)
+			from, to, err := s.Migrate(cmd.Context())
 			if err != nil {
 				return err
 			}

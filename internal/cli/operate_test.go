@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"database/sql"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pleat/internal/app"
 	"pleat/internal/blob"
@@ -62,34 +63,47 @@ func wantRefused(t *testing.T, env map[string]string, code int, text string, arg
 	}
 }
 
-// older returns the address of a database of version 1 of the schema, with rows.
-func older(t *testing.T, fresh func(testing.TB) string) string {
+// untouched returns the address of a database that exists and has no tables yet.
+func untouched(t *testing.T, fresh func(testing.TB) string) string {
 	t.Helper()
-	const folder = "../../internal/store/testdata/v1/"
 	database := fresh(t)
-	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
-		raw, err := os.ReadFile(folder + "pleat.db")
-		if err == nil {
-			err = os.WriteFile(path, raw, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return database
+	s, err := store.Open(t.Context(), database, store.Options{}) // makes the file of an SQLite database
+	if err == nil {
+		err = s.Close()
 	}
-	raw, err := os.ReadFile(folder + "pleat.sql")
 	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("pgx", database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec(string(raw)); err != nil {
 		t.Fatal(err)
 	}
 	return database
+}
+
+// No server, worker or command uses or changes a database that an unreleased build has migrated, and doctor says so.
+func TestUnreleasedDatabaseIsRefused(t *testing.T) {
+	for name, migrated := range storetest.Migrated() {
+		t.Run(name, func(t *testing.T) {
+			env := operated(t, migrated(t))
+			storetest.Exec(t, env["PLEAT_DATABASE"], "ALTER TABLE schema_version RENAME TO goose_db_version")
+			tables := func() [][]string {
+				return storetest.QueryAt(t, env["PLEAT_DATABASE"], "SELECT version_id FROM goose_db_version")
+			}
+			before := tables()
+			for _, args := range [][]string{
+				{"serve", "--addr", "127.0.0.1:0"}, {"worker"}, {"migrate"}, {"keys", "list"}, {"fsck"},
+			} {
+				code, out, errs := runProgram(t, env, args...)
+				if code != exitFailed || errs != "pleat: "+store.ErrUnreleased.Error()+"\n" {
+					t.Errorf("%v: code %d: %s%s", args, code, out, errs)
+				}
+			}
+			_, out, _ := runProgram(t, env, "doctor")
+			if !strings.Contains(out, "FAILED database") || !strings.Contains(out, store.ErrUnreleased.Error()) {
+				t.Errorf("doctor: %s", out)
+			}
+			if d := cmp.Diff(before, tables()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
 }
 
 // A node that cannot start changes no database: its address is in use, its artifact store cannot be reached or belongs
@@ -109,11 +123,11 @@ func TestNodeChecksBeforeItMigrates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, fresh := range storetest.Databases() {
-		for age, make := range map[string]func(t *testing.T) string{
-			"new": func(t *testing.T) string { return fresh(t) },
-			"old": func(t *testing.T) string { return older(t, fresh) },
+		for state, make := range map[string]func(t *testing.T) string{
+			"new":   func(t *testing.T) string { return fresh(t) },
+			"empty": func(t *testing.T) string { return untouched(t, fresh) },
 		} {
-			t.Run(name+"/"+age, func(t *testing.T) {
+			t.Run(name+"/"+state, func(t *testing.T) {
 				env := operated(t, make(t))
 				env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = "test", "test-secret"
 				serve := []string{"serve", "--addr", "127.0.0.1:0"}

@@ -2,10 +2,13 @@ package server
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	_ "embed"
 	"fmt"
+	"io"
 	"net/http"
+	"sync"
 	"text/template"
 
 	"pleat/internal/server/openapi"
@@ -14,33 +17,55 @@ import (
 //go:embed llms.txt
 var llmsText string
 
-// documentation is what the server tells about itself: to programs, people and agents.
+// documentation is what the server tells about itself: to programs, people and agents. What is made of the routes is
+// made for the first request that wants it, since few servers are asked, and it costs more than the rest of a start.
 type documentation struct {
-	openAPI []byte
-	page    []byte       // of openAPI; empty if there is a site
-	site    http.Handler // nil: the page is all
+	openAPI func() (packed, error)
+	page    func() (packed, error) // of openAPI, for a server without a site
+	site    http.Handler           // nil: the page is all
 	llms    []byte
 }
 
-// makeDocumentation makes the documentation of a server at a URL. site makes the documentation site of the reference
-// of the interface; it may be nil or answer nil.
-func makeDocumentation(url string, routes []route, site func(reference []byte) http.Handler) (documentation, error) {
-	var d documentation
-	var err error
-	if d.openAPI, err = document(url, routes); err != nil {
-		return d, fmt.Errorf("make the OpenAPI document: %w", err)
+// newDocumentation returns the documentation of a server at a URL. site makes the documentation site, with what makes
+// the reference of the interface; it may be nil or answer nil.
+func newDocumentation(
+	url string, routes []route, site func(reference func() []byte) http.Handler,
+) (documentation, error) {
+	d := documentation{
+		openAPI: sync.OnceValues(func() (packed, error) {
+			text, err := document(url, routes)
+			if err != nil {
+				return nil, fmt.Errorf("make the OpenAPI document: %w", err)
+			}
+			return pack(text), nil
+		}),
 	}
-	if site != nil {
-		reference, err := openapi.Reference(d.openAPI)
+	render := func(as func(document []byte) ([]byte, error)) ([]byte, error) {
+		document, err := d.openAPI()
 		if err != nil {
-			return d, fmt.Errorf("make the API reference: %w", err)
+			return nil, err
 		}
-		d.site = site(reference)
+		text, err := document.unpack()
+		if err != nil {
+			return nil, err
+		}
+		return as(text)
 	}
-	if d.site == nil {
-		if d.page, err = openapi.Page(d.openAPI); err != nil {
-			return d, fmt.Errorf("make /docs: %w", err)
+	d.page = sync.OnceValues(func() (packed, error) {
+		text, err := render(openapi.Page)
+		if err != nil {
+			return nil, fmt.Errorf("make /docs: %w", err)
 		}
+		return pack(text), nil
+	})
+	if site != nil {
+		d.site = site(func() []byte {
+			text, err := render(openapi.Reference)
+			if err != nil {
+				panic(fmt.Errorf("make the API reference: %w", err)) // which middleware answers with 500
+			}
+			return text
+		})
 	}
 	t, err := template.New("llms.txt").Parse(llmsText)
 	if err != nil {
@@ -55,12 +80,50 @@ func makeDocumentation(url string, routes []route, site func(reference []byte) h
 	return d, err
 }
 
-// openAPI is GET /openapi.json, for everyone: the document that New made of the routes.
+// packed is a text that a server keeps for rare requests: compressed with gzip, a tenth of its size.
+type packed []byte
+
+// pack compresses a text.
+func pack(text []byte) packed {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(text) // a buffer takes everything
+	_ = z.Close()
+	return bytes.Clone(b.Bytes())
+}
+
+// unpack returns the text.
+func (p packed) unpack() ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(p))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
+
+// sendDocs answers with a text of the documentation, which is the same for everyone and holds nothing of a user: with
+// gzip to clients that accept it.
+func sendDocs(c *call, text func() (packed, error)) error {
+	body, err := text()
+	if err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("Vary", "Accept-Encoding")
+	if acceptsGzip(c.r.Header.Values("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+	} else if body, err = body.unpack(); err != nil {
+		return err
+	}
+	_, err = c.w.Write(body)
+	return quiet(c, err)
+}
+
+// openAPI is GET /openapi.json, for everyone: the document that is made of the routes.
 func (s *Server) openAPI(_ context.Context, c *call) error {
 	c.w.Header().Set("Content-Type", "application/json")
-	c.w.Header().Set("Cache-Control", "public, max-age=300")
-	_, err := c.w.Write(s.docs.openAPI)
-	return quiet(c, err)
+	return sendDocs(c, s.docs.openAPI)
 }
 
 // readDocs is GET /docs, for everyone: it leads to the site. Without the site it is the document as a page without
@@ -74,9 +137,7 @@ func (s *Server) readDocs(_ context.Context, c *call) error {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy",
 		"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
-	h.Set("Cache-Control", "public, max-age=300")
-	_, err := c.w.Write(s.docs.page)
-	return quiet(c, err)
+	return sendDocs(c, s.docs.page)
 }
 
 // readLLMs is GET /llms.txt, for everyone: how an agent uses this server, in the form of llmstxt.org.

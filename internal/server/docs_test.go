@@ -15,8 +15,8 @@ import (
 func withSite(t *testing.T, reference *string) *fixture {
 	t.Helper()
 	return newFixtureWith(t, func(_ *server.Config, d *server.Deps) {
-		d.Docs = func(html []byte) http.Handler {
-			*reference = string(html)
+		d.Docs = func(html func() []byte) http.Handler {
+			*reference = string(html())
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, "site "+r.URL.Path)
 			})

@@ -243,9 +243,10 @@ type Deps struct {
 	Log *slog.Logger
 	// UI serves /, /ui/, /workflow/composer/ and /mol/; nil: / is a line of HTML.
 	UI http.Handler
-	// Docs makes the handler of /docs/ from the HTML of the API reference; nil, or where it answers nil: /docs is the
-	// reference alone.
-	Docs func(reference []byte) http.Handler
+	// Docs makes the handler of /docs/, which calls reference for the HTML of the API reference when it is asked for;
+	// nil, or where it answers nil: /docs is the reference alone. reference panics if there is a fault in the program,
+	// which the server answers with 500.
+	Docs func(reference func() []byte) http.Handler
 	// Agents makes what answers POST /mcp from the handler of all routes, which it calls with the caller's bearer
 	// token, and a channel that is closed when its answers must end soon; nil: there is no such address.
 	Agents func(service http.Handler, stop <-chan struct{}) http.Handler
@@ -259,8 +260,8 @@ type Deps struct {
 	Figures []prometheus.Collector
 }
 
-// New creates a server. It fails if cfg.PublicURL is not an http or https URL, or if the OpenAPI document cannot be
-// made, which is a fault of the program. It starts no goroutine and does not use the store.
+// New creates a server. It fails if cfg.PublicURL is not an http or https URL. It starts no goroutine, does not use the
+// store, and leaves the OpenAPI document to the first request for it.
 func New(cfg Config, d Deps) (*Server, error) {
 	u, err := url.Parse(cfg.PublicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
@@ -336,7 +337,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.meters = newMeters(s)
 	s.meters.registry.MustRegister(d.Figures...)
 	routes := allRoutes()
-	if s.docs, err = makeDocumentation(s.cfg.PublicURL, routes, d.Docs); err != nil {
+	if s.docs, err = newDocumentation(s.cfg.PublicURL, routes, d.Docs); err != nil {
 		return nil, err
 	}
 	s.handler = s.mux(routes, d.UI)

@@ -28,6 +28,7 @@ func session(hash string) store.Credential { return store.Credential{Hash: hash,
 
 // A key has a bounded number of sessions: the oldest end, and expired ones go.
 func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		by := newKey(t, s, storetest.User(t, s, "ada"), "k")
@@ -63,6 +64,7 @@ func TestSessionsAreBounded(t *testing.T) {
 
 // A session ends with its key, and a key at its time.
 func TestKeyExpires(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -103,6 +105,7 @@ func TestKeyExpires(t *testing.T) {
 // A user makes a bounded number of keys within a day, also one who lets them end; a bounded number of those stays in
 // the list.
 func TestNewKeysAreBounded(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -138,6 +141,7 @@ func TestNewKeysAreBounded(t *testing.T) {
 
 // Neither a flood of entries nor time lets the audit log grow, and a flood of one action displaces no other.
 func TestAuditIsBounded(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -177,6 +181,7 @@ func TestAuditIsBounded(t *testing.T) {
 
 // The token of an endpoint goes to the origin for which it was given, and to no other.
 func TestTokenStaysWithItsOrigin(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		by := store.Actor{Reach: storetest.User(t, s, "ada")}

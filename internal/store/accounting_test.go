@@ -173,6 +173,7 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 // What is counted agrees with the attempts' own times to the microsecond: retries, lost leases, releases, yields,
 // searches and stopped runs included, by project, user, model and day. It stays when the jobs are deleted.
 func TestSpentAgreesWithAttempts(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()

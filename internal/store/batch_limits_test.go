@@ -16,8 +16,10 @@ import (
 
 // Nodes that advance the same batches at the same time end none of them before its job has run.
 func TestBatchOnSeveralNodes(t *testing.T) {
-	for name, open := range storetest.Databases() {
+	t.Parallel()
+	for name, open := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var clock storetest.Clock
 			address := open(t)
 			a, b := storetest.OpenAt(t, address, &clock), storetest.OpenAt(t, address, &clock)
@@ -50,6 +52,7 @@ func TestBatchOnSeveralNodes(t *testing.T) {
 
 // stay failed.
 func TestBatchRetryNeedsNoClock(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		clock.Stop()
@@ -88,8 +91,10 @@ func TestBatchRetryNeedsNoClock(t *testing.T) {
 
 // Batches that wait for jobs that run have no step, and hold up no other; nor do those that cannot be advanced.
 func TestBatchesThatWait(t *testing.T) {
-	for name, open := range storetest.Databases() {
+	t.Parallel()
+	for name, open := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx := context.Background()
 			address := open(t)
 			s := storetest.OpenAt(t, address, &storetest.Clock{})
@@ -135,6 +140,7 @@ func TestBatchesThatWait(t *testing.T) {
 
 // Many batches of a user get no more turns than one.
 func TestBatchesAreFair(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 		for range 50 {
@@ -157,6 +163,7 @@ func TestBatchesAreFair(t *testing.T) {
 
 // and another visibility than the batch has.
 func TestBatchRowAlone(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -202,6 +209,7 @@ func TestBatchRowAlone(t *testing.T) {
 
 // The inputs of a batch that is deleted while they are read are not taken for all of them, and no batch has no rows.
 func TestBatchInputs(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -258,6 +266,7 @@ func finishPairs(t *testing.T, s *store.Store, c store.ClaimedTask, letter rune)
 
 // Rows that share a job cost its end no more than one row does, and all have its scores.
 func TestBatchSharedScores(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -295,6 +304,7 @@ func TestBatchSharedScores(t *testing.T) {
 
 // A table has a bounded number of columns, however many chains its rows name, and those without chains among them.
 func TestBatchColumns(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		made := createBatch(t, s, newBatch(u, "pairs", texts(8)...))
@@ -311,6 +321,7 @@ func TestBatchColumns(t *testing.T) {
 
 // What the user of a deleted batch gave goes at once, or for a job when it has stopped, whatever is still delivered.
 func TestBatchInputsAreDeleted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		n := newBatch(u, "screen", "GSGSGS", "GAGAGA", "GTGTGT")
@@ -346,6 +357,7 @@ func TestBatchInputsAreDeleted(t *testing.T) {
 
 // The jobs of a deleted batch are stopped before the first of them is purged.
 func TestBatchPurgeWaits(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		made := createBatch(t, s, newBatch(u, "deleted", texts(3)...))

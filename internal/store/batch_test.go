@@ -95,6 +95,7 @@ func finishScored(t *testing.T, s *store.Store, c store.ClaimedTask, plddt float
 
 // A batch becomes jobs, ends with its last row, and says by counts what became of each; its event is delivered once.
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -150,6 +151,7 @@ func TestBatch(t *testing.T) {
 
 // The rows of a batch that wait to be stored are few if they are long.
 func TestLongRowsAreStoredSoon(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		n := newBatch(u, "b")
@@ -174,6 +176,7 @@ func TestLongRowsAreStoredSoon(t *testing.T) {
 
 // Every state of rows gives the batch the state that the interface says.
 func TestBatchStates(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -222,6 +225,7 @@ func TestBatchStates(t *testing.T) {
 
 // A batch that is cancelled while some of its jobs are not made yet ends STOPPED, and a retry makes and runs them.
 func TestBatchCancel(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -262,6 +266,7 @@ func TestBatchCancel(t *testing.T) {
 // A retry runs rows again that failed on a node whose clock was ahead, and each once: those that fail again meanwhile
 // Another user's job, and another job of the batch's owner, start as the next.
 func TestBatchIsFair(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 		createBatch(t, s, newBatch(u, "large", texts(300)...))
@@ -281,6 +286,7 @@ func TestBatchIsFair(t *testing.T) {
 // What a row of a batch refuses alone: a run of its own after the batch was cancelled, which would be stopped at once,
 // The rows of a batch count against a quota of their own, once for a repeated request.
 func TestBatchQuota(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{BatchRows: 5}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
@@ -326,6 +332,7 @@ func TestBatchQuota(t *testing.T) {
 // The table is sorted and filtered in the same way whether an index of a condition drives the query or the order of the
 // table, and its pages are disjoint and complete.
 func TestBatchTable(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -402,6 +409,7 @@ func TestBatchTable(t *testing.T) {
 
 // A deleted batch is seen by nobody, and nothing of it stays.
 func TestBatchDeletion(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -448,6 +456,7 @@ func TestBatchDeletion(t *testing.T) {
 
 // A batch whose process ended while it stored the rows is never seen, and goes.
 func TestAbandonedBatch(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

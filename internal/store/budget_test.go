@@ -49,6 +49,7 @@ func refused(t *testing.T, err error, words ...string) {
 // A budget refuses what would pass it, counting what was spent, what waits and runs, and what is added. Who creates at
 // the same time cannot pass it together.
 func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()
@@ -106,6 +107,7 @@ func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
 
 // Reruns, batches, workflows and follow-ups are refused too, and none of them costs quota then. The next month is new.
 func TestBudgetOfEverythingThatRuns(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()
@@ -184,6 +186,7 @@ func TestBudgetOfEverythingThatRuns(t *testing.T) {
 
 // Only an operator sets a budget, and who has no role in the project does not see it.
 func TestWhoMaySetBudgets(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		ada, _ := lab(t, s)

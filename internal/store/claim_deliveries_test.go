@@ -44,6 +44,7 @@ func fail(t *testing.T, s *store.Store, d store.ClaimedDelivery, health string) 
 // On PostgreSQL a claim is one round trip, and so is the storing of its outcomes. An endpoint with a health costs a
 // second one.
 func TestRoundTripsOfDeliveries(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		if s.Dialect() != "postgres" {
 			t.Skip("SQLite has none")
@@ -98,6 +99,7 @@ func failed(s *store.Store, list ...store.ClaimedDelivery) (out []store.Delivery
 
 // However many workers claim at once, no more deliveries are in flight than one endpoint and one user may have.
 func TestClaimsTogetherKeepTheLimits(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		own := queueDeliveries(t, s, 2, 30)
@@ -129,6 +131,7 @@ func TestClaimsTogetherKeepTheLimits(t *testing.T) {
 
 // The endpoints of one user share its bound, which gives way to the window of one of them.
 func TestBoundOfAnOwner(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		for i := range 3 {
@@ -173,6 +176,7 @@ func TestBoundOfAnOwner(t *testing.T) {
 
 // An endpoint with a health has its turn next to others, even for a worker with a single place.
 func TestEndpointsWithAHealthTakeTurns(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ends := queueDeliveries(t, s, 3, 6)
 		for _, d := range claimDeliveries(t, s, "c", 100) {
@@ -209,6 +213,7 @@ func TestEndpointsWithAHealthTakeTurns(t *testing.T) {
 
 // What was decided about a health that another node has changed meanwhile is void.
 func TestDecisionAboutAnOldHealth(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		e := queueDeliveries(t, s, 1, 5)[0]
 		got := claimDeliveries(t, s, "c", 2)
@@ -234,6 +239,7 @@ func TestDecisionAboutAnOldHealth(t *testing.T) {
 // Outcomes of two nodes, each of which began with the same breaker, both count, and so do all that are not aborted of
 // one group. One whose lease is lost changes no delivery.
 func TestBreakerOfTwoNodes(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		e := queueDeliveries(t, s, 1, 6)[0]
@@ -267,6 +273,7 @@ func TestBreakerOfTwoNodes(t *testing.T) {
 // An outcome that comes after its lease was lost decides nothing about the endpoint: another worker has made the
 // delivery meanwhile.
 func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -297,6 +304,7 @@ func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
 
 // The deliveries to an endpoint are claimed in the order of their queue, in which one that was lost is the last.
 func TestDeliveriesToAnEndpointKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		queueDeliveries(t, s, 1, 3)
 		lost := claimDeliveries(t, s, "a", 1)[0].Delivery.ID

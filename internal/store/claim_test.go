@@ -45,6 +45,7 @@ func placed(list []store.ClaimedTask) []string {
 // The i-th task in the fair order goes to the i-th worker, from one queue after the other, and each worker holds what
 // it got.
 func TestClaimForManyWorkers(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()
@@ -94,6 +95,7 @@ func TestClaimForManyWorkers(t *testing.T) {
 
 // The filter holds for all workers of a claim.
 func TestClaimForManyWorkersFilters(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		for i, memory := range []int64{100, 2000, 300} {
@@ -116,6 +118,7 @@ func TestClaimForManyWorkersFilters(t *testing.T) {
 
 // Claims that run at once get different tasks, and each gets its share of a queue longer than one statement's list.
 func TestConcurrentClaimsForManyWorkers(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		const tasks, claimers = 150, 4
 		u := storetest.User(t, s, "ada")
@@ -162,6 +165,7 @@ func TestConcurrentClaimsForManyWorkers(t *testing.T) {
 
 // A claim for more workers than one statement takes keeps the order.
 func TestClaimForMoreWorkersThanAStatementHas(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		var workers []pleat.WorkerID
@@ -181,6 +185,7 @@ func TestClaimForMoreWorkersThanAStatementHas(t *testing.T) {
 
 // A lease that was chosen to be long is not cut short by the verbs of its worker, but by a heartbeat.
 func TestLongLeases(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()

@@ -63,6 +63,7 @@ func waits(t *testing.T, s *store.Store, owner store.Reach, n int, expected time
 
 // Jobs of a class's models are accepted while none of its workers lives, and its demand tells how many are wanted.
 func TestDemand(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("gpu"), foldClass("long", func(c *pleat.Class) { c.Walltime = 0 }))
@@ -101,6 +102,7 @@ func TestDemand(t *testing.T) {
 
 // A task that fits the workers of no class is shown as waiting, but no worker is started for it: it would wait too.
 func TestDemandOfTasksThatFitNowhere(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
 		waits(t, s, store.Own(storetest.User(t, s, "ada").User), 1, 3*time.Hour)
@@ -112,6 +114,7 @@ func TestDemandOfTasksThatFitNowhere(t *testing.T) {
 
 // What tasks took on the workers of a class corrects what their manifest expects.
 func TestMeasuredSpeed(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
@@ -143,6 +146,7 @@ func TestMeasuredSpeed(t *testing.T) {
 
 // The class that is asked to run a task is one whose workers can claim it at the speed that was measured on them.
 func TestDemandByMeasuredSpeed(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("short"), foldClass("fast", func(c *pleat.Class) { c.Walltime = 0 }))
@@ -173,6 +177,7 @@ func TestDemandByMeasuredSpeed(t *testing.T) {
 
 // Many long tasks have a backlog that is longer than a Duration.
 func TestDemandOfLongTasks(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
 		waits(t, s, store.Own(storetest.User(t, s, "ada").User), 300, pleat.Seconds(1e12))
@@ -184,6 +189,7 @@ func TestDemandOfLongTasks(t *testing.T) {
 
 // A simulation needs no more time than its turn, however slow the workers are: another worker continues it.
 func TestClaimSimulation(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
@@ -218,6 +224,7 @@ func TestClaimSimulation(t *testing.T) {
 }
 
 func TestClaimForOneUser(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		waits(t, s, ada, 2, 0)
@@ -241,6 +248,7 @@ func TestClaimForOneUser(t *testing.T) {
 
 // One process leads; another takes over when it resigns, or does not renew its leadership in time.
 func TestLead(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		lead := func(holder string, want bool) {
 			t.Helper()
@@ -269,6 +277,7 @@ func TestLead(t *testing.T) {
 }
 
 func TestDrainClass(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
 		for id, class := range map[pleat.WorkerID]string{"a": "gpu", "b": "gpu", "c": ""} {
@@ -301,6 +310,7 @@ func TestDrainClass(t *testing.T) {
 
 // The fleet's report of a class is kept when the classes are set again.
 func TestReportFleet(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
 		want := pleat.FleetReport{At: s.Now(), Pending: 2, Reason: "Slurm says Resources", Since: s.Now()}

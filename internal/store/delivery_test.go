@@ -46,6 +46,7 @@ func toEndpoint(e store.Endpoint) pleat.Subscription {
 // A subscription of the default endpoint is for the one that its owner has enabled by default when the run is stored,
 // if there is one.
 func TestDefaultEndpointOfARun(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, ben, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "ben"), storetest.User(t, s, "eve")
 		byDefault := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", Default: true}
@@ -123,6 +124,7 @@ func deliveries(t *testing.T, s *store.Store, owner store.Reach, f store.Deliver
 }
 
 func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -172,6 +174,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 }
 
 func TestDeliveryLife(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -257,6 +260,7 @@ func TestDeliveryLife(t *testing.T) {
 }
 
 func TestAbortedCountsNothing(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
@@ -272,6 +276,7 @@ func TestAbortedCountsNothing(t *testing.T) {
 
 // A worker that dies loses no delivery, and a delivery that kills workers ends.
 func TestLostDeliveries(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -313,6 +318,7 @@ func TestLostDeliveries(t *testing.T) {
 }
 
 func TestRedeliver(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -394,6 +400,7 @@ func TestRedeliver(t *testing.T) {
 
 // Endpoints do not wait for one another, whatever the length of their queues and the size of a claim.
 func TestEndpointsTakeTurns(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		var ends []store.Endpoint
@@ -437,6 +444,7 @@ func TestEndpointsTakeTurns(t *testing.T) {
 
 // More endpoints than one claim looks at, most of them asleep.
 func TestClaimLooksAtAllEndpoints(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		const n = 300
@@ -471,6 +479,7 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 }
 
 func TestEndpointChanges(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -571,6 +580,7 @@ func TestEndpointChanges(t *testing.T) {
 
 // The state of the breaker is stored with the attempt; an endpoint that is disabled keeps its deliveries.
 func TestUpdateEndpoint(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -635,6 +645,7 @@ func TestUpdateEndpoint(t *testing.T) {
 
 // A run's own endpoint that is disabled fails what waits for it, and one redelivery by name wakes it.
 func TestOwnEndpoint(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -680,6 +691,7 @@ func TestOwnEndpoint(t *testing.T) {
 }
 
 func TestIngest(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -787,6 +799,7 @@ func TestIngest(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -804,6 +817,7 @@ func TestPing(t *testing.T) {
 
 // However often a user tests the endpoint or sends a delivery again, the rows of it stay few.
 func TestTestsAndSendsAreBounded(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -878,6 +892,7 @@ func TestTestsAndSendsAreBounded(t *testing.T) {
 
 // Another run of a job notifies the subscribers of the first, with an event of its own.
 func TestRerunNotifies(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -908,6 +923,7 @@ func TestRerunNotifies(t *testing.T) {
 }
 
 func TestForgetDeliveries(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -941,6 +957,7 @@ func TestForgetDeliveries(t *testing.T) {
 
 // All deliveries count as one queue: there may be as many of theirs as users.
 func TestCountsJoinDeliveries(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		for i := range 3 {
 			u := storetest.User(t, s, fmt.Sprint("u", i))
@@ -955,6 +972,7 @@ func TestCountsJoinDeliveries(t *testing.T) {
 
 // Deliveries are published under one topic, whatever the endpoint.
 func TestDeliverTopic(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

@@ -27,6 +27,7 @@ func newDesign(t *testing.T, s *store.Store, u store.Reach) pleat.Workflow {
 
 // A graph replaces the one before as a whole, and nobody else's. Once the draft has left DRAFT, it stays.
 func TestSaveGraph(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -70,6 +71,7 @@ func TestSaveGraph(t *testing.T) {
 // A run keeps the files that it has pinned: their blobs stay when the library deletes them. A file that was deleted
 // before cannot be pinned.
 func TestPinnedFiles(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -122,6 +124,7 @@ func TestPinnedFiles(t *testing.T) {
 
 // The files that a run has pinned count with its results, since it keeps them.
 func TestPinnedFilesCount(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{ResultsBytes: 1000}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
@@ -153,6 +156,7 @@ func TestPinnedFilesCount(t *testing.T) {
 
 // Of many folds the newest are shown, in the order in which they were made.
 func TestManyDesignFolds(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -178,6 +182,7 @@ func TestManyDesignFolds(t *testing.T) {
 
 // All folds of designs are created, or none; a repeated call gets the same jobs.
 func TestFoldDesigns(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

@@ -85,6 +85,7 @@ func written(t *testing.T, s *store.Store) (store.Reach, store.Created) {
 
 // What is stored about a person can be listed, and no table has the name after the deletion.
 func TestEraseUser(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u, kept := written(t, s)
@@ -171,6 +172,7 @@ func projectNamed(t *testing.T, s *store.Store, name string) pleat.ProjectID {
 
 // A service user is not a person; its project ends it.
 func TestEraseServiceUser(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		storetest.User(t, s, "boss")

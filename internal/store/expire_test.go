@@ -12,6 +12,7 @@ import (
 
 // A user whose runs hold as much as is allowed gets no new work, but what runs ends well; deleting makes room.
 func TestResultsQuota(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{ResultsBytes: 1000}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
@@ -53,6 +54,7 @@ func TestResultsQuota(t *testing.T) {
 
 // Jobs and workflows go when their latest run ended long enough ago; a follow-up is not older than its job.
 func TestResultsExpire(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	limits := store.Limits{KeepResults: 30 * day}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"io/fs"
+	"testing/fstest"
 	"time"
 
 	"pleat"
@@ -73,20 +75,24 @@ func (s *Store) BeginBatch(ctx context.Context, n *NewBatch) error {
 	return s.storeRows(ctx, n)
 }
 
-// MigrateTo brings the schema to an earlier version, or to a later one.
-func (s *Store) MigrateTo(ctx context.Context, version int64) error {
-	p, done, err := s.provider(ctx)
+// MigrateLater is Migrate for a later program, which knows migrations in addition to this one's, by name.
+func (s *Store) MigrateLater(ctx context.Context, more map[string]string) (from, to int64, err error) {
+	all := fstest.MapFS{}
+	names, err := fs.Glob(migrations, "*.sql")
+	for _, name := range names {
+		var text []byte
+		if err == nil {
+			text, err = fs.ReadFile(migrations, name)
+		}
+		all[name] = &fstest.MapFile{Data: text}
+	}
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	defer done()
-	now, err := p.GetDBVersion(ctx)
-	if err == nil && version < now {
-		_, err = p.DownTo(ctx, version)
-	} else if err == nil {
-		_, err = p.UpTo(ctx, version)
+	for name, text := range more {
+		all[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return err
+	return s.migrate(ctx, all)
 }
 
 // NotPaused is the condition by which a claim leaves paused models out.

@@ -14,8 +14,9 @@ import (
 
 // eachAddress runs fn on a fresh store of every database, with its address.
 func eachAddress(t *testing.T, fn func(t *testing.T, s *store.Store, address string)) {
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			address := fresh(t)
 			fn(t, storetest.OpenAt(t, address, nil), address)
 		})
@@ -24,6 +25,7 @@ func eachAddress(t *testing.T, fn func(t *testing.T, s *store.Store, address str
 
 // What Fill makes reads like what the verbs make.
 func TestFill(t *testing.T) {
+	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -76,6 +78,7 @@ func TestFill(t *testing.T) {
 
 // A caller that has gone gets nothing read, though single rows are read without watching it.
 func TestReadOfAGoneCaller(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		made := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
 		ctx, gone := context.WithCancel(context.Background())
@@ -91,6 +94,7 @@ func TestReadOfAGoneCaller(t *testing.T) {
 
 // EndedView returns what View returns, whatever becomes of the job, and never an ended run without its files.
 func TestEndedView(t *testing.T) {
+	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

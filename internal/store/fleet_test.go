@@ -27,6 +27,7 @@ func workerToken(t *testing.T, s *store.Store, class, hash string) {
 
 // Tokens of the fleet are bounded, have a kind, and end together.
 func TestFleetTokens(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		has := func(kind store.FleetTokenKind, hash string) bool {
@@ -71,6 +72,7 @@ func TestFleetTokens(t *testing.T) {
 
 // A worker with a token does not take the identity of a worker of another class, or of one with the database's address.
 func TestRegisterWithAToken(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		one := func(id pleat.WorkerID, class, token string) pleat.Worker {
@@ -128,6 +130,7 @@ func workerStates(t *testing.T, s *store.Store) map[pleat.WorkerID]pleat.WorkerS
 // The end of a class's tokens ends its workers that registered with them: their tasks wait again, or have stopped if
 // they were cancelled, and no try is spent. Nobody else's are touched.
 func TestRevokedTokensStopWorkers(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")

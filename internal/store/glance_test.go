@@ -14,6 +14,7 @@ import (
 )
 
 func TestGlance(t *testing.T) {
+	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")
@@ -94,6 +95,7 @@ func TestGlance(t *testing.T) {
 
 // A glance reads a busy PostgreSQL by indexes alone.
 func TestGlanceScansNoTable(t *testing.T) {
+	t.Parallel()
 	db := openForPlans(t)
 	for q, args := range store.GlanceStatements("postgres") {
 		checkScansNoTable(t, db, q, args...)

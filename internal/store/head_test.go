@@ -14,6 +14,7 @@ import (
 
 // Calls that read Heads at the same time share queries on PostgreSQL, and each gets its own.
 func TestHeadsOfManyCalls(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		type request struct {
 			job    pleat.JobID
@@ -64,7 +65,8 @@ func TestHeadsOfManyCalls(t *testing.T) {
 // Queries of Heads that hang are bounded and hold up no caller: one that gives up leaves at once, the others get their
 // answers when the database goes on.
 func TestHeadsBehindHangingQueries(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
 	job := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one").Job
 	lock, err := db.Begin()

@@ -42,6 +42,7 @@ func logLines(t *testing.T, s *store.Store, run pleat.RunID) (out []string) {
 
 // One call renews the leases of many workers, and tells each what became of its tasks and of itself.
 func TestHeartbeatsOfManyWorkers(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")
@@ -105,6 +106,7 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 
 // Batches with the same tasks and workers, in different orders, do not wait for each other for ever.
 func TestConcurrentHeartbeats(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		const workers, perWorker, rounds = 20, 8, 5
 		u := storetest.User(t, s, "ada")
@@ -154,6 +156,7 @@ func TestConcurrentHeartbeats(t *testing.T) {
 // A server that starts after all servers were away lets the workers that call servers renew their leases. Workers with
 // the database could have done so, and lose theirs.
 func TestExtendLeases(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")

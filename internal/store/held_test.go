@@ -12,6 +12,7 @@ import (
 
 // A worker that deregisters returns all its tasks at once, and spends no try; the attempts say how they have ended.
 func TestReleaseAll(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")
@@ -51,6 +52,7 @@ func TestReleaseAll(t *testing.T) {
 
 // More tasks are released than one statement selects.
 func TestReleaseManyTasks(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		const tasks = 1001
 		u := storetest.User(t, s, "ada")

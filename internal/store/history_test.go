@@ -13,6 +13,7 @@ import (
 // The table task holds the queues alone: whichever way a task ends, its row goes with the transaction that ends it, and
 // its attempts stay with their run or delivery.
 func TestEndedTasksAreDeleted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

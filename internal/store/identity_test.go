@@ -51,6 +51,7 @@ func wantCode(t *testing.T, what string, err error, want pleat.Code) {
 
 // A person is the pair of issuer and subject. Two first sign-ins at once make one account, whose name is nobody else's.
 func TestVouch(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		taken := storetest.User(t, s, "ada")
 		var wg sync.WaitGroup
@@ -100,6 +101,7 @@ func TestVouch(t *testing.T) {
 
 // The role in a project is the larger of the user's own and those of the groups, as the newest claims have them.
 func TestGroupRoles(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx, by := context.Background(), store.Actor{Database: true}
 		storetest.User(t, s, "ann")
@@ -165,6 +167,7 @@ func TestGroupRoles(t *testing.T) {
 
 // A group decides who operates the service where the claims say so, and an actor without a key is no operator for that.
 func TestOperatorByClaims(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx, yes, no := context.Background(), true, false
 		c := claimsOf(s, "s", "ada")
@@ -189,6 +192,7 @@ func TestOperatorByClaims(t *testing.T) {
 
 // One caller asks the issuer about a login. The other credentials of its user end with what it stands for.
 func TestLogins(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		user := vouch(t, s, claimsOf(s, "s", "ada", "lab"))
@@ -336,6 +340,7 @@ func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, grant sto
 
 // A user has so many sessions, and an attempt to sign in counts once until it is too old anyway.
 func TestLoginBounds(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		user := vouch(t, s, claimsOf(s, "s", "ada"))

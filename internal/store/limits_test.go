@@ -12,6 +12,7 @@ import (
 
 // Calls at the same time cannot all use what a limit has left.
 func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{LibraryItems: 5, Drafts: 3}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
@@ -41,8 +42,10 @@ func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 
 // What an older program has not counted is counted again. The end of every test compares the counts with the runs.
 func TestRecountResults(t *testing.T) {
-	for name, fresh := range storetest.Databases() {
+	t.Parallel()
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			address := fresh(t)
 			s := storetest.OpenAt(t, address, nil)
 			u := storetest.User(t, s, "ada")

@@ -75,6 +75,7 @@ func (b mailbox) fold(in store.Reach) store.Created {
 
 // A run tells who has created it, if that person wants it; a batch tells once.
 func TestMailsAreWritten(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted, pleat.MailBatchEnded)
@@ -87,7 +88,8 @@ func TestMailsAreWritten(t *testing.T) {
 		quiet.last(1)
 		m := next(t, s)
 		if m == nil || m.User != ada.User || m.Address != "ada@lab.test" || m.Source.Job != c.Job ||
-			m.Name != "mailed" || m.Project != "" || m.Run.Model != "null" || m.Run.State != pleat.StateCompleted || m.Run.Result == nil ||
+			m.Name != "mailed" || m.Project != "" || m.Run.Model != "null" ||
+			m.Run.State != pleat.StateCompleted || m.Run.Result == nil ||
 			m.Kind != pleat.MailRunCompleted || m.Workflow != "" {
 			t.Fatalf("%+v", m)
 		}
@@ -121,6 +123,7 @@ func TestMailsAreWritten(t *testing.T) {
 
 // Mails are for who may see what they are about when they are sent.
 func TestMailsAreSkipped(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted)
@@ -198,6 +201,7 @@ func TestMailsAreSkipped(t *testing.T) {
 
 // On a day a user gets so many mails, of which the last says so; the next day there are more.
 func TestMailsOfADay(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		clock.Advance(s.Now().Truncate(24 * time.Hour).Add(25 * time.Hour).Sub(s.Now()))
@@ -248,6 +252,7 @@ func TestMailsOfADay(t *testing.T) {
 
 // An address is confirmed at once only if the issuer vouches for exactly it.
 func TestVouchedAddress(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		c := claimsOf(s, "s1", "ada")
 		c.Email = "ada@lab.test"
@@ -268,6 +273,7 @@ func TestVouchedAddress(t *testing.T) {
 
 // An endpoint that the service disables is told to the managers who want it, once, and not more than twenty a day.
 func TestMailsAboutEndpoints(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		ada := newMailbox(t, s, "ada", pleat.MailEndpointDisabled)
@@ -340,6 +346,7 @@ func TestMailsAboutEndpoints(t *testing.T) {
 
 // A user who is deleted leaves neither an address nor mails.
 func TestErasedMail(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted)
 		ada.fold(ada.Reach)
@@ -358,32 +365,9 @@ func TestErasedMail(t *testing.T) {
 	})
 }
 
-// The migration down leaves nothing of mails, and the one up begins anew.
-func TestMailMigration(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ctx := context.Background()
-		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted)
-		ada.fold(ada.Reach)
-		if err := s.MigrateTo(ctx, 26); err != nil {
-			t.Fatal(err)
-		}
-		if n := storetest.Query(t, s, "SELECT count(*) FROM task WHERE kind = 'mail'"); n[0][0] != "0" {
-			t.Errorf("tasks: %v", n)
-		}
-		if err := s.MigrateTo(ctx, store.Latest()); err != nil {
-			t.Fatal(err)
-		}
-		ada.last(0)
-		again := newMailbox(t, s, "bob", pleat.MailRunCompleted)
-		again.fold(again.Reach)
-		if m := next(t, s); m == nil || m.User != again.User {
-			t.Errorf("%+v", m)
-		}
-	})
-}
-
 // Several users together cannot have an address flooded with links to confirm it.
 func TestAddressIsNotFlooded(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ask := func(user, address string) error {
 			u := storetest.User(t, s, user)

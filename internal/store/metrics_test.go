@@ -26,6 +26,7 @@ func seriesOf(t *testing.T, s *store.Store, prefix string) map[string]float64 {
 
 // The start of a run is measured once, when a worker first has it, under the class of that worker.
 func TestStartDelay(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "ada"), "one"))
@@ -52,6 +53,7 @@ func TestStartDelay(t *testing.T) {
 
 // The stages of completed runs are measured by model, those of the list alone, and not where a result was reused.
 func TestStages(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		owner := storetest.User(t, s, "ada")
 		finish := func(change func(f *store.RunFinished)) {

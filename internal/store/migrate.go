@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strconv"
 	"strings"
 
@@ -16,25 +16,68 @@ import (
 )
 
 //go:embed migrations/*.sql
-var migrations embed.FS
+var embedded embed.FS
+
+// migrations are the versions of the schema that this program knows. A released one is never changed.
+var migrations = func() fs.FS {
+	dir, err := fs.Sub(embedded, "migrations")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
+// VersionTable is the table of the versions that were applied, which is goose's. The builds before the first release
+// kept theirs, which counted other versions, under goose's own name.
+const (
+	VersionTable           = "schema_version"
+	unreleasedVersionTable = "goose_db_version"
+)
+
+// ErrUnreleased is the error for a database that a build of before the first release has migrated.
+var ErrUnreleased = errors.New("the database was made by an unreleased build of pleat and cannot be migrated; " +
+	"save its jobs and files with that build (pleat jobs export, pleat jobs results), then start with a new database")
 
 // Migrate brings the schema to the newest version and returns the versions before and after. Each version is applied in
 // one transaction, and an error leaves those before it applied. Several nodes may call it at once: a lock, in
-// PostgreSQL an advisory one, makes them take turns, and all but one find nothing to do.
+// PostgreSQL an advisory one, makes them take turns, and all but one find nothing to do. A schema that this program
+// does not know is an error: see RefuseNewer, and ErrUnreleased.
 func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
-	p, done, err := s.provider(ctx)
-	if err != nil {
+	return s.migrate(ctx, migrations)
+}
+
+// migrate is Migrate for a program that knows other versions.
+func (s *Store) migrate(ctx context.Context, known fs.FS) (from, to int64, err error) {
+	if from, err = s.Version(ctx); err != nil {
 		return 0, 0, err
 	}
+	newest := latest(known)
+	if err := refuseNewer(from, newest); err != nil || from == newest {
+		return from, from, err // without the lock for which nodes that start at once would wait in turn
+	}
+	p, done, err := s.provider(ctx, known)
+	if err != nil {
+		return from, from, err
+	}
 	defer done()
-	if from, err = p.GetDBVersion(ctx); err != nil {
-		return 0, 0, unavailable("migrate", err)
+	_, err = p.Up(ctx)
+	to, readErr := p.GetDBVersion(ctx)
+	if err != nil && to != newest { // on SQLite another process may have been first with a version
+		return from, max(from, to), fmt.Errorf("migrate: %w", err)
 	}
-	if _, err = p.Up(ctx); err != nil {
-		return from, from, fmt.Errorf("migrate: %w", err)
+	return from, to, readErr
+}
+
+// RefuseNewer returns an error for a version of the schema that this program does not know: it would write rows that a
+// newer program does not expect.
+func RefuseNewer(version int64) error { return refuseNewer(version, Latest()) }
+
+func refuseNewer(version, newest int64) error {
+	if version > newest {
+		const text = "the database is at schema %d and this pleat knows %d; run a newer pleat"
+		return fmt.Errorf(text, version, newest)
 	}
-	to, err = p.GetDBVersion(ctx)
-	return from, to, err
+	return nil
 }
 
 // Tune gives the tables of PostgreSQL the settings and the index that they need besides the schema: see tuned and
@@ -110,13 +153,19 @@ func (s *Store) tuneTables(ctx context.Context) error {
 }
 
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program
-// has migrated the database.
+// has migrated the database. ErrUnreleased: its version cannot be told.
 func (s *Store) Version(ctx context.Context) (int64, error) {
-	var v int64
-	if there, err := s.hasTable(ctx, "goose_db_version"); err != nil || !there {
+	there, err := s.hasTable(ctx, VersionTable)
+	if err == nil && !there {
+		if there, err = s.hasTable(ctx, unreleasedVersionTable); there {
+			err = ErrUnreleased
+		}
 		return 0, err
 	}
-	err := s.readRow(ctx, "SELECT COALESCE(max(version_id), 0) FROM goose_db_version", nil, &v)
+	var v int64
+	if err == nil {
+		err = s.readRow(ctx, "SELECT COALESCE(max(version_id), 0) FROM "+VersionTable, nil, &v)
+	}
 	return v, err
 }
 
@@ -132,36 +181,35 @@ func (s *Store) hasTable(ctx context.Context, name string) (bool, error) {
 }
 
 // Latest is the version of the schema that this program needs: the highest number of its migrations.
-func Latest() int64 {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+func Latest() int64 { return latest(migrations) }
+
+// latest is the highest number of some migrations.
+func latest(known fs.FS) (highest int64) {
+	files, err := fs.Glob(known, "*.sql")
 	if err != nil {
 		panic(err)
 	}
-	var latest int64
 	for _, f := range files {
-		number, _, _ := strings.Cut(path.Base(f), "_")
+		number, _, _ := strings.Cut(f, "_")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
 			panic(err)
 		}
-		latest = max(latest, n)
+		highest = max(highest, n)
 	}
-	return latest
+	return highest
 }
 
 // provider returns what applies migrations, and a function that releases it.
-func (s *Store) provider(ctx context.Context) (*goose.Provider, func(), error) {
-	dir, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *Store) provider(ctx context.Context, known fs.FS) (*goose.Provider, func(), error) {
+	table := goose.WithTableName(VersionTable)
 	if s.dialect == "postgres" {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return nil, nil, err
 		}
 		db := stdlib.OpenDB(*s.notify.cfg) // the lock is one of a session, which a pooler does not keep
-		p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithSessionLocker(locker))
+		p, err := goose.NewProvider(goose.DialectPostgres, db, known, table, goose.WithSessionLocker(locker))
 		return p, func() { _ = db.Close() }, err
 	}
 	// goose wants a pool; the writer's connection is pinned, so it gets a handle of its own. SQLite's lock keeps two
@@ -171,6 +219,6 @@ func (s *Store) provider(ctx context.Context) (*goose.Provider, func(), error) {
 		return nil, nil, err
 	}
 	db.SetMaxOpenConns(1)
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, dir)
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, known, table)
 	return p, func() { _ = db.Close() }, err
 }

@@ -21,6 +21,7 @@ func newProject(t *testing.T, s *store.Store, name string, manager store.Reach) 
 
 // A workflow without a stored creator, as before projects, keeps the user whose own project had it.
 func TestMoveKeepsTheCreator(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -44,6 +45,7 @@ func TestMoveKeepsTheCreator(t *testing.T) {
 // A move takes along all that is below the workspace of a design, and no project gets more drafts or items than it may
 // have.
 func TestMoveIsBounded(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{Drafts: 2, LibraryItems: 4}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
@@ -95,6 +97,7 @@ func TestMoveIsBounded(t *testing.T) {
 
 // A design that was moved does not show the folds that stay in the other project.
 func TestMovedDesignLeavesItsFolds(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -119,6 +122,7 @@ func TestMovedDesignLeavesItsFolds(t *testing.T) {
 
 // A flood of changes in one project displaces no entry of another.
 func TestAuditIsBoundedByProject(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

@@ -69,6 +69,7 @@ func heard(t *testing.T, s *store.Store, by store.Reach) []string {
 // A named endpoint gets the events of its set, beside what the runs ask for themselves: those of the runs that end
 // after it was added, those that are ingested, and that of a batch but not of its rows.
 func TestNamedEndpointsGetTheirEvents(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "ben")
@@ -140,6 +141,7 @@ func TestNamedEndpointsGetTheirEvents(t *testing.T) {
 
 // What is made of named endpoints has bounds, and names are unique in a project.
 func TestNamedEndpointsAreBounded(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -182,6 +184,7 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 
 // A change needs the token again where another origin would get it, and is recorded.
 func TestChangeNamedEndpoint(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -256,11 +259,14 @@ func TestChangeNamedEndpoint(t *testing.T) {
 
 // Viewers and members read an endpoint and change nothing; others do not find it.
 func TestNamedEndpointRoles(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		boss := managed(t, s)
 		e := addEndpoint(t, s, boss, "lab hook")
-		for name, role := range map[string]pleat.Role{"vera": pleat.Viewer, "mia": pleat.Member, "stranger": pleat.NoRole} {
+		for name, role := range map[string]pleat.Role{
+			"vera": pleat.Viewer, "mia": pleat.Member, "stranger": pleat.NoRole,
+		} {
 			by := store.Reach{User: storetest.User(t, s, name).User, Project: boss.Project}
 			if role > pleat.NoRole {
 				if _, err := s.SetMember(ctx, store.Actor{Reach: boss}, name, role); err != nil {
@@ -287,6 +293,7 @@ func TestNamedEndpointRoles(t *testing.T) {
 // The deliveries that wait for a deleted endpoint end in passes, those in flight as they do; none can be sent again,
 // and what waits for others stays. The row goes with its last delivery.
 func TestDeleteEndpoint(t *testing.T) {
+	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -373,6 +380,7 @@ func TestDeleteEndpoint(t *testing.T) {
 
 // The row of a deleted endpoint goes an hour after its deletion, once nothing shows its name.
 func TestDeletedEndpointIsForgotten(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -406,6 +414,7 @@ func TestDeletedEndpointIsForgotten(t *testing.T) {
 
 // The bound of a project holds for all its endpoints together.
 func TestNamedEndpointsShareTheBound(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		addEndpoint(t, s, u, "a")
@@ -421,52 +430,9 @@ func TestNamedEndpointsShareTheBound(t *testing.T) {
 	})
 }
 
-// The older version has no named endpoints and nothing of theirs, and the default one is as it was.
-func TestMigrationOfNamedEndpoints(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ctx := context.Background()
-		u := storetest.User(t, s, "ada")
-		own := defaultEndpoint(t, s, u, true)
-		named := addEndpoint(t, s, u, "named")
-		addEndpoint(t, s, u, "another")
-		if _, err := s.PingNamedEndpoint(ctx, store.Actor{Reach: u}, named.ID); err != nil {
-			t.Fatal(err)
-		}
-		fold(t, s, u, pleat.StateCompleted, toEndpoint(own))
-		finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: claimDeliveries(t, s, "d", 1)[0], Reason: "refused"})
-		if n := storetest.Count(t, s, "delivery"); n != 4 {
-			t.Fatalf("%d deliveries", n)
-		}
-		if err := s.MigrateTo(ctx, 26); err != nil {
-			t.Fatal(err)
-		}
-		for query, want := range map[string]string{
-			"SELECT count(*) FROM endpoint WHERE run_source = ''":                             "1",
-			"SELECT count(*) FROM delivery":                                                   "1",
-			"SELECT count(*) FROM event WHERE source_id = ''":                                 "0",
-			"SELECT count(*) FROM event":                                                      "1",
-			"SELECT count(*) FROM attempt WHERE delivery_id NOT IN (SELECT id FROM delivery)": "0",
-			"SELECT count(*) FROM task WHERE delivery_id NOT IN (SELECT id FROM delivery)":    "0",
-		} {
-			if rows := storetest.Query(t, s, query); rows[0][0] != want {
-				t.Errorf("%s: %s, not %s", query, rows[0][0], want)
-			}
-		}
-		if err := s.MigrateTo(ctx, store.Latest()); err != nil {
-			t.Fatal(err)
-		}
-		if e, err := s.DefaultEndpoint(ctx, u); err != nil || e.ID != own.ID || !e.EnabledByDefault {
-			t.Errorf("%+v %v", e, err)
-		}
-		if list, err := s.NamedEndpoints(ctx, u); err != nil || len(list) != 0 {
-			t.Errorf("%+v %v", list, err)
-		}
-		addEndpoint(t, s, u, "named")
-	})
-}
-
 // With a deleted project go its endpoints, and with a user those of the own project.
 func TestEndpointsGoWithTheirProject(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		boss := managed(t, s)
@@ -492,6 +458,7 @@ func TestEndpointsGoWithTheirProject(t *testing.T) {
 
 // A new master key seals the tokens and secrets of named endpoints, too; a deleted one has none.
 func TestResealNamedEndpoints(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

@@ -10,7 +10,8 @@ import (
 // A search by name reads the index of names where few jobs have the name, also on a connection that keeps plans, and
 // the newest jobs of its user where many do, however many newer ones others have.
 func TestSearchReadsTheIndexOfNames(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
 	u := storetest.User(t, s, "ada")
 	if err := storetest.Fill(t.Context(), address, u.Project, 20_000); err != nil {

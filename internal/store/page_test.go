@@ -11,7 +11,8 @@ import (
 // A list reads the rows of its page and no rows of others, however many of those are newer: whatever PostgreSQL
 // estimates, it walks the index of the user's rows.
 func TestListsReadTheirPage(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
 	db.SetMaxOpenConns(1)
 	u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")

@@ -60,6 +60,7 @@ func names(list []store.ClaimedTask) []string {
 // The tasks of a paused model are not claimed by anyone, whatever the process; those of another model of the same
 // worker are, in their fair order. What was claimed before goes on.
 func TestPausedModel(t *testing.T) {
+	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
@@ -114,6 +115,7 @@ func TestPausedModel(t *testing.T) {
 // The second pause replaces the reason, and keeps since when. Each change is in the audit log, and what changes nothing
 // is not.
 func TestPauseTwice(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := t.Context()
@@ -150,6 +152,7 @@ func TestPauseTwice(t *testing.T) {
 }
 
 func TestPauseRefusals(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
@@ -182,6 +185,7 @@ func TestPauseRefusals(t *testing.T) {
 // Nobody works for the tasks of a paused model: the fleet starts no workers, no worker ends to make room for them, no
 // simulation yields to them, and no poll finds them. Who waits is told of it.
 func TestNobodyWorksForAPausedModel(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := t.Context()
@@ -235,6 +239,7 @@ func TestNobodyWorksForAPausedModel(t *testing.T) {
 
 // A pause costs a claim no round trip.
 func TestPauseCostsNoRoundTrip(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		op := anOperator(t, s, "olga")
 		register(t, s, "w", "null")
@@ -249,6 +254,7 @@ func TestPauseCostsNoRoundTrip(t *testing.T) {
 
 // An operator asks a worker to drain once. One that has ended, and one that is not known, are refused.
 func TestOrderDrain(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
@@ -293,6 +299,7 @@ func TestOrderDrain(t *testing.T) {
 
 // The overview names the runs that take longest compared with what was expected, and counts by model.
 func TestOverview(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := t.Context()
@@ -348,6 +355,7 @@ func TestOverview(t *testing.T) {
 
 // The users are listed in pages, with when each was seen last.
 func TestUsersPage(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := t.Context()
 		for _, name := range []string{"ada", "bob", "cleo"} {
@@ -369,6 +377,7 @@ func TestUsersPage(t *testing.T) {
 
 // Only operators say who is one, and disable and delete users; and nobody disables themselves.
 func TestOperatorsAlone(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
@@ -401,6 +410,7 @@ func second[T any](_ T, err error) error { return err }
 
 // An export has what was recorded between two times, in pages.
 func TestAuditBetween(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
@@ -429,6 +439,7 @@ func TestAuditBetween(t *testing.T) {
 // The audit log is append-only: no statement of the program changes or deletes an entry, but for those that are
 // documented. Who adds one says here why.
 func TestAuditIsAppendOnly(t *testing.T) {
+	t.Parallel()
 	allowed := map[string]int{
 		"audit.go: DELETE FROM audit": 2, // the oldest of too many, and those older than 400 days
 		"erase.go: UPDATE audit":      7, // what identifies a person whose data are deleted
@@ -458,6 +469,7 @@ func TestAuditIsAppendOnly(t *testing.T) {
 
 // A claim beside a paused model finds its tasks by the index of the queue, as before.
 func TestClaimReadsPausesByIndex(t *testing.T) {
+	t.Parallel()
 	db := openForPlans(t)
 	checkScansNoTable(t, db, `
 		SELECT id FROM task

@@ -15,6 +15,7 @@ import (
 // What looks for jobs and workflows to delete, every few seconds, reads only rows that are old or deleted, and a page
 // of files only its rows: neither scans a whole table.
 func TestNoTableIsScanned(t *testing.T) {
+	t.Parallel()
 	s := openMigrated(t)
 	for _, c := range []struct {
 		name, query string
@@ -56,6 +57,7 @@ func TestNoTableIsScanned(t *testing.T) {
 
 // A glance at the service reads rows by an index, or those that an inner query has limited.
 func TestGlanceReadsIndexes(t *testing.T) {
+	t.Parallel()
 	s := openMigrated(t)
 	inner := regexp.MustCompile(`^SCAN (page_\w+|filled|q|k|CONSTANT ROW)$`)
 	for q, args := range GlanceStatements("sqlite") {
@@ -70,6 +72,7 @@ func TestGlanceReadsIndexes(t *testing.T) {
 // The use of a budget is read from the tasks of the project in an index alone, and from those that run; an end reads
 // what has ended.
 func TestAccountingReadsIndexes(t *testing.T) {
+	t.Parallel()
 	s := openMigrated(t)
 	inner := regexp.MustCompile(`^SCAN (\w|spent|ended|\d+ CONSTANT ROWS?)$`)
 	for q, args := range map[string][]any{
@@ -93,6 +96,7 @@ func TestAccountingReadsIndexes(t *testing.T) {
 // What one person made in a shared project is read from an index that has it alone, in the order of the list, and its
 // creators by their ids.
 func TestCreatorsAreIndexed(t *testing.T) {
+	t.Parallel()
 	s := openMigrated(t)
 	in := Reach{User: "ada", Project: "lab"}
 	jobs, flows := Filter{Creator: "eve", Limit: 9}, WorkflowFilter{Creator: "eve", Limit: 9}
@@ -119,6 +123,7 @@ func TestCreatorsAreIndexed(t *testing.T) {
 
 // The texts of queries that users can make by filters, orders and limits are few, since SQLite's are kept.
 func TestFiltersMakeFewQueries(t *testing.T) {
+	t.Parallel()
 	s := openMigrated(t)
 	b := &pleat.Batch{ID: "x", Counts: map[pleat.State]int{pleat.StateRunning: 3000}}
 	operators := []string{">=", "<=", "!=", ">", "<", "="}

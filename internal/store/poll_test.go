@@ -44,6 +44,7 @@ func poll(t *testing.T, s *store.Store) store.Polled {
 
 // One query looks for the tasks of every queue that somebody of the process waits for, and for what the reaper does.
 func TestPoll(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		if s.Dialect() == "postgres" { // the listener wakes everybody when it begins
@@ -89,6 +90,7 @@ func TestPoll(t *testing.T) {
 
 // A task whose delay ends is looked at then.
 func TestPollKnowsWhenAPauseEnds(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		owner := storetest.User(t, s, "ada")
@@ -114,6 +116,7 @@ func TestPollKnowsWhenAPauseEnds(t *testing.T) {
 
 // A worker whose wake-up was lost hears of a cancelled task by polling, and so does no other worker.
 func TestPollFindsCancelledTasks(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		if s.Dialect() == "postgres" {
@@ -147,7 +150,8 @@ func TestPollFindsCancelledTasks(t *testing.T) {
 // A worker that is suspended in a transaction loses the locks on its tasks when their leases expire: another worker
 // skips rows that are locked.
 func TestSuspendedTransactionEnds(t *testing.T) {
-	s := storetest.OpenAt(t, storetest.Postgres(t), nil)
+	t.Parallel()
+	s := storetest.OpenAt(t, storetest.MigratedPostgres(t), nil)
 	main, nowait, err := s.Settings(t.Context(), "idle_in_transaction_session_timeout")
 	if want := "15s"; main != want || nowait != want || err != nil {
 		t.Errorf("%q and %q, %v; want %q", main, nowait, err, want)
@@ -160,7 +164,8 @@ func TestSuspendedTransactionEnds(t *testing.T) {
 
 // A command that changes something and ends at once, as pleat keys revoke does, still tells the other processes.
 func TestCloseSendsWakeUps(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	listening := storetest.OpenAt(t, address, nil)
 	storetest.Eventually(t, "the store listens", listening.Notified)
 	owner := storetest.User(t, listening, "ada")
@@ -193,6 +198,7 @@ func TestCloseSendsWakeUps(t *testing.T) {
 
 // One query tells of many credentials which are valid.
 func TestValidCredentials(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := t.Context()
 		owner := storetest.User(t, s, "ada")
@@ -234,6 +240,7 @@ func TestValidCredentials(t *testing.T) {
 
 // Ended runs are counted by state, engine and reason, in the process that ended them.
 func TestEndedRunsAreCounted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		owner := storetest.User(t, s, "ada")
 		storetest.CompleteFold(t, s, storetest.NewFold(owner, "one"))

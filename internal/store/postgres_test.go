@@ -15,7 +15,8 @@ import (
 // On PostgreSQL, heartbeats can replace rows within their page (HOT): an index that has the lease's end would cost each
 // of them an entry in every index.
 func TestHeartbeatsKeepIndexes(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	s := storetest.OpenAt(t, address, nil)
 	ctx := context.Background()
 	db := openRaw(t, address)
@@ -63,7 +64,8 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 // A connection keeps the plans that it made while the queue was empty. They do not scan the tables once these are full,
 // though PostgreSQL has not analysed them since.
 func TestPlansOfAnEmptyQueue(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	if storetest.Pooled(t, address) != "" {
 		t.Skip("through a pooler, plans are made for each execution")
 	}
@@ -123,8 +125,9 @@ func TestPlansOfAnEmptyQueue(t *testing.T) {
 
 // A claim over several queues reads few tasks of each, however many wait, also with plans that connections keep.
 func TestClaimReadsFewTasks(t *testing.T) {
+	t.Parallel()
 	const waiting, claims = 20_000, 40
-	address := storetest.Postgres(t)
+	address := storetest.MigratedPostgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
 	if err := storetest.Fill(t.Context(), address, storetest.User(t, s, "ada").Project, waiting); err != nil {
 		t.Fatal(err)
@@ -172,6 +175,7 @@ func TestClaimReadsFewTasks(t *testing.T) {
 
 // A purge finds its rows by indexes, so that it takes no longer as the service grows old.
 func TestPurgeScansNoTable(t *testing.T) {
+	t.Parallel()
 	db := openForPlans(t)
 	for _, q := range store.PurgeStatements() {
 		checkScansNoTable(t, db, q, "01900000-0000-7000-8000-000000000000")
@@ -181,7 +185,7 @@ func TestPurgeScansNoTable(t *testing.T) {
 // openForPlans opens a new database of PostgreSQL as the store does, which plans with indexes alone.
 func openForPlans(t *testing.T) *sql.DB {
 	t.Helper()
-	address := storetest.Postgres(t)
+	address := storetest.MigratedPostgres(t)
 	storetest.OpenAt(t, address, nil)
 	return openRaw(t, address+"&enable_seqscan=off")
 }
@@ -210,7 +214,8 @@ func checkScansNoTable(t *testing.T, db *sql.DB, q string, args ...any) {
 
 // A transaction that holds a snapshot is seen, and its end too.
 func TestOldestSnapshot(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	s := storetest.OpenAt(t, address, nil)
 	db := openRaw(t, address)
 	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
@@ -249,7 +254,8 @@ func openRaw(t *testing.T, address string) *sql.DB {
 // Tuning sets what is missing and keeps what an operator has set. It makes the index of names again after a node was
 // stopped while it made the index. Without the extension for the index the store works.
 func TestTune(t *testing.T) {
-	address := storetest.Postgres(t)
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
 	exec := func(q string) {
 		t.Helper()

@@ -13,6 +13,8 @@ import (
 
 // Other users of the machine cannot read the database, whatever the folder that it is in and the umask: not a new one,
 // and not one that an earlier version has made readable.
+//
+//nolint:paralleltest // it sets the umask of the process
 func TestDatabaseFilesArePrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	for name, old := range map[string]bool{"new": false, "readable before": true} {

@@ -195,6 +195,7 @@ func purge(t *testing.T, s *store.Store) (calls int, keys []string) {
 
 // A deleted job or workflow leaves no row in any table: neither its own nor one of what came of it.
 func TestDeletionLeavesNothing(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -248,6 +249,7 @@ func TestDeletionLeavesNothing(t *testing.T) {
 
 // What is under way when a job is deleted ends first: the worker's attempt and the deliveries, for an hour at most.
 func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -298,6 +300,7 @@ func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
 
 // No transaction of a large deletion is long.
 func TestLargeDeletionIsInParts(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

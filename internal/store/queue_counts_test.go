@@ -13,6 +13,7 @@ import (
 
 // Tasks are counted by queue and state, with the age of the oldest; the queues of all endpoints count as one.
 func TestQueueCounts(t *testing.T) {
+	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")

@@ -61,6 +61,7 @@ func publish(t *testing.T, s *store.Store, c store.ClaimedTask, name, key string
 // A search sends its task on; what it published stays with the run, under the same ids, through a lost attempt at the
 // fold.
 func TestSearchThenFold(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -122,6 +123,7 @@ func TestSearchThenFold(t *testing.T) {
 
 // A search that is lost begins anew, and the worker that lost it can no longer end it.
 func TestLostSearch(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		_, first := toSearch(t, s, store.Own(storetest.User(t, s, "ada").User))
@@ -148,6 +150,7 @@ func TestLostSearch(t *testing.T) {
 
 // A cancel ends a job in its search, as the search ends, and between the search and the fold.
 func TestCancelAroundASearch(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -185,6 +188,7 @@ func TestCancelAroundASearch(t *testing.T) {
 
 // What comes from a search takes its turn behind its owner's, and not behind everybody's.
 func TestTurnAfterASearch(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		for range 3 {
@@ -210,6 +214,7 @@ func TestTurnAfterASearch(t *testing.T) {
 
 // Of the workers that claim a search, one makes it, until it ends or the worker is silent.
 func TestClaimSearches(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		ann, ada := storetest.User(t, s, "ann"), storetest.User(t, s, "ada")

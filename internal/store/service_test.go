@@ -19,8 +19,10 @@ import (
 // Nodes that start at once agree on the name of the database, the artifact store and the secret keys. A database that
 // was not migrated yet has none of them.
 func TestNodesAgree(t *testing.T) {
+	t.Parallel()
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, address := context.Background(), fresh(t)
 			unmigrated, err := store.Open(ctx, address, store.Options{})
 			if err != nil {
@@ -80,6 +82,7 @@ func TestNodesAgree(t *testing.T) {
 
 // Keys are replaced one after the other: a node needs one key of the node before it.
 func TestAgreeOnSecrets(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		for i, step := range []struct {
@@ -118,6 +121,7 @@ func TestAgreeOnSecrets(t *testing.T) {
 // Pages list every file that a row refers to once, in the order of the keys: artifacts that runs share, library files
 // and checkpoints.
 func TestBlobRefs(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -176,6 +180,7 @@ func TestBlobRefs(t *testing.T) {
 
 // A rotation of the secret key asks which endpoints have values that a key cannot open.
 func TestCountSealed(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		for _, token := range []string{"old.1", "new.1"} {

@@ -13,17 +13,16 @@ import (
 // TestSnapshotNeedsOneConnection holds that a snapshot never waits for a second connection: with one connection in all
 // it would wait for itself, and with more, as many snapshots at once would wait for each other.
 func TestSnapshotNeedsOneConnection(t *testing.T) {
-	for name, fresh := range storetest.Databases() {
+	t.Parallel()
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx := context.Background()
 			s, err := store.Open(ctx, fresh(t), store.Options{Connections: store.MinConnections})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = s.Close() })
-			if _, _, err := s.Migrate(ctx); err != nil {
-				t.Fatal(err)
-			}
 			made := storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "u"), "one"))
 			done := make(chan error, 1)
 			go func() {

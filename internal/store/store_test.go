@@ -61,6 +61,7 @@ func outcome(state pleat.State) store.RunFinished {
 }
 
 func TestLife(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -120,6 +121,7 @@ func TestLife(t *testing.T) {
 }
 
 func TestStaleWorkerIsRefused(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -165,6 +167,7 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 }
 
 func TestTriesRunOut(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
@@ -185,6 +188,7 @@ func TestTriesRunOut(t *testing.T) {
 }
 
 func TestRetryWaits(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
@@ -214,6 +218,7 @@ func TestRetryWaits(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
@@ -260,6 +265,7 @@ func TestCancel(t *testing.T) {
 
 // The files of an attempt under way are no garbage, though no row refers to them yet; its old checkpoints are.
 func TestFilesOfARunningAttempt(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
@@ -285,6 +291,7 @@ func TestFilesOfARunningAttempt(t *testing.T) {
 
 // A task that its worker releases keeps what it has reported, and ends if its owner has cancelled it.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -312,6 +319,7 @@ func TestRelease(t *testing.T) {
 }
 
 func TestQuotaIsExact(t *testing.T) {
+	t.Parallel()
 	storetest.EachLimited(t, store.Limits{Jobs: 30}, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop() // a day must not end in between
 		ctx := context.Background()
@@ -364,6 +372,7 @@ func TestQuotaIsExact(t *testing.T) {
 }
 
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -401,6 +410,7 @@ func TestIdempotency(t *testing.T) {
 }
 
 func TestTurnsAreFair(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		a, b := storetest.User(t, s, "thousand"), storetest.User(t, s, "one")
 		for i := range 40 {
@@ -424,6 +434,7 @@ func TestTurnsAreFair(t *testing.T) {
 }
 
 func TestOneClaimEach(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		for i := range 60 {
@@ -460,6 +471,7 @@ func TestOneClaimEach(t *testing.T) {
 }
 
 func TestRestartFreesLeases(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
@@ -488,6 +500,7 @@ func TestRestartFreesLeases(t *testing.T) {
 // A job goes where it fits: of a model's workers the largest room counts, and one that does not know its own may have
 // more.
 func TestModelsHaveTheLargestRoom(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		for i, c := range []struct{ room, want int64 }{{24e9, 24e9}, {80e9, 80e9}, {48e9, 80e9}, {0, 0}} {
@@ -508,6 +521,7 @@ func TestModelsHaveTheLargestRoom(t *testing.T) {
 }
 
 func TestVisibility(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -553,6 +567,7 @@ func TestVisibility(t *testing.T) {
 }
 
 func TestSessionDiesWithItsKey(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -579,6 +594,7 @@ func TestSessionDiesWithItsKey(t *testing.T) {
 }
 
 func TestRerun(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -605,6 +621,7 @@ func TestRerun(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -641,6 +658,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestSQLiteSurvivesReopening(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "deep", "pleat.db")
 	ctx := context.Background()
 	for i := range 3 {
@@ -667,6 +685,7 @@ func TestSQLiteSurvivesReopening(t *testing.T) {
 
 // A caller whose context ends gets the result of its verb if that was running; otherwise nothing is stored.
 func TestCallerTimesOut(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
 		var made atomic.Int64

@@ -12,7 +12,8 @@ import (
 // A verb waits for PostgreSQL as often as it has steps that depend on one another, not once for each statement: between
 // a server and its database may be a network.
 func TestRoundTrips(t *testing.T) {
-	address, ok := storetest.Databases()["postgres"]
+	t.Parallel()
+	address, ok := storetest.Migrated()["postgres"]
 	if !ok {
 		t.Skip("no PostgreSQL; see scripts/with-postgres")
 	}

@@ -3,10 +3,10 @@ package store_test
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"os"
-	"path/filepath"
+	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,269 +17,292 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// version1 loads the database that testdata/v1/make.go filled with version 1 of the schema, and returns its address.
-func version1(t *testing.T, database string) string {
-	t.Helper()
-	if database == "sqlite" {
-		raw, err := os.ReadFile("testdata/v1/pleat.db")
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "pleat.db")
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return "sqlite:" + path
-	}
-	raw, err := os.ReadFile("testdata/v1/pleat.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := storetest.Postgres(t)
-	db, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec(string(raw)); err != nil {
-		t.Fatal(err)
-	}
-	return address
+// later is what a program of a later version knows besides: a table with a row, and a column that it fills.
+var later = map[string]string{
+	"00002_upgrades.sql": `-- +goose Up
+CREATE TABLE upgrade (name text NOT NULL);
+INSERT INTO upgrade (name) VALUES ('once');
+ALTER TABLE job ADD COLUMN label text NOT NULL DEFAULT '';
+UPDATE job SET label = 'was ' || name;
+CREATE INDEX job_label ON job (label);`,
 }
 
-// A database of version 1 migrates and serves its jobs: results, lists, deliveries, usage, and the tasks that were
-// queued or running.
-func TestDatabaseOfVersion1(t *testing.T) {
-	for name := range storetest.Databases() {
+// belongings are the names of what a user's own project has.
+type belongings struct {
+	Jobs, Batches, Workflows, Items []string
+	Endpoint                        string
+	Used, Quota                     int
+}
+
+func belongingsOf(t *testing.T, s *store.Store, by store.Reach) belongings {
+	t.Helper()
+	ctx := context.Background()
+	var b belongings
+	jobs, err := s.ListJobs(ctx, by, store.Filter{Limit: 100})
+	for _, j := range jobs {
+		b.Jobs = append(b.Jobs, j.Name+" "+string(j.State))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, err := s.ListBatches(ctx, by, store.BatchFilter{Limit: 100})
+	for _, x := range batches {
+		b.Batches = append(b.Batches, x.Name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows, err := s.Workflows(ctx, by, store.WorkflowFilter{Limit: 100})
+	for _, w := range flows {
+		b.Workflows = append(b.Workflows, w.Workflow.Name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := s.Items(ctx, by, "", 100)
+	for _, i := range items {
+		b.Items = append(b.Items, i.Name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.DefaultEndpoint(ctx, by)
+	b.Endpoint = e.URL
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Usage(ctx, by)
+	b.Used, b.Quota = u.Jobs.Used, u.Jobs.Limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// filledBaseline gives users rows of every kind in a database of the first version, among them a job that runs, one
+// that waits and a delivery that is to be sent, and returns who has what.
+func filledBaseline(t *testing.T, s *store.Store) (users map[string]store.Reach, want map[string]belongings) {
+	t.Helper()
+	ctx := context.Background()
+	users, want = map[string]store.Reach{}, map[string]belongings{}
+	names := []string{"ada", "bob"}
+	for _, name := range names { // the claims find nothing else
+		by := storetest.User(t, s, name)
+		users[name] = by
+		fold(t, s, by, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, by, false)))
+		create(t, s, by, name+"'s that runs")
+		claim(t, s, "before", 1)
+	}
+	for i, name := range names {
+		by := users[name]
+		newKey(t, s, by, "key of "+name)
+		create(t, s, by, name+"'s that waits")
+		createBatch(t, s, newBatch(by, "batch of "+name, texts(2)...))
+		if _, err := s.CreateWorkflow(ctx, newFlow(by, true)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.CreateItem(ctx, by, store.LibraryItem{
+			Owner: by.Project, Name: "item of " + name, Type: "file", Metadata: []byte("{}"),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetQuota(ctx, name, 10+i); err != nil {
+			t.Fatal(err)
+		}
+		want[name] = belongingsOf(t, s, by)
+	}
+	return users, want
+}
+
+// A later program brings a database of the first version with rows to its own: nothing is lost, every user keeps what
+// the user has, and tasks and deliveries go on.
+func TestUpgradeFromTheBaseline(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		users, want := filledBaseline(t, s)
+		before := storetest.Tables(t, s)
+		if from, to, err := s.MigrateLater(ctx, later); from != 1 || to != 2 || err != nil {
+			t.Fatalf("from %d to %d, %v", from, to, err)
+		}
+		after := storetest.Tables(t, s)
+		if got := after["upgrade"]; len(got) != 1 {
+			t.Errorf("the new table has %q", got)
+		}
+		for i, row := range after["job"] { // the new column is the last one
+			row, label, _ := strings.Cut(row, "|was ")
+			if after["job"][i] = row; label == "" || !strings.Contains(row, label) {
+				t.Errorf("%s: %q", row, label)
+			}
+		}
+		delete(after, "upgrade")
+		slices.Sort(before["job"]) // an update may move rows
+		slices.Sort(after["job"])
+		if d := gocmp.Diff(before, after); d != "" {
+			t.Error(d)
+		}
+		for name, by := range users {
+			if d := gocmp.Diff(want[name], belongingsOf(t, s, by)); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			p, err := s.Identify(ctx, key("key of "+name))
+			if err != nil || p.User != by.User || p.Project != "" || p.Operator {
+				t.Errorf("%s: %+v %v", name, p, err)
+			}
+		}
+		stranger := store.Reach{User: users["bob"].User, Project: users["ada"].Project}
+		if list, err := s.ListJobs(ctx, stranger, store.Filter{Limit: 100}); err != nil || len(list) != 0 {
+			t.Errorf("bob lists %v of ada, %v", list, err)
+		}
+		if role, err := s.Role(ctx, stranger, users["ada"].Project); err != nil || role != pleat.NoRole {
+			t.Errorf("bob's role is %s, %v", role, err)
+		}
+		workOff(t, s, clock)
+	})
+}
+
+// workOff claims and finishes what was queued, running or to be sent before an upgrade.
+func workOff(t *testing.T, s *store.Store, clock *storetest.Clock) {
+	t.Helper()
+	clock.Advance(time.Hour) // every lease has expired
+	if r, err := s.Reap(context.Background(), s.Now()); err != nil || r.Requeued != 2 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	var names []string
+	for _, c := range claim(t, s, "after", 100) {
+		names = append(names, c.Fold.Name)
+		if err := finish(s, c, pleat.StateCompleted); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"ada's that runs", "ada's that waits", "bob's that runs", "bob's that waits"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%q is not claimed, but %q", name, names)
+		}
+	}
+	sent := 0
+	for got := claimDeliveries(t, s, "d", 100); len(got) > 0; got = claimDeliveries(t, s, "d", 100) {
+		sent += len(got) // a claim may not reach every endpoint
+		for _, d := range got {
+			finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+		}
+	}
+	if sent != 2 {
+		t.Errorf("%d deliveries are claimed", sent)
+	}
+}
+
+// Processes that migrate one database at once agree: each version is applied once, and all find the newest.
+func TestProcessesMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
-			clock := &storetest.Clock{}
-			v := upgraded{t: t, s: storetest.OpenAt(t, version1(t, name), clock), clock: clock}
-			v.owner = v.user("ada")
-			t.Run("results", v.results)
-			t.Run("lists", v.lists)
-			t.Run("deliveries", v.deliveries)
-			t.Run("tasks", v.tasks)
+			t.Parallel()
+			ctx, address := context.Background(), fresh(t)
+			var stores []*store.Store
+			for range 4 {
+				s, err := store.Open(ctx, address, store.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				stores = append(stores, s)
+			}
+			var wg sync.WaitGroup
+			for _, s := range stores {
+				wg.Go(func() {
+					if _, to, err := s.MigrateLater(ctx, later); to != 2 || err != nil {
+						t.Errorf("to %d, %v", to, err)
+					}
+				})
+			}
+			wg.Wait()
+			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+store.VersionTable+" ORDER BY id")
+			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}}, applied); d != "" {
+				t.Error(d)
+			}
+			if rows := storetest.QueryAt(t, address, "SELECT name FROM upgrade"); len(rows) != 1 {
+				t.Errorf("%q", rows)
+			}
 		})
 	}
 }
 
-// upgraded is a database of version 1 after its migration.
-type upgraded struct {
-	t     *testing.T
-	s     *store.Store
-	clock *storetest.Clock
-	owner store.Reach
-}
-
-func (v *upgraded) user(name string) store.Reach {
-	keys, err := v.s.Keys(context.Background(), store.Reach{})
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	i := slices.IndexFunc(keys, func(k store.Key) bool { return k.UserName == name })
-	if i < 0 {
-		v.t.Fatalf("no key of %s in %+v", name, keys)
-	}
-	return store.Own(keys[i].User)
-}
-
-func (v *upgraded) jobs(t *testing.T) map[string]store.JobRow {
-	t.Helper()
-	rows, err := v.s.ListJobs(context.Background(), store.Own(v.owner.User), store.Filter{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]store.JobRow{}
-	for _, r := range rows {
-		out[r.Name] = r
-	}
-	return out
-}
-
-func (v *upgraded) results(t *testing.T) {
-	ctx := context.Background()
-	job := v.jobs(t)["Trp-cage dimer"]
-	view, err := v.s.View(ctx, job.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !view.Job.Public || view.Run.Job != job.ID || len(view.Run.Result.Predictions) == 0 || len(view.Artifacts) < 5 {
-		t.Errorf("%+v", view)
-	}
-	ended, err := v.s.EndedView(ctx, job.ID)
-	if diff := gocmp.Diff(view, ended); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
-	for _, a := range view.Artifacts {
-		got, head, err := v.s.Artifact(ctx, a.ID)
-		if err != nil || got != a || head.Source != (pleat.Source{Job: job.ID}) || head.Owner != v.owner.Project {
-			t.Errorf("artifact %+v of %+v: %v", got, head, err)
+// A migration that fails leaves the database as the last one that did not left it.
+func TestMigrationFails(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		ctx := context.Background()
+		create(t, s, storetest.User(t, s, "ada"), "kept")
+		before := storetest.Tables(t, s)
+		from, to, err := s.MigrateLater(ctx, map[string]string{
+			"00002_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
+		})
+		if from != 1 || to != 1 || err == nil || !strings.Contains(err.Error(), "none") {
+			t.Errorf("from %d to %d, %v", from, to, err)
 		}
-	}
-	events, err := v.s.Progress(ctx, view.Run.ID, 0, 1000)
-	if err != nil || len(events) < 3 || events[len(events)-1].State != pleat.StateCompleted {
-		t.Errorf("%d events, %v", len(events), err)
-	}
-	then := time.Until(time.Unix(20779*24*60*60, 0)) // the day of the database's quota_day
-	v.clock.Advance(then)
-	if u, err := v.s.Usage(ctx, store.Own(v.owner.User)); err != nil || u.Jobs.Used == 0 {
-		t.Errorf("%+v %v", u, err)
-	}
-	v.clock.Advance(-then)
-	read, counted := storetest.Query(t, v.s, spentAsRead), storetest.Query(t, v.s, spentAsCounted)
-	if d := gocmp.Diff(read, counted); d != "" || len(read) == 0 {
-		t.Errorf("the attempts of before and what is counted of them: %v %s", read, d)
-	}
-	if n := storetest.Count(t, v.s, "quota_day"); n != 2 {
-		t.Errorf("usage of %d users and days", n)
-	}
+		if v, err := s.Version(ctx); v != 1 || err != nil {
+			t.Errorf("version %d, %v", v, err)
+		}
+		if d := gocmp.Diff(before, storetest.Tables(t, s)); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
-func (v *upgraded) lists(t *testing.T) {
-	ctx := context.Background()
-	states := map[string]pleat.State{}
-	for name, j := range v.jobs(t) {
-		states[name] = j.State
-	}
-	want := map[string]pleat.State{
-		"Trp-cage dimer":             pleat.StateCompleted,
-		"keeps the next one waiting": pleat.StateCompleted,
-		"fails":                      pleat.StateFailed,
-		"run twice":                  pleat.StateCompleted,
-		"refused by its receiver":    pleat.StateCompleted,
-		"receiver is busy":           pleat.StateCompleted,
-		"running":                    pleat.StateRunning,
-		"stopped":                    pleat.StateStopped,
-		"queued":                     pleat.StateInitialized,
-	}
-	if diff := gocmp.Diff(want, states); diff != "" {
-		t.Error(diff)
-	}
-	flows, err := v.s.Workflows(ctx, store.Own(v.owner.User), store.WorkflowFilter{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]pleat.State{}
-	for _, f := range flows {
-		got[string(f.Workflow.Kind)+" "+f.Workflow.Name] = f.Workflow.State
-		if f.Workflow.State != pleat.StateCompleted {
-			continue
-		}
-		view, err := v.s.WorkflowView(ctx, f.Workflow.ID)
-		if err != nil || len(view.Run.Result.Row) == 0 || view.Run.Job != "" {
-			t.Errorf("%+v %v", view, err)
-		}
-		for _, a := range view.Artifacts {
-			_, head, err := v.s.Artifact(ctx, a.ID)
-			if err != nil || head.Source != (pleat.Source{Workflow: f.Workflow.ID}) {
-				t.Errorf("%+v %v", head, err)
+// No program changes a database that a later version has migrated, or one of an unreleased build.
+func TestUnknownSchemasAreRefused(t *testing.T) {
+	t.Parallel()
+	const unreleased = "the database was made by an unreleased build of pleat and cannot be migrated; save its jobs " +
+		"and files with that build (pleat jobs export, pleat jobs results), then start with a new database"
+	const newer = "the database is at schema 2 and this pleat knows 1; run a newer pleat"
+	for name, migrated := range storetest.Migrated() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, address := context.Background(), migrated(t)
+			s := storetest.OpenAt(t, address, nil)
+			create(t, s, storetest.User(t, s, "ada"), "kept")
+			refused := func(text string) error {
+				t.Helper()
+				before := storetest.Tables(t, s)
+				from, to, err := s.Migrate(ctx)
+				if from != to || err == nil || err.Error() != text {
+					t.Errorf("from %d to %d, %v", from, to, err)
+				}
+				if d := gocmp.Diff(before, storetest.Tables(t, s)); d != "" {
+					t.Error(d)
+				}
+				return err
 			}
-		}
+			if _, _, err := s.MigrateLater(ctx, later); err != nil {
+				t.Fatal(err)
+			}
+			refused(newer)
+			// The version table of the builds before the first release, which counted to 30.
+			storetest.Exec(t, address, "ALTER TABLE schema_version RENAME TO goose_db_version")
+			for _, version := range []string{"30", "2", "3"} {
+				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = "+version+" WHERE version_id = 2")
+				if err := refused(unreleased); !errors.Is(err, store.ErrUnreleased) {
+					t.Errorf("version %s: %v", version, err)
+				}
+				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = 2 WHERE version_id = "+version)
+			}
+		})
 	}
-	if diff := gocmp.Diff(map[string]pleat.State{
-		"md Dynamics of Trp-cage dimer":     pleat.StateCompleted,
-		"qna Question about Trp-cage dimer": pleat.StateCompleted,
-		"qna later":                         pleat.StateDraft,
-		"qna no such entry":                 pleat.StateFailed,
-		"md queued":                         pleat.StateQueued,
-	}, got); diff != "" {
-		t.Error(diff)
+	if err := store.RefuseNewer(2); err == nil || err.Error() != newer {
+		t.Errorf("%v", err)
 	}
-	items, err := v.s.Items(ctx, store.Own(v.owner.User), "", 100)
-	if err != nil || len(items) != 3 {
-		t.Errorf("library: %+v %v", items, err)
-	}
-	changes, err := v.s.Changes(ctx, store.Own(v.owner.User), 0, 100)
-	if err != nil || len(changes) != len(states)+len(got)-1 { // the draft has no run
-		t.Errorf("%d changes, %v", len(changes), err)
-	}
-	for _, c := range changes {
-		if (c.Source.Job == "") == (c.Source.Workflow == "") || (c.Kind == pleat.TaskFold) != (c.Source.Job != "") {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
-func (v *upgraded) deliveries(t *testing.T) {
-	ctx := context.Background()
-	list, err := v.s.Deliveries(ctx, store.Own(v.owner.User), store.DeliveryFilter{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := map[pleat.DeliveryStatus]int{}
-	for _, d := range list {
-		count[d.Status]++
-		_, attempts, err := v.s.Delivery(ctx, store.Own(v.owner.User), d.ID)
-		if d.Status == pleat.DeliveryRunning {
-			d.Attempts++ // it is counted when it ends
-		}
-		if err != nil || len(attempts) != d.Attempts {
-			t.Errorf("%+v: %+v %v", d, attempts, err)
-		}
-	}
-	// The last delivery may have been in flight when the program was killed.
-	count[pleat.DeliverySucceeded] += count[pleat.DeliveryRunning]
-	delete(count, pleat.DeliveryRunning)
-	if diff := gocmp.Diff(map[pleat.DeliveryStatus]int{
-		pleat.DeliverySucceeded: 10,
-		pleat.DeliveryFailed:    1,
-		pleat.DeliveryPending:   1,
-	}, count); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// tasks claims and finishes what was queued or running when version 1 ended.
-func (v *upgraded) tasks(t *testing.T) {
-	ctx := context.Background()
-	v.clock.Advance(14 * 24 * time.Hour) // every lease has expired, every delay is over
-	if r, err := v.s.Reap(ctx, v.s.Now()); err != nil || r.Requeued < 1 || r.Woken != 1 {
-		t.Fatalf("%+v %v", r, err)
-	}
-	folds := claim(t, v.s, "w", 10)
-	slices.SortFunc(folds, func(a, b store.ClaimedTask) int { return cmp.Compare(a.Fold.Name, b.Fold.Name) })
-	var names []string
-	for _, c := range folds {
-		names = append(names, c.Fold.Name)
-		if err := finish(v.s, c, pleat.StateCompleted); err != nil {
-			t.Error(err)
-		}
-	}
-	if diff := gocmp.Diff([]string{"queued", "queued too", "running"}, names); diff != "" {
-		t.Error(diff)
-	}
-	md, err := v.s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"md/calvados"}, N: 10})
-	if err != nil || len(md) != 1 || md[0].Workflow.Name != "queued" {
-		t.Fatalf("%+v %v", md, err)
-	}
-	if err := finish(v.s, md[0], pleat.StateCompleted); err != nil {
+	if err := store.RefuseNewer(1); err != nil {
 		t.Error(err)
-	}
-	var sent []store.ClaimedDelivery
-	for { // a claim may not reach every endpoint
-		got := claimDeliveries(t, v.s, "d", 100)
-		if len(got) == 0 {
-			break
-		}
-		sent = append(sent, got...)
-	}
-	triedBefore := func(d store.ClaimedDelivery) bool { return d.Delivery.Attempts == 1 && d.Task.Attempt == 2 }
-	if !slices.ContainsFunc(sent, triedBefore) {
-		t.Errorf("the delivery to the busy receiver is not among %d", len(sent))
-	}
-	for _, d := range sent {
-		finishDelivery(t, v.s, "d", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
-	}
-	left, err := v.s.QueueCounts(ctx)
-	if err != nil || len(left) != 0 {
-		t.Errorf("%+v %v", left, err)
 	}
 }
 
 // The databases that tests start from have the schema of this program, so that nothing is left to migrate, and no rows.
 func TestMigratedDatabasesAreEmpty(t *testing.T) {
+	t.Parallel()
 	for name, migrated := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, address := context.Background(), migrated(t)
 			s, err := store.Open(ctx, address, store.Options{})
 			if err != nil {

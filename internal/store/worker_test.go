@@ -44,6 +44,7 @@ func working(t *testing.T, s *store.Store, model string) store.Working {
 // A worker that stops is not live from that moment, one that is silent not after 30 s. Their models stay known, so that
 // jobs for them are accepted.
 func TestWorkersThatAreAway(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		register(t, s, "a", "shared", "own")
 		register(t, s, "b", "shared")
@@ -88,6 +89,7 @@ func TestWorkersThatAreAway(t *testing.T) {
 // However long nobody has worked, the models of the last workers stay known. A model that others have outlived by a
 // week is forgotten.
 func TestModelsStayKnownWhileNobodyWorks(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		register(t, s, "a", "old")
 		clock.Advance(30 * 24 * time.Hour)
@@ -105,6 +107,7 @@ func TestModelsStayKnownWhileNobodyWorks(t *testing.T) {
 // Workers that get a new identity with each start, as in containers, leave one row for what they ran, not one each. A
 // worker that has said that it stops is known until it has returned its tasks.
 func TestStoppedWorkersLeaveOneRow(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		start := func(id pleat.WorkerID) {
 			t.Helper()

@@ -28,6 +28,7 @@ func newFlow(owner store.Reach, draft bool) store.NewWorkflow {
 }
 
 func TestFlowLife(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -107,6 +108,7 @@ func foldWithFollowUp(
 }
 
 func TestFollowUpStartsOnce(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -132,6 +134,7 @@ func TestFollowUpStartsOnce(t *testing.T) {
 
 // A follow-up that is refused, since its owner's results are full, costs none of today's workflows.
 func TestRefusedFollowUpCostsNothing(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{ResultsBytes: 1}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
@@ -156,6 +159,7 @@ func TestRefusedFollowUpCostsNothing(t *testing.T) {
 }
 
 func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -177,6 +181,7 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 }
 
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	storetest.EachLimited(t, store.Limits{LibraryBytes: 100}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -235,6 +240,7 @@ func TestLibrary(t *testing.T) {
 // Follow-ups count against their owner's limits: drafts against those of drafts, others against the quota of workflows.
 // Above it a follow-up does not start, and says why; the fold is not touched.
 func TestFollowUpAboveTheQuota(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{Workflows: 1, Drafts: 1}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
@@ -281,6 +287,7 @@ func TestFollowUpAboveTheQuota(t *testing.T) {
 
 // Calls with one idempotency key create one workflow, which counts once against the quota.
 func TestWorkflowIdempotency(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")

@@ -56,6 +56,7 @@ func yield(t *testing.T, s *store.Store, c store.ClaimedTask, slots store.Slots,
 // Two slots and one user with ten runs: another user's run starts at the next checkpoint, and the run that made room
 // goes on before further runs of its user. It goes on from its checkpoint, and has spent no try.
 func TestYield(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()
@@ -112,6 +113,7 @@ func TestYield(t *testing.T) {
 
 // In one slot, users take turns, however many runs each has; who has waited longest is next.
 func TestYieldTakesTurns(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		names := map[store.Reach]string{}
 		for i, name := range []string{"ada", "bob", "cem"} {
@@ -134,6 +136,7 @@ func TestYieldTakesTurns(t *testing.T) {
 
 // A run of a user who has a slot already may be the first of the queue: the slot is made free for a user who has none.
 func TestYieldIsForWhoHasLess(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		simulate(t, s, ada, 3)
@@ -152,6 +155,7 @@ func TestYieldIsForWhoHasLess(t *testing.T) {
 
 // A task yields only to tasks that its slots could run: of their queues, and within their memory.
 func TestYieldToWhatFits(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		simulate(t, s, store.Own(storetest.User(t, s, "ada").User), 2)
 		c := storetest.Claim(t, s, "w", simulationQueue)
@@ -174,6 +178,7 @@ func TestYieldToWhatFits(t *testing.T) {
 
 // A yield is refused to a worker that lost its lease. A task that was cancelled meanwhile ends.
 func TestYieldOfALostOrCancelledTask(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		ada := storetest.User(t, s, "ada")

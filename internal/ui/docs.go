@@ -31,9 +31,9 @@ type site struct {
 	reference func() *file // the page of the reference
 }
 
-// Docs serves the documentation at /docs/; nil if the program was built without it. reference is the HTML of the
-// interface, which stands in a page of the site.
-func Docs(reference []byte) http.Handler {
+// Docs serves the documentation at /docs/; nil if the program was built without it. reference makes the HTML of the
+// interface, which stands in a page of the site; it is called once, when someone reads that page.
+func Docs(reference func() []byte) http.Handler {
 	built, err := fs.Sub(embeddedSite, "site")
 	if err != nil {
 		panic(err) // the name is a constant
@@ -41,27 +41,24 @@ func Docs(reference []byte) http.Handler {
 	return docs(built, reference)
 }
 
-func docs(built fs.FS, reference []byte) http.Handler {
+func docs(built fs.FS, reference func() []byte) http.Handler {
 	all := filesOf(built)
 	frame := all[referencePage]
 	if all["index.html"] == nil || frame == nil {
 		return nil
 	}
-	return &site{files: all, reference: sync.OnceValue(func() *file { return frame.filled(reference) })}
+	return &site{files: all, reference: sync.OnceValue(func() *file { return frame.filled(reference()) })}
 }
 
-// filled returns a page with content in place of the mark.
-func (f *file) filled(content []byte) *file {
-	body := f.plain
-	if body == nil {
-		body = unpack(f.gzip)
-	}
-	body = bytes.Replace(body, []byte(referenceMark), content, 1)
+// filled returns a page with text in place of the mark.
+func (f *file) filled(text []byte) *file {
+	body := f.text()
 	var packed bytes.Buffer
 	zw := gzip.NewWriter(&packed)
-	_, _ = zw.Write(body) // a buffer takes everything
+	_, _ = zw.Write(bytes.Replace(body, []byte(referenceMark), text, 1)) // a buffer takes everything
 	_ = zw.Close()
-	return &file{gzip: packed.Bytes(), media: f.media, tag: tagOf(body)}
+	c := held(bytes.Clone(packed.Bytes()))
+	return &file{gzip: c, media: f.media, tag: tagOf(c)}
 }
 
 // ServeHTTP serves a file, or the page in a folder. The address of a folder without its slash leads to the one with it,

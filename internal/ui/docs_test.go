@@ -16,7 +16,7 @@ func builtSite(t *testing.T) http.Handler {
 		"guide.md.gz":         packed(t, "# Guide"),
 		"api/index.html.gz":   packed(t, "<h1>API</h1><!-- api reference --><footer>"),
 		"assets/a.1f.js.gz":   packed(t, "run()"),
-	}, []byte("<p>reference</p>"))
+	}, func() []byte { return []byte("<p>reference</p>") })
 }
 
 func TestServesTheSite(t *testing.T) {

@@ -11,15 +11,35 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // file is one built file: either plain, or compressed with gzip and possibly brotli. media is its
-// Content-Type, tag its entity tag, and forever marks a file whose name contains a hash of its content.
+// Content-Type, tag returns its entity tag, and forever marks a file whose name contains a hash of its content.
 type file struct {
-	plain, gzip, brotli []byte
-	media, tag          string
+	plain, gzip, brotli content
+	media               string
+	tag                 func() string
 	forever             bool
 }
+
+// content opens the bytes of a file; nil: there are none. Those of embedded files stay in the program, which the system
+// loads as they are read: a start reads none of them, and the process holds no copies.
+type content func() io.ReadSeeker
+
+// contentOf returns the content of an embedded file.
+func contentOf(built fs.FS, name string) content {
+	return func() io.ReadSeeker {
+		f, err := built.Open(name)
+		if err != nil {
+			panic(err) // the folder is in the program
+		}
+		return f.(io.ReadSeeker) // it has nothing to close
+	}
+}
+
+// held returns content that is in memory.
+func held(b []byte) content { return func() io.ReadSeeker { return bytes.NewReader(b) } }
 
 // folderNote is the file that keeps the folder of a build in the repository.
 const folderNote = "README.md"
@@ -27,16 +47,12 @@ const folderNote = "README.md"
 // files holds built files by their paths in the folder of the build.
 type files map[string]*file
 
-// filesOf reads a folder of built files: NAME, or NAME.gz and NAME.br in its place.
+// filesOf finds the files of a build: NAME, or NAME.gz and NAME.br in its place.
 func filesOf(dist fs.FS) files {
 	all := files{}
 	err := fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || name == folderNote {
-			return err
-		}
-		b, err := fs.ReadFile(dist, name)
-		if err == nil {
-			all.add(name, b)
+		if err == nil && !d.IsDir() && name != folderNote {
+			all.add(name, contentOf(dist, name))
 		}
 		return err
 	})
@@ -55,7 +71,7 @@ var media = map[string]string{
 }
 
 // add stores one built file under its name without .gz or .br.
-func (all files) add(name string, b []byte) {
+func (all files) add(name string, c content) {
 	base, ext := name, path.Ext(name)
 	if ext == ".gz" || ext == ".br" {
 		base = strings.TrimSuffix(name, ext)
@@ -71,18 +87,24 @@ func (all files) add(name string, b []byte) {
 	}
 	switch ext {
 	case ".gz":
-		f.gzip, f.tag = b, tagOf(b)
+		f.gzip, f.tag = c, tagOf(c)
 	case ".br":
-		f.brotli = b
+		f.brotli = c
 	default:
-		f.plain, f.tag = b, tagOf(b)
+		f.plain, f.tag = c, tagOf(c)
 	}
 }
 
-// tagOf returns an entity tag: the first 12 bytes of the SHA-256 of b, in hexadecimal.
-func tagOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:12])
+// tagOf returns the entity tag of a content, which is computed once, for the first request: the first 12 bytes of the
+// SHA-256, in hexadecimal.
+func tagOf(c content) func() string {
+	return sync.OnceValue(func() string {
+		hash := sha256.New()
+		if _, err := io.Copy(hash, c()); err != nil {
+			panic(err) // the content is in the program or in memory
+		}
+		return hex.EncodeToString(hash.Sum(nil)[:12])
+	})
 }
 
 // serve writes the file in the best encoding that the client accepts, or 304 where the client has it.
@@ -93,7 +115,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	if f.forever {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	body, tag := f.plain, f.tag
+	body, tag := f.plain, f.tag()
 	if f.gzip != nil {
 		h.Set("Vary", "Accept-Encoding")
 		coding := ""
@@ -103,7 +125,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		case accepts(r, "gzip"):
 			body, coding = f.gzip, "gzip"
 		case body == nil:
-			body = unpack(f.gzip)
+			body = held(f.text())
 		}
 		if coding != "" {
 			h.Set("Content-Encoding", coding)
@@ -115,9 +137,17 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	reader := body()
+	size, err := reader.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = reader.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		panic(err) // as in tagOf
+	}
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body)
+		_, _ = io.Copy(w, reader)
 	}
 }
 
@@ -134,14 +164,20 @@ func accepts(r *http.Request, coding string) bool {
 	return false
 }
 
-// unpack decompresses b for the few clients that accept no compression. The plain bytes are not embedded, to keep
-// the program small.
-func unpack(b []byte) []byte {
-	zr, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		panic(err) // the bytes are in the program, and a test reads each of them
+// text returns the plain bytes of a file. They are not embedded where the file is compressed, to keep the program small;
+// few clients accept no compression.
+func (f *file) text() []byte {
+	var from io.Reader
+	if f.plain != nil {
+		from = f.plain()
+	} else {
+		zr, err := gzip.NewReader(f.gzip())
+		if err != nil {
+			panic(err) // the bytes are in the program, and a test reads each of them
+		}
+		from = zr
 	}
-	out, err := io.ReadAll(zr)
+	out, err := io.ReadAll(from)
 	if err != nil {
 		panic(err)
 	}

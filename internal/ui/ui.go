@@ -55,7 +55,8 @@ type page files
 func handler(dist fs.FS) http.Handler {
 	p := page(filesOf(dist))
 	if p["index.html"] == nil {
-		p = page{"index.html": {plain: []byte(unbuilt), media: media["html"], tag: tagOf([]byte(unbuilt))}}
+		text := held([]byte(unbuilt))
+		p = page{"index.html": {plain: text, media: media["html"], tag: tagOf(text)}}
 	}
 	return p
 }

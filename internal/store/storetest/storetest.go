@@ -5,7 +5,9 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -118,7 +120,7 @@ func Migrated() map[string]func(t testing.TB) string {
 		}
 	}
 	if all["postgres"] != nil {
-		all["postgres"] = migratedPostgres
+		all["postgres"] = MigratedPostgres
 	}
 	return all
 }
@@ -232,25 +234,48 @@ func checkSpent(t testing.TB, address string) {
 	}
 }
 
-// migrated is the file of an SQLite database with the schema and no rows. Hundreds of tests need one, and copying a file
-// is cheaper than a migration.
-var migrated = sync.OnceValues(func() ([]byte, error) {
+// sqliteTemplate is an SQLite database with the schema and no rows.
+type sqliteTemplate struct {
+	file   []byte
+	schema string // hash of its tables and indexes
+}
+
+// migrated is the template of SQLite's databases. Hundreds of tests need one, and copying a file is cheaper than a
+// migration.
+var migrated = sync.OnceValues(func() (out sqliteTemplate, err error) {
 	dir, err := os.MkdirTemp("", "pleat-migrated-")
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "pleat.db")
 	s, err := store.Open(context.Background(), "sqlite:"+file, store.Options{})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	_, _, err = s.Migrate(context.Background())
 	if err := errors.Join(err, s.Close()); err != nil {
-		return nil, err
+		return out, err
 	}
-	return os.ReadFile(file)
+	if out.schema, err = schemaHash(file); err != nil {
+		return out, err
+	}
+	out.file, err = os.ReadFile(file)
+	return out, err
 })
+
+// schemaHash returns a hash of the statements that make the tables and indexes of an SQLite database.
+func schemaHash(file string) (string, error) {
+	db, err := openRaw("sqlite:" + file)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	var statements string
+	err = db.QueryRow("SELECT group_concat(sql, ';' ORDER BY name) FROM sqlite_schema").Scan(&statements)
+	sum := sha256.Sum256([]byte(statements))
+	return hex.EncodeToString(sum[:8]), err
+}
 
 // copyMigrated makes the database at an SQLite address, if there is none yet, from a migrated one.
 func copyMigrated(t testing.TB, address string) {
@@ -262,11 +287,11 @@ func copyMigrated(t testing.TB, address string) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	b, err := migrated()
+	from, err := migrated()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	if err := os.WriteFile(path, from.file, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -281,9 +306,10 @@ func Postgres(t testing.TB) string {
 	return createPostgres(t, "")
 }
 
-// migratedPostgres is Postgres for a database that has the schema.
-func migratedPostgres(t testing.TB) string {
+// MigratedPostgres is Postgres for a database that has the schema.
+func MigratedPostgres(t testing.TB) string {
 	t.Helper()
+	needPostgres(t)
 	name, err := template()
 	if err != nil {
 		t.Fatal(err)
@@ -292,10 +318,14 @@ func migratedPostgres(t testing.TB) string {
 }
 
 // template is the name of a database with the schema and without rows that others are copied from, which is faster than
-// a migration. The first of the processes that test on a server makes it. A server that outlives a change of the newest
-// migration keeps the old one; scripts/with-postgres starts a new server each time.
+// a migration. The first of the processes that test on a server makes it. Its name has a hash of the schema, which is
+// that of SQLite, too: a server may outlive a change of it.
 var template = sync.OnceValues(func() (string, error) {
 	ctx, server := context.Background(), os.Getenv("PLEAT_TEST_POSTGRES")
+	sqlite, err := migrated()
+	if err != nil {
+		return "", err
+	}
 	db, err := sql.Open("pgx", server)
 	if err != nil {
 		return "", err
@@ -309,7 +339,7 @@ var template = sync.OnceValues(func() (string, error) {
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(hashtext('pleat template'))"); err != nil {
 		return "", err
 	}
-	name := fmt.Sprint("pleat_template_", store.Latest())
+	name := "pleat_template_" + sqlite.schema
 	var there bool
 	const q = "SELECT count(*) > 0 FROM pg_database WHERE datname = $1 AND datistemplate"
 	err = conn.QueryRowContext(ctx, q, name).Scan(&there)
@@ -351,13 +381,20 @@ func databaseAt(server, name string) (string, error) {
 	return u.String(), nil
 }
 
-// createPostgres makes a database with options of CREATE DATABASE.
-func createPostgres(t testing.TB, options string) string {
+// needPostgres returns the address of the server, and skips the test where there is none.
+func needPostgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("PLEAT_TEST_POSTGRES")
 	if server == "" {
 		t.Skip("PLEAT_TEST_POSTGRES names no server; make test starts one")
 	}
+	return server
+}
+
+// createPostgres makes a database with options of CREATE DATABASE.
+func createPostgres(t testing.TB, options string) string {
+	t.Helper()
+	server := needPostgres(t)
 	db, err := sql.Open("pgx", server)
 	if err != nil {
 		t.Fatal(err)
@@ -416,7 +453,7 @@ func rawOf(t testing.TB, s *store.Store) *rawDB {
 }
 
 // Tables returns the rows of every table of a store, by name, as one text for each row. The tables are those of the
-// schema, but for goose's own. OpenAt must have opened the store.
+// schema, but for VersionTable. OpenAt must have opened the store.
 func Tables(t testing.TB, s *store.Store) map[string][]string {
 	t.Helper()
 	db := rawOf(t, s)
@@ -427,7 +464,7 @@ func Tables(t testing.TB, s *store.Store) map[string][]string {
 	}
 	out := map[string][]string{}
 	for _, name := range texts(t, db, schema) {
-		if name[0] != "goose_db_version" {
+		if name[0] != store.VersionTable {
 			rows := []string{}
 			for _, row := range texts(t, db, "SELECT * FROM "+name[0]) {
 				rows = append(rows, strings.Join(row, "|"))
@@ -476,6 +513,17 @@ func texts(t testing.TB, db *rawDB, query string) [][]string {
 func Query(t testing.TB, s *store.Store, query string) [][]string {
 	t.Helper()
 	db := rawOf(t, s)
+	defer db.Close()
+	return texts(t, db, query)
+}
+
+// QueryAt is Query for the database at an address, which no store need have opened.
+func QueryAt(t testing.TB, address, query string) [][]string {
+	t.Helper()
+	db, err := openRaw(address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
 	return texts(t, db, query)
 }

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"pleat/internal/server/openapi"
+	"pleat/internal/store/storetest"
+)
+
+// get asks a server.
+func get(t *testing.T, s *Server, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// newBare returns a server with an empty store and what a test is about.
+func newBare(t *testing.T, d Deps) *Server {
+	t.Helper()
+	d.Store = storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)
+	s, err := New(Config{PublicURL: "http://fold.example.org"}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The document is made for the first request, once, and so is what shows it.
+func TestDocumentIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	made := 0
+	routes := append(allRoutes(), route{
+		id:      "getCount",
+		section: sections[0],
+		pattern: "GET /count",
+		access:  open,
+		summary: "Count",
+		handler: endpoint{response: openapi.Content{"text/plain": func(huma.Registry) *huma.Schema {
+			made++
+			return &huma.Schema{Type: huma.TypeString}
+		}}},
+	})
+	var reference func() []byte
+	d, err := newDocumentation("http://fold.example.org", routes, func(r func() []byte) http.Handler {
+		reference = r
+		return nil
+	})
+	if err != nil || made != 0 {
+		t.Fatalf("the document is made %d times before someone asks for it; %v", made, err)
+	}
+	for range 2 {
+		for _, text := range []func() (packed, error){d.page, d.openAPI} {
+			if body, err := text(); err != nil || len(body) == 0 {
+				t.Error(len(body), err)
+			}
+		}
+		if !strings.Contains(string(reference()), "/count") {
+			t.Error("the reference does not have the route")
+		}
+	}
+	if made != 1 {
+		t.Errorf("the document is made %d times, want 1", made)
+	}
+}
+
+// A server that nobody asks for its documentation does not call for it.
+func TestNewLeavesTheReference(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	s := newBare(t, Deps{Docs: func(reference func() []byte) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			_, _ = w.Write(reference())
+		})
+	}})
+	if asked != 0 {
+		t.Error("New asks for the reference")
+	}
+	if w := get(t, s, "/docs/api/"); w.Code != 200 || !strings.Contains(w.Body.String(), "/v1/jobs/{id}/results") {
+		t.Errorf("%d %.200s", w.Code, w.Body)
+	}
+}
+
+// The document and the page are sent with gzip to clients that accept it, and are the same without.
+func TestDocumentationIsSentPacked(t *testing.T) {
+	t.Parallel()
+	s := newBare(t, Deps{})
+	for _, path := range []string{"/openapi.json", "/docs"} {
+		plain, small := get(t, s, path), get(t, s, path, "Accept-Encoding", "gzip")
+		for _, w := range []*httptest.ResponseRecorder{plain, small} {
+			if w.Code != 200 || w.Header().Get("Vary") != "Accept-Encoding" ||
+				w.Header().Get("Cache-Control") != "public, max-age=300" {
+				t.Errorf("%s: %d %v", path, w.Code, w.Header())
+			}
+		}
+		if got := plain.Header().Get("Content-Encoding"); got != "" {
+			t.Errorf("%s has the coding %q, which its client does not accept", path, got)
+		}
+		if got := small.Header().Get("Content-Encoding"); got != "gzip" {
+			t.Errorf("%s has the coding %q, want gzip", path, got)
+		}
+		z, err := gzip.NewReader(small.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unpacked, err := io.ReadAll(z); err != nil || string(unpacked) != plain.Body.String() {
+			t.Errorf("%s: the packed text is another; %v", path, err)
+		}
+	}
+}
+
+// A document that cannot be made is a fault of the program. A request for it gets the answer of all such faults.
+func TestDocumentThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	bad := append(allRoutes(), route{
+		id:      "getColour",
+		section: sections[0],
+		pattern: "GET /colour",
+		access:  open,
+		summary: "Read a colour",
+		handler: endpoint{response: openapi.JSON[struct {
+			Colour string `json:"colour" enum:"violet,teal"`
+		}]()},
+	})
+	reference := func(r func() []byte) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(r()) })
+	}
+	for _, site := range []func(func() []byte) http.Handler{nil, reference} {
+		s := newBare(t, Deps{Docs: site})
+		broken, err := newDocumentation("http://fold.example.org", bad, site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := broken.openAPI(); err == nil || !strings.Contains(err.Error(), "violet teal") {
+			t.Fatalf("the document of an enumeration without a name is made: %v", err)
+		}
+		s.docs = broken
+		s.handler = s.mux(allRoutes(), nil)
+		paths := []string{"/openapi.json", "/docs"}
+		if site != nil {
+			paths = []string{"/openapi.json", "/docs/api/"}
+		}
+		for _, path := range append(paths, paths...) {
+			w := get(t, s, path)
+			if got := w.Body.String(); w.Code != 500 || strings.TrimSpace(got) != `{"message":"internal error"}` {
+				t.Errorf("%s: %d %s", path, w.Code, got)
+			}
+		}
+	}
+}
