@@ -189,6 +189,12 @@ func TestBadSettings(t *testing.T) {
 			want: `--fleet-program is "bin/pleat"; it must be an absolute path`},
 		{args: []string{"--fleet-config", "pleat.yaml"}, want: `--fleet-config is "pleat.yaml"; it must be an absolute`},
 		{args: []string{"--fleet-interval", "0"}, want: "--fleet-interval is 0; it must be 1 to 3600 seconds"},
+		{args: []string{"--webhook-allow", "10.0.0.0/99"}, want: "--webhook-allow cannot be used: "},
+		{args: []string{"--webhook-timeout", "0"}, want: "--webhook-timeout is 0; it must be 1 to 120"},
+		{args: []string{"--webhook-ports", "https"}, want: `--webhook-ports has "https"; a port is 1 to 65535`},
+		{args: []string{"--webhook-proxy", "ftp://u:hush@h"}, want: "--webhook-proxy must be an address such as"},
+		{env: []string{"PLEAT_WEBHOOK_SECRET=whsec_hush"},
+			want: "PLEAT_WEBHOOK_SECRET cannot be used: it must be whsec_… or whpk_…, as the service shows it"},
 		{args: []string{"--data", ""}, want: "--data is empty; it must name a folder"},
 		{args: []string{"--config", filepath.Join(dir, "none.yaml")}, want: "does not exist"},
 	} {

@@ -117,6 +117,7 @@ func TestLinksCannotBeForged(t *testing.T) {
 		"other end's spelling":   {with(u.Path, map[string]string{"e": "0" + q.Get("e")}), 401},
 		"other signature":        {with(u.Path, map[string]string{"s": o.Query().Get("s")}), 401},
 		"signature of otherwise": {with(u.Path, map[string]string{"s": strings.ToUpper(q.Get("s"))}), 401},
+		"longer signature":       {with(u.Path, map[string]string{"s": q.Get("s") + "0"}), 401},
 		"other file":             {with(o.Path, nil), 401},
 		"other name":             {with(strings.Replace(u.Path, "structure.cif", "x.html", 1), nil), 404},
 		"no such file":           {with("/v1/artifacts/01234567-89ab-7def-8123-456789abcdef/structure.cif", nil), 404},
@@ -182,6 +183,9 @@ func TestLinksDie(t *testing.T) {
 		t.Errorf("results after hiding: %d", r.status)
 	}
 	fresh := artifact(t, h.results(h.key, j.JobID), "structure.cif").URL
+	if r := h.ask("GET", fresh, nil); r.status != 200 {
+		t.Errorf("a fresh link after hiding: %d", r.status)
+	}
 	if _, err := c.Delete(ctx, j.JobID); err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ func TestRefusals(t *testing.T) {
 	pair := h.completed(strings.Replace(trp, `}}],`, `}},`+protein+`],`, 1)).JobID
 	waiting := h.create(trp).JobID
 	good := []string{"Authorization", "Bearer " + h.key}
+	other := []string{"Authorization", "Bearer " + h.userKey("ben")}
 	var out strings.Builder
 	for _, c := range []struct {
 		name, method, path string
@@ -74,6 +75,7 @@ func TestRefusals(t *testing.T) {
 		{"no body", "POST", "/v1/jobs", nil, good},
 		{"blank body", "POST", "/v1/jobs", " \n", good},
 		{"not JSON", "POST", "/v1/jobs", "name=x", good},
+		{"half a document", "POST", "/v1/jobs", `{"name": `, good},
 		{"not labelled JSON", "POST", "/v1/jobs", trp, append(good, "Content-Type", "text/plain")},
 		{"form", "POST", "/v1/jobs", "a=b", append(good, "Content-Type", "application/x-www-form-urlencoded")},
 		{"no label", "POST", "/v1/jobs", trp, append(good, "Content-Type", "")},
@@ -84,6 +86,7 @@ func TestRefusals(t *testing.T) {
 		{"empty object", "POST", "/v1/jobs", "{}", good},
 		{"name is a number", "POST", "/v1/jobs", `{"name":5}`, good},
 		{"name is null", "POST", "/v1/jobs", `{"name":null,"sequences":[` + protein + `],"params":` + mini + `}`, good},
+		{"name is blank", "POST", "/v1/jobs", strings.Replace(trp, "Trp-cage", " ", 1), good},
 		{"name is too long", "POST", "/v1/jobs", strings.Replace(trp, "Trp", strings.Repeat("é", 256), 1), good},
 		{"name has a control character", "POST", "/v1/jobs", strings.Replace(trp, "Trp", `a\u0000b`, 1), good},
 		{"isPublic is text", "POST", "/v1/jobs", `{"isPublic":"yes"}`, good},
@@ -118,6 +121,8 @@ func TestRefusals(t *testing.T) {
 		{"body over the bound", "POST", "/v1/jobs", strings.Repeat(" ", 10_000_001), good},
 		{"small body over its bound", "POST", "/v1/keys", strings.Repeat(" ", 65<<10), good},
 		{"deep nesting", "POST", "/v1/jobs", `{"constraints":{"webhooks":` + strings.Repeat(`{"a":`, 50_000), good},
+		{"deep lists", "POST", "/v1/jobs",
+			`{"name":"x","sequences":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`, good},
 		{"deep webhooks", "POST", "/v1/jobs",
 			job(protein, mini, `,"constraints":{"webhooks":{"qna":{"enabled":true,"x":`+strings.Repeat("[", 30)+
 				strings.Repeat("]", 30)+`}}}`), good},
@@ -134,6 +139,7 @@ func TestRefusals(t *testing.T) {
 		{"fraction of a step", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","samplingSteps":1.5}`, ""), good},
 		{"seed is a number", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","seed":7}`, ""), good},
 		{"seed is no number", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","seed":"x"}`, ""), good},
+		{"seed is negative", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","seed":"-1"}`, ""), good},
 		{"seed is too large", "POST", "/v1/jobs", job(protein, `{"modelName":"mini","seed":"4294967296"}`, ""), good},
 		{"count is 0", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":0}}`, mini, ""), good},
 		{"count is -1", "POST", "/v1/jobs", job(`{"proteinChain":{"sequence":"ACDEF","count":-1}}`, mini, ""), good},
@@ -183,6 +189,9 @@ func TestRefusals(t *testing.T) {
 		{"id is no UUID", "GET", "/v1/jobs/1/results", nil, good},
 		{"id is no UUID, anonymous", "GET", "/v1/jobs/1/results", nil, nil},
 		{"id is no UUID, to cancel", "POST", "/v1/jobs/1/cancel", nil, good},
+		{"id is a NUL byte", "GET", "/v1/jobs/%00/results", nil, good},
+		{"somebody else's job", "GET", "/v1/jobs/" + id + "/results", nil, other},
+		{"somebody else's job, to show", "PATCH", "/v1/jobs/" + id + "/public", `{"isPublic":true}`, other},
 		{"no such job", "GET", "/v1/jobs/01234567-89ab-7def-8123-456789abcdef/results", nil, nil},
 		{"private job, anonymous", "GET", "/v1/jobs/" + id + "/results", nil, nil},
 		{"limit is 0", "GET", "/v1/jobs?limit=0", nil, good},

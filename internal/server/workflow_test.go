@@ -607,6 +607,9 @@ func TestWorkflowRefusals(t *testing.T) {
 		return `{"workflow_name":"md","name":"x","workflow_input":{"preset":"single_idr_fasta",` +
 			`"sequence":"GSGSGSGSGS"` + rest + `}}`
 	}
+	after := func(webhooks string) string {
+		return strings.Replace(trp, `"params"`, `"constraints":{"webhooks":{`+webhooks+`}},"params"`, 1)
+	}
 	const flows = "/v1/workflows"
 	var out strings.Builder
 	for _, c := range []struct {
@@ -679,6 +682,10 @@ func TestWorkflowRefusals(t *testing.T) {
 		{"misspelt field", "POST", flows, md(`,"sim_lenght_ns":1`), good},
 		{"physics that would be ignored", "POST", flows, md(`,"config":{"box_eq":true}`), good},
 		{"temperature is text", "POST", flows, md(`,"temp":"warm"`), good},
+		{"dynamics after a fold, at a temperature of 0", "POST", "/v1/jobs",
+			after(`"md":{"enabled":true,"temp":0}`), good},
+		{"question after a fold that is a number", "POST", "/v1/jobs",
+			after(`"qna":{"enabled":true,"initial_question":7}`), good},
 		{"no such workflow", "GET", flows + "/" + none, nil, good},
 		{"no such workflow, anonymous", "GET", flows + "/public/" + none, nil, nil},
 		{"id is no UUID", "GET", flows + "/1", nil, good},
