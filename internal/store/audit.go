@@ -86,15 +86,8 @@ type AuditEntry struct {
 	At        time.Time
 }
 
-const (
-	// maxAudit bounds the entries of each action that a user has in a project: a flood of one kind, or in another
-	// project, displaces no other.
-	maxAudit = 500
-	// maxProjectAudit is maxAudit in a project of several users.
-	maxProjectAudit = 10_000
-	// auditFor is how long entries are kept, in µs.
-	auditFor = 400 * microsPerDay
-)
+// auditFor is how long entries of the audit log are kept, in µs.
+const auditFor = 400 * microsPerDay
 
 // audit records a change in its own transaction, and drops the user's entries of the action in the project that are
 // too many.
@@ -105,9 +98,9 @@ func (t *tx) audit(by Actor, action AuditAction, subject, detail string) error {
 		newID(), by.User, by.Key, by.Address, action, subject, detail, t.now, by.Project); err != nil {
 		return err
 	}
-	most := maxAudit
+	most := t.s.bounds.Audit
 	if by.Project != "" && by.Project != by.User.OwnProject() {
-		most = maxProjectAudit
+		most = t.s.bounds.ProjectAudit
 	}
 	_, err := t.exec(`
 		DELETE FROM audit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 	"time"
 
 	"pleat"
@@ -380,7 +381,7 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 			FROM batch_row r
 			WHERE r.batch_id = $1 AND r.number > $2
 			ORDER BY r.number
-			LIMIT 500`,
+			LIMIT `+strconv.Itoa(s.bounds.InputRows),
 			id, after)
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			var in inputRow

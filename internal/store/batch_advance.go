@@ -10,12 +10,8 @@ import (
 	"pleat"
 )
 
-const (
-	// batchesAtOnce is how many open batches AdvanceBatches reads at once.
-	batchesAtOnce = 100
-	// jobsAtOnce is how many jobs of a batch are made, stopped or run again in one transaction.
-	jobsAtOnce = 100
-)
+// jobsAtOnce is how many jobs of a batch are made, stopped or run again in one transaction.
+const jobsAtOnce = 100
 
 // BatchesTopic has news when a batch is opened or changed, or one of its jobs ends: AdvanceBatches has work.
 const BatchesTopic = "batches"
@@ -35,10 +31,11 @@ func hasJobs(condition string) string {
 	return "EXISTS (SELECT 1 FROM job j WHERE j.batch_id = b.id AND j.batch_id <> '' AND " + condition + ")"
 }
 
-// batchesToAdvance lists batches whose next step can be taken, by id from $2 on: deleted ones with jobs to stop, and
-// open ones. One that was created before $1 and is not open yet is abandoned. A cancelled batch whose jobs are all
-// stopping has no step until they have ended.
-var batchesToAdvance = `
+// batchesToAdvance lists batches whose next step can be taken, by id from $2 on and not more than most: deleted ones
+// with jobs to stop, and open ones. One that was created before $1 and is not open yet is abandoned. A cancelled batch
+// whose jobs are all stopping has no step until they have ended.
+func batchesToAdvance(most int) string {
+	return `
 	SELECT b.id FROM batch b
 	WHERE b.deleted_at <> 0 AND b.id > $2 AND ` + hasJobs(toStop) + `
 	UNION ALL
@@ -50,7 +47,8 @@ var batchesToAdvance = `
 			OR b.cancelled = 1 AND ` + hasJobs(toStop) + `
 			OR NOT ` + hasJobs(isLive) + `))
 	ORDER BY 1
-	LIMIT ` + strconv.Itoa(batchesAtOnce)
+	LIMIT ` + strconv.Itoa(most)
+}
 
 // openedBatch is what AdvanceBatches needs to know of a batch.
 type openedBatch struct {
@@ -69,7 +67,7 @@ func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
 	var faults []error
 	for after := pleat.BatchID(""); ; {
 		var ids []pleat.BatchID
-		rows, err := s.read(ctx, batchesToAdvance, s.now()-abandonedAfter.Microseconds(), after)
+		rows, err := s.read(ctx, batchesToAdvance(s.bounds.Batches), s.now()-abandonedAfter.Microseconds(), after)
 		err = forEachRow(rows, err, func(scan func(...any) error) error {
 			err := scan(&after)
 			ids = append(ids, after)
@@ -90,7 +88,7 @@ func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
 			}
 			more = more || again
 		}
-		if len(ids) < batchesAtOnce {
+		if len(ids) < s.bounds.Batches {
 			return more, errors.Join(faults...)
 		}
 	}

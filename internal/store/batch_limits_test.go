@@ -97,9 +97,10 @@ func TestBatchesThatWait(t *testing.T) {
 			t.Parallel()
 			ctx := context.Background()
 			address := open(t)
-			s := storetest.OpenAt(t, address, &storetest.Clock{})
+			opt := store.Options{Bounds: store.Bounds{Batches: 10}}
+			s := storetest.OpenWith(t, address, &storetest.Clock{}, opt)
 			u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
-			const waiting, broken = 101, 101
+			const waiting, broken = 11, 11
 			var made []pleat.BatchID
 			for range waiting {
 				made = append(made, createBatch(t, s, newBatch(eve, "cancelled", texts(1)...)).Batch)
@@ -210,10 +211,10 @@ func TestBatchRowAlone(t *testing.T) {
 // The inputs of a batch that is deleted while they are read are not taken for all of them, and no batch has no rows.
 func TestBatchInputs(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+	storetest.EachBounded(t, store.Bounds{InputRows: 20}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		made := createBatch(t, s, newBatch(u, "read", texts(501)...))
+		made := createBatch(t, s, newBatch(u, "read", texts(41)...))
 		advance(t, s)
 		read := func(each func(n int)) (n int, err error) {
 			err = s.BatchInputs(ctx, made.Batch, func(string, store.RowInput) error {
@@ -223,7 +224,7 @@ func TestBatchInputs(t *testing.T) {
 			})
 			return n, err
 		}
-		if n, err := read(func(int) {}); n != 501 || err != nil {
+		if n, err := read(func(int) {}); n != 41 || err != nil {
 			t.Errorf("%d rows, %v", n, err)
 		}
 		if err := s.CancelBatch(ctx, u, made.Batch); err != nil {

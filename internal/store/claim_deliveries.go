@@ -60,12 +60,8 @@ type DeliveryClaims struct {
 	Full []pleat.EndpointID
 }
 
-const (
-	// maxEndpointsScanned bounds how many endpoints' queues one claim looks at, and so how long its transaction is.
-	maxEndpointsScanned = 256
-	// MaxWindows bounds DeliveryLimits.Windows.
-	MaxWindows = 256
-)
+// MaxWindows bounds DeliveryLimits.Windows.
+const MaxWindows = 256
 
 // ClaimDeliveries leases up to n deliveries to a worker. It visits the endpoints in turn, starting behind a cursor, so
 // that none waits for another's queue, and records each attempt before anything is sent. After an error the list has
@@ -113,6 +109,7 @@ type deliveryClaim struct {
 	DeliveryClaims
 	at        time.Time
 	undecided []WaitingEndpoint
+	most      int // Bounds.Endpoints
 	visited   int
 	stopped   bool             // n does not suffice for the endpoints behind Next
 	last      pleat.EndpointID // that was visited, of rows that name each endpoint several times
@@ -165,6 +162,7 @@ func (s *Store) claimDeliveries(ctx context.Context, c *deliveryClaim) error {
 	err := s.writeAsync(ctx, "claim deliveries", func(t *tx) error {
 		c.at, c.DeliveryClaims = fromMicros(t.now), DeliveryClaims{}
 		c.undecided, c.visited, c.stopped, c.last = nil, 0, false, ""
+		c.most = s.bounds.Endpoints
 		if t.pg != nil {
 			t.send("SELECT pg_advisory_xact_lock($1)", claimLock)
 		}

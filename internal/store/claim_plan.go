@@ -16,7 +16,7 @@ func (t *tx) planSQL(c *deliveryClaim) (sql string, args []any) {
 	waiting := "waiting (id) AS (SELECT id FROM asked WHERE id <> '')"
 	if !c.decided {
 		waiting = waitingSQL(len(args) + 1)
-		args = append(args, c.after, maxEndpointsScanned)
+		args = append(args, c.after, c.most)
 	}
 	const may = "e.id = w.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= CAST($1 AS bigint)"
 	endpoint := "JOIN endpoint e ON " + may
@@ -129,5 +129,5 @@ func (c *deliveryClaim) visit(e *plannedEndpoint) {
 		c.Full = append(c.Full, e.ID)
 	}
 	c.visited++
-	c.stopped = c.visited == maxEndpointsScanned
+	c.stopped = c.visited == c.most
 }

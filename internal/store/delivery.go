@@ -25,11 +25,9 @@ func DeliveryTopic() string { return deliveryTopic }
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
 const DeliveryTries = 10
 
-// Bounds of what a user can make of deliveries without a new run.
-const (
-	keptSends = 10  // sends of one delivery whose attempts are kept
-	maxTests  = 100 // test deliveries of one user that are kept, or that wait
-)
+// keptSends is how many sends of one delivery have attempts that are kept. With Bounds.Tests it bounds what a user can
+// make of deliveries without a new run.
+const keptSends = 10
 
 // Delivery is an event on its way to one destination. Its ID is the webhook-id that receivers get, the same in every
 // attempt. RUNNING is not stored: it is the status of a pending delivery whose task a worker holds.
@@ -509,8 +507,8 @@ func (t *tx) setSource(e *pleat.Event) error {
 }
 
 // PingEndpoint queues a test delivery to a project's default endpoint, under an event of its own that belongs to no
-// run. Of the project's earlier ones maxTests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict: it is
-// not active, or maxTests test deliveries wait.
+// run. Of the project's earlier ones Bounds.Tests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict: it
+// is not active, or Bounds.Tests test deliveries wait.
 func (s *Store) PingEndpoint(ctx context.Context, by Reach) (pleat.DeliveryID, error) {
 	var id pleat.DeliveryID
 	err := s.write(ctx, "ping", func(t *tx) error {
@@ -548,12 +546,12 @@ func (t *tx) ping(e *Endpoint) (id pleat.DeliveryID, err error) {
 }
 
 // boundTests makes room for one more test delivery of a project: it deletes the oldest that have ended. CodeConflict:
-// maxTests wait.
+// Bounds.Tests wait.
 func (t *tx) boundTests(owner pleat.ProjectID) error {
 	if err := t.lockProject(owner); err != nil {
 		return err
 	}
-	n := 0
+	most, n := t.s.bounds.Tests, 0
 	var ended []any // the oldest first
 	rows, err := t.query("SELECT id, status FROM delivery WHERE project_id = $1 AND source_id = '' ORDER BY id", owner)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
@@ -567,12 +565,12 @@ func (t *tx) boundTests(owner pleat.ProjectID) error {
 		}
 		return nil
 	})
-	if err != nil || n < maxTests {
+	if err != nil || n < most {
 		return err
 	}
-	if n-len(ended) >= maxTests {
+	if n-len(ended) >= most {
 		return pleat.Errorf(pleat.CodeConflict, "%d test deliveries wait to be sent, the maximum; send another when "+
 			"some have ended", n-len(ended))
 	}
-	return t.forgetDeliveries(ended[:min(n-maxTests+1, len(ended))])
+	return t.forgetDeliveries(ended[:min(n-most+1, len(ended))])
 }

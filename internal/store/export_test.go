@@ -95,5 +95,8 @@ func (s *Store) MigrateLater(ctx context.Context, more map[string]string) (from,
 	return s.migrate(ctx, all)
 }
 
+// Bounds are the bounds that hold in a store.
+func (s *Store) Bounds() Bounds { return s.bounds }
+
 // NotPaused is the condition by which a claim leaves paused models out.
 func NotPaused(queue string) string { return notPaused(queue) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"pleat"
 	"pleat/internal/store"
@@ -26,7 +27,7 @@ func TestHeadsOfManyCalls(t *testing.T) {
 		for i := range 20 {
 			u := storetest.User(t, s, fmt.Sprint("user ", i))
 			by := newKey(t, s, u, fmt.Sprint("k", i))
-			if _, err := s.CreateSession(t.Context(), by, fmt.Sprint("s", i), s.Now().Add(1e9)); err != nil {
+			if _, err := s.CreateSession(t.Context(), by, fmt.Sprint("s", i), s.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			job := create(t, s, u, "one").Job

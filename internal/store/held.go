@@ -38,7 +38,7 @@ func (t *tx) releaseTasks(where string, arg any, but []Lease) (int, error) {
 			}
 			n++
 		}
-		if len(held) < maxHeld {
+		if len(held) < t.s.bounds.HeldTasks {
 			return n, nil
 		}
 	}

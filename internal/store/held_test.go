@@ -53,8 +53,8 @@ func TestReleaseAll(t *testing.T) {
 // More tasks are released than one statement selects.
 func TestReleaseManyTasks(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		const tasks = 1001
+	storetest.EachBounded(t, store.Bounds{HeldTasks: 10}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		const tasks = 31
 		u := storetest.User(t, s, "ada")
 		for range tasks {
 			create(t, s, u, "fold")

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
@@ -36,6 +38,31 @@ func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 		if items, drafts := storetest.Count(t, s, "library_item"), storetest.Count(t, s, "workflow"); items != 5 ||
 			drafts != 3 {
 			t.Errorf("%d items and %d drafts; 5 and 3 are allowed", items, drafts)
+		}
+	})
+}
+
+// A service has the bounds that its documentation and messages name; a test may set each alone.
+func TestDefaultBounds(t *testing.T) {
+	t.Parallel()
+	want := store.Bounds{
+		HeldTasks:    1000,
+		Endpoints:    256,
+		Batches:      100,
+		InputRows:    500,
+		Tests:        100,
+		Audit:        500,
+		ProjectAudit: 10_000,
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		if d := cmp.Diff(want, s.Bounds()); d != "" {
+			t.Error(d)
+		}
+	})
+	want.Tests = 7
+	storetest.EachBounded(t, store.Bounds{Tests: 7}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		if d := cmp.Diff(want, s.Bounds()); d != "" {
+			t.Error(d)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -457,6 +458,9 @@ func TestAuditIsAppendOnly(t *testing.T) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
+		if !bytes.Contains(bytes.ToLower(text), []byte("audit")) { // which is faster than the expression
+			return err
+		}
 		for _, m := range writes.FindAllStringSubmatch(string(text), -1) {
 			found[filepath.Base(path)+": "+m[1]+" audit"]++
 		}

@@ -109,11 +109,11 @@ func (t *tx) expireLeases(where string, arg any, r *Reaped) error {
 	return nil
 }
 
-// selectHeld locks running tasks that a condition selects, the first maxHeld by their ids, by a locking clause: one
-// that skips locked rows skips a task whose worker is renewing its lease at this moment.
+// selectHeld locks running tasks that a condition selects, the first Bounds.HeldTasks by their ids, by a locking
+// clause: one that skips locked rows skips a task whose worker is renewing its lease at this moment.
 func (t *tx) selectHeld(lock, where string, args ...any) ([]expiredLease, error) {
 	var out []expiredLease
-	rows, err := t.query(heldTasksSQL(where)+" "+lock, args...)
+	rows, err := t.query(heldTasksSQL(where, t.s.bounds.HeldTasks)+" "+lock, args...)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var l expiredLease
 		var cancel int64
@@ -127,17 +127,14 @@ func (t *tx) selectHeld(lock, where string, args ...any) ([]expiredLease, error)
 	return out, err
 }
 
-// maxHeld bounds the running tasks that one statement selects.
-const maxHeld = 1000
-
-// heldTasksSQL selects at most maxHeld running tasks by a condition.
-func heldTasksSQL(where string) string {
+// heldTasksSQL selects running tasks by a condition, not more than most.
+func heldTasksSQL(where string, most int) string {
 	return `
 		SELECT id, attempt, worker_id, kind, COALESCE(run_id, ''), COALESCE(delivery_id, ''), cancel
 		FROM task
 		WHERE state = 'running' AND ` + where + `
 		ORDER BY id
-		LIMIT ` + strconv.Itoa(maxHeld)
+		LIMIT ` + strconv.Itoa(most)
 }
 
 // leaseExpired is the condition for leases that ended before the parameter.

@@ -48,6 +48,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -78,6 +79,46 @@ type Options struct {
 	ClockInterval time.Duration
 	// Limits are what one project may have. Workers need them too, since follow-ups count.
 	Limits Limits
+	// Bounds are for tests, which reach them with few rows.
+	Bounds Bounds
+}
+
+// Bounds are sizes that no setting changes. A service has those of DefaultBounds, which stand for fields that are 0.
+type Bounds struct {
+	HeldTasks    int // running tasks that one statement selects
+	Endpoints    int // whose queues one claim looks at, which bounds how long its transaction is
+	Batches      int // open ones that AdvanceBatches reads at once
+	InputRows    int // of a batch that BatchInputs reads at once
+	Tests        int // test deliveries of one user that are kept, or that wait
+	Audit        int // entries of each action that a user has: a flood of one displaces no other
+	ProjectAudit int // Audit in a project of several users
+}
+
+// DefaultBounds are the bounds of a service.
+func DefaultBounds() Bounds {
+	return Bounds{
+		HeldTasks:    1000,
+		Endpoints:    256,
+		Batches:      100,
+		InputRows:    500,
+		Tests:        100,
+		Audit:        500,
+		ProjectAudit: 10_000,
+	}
+}
+
+// orDefault returns the bounds with the defaults for fields that are 0.
+func (b Bounds) orDefault() Bounds {
+	d := DefaultBounds()
+	return Bounds{
+		HeldTasks:    cmp.Or(b.HeldTasks, d.HeldTasks),
+		Endpoints:    cmp.Or(b.Endpoints, d.Endpoints),
+		Batches:      cmp.Or(b.Batches, d.Batches),
+		InputRows:    cmp.Or(b.InputRows, d.InputRows),
+		Tests:        cmp.Or(b.Tests, d.Tests),
+		Audit:        cmp.Or(b.Audit, d.Audit),
+		ProjectAudit: cmp.Or(b.ProjectAudit, d.ProjectAudit),
+	}
 }
 
 // MinConnections are needed to work: PostgreSQL's connections for claims, the one that listens, and one more.
@@ -103,6 +144,7 @@ func (o *Options) readers(n int) int {
 type Store struct {
 	dialect    string
 	limits     Limits
+	bounds     Bounds
 	db         *sql.DB // reads on SQLite, everything on PostgreSQL
 	clock      func() time.Time
 	offset     atomic.Int64 // what to add to the clock so that all nodes agree, in microseconds
@@ -134,6 +176,7 @@ func Open(ctx context.Context, url string, opt Options) (*Store, error) {
 		clock:   opt.Clock,
 		log:     opt.Log,
 		limits:  opt.Limits,
+		bounds:  opt.Bounds.orDefault(),
 		readers: map[string]*sql.Stmt{},
 		metrics: newMetrics(),
 	}

@@ -87,10 +87,21 @@ func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 // EachLimited is Each with limits of what one user may have.
 func EachLimited(t *testing.T, limits store.Limits, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
+	eachWith(t, store.Options{Limits: limits}, fn)
+}
+
+// EachBounded is Each with small bounds, which a test reaches with few rows.
+func EachBounded(t *testing.T, bounds store.Bounds, fn func(t *testing.T, s *store.Store, clock *Clock)) {
+	t.Helper()
+	eachWith(t, store.Options{Bounds: bounds}, fn)
+}
+
+func eachWith(t *testing.T, opt store.Options, fn func(t *testing.T, s *store.Store, clock *Clock)) {
+	t.Helper()
 	for name, fresh := range Migrated() {
 		t.Run(name, func(t *testing.T) {
 			clock := &Clock{}
-			fn(t, OpenLimited(t, fresh(t), clock, limits), clock)
+			fn(t, OpenWith(t, fresh(t), clock, opt), clock)
 		})
 	}
 }
@@ -133,14 +144,20 @@ var addresses sync.Map // *store.Store → string
 // stores may be open at one address, like the processes of a service on PostgreSQL.
 func OpenAt(t testing.TB, address string, clock *Clock) *store.Store {
 	t.Helper()
-	return OpenLimited(t, address, clock, store.Limits{})
+	return OpenWith(t, address, clock, store.Options{})
 }
 
 // OpenLimited is OpenAt with limits of what one user may have.
 func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits) *store.Store {
 	t.Helper()
+	return OpenWith(t, address, clock, store.Options{Limits: limits})
+}
+
+// OpenWith is OpenAt with further options.
+func OpenWith(t testing.TB, address string, clock *Clock, opt store.Options) *store.Store {
+	t.Helper()
 	// PostgreSQL's clock does not go with a Clock that was moved: its next measurement would take the move back.
-	opt := store.Options{Limits: limits, ClockInterval: 24 * time.Hour}
+	opt.ClockInterval = 24 * time.Hour
 	if clock != nil {
 		opt.Clock = clock.Now
 	}
