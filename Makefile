@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
 	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
-	test-alerts test-dist \
+	test-alerts test-dist test-module-path \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
 
@@ -147,6 +147,9 @@ dist: ## what a release consists of, into dist: archives and wheels for four pla
 
 test-dist: ## archive and wheel of this platform: made twice with one result, checked, installed and run
 	scripts/test-dist
+
+test-module-path: ## the module under another path, in a copy: it compiles, and a program outside of it folds
+	scripts/test-module-path
 
 docs: ## write the generated parts of the documentation
 	go generate ./...
