@@ -6,7 +6,7 @@
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
 
-VERSION ?= $(shell scripts/version)
+VERSION ?= $(or $(shell scripts/version),$(error scripts/version fails))
 MODULE = $(shell scripts/module-path)
 FUZZTIME ?= 10s
 SOAK ?= 10m
