@@ -2,11 +2,11 @@
 .DEFAULT_GOAL := help
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
 	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
-	test-alerts test-dist test-smoke \
+	test-alerts test-dist test-smoke test-module-path \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
 
-VERSION ?= $(shell scripts/version)
+VERSION ?= $(or $(shell scripts/version),$(error scripts/version fails))
 MODULE = $(shell scripts/module-path)
 FUZZTIME ?= 10s
 SOAK ?= 10m
@@ -151,6 +151,9 @@ dist: ## what a release consists of, into dist: archives and wheels for four pla
 
 test-dist: ## archive and wheel of this platform: made twice with one result, checked, installed and run
 	scripts/test-dist
+
+test-module-path: ## the module under another path, in a copy: it compiles, and a program outside of it folds
+	scripts/test-module-path
 
 docs: ## write the generated parts of the documentation
 	go generate ./...

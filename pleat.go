@@ -1,5 +1,5 @@
-// Package pleat is the domain of the service: jobs, runs, tasks and events, their states, the validation of requests
-// and the follow-ups of finished runs.
+// Package pleat is the domain of the service: jobs ([Job]), runs ([Run]), tasks ([Task]) and events ([Event]), their
+// states ([State]), the validation of requests ([Job.Validate]) and the follow-ups of finished runs ([Subscription]).
 //
 // It is pure: it uses the standard library only and has no clock, network or disk. Other packages import it; it imports
 // only internal/words, for the wording of messages. Field paths and JSON tags have the spellings of package api,
@@ -19,7 +19,7 @@
 //	model.go       Model: the manifest of a model; the built-in engines
 //	input.go       InputHash and RequestHash: the identity of a fold in the result cache
 //	state.go       State: the life of a run
-//	batch.go        Batch: many jobs that are created together; Score: what ranks them
+//	batch.go       Batch: many jobs that are created together; Score: what ranks them
 //	task.go        Task, Heartbeat, Worker: queued work and who does it
 //	class.go       Class: a kind of worker, and how many of them a load needs
 //	workflow.go    Workflow, Work, Output, Sink: what an engine executes

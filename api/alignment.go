@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// CreateAlignment is the body of POST /v1/alignments.
+// CreateAlignment is the body of POST /v1/alignments ([Client.CreateAlignment]).
 type CreateAlignment struct {
 	Name      string            `json:"name,omitempty" doc:"Name of the alignment; absent: what is aligned." maxLength:"255"`
 	Sequences []json.RawMessage `json:"sequences" doc:"The proteins: each a string of letters, or an item with a proteinChain as in POST /v1/jobs. At most 20,000 letters together." minItems:"1" maxItems:"32"`

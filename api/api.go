@@ -1,26 +1,3 @@
-// Package api holds the wire types of the service: the body of every request and response, a strict JSON decoder for
-// requests and a Go client. Together with the OpenAPI document it is the only public promise of this module.
-//
-// It imports only the standard library and internal/words, and knows nothing of how the service works. The files:
-//
-//	job.go       POST /v1/jobs and its body
-//	batch.go, batch_client.go  batches and their tables
-//	alignment.go  alignments of proteins
-//	result.go    GET /v1/jobs/{id}/results
-//	workflow.go  questions about structures, and dynamics
-//	compare.go, compare_client.go  comparisons of structures
-//	library.go   the files of a project
-//	people.go    projects, who works in them, links and moves
-//	accounting.go  what runs have spent, budgets
-//	operator.go  what operators see and do, and their client
-//	view.go      lists, one job, progress, models, usage, keys
-//	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
-//	people.go, people_client.go  projects, their members, links and moves
-//	mail.go, mail_client.go      which mails a person gets
-//	decode.go    Decode: strict JSON; scan.go is its lexer
-//	encode.go    Encode: JSON without HTML escapes
-//	client.go    Client: one method per endpoint
-//	stream.go    event streams, with reconnects
 package api
 
 import (
@@ -82,12 +59,12 @@ func (t *Time) UnmarshalText(b []byte) error {
 }
 
 // Error is an error response. Every response that is not a success has Message and nothing else; requests that accept
-// application/problem+json get a Problem instead.
+// application/problem+json get a [Problem] instead.
 type Error struct {
 	Message string `json:"message" doc:"What is wrong, and what would be right: one sentence." example:"Unauthorized"`
 
 	// Status is the HTTP status. RetryAfter is how long to wait before the next try; 0: the service does not say.
-	// Faults lists every fault of an invalid request. The Client sets these; they are not in the body.
+	// Faults lists every fault of an invalid request. The [Client] sets these; they are not in the body.
 	Status     int           `json:"-"`
 	RetryAfter time.Duration `json:"-"`
 	Faults     []FieldError  `json:"-"`
@@ -117,7 +94,7 @@ type Problem struct {
 	Errors []FieldError `json:"errors" doc:"Every fault of an invalid request, at most 100; empty for other problems."`
 }
 
-// ProblemType is the media type of Problem.
+// ProblemType is the media type of [Problem].
 const ProblemType = "application/problem+json"
 
 // List is one page of a list. NextCursor is nil on the last page.

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// CreateBatch is the body of POST /v1/batches: many fold jobs of one model. Which fields it has besides those of every
-// batch depends on the kind.
+// CreateBatch is the body of POST /v1/batches ([Client.CreateBatch]): many fold jobs of one model. Which fields it has
+// besides those of every batch depends on the kind.
 type CreateBatch struct {
 	Name        string          `json:"name" doc:"Name of the batch. A row is called by it and its customId." minLength:"1" maxLength:"255" example:"PD-L1 binders"`
 	Kind        string          `json:"kind" doc:"list: jobs; matrix: every binder with every target; ligands: a complex with each ligand; variants: a complex with mutations in a chain; seeds: a complex with many seeds." enum:"list,matrix,ligands,variants,seeds"`
@@ -188,7 +188,7 @@ type BatchValidation struct {
 	Notes            []string     `json:"notes" doc:"What of content was dropped, changed or guessed, with its position in the text."`
 }
 
-// RerunBatch is the body of POST /v1/batches/{id}/rerun.
+// RerunBatch is the body of POST /v1/batches/{id}/rerun ([Client.RerunBatch]).
 type RerunBatch struct {
 	Name     string  `json:"name,omitempty" doc:"Name of the new batch; absent: that of the batch. Rows that were called by the batch are called by the new one." maxLength:"255"`
 	IsPublic bool    `json:"isPublic,omitempty" doc:"Whether anyone may read the new batch and the results of its rows; absent: false."`

@@ -24,7 +24,7 @@ func (c *Client) CreateBatch(ctx context.Context, batch CreateBatch, opt CreateO
 	return do[CreatedBatch](ctx, c, request{method: http.MethodPost, path: "/v1/batches", header: h, body: batch})
 }
 
-// ValidateBatch checks a batch as CreateBatch does and says what it comes to. It creates nothing.
+// ValidateBatch checks a batch as [Client.CreateBatch] does and says what it comes to. It creates nothing.
 func (c *Client) ValidateBatch(ctx context.Context, batch CreateBatch) (BatchValidation, error) {
 	batch.ProjectID = c.in(batch.ProjectID)
 	return do[BatchValidation](ctx, c, post("/v1/batches/validate", batch))
@@ -97,7 +97,7 @@ func (c *Client) BatchFile(ctx context.Context, id, name string, q RowsQuery, w 
 }
 
 // FollowBatch calls fn with the batch, now and whenever its counts have changed, until all its rows have ended. It
-// reconnects where the stream breaks, and ends as Follow does.
+// reconnects where the stream breaks, and ends as [Client.Follow] does.
 func (c *Client) FollowBatch(ctx context.Context, id string, fn func(Batch) error) error {
 	return c.stream(ctx, batchPath(id, "/events"), "", func(data []byte) error {
 		var b Batch

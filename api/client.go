@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Client calls the service. It is safe for concurrent use. An error response is returned as *Error. After any other
+// Client calls the service. It is safe for concurrent use. An error response is returned as [*Error]. After any other
 // error it is not known whether the service has executed the call. The Client has no sessions: their cookie is for
 // browsers, and a program has its key.
 //
@@ -33,7 +33,7 @@ type Client struct {
 	// Project is the id of the project in which the methods create and list, unless the body of a call names another.
 	// Empty: that of the key, else the caller's own.
 	Project string
-	// Patience is how long Follow and Watch try to reconnect; 0: a minute.
+	// Patience is how long [Client.Follow] and [Client.Watch] try to reconnect; 0: a minute.
 	Patience time.Duration
 }
 
@@ -53,15 +53,15 @@ var plainHTTP = &http.Client{Transport: func() http.RoundTripper {
 
 func (c *Client) http() *http.Client { return cmp.Or(c.HTTP, plainHTTP) }
 
-// CreateOptions are the options of CreateJob that are not in its body.
+// CreateOptions are the options of [Client.CreateJob] that are not in its body.
 type CreateOptions struct {
 	From           string // library item to associate with the job; empty: none
 	IdempotencyKey string // the same key and body within 24 h get the first response; empty: none
 	NoCache        bool   // do not use the cached result of an earlier run of the same input
 }
 
-// CreateJob creates a job, which counts against the quota of the day. Its sequences are folded asynchronously; Follow
-// waits for the end. With an IdempotencyKey the call can be repeated safely after an error.
+// CreateJob creates a job, which counts against the quota of the day. Its sequences are folded asynchronously;
+// [Client.Wait] waits for the end. With an IdempotencyKey the call can be repeated safely after an error.
 func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions) (CreatedJob, error) {
 	q, h := url.Values{}, http.Header{}
 	if opt.From != "" {
@@ -83,13 +83,13 @@ func (c *Client) CreateJob(ctx context.Context, job CreateJob, opt CreateOptions
 	})
 }
 
-// Validate checks a job as CreateJob does and estimates its cost. It creates nothing.
+// Validate checks a job as [Client.CreateJob] does and estimates its cost. It creates nothing.
 func (c *Client) Validate(ctx context.Context, job CreateJob) (Validation, error) {
 	job.ProjectID = c.in(job.ProjectID)
 	return do[Validation](ctx, c, post("/v1/jobs/validate", job))
 }
 
-// Import converts the job file of another program to bodies for CreateJob. It creates nothing.
+// Import converts the job file of another program to bodies for [Client.CreateJob]. It creates nothing.
 func (c *Client) Import(ctx context.Context, file ImportJobs) (ImportedJobs, error) {
 	return do[ImportedJobs](ctx, c, post("/v1/jobs/import", file))
 }
@@ -106,7 +106,7 @@ func (c *Client) Results(ctx context.Context, job string) (Results, error) {
 	return do[Results](ctx, c, get(jobPath(job, "/results"), nil))
 }
 
-// RunResults is Results for any run of a job of the caller's.
+// RunResults is [Client.Results] for any run of a job of the caller's.
 func (c *Client) RunResults(ctx context.Context, job, run string) (Results, error) {
 	return do[Results](ctx, c, get(jobPath(job, "/results"), url.Values{"jobRunId": {run}}))
 }
@@ -143,7 +143,7 @@ func (c *Client) Cancel(ctx context.Context, job string) (CancelledJob, error) {
 	return do[CancelledJob](ctx, c, post(jobPath(job, "/cancel"), nil))
 }
 
-// RerunOptions are the options of Rerun that are not in its body.
+// RerunOptions are the options of [Client.Rerun] that are not in its body.
 type RerunOptions struct {
 	NoCache bool // do not use the cached result of an earlier run of the same input
 }

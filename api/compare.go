@@ -1,6 +1,6 @@
 package api
 
-// CreateComparison is the body of POST /v1/compare.
+// CreateComparison is the body of POST /v1/compare ([Client.CreateComparison]).
 type CreateComparison struct {
 	Of        []string `json:"of" doc:"What to compare: job:ID, job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. SAMPLE is the number of a sample, or the name of a structure among the files of the job." minItems:"2" maxItems:"20" example:"[\"job:019a8f6e-4c1e-7d9e-8a54-1c0a3f2b9d10\",\"pdb:1UBQ\"]"`
 	Reference *int     `json:"reference,omitempty" doc:"Which of them is the reference, counted from 1; absent: none." minimum:"1" maximum:"20"`

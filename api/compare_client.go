@@ -10,7 +10,8 @@ import (
 )
 
 // Compare compares 2 to 4 structures, such as job:ID, job:ID/SAMPLE, library:ID/FILE or pdb:ID, of 4,000 residues in
-// all. reference is the position of the reference, counted from 1; 0: there is none. CreateComparison compares more.
+// all. reference is the position of the reference, counted from 1; 0: there is none. [Client.CreateComparison] compares
+// more.
 func (c *Client) Compare(ctx context.Context, of []string, reference int) (Comparison, error) {
 	q := url.Values{"of": {strings.Join(of, ",")}}
 	if reference != 0 {
@@ -19,7 +20,7 @@ func (c *Client) Compare(ctx context.Context, of []string, reference int) (Compa
 	return do[Comparison](ctx, c, get("/v1/compare", q))
 }
 
-// CreateComparison creates a workflow that compares 2 to 20 structures. ComparisonOf reads its result.
+// CreateComparison creates a workflow that compares 2 to 20 structures. [ComparisonOf] reads its result.
 func (c *Client) CreateComparison(ctx context.Context, in CreateComparison) (Workflow, error) {
 	in.ProjectID = c.in(in.ProjectID)
 	return do[Workflow](ctx, c, post("/v1/compare", in))

@@ -25,7 +25,7 @@ const MaxValues = 3_000_000
 // of its own.
 const MaxBody = 10_000_000
 
-// DecodeError is a fault that Decode found in a document.
+// DecodeError is a fault that [Decode] found in a document.
 type DecodeError struct {
 	Field   string // path of the value at fault, such as sequences[0].proteinChain; empty: the document as a whole
 	Message string // one sentence for the caller
@@ -42,7 +42,7 @@ func (e *DecodeError) Error() string { return e.Message }
 // finds the first fault too.
 type DecodeErrors []*DecodeError
 
-// maxFaults is the most faults that Decode looks for.
+// maxFaults is the most faults that [Decode] looks for.
 const maxFaults = 100
 
 // Error returns the message of the first fault.
@@ -68,15 +68,15 @@ func refuse(p *location, format string, args ...any) error {
 }
 
 // Decode reads one JSON document into v, a pointer, and accepts nothing ambiguous: unknown fields, duplicate keys,
-// numbers that do not fit, invalid UTF-8, text after the document, nesting deeper than MaxDepth and more than MaxValues
-// values are faults, each with the path of the value. The error is of type DecodeErrors: all faults, or the one that
-// makes the document unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type
+// numbers that do not fit, invalid UTF-8, text after the document, nesting deeper than [MaxDepth] and more than
+// [MaxValues] values are faults, each with the path of the value. The error is of type [DecodeErrors]: all faults, or
+// the one that makes the document unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type
 // json.RawMessage are copied as they are. The maxItems tag of a field limits its slice.
 //
 // encoding/json accepts all of these, and its errors name Go's fields and byte offsets.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
 
-// DecodeAs is Decode for a document that is not a request. what names it in messages, such as "the file".
+// DecodeAs is [Decode] for a document that is not a request. what names it in messages, such as "the file".
 func DecodeAs(what string, data []byte, v any) error {
 	d := &decoder{root: &location{name: what}, data: data}
 	if err := d.note(d.document(what, v)); err != nil {
@@ -140,7 +140,7 @@ func (d *decoder) wrong(p *location, want string) error {
 	return refuse(p, "%s must be %s", p, want)
 }
 
-// rawType is the type of the fields that Decode copies as they are.
+// rawType is the type of the fields that [Decode] copies as they are.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
 // value reads the next value into v, which it chooses by the type of v, never by the value: an unexpected type is an

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 
 	"pleat/api"
 )
@@ -56,8 +58,32 @@ func service() *httptest.Server {
 	return httptest.NewServer(mux)
 }
 
-// Create a job, wait for its end and read the results.
-func ExampleClient() {
+// Fold a protein: create a job and wait for its results.
+func Example() {
+	server := service()
+	defer server.Close()
+	client := &api.Client{Base: server.URL, Key: "my-key"}
+	ctx := context.Background()
+
+	job, err := client.CreateJob(ctx, api.CreateJob{
+		Name:      "Trp-cage",
+		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "DAYAQWLKDGGPSSGRPPPS"}}},
+		Params:    &api.Params{ModelName: "mini"},
+	}, api.CreateOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	results, err := client.Wait(ctx, job.JobID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s, mean pLDDT %.1f\n", results.Job.Status, *results.Prediction.MeanPLLDT)
+	// Output:
+	// COMPLETED, mean pLDDT 87.5
+}
+
+// Create a job, see each of its events and read the results.
+func ExampleClient_Follow() {
 	server := service()
 	defer server.Close()
 	client := &api.Client{Base: server.URL, Key: "my-key"}
@@ -91,6 +117,79 @@ func ExampleClient() {
 	// state RUNNING
 	// state COMPLETED
 	// COMPLETED, mean pLDDT 87.5
+}
+
+// Save the structure of a job.
+func ExampleClient_Download() {
+	client := &api.Client{Base: "http://127.0.0.1:8080", Key: "my-key"}
+	ctx := context.Background()
+
+	results, err := client.Results(ctx, "0197b1d4-8a3e-7c11-9c55-3f2b8f6f2c01")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range results.Artifacts {
+		if a.Kind != "cif" {
+			continue
+		}
+		var file bytes.Buffer
+		if err := client.Download(ctx, a, &file); err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile("trp-cage.cif", file.Bytes(), 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// Fold every mutation of two residues, and write the table of the scores.
+func ExampleClient_CreateBatch() {
+	client := &api.Client{Base: "http://127.0.0.1:8080", Key: "my-key"}
+	ctx := context.Background()
+
+	batch, err := client.CreateBatch(ctx, api.CreateBatch{
+		Name:      "Trp-cage variants",
+		Kind:      "variants",
+		Params:    &api.Params{ModelName: "mini"},
+		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "DAYAQWLKDGGPSSGRPPPS"}}},
+		Scan:      &api.MutationScan{From: 9, To: 10},
+	}, api.CreateOptions{IdempotencyKey: "variants-of-9-and-10"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := client.FollowBatch(ctx, batch.BatchID, func(api.Batch) error { return nil }); err != nil {
+		log.Fatal(err)
+	}
+	if err := client.BatchFile(ctx, batch.BatchID, "table.csv", api.RowsQuery{}, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Ask a question about the structure of a job.
+func ExampleClient_CreateWorkflow() {
+	client := &api.Client{Base: "http://127.0.0.1:8080", Key: "my-key"}
+	ctx := context.Background()
+
+	workflow, err := client.CreateWorkflow(ctx, api.CreateWorkflow{
+		WorkflowName: "qna_v1",
+		Input: json.RawMessage(`{"targetSource": "fold_job", "source_job_id": "0197b1d4-8a3e-7c11-9c55-3f2b8f6f2c01",
+			"question": "How many residues does it have?"}`),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := client.FollowWorkflow(ctx, workflow.ID, 0, func(api.Event) error { return nil }); err != nil {
+		log.Fatal(err)
+	}
+	workflow, err = client.Workflow(ctx, workflow.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var answer api.QnAResult
+	if err := json.Unmarshal(workflow.Tasks[0].Result, &answer); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer.Answer)
 }
 
 // An error response says which fields of the request are at fault.

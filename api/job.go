@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CreateJob is the body of POST /v1/jobs. In all requests null means absent.
+// CreateJob is the body of POST /v1/jobs ([Client.CreateJob]). In all requests null means absent.
 type CreateJob struct {
 	Name        string         `json:"name" doc:"Name of the job." minLength:"1" maxLength:"255" example:"Trp-cage"`
 	IsPublic    bool           `json:"isPublic,omitempty" doc:"Whether anyone may read the results; absent: false."`
@@ -209,7 +209,7 @@ type CreatedJob struct {
 	SequencesIDs []string `json:"sequencesIds" doc:"One id for each item of sequences, in order."`
 }
 
-// Rerun is the body of POST /v1/jobs/{id}/runs; it may be left out.
+// Rerun is the body of POST /v1/jobs/{id}/runs ([Client.Rerun]); it may be left out.
 type Rerun struct {
 	Params *Params `json:"params,omitempty" doc:"Parameters of the new run; absent: those of the job."`
 }
@@ -221,7 +221,7 @@ type ImportFile struct {
 	Path          string `json:"path,omitempty" doc:"The name in the text, as it stands there; absent: every name that ends in fileName, in whatever folder." maxLength:"4096" example:"./msa/seq1.a3m"`
 }
 
-// ImportJobs is the body of POST /v1/jobs/import.
+// ImportJobs is the body of POST /v1/jobs/import ([Client.Import]).
 type ImportJobs struct {
 	Content   string       `json:"content" doc:"Text of the file, at most 1 MiB." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
 	Format    string       `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
@@ -230,7 +230,7 @@ type ImportJobs struct {
 	Files     []ImportFile `json:"files,omitempty" doc:"Files of the library that stand for the names of files in the text; a name that none of them stands for is refused." maxItems:"1000"`
 }
 
-// ImportedJobs is the answer to ImportJobs. Nothing has been created.
+// ImportedJobs is the answer to [Client.Import]. Nothing has been created.
 type ImportedJobs struct {
 	Format string      `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
 	Jobs   []CreateJob `json:"jobs" doc:"Bodies for POST /v1/jobs, one per job of the file."`
@@ -246,12 +246,12 @@ type ExportedJob struct {
 	Notes       []string `json:"notes" doc:"What the format cannot express, with its position in the job."`
 }
 
-// SetPublic is the body of PATCH /v1/jobs/{id}/public.
+// SetPublic is the body of PATCH /v1/jobs/{id}/public ([Client.SetPublic]).
 type SetPublic struct {
 	IsPublic *bool `json:"isPublic" doc:"Whether anyone may read the results."`
 }
 
-// Visibility is the answer to SetPublic.
+// Visibility is the answer to [Client.SetPublic].
 type Visibility struct {
 	JobID    string `json:"jobId" format:"uuid"`
 	IsPublic bool   `json:"isPublic"`

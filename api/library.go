@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// CreateItem is the body of POST /v1/library/create.
+// CreateItem is the body of POST /v1/library/create ([Client.CreateItem]).
 type CreateItem struct {
 	Name      string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
 	Type      string          `json:"type,omitempty" doc:"file: an item that can have files; folder: an item that can have children; absent: file." enum:"file,folder"`
@@ -23,7 +23,7 @@ type CreateItem struct {
 	ProjectID string          `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
-// CreatedItem is the answer to CreateItem, with status 201.
+// CreatedItem is the answer to [Client.CreateItem], with status 201.
 type CreatedItem struct {
 	ID string `json:"id" format:"uuid"`
 }

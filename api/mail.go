@@ -24,7 +24,7 @@ type NotificationMail struct {
 	CreatedAt  Time    `json:"createdAt"`
 }
 
-// SetNotifications is the body of PUT /v1/me/notifications, which replaces the settings.
+// SetNotifications is the body of PUT /v1/me/notifications ([Client.SetNotifications]), which replaces the settings.
 type SetNotifications struct {
 	Mail   *string  `json:"mail" doc:"The address; null: none." maxLength:"254" example:"ada@example.org"`
 	Events []string `json:"events" doc:"What mails are to come about: run_completed, run_failed, batch_ended, endpoint_disabled."`

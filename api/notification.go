@@ -3,8 +3,8 @@ package api
 // The documents that the service posts to webhooks, section 7.3 of docs/interface.md. Timestamps are ISO 8601 in UTC
 // with milliseconds and Z.
 
-// Notification is the body of a delivery. S is what ended: NotifiedFold, NotifiedWorkflow or NotifiedBatch, which the
-// source kind of the event tells (fold_job, workflow, batch). The source is {} if it could not be read.
+// Notification is the body of a delivery. S is what ended: [NotifiedFold], [NotifiedWorkflow] or [NotifiedBatch], which
+// the source kind of the event tells (fold_job, workflow, batch). The source is {} if it could not be read.
 type Notification[S any] struct {
 	SchemaVersion int            `json:"schema_version" doc:"Rises when a field changes its meaning or is removed." example:"1"`
 	Event         NotifiedEvent  `json:"event"`

@@ -87,7 +87,7 @@ type DrainedWorker struct {
 	Draining bool   `json:"draining"`
 }
 
-// PauseModel is the body of POST /v1/operator/models/{name}/pause.
+// PauseModel is the body of POST /v1/operator/models/{name}/pause ([Client.PauseModel]).
 type PauseModel struct {
 	Reason string `json:"reason,omitempty" doc:"Which users read with the jobs that wait." maxLength:"200" example:"its weights are being replaced"`
 }

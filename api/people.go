@@ -57,7 +57,7 @@ type Member struct {
 	AddedAt   Time   `json:"addedAt"`
 }
 
-// SetMember is the body of PUT /v1/projects/{id}/members/{user}.
+// SetMember is the body of PUT /v1/projects/{id}/members/{user} ([Client.SetMember]).
 type SetMember struct {
 	Role string `json:"role" doc:"The role that the user gets." enum:"viewer,member,manager"`
 }
@@ -102,7 +102,7 @@ type CreateInvitation struct {
 	ExpiresAt *string `json:"expiresAt,omitempty" doc:"When it ends: a time or a date, its last day, at most 90 days from now; absent: in 7 days."`
 }
 
-// NewInvitation is the answer to CreateInvitation: the one time that the link is shown.
+// NewInvitation is the answer to [Client.Invite]: the one time that the link is shown.
 type NewInvitation struct {
 	Invitation
 	Token string `json:"token" doc:"For POST /v1/invitations/accept. It is shown this once."`
@@ -128,7 +128,7 @@ type InvitedTo struct {
 	ExpiresAt   Time   `json:"expiresAt"`
 }
 
-// AcceptInvitation is the body of POST /v1/invitations/accept.
+// AcceptInvitation is the body of POST /v1/invitations/accept ([Client.AcceptInvitation]).
 type AcceptInvitation struct {
 	Token string `json:"token" doc:"The token of the invitation."`
 	Name  string `json:"name,omitempty" doc:"Without a credential: the name of the user to create." maxLength:"255" example:"grace"`
@@ -144,7 +144,7 @@ type Joined struct {
 	Key         *string `json:"key" doc:"The API key of a user who was created. It is shown this once; null: the user existed."`
 }
 
-// CreateServiceUser is the body of POST /v1/projects/{id}/service-users.
+// CreateServiceUser is the body of POST /v1/projects/{id}/service-users ([Client.CreateServiceUser]).
 type CreateServiceUser struct {
 	Name      string   `json:"name" doc:"Name of the user." minLength:"1" maxLength:"255" example:"lab-a-pipeline"`
 	Role      string   `json:"role" doc:"Its role in the project." enum:"viewer,member"`
@@ -153,7 +153,7 @@ type CreateServiceUser struct {
 	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When its key ends: a time or a date, its last day; absent: when the key of the request does."`
 }
 
-// NewServiceUser is the answer to CreateServiceUser: the one time that the key is shown.
+// NewServiceUser is the answer to [Client.CreateServiceUser]: the one time that the key is shown.
 type NewServiceUser struct {
 	Member
 	Key NewKey `json:"key"`
@@ -196,12 +196,12 @@ type Link struct {
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
-// CreateLink is the body of POST /v1/jobs/{id}/links.
+// CreateLink is the body of POST /v1/jobs/{id}/links ([Client.CreateLink]).
 type CreateLink struct {
 	ExpiresAt *string `json:"expiresAt,omitempty" doc:"When it ends: a time or a date, its last day, at most 366 days from now; absent: in 30 days."`
 }
 
-// NewLink is the answer to CreateLink: the one time that the link is shown.
+// NewLink is the answer to [Client.CreateLink]: the one time that the link is shown.
 type NewLink struct {
 	Link
 	Token string `json:"token" doc:"For the header X-Share-Token. It is shown this once."`

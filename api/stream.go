@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Done, returned by the function given to Follow or Watch, ends the stream without an error.
+// Done, returned by the function given to [Client.Follow] or [Client.Watch], ends the stream without an error.
 var Done = errors.New("done")
 
 // Follow calls fn with the events of a job's latest run, from the one after the sequence number given (0: from the
@@ -23,6 +23,15 @@ var Done = errors.New("done")
 // Patience is spent.
 func (c *Client) Follow(ctx context.Context, job string, after int64, fn func(Event) error) error {
 	return c.follow(ctx, jobPath(job, "/events"), job, after, fn)
+}
+
+// Wait waits for the end of a job's latest run as [Client.Follow] does, and returns its results. A run that has failed
+// or was stopped is no error: its state is that of Results.Job, and Results.Prediction says why.
+func (c *Client) Wait(ctx context.Context, job string) (Results, error) {
+	if err := c.Follow(ctx, job, 0, func(Event) error { return nil }); err != nil {
+		return Results{}, err
+	}
+	return c.Results(ctx, job)
 }
 
 func (c *Client) follow(ctx context.Context, path, id string, after int64, fn func(Event) error) error {

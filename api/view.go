@@ -321,7 +321,7 @@ type Key struct {
 	Current    bool     `json:"current" doc:"Whether this request was made with it."`
 }
 
-// CreateKey is the body of POST /v1/keys.
+// CreateKey is the body of POST /v1/keys ([Client.CreateKey]).
 type CreateKey struct {
 	Label     string   `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
 	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of this request."`
@@ -329,7 +329,7 @@ type CreateKey struct {
 	ProjectID string   `json:"projectId,omitempty" doc:"The only project that it reaches; absent: that of the key of this request, or all." format:"uuid"`
 }
 
-// NewKey is the answer to CreateKey: the one time that the key is shown.
+// NewKey is the answer to [Client.CreateKey]: the one time that the key is shown.
 type NewKey struct {
 	Key
 	Secret string `json:"key" doc:"The key itself. It is shown this once."`
@@ -361,7 +361,7 @@ type OpenSession struct {
 	Key string `json:"key" doc:"An API key."`
 }
 
-// Session is the answer to OpenSession.
+// Session is the answer to [OpenSession].
 type Session struct {
 	User      string `json:"user"`
 	ExpiresAt Time   `json:"expiresAt"`

@@ -87,7 +87,7 @@ type WebhookConfig struct {
 	SigningSecret    string  `json:"signing_secret,omitempty" doc:"The secret (whsec_…) for v1. It is shown once, in the response that creates it."`
 }
 
-// PutWebhookConfig is the body of PUT /v1/webhooks/custom-http-config.
+// PutWebhookConfig is the body of PUT /v1/webhooks/custom-http-config ([Client.PutWebhookConfig]).
 type PutWebhookConfig struct {
 	TargetURL        string `json:"target_url" doc:"URL to which events are posted: https, unless the operator allows its network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
 	TokenValue       string `json:"token_value,omitempty" doc:"Sent as X-Webhook-Token and never shown. Required the first time; absent later: unchanged." maxLength:"1024"`
@@ -124,7 +124,7 @@ type WebhookEndpoints struct {
 	Default *DefaultEndpoint  `json:"default_endpoint" doc:"The endpoint of /v1/webhooks/custom-http-config; null if nobody has configured it."`
 }
 
-// DefaultEndpoint is what every member of a project may know of the endpoint of WebhookConfig.
+// DefaultEndpoint is what every member of a project may know of the endpoint of [Client.WebhookConfig].
 type DefaultEndpoint struct {
 	ID               string  `json:"id" format:"uuid"`
 	TargetURL        string  `json:"target_url" doc:"Only its origin for who does not manage the project."`
@@ -244,8 +244,9 @@ type DeliveriesFilter struct {
 	Endpoint string
 }
 
-// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver: it selects the deliveries to send again, which are
-// finished, or with the status PENDING wait for their next attempt. At least one field is required.
+// Redeliver is the body of POST /v1/webhooks/deliveries/redeliver ([Client.Redeliver]): it selects the deliveries to
+// send again, which are finished, or with the status PENDING wait for their next attempt. At least one field is
+// required.
 type Redeliver struct {
 	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED,PENDING" doc:"PENDING sends now what waits for its next attempt."`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Only deliveries of events since this time."`
@@ -253,7 +254,7 @@ type Redeliver struct {
 	Endpoint string `json:"endpoint_id,omitempty" format:"uuid" doc:"Only deliveries to this endpoint."`
 }
 
-// Redelivered is the answer to Redeliver.
+// Redelivered is the answer to [Client.Redeliver].
 type Redelivered struct {
 	Redelivered int  `json:"redelivered" doc:"Number of deliveries that are sent again."`
 	More        bool `json:"more" doc:"Whether the call reached its limit of 1000 deliveries; call again."`
@@ -269,7 +270,7 @@ type IngestEvent struct {
 	Payload    json.RawMessage `json:"payload,omitempty" doc:"An object to deliver with the event."`
 }
 
-// IngestedEvent is the answer to IngestEvent.
+// IngestedEvent is the answer to [IngestEvent].
 type IngestedEvent struct {
 	EventID  string `json:"event_id" format:"uuid"`
 	Repeated bool   `json:"repeated" doc:"Whether an earlier call had the same id; this one changed nothing then."`
@@ -297,7 +298,7 @@ func (c *Client) RotateWebhookSecret(ctx context.Context, in RotateSecret) (Webh
 	return do[WebhookConfig](ctx, c, c.inProject(post(webhookConfig+"/rotate-secret", in)))
 }
 
-// PauseWebhook holds deliveries back until ResumeWebhook is called.
+// PauseWebhook holds deliveries back until [Client.ResumeWebhook] is called.
 func (c *Client) PauseWebhook(ctx context.Context) (WebhookConfig, error) {
 	return do[WebhookConfig](ctx, c, c.inProject(post(webhookConfig+"/pause", nil)))
 }
@@ -344,7 +345,7 @@ func (c *Client) DeleteWebhookEndpoint(ctx context.Context, id string) (DeletedE
 	return do[DeletedEndpoint](ctx, c, request{method: http.MethodDelete, path: endpointPath(id, "")})
 }
 
-// PauseWebhookEndpoint holds the deliveries of a named endpoint back until ResumeWebhookEndpoint is called.
+// PauseWebhookEndpoint holds the deliveries of a named endpoint back until [Client.ResumeWebhookEndpoint] is called.
 func (c *Client) PauseWebhookEndpoint(ctx context.Context, id string) (WebhookEndpoint, error) {
 	return do[WebhookEndpoint](ctx, c, post(endpointPath(id, "/pause"), nil))
 }
@@ -354,7 +355,7 @@ func (c *Client) ResumeWebhookEndpoint(ctx context.Context, id string) (WebhookE
 	return do[WebhookEndpoint](ctx, c, post(endpointPath(id, "/resume"), nil))
 }
 
-// RotateEndpointSecret is RotateWebhookSecret for a named endpoint.
+// RotateEndpointSecret is [Client.RotateWebhookSecret] for a named endpoint.
 func (c *Client) RotateEndpointSecret(ctx context.Context, id string, in RotateSecret) (WebhookEndpoint, error) {
 	return do[WebhookEndpoint](ctx, c, post(endpointPath(id, "/rotate-secret"), in))
 }

