@@ -39,8 +39,8 @@ func TestVersionsAgree(t *testing.T) {
 	}
 }
 
-// A tag is a version only if pleat.go and the changelog have it: scripts/version refuses others, and with it every build
-// of a release.
+// A tag is a version only if pleat.go and the changelog have it: scripts/version refuses others, and with it every
+// build of a release.
 func TestVersionOfTag(t *testing.T) {
 	const releases = "# Changelog\n\n## Unreleased\n\n## 1.2.0\n\n## 1.1.0\n"
 	for _, c := range []struct{ tag, changelog, want string }{

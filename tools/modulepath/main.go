@@ -1,4 +1,5 @@
-// Command modulepath changes the path of the module in the current folder: modulepath PATH. scripts/module-path runs it.
+// Command modulepath changes the path of the module in the current folder: modulepath PATH. scripts/module-path runs
+// it.
 //
 // It changes the go.mod files, of nested modules too, the imports of Go code, and where comments, strings and other
 // text files name a package by its path, such as "go get PATH/api". A path counts there only if it ends with a folder
