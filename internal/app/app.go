@@ -66,6 +66,7 @@ type App struct {
 	life    work.Life        // of the worker
 	cluster clusterJob       // that this process is
 	traces  *telemetry.Traces
+	steps   int // of the engine mini, see Options.MiniSteps
 
 	id       pleat.WorkerID
 	identity *lockFile // holds id
@@ -75,8 +76,8 @@ type App struct {
 // open opens the artifacts, the database and the secret keys of a node, and those of a worker its engines. It migrates
 // the database only when everything else was found to be right: a node that cannot start must not change the database
 // under the others. A UsageError: the artifacts or the secret keys are not those of the database.
-func open(ctx context.Context, c config.Config, log *slog.Logger, works bool) (_ *App, err error) {
-	a := &App{cfg: c, log: log}
+func open(ctx context.Context, c config.Config, log *slog.Logger, works bool, opt Options) (_ *App, err error) {
+	a := &App{cfg: c, log: log, recent: opt.Recent, steps: opt.MiniSteps}
 	a.disk = &blob.Disk{Folders: c.DiskFolders(), Least: int64(c.MinFreeDisk), Clock: time.Now, Log: log}
 	defer func() {
 		if err != nil {
@@ -109,7 +110,7 @@ func (a *App) makeEngines() (err error) {
 	if a.class.Alignments == pleat.AlignmentsOnly {
 		a.engines, err = engine.New(a.log, searched{a.class.Models})
 	} else {
-		a.engines, a.devices, err = NewEngines(a.cfg, a.log, nil)
+		a.engines, a.devices, err = newEngines(a.cfg, a.log, nil, a.steps)
 	}
 	return err
 }
@@ -208,7 +209,7 @@ func (a *App) migrate(ctx context.Context, known store.Service) (err error) {
 
 // openServer is open for a server. A server of an SQLite database must be the only one, since wake-ups and rate limits
 // stay in its process. The lock comes first, so that a second server changes nothing.
-func openServer(ctx context.Context, c config.Config, log *slog.Logger) (*App, error) {
+func openServer(ctx context.Context, c config.Config, log *slog.Logger, opt Options) (*App, error) {
 	if c.Classes != "" {
 		if _, err := ReadClasses(c); err != nil { // before anything changes
 			return nil, err
@@ -224,7 +225,7 @@ func openServer(ctx context.Context, c config.Config, log *slog.Logger) (*App, e
 			return nil, err
 		}
 	}
-	a, err := open(ctx, c, log, c.Work)
+	a, err := open(ctx, c, log, c.Work, opt)
 	if err != nil {
 		lock.release()
 		return nil, err

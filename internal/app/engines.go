@@ -24,11 +24,22 @@ import (
 // nil, gets what runner processes write there. No process starts before its first task. Close the registry. A
 // UsageError: an engine does not exist, is not installed or has no accelerator.
 func NewEngines(c config.Config, log *slog.Logger, stderr io.Writer) (*engine.Registry, []pleat.Device, error) {
+	return newEngines(c, log, stderr, 0)
+}
+
+// newEngines is NewEngines with a number of steps of the engine mini, see Options.
+func newEngines(
+	c config.Config, log *slog.Logger, stderr io.Writer, miniSteps int,
+) (*engine.Registry, []pleat.Device, error) {
 	all, devices, err := newRunners(c, log, stderr)
 	if err != nil {
 		return nil, nil, err
 	}
-	options := builtin.Options{Workers: c.Threads, CheckpointInterval: seconds(c.Checkpoint)}
+	options := builtin.Options{
+		Workers:            c.Threads,
+		CheckpointInterval: seconds(c.Checkpoint),
+		MiniSteps:          miniSteps,
+	}
 	for _, name := range c.Engines {
 		if pleat.IsBuiltIn(name) {
 			all = append(all, builtin.New(name, options))

@@ -24,7 +24,7 @@ func startWorker(t *testing.T, c config.Config) string {
 	log := &storetest.Log{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- Work(ctx, c, NewLog(log, c), work.Life{}, nil, nil) }()
+	go func() { ended <- Work(ctx, c, NewLog(log, c), work.Life{}, nil, Options{}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -27,12 +27,15 @@ import (
 	"pleat/internal/work"
 )
 
-// Options are for those who run a server inside another program, such as the demonstration and the benchmarks.
+// Options are for those who run a server or a worker inside another program, such as the demonstration, the benchmarks
+// and the tests. A worker reads Recent and MiniSteps alone.
 type Options struct {
 	// Ready, if set, is called once the server listens, with the URL at which this machine reaches it.
 	Ready func(a *App, url string)
 	// DeliveryStep, if set, is called with the name of each step of a delivery. Crash tests end the process there.
 	DeliveryStep func(name string)
+	// MiniSteps is the length of the trajectories of the engine mini, for tests that need no accuracy. 0: the whole length.
+	MiniSteps int
 	// Recent, if set, has the last lines of the log, for who reads the address of the metrics with their token.
 	Recent *telemetry.RecentLog
 }
@@ -52,7 +55,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return err
 	}
 	defer metrics.close()
-	a, err := openServer(ctx, c, log)
+	a, err := openServer(ctx, c, log, opt)
 	if err != nil {
 		return err
 	}
@@ -223,10 +226,8 @@ func (a *App) newServer(
 // Work runs a worker until ctx ends, and then returns unfinished tasks to their queues. At a bound of its life, or
 // after a value on drain, it ends when its tasks have ended. The worker checks and migrates the database as a server
 // does, and needs no server to run, only the same database and artifacts; or it calls a server and needs nothing else.
-// Recent has the last lines of the log, see Options.
 func Work(
-	ctx context.Context, c config.Config, log *slog.Logger, life work.Life, drain <-chan os.Signal,
-	recent *telemetry.RecentLog,
+	ctx context.Context, c config.Config, log *slog.Logger, life work.Life, drain <-chan os.Signal, opt Options,
 ) error {
 	metrics, err := listenMetrics(ctx, c, log)
 	if err != nil {
@@ -238,15 +239,16 @@ func Work(
 		return err
 	}
 	if c.WorkerServer != "" {
-		return workRemotely(ctx, &App{cfg: c, log: log, recent: recent, cluster: cluster, life: life}, metrics, drain)
+		a := &App{cfg: c, log: log, recent: opt.Recent, steps: opt.MiniSteps, cluster: cluster, life: life}
+		return workRemotely(ctx, a, metrics, drain)
 	}
-	a, err := open(ctx, c, log, true)
+	a, err := open(ctx, c, log, true, opt)
 	if err != nil {
 		cluster.clean(log)
 		return err
 	}
 	defer a.close()
-	a.cluster, a.life, a.recent = cluster, life, recent
+	a.cluster, a.life = cluster, life
 	a.boundLife()
 	pool, err := a.pool()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cli is the program pleat: its command line, which serves protein folds and calls such a service. Command pleat
-// runs it, and so do the binaries of tests.
+// Package cli is the program pleat: its command line, which serves protein folds and calls such a service. The command
+// pleat runs it, and so do the binaries of tests.
 //
 // Each command is one file: it reads its settings and flags, calls internal/app or a server, and prints the result. The
 // package owns the command line, its messages and exit codes. It must not hold rules of the service: those are in
@@ -69,6 +69,8 @@ const (
 type Hooks struct {
 	// DeliveryStep is called at each step of a delivery, so that a test can end the process there. It may be nil.
 	DeliveryStep func(name string)
+	// MiniSteps is the length of the trajectories of the engine mini; 0: the whole length, as in the released program.
+	MiniSteps int
 }
 
 // Run runs the command line of this process and returns its exit code. SIGINT and SIGTERM end the context of the
@@ -154,7 +156,7 @@ differs, 130 interrupted.`
 // newRoot returns the program with all its commands. Each call returns a new one, so that tests can run several.
 func newRoot(hooks Hooks) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
-		serveCmd(hooks), workerCmd(), fleetCmd(), demoCmd(),
+		serveCmd(hooks), workerCmd(hooks), fleetCmd(), demoCmd(),
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(),
 		loginCmd(), logoutCmd(), notificationsCmd(),

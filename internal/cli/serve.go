@@ -36,6 +36,7 @@ listening on http://HOST:PORT.`,
 				Recent:       recent,
 				Ready:        func(_ *app.App, url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on "+url) },
 				DeliveryStep: hooks.DeliveryStep,
+				MiniSteps:    hooks.MiniSteps,
 			})
 		},
 	}

@@ -31,7 +31,7 @@ func processLog(cmd *cobra.Command, c config.Config) (*slog.Logger, *telemetry.R
 // log. Like serve it ends with exitOK after SIGINT or SIGTERM, when its running tasks are back in their queues; after
 // SIGUSR1, and at the bounds that its flags set, it ends with exitOK when they have ended. Workers can be added and
 // ended at any time.
-func workerCmd() *cobra.Command {
+func workerCmd(hooks Hooks) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",
 		Short: "Run jobs without serving the API",
@@ -51,7 +51,7 @@ case it exits with 0.`,
   pleat worker --server https://fold.example.org --token-file gpu.token
   pleat worker --config worker.yaml --class gpu --idle-exit 10m --until 3h55m`,
 		Args: exactly(),
-		RunE: runWorker,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runWorker(cmd, hooks) },
 	}
 	config.AddFlags(c.Flags(), config.Store, config.Files, config.Node, config.Worker, config.Engine, config.Log)
 	c.Flags().Duration("idle-exit", 0, "end after so long without a job; 0: what the worker's class says, or never")
@@ -61,7 +61,7 @@ case it exits with 0.`,
 	return c
 }
 
-func runWorker(cmd *cobra.Command, _ []string) error {
+func runWorker(cmd *cobra.Command, hooks Hooks) error {
 	drain := make(chan os.Signal, 1)
 	signal.Notify(drain, syscall.SIGUSR1)
 	defer signal.Stop(drain)
@@ -77,7 +77,7 @@ func runWorker(cmd *cobra.Command, _ []string) error {
 		return &exit{exitUsage, c.Errorf("class", "is empty, but {class} in token-file stands for it; set --class")}
 	}
 	log, recent := processLog(cmd, c)
-	return app.Work(cmd.Context(), c, log, life, drain, recent)
+	return app.Work(cmd.Context(), c, log, life, drain, app.Options{Recent: recent, MiniSteps: hooks.MiniSteps})
 }
 
 // lifeOf reads the flags that bound a worker's life.

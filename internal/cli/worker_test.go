@@ -29,7 +29,7 @@ func TestLifeOf(t *testing.T) {
 		{flags: []string{"--idle-exit", "-1s"}, fault: "--idle-exit is -1s"},
 		{flags: []string{"--max-jobs", "-1"}, fault: "--max-jobs is -1"},
 	} {
-		cmd := workerCmd()
+		cmd := workerCmd(Hooks{})
 		if err := cmd.ParseFlags(c.flags); err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@
 package mini
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -56,6 +57,9 @@ type Options struct {
 	Seed    uint64
 	Decoys  int // trajectories; 0 chooses by length; at most 2000
 	Workers int // goroutines; 0 is one for each processor; at most 64
+	// Steps is the length of a trajectory, a multiple of ten. 0 is the length that the accuracy and the estimates of this
+	// package are for; fewer steps give a structure of the same form, for tests that need no accuracy.
+	Steps int
 }
 
 // Result is the selected model and its estimated error.
@@ -134,6 +138,10 @@ func Fold(ctx context.Context, seq string, opt Options, p Progress) (*Result, er
 	if opt.Decoys == 0 {
 		opt.Decoys = decoysFor(len(seq))
 	}
+	if opt.Steps < 0 || opt.Steps%10 != 0 {
+		return nil, fmt.Errorf("steps is %d; it may be a multiple of ten, or 0 for as many as an accurate fold needs",
+			opt.Steps)
+	}
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -142,7 +150,7 @@ func Fold(ctx context.Context, seq string, opt Options, p Progress) (*Result, er
 		p = func(string, int, int) {}
 	}
 	aa, _ := local.Index(seq)
-	f := &fold{t: loaded(), aa: aa, opt: opt, progress: p, steps: fullSteps, tries: 6}
+	f := &fold{t: loaded(), aa: aa, opt: opt, progress: p, steps: cmp.Or(opt.Steps, fullSteps), tries: 6}
 	if len(aa) > 120 {
 		f.tries = 2
 	}

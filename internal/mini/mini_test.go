@@ -60,6 +60,31 @@ func TestCheckSaysWhatAndWhere(t *testing.T) {
 	}
 }
 
+// A fold has as many steps as it is asked for, and without a number as many as the accuracy needs.
+func TestStepsOfAFold(t *testing.T) {
+	fold := func(steps int) *Result {
+		t.Helper()
+		r, err := Fold(t.Context(), "GAG", Options{Seed: 1, Decoys: 1, Workers: 1, Steps: steps}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	full := fold(0)
+	if d := cmp.Diff(full, fold(fullSteps)); d != "" {
+		t.Errorf("no number of steps (-) and all of them (+):\n%s", d)
+	}
+	if few := fold(10); few.Energy == full.Energy {
+		t.Errorf("10 steps end with the energy of all: %v", few.Energy)
+	}
+	for _, steps := range []int{-10, 15} {
+		if _, err := Fold(t.Context(), "GAG", Options{Steps: steps}, nil); err == nil ||
+			!strings.Contains(err.Error(), "it may be a multiple of ten") {
+			t.Errorf("%d steps: %v", steps, err)
+		}
+	}
+}
+
 func TestSameSeedSameBytes(t *testing.T) {
 	one := brief(t, trpCage, Options{Seed: 7, Decoys: fewDecoys, Workers: 1}, 300)
 	many := brief(t, trpCage, Options{Seed: 7, Decoys: fewDecoys, Workers: 3}, 300)

@@ -12,6 +12,7 @@ import (
 type Options struct {
 	Workers            int           // of Mini and Calvados
 	CheckpointInterval time.Duration // of Calvados
+	MiniSteps          int           // of a trajectory of Mini; 0: all, as in every released program
 }
 
 // coresOf returns how many cores a task has of an engine with a number of workers, of which 0 stands for one per core.
@@ -21,9 +22,9 @@ func coresOf(workers int) int { return cmp.Or(workers, runtime.GOMAXPROCS(0)) }
 func New(name string, o Options) engine.Engine {
 	switch name {
 	case "mini":
-		return Mini{Workers: o.Workers}
+		return Mini{Workers: o.Workers, Steps: o.MiniSteps}
 	case "calvados":
-		return Calvados(o)
+		return Calvados{Workers: o.Workers, CheckpointInterval: o.CheckpointInterval}
 	case "analyst":
 		return Analyst{}
 	case "compare":

@@ -33,6 +33,7 @@ import (
 // own.
 type Mini struct {
 	Workers int // goroutines of one fold; 0: one per core
+	Steps   int // of a trajectory, see mini.Options; 0 outside of tests
 }
 
 // Models lists the one model, mini.
@@ -98,7 +99,7 @@ func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 		if len(w.Fold.Sequences) > 1 {
 			label = fmt.Sprintf("chain %s: ", s.Chains[0])
 		}
-		options := mini.Options{Seed: seed, Workers: e.Workers}
+		options := mini.Options{Seed: seed, Workers: e.Workers, Steps: e.Steps}
 		res, err := mini.Fold(ctx, s.Text, options, func(stage string, done, total int) {
 			sink.Progress(label+stage, done, total)
 		})
