@@ -18,7 +18,7 @@ func TestKilledWhileOneIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) { killWhileWriting(t, fresh(t)) })
 	}
 }

@@ -26,7 +26,7 @@ func TestKilledServerKeepsBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			killBatches(t, fresh(t))

@@ -101,7 +101,7 @@ func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) { killWhileDelivering(t, fresh(t)) })
 	}
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,8 +12,14 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// crashRounds is how often the server is killed, on each database.
-const crashRounds = 20
+// crashRounds is how often a server is killed, on each database: six times for each change, PLEAT_TEST_ROUNDS in a
+// soak.
+var crashRounds = func() int {
+	if rounds, err := strconv.Atoi(os.Getenv("PLEAT_TEST_ROUNDS")); err == nil {
+		return rounds
+	}
+	return 6
+}()
 
 // TestKilledServerLosesNothing kills the server with SIGKILL at random instants while 64 clients create jobs and its
 // worker runs them. Afterwards every acknowledged job must have ended, none may have completed twice, the quota must
@@ -20,7 +28,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			killRounds(t, fresh(t))

@@ -17,16 +17,13 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// workflowRounds is how often the server is killed in the middle of questions and follow-ups, on each database.
-const workflowRounds = 6
-
 // TestKilledServerLosesNoWorkflow kills the server with SIGKILL in the middle of each workflow: simulations resume from
 // their checkpoints, every acknowledged question is answered once, and every completed fold starts its follow-ups once.
 func TestKilledServerLosesNoWorkflow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
 	}
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			t.Run("dynamics", func(t *testing.T) { killDynamics(t, fresh(t)) })
@@ -162,7 +159,7 @@ func (n *workflowNode) libraryQuestion() json.RawMessage {
 func killQuestions(t *testing.T, database string) {
 	n := newWorkflowNode(t, database)
 	in := n.libraryQuestion()
-	acked := n.createThroughKills(workflowRounds, 8, 700*time.Millisecond, n.restart, func() (string, error) {
+	acked := n.createThroughKills(crashRounds, 8, 700*time.Millisecond, n.restart, func() (string, error) {
 		time.Sleep(rand.N(300 * time.Millisecond)) // every question must be answered in the end
 		return n.ask(in)
 	})
@@ -240,7 +237,7 @@ func (n *workflowNode) wantFollowUps() {
 // killFollowUps kills the server at random instants while folds end that start a question and a simulation each.
 func killFollowUps(t *testing.T, database string) {
 	n := newWorkflowNode(t, database)
-	n.createThroughKills(workflowRounds, 4, 250*time.Millisecond, n.restart, func() (string, error) {
+	n.createThroughKills(crashRounds, 4, 250*time.Millisecond, n.restart, func() (string, error) {
 		time.Sleep(rand.N(150 * time.Millisecond)) // every simulation must run in the end
 		return n.foldWithFollowUps()
 	})

@@ -369,7 +369,7 @@ func newCluster(t *testing.T) *cluster {
 	} else {
 		t.Setenv("PLEAT_BLOBS", filepath.Join(t.TempDir(), "blobs"))
 	}
-	c.server = newNode(t, storetest.Postgres(t))
+	c.server = newNode(t, storetest.MigratedPostgres(t))
 	c.server.createKey()
 	return c
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +24,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"pleat": program})
 }
 
-// program is main with the faults of the crash tests.
-func program() { os.Exit(Run(Hooks{DeliveryStep: crashStep()})) }
+// program is main with the faults of the crash tests, and with the steps of mini that a scenario sets.
+func program() {
+	steps, _ := strconv.Atoi(os.Getenv("PLEAT_TEST_MINI_STEPS"))
+	os.Exit(Run(Hooks{DeliveryStep: crashStep(), MiniSteps: steps}))
+}
 
 // tests removes at the end what the tests share.
 type tests struct{ *testing.M }
@@ -33,29 +38,77 @@ func (t tests) Run() int {
 	return t.M.Run()
 }
 
-// TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and
-// again on PostgreSQL where PLEAT_TEST_POSTGRES names one. The commands of scenarios are in the other files
-// scenario_*_test.go.
+// onPostgres are the scenarios that PostgreSQL runs for each change: those in which its SQL differs, or its
+// notifications and locks matter. The others are the same program on the same rows. PLEAT_TEST_FULL=1 runs them all.
+var onPostgres = []string{
+	"batch", "cancel", "classes", "creators", "idempotency", "keys", "library", "list", "mail", "main", "msa-waits",
+	"operators", "projects", "quota", "remote-worker", "restart", "secrets", "webhooks", "webhooks-endpoints",
+	"webhooks-ingest", "webhooks-retry", "workflow", "workflow-follow",
+}
+
+// onEmpty are the scenarios whose first command makes the tables. All others start from a migrated database.
+var onEmpty = []string{"keys", "node", "projects-cli"}
+
+// withFullMini are the scenarios that need the structures of the released mini. The others need some structure, and its
+// walk takes few of the steps.
+var withFullMini = []string{"embedded", "main", "verify"}
+
+// TestScenario runs the txtar files of testdata, each against a server of its own, HTTP in and HTTP out: all of them on
+// SQLite, and onPostgres on PostgreSQL where PLEAT_TEST_POSTGRES names one. The commands of scenarios are in the other
+// files scenario_*_test.go.
 func TestScenario(t *testing.T) {
-	for name, fresh := range storetest.Databases() {
-		t.Run(name, func(t *testing.T) { runScenarios(t, name, fresh) })
+	for dialect := range storetest.Databases() {
+		t.Run(dialect, func(t *testing.T) { runScenarios(t, dialect) })
 	}
 }
 
-func runScenarios(t *testing.T, dialect string, fresh func(testing.TB) string) {
+// The lists of scenarios name files.
+func TestScenariosExist(t *testing.T) {
+	for _, name := range slices.Concat(onPostgres, onEmpty, withFullMini) {
+		if _, err := os.Stat(filepath.Join("testdata", name+".txtar")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// scenarioFiles returns the scenarios that a database runs.
+func scenarioFiles(t *testing.T, dialect string) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if dialect == "sqlite" || os.Getenv("PLEAT_TEST_FULL") == "1" || slices.Contains(onPostgres, name) {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+func runScenarios(t *testing.T, dialect string) {
 	repository, err := filepath.Abs(filepath.Join("..", "..")) // the repository, for its runners
 	if err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Files:               scenarioFiles(t, dialect),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Deadline:            deadline(t),
 		Setup: func(e *testscript.Env) error {
 			w := &scenario{keys: map[string]string{}}
 			e.Values[scenarioKey{}] = w
+			name := strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
+			fresh := storetest.Migrated()[dialect]
+			if slices.Contains(onEmpty, name) {
+				fresh = storetest.Databases()[dialect]
+			}
 			e.Setenv("PLEAT_DATABASE", fresh(t))
+			if !slices.Contains(withFullMini, name) {
+				e.Setenv("PLEAT_TEST_MINI_STEPS", "300")
+			}
 			e.Setenv("PLEAT_DATA", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("REPOSITORY", repository)
 			e.Setenv("GORACE", os.Getenv("GORACE"))

@@ -75,7 +75,7 @@ type slurmSite struct {
 func newSlurmSite(t *testing.T) *slurmSite {
 	s := &slurmSite{cluster: &cluster{t: t}, dir: t.TempDir()}
 	s.class = regexp.MustCompile(`[^a-z]`).ReplaceAllString(filepath.Base(t.Name()), "")
-	s.server = newNode(t, storetest.Postgres(t))
+	s.server = newNode(t, storetest.MigratedPostgres(t))
 	blobs := filepath.Join(s.dir, "blobs")
 	s.server.env = []string{"PLEAT_BLOBS=" + blobs, "PLEAT_CLASSES=" + s.file("classes.yaml"),
 		"PLEAT_DATABASE_CONNECTIONS=8"}
