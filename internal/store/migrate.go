@@ -60,12 +60,19 @@ func (s *Store) migrate(ctx context.Context, known fs.FS) (from, to int64, err e
 		return from, from, err
 	}
 	defer done()
-	_, err = p.Up(ctx)
-	to, readErr := p.GetDBVersion(ctx)
-	if err != nil && to != newest { // on SQLite another process may have been first with a version
-		return from, max(from, to), fmt.Errorf("migrate: %w", err)
+	for to = from; ; {
+		_, err = p.Up(ctx)
+		at, readErr := p.GetDBVersion(ctx)
+		switch {
+		case readErr != nil:
+			return from, to, errors.Join(err, readErr)
+		case err == nil || at == newest:
+			return from, at, nil
+		case at == to:
+			return from, to, fmt.Errorf("migrate: %w", err)
+		}
+		to = at // on SQLite another process may have been first with a version; the next one is still to be applied
 	}
-	return from, to, readErr
 }
 
 // RefuseNewer returns an error for a version of the schema that this program does not know: it would write rows that a
