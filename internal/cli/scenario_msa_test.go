@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -86,6 +87,11 @@ func ticketsCommand(ts *testscript.TestScript, neg bool, args []string) {
 	s := msaServerOf(ts)
 	s.Lock()
 	defer s.Unlock()
+	for end := time.Now().Add(time.Minute); len(s.Tickets) < n && time.Now().Before(end); {
+		s.Unlock()
+		time.Sleep(20 * time.Millisecond)
+		s.Lock()
+	}
 	if len(s.Tickets) != n {
 		ts.Fatalf("%d searches were submitted; want %d: %v", len(s.Tickets), n, s.Tickets)
 	}
