@@ -90,11 +90,11 @@ test-proxies: ## the configurations of nginx and Caddy in deploy, with the real 
 	scripts/test-proxies
 
 test-alerts: ## the alert rules and the dashboard by Prometheus' promtool, and the unit tests of the rules
-	promtool=$$(scripts/promtool-bin) && PLEAT_TEST_PROMTOOL=$$promtool go test -count=1 -v -run '^TestPromtool$$' ./internal/cli
+	promtool=$$(scripts/promtool-bin) && PLEAT_TEST_PROMTOOL=$$promtool go test -count=1 -v -run '^TestPromtool$$' ./test/docs
 
 test-clusters: ## the fleet on a real Slurm with made-up nodes, and CHAOS (1) rounds of random kills; takes four minutes
 	PLEAT_TEST_CLUSTERS=1 PLEAT_TEST_CHAOS=$(CHAOS) PLEAT_PG_FSYNC=off scripts/with-slurm scripts/with-postgres \
-		go test -count=1 -timeout 60m -parallel 6 -v -run 'TestSlurm$$' ./internal/cli
+		go test -count=1 -timeout 60m -parallel 6 -v -run 'TestSlurm$$' ./test/clusters
 
 test-helm: ## the Helm chart: what it renders with several sets of values, without a cluster
 	GOFLAGS=-trimpath go -C tools/kube test -count=1 -timeout 10m .
@@ -104,7 +104,7 @@ test-kube: ## the Helm chart and KEDA on a real control plane, with pods as proc
 
 test-engines: ## the real engines with random weights, and the peers of comparisons; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
-		./internal/cli ./internal/engine/runner
+		./test/engines ./internal/cli ./internal/engine/runner
 	scripts/with-engines scripts/test-notebooks --engines
 	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
 	scripts/test-compare
@@ -124,7 +124,7 @@ bench-webhooks: ## speed of deliveries: alone, to one endpoint, next to one that
 
 bench-engines: ## ten small jobs through the service compared with ten calls of boltz predict
 	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines \
-		go test -count=1 -timeout 60m -v -run BenchEngines ./internal/cli
+		go test -count=1 -timeout 60m -v -run BenchEngines ./test/engines
 
 bench-mini: ## accuracy and time of the engine mini on its tuning structures
 	go run ./tools/mini/bench

@@ -80,7 +80,7 @@ func Run(hooks Hooks) int {
 	defer stop()
 	// A second interrupt ends the process at once. A second SIGTERM does not: clusters send several.
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
-	return execute(ctx, newRoot(hooks))
+	return execute(ctx, New(hooks))
 }
 
 // execute runs the command line of root and returns its exit code. An error is written to standard error as one line
@@ -154,7 +154,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or configuration, 3 the job ende
 differs, 130 interrupted.`
 
 // newRoot returns the program with all its commands. Each call returns a new one, so that tests can run several.
-func newRoot(hooks Hooks) *cobra.Command {
+func New(hooks Hooks) *cobra.Command {
 	root := group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		serveCmd(hooks), workerCmd(hooks), fleetCmd(), demoCmd(),
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),

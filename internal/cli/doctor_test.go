@@ -20,7 +20,7 @@ func runProgram(t *testing.T, env map[string]string, args ...string) (code int, 
 		t.Setenv(k, v)
 	}
 	var out, errs bytes.Buffer
-	root := newRoot(Hooks{})
+	root := New(Hooks{})
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(""))
 	root.SetOut(&out)

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
 
@@ -44,26 +42,4 @@ func TestLifeOf(t *testing.T) {
 			t.Errorf("%v: %+v %v, want %+v", c.flags, got, err, c.want)
 		}
 	}
-}
-
-// Clusters send SIGTERM to a worker more than once: its jobs return to the queue all the same.
-func TestSecondSIGTERM(t *testing.T) {
-	n := newNode(t, storetest.Databases()["sqlite"](t))
-	n.createKey()
-	n.serve()
-	n.createNull(`"samplingSteps":600000`)
-	db := n.open()
-	waitUntil(t, time.Minute, "the job runs", func() bool {
-		return queryInt(t, db, "SELECT count(*) FROM task WHERE state = 'running'") == 1
-	})
-	n.signal(syscall.SIGTERM)
-	n.signal(syscall.SIGTERM)
-	if err := n.cmd.Wait(); err != nil {
-		t.Errorf("the process ended with %v", err)
-	}
-	n.cmd = nil
-	wantZero(t, db, map[string]string{
-		"tasks that are not back in their queue": "SELECT count(*) FROM task WHERE state <> 'queued' OR tries > 0",
-		"attempts that were not released":        "SELECT count(*) FROM attempt WHERE outcome <> 'released'",
-	})
 }

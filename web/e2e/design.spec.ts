@@ -1,5 +1,5 @@
 // Designs: from the form to the final set, its downloads, and folds of it with another model. The engine is a runner
-// that draws sequences (internal/cli/testdata/designer).
+// that draws sequences (test/scenario/testdata/designer).
 
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { accessible, test as base, expect, picture, Server, signIn } from './ser
 const here = import.meta.dirname ?? __dirname
 const runners = mkdtempSync(join(tmpdir(), 'pleat-runners-'))
 process.on('exit', () => rmSync(runners, { recursive: true, force: true }))
-for (const folder of ['../../internal/cli/testdata/designer', '../../runners/foldrun'])
+for (const folder of ['../../test/scenario/testdata/designer', '../../runners/foldrun'])
   cpSync(resolve(here, folder), join(runners, folder.split('/').at(-1)!), { recursive: true })
 
 const test = base.extend<object, { server: Server }>({

@@ -1,0 +1,265 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pleat/internal/cli"
+	"pleat/internal/testprogram"
+)
+
+// trpCage is the sequence that the pages fold.
+const trpCage = "DAYAQWLKDGGPSSGRPPPS"
+
+// block is a fenced piece of a page.
+type block struct {
+	page, language, text string
+}
+
+// blocks returns the fenced blocks of the pages that match the patterns.
+func blocks(t *testing.T, patterns ...string) []block {
+	t.Helper()
+	fence := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```")
+	var out []block
+	for _, pattern := range patterns {
+		pages, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil || len(pages) == 0 {
+			t.Fatalf("no page is %s: %v", pattern, err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
+				out = append(out, block{filepath.Base(page), m[1], m[2]})
+			}
+		}
+	}
+	return out
+}
+
+// The instructions of the README, the guide and the skill for agents work: every sh and python block runs, in order,
+// against a real server, with its address and with a shorter sequence.
+func TestPagesCanBeFollowed(t *testing.T) {
+	for _, page := range []string{"README.md", "docs/guide.md", "skills/pleat/SKILL.md"} {
+		t.Run(filepath.Base(page), func(t *testing.T) { followPage(t, page) })
+	}
+}
+
+func followPage(t *testing.T, page string) {
+	n := testprogram.NewNode(t, testprogram.SQLite(t))
+	bin := filepath.Join(n.Dir, "bin") // README.md calls bin/pleat
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(n.Program, filepath.Join(bin, "pleat")); err != nil {
+		t.Fatal(err)
+	}
+	n.Env = []string{"PLEAT_ENGINES=mini,calvados,analyst"}
+	n.Serve()
+
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
+	script := "set -euo pipefail\n"
+	for _, b := range blocks(t, page) {
+		switch {
+		case b.language == "sh" && !strings.HasPrefix(b.text, "make "):
+			script += b.text
+		case b.language == "python":
+			if python := clientPython(t); python != "" {
+				script += python + " - <<'END'\n" + b.text + "END\n"
+			}
+		}
+	}
+	if !strings.Contains(script, "curl") || !strings.Contains(script, trpCage) {
+		t.Fatalf("%s shows no request, or not of Trp-cage:\n%s", page, script)
+	}
+	script = strings.ReplaceAll(strings.ReplaceAll(script, "http://127.0.0.1:8080", n.URL), trpCage, "GGG")
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir = n.Dir
+	cmd.Env = append(n.Command().Env, "PLEAT_URL="+n.URL, // the default address may be that of another server
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s cannot be followed: %v\n%s", page, err, out)
+	}
+	for _, want := range []string{`"status":"COMPLETED"`, "model.cif"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("following %s does not lead to %q:\n%s", page, want, out)
+		}
+	}
+}
+
+// clientPython is the command that runs Python with the client of clients/python, whose package httpx is installed once
+// into the user's cache folder. It is empty, but in CI an error, where it cannot be had.
+func clientPython(t *testing.T) string {
+	t.Helper()
+	repository, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	installer := filepath.Join(repository, "scripts", "python-with")
+	out, err := exec.CommandContext(t.Context(), installer, "httpx==0.28.1").Output()
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("there is no Python with httpx: %v", err)
+		}
+		t.Logf("LEFT OUT: the examples in Python: there is no Python with httpx: %v", err)
+		return ""
+	}
+	source := filepath.Join(repository, "clients", "python", "src")
+	return "PYTHONPATH='" + source + "' " + strings.TrimSpace(string(out))
+}
+
+// Every line of a page that calls pleat or make names a command, flags and a target that exist.
+func TestPagesNameExistingCommands(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	check := func(page, line string) {
+		words := shellWords(line)
+		for i, w := range words {
+			switch {
+			case w == "make" && i == 0 && len(words) == 2:
+				calls++
+				if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(words[1]) + `:.*## `).Match(makefile) {
+					t.Errorf("%s: the Makefile has no target %q", page, words[1])
+				}
+			case (w == "pleat" || w == "bin/pleat") && i+1 < len(words):
+				calls++
+				if err := parses(words[i+1:]); err != nil {
+					t.Errorf("%s: %s: %v", page, line, err)
+				}
+				return
+			}
+		}
+	}
+	for _, b := range blocks(t, "README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md",
+		"docs/operations.md", "docs/decisions/*.md", "skills/*/SKILL.md") {
+		if b.language != "sh" && b.language != "console" {
+			continue
+		}
+		for line := range strings.SplitSeq(strings.ReplaceAll(b.text, "\\\n", " "), "\n") {
+			check(b.page, line)
+		}
+	}
+	code := regexp.MustCompile("`((?:bin/)?(?:pleat|make) [^`]+)`")
+	for _, page := range []string{
+		"README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md", "docs/operations.md", "docs/states.md",
+		"skills/pleat/SKILL.md",
+	} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
+			check(page, m[1])
+		}
+	}
+	if calls < 20 {
+		t.Errorf("only %d calls were found in the pages", calls)
+	}
+}
+
+// Commands that install something of ours name a file or a folder: on indexes of packages, our names may be those of
+// others, who would then be trusted.
+func TestPagesInstallByPath(t *testing.T) {
+	found := 0
+	for _, b := range blocks(t, "*.md", "docs/*.md", "docs/*/*.md", "skills/*/SKILL.md", "examples/README.md",
+		"clients/*/README.md", "deploy/README.md", "deploy/wheel/README.md") {
+		for line := range strings.Lines(strings.ReplaceAll(b.text, "\\\n", " ")) {
+			name, installs := installedByName(line)
+			if name != "" {
+				t.Errorf("%s installs %s by its name: %s", b.page, name, line)
+			}
+			if installs {
+				found++
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("only %d commands that install something were found", found)
+	}
+}
+
+// fetching matches programs that fetch packages by their names.
+var fetching = regexp.MustCompile(`^(.*/)?(pip3?|pipx|uv|uvx|conda|mamba|npm|npx|pnpm|yarn|brew)$`)
+
+// installedByName reports whether a line of shell calls an installer, and the word by which it fetches something of
+// ours from an index; empty: there is none.
+func installedByName(line string) (name string, installs bool) {
+	for _, w := range shellWords(line) {
+		switch {
+		case fetching.MatchString(w):
+			installs = true
+		case installs && strings.HasPrefix(w, "pleat"):
+			return w, true
+		}
+	}
+	return "", installs
+}
+
+func TestInstalledByName(t *testing.T) {
+	for line, want := range map[string]string{
+		"pip install pleat":                            "pleat",
+		`venv/bin/pip install "pleat-client[all]" x`:   "pleat-client[all]",
+		"uvx pleat-server serve":                       "pleat-server",
+		"npm install --save pleat-client":              "pleat-client",
+		"pip install ./clients/python":                 "",
+		"pip install --no-index ./pleat_server-*.whl":  "",
+		"npm install ../pleat/clients/typescript":      "",
+		"~/pleat/bin/pleat version":                    "",
+		"bin/pleat engines install boltz # no package": "",
+	} {
+		if got, _ := installedByName(line); got != want {
+			t.Errorf("%q installs %q by its name; want %q", line, got, want)
+		}
+	}
+}
+
+// shellWords splits a line of shell far enough to find a program's arguments.
+func shellWords(line string) []string {
+	line, _, _ = strings.Cut(line, " #")
+	line = regexp.MustCompile(`^export \w+=\$\((.*)\)$`).ReplaceAllString(line, "$1")
+	line, _, _ = strings.Cut(line, " > ")
+	return strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(line))
+}
+
+// parses reports whether a command line names a command that exists, with flags that it has.
+func parses(args []string) error {
+	root := cli.New(cli.Hooks{})
+	root.SetOut(io.Discard)
+	root.SetErr(io.Discard)
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	flags := cmd.Runnable() && len(rest) > 0 && strings.HasPrefix(rest[0], "-") // of the command itself
+	takes := strings.Contains(cmd.Use, " ")                                     // arguments, besides commands
+	if cmd.HasSubCommands() && len(rest) > 0 && !flags && !takes {
+		return fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0])
+	}
+	return cmd.ParseFlags(rest)
+}
+
+func TestParsesRefuses(t *testing.T) {
+	for _, bad := range []string{"flod", "jobs gte X", "serve --prot 1", "keys create --usr a"} {
+		if parses(strings.Fields(bad)) == nil {
+			t.Errorf("pleat %s is accepted as a command", bad)
+		}
+	}
+}
