@@ -103,6 +103,7 @@ func markersOf(t *testing.T, c config.Config) []string {
 // A node with another artifact store than the first one, or without the setting, does not start. It says which store
 // the database expects and which one it saw.
 func TestAnotherArtifactStore(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, database, one, two string) {
 		right := nodeConfig(t, database, one)
 		for range 2 {
@@ -126,6 +127,7 @@ func TestAnotherArtifactStore(t *testing.T) {
 
 // Nodes that start at once with one store agree on it. Of nodes with different stores, those of one start.
 func TestNodesAdoptAtOnce(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, database, one, two string) {
 		storetest.OpenAt(t, database, nil) // so that they do not wait for the migration in turn
 		var nodes []config.Config
@@ -162,6 +164,7 @@ func TestNodesAdoptAtOnce(t *testing.T) {
 // The store of a database is refused to another one, whose garbage collection would delete its files, before that is
 // created. It can be adopted deliberately; the first database then refuses it.
 func TestStoreOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, database, one, two string) {
 		first := nodeConfig(t, database, one)
 		if err := startNode(first, quiet); err != nil {
@@ -208,6 +211,7 @@ func adopt(t *testing.T, c config.Config) {
 
 // A database of before there were markers adopts the store that has its files, and no other.
 func TestAdoptExisting(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, database, one, two string) {
 		s := storetest.OpenAt(t, database, nil)
 		storetest.CompleteFold(t, s, storetest.NewFold(storetest.User(t, s, "ada"), "x"))
@@ -230,6 +234,7 @@ func TestAdoptExisting(t *testing.T) {
 
 // A marker that is damaged belongs to nobody, and a node that died while it wrote its own leaves one that does no harm.
 func TestMarkers(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, database, one, two string) {
 		c := nodeConfig(t, database, one)
 		s := storetest.OpenAt(t, database, nil)

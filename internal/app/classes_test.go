@@ -29,6 +29,7 @@ func readClasses(t *testing.T, path string) ([]pleat.Class, error) {
 
 // The example of the documentation has every key.
 func TestClassesExample(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/classes.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +117,7 @@ func TestClassesExample(t *testing.T) {
 
 // Every fault of a class is one sentence that names the class, the key, its value and what is right.
 func TestClassFaults(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ keys, want string }{
 		{"name: Gpu", "name must be 1 to 63 lower-case letters, digits or hyphens"},
 		{"engines: []", "engines must name at least one engine"},
@@ -165,6 +167,7 @@ func TestClassFaults(t *testing.T) {
 
 // A file that the decoder refuses is described by its own lines and keys.
 func TestClassesFileFaults(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{"- name: a", "line 1: the file is a list; it must begin with the key classes:, and the list of classes below it"},
 		{"quick", `line 1: the file is "quick"; it must begin with the key classes:`},
@@ -220,6 +223,7 @@ func TestClassesFileFaults(t *testing.T) {
 
 // A file without classes is one that removes them; a key without a value has its default; a class may repeat another.
 func TestClassesFileForms(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text string
 		want int

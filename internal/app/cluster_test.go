@@ -10,6 +10,7 @@ import (
 )
 
 func TestClusterJobName(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		env  map[string]string
 		want string

@@ -108,6 +108,8 @@ func cifOf(t *testing.T, s *structure.Structure) []byte {
 
 // One user uploads structures whose atoms lie on one another and asks about their pockets, again and again, of a server
 // with one slot. Each question is answered with the reason, and another user's question waits for two of them at most.
+//
+//nolint:paralleltest // Serve takes secrets out of the environment
 func TestCrowdedUploadsDoNotHoldTheServer(t *testing.T) {
 	s := newService(t)
 	ann, ben := s.user("ann"), s.user("ben")

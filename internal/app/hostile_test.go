@@ -18,6 +18,7 @@ import (
 // jobs, other files and the network, and its weights stay as they are. It reports as the failure of its job what it
 // could do, which without the sandbox is most of it.
 func TestHostileRunnerOfAServer(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}

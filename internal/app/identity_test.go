@@ -11,6 +11,7 @@ import (
 
 // A process that starts again is the same worker; two that run at once are two.
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a, lockA, err := lockIdentity(dir)
 	if err != nil || !pleat.IsUUID(string(a)) {
@@ -36,6 +37,7 @@ func TestIdentity(t *testing.T) {
 
 // A lock file that was cut short by a power failure gets a new identity.
 func TestIdentityMended(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "node-0.lock"), []byte("0189"), 0o600); err != nil {
 		t.Fatal(err)
@@ -53,6 +55,7 @@ func TestIdentityMended(t *testing.T) {
 }
 
 func TestIdentityNeedsAFolder(t *testing.T) {
+	t.Parallel()
 	if _, _, err := lockIdentity(filepath.Join(t.TempDir(), "none")); err == nil ||
 		!strings.Contains(err.Error(), "identity") {
 		t.Errorf("error is %v", err)
@@ -60,6 +63,7 @@ func TestIdentityNeedsAFolder(t *testing.T) {
 }
 
 func TestOneServer(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "pleat.db")
 	l, err := lockServer(path)
 	if err != nil {

@@ -164,6 +164,8 @@ func checkBuckets(t *testing.T, name, meaning, body string) {
 
 // docs/operations.md says of every metric of servers, workers and fleets its type, its unit, its labels and, first in
 // its meaning, the help that Prometheus shows.
+//
+//nolint:paralleltest // Serve takes secrets out of the environment
 func TestMetricsAreDocumented(t *testing.T) {
 	s := newService(t)
 	crambin, err := os.ReadFile("../structure/testdata/1crn.pdb")
@@ -234,6 +236,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 }
 
 // The names of metrics follow the conventions of Prometheus.
+//
+//nolint:paralleltest // Serve takes secrets out of the environment
 func TestNamesOfMetrics(t *testing.T) {
 	s := newService(t)
 	get(t, s.url+"/metrics", "")

@@ -59,6 +59,8 @@ func get(t *testing.T, url, token string) (int, string) {
 }
 
 // A worker shows its health and its metrics on an address of their own; the token is required there too.
+//
+//nolint:paralleltest // Work takes secrets out of the environment
 func TestWorkerShowsHealthAndMetrics(t *testing.T) {
 	c := config.Default()
 	c.Data, c.Engines, c.MetricsListen, c.Metrics = t.TempDir(), []string{"null"}, "127.0.0.1:0", strings.Repeat("t", 16)
@@ -89,6 +91,8 @@ func TestWorkerShowsHealthAndMetrics(t *testing.T) {
 }
 
 // A server shows the workers and what they ended.
+//
+//nolint:paralleltest // Serve takes secrets out of the environment
 func TestServerShowsWorkers(t *testing.T) {
 	s := newService(t)
 	_, body := get(t, s.url+"/metrics", "")
@@ -115,6 +119,7 @@ func TestServerShowsWorkers(t *testing.T) {
 
 // Durations in the log are milliseconds, and their names say so.
 func TestDurationsInTheLog(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	log := NewLog(&out, config.Config{LogFormat: "json"})
 	log.Info("x", "duration_ms", 1500*time.Microsecond, slog.Duration("wait", time.Second))

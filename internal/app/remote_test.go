@@ -16,6 +16,7 @@ import (
 
 // A worker calls over https the server whose authority it was told, with the token of its class, and no other.
 func TestWorkerTrustsItsAuthority(t *testing.T) {
+	t.Parallel()
 	var asked []string
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Proto+" "+r.URL.Path+" "+r.Header.Get("Authorization"))

@@ -15,6 +15,7 @@ import (
 // The secret key comes from the setting, from the file that is set, or from the data folder, and no other file is
 // generated.
 func TestLoadKeys(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "credential")
 	if err := os.WriteFile(file, []byte(strings.Repeat("ab", 32)+"\n"), 0o400); err != nil {
@@ -54,6 +55,7 @@ func TestLoadKeys(t *testing.T) {
 
 // A node of PostgreSQL without a secret key is refused before it connects: it would generate one of its own.
 func TestSharedKeyIsRequired(t *testing.T) {
+	t.Parallel()
 	c := nodeConfig(t, "postgres://u@127.0.0.1:1/none", t.TempDir())
 	c.SecretKey = ""
 	wantUsage(t, startNode(c, slog.New(slog.DiscardHandler)), "PLEAT_SECRET_KEY is not set", "openssl rand -hex 32")
@@ -85,6 +87,7 @@ func TestHideSecrets(t *testing.T) {
 
 // A node whose first key the nodes before it do not have starts, but warns: they cannot read what it signs.
 func TestFirstKeyIsNew(t *testing.T) {
+	t.Parallel()
 	database, blobs := "sqlite:"+filepath.Join(t.TempDir(), "pleat.db"), t.TempDir()
 	old, changed := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
 	for _, step := range []struct {

@@ -138,11 +138,21 @@ func stat(t *testing.T, s Store, key string) Info {
 	return got
 }
 
-func TestDir(t *testing.T)    { conform(t, func(t *testing.T) Store { return openDir(t) }) }
-func TestBucket(t *testing.T) { conform(t, func(t *testing.T) Store { return openS3(t) }) }
+func TestDir(t *testing.T) {
+	t.Parallel()
+	conform(t, func(t *testing.T) Store { return openDir(t) })
+}
+
+func TestBucket(t *testing.T) {
+	t.Parallel()
+	conform(t, func(t *testing.T) Store { return openS3(t) })
+}
 
 // Over TLS the client signs uploads in another way.
-func TestBucketOverTLS(t *testing.T) { roundtrip(t, openSecureS3(t)) }
+func TestBucketOverTLS(t *testing.T) {
+	t.Parallel()
+	roundtrip(t, openSecureS3(t))
+}
 
 // roundtrip stores objects of several sizes and reads them.
 func roundtrip(t *testing.T, s Store) {
@@ -438,6 +448,7 @@ func FuzzCheckKey(f *testing.F) {
 }
 
 func TestGoodKeys(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		key := strings.Join(rapid.SliceOfN(rapid.StringMatching(`[A-Za-z0-9_-][A-Za-z0-9._-]{0,60}`), 1, 8).Draw(t,
 			"names"), "/")

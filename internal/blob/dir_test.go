@@ -79,6 +79,7 @@ func childPuts(dir string) {
 // A process killed at any moment leaves every object that Put had answered for, no half of another, and no more than
 // temporary files that CollectGarbage finds.
 func TestKilledWhileWriting(t *testing.T) {
+	t.Parallel()
 	for round := range 4 {
 		dir := t.TempDir()
 		c := child(t, "put for ever", dir)
@@ -129,6 +130,7 @@ func TestKilledWhileWriting(t *testing.T) {
 }
 
 func TestSweepFindsUnfinished(t *testing.T) {
+	t.Parallel()
 	d := openDir(t)
 	put(t, d, "runs/1/x", []byte("x"))
 	if err := d.root.WriteFile(temps+"/HALF", []byte("ha"), 0o600); err != nil {
@@ -160,6 +162,7 @@ func wantNoTemps(t *testing.T, d *Dir) {
 
 // A Put makes its folder while Deletes of its neighbours take it away again as soon as it is empty.
 func TestFolderTakenAway(t *testing.T) {
+	t.Parallel()
 	d := openDir(t)
 	stop := make(chan struct{})
 	var deletes, puts sync.WaitGroup
@@ -204,6 +207,7 @@ func TestFolderTakenAway(t *testing.T) {
 }
 
 func TestFailedPutLeavesNothing(t *testing.T) {
+	t.Parallel()
 	d := openDir(t)
 	broken := errors.New("broken")
 	if _, err := d.Put(t.Context(), "a/b",
@@ -239,6 +243,7 @@ func childFills(dir string) {
 }
 
 func TestFull(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out, err := child(t, "small files only", dir).Output()
 	if err != nil {
@@ -261,6 +266,7 @@ func TestFull(t *testing.T) {
 
 // The same on a file system that really is full, where the tests may mount one.
 func TestFullFileSystem(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("no right to mount a small file system: %v", err)
@@ -282,6 +288,7 @@ func TestFullFileSystem(t *testing.T) {
 
 // No link in the folder, however it came there, leads out of it.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	d := openDir(t)
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
@@ -325,6 +332,7 @@ func TestLinks(t *testing.T) {
 }
 
 func TestPipeIsNoObject(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d, err := OpenDir(dir)
 	if err != nil {
@@ -340,6 +348,7 @@ func TestPipeIsNoObject(t *testing.T) {
 }
 
 func TestPrivateFiles(t *testing.T) {
+	t.Parallel()
 	d := openDir(t)
 	put(t, d, "a/b", []byte("x"))
 	for name, want := range map[string]fs.FileMode{".": 0o700, "a": 0o700, "a/b": 0o600} {

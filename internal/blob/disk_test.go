@@ -15,6 +15,7 @@ import (
 
 // A folder that cannot be measured counts as full. The log tells once when new work stops, and once when it starts.
 func TestDisk(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	now := time.Unix(0, 0)
 	folder := filepath.Join(t.TempDir(), "later")

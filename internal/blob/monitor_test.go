@@ -29,6 +29,7 @@ func faultyS3(t *testing.T) (Store, *blobtest.Faulty) {
 // An S3 server that is full, and then whole again: each fault is counted, and it has one line at its begin and one at
 // its end.
 func TestMonitorOfAFullBucket(t *testing.T) {
+	t.Parallel()
 	bucket, proxy := faultyS3(t)
 	log := &strings.Builder{}
 	m := NewMonitor(bucket, slog.New(slog.NewTextHandler(log, nil)))
@@ -65,6 +66,7 @@ func TestMonitorOfAFullBucket(t *testing.T) {
 
 // What the caller did wrong, or a source that cannot be read, says nothing about the store.
 func TestMonitorBlamesNoCaller(t *testing.T) {
+	t.Parallel()
 	m := NewMonitor(openDir(t), slog.New(slog.DiscardHandler))
 	ctx, gone := t.Context(), errors.New("the client has gone")
 	cancelled, cancel := context.WithCancel(ctx)
@@ -104,6 +106,7 @@ func TestMonitorBlamesNoCaller(t *testing.T) {
 
 // A file that is refused is the store's fault, even if another is stored before its caller looks.
 func TestMonitorOfAnAlmostFullStore(t *testing.T) {
+	t.Parallel()
 	bucket, proxy := faultyS3(t)
 	m := NewMonitor(bucket, slog.New(slog.DiscardHandler))
 	proxy.Fill()
@@ -119,6 +122,7 @@ func TestMonitorOfAnAlmostFullStore(t *testing.T) {
 
 // A Stat that the store cannot answer counts as a read that failed, and one that it can answer ends the fault.
 func TestMonitorOfStat(t *testing.T) {
+	t.Parallel()
 	bucket, proxy := faultyS3(t)
 	m := NewMonitor(bucket, slog.New(slog.DiscardHandler))
 	put(t, m, "a", []byte("content"))
@@ -134,6 +138,7 @@ func TestMonitorOfStat(t *testing.T) {
 
 // A store that has no Stat is opened.
 func TestMonitorOfAStoreWithoutStat(t *testing.T) {
+	t.Parallel()
 	m := NewMonitor(struct{ Store }{openDir(t)}, slog.New(slog.DiscardHandler))
 	put(t, m, "a", []byte("content"))
 	stat(t, m, "a")
@@ -144,6 +149,7 @@ func TestMonitorOfAStoreWithoutStat(t *testing.T) {
 
 // Another Store can say what is its own fault.
 func TestFault(t *testing.T) {
+	t.Parallel()
 	down := errors.New("the server is down")
 	if err := fmt.Errorf("put a: %w", Fault(down)); !IsFault(err) || !errors.Is(err, down) ||
 		err.Error() != "put a: the server is down" {
@@ -173,6 +179,7 @@ func (s lateStore) Put(ctx context.Context, key string, r io.Reader) (Info, erro
 // A write that the store refused while it was full, and whose answer comes after a later write was stored, begins no
 // fault: the store works again. Its caller learns of it all the same.
 func TestMonitorOfALateAnswer(t *testing.T) {
+	t.Parallel()
 	late := lateStore{openDir(t), "runs/1/1/late", make(chan struct{}), make(chan struct{})}
 	m := NewMonitor(late, slog.New(slog.DiscardHandler))
 	refused := make(chan error)

@@ -59,6 +59,7 @@ func actionOf(r *http.Request) string {
 
 // The policy of deploy allows what a Bucket does, and nothing more.
 func TestDocumentedPolicy(t *testing.T) {
+	t.Parallel()
 	bucket := blobtest.Bucket(t)
 	used := &actions{RoundTripper: http.DefaultTransport.(*http.Transport).Clone(), seen: map[string]bool{}}
 	b, err := OpenBucket(t.Context(), S3Options{Bucket: bucket, Endpoint: blobtest.Endpoint(t), Transport: used})

@@ -57,6 +57,7 @@ func send(t *testing.T, method string, transfer Transfer, body []byte) (status i
 // What a presigned PUT stores is what Put stores, below the prefix of the bucket, and a presigned GET reads it until it
 // is deleted.
 func TestPresigned(t *testing.T) {
+	t.Parallel()
 	b := openS3(t)
 	client := blobtest.Client(t)
 	for key, content := range map[string][]byte{
@@ -103,6 +104,7 @@ func TestPresigned(t *testing.T) {
 
 // The server refuses everything but what was signed, and stores nothing.
 func TestPresignedPutRefusesOthers(t *testing.T) {
+	t.Parallel()
 	b := openS3(t)
 	content, key := []byte("data_model of a run"), "runs/1/1/model.cif"
 	signed := presignPut(t, b, key, content)
@@ -159,6 +161,7 @@ func TestPresignedPutRefusesOthers(t *testing.T) {
 
 // The signature of a PUT is good for a PUT, and one that is refused leaves the earlier object.
 func TestPresignedPutKeepsEarlier(t *testing.T) {
+	t.Parallel()
 	b := openS3(t)
 	content := []byte("content")
 	put(t, b, "a", content)
@@ -178,6 +181,7 @@ func TestPresignedPutKeepsEarlier(t *testing.T) {
 
 // A presigned request ends with its time. The clock of a bubble signs at a time of the past.
 func TestPresignedExpires(t *testing.T) {
+	t.Parallel()
 	b := openS3(t)
 	content := []byte("content")
 	put(t, b, "read", content)
@@ -245,6 +249,7 @@ func TestPresignedWithRotatedCredentials(t *testing.T) {
 
 // What no server would take is not signed.
 func TestPresignRefuses(t *testing.T) {
+	t.Parallel()
 	b := openS3(t)
 	hash := hexOf(nil)
 	for _, c := range []struct {
@@ -284,6 +289,7 @@ func TestPresignRefuses(t *testing.T) {
 
 // A Monitor finds the Presigner in the store that it watches; a folder has none.
 func TestMonitorPresigner(t *testing.T) {
+	t.Parallel()
 	if p, ok := NewMonitor(openDir(t), slog.New(slog.DiscardHandler)).Presigner(); ok {
 		t.Errorf("a folder presigns: %v", p)
 	}

@@ -23,6 +23,7 @@ import (
 // These tests are of a real S3 server, where there is one: what it refuses, and how it fails.
 
 func TestMissingBucket(t *testing.T) {
+	t.Parallel()
 	blobtest.Bucket(t) // for the credentials
 	_, err := Open(t.Context(), blobtest.Address(t, "pleat-missing", ""))
 	if err == nil || !strings.Contains(err.Error(), `s3 bucket "pleat-missing" does not exist; make it first`) {
@@ -32,6 +33,7 @@ func TestMissingBucket(t *testing.T) {
 
 // A server that cannot be reached does not make objects look absent.
 func TestServerGone(t *testing.T) {
+	t.Parallel()
 	bucket := blobtest.Bucket(t)
 	front := blobtest.Proxy(t, false, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(w, r)
@@ -55,6 +57,7 @@ func TestServerGone(t *testing.T) {
 // A bucket that was removed is a fault of the store, which ends when the bucket is back. Its objects do not look
 // absent: a run whose files seemed to be deleted would fail.
 func TestBucketRemoved(t *testing.T) {
+	t.Parallel()
 	bucket, client := blobtest.Bucket(t), blobtest.Client(t)
 	s, err := Open(t.Context(), blobtest.Address(t, bucket, ""))
 	if err != nil {
@@ -93,6 +96,7 @@ func TestBucketRemoved(t *testing.T) {
 
 // What is damaged on its way to the server is refused, and the key keeps its earlier object.
 func TestDamagedUpload(t *testing.T) {
+	t.Parallel()
 	var damage atomic.Bool
 	b := openBehind(t, blobtest.Bucket(t), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if damage.Load() && r.Method == http.MethodPut {
@@ -121,6 +125,7 @@ func TestDamagedUpload(t *testing.T) {
 
 // A server that asks to slow down gets the request again, and its caller does not notice.
 func TestSlowDown(t *testing.T) {
+	t.Parallel()
 	var busy atomic.Int64
 	b := openBehind(t, blobtest.Bucket(t), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if busy.Add(-1) >= 0 {
@@ -143,6 +148,7 @@ func TestSlowDown(t *testing.T) {
 
 // A server that does not answer holds its caller no longer than the caller's context.
 func TestHangingServer(t *testing.T) {
+	t.Parallel()
 	var hang atomic.Bool
 	asked := make(chan struct{}, 10)
 	b := openBehind(t, blobtest.Bucket(t), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -223,6 +229,7 @@ func TestCredentialsThatExpire(t *testing.T) {
 
 // An object that is deleted while it is read is no longer found.
 func TestBucketDeletedWhileRead(t *testing.T) {
+	t.Parallel()
 	b := openS3(t)
 	put(t, b, "a", []byte("content"))
 	f, _, err := b.Open(t.Context(), "a")
@@ -239,6 +246,7 @@ func TestBucketDeletedWhileRead(t *testing.T) {
 }
 
 func TestBucketSweepsUploadsInParts(t *testing.T) {
+	t.Parallel()
 	b := openS3(t)
 	core := minio.Core{Client: b.client}
 	if _, err := core.NewMultipartUpload(t.Context(), b.bucket, b.prefix+"runs/1/big",

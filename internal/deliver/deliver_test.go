@@ -218,6 +218,7 @@ func (f *fixture) awaitRequests(r *receiver, n int) {
 }
 
 func TestPoolDelivers(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, nil)
 		u, e := f.user("ada", r.URL+"/hook?key=1")
@@ -587,6 +588,7 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 
 // A request that does not end within the grace period is cut off, and its delivery is released for another worker.
 func TestShutdownReleasesDeliveries(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		hang := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
 		u, e := f.user("ada", hang.URL)
@@ -607,6 +609,7 @@ func TestShutdownReleasesDeliveries(t *testing.T) {
 
 // A request that ends within the grace period counts.
 func TestShutdownAwaitsDeliveries(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		release := make(chan struct{})
 		slow := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
@@ -768,6 +771,7 @@ func TestRateOfOneEndpoint(t *testing.T) {
 
 // Two delivery workers of one database share the work: each delivery is sent once.
 func TestTwoPoolsShare(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, nil)
 		var users []store.Reach

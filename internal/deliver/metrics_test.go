@@ -16,6 +16,7 @@ import (
 // The delay of a first attempt counts as the service's while the receiver was ready, and as the receiver's where it had
 // failed or was paused. Deliveries that are sent again on request count in neither.
 func TestDelays(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		var refusals atomic.Int64
 		good := newReceiver(t, nil)

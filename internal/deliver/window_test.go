@@ -8,6 +8,7 @@ import (
 // A window grows while it is full and answers are quick, shrinks at once when they are not, and is forgotten when it is
 // not used.
 func TestWindow(t *testing.T) {
+	t.Parallel()
 	const id = "endpoint"
 	now := time.Unix(1_800_000_000, 0)
 	fast, slow := time.Millisecond, 3*time.Second
@@ -61,6 +62,7 @@ func TestWindow(t *testing.T) {
 
 // The configured bound of an endpoint holds for each window.
 func TestWindowIsBounded(t *testing.T) {
+	t.Parallel()
 	w := newWindows(3, 50*time.Millisecond)
 	for _, took := range []time.Duration{time.Millisecond, time.Minute} {
 		for range 10 {

@@ -6,6 +6,7 @@ import (
 )
 
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	out := []byte("0, GPU-11, NVIDIA H100 80GB HBM3, 81559\n1, GPU-22, NVIDIA GB10, [N/A]\n")
 	for visible, want := range map[string]string{
 		"all":      "GPU-11 GPU-22",

@@ -15,7 +15,12 @@ func waits(t *testing.T) (w WorkerSpec, dir string) {
 	dir = t.TempDir()
 	program := filepath.Join(dir, "worker")
 	text := "#!/bin/sh\necho \"$@\" ${SECRET:-none}; touch \"$1.ready\"; until [ -e \"$1.go\" ]; do sleep 0.05; done\n"
-	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+	// A process that a parallel test starts must not inherit the open file: nobody could execute the program until that
+	// process has executed its own.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(program, []byte(text), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -73,6 +78,7 @@ func TestLocal(t *testing.T) {
 
 // TestLocalSession checks that a worker does not get the signals of the fleet's terminal or process group.
 func TestLocalSession(t *testing.T) {
+	t.Parallel()
 	w, _ := waits(t)
 	l := &Local{Dir: t.TempDir()}
 	ref, err := l.Submit(t.Context(), w)
@@ -94,6 +100,7 @@ func TestLocalSession(t *testing.T) {
 
 // TestLocalReusedNumber: a process that has the number of a worker that ended is another process.
 func TestLocalReusedNumber(t *testing.T) {
+	t.Parallel()
 	w, _ := waits(t)
 	l := &Local{Dir: t.TempDir()}
 	ref, err := l.Submit(t.Context(), w)
@@ -116,6 +123,7 @@ func TestLocalReusedNumber(t *testing.T) {
 // TestLocalKilledWhileStarting: records that a killed fleet left without a process are removed, and a starter that has
 // been given up does not become a worker.
 func TestLocalKilledWhileStarting(t *testing.T) {
+	t.Parallel()
 	l := &Local{Dir: t.TempDir()}
 	const a, b = Ref("0197c1c0-7f00-7000-8000-00000000000a"), Ref("0197c1c0-7f00-7000-8000-00000000000b")
 	if err := l.write(a, record{Class: "cpu"}); err != nil {
@@ -141,6 +149,7 @@ func TestLocalKilledWhileStarting(t *testing.T) {
 }
 
 func TestLocalRefuses(t *testing.T) {
+	t.Parallel()
 	w, _ := waits(t)
 	l := &Local{Dir: t.TempDir()}
 	w.Options = map[string]string{"output": "/nowhere/log"}

@@ -197,6 +197,7 @@ func (s *site) wantReason(want string, permanent bool) {
 
 // The fleet follows the queue from no workers to several and back.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.look()
 		s.wantJobs(0)
@@ -277,6 +278,7 @@ func metric(t testing.TB, f *Fleet, name string) (sum float64, n int) {
 
 // What is submitted is a worker of the class, which ends by itself before its walltime.
 func TestFleetSubmits(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.class.Cores, s.class.Memory, s.class.Devices = 4, 8<<30, 2
 		s.class.Options = map[string]string{"partition": "long"}
@@ -306,6 +308,7 @@ func TestFleetSubmits(t *testing.T) {
 
 // A demand that falls and rises again cancels nothing.
 func TestFleetDoesNotFlap(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(3)
 		s.look()
@@ -329,6 +332,7 @@ func TestFleetDoesNotFlap(t *testing.T) {
 
 // Workers that somebody else has started count, those of other classes and dead ones do not.
 func TestFleetCountsOutsiders(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(4)
 		s.register("x", "")
@@ -349,6 +353,7 @@ func TestFleetCountsOutsiders(t *testing.T) {
 
 // A worker that its cluster has killed is replaced at once, though the database takes it for live a while longer.
 func TestFleetReplacesKilledWorkers(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(2)
 		s.look()
@@ -367,6 +372,7 @@ func TestFleetReplacesKilledWorkers(t *testing.T) {
 
 // A fleet that was killed finds its jobs again, and one that follows it does not double them.
 func TestFleetAdopts(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(3)
 		s.look()
@@ -391,6 +397,7 @@ func TestFleetAdopts(t *testing.T) {
 
 // A fleet that was held up for long and is no leader any more submits nothing.
 func TestFleetDeposed(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(3)
 		cfg := s.config("a")
@@ -420,6 +427,7 @@ func (c heldUp) List(ctx context.Context) ([]Job, error) {
 
 // A submission whose answer is lost is not repeated: the cluster lists the job.
 func TestFleetLostAnswer(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(3)
 		s.cluster.lost = true
@@ -436,6 +444,7 @@ func TestFleetLostAnswer(t *testing.T) {
 
 // A cluster that does not answer is no evidence: nothing changes, and it is asked less and less often.
 func TestFleetSilentCluster(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(2)
 		s.look()
@@ -469,6 +478,7 @@ func TestFleetSilentCluster(t *testing.T) {
 
 // A cluster that refuses is asked again after longer and longer pauses.
 func TestFleetRefused(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.cluster.refuses = "Requested node configuration is not available"
 		s.want(3)
@@ -497,6 +507,7 @@ func TestFleetRefused(t *testing.T) {
 
 // While a job waits for a reason that waiting does not end, no other is submitted. A change of the class replaces it.
 func TestFleetPermanentReason(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(6)
 		s.look()
@@ -524,6 +535,7 @@ func TestFleetPermanentReason(t *testing.T) {
 
 // Workers that end before they register are not started again and again.
 func TestFleetBreaker(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.class.Options = map[string]string{"output": "/var/log/pleat/%j.log"}
 		s.want(2)
@@ -560,6 +572,7 @@ func TestFleetBreaker(t *testing.T) {
 
 // The workers of a class end one after the other in order: that is no failure.
 func TestFleetBreakerKnowsWorkers(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(4)
 		for range 5 {
@@ -576,6 +589,7 @@ func TestFleetBreakerKnowsWorkers(t *testing.T) {
 
 // Workers that lived between two looks are known by the one that registered last: it removes the rows of the others.
 func TestFleetBreakerKnowsShortLives(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(4)
 		for range 5 {
@@ -600,6 +614,7 @@ func TestFleetBreakerKnowsShortLives(t *testing.T) {
 
 // A job that ends for long, since its node does not answer, does not stand for a worker for ever.
 func TestFleetEndingJobs(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(2)
 		s.look()
@@ -625,6 +640,7 @@ func TestFleetEndingJobs(t *testing.T) {
 
 // All classes together have a bound.
 func TestFleetLimit(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		cfg := s.config("a")
 		cfg.Limit = 5
@@ -652,6 +668,7 @@ func TestFleetLimit(t *testing.T) {
 
 // The jobs of a class that is gone are cancelled if they have not started.
 func TestFleetLeftOver(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(3)
 		s.look()
@@ -671,6 +688,7 @@ func TestFleetLeftOver(t *testing.T) {
 
 // A single look leads, cancels what is too much at once, and lets others lead.
 func TestFleetOnce(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(3)
 		if leads, err := s.start("a").Once(s.Context()); err != nil || !leads {
@@ -691,6 +709,7 @@ func TestFleetOnce(t *testing.T) {
 
 // Run looks at every tick, and resigns when it ends.
 func TestFleetRun(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(2)
 		ticks := make(chan time.Time)
@@ -715,6 +734,7 @@ func TestFleetRun(t *testing.T) {
 
 // A look whose demand cannot be read changes nothing on the cluster.
 func TestFleetWithoutDemand(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.want(2)
 		s.look()
@@ -732,6 +752,7 @@ func TestFleetWithoutDemand(t *testing.T) {
 
 // The metrics appear for every class, with zeros, and the gauges only where the fleet leads.
 func TestFleetMetrics(t *testing.T) {
+	t.Parallel()
 	eachSite(t, func(s *site) {
 		s.look()
 		for name, want := range map[string]int{
@@ -765,6 +786,7 @@ func TestFleetMetrics(t *testing.T) {
 
 // Workers of a class end by themselves, before Slurm asks them to, and not all at once.
 func TestLifetime(t *testing.T) {
+	t.Parallel()
 	for _, walltime := range []time.Duration{pleat.MinWalltime, 20 * time.Minute, 4 * time.Hour, 7 * 24 * time.Hour} {
 		c := pleat.Class{Name: "gpu", Driver: DriverSlurm, Walltime: walltime}
 		least, most := c.Lifetime()

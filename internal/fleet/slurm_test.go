@@ -103,6 +103,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
+//nolint:paralleltest // newPrograms sets PATH
 func TestSubmitFails(t *testing.T) {
 	const refusal = "Requested node configuration is not available"
 	for name, c := range map[string]struct {
@@ -136,6 +137,7 @@ func TestSubmitFails(t *testing.T) {
 	}
 }
 
+//nolint:paralleltest // newPrograms sets PATH
 func TestSubmitChecks(t *testing.T) {
 	newPrograms(t)
 	for name, change := range map[string]func(w *WorkerSpec){
@@ -229,6 +231,8 @@ func TestList(t *testing.T) {
 }
 
 // TestListFails checks that a wrong answer is no answer: a job that is missing in a list has ended for the fleet.
+//
+//nolint:paralleltest // newPrograms sets PATH
 func TestListFails(t *testing.T) {
 	line := "12|RUNNING|1795453682|1795453681|pleat/" + service + "/gpu|None\n"
 	for name, c := range map[string]struct {
@@ -260,6 +264,7 @@ func TestListFails(t *testing.T) {
 // TestParseJobs checks that what squeue would print of any jobs is read back, and that an answer from which something
 // is missing is refused or reads as the whole lines that are left.
 func TestParseJobs(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder
 		var want []Job
@@ -314,6 +319,8 @@ func FuzzParseJobs(f *testing.F) {
 }
 
 // TestLogin runs Slurm's programs through a login host: a shell that gets one line, as ssh gives it to the user's.
+//
+//nolint:paralleltest // newPrograms sets PATH
 func TestLogin(t *testing.T) {
 	p := newPrograms(t)
 	p.write("ssh", "#!/bin/sh\nSQUEUE_USERS=nobody SBATCH_PARTITION=x; export SQUEUE_USERS SBATCH_PARTITION\n"+
@@ -344,6 +351,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+//nolint:paralleltest // newPrograms sets PATH
 func TestCancel(t *testing.T) {
 	p := newPrograms(t)
 	p.answers("scancel", "", "", 0)
@@ -361,6 +369,8 @@ func TestCancel(t *testing.T) {
 }
 
 // TestNoAnswer checks that a program that hangs, with a child that holds its output, is ended with the context.
+//
+//nolint:paralleltest // newPrograms sets PATH
 func TestNoAnswer(t *testing.T) {
 	p := newPrograms(t)
 	p.write("squeue", "#!/bin/sh\necho >'"+p.dir+"/started'\nsleep 1000 &\nsleep 1000\n")
@@ -372,6 +382,7 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	for reason, want := range map[string]Why{
 		"Resources": {"Slurm says Resources: the suitable nodes are busy", false},
 		"Priority":  {"Slurm says Priority: jobs of higher priority are first", false},
@@ -405,6 +416,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestCheckOptions(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		driver string
 		values map[string]string

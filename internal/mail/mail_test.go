@@ -132,6 +132,7 @@ func (f *fixture) fold(name string) store.Created {
 }
 
 func TestPoolSends(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		server := mailtest.New(t, mailtest.Options{})
 		f.start(server)
@@ -182,6 +183,7 @@ func TestPoolSends(t *testing.T) {
 
 // What users write cannot become a header, a line or an order of characters of its own, and is short.
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		server := mailtest.New(t, mailtest.Options{})
 		f.want(pleat.MailRunCompleted)
@@ -214,6 +216,7 @@ func TestHostileNames(t *testing.T) {
 
 // A mail to an address that nobody has confirmed has no link but that of the service, whatever its user is called.
 func TestStrangerGetsNoLink(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"ada":                             "sign in as ada and confirm",
 		"Ada Lovelace, Dr. phil.":         "sign in as Ada Lovelace, Dr. phil. and confirm",
@@ -242,6 +245,7 @@ func TestStrangerGetsNoLink(t *testing.T) {
 // A mail that a server refuses for now, or that breaks off, is tried again by the schedule, under one Message-ID; one
 // that it refuses for good fails, and an address that it refuses three times gets no more.
 func TestPoolTriesAgain(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		var at, code atomic.Value
 		at.Store("rcpt")
@@ -315,6 +319,7 @@ func TestPoolTriesAgain(t *testing.T) {
 
 // A server that hangs holds up no more than its own mails, one connection at a time, and no longer than the timeout.
 func TestServerHangs(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		hangs := make(chan struct{})
 		server := mailtest.New(t, mailtest.Options{Answer: func(step string) error {
@@ -342,6 +347,7 @@ func TestServerHangs(t *testing.T) {
 // A process that stops gives up the mail that it sends and counts no attempt; one that dies loses none: another process
 // sends it.
 func TestPoolStopsAndDies(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		hangs := make(chan struct{})
 		stuck := mailtest.New(t, mailtest.Options{Answer: func(step string) error {
@@ -381,6 +387,7 @@ func TestPoolStopsAndDies(t *testing.T) {
 
 // A mail about an endpoint names it and leads to the page of its project.
 func TestDisabledEndpoint(t *testing.T) {
+	t.Parallel()
 	s := mailtest.New(t, mailtest.Options{})
 	server := serverOf(t, s)
 	c := mail.Composer{From: server.From, Base: base}

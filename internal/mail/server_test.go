@@ -11,6 +11,7 @@ import (
 )
 
 func TestParseServer(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text  string
 		plain bool
@@ -56,6 +57,7 @@ func TestParseServer(t *testing.T) {
 // Nothing is said to a server that is not the right one: without STARTTLS, with a certificate that nobody vouches for,
 // or with another password.
 func TestServerIsChecked(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		server mailtest.Options

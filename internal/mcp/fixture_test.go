@@ -66,8 +66,15 @@ func start(change ...func(*config.Config)) (*service, error) {
 	return s, err
 }
 
-// shared starts the service that the tests of this package share, and TestMain ends it.
-var shared = sync.OnceValues(func() (*service, error) { return start() })
+// shared starts the service that the tests of this package share, and TestMain ends it. They run in parallel as one
+// user: a test to which the user's other work matters takes a key of another user.
+var shared = sync.OnceValues(func() (*service, error) {
+	s, err := start()
+	if err == nil {
+		sharing = s
+	}
+	return s, err
+})
 
 var sharing *service // the shared service once it has started
 
@@ -89,7 +96,6 @@ func serve(t testing.TB) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sharing = s
 	return s
 }
 

@@ -33,6 +33,7 @@ func do(t testing.TB, req *http.Request) (*http.Response, string) {
 }
 
 func TestModels(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	type models struct {
@@ -61,6 +62,7 @@ func TestModels(t *testing.T) {
 }
 
 func TestFold(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	checked := call[struct {
@@ -137,6 +139,7 @@ func residues(c *agent, id string) {
 
 // A refusal is the service's own: its sentence, its code and its field.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	_, err := s.client().CreateJob(t.Context(), api.CreateJob{Name: "x", Params: &api.Params{ModelName: "minni"},
@@ -178,6 +181,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
+	t.Parallel()
 	s := alone(t, func(c *config.Config) { c.Quota, c.Engines = 1, []string{"null"} })
 	c := s.connect(t, s.key)
 	if w := call[work](c, "fold", job("first", "null", "")); w.Status != api.Completed || w.Cost == nil || w.Cost.QuotaRemaining != 1 || w.Cost.Tokens != len(sequence) {
@@ -191,6 +195,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	first := call[work](c, "fold", job("once", "null", `, "idempotencyKey": "a"`))
@@ -215,6 +220,7 @@ func TestIdempotency(t *testing.T) {
 
 // A key needs for a tool what it needs for the routes that the tool calls.
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	reader := s.connect(t, s.newKey(t, "bob", pleat.ScopeRead))
 	if got := reader.refuses("fold", job("x", "null", "")); got.Code != "forbidden" {
@@ -240,8 +246,9 @@ func TestScopes(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
-	c := s.connect(t, s.key)
+	c := s.connect(t, s.newKey(t, "cleo")) // who has one batch
 	batch := `{"name": "two", "kind": "variants", "params": {"modelName": "null"}, "mutations": ["WT", "G1A", "G1A"], ` +
 		`"sequences": [{"proteinChain": {"sequence": "` + sequence + `"}}]`
 	checked := call[work](c, "submit_batch", `{"name": "two", "kind": "seeds", "params": {"modelName": "null"}, `+
@@ -283,6 +290,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestSimulate(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	w := call[work](c, "simulate",
@@ -305,6 +313,7 @@ func TestSimulate(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	w := call[work](c, "fold", slow(`, "waitSeconds": 0`))
@@ -333,6 +342,7 @@ type part struct {
 }
 
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	w := c.folded("files")
@@ -391,6 +401,7 @@ func TestFiles(t *testing.T) {
 
 // A file that is not text is a blob, and get_file gives its address.
 func TestBinaryFile(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	w := c.folded("binary")
@@ -418,6 +429,7 @@ func TestBinaryFile(t *testing.T) {
 }
 
 func TestPrompts(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := s.connect(t, s.key)
 	list, err := c.ListPrompts(t.Context(), nil)
@@ -452,6 +464,7 @@ func TestPrompts(t *testing.T) {
 
 // Over standard input and output the tools are the same.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()

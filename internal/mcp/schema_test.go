@@ -13,6 +13,7 @@ import (
 
 // A schema that is written by hand names fields that its type has, and its description those that it leaves out.
 func TestSpecialSchemas(t *testing.T) {
+	t.Parallel()
 	for typ, s := range special {
 		if typ.Kind() != reflect.Struct || typ == reflect.TypeFor[api.Time]() {
 			continue
@@ -42,6 +43,7 @@ func TestSpecialSchemas(t *testing.T) {
 
 // The arguments of a tool have a type each, and a field that may be absent is not required.
 func TestArguments(t *testing.T) {
+	t.Parallel()
 	for _, tool := range allTools() {
 		b, err := json.Marshal(argumentsOf(tool.in))
 		if err != nil {

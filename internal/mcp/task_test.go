@@ -68,6 +68,7 @@ func foldTask(t *testing.T, s *service, arguments string) task {
 }
 
 func TestTask(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	made := foldTask(t, s, job("task", "null", ""))
 	c := s.connect(t, s.key)
@@ -88,6 +89,7 @@ func TestTask(t *testing.T) {
 }
 
 func TestCancelTask(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	made := foldTask(t, s, slow(""))
 	if ack := rpc(t, s, s.key, "tasks/cancel", made.TaskID, `"taskId": "`+made.TaskID+`", `+meta); ack.Error != nil {
@@ -103,6 +105,7 @@ func TestCancelTask(t *testing.T) {
 
 // A tool that starts nothing, or refuses, answers as always; and so does every tool to a client without the extension.
 func TestNoTask(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	for what, params := range map[string]string{
 		"a tool that reads": `"name": "list_models", "arguments": {}, ` + meta,
@@ -121,6 +124,7 @@ func TestNoTask(t *testing.T) {
 }
 
 func TestTaskErrors(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	made := foldTask(t, s, job("task", "null", ""))
 	stranger := s.newKey(t, "eve")
@@ -148,6 +152,7 @@ func TestTaskErrors(t *testing.T) {
 
 // A request for a task repeats the id of the task in a header, by which proxies route it.
 func TestTaskHeader(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	made := foldTask(t, s, job("task", "null", ""))
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestVisible(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"plain – Ünïcödé 蛋白":     "plain – Ünïcödé 蛋白",
 		"two\nlines\t":           "two\nlines\t",
@@ -37,6 +38,7 @@ func TestVisible(t *testing.T) {
 }
 
 func TestSmall(t *testing.T) {
+	t.Parallel()
 	row := "[" + strings.Repeat("1,", 99) + "1]"
 	in := `{"matrix": [` + strings.Repeat(row+",", 30) + row + `], "line": ` + row + `, "few": [1, 2], "text": "a\u202eb",
 		"url": "https://example.org/secret", "deep": {"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}, "artifacts": [1],
@@ -68,6 +70,7 @@ func TestSmall(t *testing.T) {
 
 // The transport reaches the service alone, streams what it writes, and shows when a response is broken.
 func TestTransport(t *testing.T) {
+	t.Parallel()
 	const base = "https://fold.example.org/pleat"
 	wrote, left := make(chan struct{}), make(chan struct{})
 	service := http.NewServeMux()
@@ -137,6 +140,7 @@ func TestTransport(t *testing.T) {
 
 // A panic of a handler is an error of the protocol, and the process goes on.
 func TestRecovering(t *testing.T) {
+	t.Parallel()
 	broken := recovering(nil)(func(context.Context, string, sdk.Request) (sdk.Result, error) { panic("broken") })
 	res, err := broken(t.Context(), "tools/call", nil)
 	var protocol *jsonrpc.Error
@@ -147,6 +151,7 @@ func TestRecovering(t *testing.T) {
 
 // A handler that answers too late ends, though nobody reads what it writes.
 func TestALateAnswer(t *testing.T) {
+	t.Parallel()
 	began, left, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	service := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(began)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	a, err := msa.Read(
 		strings.NewReader("#5\t1\n>101\r\nMKTA\nY\n\n>hit one\t77\t0.5\nM-TacA-\n>\x1b[31mred\n.....*KT.AY\n"), "MKTAY")
 	if err != nil {
@@ -47,6 +48,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ text, query, want string }{
 		{"", "MK", "it has no sequence"},
 		{"#1\t1\n", "MK", "it has no sequence"},
@@ -75,6 +77,7 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestReadQuery(t *testing.T) {
+	t.Parallel()
 	if q, err := msa.ReadQuery(strings.NewReader("# x\n>a\nMK\nTA\n>b\nragged")); q != "MKTA" || err != nil {
 		t.Errorf("%q, %v", q, err)
 	}
@@ -103,6 +106,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestReadIsBounded(t *testing.T) {
+	t.Parallel()
 	e := &endless{}
 	if _, err := msa.Read(e, "MK"); err == nil ||
 		err.Error() != fmt.Sprintf("it has more than %d MiB", msa.MaxBytes>>20) {

@@ -114,6 +114,7 @@ func TestColabfoldSearch(t *testing.T) {
 }
 
 func TestColabfoldSearchPairs(t *testing.T) {
+	t.Parallel()
 	c := newCommand(t, "db")
 	out, err := c.Search(context.Background(), []string{seqA, seqB}, msa.PairGreedy, quiet)
 	if err != nil {
@@ -129,6 +130,7 @@ func TestColabfoldSearchPairs(t *testing.T) {
 }
 
 func TestCommandFaults(t *testing.T) {
+	t.Parallel()
 	for target, c := range map[string]struct {
 		want  string
 		retry bool
@@ -151,6 +153,7 @@ func TestCommandFaults(t *testing.T) {
 
 // A cancelled search takes with it what the program had started.
 func TestCancelEndsTheProgram(t *testing.T) {
+	t.Parallel()
 	c := newCommand(t, "hangs")
 	stop := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -185,6 +188,7 @@ func TestCancelEndsTheProgram(t *testing.T) {
 
 // With the real mmseqs: close relatives are found and aligned, and a stranger is not.
 func TestRealMMseqs(t *testing.T) {
+	t.Parallel()
 	program, err := exec.LookPath("mmseqs")
 	if err != nil {
 		t.Skip("mmseqs is not installed")

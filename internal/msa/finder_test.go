@@ -84,6 +84,7 @@ func findPaired(t *testing.T, f *msa.Finder, sequences ...string) *msa.Found {
 }
 
 func TestCachedAlignmentsAreNotSearchedAgain(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
 	first := findPaired(t, f, seqA, seqB)
@@ -127,6 +128,7 @@ func TestCachedAlignmentsAreNotSearchedAgain(t *testing.T) {
 }
 
 func TestNoPairing(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	f, _ := newFinder(t, client(server))
 	f.Pairing = msa.PairNone
@@ -136,6 +138,7 @@ func TestNoPairing(t *testing.T) {
 }
 
 func TestBrokenCacheEntryIsSearchedAgain(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
 	find(t, f, seqA)
@@ -157,6 +160,7 @@ func TestBrokenCacheEntryIsSearchedAgain(t *testing.T) {
 }
 
 func TestAFullCacheIsNoFailure(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	f, _ := newFinder(t, client(server))
 	f.Save = func(context.Context, string, io.Reader) error { return errors.New("no space left") }
@@ -201,6 +205,7 @@ func (g *gated) Search(
 
 // However many callers ask at a time, a sequence is searched for once, and all of them hear about its progress.
 func TestOneFlightPerSequence(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &gated{gate: make(chan struct{})}
 		f, _ := newFinder(t, source)
@@ -240,6 +245,7 @@ func TestOneFlightPerSequence(t *testing.T) {
 
 // A caller that asked first may leave: the search continues for the others, and ends with the last.
 func TestLeaving(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &gated{gate: make(chan struct{})}
 		f, cached := newFinder(t, source)
@@ -289,6 +295,7 @@ func TestLeaving(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	server.Gate = make(chan struct{})
 	f, kept := newFinder(t, client(server))
@@ -307,6 +314,7 @@ func TestDeadline(t *testing.T) {
 
 // A failure is passed to all who waited, and to nobody who comes later.
 func TestFailureIsNotCached(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	server.Look = times(1, ticketOf("ERROR"))
 	f, _ := newFinder(t, client(server))
@@ -317,6 +325,7 @@ func TestFailureIsNotCached(t *testing.T) {
 
 // The time that a search may take begins when the one before it has ended.
 func TestWaitingForAnotherSearch(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &gated{gate: make(chan struct{})}
 		f, _ := newFinder(t, source)
@@ -346,6 +355,7 @@ func TestWaitingForAnotherSearch(t *testing.T) {
 
 // A search under way is joined by callers of the same project alone, unless all share.
 func TestSearchIsJoinedByItsProject(t *testing.T) {
+	t.Parallel()
 	for shared, want := range map[bool]int{false: 2, true: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			source := &gated{gate: make(chan struct{})}
@@ -372,6 +382,7 @@ func TestSearchIsJoinedByItsProject(t *testing.T) {
 
 // Alignments that were cached while users shared serve nobody after they stop sharing, and serve again when they share.
 func TestSharedAlignmentsAreNotUsedAfterwards(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	f, kept := newFinder(t, client(server))
 	f.Shared = true

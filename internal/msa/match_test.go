@@ -7,6 +7,7 @@ import (
 )
 
 func TestMatch(t *testing.T) {
+	t.Parallel()
 	first := map[string]string{"a.a3m": "AAA", "b.A3M": "CCC", "again.a3m": "AAA", "other.a3m": "GGG"}
 	for _, c := range []struct {
 		names []string

@@ -47,6 +47,7 @@ func texts(a *msa.Alignment) []string {
 }
 
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		mode msa.Mode
 		want []string // rows of seqA
@@ -80,6 +81,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchForPairs(t *testing.T) {
+	t.Parallel()
 	for pairing, mode := range map[msa.Pairing]string{msa.PairGreedy: "pairgreedy", msa.PairComplete: "paircomplete"} {
 		server := msatest.New(t)
 		out, _, err := search(t, client(server), pairing, seqA, seqB)
@@ -126,6 +128,7 @@ func times(n int, a msatest.Answer) []msatest.Answer {
 
 // What passes by itself is waited out, and said.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	limited := msatest.Answer{Code: 429, Body: `{"status":"RATELIMIT","reason":"too much"}`}
 	for name, c := range map[string]struct {
 		submit, look, download []msatest.Answer
@@ -180,6 +183,7 @@ func TestPatience(t *testing.T) {
 
 // What does not pass ends the search with one sentence.
 func TestServerFaults(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		submit, look, download []msatest.Answer
 		want                   string
@@ -260,6 +264,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestBadArchives(t *testing.T) {
+	t.Parallel()
 	file := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg} }
 	many := make([]tar.Header, 65)
 	for i := range many {
@@ -303,6 +308,7 @@ func TestBadArchives(t *testing.T) {
 			`line 4 has '\x01' at position 1`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := msatest.New(t)
 			server.Download = []msatest.Answer{{Body: c.body}}
 			s := client(server)
@@ -317,6 +323,7 @@ func TestBadArchives(t *testing.T) {
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	server.Submit = []msatest.Answer{{Code: 429, Header: [2]string{"Retry-After", "1"}}}
 	began := time.Now()
@@ -329,6 +336,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestCancelIsPrompt(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]func(*msatest.Server){
 		"in a request":  func(c *msatest.Server) { c.Submit = times(9, msatest.Answer{Hang: true}) },
 		"in a download": func(c *msatest.Server) { c.Download = times(9, msatest.Answer{Hang: true}) },
@@ -337,6 +345,7 @@ func TestCancelIsPrompt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := msatest.New(t)
 			script(server)
 			stop := errors.New("stopped")
@@ -354,6 +363,7 @@ func TestCancelIsPrompt(t *testing.T) {
 }
 
 func TestPasswordInTheAddress(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	s := client(server)
 	s.URL = strings.Replace(server.URL, "http://", "http://ada:hush@", 1)
@@ -376,6 +386,7 @@ func TestPasswordInTheAddress(t *testing.T) {
 
 // A key goes with every request, and to nobody but the server: neither into an error nor after a redirect.
 func TestKey(t *testing.T) {
+	t.Parallel()
 	server := msatest.New(t)
 	server.Key = "hush"
 	s := client(server)
@@ -418,6 +429,7 @@ func TestKey(t *testing.T) {
 // A redirect is followed within the origin alone: never from https to http, though on the same host and port, and never
 // to another port.
 func TestRedirectsStayInTheOrigin(t *testing.T) {
+	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	var origin *httptest.Server

@@ -50,6 +50,7 @@ func FuzzUnpack(f *testing.F) {
 
 // A hole in a sparse file costs the sender nothing: it counts as what it is.
 func TestSparseFileIsBounded(t *testing.T) {
+	t.Parallel()
 	sparse := sparseArchive(t, 1<<30)
 	if h, err := tar.NewReader(bytes.NewReader(sparse)).Next(); err != nil || h.Size != 1<<30 ||
 		h.Name != "uniref.a3m" {

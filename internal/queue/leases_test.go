@@ -114,6 +114,7 @@ func (f *fixture) wantCause(h *queue.Held, want error) {
 }
 
 func TestHeartbeatsRenewLeases(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.create()
 		h := f.hold()
@@ -134,6 +135,7 @@ func TestHeartbeatsRenewLeases(t *testing.T) {
 
 // A worker that stood still, and whose task another worker has now, stops computing it with its first heartbeat.
 func TestLostLeaseCancelsTheTask(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.create()
 		h := f.hold()
@@ -151,6 +153,7 @@ func TestLostLeaseCancelsTheTask(t *testing.T) {
 }
 
 func TestHeartbeatStopsACancelledTask(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		c := f.create()
 		h := f.hold()
@@ -164,6 +167,7 @@ func TestHeartbeatStopsACancelledTask(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.create()
 		f.create()
@@ -183,6 +187,7 @@ func TestCancel(t *testing.T) {
 
 // Who removes an attempt does not remove the later attempt of this worker at the same task.
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.create()
 		first := f.hold()
@@ -205,6 +210,7 @@ func TestRemove(t *testing.T) {
 
 // RenewNow renews leases before they are due: they last from that moment on.
 func TestRenewNow(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.create()
 		f.hold()
@@ -222,6 +228,7 @@ func TestRenewNow(t *testing.T) {
 
 // Progress is stored with the next heartbeat. Of a stage, only the last report before the heartbeat is.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		c := f.create()
 		h := f.hold()
@@ -269,6 +276,7 @@ func (h heldHeartbeats) Heartbeat(
 // A task that ends while a heartbeat with its progress is under way ends after it: the store drops the progress of
 // tasks that have ended.
 func TestDrainProgressWaitsForTheHeartbeat(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		beats := heldHeartbeats{f.store, make(chan struct{}), make(chan struct{})}
 		f.leases = queue.NewLeases(beats, worker, f.clock.Now, slog.New(slog.DiscardHandler))
@@ -294,6 +302,7 @@ func TestDrainProgressWaitsForTheHeartbeat(t *testing.T) {
 
 // While the database is away, progress waits for it: the first MaxPending reports, in their order.
 func TestProgressOutlivesAnOutage(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		c := f.create()
 		h := f.hold()

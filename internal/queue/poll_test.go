@@ -26,6 +26,7 @@ func (f *fixture) startPoll() *atomic.Int64 {
 }
 
 func TestReapRequeues(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.create()
 		f.hold()
@@ -44,6 +45,7 @@ func TestReapRequeues(t *testing.T) {
 // After a jump of the clock, no lease expires that is renewed in time by the new clock, and those that nobody renews
 // do.
 func TestReapAfterAClockJump(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.create()
 		f.create()
@@ -72,6 +74,7 @@ func TestReapAfterAClockJump(t *testing.T) {
 // However many queues a process waits for, it looks at the database once a second while nothing happens, and a claim
 // loop is woken only for a queue that has tasks.
 func TestIdleProcessPollsOnce(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		var claims atomic.Int64
 		for i := range 10 {
@@ -95,6 +98,7 @@ func TestIdleProcessPollsOnce(t *testing.T) {
 
 // A task whose wake-up was lost, as when its server died after the commit, is claimed after the next poll.
 func TestPollFindsWhatNoWakeUpToldOf(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		other := storetest.OpenAt(f.T, "sqlite:"+f.path, f.clock) // another process: its wake-ups do not come here
 		claimed := make(chan pleat.TaskID, 1)
@@ -118,6 +122,7 @@ func TestPollFindsWhatNoWakeUpToldOf(t *testing.T) {
 
 // While the database is away, Poll logs that once, and once that it is back.
 func TestPollLogsAFaultOnce(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		log := &strings.Builder{}
 		logger := slog.New(slog.NewTextHandler(log, nil))

@@ -49,6 +49,7 @@ func (f *fixture) counts() map[pleat.TaskState]int {
 
 // The loop claims at once and after each wake-up, and looks at nothing in between.
 func TestClaimLoopWakes(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		wake, freed := make(chan struct{}, 1), make(chan struct{})
 		var claims atomic.Int64
@@ -80,6 +81,7 @@ func TestClaimLoopWakes(t *testing.T) {
 
 // After an error the loop pauses, twice as long each time, although it is woken.
 func TestClaimLoopBacksOff(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		wake := make(chan struct{}, 1)
 		var pauses []time.Duration
@@ -106,6 +108,7 @@ func TestClaimLoopBacksOff(t *testing.T) {
 
 // Whatever moment the loop is stopped in, the owner knows of each task that was claimed.
 func TestClaimLoopStopsWithoutLoss(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		const jobs, enough = 40, 20
 		for range jobs {
@@ -138,6 +141,7 @@ func TestClaimLoopStopsWithoutLoss(t *testing.T) {
 }
 
 func TestRetry(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start, left := time.Now(), 3
 		ok := queue.Retry(t.Context(), slog.New(slog.DiscardHandler), "try", func() error {

@@ -67,6 +67,7 @@ func (h *accounted) fold(key string, took time.Duration) {
 
 // Usage is told apart by what the caller asks for and may see.
 func TestUsageOfProjects(t *testing.T) {
+	t.Parallel()
 	h := newAccounted(t)
 	h.fold(h.manager, 1500*time.Millisecond+time.Microsecond)
 	h.fold(h.member, 2*time.Second)
@@ -111,6 +112,7 @@ func TestUsageOfProjects(t *testing.T) {
 
 // A table of usage is CSV on request, whose texts are no formulas.
 func TestUsageAsCSV(t *testing.T) {
+	t.Parallel()
 	h := newAccounted(t)
 	h.fold(h.member, 1234567*time.Microsecond)
 	r := h.as(h.operator, "GET", "/v1/operator/usage?by=project,user,model,day&format=csv", nil)
@@ -138,6 +140,7 @@ func TestUsageAsCSV(t *testing.T) {
 
 // Every parameter of usage is checked.
 func TestUsageRefuses(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for query, want := range map[string]string{
 		"from=yesterday":                `from is "yesterday"; it must be a day such as 2027-01-31`,
@@ -154,6 +157,7 @@ func TestUsageRefuses(t *testing.T) {
 
 // An operator gives a project a budget. What would pass it is refused until the month ends, with who can raise it.
 func TestBudgetOfProject(t *testing.T) {
+	t.Parallel()
 	h := newAccounted(t)
 	path := "/v1/projects/" + h.project
 	if r := h.as(h.manager, "PATCH", path, `{"budget":{"gpuSeconds":5}}`); r.status != 403 {

@@ -40,6 +40,7 @@ func (h *fixture) message(key string, headers ...string) reply {
 }
 
 func TestNoAgents(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	if r := h.message(h.key); r.status != 404 {
 		t.Errorf("a server without agents answers %d %s", r.status, r.body)
@@ -60,6 +61,7 @@ func callUsage(t *testing.T, service http.Handler, w http.ResponseWriter, r *htt
 
 // The handler gets the whole message and a deadline, and may call every route in the process.
 func TestAgentCall(t *testing.T) {
+	t.Parallel()
 	h := agents(t, func(*server.Config) {}, func(service http.Handler, w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		end, bounded := r.Context().Deadline()
@@ -78,6 +80,7 @@ func TestAgentCall(t *testing.T) {
 
 // A user has as many calls under way as event streams, and others have their own.
 func TestAgentCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	began, end := make(chan struct{}), make(chan struct{})
 	h := agents(t, func(c *server.Config) { c.Streams = 1 },
 		func(_ http.Handler, _ http.ResponseWriter, r *http.Request) {
@@ -106,6 +109,7 @@ func TestAgentCallsAtOnce(t *testing.T) {
 
 // A call counts against the rate of its user, and so does what it calls.
 func TestAgentRate(t *testing.T) {
+	t.Parallel()
 	h := agents(t, func(c *server.Config) { c.Rate, c.Burst = .001, 3 },
 		func(service http.Handler, w http.ResponseWriter, r *http.Request) { callUsage(t, service, w, r) })
 	for i, want := range []int{200, 429, 429} { // 1 and 2; 3, and none for what it calls; none
@@ -117,6 +121,7 @@ func TestAgentRate(t *testing.T) {
 
 // Where people sign in by an issuer, the metadata names it, and its access tokens are credentials of agents.
 func TestAgentOfIssuer(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixtureWith(t, func(d *server.Deps) {
 		d.Agents = agentsBy(func(service http.Handler, w http.ResponseWriter, r *http.Request) {
 			callUsage(t, service, w, r)

@@ -25,6 +25,7 @@ func artifact(t *testing.T, r api.Results, name string) api.Artifact {
 }
 
 func TestDownload(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
@@ -83,6 +84,7 @@ func TestDownload(t *testing.T) {
 
 // A link opens one file, while it lasts; nothing about it can be changed.
 func TestLinksCannotBeForged(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	j := h.completed(trp)
 	res := h.results(h.key, j.JobID)
@@ -155,6 +157,7 @@ func TestLinksCannotBeForged(t *testing.T) {
 
 // Public links hold as long as the job is public, and hiding it or deleting it kills all.
 func TestLinksDie(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
@@ -196,6 +199,7 @@ func TestLinksDie(t *testing.T) {
 
 // The page's cookie: from a key, for reads anywhere of ours, for writes from our own pages alone.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	c := h.client(h.key)
 	key, err := c.CreateKey(context.Background(), api.CreateKey{Label: "page"})
@@ -283,6 +287,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestSecureCookie(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) {
 		c.PublicURL, c.Hosts = "https://fold.example.org", []string{"fold.internal"}
 	})
@@ -301,6 +306,7 @@ func TestSecureCookie(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	made, err := c.CreateKey(ctx, api.CreateKey{Label: "laptop"})

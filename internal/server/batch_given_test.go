@@ -10,6 +10,7 @@ import (
 
 // Rows may name the same template as often as they like, and a bounded number of different ones.
 func TestTemplatesOfRows(t *testing.T) {
+	t.Parallel()
 	var p preparedBatch
 	row := func(number int, id, chain string) *batch.Row {
 		r := batch.Row{Path: fmt.Sprintf("jobs[%d]", number), Number: number + 1}

@@ -32,6 +32,7 @@ func (h *fixture) advanceBatches() {
 
 // Every fault of a batch says where in the request it stands, and nothing is created.
 func TestBatchFaults(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	const protein = `{"proteinChain":{"sequence":"GSGSG"}}`
 	job := func(fields string) string {
@@ -91,6 +92,7 @@ func TestBatchFaults(t *testing.T) {
 
 // A short request that describes a lot of work is refused by what it describes, before any of it is stored.
 func TestBatchOfLongRows(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	long := strings.Repeat("G", 1400)
 	var entries []string
@@ -108,6 +110,7 @@ func TestBatchOfLongRows(t *testing.T) {
 
 // A short request whose constraints are stored with each of many rows is refused, too.
 func TestBatchOfManyConstraints(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	contacts := strings.Repeat(`{"chain_id":"B","res_idx":1},`, 999) + `{"chain_id":"B","res_idx":2}`
 	pocket := `{"binder":{"chain_id":"A"},"contacts":[` + contacts + `]}`
@@ -133,6 +136,7 @@ func TestBatchOfManyConstraints(t *testing.T) {
 
 // Modifications count as letters, since each row has its own copy of them.
 func TestBatchOfManyModifications(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	body := `{"name":"x","kind":"seeds","params":{"modelName":"big"},"sequences":[{"proteinChain":{"sequence":"GSGSG",` +
 		`"modifications":[` + strings.Repeat(`{"res_idx":1,"ccd":"SEP"},`, 20_000-1) + `{"res_idx":1,"ccd":"SEP"}]}}],` +
@@ -145,6 +149,7 @@ func TestBatchOfManyModifications(t *testing.T) {
 
 // A rerun that is sent again with its Idempotency-Key makes no second batch.
 func TestRerunIsIdempotent(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
 	rerun := func(body string) reply {
@@ -163,6 +168,7 @@ func TestRerunIsIdempotent(t *testing.T) {
 // The rows of a rerun are called by the new batch, unless they have names of their own, and it is private unless it is
 // to be public.
 func TestNamesOfRerun(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	const jobs = `"jobs":[{"customId":"a","sequences":[{"proteinChain":{"sequence":"GSGSG"}}]},` +
 		`{"customId":"b","name":"first c","sequences":[{"proteinChain":{"sequence":"GAGAG"}}]}]}`
@@ -192,6 +198,7 @@ func TestNamesOfRerun(t *testing.T) {
 
 // A row of a batch is run again by the model of the batch alone.
 func TestRowIsRunAgainByTheModelOfTheBatch(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	other := testModel
 	other.Name = "other"
@@ -213,6 +220,7 @@ func TestRowIsRunAgainByTheModelOfTheBatch(t *testing.T) {
 
 // HEAD of a file of a batch has the header alone, and reads no rows for it.
 func TestHeadOfBatchFiles(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
 	h.advanceBatches()
@@ -236,6 +244,7 @@ func TestHeadOfBatchFiles(t *testing.T) {
 
 // The files of a batch hold the rows that the filter selects; the archive their structures.
 func TestBatchFiles(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	var jobs []string
 	for i := range 3 {

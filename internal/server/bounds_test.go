@@ -13,6 +13,7 @@ import (
 
 // The table of bounds in docs/proxy.md has the numbers of the code.
 func TestDocumentedBounds(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/proxy.md")
 	if err != nil {
 		t.Fatal(err)

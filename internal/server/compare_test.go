@@ -25,6 +25,7 @@ func chainPDB(n int) string {
 
 // What is too large to be compared at once is refused, with the way to a task.
 func TestLargeComparisons(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	item := h.item(h.key, "large", "a.pdb", chainPDB(2001))
 	of := "library:" + item + ",library:" + item
@@ -42,6 +43,7 @@ func TestLargeComparisons(t *testing.T) {
 
 // Entries of the Protein Data Bank are fetched where the operator allows that, and for users alone.
 func TestCompareWithPDB(t *testing.T) {
+	t.Parallel()
 	archive := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/1ABC":
@@ -115,6 +117,7 @@ func TestCompareWithPDB(t *testing.T) {
 
 // A caller has a few comparisons under way; others are not refused for that.
 func TestComparisonsAreBounded(t *testing.T) {
+	t.Parallel()
 	waits, began := make(chan struct{}), make(chan struct{}, 16)
 	archive := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		began <- struct{}{}
@@ -149,6 +152,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 
 // A key that may not read compares nothing, and file names may have commas.
 func TestCompareScopes(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	item := h.item(h.key, "s", "a,b.pdb", chainPDB(30))
 	of := url.QueryEscape("library:" + item + "/a,b.pdb,library:" + item)

@@ -43,6 +43,7 @@ func gunzip(t *testing.T, body string) string {
 }
 
 func TestLargeTextIsCompressed(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	a := artifact(t, withLargeFiles(h), "pae.json")
 	plainTag, gzipTag := `"`+a.SHA256+`"`, `"`+a.SHA256+`-gzip"`
@@ -90,6 +91,7 @@ func TestLargeTextIsCompressed(t *testing.T) {
 
 // Who does not accept gzip gets the bytes of the file with their length; so does everyone for small or other files.
 func TestOtherFilesAreNotCompressed(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	res := withLargeFiles(h)
 	for _, c := range []struct{ name, accept, want, vary string }{

@@ -13,6 +13,7 @@ import (
 // A simulation that would take longer than a run may, or write more than a trajectory may have, is refused before it is
 // stored, with what would fit. What fits is accepted.
 func TestSimulationsAreRefusedByTheirCost(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.MaxTime = 24 * time.Hour })
 	h.register(append(builtin.Calvados{}.Models(), testModel)...)
 	create := func(residues int, input string) reply {
@@ -49,6 +50,7 @@ func TestSimulationsAreRefusedByTheirCost(t *testing.T) {
 
 // The size of a fold is known, too.
 func TestSimulationsOfFoldsAreRefusedByTheirCost(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.MaxTime = 30 * time.Minute })
 	h.register(append(builtin.Calvados{}.Models(), testModel)...)
 	const chain = "DAYAQWLKDGGPSSGRPPPS"

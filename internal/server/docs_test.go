@@ -25,6 +25,7 @@ func withSite(t *testing.T, reference *string) *fixture {
 }
 
 func TestDocsLeadToTheSite(t *testing.T) {
+	t.Parallel()
 	var reference string
 	h := withSite(t, &reference)
 	if r := h.ask("GET", "/docs", nil); r.status != http.StatusFound || r.header.Get("Location") != "/docs/" {
@@ -46,6 +47,7 @@ func TestDocsLeadToTheSite(t *testing.T) {
 }
 
 func TestDocsWithoutTheSite(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	if r := h.ask("GET", "/docs/", nil); r.status != http.StatusFound || r.header.Get("Location") != "/docs" {
 		t.Errorf("/docs/: %d to %q", r.status, r.header.Get("Location"))
@@ -57,6 +59,7 @@ func TestDocsWithoutTheSite(t *testing.T) {
 
 // llms.txt has the form of llmstxt.org, and links to pages of this server whose sources are in the repository.
 func TestLLMs(t *testing.T) {
+	t.Parallel()
 	link := regexp.MustCompile(`(?m)^- \[[^\]]+\]\(([^)]+)\): \S`)
 	pages := func(h *fixture) (sources []string) {
 		t.Helper()

@@ -49,6 +49,7 @@ func importBody(t *testing.T, in api.ImportJobs) string {
 // What is imported can be posted unchanged, and what that makes can be exported and imported as the same again.
 // Importing itself creates nothing and costs nothing.
 func TestImportedJobsCanBePosted(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	h.register(testModel, bigModel, seeded)
 	ctx, c := context.Background(), h.client(h.key)
@@ -113,6 +114,7 @@ func TestImportedJobsCanBePosted(t *testing.T) {
 
 // A job's own model is kept; without one, the first that accepts the job is chosen. Where none does, a note says why.
 func TestImportChoosesAModel(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	c := h.client(h.key)
 	for _, f := range []struct{ text, model, want, note string }{
@@ -135,6 +137,7 @@ func TestImportChoosesAModel(t *testing.T) {
 }
 
 func TestImportRefusals(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for _, c := range []struct {
 		body   string
@@ -162,6 +165,7 @@ func TestImportRefusals(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	id := h.create(
 		strings.Replace(trp, `"params"`,

@@ -22,6 +22,7 @@ import (
 
 // The mapping of errors to HTTP.
 func TestStatuses(t *testing.T) {
+	t.Parallel()
 	for code, want := range map[pleat.Code]int{
 		pleat.CodeInvalid: 400, pleat.CodeUnauthorized: 401, pleat.CodeForbidden: 403,
 		pleat.CodeNotFound: 404, pleat.CodeConflict: 409,
@@ -49,6 +50,7 @@ func TestStatuses(t *testing.T) {
 
 // The cache holds what it may and no more, and lets go of what was not read for longest.
 func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
 	const most = 16 * (1000 + cachedOverhead)
 	c := newCache(most)
 	key := func(i int) cacheKey { return cacheKey{run: pleat.RunID(fmt.Sprint(i))} }
@@ -76,6 +78,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 // Errors are problem details for those who ask for them, and only for them.
 func TestPrefersProblem(t *testing.T) {
+	t.Parallel()
 	for accept, want := range map[string]bool{
 		"":                         false,
 		"*/*":                      false,
@@ -102,6 +105,7 @@ func TestPrefersProblem(t *testing.T) {
 
 // Whose file finds no place before its time ends is told to try again; that is no fault of the service.
 func TestNoPlaceInTime(t *testing.T) {
+	t.Parallel()
 	s := &Server{checks: fair.NewTurns(0)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -114,6 +118,7 @@ func TestNoPlaceInTime(t *testing.T) {
 // A rerun of a batch takes its turn among the batches of all users before it reads anything, and may take longer than
 // other requests.
 func TestRerunTakesATurn(t *testing.T) {
+	t.Parallel()
 	i := slices.IndexFunc(batchRoutes, func(r route) bool { return r.id == "rerunBatch" })
 	rerun := batchRoutes[i].handler
 	if !rerun.ownDeadline {
@@ -133,6 +138,7 @@ func TestRerunTakesATurn(t *testing.T) {
 
 // Who waits for the counts of a large batch waits neither for those of another, nor longer than its request lasts.
 func TestRowCountsWaitForOneBatch(t *testing.T) {
+	t.Parallel()
 	st := storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)
 	var k rowCounts
 	release := make(chan struct{})
@@ -164,6 +170,7 @@ func TestRowCountsWaitForOneBatch(t *testing.T) {
 
 // However many streams are open, one query finds out which of their credentials have ended.
 func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
+	t.Parallel()
 	st := storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)
 	s := &Server{store: st, open: openCredentials{checkEvery: time.Hour}}
 	owner := storetest.User(t, st, "ann")
@@ -205,6 +212,7 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 
 // TestDownloadName puts the name of the job before that of the file, unless it is there already.
 func TestDownloadName(t *testing.T) {
+	t.Parallel()
 	for _, c := range [][3]string{
 		{"GB1", "model.cif", "GB1-model.cif"},
 		{"GB1", "GB1-model.cif", "GB1-model.cif"},
@@ -220,6 +228,7 @@ func TestDownloadName(t *testing.T) {
 
 // The sentence says of every reason for how long the fleet has reported it, or when it last did.
 func TestFleetReason(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	const ends = "the workers of this class end before they register, so the next one is started after a pause; " +
 		"what they print is in the file of its option output"
@@ -246,6 +255,7 @@ func TestFleetReason(t *testing.T) {
 // A compressed file that could not be read to its end breaks the connection. A few answers are compressed at once, of
 // one address even fewer.
 func TestCompressionIsBoundedAndBreaks(t *testing.T) {
+	t.Parallel()
 	z := newCompressor()
 	from := func(n int) *call {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)

@@ -69,6 +69,7 @@ func steady(t *testing.T, body string) string {
 
 // The main road: the answers of the interface, letter by letter.
 func TestResultsOnTheWire(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	created := h.as(h.key, "POST", "/v1/jobs", trp)
 	golden(t, "created.json", steady(t, created.body))
@@ -97,6 +98,7 @@ func TestResultsOnTheWire(t *testing.T) {
 
 // A complex has one payload; its items have none.
 func TestComplexResults(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	j := h.create(`{"name":"pair","sequences":[{"proteinChain":{"sequence":"ACDEF","count":2}},` +
 		`{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}],"params":{"modelName":"big"},
@@ -157,6 +159,7 @@ func TestComplexResults(t *testing.T) {
 }
 
 func TestFailedRun(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	j := h.create(trp)
 	c := h.claim()
@@ -179,6 +182,7 @@ func TestFailedRun(t *testing.T) {
 
 // Who may read what. Ben owns nothing here.
 func TestVisibility(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	_, ben := h.newUser("ben")
 	private := h.completed(
@@ -243,6 +247,7 @@ func TestVisibility(t *testing.T) {
 }
 
 func TestListing(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx := context.Background()
 	var want []string
@@ -281,6 +286,7 @@ func TestListing(t *testing.T) {
 }
 
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx := context.Background()
 	first := h.as(h.key, "POST", "/v1/jobs", trp, "Idempotency-Key", "k1")
@@ -310,6 +316,7 @@ func TestIdempotency(t *testing.T) {
 
 // The quota is exact under concurrency, refusals cost nothing and say what the interface says.
 func TestQuota(t *testing.T) {
+	t.Parallel()
 	h := newLimitedFixture(t, store.Limits{Jobs: 5})
 	for range 10 {
 		if r := h.as(h.key, "POST", "/v1/jobs", strings.Replace(trp, "mini", "minx", 1)); r.status != 400 {
@@ -368,6 +375,7 @@ func mustJob(t *testing.T, body string) api.CreateJob {
 }
 
 func TestSeed(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	seeds := map[string]bool{}
 	for range 4 {
@@ -387,6 +395,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestCancelRerunDelete(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.create(trp)
@@ -442,6 +451,7 @@ func TestCancelRerunDelete(t *testing.T) {
 
 // Earlier runs keep their results, and only the owner reads them.
 func TestEarlierRuns(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(strings.Replace(trp, `"name"`, `"isPublic":true,"name"`, 1))
@@ -503,6 +513,7 @@ func TestEarlierRuns(t *testing.T) {
 
 // What a job shows of its items makes the same job again.
 func TestItemsComeBack(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	const sequences = `[{"proteinChain":{"sequence":"ACDEFGHIK","chain_id":"P","label":"bait","count":2,` +
 		`"cyclic":true,"modifications":[{"res_idx":2,"ccd":"SEP"}]},
@@ -528,6 +539,7 @@ func TestItemsComeBack(t *testing.T) {
 }
 
 func TestAssociations(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	const chat = "11111111-2222-4333-8444-555555555555"
 	item := h.item(h.key, "x", "")
@@ -549,6 +561,7 @@ func TestAssociations(t *testing.T) {
 }
 
 func TestWebhookSettings(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	with := func(hooks string) string {
 		return strings.Replace(trp, `"params"`, `"constraints":{"webhooks":`+hooks+`},"params"`, 1)
@@ -576,6 +589,7 @@ func TestWebhookSettings(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	v, err := c.Validate(ctx, mustJob(t, strings.Replace(trp, "S\"", " s\"", 1)))

@@ -118,6 +118,7 @@ func (k *keycloakFixture) read(b *identitytest.Browser, path string, out any) in
 // TestKeycloakService goes through a sign-in at the whole service: a group that is removed, a key, and a person who
 // leaves, whose sign-in and key end.
 func TestKeycloakService(t *testing.T) {
+	t.Parallel()
 	k := newKeycloakFixture(t)
 	p, err := k.store.CreateProject(t.Context(), store.Actor{Database: true}, "cage", "ann")
 	if err != nil {

@@ -90,6 +90,7 @@ func (h *fixture) scopedOperations(job, workflow, batch string) []scopedOperatio
 
 // Every route refuses a key without its scope, and admits one that has only this.
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	job := h.completed(trp)
 	made := h.as(h.key, "POST", "/v1/workflows",
@@ -131,6 +132,7 @@ func TestScopes(t *testing.T) {
 // A key that may only submit cannot learn what the user has by work about it, whose result could be public or sent
 // elsewhere.
 func TestSubmitAloneReadsNothing(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	submit := h.scopedKey(pleat.ScopeSubmit)
 	job := h.completed(trp)
@@ -165,6 +167,7 @@ func TestSubmitAloneReadsNothing(t *testing.T) {
 
 // A key without the scope read sees of a public job what everyone sees, and learns nothing of what others have.
 func TestScopesAndVisibility(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	submit := h.scopedKey(pleat.ScopeSubmit)
 	public := h.completed(strings.Replace(trp, `"params"`, `"isPublic":true,"params"`, 1))
@@ -185,6 +188,7 @@ func TestScopesAndVisibility(t *testing.T) {
 
 // A key makes no key that may more than itself, or for longer.
 func TestKeyMakesNoStrongerKey(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	make := func(by, body string) (api.NewKey, reply) {
 		r := h.as(by, "POST", "/v1/keys", body)
@@ -225,6 +229,7 @@ func TestKeyMakesNoStrongerKey(t *testing.T) {
 
 // An expired key is refused from that moment on, and so is what it opened.
 func TestExpiredKey(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.StreamHeartbeat, c.StreamPoll = 5*time.Millisecond, time.Hour })
 	end := h.clock.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)
 	k := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"expiresAt":"`+end+`"}`))
@@ -254,6 +259,7 @@ func TestExpiredKey(t *testing.T) {
 
 // Who has a session for a moment cannot keep access: keys are made and revoked with a key alone.
 func TestSessionMakesNoKeys(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	cookie := h.signIn(h.key)
 	keys, err := h.client(h.key).Keys(t.Context())
@@ -275,6 +281,7 @@ func TestSessionMakesNoKeys(t *testing.T) {
 
 // The audit log says who changed what, when and from where, and shows it to its user alone.
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	k := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"label":"laptop","scopes":["read"]}`))
 	h.signIn(h.key)
@@ -318,6 +325,7 @@ func TestAudit(t *testing.T) {
 
 // Revoking a key ends the streams that it and its sessions opened, and signing out those of the session, at once.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour })
 	job := h.create(strings.Replace(trp, `"params"`, `"isPublic":true,"params"`, 1))
 	key := h.newKey("ann")
@@ -358,6 +366,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 
 // A second cookie of the name, as a neighbour under the same domain could set one, signs nobody in.
 func TestTwoCookies(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	_, eve := h.newUser("eve")
 	mine, theirs := h.signIn(h.key), h.signIn(eve)
@@ -386,6 +395,7 @@ func TestTwoCookies(t *testing.T) {
 
 // A stored token cannot be read out by sending it to another address.
 func TestTokenIsNotSentElsewhere(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	const path = "/v1/webhooks/custom-http-config"
 	if r := h.as(h.key, "PUT", path, putHook); r.status != 200 {

@@ -39,6 +39,7 @@ const smallPDB = "ATOM      1  CA  GLY A   1       0.000   0.000   0.000  1.00 5
 	"ATOM      2  CA  SER A   2       3.800   0.000   0.000  1.00 50.00           C\nEND\n"
 
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	_, ben := h.newUser("ben")
@@ -144,6 +145,7 @@ func (h *fixture) upload(item string, parts ...[3]string) reply {
 }
 
 func TestUploads(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	item := h.item(h.key, "x", "")
 	good := map[string]string{
@@ -211,6 +213,7 @@ func TestUploads(t *testing.T) {
 }
 
 func TestLibraryQuota(t *testing.T) {
+	t.Parallel()
 	h := newLimitedFixture(t, store.Limits{LibraryBytes: int64(len(smallPDB)) + 10})
 	item := h.item(h.key, "x", "a.pdb", smallPDB)
 	if r := h.upload(item, [3]string{"files", "b.pdb", smallPDB}); r.status != 413 ||

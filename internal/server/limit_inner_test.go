@@ -9,6 +9,7 @@ import (
 
 // When the memory of credentials is full, it forgets those that were not used for longest, not all.
 func TestKnownKeysAreBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecent[knownKey](10)
 	for i := range 1000 {
 		r.put(fmt.Sprint(i), knownKey{})
@@ -29,6 +30,7 @@ func TestKnownKeysAreBounded(t *testing.T) {
 }
 
 func TestClientAddress(t *testing.T) {
+	t.Parallel()
 	trusted := proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	for _, c := range []struct {
 		remote    string

@@ -63,6 +63,7 @@ func newStoppedFixture(t *testing.T, change func(*server.Config)) (*fixture, *st
 }
 
 func TestRate(t *testing.T) {
+	t.Parallel()
 	h, _ := newStoppedFixture(t, func(c *server.Config) { c.Rate, c.Burst = .5, 3 })
 	for range 3 {
 		if r := h.as(h.key, "GET", "/v1/usage", nil); r.status != 200 {
@@ -77,6 +78,7 @@ func TestRate(t *testing.T) {
 
 // Neither sessions nor further keys allow a user more requests or more streams.
 func TestLimitsAreOfUsers(t *testing.T) {
+	t.Parallel()
 	const burst = 12
 	h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst, c.Streams = .001, burst, 2 })
 	second := h.newKey("ann")
@@ -134,6 +136,7 @@ func (r streamResponse) Flush()                      {}
 
 // Strangers from many addresses have at most 1,024 streams together. Users do not notice them.
 func TestStreamsOfStrangers(t *testing.T) {
+	t.Parallel()
 	const most, each, more = 1024, 32, 16
 	h := newFixture(t)
 	path := "/v1/jobs/" + h.create(strings.Replace(trp, `"params"`, `"isPublic":true,"params"`, 1)).JobID + "/events"
@@ -179,6 +182,7 @@ func TestStreamsOfStrangers(t *testing.T) {
 // However many strangers share an address, valid credentials work there at once: a key and a session that this server
 // has not seen, and signing in.
 func TestStrangersLockNobodyOut(t *testing.T) {
+	t.Parallel()
 	h, _ := newStoppedFixture(t, func(c *server.Config) { c.Rate, c.Burst = .001, 5 })
 	got := map[int]int{}
 	count := func(n int, ask func(i int) reply) map[int]int {
@@ -217,6 +221,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 
 // A key that is revoked no longer counts for its user.
 func TestRevokedKeyCountsForNobody(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst = .001, 10 })
 	key := h.newKey("ann")
 	h.as(key, "GET", "/v1/usage", nil)
@@ -240,6 +245,7 @@ func TestRevokedKeyCountsForNobody(t *testing.T) {
 // That also holds on routes that do not check whether the key is valid, such as those of files, and on those that find
 // it out with the job.
 func TestRevokedKeyCountsForNobodyElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{"/v1/jobs/%s", "/v1/artifacts/%s/model.cif?s=x"} {
 		h := newFixture(t, func(c *server.Config) { c.Rate, c.Burst = .001, 20 })
 		path = fmt.Sprintf(path, h.create(trp).JobID)
@@ -266,6 +272,7 @@ func TestRevokedKeyCountsForNobodyElsewhere(t *testing.T) {
 
 // Behind a trusted proxy a request counts for the address that the proxy states, and the log shows it.
 func TestTrustedProxies(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) {
 		c.Rate, c.Burst, c.TrustedProxies = .001, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
@@ -301,6 +308,7 @@ func TestTrustedProxies(t *testing.T) {
 
 // A run can be polled once a second at any rate, also by somebody who has no other request left.
 func TestPollingIsNotLimited(t *testing.T) {
+	t.Parallel()
 	h, clock := newStoppedFixture(t, func(c *server.Config) { c.Rate, c.Burst = .1, 2 })
 	j := h.create(trp)
 	h.create(trp)
@@ -326,6 +334,7 @@ func TestPollingIsNotLimited(t *testing.T) {
 
 // Secrets that people choose cannot be tried at will, at any rate of requests.
 func TestWrongSecrets(t *testing.T) {
+	t.Parallel()
 	h, clock := newStoppedFixture(t, func(c *server.Config) {
 		c.IngestSecret, c.MetricsToken = ingestSecret, "token of sixteen"
 	})

@@ -28,6 +28,7 @@ func (h *fixture) logLine(id string) string {
 // The line of a request has its user, also where the route does not demand one, the address that the trusted proxy
 // reports, and what it is about. The worker's claim has the id of the request.
 func TestRequestsInTheLog(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	})

@@ -158,6 +158,7 @@ func (f *signInFixture) keyOf(b *http.Client) string {
 
 // A person who signs in gets an account of the own, what the groups may do, and loses it within five minutes.
 func TestSignIn(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t, "profile")
 	project := f.project("/lab a", "viewer")
 	f.wantStatus(f.browser, 401, "Unauthorized")
@@ -203,6 +204,7 @@ func TestSignIn(t *testing.T) {
 
 // A name and an address identify nobody: eve's name is that of a user and her address is ada's, which is not verified.
 func TestSignInTakesNoAccountOver(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	f.signIn()
 	f.issuer.Browser("ann")
@@ -230,6 +232,7 @@ func TestSignInTakesNoAccountOver(t *testing.T) {
 
 // An answer of the issuer counts once, for the browser that asked, and leads to this service alone.
 func TestSignInOnce(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	stop := f.newBrowser()
 	stop.CheckRedirect = func(r *http.Request, _ []*http.Request) error { return http.ErrUseLastResponse }
@@ -281,6 +284,7 @@ func TestSignInOnce(t *testing.T) {
 
 // While the issuer is gone, sessions live to their end and nobody new gets in.
 func TestSignInIssuerGone(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	f.signIn()
 	old := f.issuer.AccessToken("ada", nil)
@@ -309,6 +313,7 @@ func TestSignInIssuerGone(t *testing.T) {
 
 // An answer that is not clear ends a session only if the next is not clear either.
 func TestSignInUnclear(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	f.signIn()
 	f.issuer.Change(func(kind string, claims map[string]any) {
@@ -335,6 +340,7 @@ func TestSignInUnclear(t *testing.T) {
 
 // A token of the issuer is a credential as long as the issuer vouches for it. No other token is.
 func TestBearer(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	f.setAda("lab-a")
 	project := f.project("lab-a", "member")
@@ -378,6 +384,7 @@ func TestBearer(t *testing.T) {
 
 // The keys of who leaves end within five minutes, without a request of theirs. Runs and other users' keys go on.
 func TestLeaversKeys(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t, "offline_access")
 	f.signIn()
 	key := f.keyOf(f.browser)
@@ -432,6 +439,7 @@ func TestLeaversKeys(t *testing.T) {
 
 // Where the issuer gives nothing that lasts, a person's keys count as long as a session is confirmed.
 func TestKeysWithoutGrant(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	f.signIn()
 	key := f.keyOf(f.browser)
@@ -454,6 +462,7 @@ func TestKeysWithoutGrant(t *testing.T) {
 
 // A logout ends the session here and takes the issuer's tokens back. The page of another site cannot do it.
 func TestLogout(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	f.signIn()
 	u, err := url.Parse(f.http.URL)
@@ -490,6 +499,7 @@ func TestLogout(t *testing.T) {
 
 // An event stream ends when the sign-in does, without another request.
 func TestStreamOfLogin(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	f.signIn()
 	u, err := url.Parse(f.http.URL)
@@ -520,6 +530,7 @@ func TestStreamOfLogin(t *testing.T) {
 
 // Nothing that a person or the issuer keeps secret is in the database as it is.
 func TestSignInSecrets(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t, "offline_access")
 	f.signIn()
 	u, err := url.Parse(f.http.URL)
@@ -542,6 +553,7 @@ func TestSignInSecrets(t *testing.T) {
 
 // Where people sign in by an issuer, an invitation makes no user.
 func TestInvitationsWithAnIssuer(t *testing.T) {
+	t.Parallel()
 	f := newSignInFixture(t)
 	project := f.newProject("Lab")
 	made := f.as(f.key, "POST", "/v1/projects/"+project+"/invitations", `{"role":"viewer"}`)

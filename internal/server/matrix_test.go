@@ -303,6 +303,7 @@ func expected(rt server.RouteForTest, actor string) int {
 
 // TestAuthorisationMatrix calls every route as every actor. A route that the matrix does not know fails it.
 func TestAuthorisationMatrix(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("openapi/examples.json")
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ func (h *fixture) read(r reply, out any) {
 }
 
 func TestNotifications(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, withMails)
 	n := h.notificationsOf(h.key)
 	if !n.Available || n.Mail != nil || n.Confirmed || len(n.Events)+len(n.Recent) != 0 {
@@ -127,6 +128,7 @@ func TestNotifications(t *testing.T) {
 // Without mails nothing can be set. A key that reaches one project alone neither sets nor reads what is the person's,
 // but for who was invited with it and has no other.
 func TestNotificationsAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	if n := h.notificationsOf(h.key); n.Available {
 		t.Errorf("%+v", n)

@@ -35,6 +35,7 @@ type exampleOperation struct {
 
 // Every operation with a JSON body has examples, and the service accepts each of them.
 func TestExamplesAreAccepted(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, func(c *server.Config, d *server.Deps) {
 		forHooks(c, d)
 		c.Mails = true
@@ -137,6 +138,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 
 // What is delivered has the form that the document promises, and nothing that it does not name.
 func TestNotificationsAreDocumented(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(h.ask("GET", "/openapi.json", nil).body))
 	if err != nil {
@@ -197,6 +199,7 @@ func TestNotificationsAreDocumented(t *testing.T) {
 
 // The version of the document is a semantic version.
 func TestDocumentVersion(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	var doc struct{ Info struct{ Version string } }
 	if err := json.Unmarshal([]byte(h.ask("GET", "/openapi.json", nil).body), &doc); err != nil {

@@ -22,6 +22,7 @@ import (
 
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
 func TestDocument(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, func(c *server.Config, d *server.Deps) {
 		forHooks(c, d)
 		withMails(c)
@@ -235,6 +236,7 @@ func TestDocument(t *testing.T) {
 // TestDocumentShape checks what code generators need: unique operation ids, references that resolve, enumerations and
 // objects by name, no defaults in requests, a schema for every response, and examples that are valid.
 func TestDocumentShape(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	raw := h.ask("GET", "/openapi.json", nil).body
 	var doc struct {
@@ -324,6 +326,7 @@ func strconvI(n int) string { b, _ := json.Marshal(n); return string(b) }
 
 // The page can be read without scripts and asks nobody else for anything.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	r := h.ask("GET", "/docs", nil)
 	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") {
@@ -349,6 +352,7 @@ func TestDocs(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		open bool
 		want int
@@ -380,6 +384,7 @@ func TestMetrics(t *testing.T) {
 
 // Serve stops when told, lets requests finish and ends streams.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -410,6 +415,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestNewRefusesBadAddress(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{"", "fold.example.org", "ftp://x", "http://", "https://u:p@x", "https://x?y=1"} {
 		if _, err := server.New(server.Config{PublicURL: url}, server.Deps{}); err == nil {
 			t.Errorf("%q was taken", url)

@@ -42,6 +42,7 @@ func (h *fixture) operator(name string) (pleat.UserID, string) {
 
 // Jobs for a paused model are accepted and wait, and everywhere where a user looks it says why.
 func TestPausedModelSaysWhy(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	h.register(testModel, analystModel)
 	ctx := t.Context()
@@ -93,6 +94,7 @@ func TestPausedModelSaysWhy(t *testing.T) {
 
 // The reason is bounded, and a model is one that runs here.
 func TestOperatorRefusals(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	h.register(testModel)
 	id, olga := h.operator("olga")
@@ -135,6 +137,7 @@ func TestOperatorRefusals(t *testing.T) {
 
 // An operator lists the workers and lets one drain; it is asked once.
 func TestDrainWorker(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	h.register(testModel)
 	h.create(trp)
@@ -161,6 +164,7 @@ func TestDrainWorker(t *testing.T) {
 
 // A user who is disabled is refused with the next request, and accepted again when enabled.
 func TestDisableUserByAPI(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	id, bob := h.newUser("bob")
 	_, olga := h.operator("olga")
@@ -194,6 +198,7 @@ func TestDisableUserByAPI(t *testing.T) {
 
 // The audit log of all users can be read in pages and exported; a text that a spreadsheet would compute is none in CSV.
 func TestAuditExport(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	h.register(testModel)
 	_, olga := h.operator("olga")

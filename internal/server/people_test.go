@@ -94,6 +94,7 @@ func visitPeople(t *testing.T, h *fixture, visit func(route, schema string, r re
 
 // A project has its own lists, quota and webhook; what a user's own project has stays apart.
 func TestProjectsAreApart(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	project := h.newProject("Lab")
 	in := `{"projectId":"` + project + `",`
@@ -136,6 +137,7 @@ func TestProjectsAreApart(t *testing.T) {
 
 // A refusal that names the field of one request changes nothing of the error that others share.
 func TestRefusedProjectNamesItsField(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	_, eve := h.newUser("eve")
 	if r := h.as(eve, "GET", "/v1/jobs?projectId="+h.newProject("Hidden"), nil); r.status != 404 {
@@ -148,6 +150,7 @@ func TestRefusedProjectNamesItsField(t *testing.T) {
 
 // Keys that are bound to a project reach it alone, and so do the keys that they make.
 func TestBoundKeys(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	project, another := h.newProject("Lab"), h.newProject("Another")
 	own := h.completed(trp).JobID
@@ -187,6 +190,7 @@ func TestBoundKeys(t *testing.T) {
 
 // A role that ends takes effect with the next request, and a service user whose role ends is disabled.
 func TestRolesEnd(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	project := h.newProject("Lab")
 	members := "/v1/projects/" + project + "/members/"
@@ -220,6 +224,7 @@ func TestRolesEnd(t *testing.T) {
 
 // Of two managers who take each other's role at the same time, one succeeds.
 func TestTwoManagersAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			h := newFixtureIn(t, database, store.Limits{}, func(*server.Config, *server.Deps) {})
@@ -246,6 +251,7 @@ func TestTwoManagersAtOnce(t *testing.T) {
 
 // What is created in a project while it is deleted either keeps the project or is refused.
 func TestDeletedWhileInUse(t *testing.T) {
+	t.Parallel()
 	create := map[string]struct{ path, body string }{
 		"job":      {"/v1/jobs", trp},
 		"workflow": {"/v1/workflows", `{"workflow_name":"md","name":"s","workflow_input":{"sequence":"GSGSGS"}}`},
@@ -278,6 +284,7 @@ func TestDeletedWhileInUse(t *testing.T) {
 
 // An invitation can be used once, by one of those who try at the same time, until it ends.
 func TestInvitations(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	project := h.newProject("Lab")
 	invite := func(body string) api.NewInvitation {
@@ -345,6 +352,7 @@ func TestInvitations(t *testing.T) {
 
 // A link opens one thing for reading, without a credential, until it ends or is deleted.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	job, other := h.completed(trp).JobID, h.completed(trp).JobID
 	link := read[api.NewLink](t, h.as(h.key, "POST", "/v1/jobs/"+job+"/links", `{}`))
@@ -406,6 +414,7 @@ func TestLinks(t *testing.T) {
 
 // A job moves with what its runs hold; its webhook settings do not come along.
 func TestMove(t *testing.T) {
+	t.Parallel()
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			h := newFixtureIn(t, database, store.Limits{ResultsBytes: 1 << 40}, forHooks)
@@ -455,6 +464,7 @@ func TestMove(t *testing.T) {
 
 // A project with a setting of its own keeps results so long, whatever the service does.
 func TestProjectRetention(t *testing.T) {
+	t.Parallel()
 	h := newLimitedFixture(t, store.Limits{KeepResults: 30 * 24 * time.Hour})
 	short, ever := h.newProject("Short"), h.newProject("Ever")
 	if r := h.as(h.key, "PATCH", "/v1/projects/"+short, `{"keepResultsDays":2}`); r.status != 200 {
@@ -494,6 +504,7 @@ func TestProjectRetention(t *testing.T) {
 
 // A key that reaches one project alone neither sees nor revokes the user's other keys, and gives the user no role.
 func TestBoundKeysStayInTheirProject(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	project, another := h.newProject("Lab"), h.newProject("Another")
 	bound := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"projectId":"`+project+`"}`))
@@ -526,6 +537,7 @@ func TestBoundKeysStayInTheirProject(t *testing.T) {
 // A key of a service user has at most the scopes and the lifetime of the key that makes it, and the project's log says
 // who made it.
 func TestServiceKeysAreBounded(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	project := "/v1/projects/" + h.newProject("Lab")
 	until := h.clock.Now().Add(time.Hour).UTC().Format(time.RFC3339)
@@ -569,6 +581,7 @@ func TestServiceKeysAreBounded(t *testing.T) {
 
 // A repeated request shows nothing of a workflow that was moved to where the caller has no role.
 func TestReplayAfterMove(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	project, hidden := h.newProject("Lab"), h.newProject("Hidden")
 	_, bea := h.newUser("bea")

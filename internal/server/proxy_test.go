@@ -97,6 +97,7 @@ var caddy = proxy{
 
 // The configurations of deploy work: scripts/test-proxies gets the programs and runs these tests.
 func TestProxies(t *testing.T) {
+	t.Parallel()
 	for _, p := range []proxy{nginx, caddy} {
 		t.Run(p.file, func(t *testing.T) {
 			program := os.Getenv(p.variable)

@@ -47,6 +47,7 @@ func refuseWords(t *testing.T, answers map[string]string, words ...string) {
 
 // A public workflow shows others nothing that names a private fold, library item or file; a public fold is named.
 func TestPublicWorkflowNamesNothingPrivate(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	j := h.completed(trp)
 	item := h.item(h.key, "structures", "my-secret-name.pdb", smallPDB)
@@ -110,6 +111,7 @@ func TestPublicWorkflowNamesNothingPrivate(t *testing.T) {
 // A public job shows others nothing that names the library item and the sequence that it was made from, or the private
 // run whose result it shares. Its owner sees them.
 func TestPublicJobNamesNothingPrivate(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx := context.Background()
 	first := h.completed(trp)
@@ -150,6 +152,7 @@ func TestPublicJobNamesNothingPrivate(t *testing.T) {
 
 // What a run failed of is written for its owner, and may name private things: others only see that it failed.
 func TestReasonOfAFailureIsForTheOwner(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx := context.Background()
 	const reason = "the library item 0195 has no structure file named my-secret-name.pdb"
@@ -188,6 +191,7 @@ func TestReasonOfAFailureIsForTheOwner(t *testing.T) {
 
 // A browser that has reached the service over https stays with https; one that reached it over http is not told so.
 func TestStrictTransportSecurity(t *testing.T) {
+	t.Parallel()
 	plain := newFixture(t)
 	secure := newFixture(t, func(c *server.Config) { c.PublicURL = "https://fold.example" })
 	for h, want := range map[*fixture]string{plain: "", secure: "max-age=31536000"} {
@@ -201,6 +205,7 @@ func TestStrictTransportSecurity(t *testing.T) {
 
 // The names of library files, which users choose, are not in the log of requests.
 func TestFileNamesAreNotLogged(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	const name = "my-secret-name.pdb"
 	item := h.item(h.key, "structures", name, smallPDB)

@@ -35,6 +35,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 
 // Every refusal, by real HTTP: its status and its whole sentence stand in testdata/refusals.txt.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	job := func(seqs, params, rest string) string {
 		return `{"name":"x","sequences":[` + seqs + `],"params":` + params + rest + `}`
@@ -240,6 +241,7 @@ func TestRefusals(t *testing.T) {
 
 // A broken handler, a database that is gone, a file that is gone: one sentence, and nothing of the cause.
 func TestOurFaults(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	id := h.completed(trp).JobID
 	link := h.results(h.key, id).Artifacts[0].URL
@@ -271,6 +273,7 @@ func TestOurFaults(t *testing.T) {
 }
 
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	h.http.Config.Handler = nil
 	bad, err := server.New(server.Config{PublicURL: h.http.URL}, server.Deps{
@@ -320,6 +323,7 @@ func FuzzCreateJob(fz *testing.F) {
 
 // Readiness says what is missing.
 func TestReady(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	empty, err := store.Open(context.Background(), "sqlite:"+t.TempDir()+"/empty.db", store.Options{})
 	if err != nil {
@@ -363,6 +367,7 @@ func TestReady(t *testing.T) {
 
 // Every refusal of one value names it in errors, so that a client can point at it.
 func TestRefusedFields(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	id := h.completed(trp).JobID
 	item, full := h.item(h.key, "empty", ""), h.item(h.key, "full", "a.pdb", smallPDB)

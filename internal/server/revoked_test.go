@@ -21,6 +21,7 @@ import (
 // A server that has just seen a key does not ask again before it creates a job. A key that was revoked through another
 // server creates none all the same, and is told nothing about the request.
 func TestRevokedKeyCreatesNothing(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	other := storetest.OpenAt(t, h.db, h.clock)
 	send := func(body string, want int) {
@@ -74,6 +75,7 @@ func openStream(t *testing.T, url, key string) <-chan struct{} {
 // A key that is revoked through one server ends its open streams on another, whose heartbeat is far away. On SQLite no
 // wake-up comes from the other process. The streams of other keys stay open.
 func TestRevokedKeyEndsStreamsOfOtherServers(t *testing.T) {
+	t.Parallel()
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			address := fresh(t)
@@ -127,6 +129,7 @@ func TestRevokedKeyEndsStreamsOfOtherServers(t *testing.T) {
 
 // Sessions of the page end on other servers too.
 func TestEndedSessionEndsStreams(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) {
 		c.StreamHeartbeat, c.StreamPoll, c.CredentialCheck = time.Hour, time.Millisecond, time.Millisecond
 	})

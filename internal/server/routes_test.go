@@ -18,6 +18,7 @@ import (
 // TestInterfaceListsRoutes compares the routes with docs/interface.md: every route is in the chapter of its section,
 // and every endpoint there is a route.
 func TestInterfaceListsRoutes(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/interface.md")
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +57,7 @@ func TestInterfaceListsRoutes(t *testing.T) {
 // TestInterfaceListsScopes compares the scopes of the routes with the table of docs/interface.md. Every route that
 // demands a credential needs one.
 func TestInterfaceListsScopes(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/interface.md")
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +82,7 @@ func TestInterfaceListsScopes(t *testing.T) {
 
 // The table of docs/interface.md lists the statuses of refusals: those of the codes, and 405, which the routes answer.
 func TestInterfaceListsStatuses(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/interface.md")
 	if err != nil {
 		t.Fatal(err)

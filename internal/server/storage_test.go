@@ -45,6 +45,7 @@ func jsonFile(n int) string { return `["` + strings.Repeat("x", n-4) + `"]` }
 
 // What is replaced or deleted leaves the disk at once, so that the library's limit bounds the disk.
 func TestReplacedFilesLeaveTheDisk(t *testing.T) {
+	t.Parallel()
 	h := newLimitedFixture(t, store.Limits{LibraryBytes: 1 << 20})
 	const size = 9 << 20 / 10
 	item := h.item(h.key, "x", "")
@@ -99,6 +100,7 @@ func (h *fixture) halfSent(item string, n int) (stop func()) {
 
 // Uploads under way count before they are written, and a user has only a few of them.
 func TestUploadsUnderWayAreBounded(t *testing.T) {
+	t.Parallel()
 	h := newLimitedFixture(t, store.Limits{LibraryBytes: 1 << 20})
 	item := h.item(h.key, "x", "")
 	const part = 300 << 10
@@ -131,6 +133,7 @@ func TestUploadsUnderWayAreBounded(t *testing.T) {
 
 // Items and drafts of a user are bounded in number and in bytes.
 func TestItemsAndDraftsAreBounded(t *testing.T) {
+	t.Parallel()
 	limits := store.Limits{LibraryBytes: 1 << 20, LibraryItems: 40, Drafts: 6}
 	fetch := func(c *server.Config) { c.ArchiveURLs.PDB = "http://127.0.0.1/{id}" }
 	h := newLimitedFixture(t, limits, fetch)
@@ -176,6 +179,7 @@ func TestItemsAndDraftsAreBounded(t *testing.T) {
 
 // Deleting a job and a workflow leaves no file, and neither can be read by anyone.
 func TestDeletedFilesLeaveTheDisk(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	_, eve := h.newUser("eve")
 	job := h.completed(trp)
@@ -227,6 +231,7 @@ func (g *gatedFiles) Open(ctx context.Context, key string) (io.ReadSeekCloser, b
 
 // One user's large files do not make another's small one wait for its check.
 func TestChecksOfUploadsAreFair(t *testing.T) {
+	t.Parallel()
 	gate := &gatedFiles{item: "none", entered: make(chan struct{}, 8), open: make(chan struct{})}
 	h := newFixtureWith(t, func(_ *server.Config, d *server.Deps) {
 		gate.Store = d.Blobs
@@ -293,6 +298,7 @@ func (h *fixture) holdBody(key string, n int64) (stop func()) {
 
 // Large bodies that are under way are bounded, for each user and in all; what is refused says when to try again.
 func TestLargeBodiesAreBounded(t *testing.T) {
+	t.Parallel()
 	const largest = 1 << 20
 	h := newFixture(t, func(c *server.Config) { c.MaxBody = largest })
 	large := `{"name":"` + strings.Repeat("x", 300<<10) + `"}`
@@ -334,6 +340,7 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 
 // An almost full disk refuses new work and files, while what runs ends well and everything can be read and deleted.
 func TestAlmostFullDisk(t *testing.T) {
+	t.Parallel()
 	const all = 1 << 60 // more than any disk has
 	disk := func(least int64) func(*server.Config, *server.Deps) {
 		return func(_ *server.Config, d *server.Deps) {
@@ -381,6 +388,7 @@ func TestAlmostFullDisk(t *testing.T) {
 
 // While files can neither be read nor written, jobs and simulations are created; what needs a file answers 503.
 func TestCreationsWithoutArtifacts(t *testing.T) {
+	t.Parallel()
 	var files *blob.Dir
 	h := newFixtureWith(t, func(_ *server.Config, d *server.Deps) {
 		var err error

@@ -62,6 +62,7 @@ func (h *fixture) beat(c store.ClaimedTask, p ...pleat.Progress) {
 }
 
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { // only notifications wake the streams
 		c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour
 	})
@@ -141,6 +142,7 @@ func TestFollow(t *testing.T) {
 
 // The raw form of the stream, as a browser reads it.
 func TestStreamOnTheWire(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	j := h.completed(trp)
 	r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/events", nil)
@@ -155,6 +157,7 @@ func TestStreamOnTheWire(t *testing.T) {
 }
 
 func TestHeadOfAStream(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	j := h.create(trp)
 	for _, path := range []string{"/v1/events", "/v1/jobs/" + j.JobID + "/events"} {
@@ -166,6 +169,7 @@ func TestHeadOfAStream(t *testing.T) {
 
 // A stream outlives a restart of the server: the client goes on where it was.
 func TestFollowReconnects(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	j := h.create(trp)
 	task := h.claim()
@@ -227,6 +231,7 @@ func ends(t *testing.T, lines chan string, why string) {
 // A stream looks again at whom it speaks to: hiding or deleting a job ends its readers' streams at once, revoking a key
 // at the next heartbeat.
 func TestStreamsEnd(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) {
 		c.StreamHeartbeat, c.StreamPoll = 100*time.Millisecond, 50*time.Millisecond
 	})
@@ -270,6 +275,7 @@ func TestStreamsEnd(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { // only notifications wake it
 		c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour
 	})
@@ -313,6 +319,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestTooManyStreams(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.Streams = 2 })
 	for range 2 {
 		<-readStream(t, h.http.URL+"/v1/events", "X-API-Key", h.key)

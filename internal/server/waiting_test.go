@@ -14,6 +14,7 @@ import (
 
 // A run that waits says why, to others without what its owner has in the queue.
 func TestWaiting(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	h.register(testModel, analystModel) // before the server reads what there is
 	ctx, c := context.Background(), h.client(h.key)
@@ -87,6 +88,7 @@ func TestWaiting(t *testing.T) {
 
 // A run that waits for a worker of the fleet says what keeps the cluster from starting one.
 func TestWaitingForTheFleet(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	ctx := context.Background()
 	class := pleat.Class{

@@ -156,6 +156,7 @@ func read[T any](t *testing.T, r reply) T {
 
 // Tokens and secrets are sealed where they are stored, and shown to nobody but at their making.
 func TestSecretsAreSealed(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	const base = "/v1/webhooks/custom-http-config"
 	first := read[api.WebhookConfig](t, h.as(h.key, "PUT", base, putHook))
@@ -204,6 +205,7 @@ func TestSecretsAreSealed(t *testing.T) {
 
 // The default holds while its endpoint rests or was disabled by the service, and ends with DELETE.
 func TestDefaultIsResolvedAtCreation(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	const base = "/v1/webhooks/custom-http-config"
 	told := func(job string) int {
@@ -233,6 +235,7 @@ func TestDefaultIsResolvedAtCreation(t *testing.T) {
 
 // An attempt's answer, headers and timings can be read; an attempt that says nothing does not break the page.
 func TestAttemptsAreShown(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	read[api.WebhookConfig](t, h.as(h.key, "PUT", "/v1/webhooks/custom-http-config", putHook))
 	j := h.completed(trp)
@@ -285,6 +288,7 @@ func TestAttemptsAreShown(t *testing.T) {
 
 // The secret of ingest is asked for before the body is read, and an empty one opens nothing.
 func TestIngestSecret(t *testing.T) {
+	t.Parallel()
 	for name, secret := range map[string]string{"none": "", "set": ingestSecret} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixtureWith(t, func(c *server.Config, _ *server.Deps) { c.IngestSecret = secret })
@@ -306,6 +310,7 @@ func TestIngestSecret(t *testing.T) {
 
 // Bad input for a named endpoint is refused with a sentence that names the field, and changes nothing.
 func TestEndpointInput(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	const base = "/v1/webhooks/endpoints"
 	made := read[api.WebhookEndpoint](t, h.as(h.key, "POST", base, addHook("ci")))
@@ -348,6 +353,7 @@ func TestEndpointInput(t *testing.T) {
 // Who does not manage a project, or by a key that may only read, sees where its events go, and neither a path nor
 // anything of a token.
 func TestEndpointsForMembers(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	project := h.newProject("Lab")
 	in := "?projectId=" + project

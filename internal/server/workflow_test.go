@@ -101,6 +101,7 @@ func (h *fixture) answer(text string) {
 var ignoreTimes = cmpopts.IgnoreTypes(api.Time{}, api.Moment{}, &api.Moment{})
 
 func TestQuestion(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
@@ -185,6 +186,7 @@ func TestQuestion(t *testing.T) {
 
 // The questions about a job are listed by any of its ids and under every alias of the workflow.
 func TestLinkedQuestions(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
@@ -247,6 +249,7 @@ func TestLinkedQuestions(t *testing.T) {
 
 // Who may see and do what, to a workflow and to the words of its paths.
 func TestWorkflowVisibility(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx := context.Background()
 	_, ben := h.newUser("ben")
@@ -337,6 +340,7 @@ func TestWorkflowVisibility(t *testing.T) {
 }
 
 func TestDraft(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.create(trp) // not completed: a draft may wait for it
@@ -393,6 +397,7 @@ func TestDraft(t *testing.T) {
 
 // The streams of other readers end as soon as a workflow is private, not at their next heartbeat.
 func TestHiddenWorkflowEndsStreams(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour })
 	h.register(testModel, calvadosModel)
 	w := h.flow(`{"workflow_name":"md","name":"sim","workflow_input":{"sequence":"GSGSGS",` +
@@ -405,6 +410,7 @@ func TestHiddenWorkflowEndsStreams(t *testing.T) {
 }
 
 func TestListWorkflows(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
@@ -455,6 +461,7 @@ func TestListWorkflows(t *testing.T) {
 
 // A simulation's files have links, and any of its moments can be taken.
 func TestFrames(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	dir, frames := simulate(t)
@@ -585,6 +592,7 @@ func simulate(t *testing.T) (dir string, frames int64) {
 // Every refusal of the workflows' and the library's routes: its status and its whole sentence stand in
 // testdata/flowrefusals.txt.
 func TestWorkflowRefusals(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	benID, ben := h.newUser("ben")
 	_ = benID
@@ -738,6 +746,7 @@ func TestWorkflowRefusals(t *testing.T) {
 }
 
 func TestOutputSchema(t *testing.T) {
+	t.Parallel()
 	h := newWorkflowFixture(t)
 	c := h.client(h.key)
 	got, err := c.OutputSchema(context.Background(), "pipeline_run_design_v1", json.RawMessage(`{"budget":2}`))
@@ -865,6 +874,7 @@ func FuzzCreateWorkflow(fz *testing.F) {
 
 // Thousands of unknown fields in a simulation are refused in a sentence.
 func TestUnknownFieldsOfASimulationAreBounded(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	var input strings.Builder
 	input.WriteString(`{"sequence":"ACDEF","preset":"single_idr_fasta"`)
@@ -881,6 +891,7 @@ func TestUnknownFieldsOfASimulationAreBounded(t *testing.T) {
 // Workflows have a daily quota of their own, exact between concurrent calls: drafts count when they are executed,
 // refused calls cost nothing, and the quota of jobs is not touched.
 func TestWorkflowQuota(t *testing.T) {
+	t.Parallel()
 	h := newLimitedFixture(t, store.Limits{Jobs: 1000, Workflows: 3})
 	h.register(testModel, analystModel, calvadosModel)
 	const run = `{"workflow_name":"md","name":"m","workflow_input":{"sequence":"GSGS"}}`
@@ -934,6 +945,7 @@ func TestWorkflowQuota(t *testing.T) {
 
 // With an Idempotency-Key a repeated request answers the first workflow, however its fields are ordered.
 func TestWorkflowIdempotency(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	job := h.completed(trp)
 	send := func(body string) reply { return h.as(h.key, "POST", "/v1/workflows", body, "Idempotency-Key", "k") }

@@ -49,6 +49,7 @@ func mini(n *store.NewJob) {
 }
 
 func TestTimings(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		server := msatest.New(t)
 		server.Known = true

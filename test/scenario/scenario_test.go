@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { testprogram.Main(m) }
 // above the store a second time; they run on PostgreSQL with PLEAT_TEST_FULL=1.
 var onPostgres = []string{
 	"batch", "cancel", "classes", "creators", "idempotency", "keys", "library", "list", "mail", "main", "msa-waits",
-	"operators", "projects", "quota", "remote-worker", "restart", "webhooks", "webhooks-endpoints", "webhooks-ingest",
-	"webhooks-retry", "workflow", "workflow-follow",
+	"operators", "projects", "quota", "remote-worker", "restart", "secrets", "webhooks", "webhooks-endpoints",
+	"webhooks-ingest", "webhooks-retry", "workflow", "workflow-follow",
 }
 
 // onEmpty are the scenarios that begin without a database, or with one without tables: they are about its creation. The

@@ -41,13 +41,20 @@ func server(t testing.TB) (endpoint *url.URL, access, secret string) {
 }
 
 // Bucket makes an empty bucket, which is removed with the test, and sets the credentials of the server in the
-// environment. It skips the test if there is no server.
+// environment of the process: all buckets of all tests have the same, so tests with a bucket may run in parallel. It
+// skips the test if there is no server.
 func Bucket(t testing.TB) (name string) {
 	t.Helper()
 	_, access, secret := server(t)
-	t.Setenv("AWS_ACCESS_KEY_ID", access)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
-	t.Setenv("AWS_REGION", "")
+	for variable, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID":     access,
+		"AWS_SECRET_ACCESS_KEY": secret,
+		"AWS_REGION":            "",
+	} {
+		if err := os.Setenv(variable, value); err != nil {
+			t.Fatal(err)
+		}
+	}
 	name = "pleat-" + uuid.NewString()
 	client := Client(t)
 	if err := client.MakeBucket(t.Context(), name, minio.MakeBucketOptions{Region: Region}); err != nil {

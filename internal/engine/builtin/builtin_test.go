@@ -22,6 +22,7 @@ import (
 
 // TestNew checks that every built-in engine has one model, with the name and the kind that the table gives.
 func TestNew(t *testing.T) {
+	t.Parallel()
 	var got []pleat.BuiltInEngine
 	for _, want := range pleat.BuiltInEngines {
 		e := New(want.Name, Options{})
@@ -38,6 +39,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestAnalystAnswers(t *testing.T) {
+	t.Parallel()
 	dir := enginetest.TrpCage(t)
 	w := enginetest.Question(dir, "How many residues does the protein have?", Analyst{})
 	out := enginetest.Registry(t, Analyst{}).Run(context.Background(), w, &enginetest.Sink{})
@@ -83,6 +85,7 @@ func TestAnalystAnswers(t *testing.T) {
 }
 
 func TestQuestionsThatFail(t *testing.T) {
+	t.Parallel()
 	dir := enginetest.TrpCage(t)
 	if err := os.WriteFile(filepath.Join(dir, "input", "bad.pdb"), []byte("no structure at all\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -103,6 +106,7 @@ func TestQuestionsThatFail(t *testing.T) {
 
 // A question with an invalid PAE is answered without it.
 func TestQuestionWithBadPAE(t *testing.T) {
+	t.Parallel()
 	dir := enginetest.TrpCage(t)
 	if err := os.WriteFile(filepath.Join(dir, "input", "pae.json"), []byte(`{"predicted_aligned_error":[[1,2],[3]]}`),
 		0o600); err != nil {
@@ -129,6 +133,7 @@ func histatin(t *testing.T, dir string, lengthNs float64) pleat.Work {
 }
 
 func TestDynamics(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := histatin(t, dir, 0.01) // 1,000 steps, 20 frames
 	sink := &enginetest.Sink{}
@@ -222,6 +227,7 @@ func missing(row map[string]any, files map[string]int64, f flow.Field) string {
 
 // A run that a shutdown interrupts resumes from its last checkpoint elsewhere, with the same bytes at the end.
 func TestDynamicsResume(t *testing.T) {
+	t.Parallel()
 	whole := t.TempDir()
 	reg := enginetest.Registry(t, Calvados{Workers: 1, CheckpointInterval: -1})
 	const length = 0.5 // 50,000 steps
@@ -274,6 +280,7 @@ func TestDynamicsResume(t *testing.T) {
 
 // Restraints keep a predicted fold. The test uses the Trp-cage with the confidence of a good prediction.
 func TestDynamicsOfAFold(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cif, pae := enginetest.PredictedTrpCage(t)
 	enginetest.WriteFile(t, filepath.Join(dir, "input", "model.cif"), cif)
@@ -317,6 +324,7 @@ func TestDynamicsOfAFold(t *testing.T) {
 
 // TestFlowKnowsTheEngine checks that the engine can build every sequence that flow accepts.
 func TestFlowKnowsTheEngine(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{2, 10, 100, 700, 1500} {
 		for box := 8.0; box <= 60; box++ {
 			input := fmt.Sprintf(`{"sequence":%q,"box_length":%v}`, strings.Repeat("GS", n)[:n], box)
@@ -340,6 +348,7 @@ func TestFlowKnowsTheEngine(t *testing.T) {
 
 // A prediction of Mini is the input of Analyst and Calvados.
 func TestFoldAskMove(t *testing.T) {
+	t.Parallel()
 	reg := enginetest.Registry(t, Mini{Workers: 1}, Analyst{}, Calvados{Workers: 1})
 	dir := t.TempDir()
 	fold := pleat.Work{

@@ -53,6 +53,7 @@ func newChatServer(t *testing.T, status int, body string) *chatServer {
 }
 
 func TestChat(t *testing.T) {
+	t.Parallel()
 	s := newChatServer(t, 200, `{
 		"model":"m-1",
 		"choices":[
@@ -83,6 +84,7 @@ func TestChat(t *testing.T) {
 }
 
 func TestChatFailures(t *testing.T) {
+	t.Parallel()
 	dir := enginetest.TrpCage(t)
 	for _, k := range []struct {
 		status int

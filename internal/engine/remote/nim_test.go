@@ -159,6 +159,7 @@ func answerWith(w http.ResponseWriter, v any) {
 }
 
 func TestNIMFolds(t *testing.T) {
+	t.Parallel()
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
 		answerWith(w, map[string]any{
@@ -318,6 +319,7 @@ func complexAnswer(t *testing.T) map[string]any {
 // A complex with all features: the answer has another chain order, the best sample is the second, and the PAE has a row
 // per token.
 func TestNIMComplex(t *testing.T) {
+	t.Parallel()
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
 		answerWith(w, complexAnswer(t))
@@ -371,6 +373,7 @@ func TestNIMComplex(t *testing.T) {
 
 // The hosted endpoint postpones the call; the client polls with its id until it ends.
 func TestNIMPostponed(t *testing.T) {
+	t.Parallel()
 	const key = "nvapi-hush"
 	s := newNIMServer(t, "/v1")
 	s.ready.Store(404)
@@ -434,6 +437,7 @@ func TestNIMPostponed(t *testing.T) {
 }
 
 func TestNIMStatusAddress(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"https://health.api.nvidia.com/v1": nimHosted,
 		"https://nvidia.com.example.org":   "",
@@ -447,6 +451,7 @@ func TestNIMStatusAddress(t *testing.T) {
 }
 
 func TestNIMRefused(t *testing.T) {
+	t.Parallel()
 	const key = "nvapi-hush"
 	for _, c := range []struct {
 		status int
@@ -499,6 +504,7 @@ func TestNIMRefused(t *testing.T) {
 
 // A cancel closes the connection at once; so does the timeout.
 func TestNIMInterrupted(t *testing.T) {
+	t.Parallel()
 	s := newNIMServer(t, "")
 	dropped := make(chan struct{}, 10)
 	s.handle = func(_ http.ResponseWriter, r *http.Request, _ nimRequest) {
@@ -529,6 +535,7 @@ func TestNIMInterrupted(t *testing.T) {
 }
 
 func TestNIMNotReady(t *testing.T) {
+	t.Parallel()
 	s := newNIMServer(t, "")
 	s.ready.Store(503)
 	s.handle = func(http.ResponseWriter, *http.Request, nimRequest) { t.Error("it was called") }
@@ -545,6 +552,7 @@ func TestNIMNotReady(t *testing.T) {
 
 // An answer above the limit is aborted.
 func TestNIMFlood(t *testing.T) {
+	t.Parallel()
 	s := newNIMServer(t, "")
 	sent := atomic.Int64{}
 	s.handle = func(w http.ResponseWriter, r *http.Request, _ nimRequest) {
@@ -566,6 +574,7 @@ func TestNIMFlood(t *testing.T) {
 }
 
 func TestNIMTwice(t *testing.T) {
+	t.Parallel()
 	if _, err := engine.New(slog.New(slog.DiscardHandler), NIM{URL: "http://a"}, NIM{URL: "http://b"}); err == nil {
 		t.Error("two engines serve one model")
 	}

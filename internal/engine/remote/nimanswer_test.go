@@ -13,6 +13,7 @@ import (
 
 // Values that the answer does not have are absent, and B-factors that cannot be pLDDT are not used as such.
 func TestNIMAbsent(t *testing.T) {
+	t.Parallel()
 	mean := func(v any) map[string]any {
 		c := nimChain(t, "A", 0)
 		return map[string]any{
@@ -85,6 +86,7 @@ func TestNIMAbsent(t *testing.T) {
 
 // The structure of another job is refused, whatever its scores.
 func TestNIMWrongStructure(t *testing.T) {
+	t.Parallel()
 	short := nimChain(t, "A", 0)
 	short.Residues = short.Residues[:19]
 	for want, answer := range map[string]map[string]any{

@@ -16,6 +16,7 @@ import (
 
 // Limits are checked when the job is created, and again before a call.
 func TestNIMBounds(t *testing.T) {
+	t.Parallel()
 	n := NIM{URL: "http://127.0.0.1:1"}
 	protein := func(count, length int) pleat.Sequence {
 		return pleat.Sequence{Kind: pleat.Protein, Text: strings.Repeat("A", length), Count: count}
@@ -64,6 +65,7 @@ func TestNIMBounds(t *testing.T) {
 
 // Alignments are sent with the chains of their sequence. Paired alignments are not, and a note says so.
 func TestNIMAlignments(t *testing.T) {
+	t.Parallel()
 	s := newNIMServer(t, "")
 	s.handle = func(w http.ResponseWriter, _ *http.Request, _ nimRequest) {
 		answerWith(w, map[string]any{
@@ -101,6 +103,7 @@ func TestNIMAlignments(t *testing.T) {
 }
 
 func TestLetterName(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int]string{0: "A", 25: "Z", 26: "AA", 31: "AF", 52: "BA"} {
 		if got := letterName(n); got != want {
 			t.Errorf("%d: %s; want %s", n, got, want)

@@ -14,6 +14,7 @@ import (
 
 // A runner gets alignments by kind and by sequence, as the protocol defines.
 func TestAlignmentsGoToTheRunner(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "input"), 0o700); err != nil {
 		t.Fatal(err)
@@ -93,6 +94,7 @@ func TestAlignmentsGoToTheRunner(t *testing.T) {
 
 // A template goes with the sequence that it is for, alone or among others.
 func TestTemplatesInRequests(t *testing.T) {
+	t.Parallel()
 	fold := pleat.FoldInput{
 		Sequences: []pleat.Sequence{
 			{Kind: pleat.Protein, Text: "MK", Chains: []string{"A"}},
@@ -128,6 +130,7 @@ func TestTemplatesInRequests(t *testing.T) {
 
 // Components of a SMILES are in the input, without the names in the SMILES; those of files are files.
 func TestComponentsInRequests(t *testing.T) {
+	t.Parallel()
 	fold := pleat.FoldInput{
 		Sequences: []pleat.Sequence{{Kind: pleat.Ligand, Text: "LG1", CCD: true, Chains: []string{"A"}}},
 		Constraints: pleat.Constraints{Components: []pleat.Component{

@@ -70,6 +70,7 @@ func designWork(t *testing.T) pleat.Work {
 
 // The structures get the names and the order of the spec, and a value outside its range becomes null with a note.
 func TestReadDesigns(t *testing.T) {
+	t.Parallel()
 	q := designed(t, twoDesigns, map[string]int{"x_2": 3, "x_1": 1}, "ACKG", 71)
 	d := report.Designs{Work: designWork(t), Timings: map[string]float64{}}
 	if err := q.readDesigns(&d); err != nil {
@@ -118,6 +119,7 @@ func TestReadDesigns(t *testing.T) {
 
 // A result that contradicts itself or the request is refused.
 func TestReadDesignsRefuses(t *testing.T) {
+	t.Parallel()
 	both := map[string]int{"x_1": 1, "x_2": 3}
 	for _, c := range []struct {
 		name, rows, sequence string
@@ -159,6 +161,7 @@ func TestReadDesignsRefuses(t *testing.T) {
 // The backbone of a sequence may have gaps: the structure has the residues of the whole sequence, which the row names,
 // and the figure has the columns that such designs have.
 func TestReadSequenceDesigns(t *testing.T) {
+	t.Parallel()
 	const rows = `{"id":"x_1","final_rank":1,"designed_chain_sequence":"ACKGS","sequence_score":1.5,"sequence_recovery":0.5}
 {"id":"x_2","final_rank":2,"designed_chain_sequence":"ACKGG","sequence_score":1.75,"sequence_recovery":0.25}
 `

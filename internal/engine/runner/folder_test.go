@@ -8,6 +8,7 @@ import (
 
 // A process cannot fill the disk with the copy of a checkpoint that has a size but no content.
 func TestCopyOutIsBounded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	folder, err := os.OpenRoot(dir)
 	if err != nil {

@@ -74,6 +74,7 @@ func (printed) Log(line string)           { fmt.Println(line) }
 
 // If the service is killed, its runners and their children end too, even those that ignore their input.
 func TestServiceKilled(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	exe, err := os.Executable()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 // Every package of a runner has hashes of its files, or the commit of its repository, and nothing else is installed.
 func TestRequirementsAreLocked(t *testing.T) {
+	t.Parallel()
 	lists, err := filepath.Glob("../../../runners/*/requirements.txt")
 	if err != nil || len(lists) == 0 {
 		t.Fatal(lists, err)
@@ -35,6 +36,7 @@ func TestRequirementsAreLocked(t *testing.T) {
 
 // The program that installs the packages, and the tools that build those published as sources, have hashes, too.
 func TestInstallersAreLocked(t *testing.T) {
+	t.Parallel()
 	for lock, want := range map[string][]string{
 		"uv.lock":    {"uv"},
 		"build.lock": {"ninja", "packaging", "setuptools", "wheel"},

@@ -9,6 +9,7 @@ import (
 )
 
 func TestManifest(t *testing.T) {
+	t.Parallel()
 	good := `{
 		"engine":"x","version":"1","protocol":1,"argv":["x"],"device":"any","entities":["protein"],
 		"max_tokens":100,"mem_model":{"base_gb":2,"per_token2":1000},
@@ -68,6 +69,7 @@ func TestManifest(t *testing.T) {
 
 // Every manifest in runners/ is valid.
 func TestShippedManifests(t *testing.T) {
+	t.Parallel()
 	found, wrong := Manifests(filepath.Join("..", "..", "..", "runners"))
 	for name, err := range wrong {
 		t.Errorf("%s: %v", name, err)

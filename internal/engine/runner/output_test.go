@@ -48,6 +48,7 @@ func predicted(t *testing.T, seqs []pleat.Sequence, r wireResult, model string, 
 
 // An array must hold valid numbers of the right shape.
 func TestArrays(t *testing.T) {
+	t.Parallel()
 	sequences, cif := enginetest.Complex()
 	for _, c := range []struct {
 		plddt []float32
@@ -68,6 +69,7 @@ func TestArrays(t *testing.T) {
 
 // A whole report of a complex: every artifact, and the scores in the files and the result.
 func TestReport(t *testing.T) {
+	t.Parallel()
 	seqs, text := enginetest.Complex()
 	pae := make([]float32, 64)
 	for i := range pae {

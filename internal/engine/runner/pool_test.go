@@ -13,6 +13,7 @@ import (
 
 // If two engines do not fit onto a device together, one is evicted for the other; if they do, both stay.
 func TestRunnerEviction(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		memory int64
 		stays  bool
@@ -38,6 +39,7 @@ func TestRunnerEviction(t *testing.T) {
 
 // The CPU slots share the machine's memory: running jobs and idle processes of all slots count.
 func TestProcessPoolSharesTheMachine(t *testing.T) {
+	t.Parallel()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	warm := NewProcessPool(nil, 2, 10e9, log)
 	t.Cleanup(warm.Close)
@@ -62,6 +64,7 @@ func TestProcessPoolSharesTheMachine(t *testing.T) {
 }
 
 func TestProcessPoolClose(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	b.succeed("ok")
 	p := b.process()
@@ -81,6 +84,7 @@ func TestProcessPoolClose(t *testing.T) {
 
 // Free does not count accelerators that are reserved.
 func TestProcessPoolFree(t *testing.T) {
+	t.Parallel()
 	w := NewProcessPool([]pleat.Device{
 		{ID: "0", Memory: 10},
 		{ID: "1", Memory: 40},

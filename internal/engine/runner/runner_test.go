@@ -26,6 +26,7 @@ import (
 
 // Each fault of a runner ends in one typed failure in bounded time, and the next job succeeds.
 func TestRunnerFaults(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		kind  pleat.FailureKind
@@ -85,6 +86,7 @@ func TestRunnerFaults(t *testing.T) {
 
 // The first job loads; the second finds the model loaded, in the same process.
 func TestRunnerStaysWarm(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	first, second := b.work("ok"), b.work("ok")
 	cold := b.Run(t.Context(), first, &enginetest.Sink{})
@@ -112,6 +114,7 @@ func TestRunnerStaysWarm(t *testing.T) {
 }
 
 func TestRunnerFiles(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	out := b.run("ok")
 	if out.Failure != nil {
@@ -132,15 +135,20 @@ func TestRunnerFiles(t *testing.T) {
 }
 
 func TestRunnerIgnoresGrease(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, func(_ *Manifest, r *Runner) { r.grease = 11 })
 	for range 5 {
 		b.succeed("ok")
 	}
 }
 
-func TestRunnerIgnoresOtherJobs(t *testing.T) { newFixture(t, nil).succeed("stale") }
+func TestRunnerIgnoresOtherJobs(t *testing.T) {
+	t.Parallel()
+	newFixture(t, nil).succeed("stale")
+}
 
 func TestRunnerResultBeforeTheEnd(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	a, c := b.succeed("exit-after"), b.succeed("ok")
 	if a["pid"] == c["pid"] {
@@ -149,6 +157,7 @@ func TestRunnerResultBeforeTheEnd(t *testing.T) {
 }
 
 func TestRunnerOutOfMemoryOnce(t *testing.T) {
+	t.Parallel()
 	if got := newFixture(t, nil).succeed("oom-once"); got["parallel"] != 1.0 {
 		t.Errorf("the second try had parallel %v; want 1", got["parallel"])
 	}
@@ -182,6 +191,7 @@ func TestRunnerEnvironment(t *testing.T) {
 }
 
 func TestRunnerLogIsBounded(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	h := &enginetest.Sink{}
 	w := b.work("chatty")
@@ -198,6 +208,7 @@ func TestRunnerLogIsBounded(t *testing.T) {
 
 // A cancelled run returns at once, whatever the runner does, and its slot becomes free in bounded time.
 func TestRunnerCancel(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		same bool // the process is kept
@@ -251,6 +262,7 @@ func TestRunnerCancel(t *testing.T) {
 
 // A run that is cancelled while the model loads returns at once too; its process is ended.
 func TestRunnerCancelWhileLoading(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	before := b.succeed("ok")["pid"]
 	p := b.process()
@@ -270,6 +282,7 @@ func TestRunnerCancelWhileLoading(t *testing.T) {
 }
 
 func TestRunnerKilled(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	pid := int(b.succeed("ok")["pid"].(float64))
 	h, progress := watchedSink()
@@ -292,6 +305,7 @@ func TestRunnerKilled(t *testing.T) {
 
 // A runner that gets the worker's SIGTERM first did not crash: the run is interrupted, and spends no try.
 func TestRunnerTerminatedWithTheWorker(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	pid := int(b.succeed("ok")["pid"].(float64))
 	ctx, shutDown := context.WithCancelCause(t.Context())
@@ -313,6 +327,7 @@ func TestRunnerTerminatedWithTheWorker(t *testing.T) {
 
 // The children of a dead runner are killed.
 func TestRunnerGroupIsKilled(t *testing.T) {
+	t.Parallel()
 	var said bytes.Buffer
 	b := newFixture(t, func(_ *Manifest, r *Runner) { r.Log = slog.New(slog.NewTextHandler(&said, nil)) })
 	if out := b.run("child"); out.Failure == nil || out.Failure.Kind != pleat.FailCrashed {
@@ -326,6 +341,7 @@ func TestRunnerGroupIsKilled(t *testing.T) {
 }
 
 func TestRunnerLoad(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	loadTimeout := b.Manifest.LoadTimeout
 	w := b.work("ok")
@@ -358,6 +374,7 @@ func TestRunnerLoad(t *testing.T) {
 }
 
 func TestRunnerRecycles(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, func(m *Manifest, _ *Runner) { m.RecycleJobs = 2 })
 	var pids []any
 	for range 4 {
@@ -378,6 +395,7 @@ func TestRunnerRecycles(t *testing.T) {
 }
 
 func TestRunnerIdleEnds(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, func(m *Manifest, _ *Runner) { m.IdleTTL = 0.1 })
 	var p *process
 	sink := &enginetest.Sink{OnProgress: func(string) {
@@ -394,6 +412,7 @@ func TestRunnerIdleEnds(t *testing.T) {
 
 // A runner can answer questions. The facts and files are those of every Q&A engine.
 func TestRunnerAnswers(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	w := pleat.Work{
 		Kind:    pleat.TaskQnA,
@@ -431,6 +450,7 @@ func inputOf(t *testing.T, w pleat.Work, name, text string) {
 
 // The service analyses the trajectory of a runner, unless the runner has. The next attempt resumes from the checkpoint.
 func TestRunnerSimulates(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	var kept []string
 	work := func() pleat.Work {
@@ -521,6 +541,7 @@ func TestRunnerSimulates(t *testing.T) {
 
 // Work.Computed is called when the device is free and before any file is written.
 func TestComputedIsCalled(t *testing.T) {
+	t.Parallel()
 	b := newFixture(t, nil)
 	w := b.work("ok")
 	calls := 0

@@ -18,6 +18,7 @@ func needPython(t *testing.T) {
 // TestRunnersOfOurs runs the Python tests of every runner. If scripts/with-engines has made the environment of a
 // runner, its Python runs them, so that the tests that need the engine's packages run too; otherwise any Python does.
 func TestRunnersOfOurs(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	folders, err := filepath.Glob("../../../runners/*/tests/test_*.py")
 	if err != nil || len(folders) == 0 {

@@ -10,6 +10,7 @@ import (
 
 // The service unpacks an archive of weights once: the files that match, and none outside of the folder.
 func TestUnpackWeights(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(names ...string) {
 		t.Helper()

@@ -28,6 +28,7 @@ func vectors(t *testing.T, name string, into any) {
 
 // runners/foldrun/tests reads the same vectors.
 func TestWireVectors(t *testing.T) {
+	t.Parallel()
 	var all []struct {
 		Name, To, Line, Error string
 		Message               any
@@ -86,6 +87,7 @@ func TestWireVectors(t *testing.T) {
 }
 
 func TestArrayVectors(t *testing.T) {
+	t.Parallel()
 	var all []struct {
 		Values any
 		Shape  []int
@@ -125,6 +127,7 @@ func TestArrayVectors(t *testing.T) {
 }
 
 func TestPathVectors(t *testing.T) {
+	t.Parallel()
 	var all []struct {
 		Path string
 		OK   bool
@@ -139,6 +142,7 @@ func TestPathVectors(t *testing.T) {
 
 // The messages in docs/runner-protocol.md are valid.
 func TestDocumentedMessages(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "runner-protocol.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +170,7 @@ func TestDocumentedMessages(t *testing.T) {
 
 // TestFoldrun runs the tests of the Python library.
 func TestFoldrun(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	cmd := exec.Command("python3", "-m", "unittest", "discover", "-s", "foldrun/tests", "-t", ".")
 	cmd.Dir = filepath.Join("..", "..", "..", "runners")

@@ -22,6 +22,7 @@ func (f *fixture) revoke(class string) {
 
 // A worker whose token is revoked drains, whichever of its calls is the first that is refused, and says why.
 func TestRevokedWorkerDrains(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	c := f.worker(f.url)
 	news := make(chan struct{}, 1)
@@ -48,6 +49,7 @@ func TestRevokedWorkerDrains(t *testing.T) {
 
 // A task that came for a group without room goes back, even if the call that returns it is lost.
 func TestReturnLost(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []workerapitest.Fault{workerapitest.DropRequest, workerapitest.DropAnswer} {
 		f := onSQLite(t)
 		p := workerapitest.NewProxy(t, f.url)
@@ -77,6 +79,7 @@ func TestReturnLost(t *testing.T) {
 
 // A client forgets a task whose lease is lost, so that it does not count among those that it holds.
 func TestLostTaskIsForgotten(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	p := workerapitest.NewProxy(t, f.url)
 	c := f.worker(p.URL)

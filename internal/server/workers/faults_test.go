@@ -20,6 +20,7 @@ import (
 // A worker whose claim was answered to nobody gets the task again, as a new attempt, and no try is spent. The attempt
 // that was lost can end nothing.
 func TestClaimAnswerLost(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		p := workerapitest.NewProxy(t, f.url)
 		lost := p.On("claim", 1, workerapitest.DropAnswer)
@@ -50,6 +51,7 @@ func TestClaimAnswerLost(t *testing.T) {
 
 // A claim that comes twice at once gives the worker its tasks once, and what came to nobody goes back.
 func TestClaimRequestLost(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		p := workerapitest.NewProxy(t, f.url)
 		p.On("claim", 1, workerapitest.DropRequest)
@@ -109,6 +111,7 @@ const (
 // Each call about a task that is lost on its way, whose answer is lost, or that comes twice has the effect of one: as
 // many rows in every table, so one event and one delivery of it too.
 func TestLostAndRepeatedCalls(t *testing.T) {
+	t.Parallel()
 	subscribed := func(n *store.NewJob) {
 		n.Subs = []pleat.Subscription{{
 			Destination: pleat.DestCustom,
@@ -213,11 +216,13 @@ func (f *fixture) store(t *workerapi.Task) answer {
 // A worker that is silent loses its task when its lease ends. Whatever it says of it afterwards is refused, and the
 // files that it has stored are garbage.
 func TestSilentWorker(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		queue := pleat.SearchQueue("null")
 		job := f.create(inQueue(queue), withTries(2))
 		silent := f.session("gpu", newID())
 		old := f.claim(silent, queue)
+		f.clock.Stop() // the lease must not end by itself
 		if a := f.store(&old); a.status != 204 {
 			t.Fatalf("%d %s", a.status, a.body)
 		}
@@ -266,6 +271,7 @@ func TestSilentWorker(t *testing.T) {
 
 // A server that restarts loses nothing: what was claimed before is ended after, and a claim that waited waits on.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		p := workerapitest.NewProxy(t, f.url)
 		c := f.worker(p.URL)
@@ -299,6 +305,7 @@ func TestRestart(t *testing.T) {
 
 // What is not the file that the worker announces is refused, and nothing is stored.
 func TestWrongUploads(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	f.create()
 	task := f.claim(f.session("gpu", newID()), storetest.FoldQueue)
@@ -336,6 +343,7 @@ func TestWrongUploads(t *testing.T) {
 
 // A run whose files are not as its worker says is tried again, and fails if no try is left.
 func TestFilesAtFinish(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		c := f.worker(f.url)
 		for name, spoil := range map[string]func(a pleat.Artifact) error{
@@ -371,6 +379,7 @@ func TestFilesAtFinish(t *testing.T) {
 
 // The clock of a worker may be wrong by hours: its progress has the server's time, and its lease lasts as long.
 func TestClocksOfWorkers(t *testing.T) {
+	t.Parallel()
 	for _, wrong := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
 		t.Run(wrong.String(), func(t *testing.T) {
 			f := onSQLite(t)
@@ -411,6 +420,7 @@ func TestClocksOfWorkers(t *testing.T) {
 // A worker and a server of different versions speak the newest that both know, or the worker is told which is to be
 // updated.
 func TestProtocolVersions(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	for _, c := range []struct{ newest, oldest, status, spoken int }{
 		{1, 1, 200, 1},
@@ -458,6 +468,7 @@ func grease(body []byte) []byte {
 
 // Fields that the other side does not know are ignored, in both directions.
 func TestUnknownFields(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	p := workerapitest.NewProxy(t, f.url)
 	p.Request, p.Answer = grease, grease
@@ -484,11 +495,12 @@ func TestUnknownFields(t *testing.T) {
 
 // A connection on which nothing comes holds up the call that uses it alone, and that until its time is over.
 func TestHalfOpenConnections(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	p := workerapitest.NewProxy(t, f.url)
 	f.create()
 	dead := p.On("claim", 2, workerapitest.HalfOpen)
-	c := f.worker(p.URL, func(o *workerapi.Options) { o.Timeout = time.Second })
+	c := f.worker(p.URL, func(o *workerapi.Options) { o.Timeout = 5 * time.Second })
 	k := f.take(c, storetest.FoldQueue).Task
 	news := make(chan struct{}, 1)
 	c.SubscribeTo(store.QueueTopic("fold/other"), news)

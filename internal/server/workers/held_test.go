@@ -12,6 +12,7 @@ import (
 
 // Claims that are held do not keep others from sending a body whose length a proxy has hidden.
 func TestHeldCallsLeaveRoom(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	session := f.session("gpu", newID())
 	var held sync.WaitGroup

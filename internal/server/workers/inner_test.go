@@ -77,6 +77,7 @@ func running(g *Gateway) (stop func()) {
 
 // Workers of several profiles that wait together get tasks that no other gets, of queues that they have asked for.
 func TestWaitersGetDistinctTasks(t *testing.T) {
+	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		createIn(t, g.store, owner, "fold/a", 8)
 		createIn(t, g.store, owner, "fold/b", 8)
@@ -104,6 +105,7 @@ func TestWaitersGetDistinctTasks(t *testing.T) {
 
 // A worker that was idle before gets a task after those that were not, whoever came first.
 func TestIdleWorkersAreLast(t *testing.T) {
+	t.Parallel()
 	for _, idleFirst := range []bool{true, false} {
 		eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 			createIn(t, g.store, owner, "fold/a", 1)
@@ -128,6 +130,7 @@ func TestIdleWorkersAreLast(t *testing.T) {
 
 // A worker with two asks gets tasks of one of them, and no more than it has asked for.
 func TestTwoAsksOfOneWorker(t *testing.T) {
+	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		createIn(t, g.store, owner, "fold/a", 3)
 		createIn(t, g.store, owner, "fold/b", 3)
@@ -146,6 +149,7 @@ func TestTwoAsksOfOneWorker(t *testing.T) {
 
 // When nobody waits any more, nothing is left of what was waited for.
 func TestNothingIsLeftOfWaiters(t *testing.T) {
+	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, _ store.Reach) {
 		var all []*waiter
 		for range 5 {
@@ -171,6 +175,7 @@ func TestNothingIsLeftOfWaiters(t *testing.T) {
 
 // A worker that leaves while tasks are claimed for it returns them.
 func TestLeavingDuringClaim(t *testing.T) {
+	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		defer running(g)()
 		for range 30 {
@@ -196,6 +201,7 @@ func TestLeavingDuringClaim(t *testing.T) {
 // News that comes while tasks are claimed for the only worker of a profile is not lost, even if another worker comes
 // and goes meanwhile.
 func TestNewsDuringClaim(t *testing.T) {
+	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
 		d, w := &g.claims, newWaiter("w", false)
 		d.join(w, asks(1, "fold/a"))
@@ -225,6 +231,7 @@ func TestNewsDuringClaim(t *testing.T) {
 // A claim whose request has ended is not answered as one of a worker whose token is revoked: a proxy could pass that
 // on, and the worker would end.
 func TestEndedClaimIsNotRefused(t *testing.T) {
+	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, _ store.Reach) {
 		token := seal.NewFleetToken()
 		if err := g.store.CreateFleetToken(t.Context(), store.FleetToken{

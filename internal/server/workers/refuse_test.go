@@ -21,6 +21,7 @@ func list(n int, element string) string {
 // Every refusal of a request that is wrong: its status, its code and its whole sentence stand in testdata/refusals.txt.
 // None changes anything.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	f.create()
 	f.create(inQueue(pleat.SearchQueue("null")))

@@ -27,6 +27,7 @@ func (f *fixture) renewToken(class string) {
 
 // A class that was made a moment ago is known when the first of its workers comes.
 func TestNewClass(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	f.post(200, "register", f.tokens["gpu"], workerapi.Registration{Protocol: 1, Worker: newID()}, nil)
 	if err := f.s.SetClasses(t.Context(), []pleat.Class{{Name: "gpu"}, {Name: "cpu"}, {Name: "new"}}); err != nil {
@@ -55,6 +56,7 @@ func taskCalls(t *workerapi.Task) (out [][2]string) {
 
 // A token is good for the calls of its kind alone, and whoever has none for none.
 func TestTokensAreForTheirCalls(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	f.create()
 	f.create()
@@ -120,6 +122,7 @@ func TestTokensAreForTheirCalls(t *testing.T) {
 
 // A session that is half over gets a new token from a watch.
 func TestSessionIsRenewed(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	session := f.session("gpu", newID())
 	var out workerapi.Orders
@@ -138,6 +141,7 @@ func TestSessionIsRenewed(t *testing.T) {
 // When the token of a class is revoked, its workers are refused within a second, and what they held is queued again
 // without a try spent.
 func TestRevokedClass(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		job := f.create()
 		session := f.session("gpu", newID())
@@ -180,6 +184,7 @@ func TestRevokedClass(t *testing.T) {
 
 // A claim that waits when its class's token is revoked gets no task.
 func TestRevokedWhileItWaits(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		session := f.session("gpu", newID())
 		answered := make(chan answer)
@@ -206,6 +211,7 @@ func TestRevokedWhileItWaits(t *testing.T) {
 
 // A worker has what its class has, and nothing of another worker's.
 func TestWorkersAreApart(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		job := f.create(inQueue(pleat.SearchQueue("null")))
 		id := newID()
@@ -276,6 +282,7 @@ func TestWorkersAreApart(t *testing.T) {
 
 // An end is counted under an engine that the class has, whatever the worker says.
 func TestInventedEngines(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	session := f.session("gpu", newID())
 	for _, engine := range []string{"null", "invented", "analyst", "a\nb", strings.Repeat("x", 1000)} {
@@ -293,6 +300,7 @@ func TestInventedEngines(t *testing.T) {
 
 // Workers of the class default may have any engine, but claim no deliveries and follow-ups.
 func TestDefaultClassClaimsWorkOfEngines(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	if err := f.s.SetDefaultClass(t.Context(), pleat.Class{Name: pleat.DefaultClass}); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 // What one worker sends does not fail the transaction that it shares with others: PostgreSQL takes no NUL in a text, so
 // it is refused or replaced before.
 func TestOneWorkerDoesNotSpoilOthers(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		job := f.create()
 		bad, good := f.session("gpu", newID()), f.session("gpu", newID())
@@ -40,6 +41,7 @@ func TestOneWorkerDoesNotSpoilOthers(t *testing.T) {
 
 // A worker that says that it has all the time of the world gets a session that is valid.
 func TestEndlessWorker(t *testing.T) {
+	t.Parallel()
 	f := onSQLite(t)
 	for _, left := range []workerapi.Seconds{1e300, 1e10, 9e9} {
 		var out workerapi.Registered

@@ -15,6 +15,7 @@ import (
 
 // What a user cancels reaches the worker through the watch that it holds, once: nothing polls in this test.
 func TestCancelReachesWorker(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		job := f.create()
 		session := f.session("gpu", newID())
@@ -52,6 +53,7 @@ func TestCancelReachesWorker(t *testing.T) {
 
 // An order whose answer is lost comes with the next watch.
 func TestOrderLost(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		p := workerapitest.NewProxy(t, f.url)
 		p.On("watch", 1, workerapitest.DropAnswer)
