@@ -34,7 +34,8 @@ type Options struct {
 	Ready func(a *App, url string)
 	// DeliveryStep, if set, is called with the name of each step of a delivery. Crash tests end the process there.
 	DeliveryStep func(name string)
-	// MiniSteps is the length of the trajectories of the engine mini, for tests that need no accuracy. 0: the whole length.
+	// MiniSteps is the length of the trajectories of the engine mini, for tests that need no accuracy; 0: the whole
+	// length.
 	MiniSteps int
 	// Recent, if set, has the last lines of the log, for who reads the address of the metrics with their token.
 	Recent *telemetry.RecentLog

@@ -57,8 +57,8 @@ type Options struct {
 	Seed    uint64
 	Decoys  int // trajectories; 0 chooses by length; at most 2000
 	Workers int // goroutines; 0 is one for each processor; at most 64
-	// Steps is the length of a trajectory, a multiple of ten. 0 is the length that the accuracy and the estimates of this
-	// package are for; fewer steps give a structure of the same form, for tests that need no accuracy.
+	// Steps is the length of a trajectory, a multiple of ten. 0 is the length that the accuracy and the estimates of
+	// this package are for; fewer steps give a structure of the same form, for tests that need no accuracy.
 	Steps int
 }
 

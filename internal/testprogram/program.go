@@ -1,6 +1,6 @@
-// Package testprogram runs the program pleat in tests of the whole: as a server, as workers, and in clusters of both. Two
-// programs are at hand. The released one (Released) is built as users build it, without the race detector. The other is
-// the test binary itself (Main, LinkTestBinary), with the detector if the test has it, and with the faults and
+// Package testprogram runs the program pleat in tests of the whole: as a server, as workers, and in clusters of both.
+// Two programs are at hand. The released one (Released) is built as users build it, without the race detector. The
+// other is the test binary itself (Main, LinkTestBinary), with the detector if the test has it, and with the faults and
 // shortcuts of cli.Hooks.
 //
 // It imports package cli, so that Go runs the tests that use it again when the program has changed. It must not be
@@ -151,7 +151,7 @@ func crashStep() func(name string) {
 	}
 }
 
-// miniSteps returns PLEAT_TEST_MINI_STEPS, the length of the trajectories of the engine mini, or 0 for the whole length.
+// miniSteps returns PLEAT_TEST_MINI_STEPS, the length of the trajectories of the engine mini; 0: the whole length.
 func miniSteps() int {
 	text := os.Getenv("PLEAT_TEST_MINI_STEPS")
 	if text == "" {

@@ -91,7 +91,9 @@ func slurmChaos(s *slurmSite, called bool) {
 	for fault := range chaosFaults {
 		// The faults are spread over the work: each waits for its share of the jobs.
 		share := (fault + 1) * len(inputs) / (chaosFaults + 1)
-		testprogram.WaitUntil(s.T, 3*time.Minute, fmt.Sprintf("%d jobs have ended", share), func() bool { return ended() >= share })
+		testprogram.WaitUntil(s.T, 3*time.Minute, fmt.Sprintf("%d jobs have ended", share), func() bool {
+			return ended() >= share
+		})
 		s.T.Logf("%d jobs have ended: %s", ended(), s.hurt())
 	}
 	testprogram.WaitUntil(s.T, 3*time.Minute, "all jobs have ended", func() bool { return ended() == len(inputs) })

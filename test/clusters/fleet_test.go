@@ -56,7 +56,8 @@ func TestFleetLocal(t *testing.T) {
 		c.Await(j, "COMPLETED", 30*time.Second)
 	}
 	ended := func() bool {
-		return testprogram.QueryInt(t, c.DB, "SELECT count(*) FROM worker WHERE stopped_at = 0 AND cluster_job LIKE 'local/%'") == 0
+		const live = "SELECT count(*) FROM worker WHERE stopped_at = 0 AND cluster_job LIKE 'local/%'"
+		return testprogram.QueryInt(t, c.DB, live) == 0
 	}
 	testprogram.WaitUntil(t, 30*time.Second, "the workers have ended", ended)
 

@@ -1,4 +1,5 @@
-// Package clusters tests the fleet, which starts workers: as processes of this machine, and, with make test-clusters, on Slurm.
+// Package clusters tests the fleet, which starts workers: as processes of this machine, and, with make test-clusters,
+// on Slurm.
 package clusters
 
 import (

@@ -209,7 +209,9 @@ func (s *slurmSite) cancelAll() {
 	for _, j := range s.jobs() {
 		s.slurm("scancel", "--quiet", j.id)
 	}
-	testprogram.WaitUntil(s.T, slurmPatience, "the jobs of the test have ended", func() bool { return len(s.jobs()) == 0 })
+	testprogram.WaitUntil(s.T, slurmPatience, "the jobs of the test have ended", func() bool {
+		return len(s.jobs()) == 0
+	})
 }
 
 // runs waits until n jobs run, and returns all that are unfinished.
@@ -420,13 +422,17 @@ func slurmFleetKilled(s *slurmSite) {
 	s.classes("null", append(options, "min-workers: 5")...)
 	s.restart()
 	s.startFleet()
-	testprogram.WaitUntil(s.T, slurmPatience, "the new fleet starts a fifth worker", func() bool { return len(s.jobs()) > 4 })
+	testprogram.WaitUntil(s.T, slurmPatience, "the new fleet starts a fifth worker", func() bool {
+		return len(s.jobs()) > 4
+	})
 	if after := ids(s.jobs()); len(after) != 5 || !slices.Equal(after[:4], before) {
 		s.T.Errorf("jobs %v before, %v after", before, after)
 	}
 	s.classes("null", options...)
 	s.restart()
-	testprogram.WaitUntil(s.T, slurmPatience, "those that have not started are cancelled", func() bool { return len(s.jobs()) < 3 })
+	testprogram.WaitUntil(s.T, slurmPatience, "those that have not started are cancelled", func() bool {
+		return len(s.jobs()) < 3
+	})
 	if left := ids(s.jobs("RUNNING")); !slices.Equal(left, running) {
 		s.T.Errorf("jobs %v run on, want %v", left, running)
 	}
@@ -473,7 +479,8 @@ func slurmRequeue(s *slurmSite) {
 	if got := s.submitted(); !slices.Equal(got, []string{id}) {
 		s.T.Errorf("the workers were the jobs %v; want %s alone", got, id)
 	}
-	if n := testprogram.QueryInt(s.T, s.DB, "SELECT count(*) FROM worker WHERE cluster_job = 'slurm/"+id+"/1'"); n != 1 {
+	second := "SELECT count(*) FROM worker WHERE cluster_job = 'slurm/" + id + "/1'"
+	if n := testprogram.QueryInt(s.T, s.DB, second); n != 1 {
 		s.T.Errorf("%d workers are the second start of job %s", n, id)
 	}
 }
@@ -484,7 +491,9 @@ func slurmWalltime(s *slurmSite) {
 	first := s.Create(85_000)
 	s.Await(first, "RUNNING", slurmPatience)
 	s.slurm("scontrol", "update", "JobId="+s.runs(1)[0].id, "TimeLimit=1")
-	testprogram.WaitUntil(s.T, slurmPatience, "the time of the worker is over", func() bool { return s.outcomes("released") > 0 })
+	testprogram.WaitUntil(s.T, slurmPatience, "the time of the worker is over", func() bool {
+		return s.outcomes("released") > 0
+	})
 	s.Call("POST", "/v1/jobs/"+first+"/cancel", "")
 	s.gone()
 	s.wantOnce(0)
@@ -521,7 +530,9 @@ func slurmPreempt(s *slurmSite) {
 	s.Await(long, "RUNNING", slurmPatience)
 	id := s.runs(1)[0].id
 	s.slurm("sbatch", "--partition=urgent", "--nodes=2", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 6")
-	testprogram.WaitUntil(s.T, slurmPatience, "the task returns to its queue", func() bool { return s.outcomes("released") == 1 })
+	testprogram.WaitUntil(s.T, slurmPatience, "the task returns to its queue", func() bool {
+		return s.outcomes("released") == 1
+	})
 	short := s.Create(1)
 	s.Call("POST", "/v1/jobs/"+long+"/cancel", "")
 	s.Await(short, "COMPLETED", slurmPatience)

@@ -61,7 +61,7 @@ func killWhileWriting(t *testing.T, database string) {
 		n.Serve()
 	}
 	testprogram.WaitUntil(t, time.Minute, "every job has ended", func() bool {
-		return testprogram.QueryInt(t, db, "SELECT count(*) FROM job WHERE state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')") == 0
+		return testprogram.QueryInt(t, db, openJobs) == 0
 	})
 	n.Stop()
 	if k := testprogram.QueryInt(t, db, "SELECT count(*) FROM attempt"); k < jobs+2*rounds {

@@ -103,7 +103,9 @@ func killWhileDelivering(t *testing.T, database string) {
 
 // killAt kills the server at a step while events are published, and starts another, which delivers the rest. It returns
 // the events that were acknowledged, as publishUntilKilled does, and how many posts repeated an event.
-func killAt(t *testing.T, n *testprogram.Node, w *testprogram.Recorder, job, step string) (ids map[string]bool, repeats int) {
+func killAt(
+	t *testing.T, n *testprogram.Node, w *testprogram.Recorder, job, step string,
+) (ids map[string]bool, repeats int) {
 	t.Helper()
 	_, before := w.Counts()
 	env := n.Env

@@ -14,6 +14,9 @@ import (
 // crashRounds is how often the server is killed, on each database, unless PLEAT_TEST_ROUNDS says more.
 const crashRounds = 6
 
+// openJobs counts the jobs that have not ended.
+const openJobs = "SELECT count(*) FROM job WHERE state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')"
+
 // TestKilledServerLosesNothing kills the server with SIGKILL at random instants while 64 clients create jobs and its
 // worker runs them. Afterwards every acknowledged job must have ended, none may have completed twice, the quota must
 // equal the rows, and garbage collection must leave only files that are referenced.
@@ -38,13 +41,14 @@ func killRounds(t *testing.T, database string) {
 		c = n.Client()
 	}
 	restart()
-	acked := n.CreateThroughKills(testprogram.Rounds(t, crashRounds), 64, 400*time.Millisecond, restart, func() (string, error) {
+	rounds := testprogram.Rounds(t, crashRounds)
+	acked := n.CreateThroughKills(rounds, 64, 400*time.Millisecond, restart, func() (string, error) {
 		time.Sleep(rand.N(200 * time.Millisecond)) // every job must have run in the end
 		return createNullJob(c)
 	})
 	db := n.Open()
 	testprogram.WaitUntil(t, 10*time.Minute, "every job has ended", func() bool {
-		return testprogram.QueryInt(t, db, "SELECT count(*) FROM job WHERE state NOT IN ('COMPLETED', 'FAILED', 'STOPPED')") == 0
+		return testprogram.QueryInt(t, db, openJobs) == 0
 	})
 	n.Stop()
 	for id := range acked {

@@ -77,8 +77,11 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 		c.Await(job, "COMPLETED", 2*time.Minute)
 		wantFilesOf(c, job, 3)
 	}
-	testprogram.WantZero(t, c.DB, map[string]string{"completed twice": testprogram.CompletedTwice, "open tasks": testprogram.OpenTasks,
-		"miscounted µs": testprogram.Miscounted})
+	testprogram.WantZero(t, c.DB, map[string]string{
+		"completed twice": testprogram.CompletedTwice,
+		"open tasks":      testprogram.OpenTasks,
+		"miscounted µs":   testprogram.Miscounted,
+	})
 	if n := testprogram.QueryInt(t, c.DB, "SELECT count(*) FROM attempt WHERE outcome = 'lost'"); n == 0 {
 		t.Error("no attempt was lost")
 	}

@@ -110,7 +110,10 @@ func TestSecretRotation(t *testing.T) {
 	t.Setenv("PLEAT_BLOBS", filepath.Join(t.TempDir(), "blobs"))
 	t.Setenv("PLEAT_PUBLIC_URL", "http://127.0.0.1:1")
 	first, second := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
-	r := &rotation{t: t, nodes: [2]*testprogram.Node{testprogram.NewNode(t, database), testprogram.NewNode(t, database)}}
+	r := &rotation{t: t}
+	for i := range r.nodes {
+		r.nodes[i] = testprogram.NewNode(t, database)
+	}
 	r.nodes[0].CreateKey()
 	r.nodes[1].Key = r.nodes[0].Key
 	for i := range r.nodes {

@@ -160,7 +160,8 @@ func (n *workflowNode) libraryQuestion() json.RawMessage {
 func killQuestions(t *testing.T, database string) {
 	n := newWorkflowNode(t, database)
 	in := n.libraryQuestion()
-	acked := n.CreateThroughKills(testprogram.Rounds(t, crashRounds), 8, 700*time.Millisecond, n.restart, func() (string, error) {
+	rounds := testprogram.Rounds(t, crashRounds)
+	acked := n.CreateThroughKills(rounds, 8, 700*time.Millisecond, n.restart, func() (string, error) {
 		time.Sleep(rand.N(300 * time.Millisecond)) // every question must be answered in the end
 		return n.ask(in)
 	})
@@ -238,7 +239,8 @@ func (n *workflowNode) wantFollowUps() {
 // killFollowUps kills the server at random instants while folds end that start a question and a simulation each.
 func killFollowUps(t *testing.T, database string) {
 	n := newWorkflowNode(t, database)
-	n.CreateThroughKills(testprogram.Rounds(t, crashRounds), 4, 250*time.Millisecond, n.restart, func() (string, error) {
+	rounds := testprogram.Rounds(t, crashRounds)
+	n.CreateThroughKills(rounds, 4, 250*time.Millisecond, n.restart, func() (string, error) {
 		time.Sleep(rand.N(150 * time.Millisecond)) // every simulation must run in the end
 		return n.foldWithFollowUps()
 	})

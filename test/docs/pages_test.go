@@ -48,7 +48,7 @@ func blocks(t *testing.T, patterns ...string) []block {
 }
 
 // The instructions of the README, the guide and the skill for agents work: every sh and python block runs, in order,
-// against a real server, with its address and with a shorter sequence.
+// against a real server, with its address and with shorter sequences.
 func TestPagesCanBeFollowed(t *testing.T) {
 	for _, page := range []string{"README.md", "docs/guide.md", "skills/pleat/SKILL.md"} {
 		t.Run(filepath.Base(page), func(t *testing.T) { followPage(t, page) })
@@ -84,7 +84,7 @@ func followPage(t *testing.T, page string) {
 	if !strings.Contains(script, "curl") || !strings.Contains(script, trpCage) {
 		t.Fatalf("%s shows no request, or not of Trp-cage:\n%s", page, script)
 	}
-	script = strings.ReplaceAll(strings.ReplaceAll(script, "http://127.0.0.1:8080", n.URL), trpCage, "GGG")
+	script = strings.NewReplacer("http://127.0.0.1:8080", n.URL, trpCage, "GGG", "GYDPETGTWG", "GAGA").Replace(script)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)

@@ -22,8 +22,8 @@ import (
 func TestMain(m *testing.M) { testprogram.Main(m) }
 
 // onPostgres are the scenarios in which the SQL of the two databases differs, or what it does: locks, claims and their
-// order, quotas, lists and searches, cascades, and what survives the end of a process. The others would test the program
-// above the store a second time; they run on PostgreSQL with PLEAT_TEST_FULL=1.
+// order, quotas, lists and searches, cascades, and what survives the end of a process. The others would test the
+// program above the store a second time; they run on PostgreSQL with PLEAT_TEST_FULL=1.
 var onPostgres = []string{
 	"batch", "cancel", "classes", "creators", "idempotency", "keys", "library", "list", "mail", "main", "msa-waits",
 	"operators", "projects", "quota", "remote-worker", "restart", "secrets", "webhooks", "webhooks-endpoints",
@@ -34,15 +34,15 @@ var onPostgres = []string{
 // others begin with a copy of a migrated one.
 var onEmpty = []string{"keys", "node", "projects-cli"}
 
-// accurate are the scenarios that need what the engine mini really computes: its accuracy, or the result of the released
-// program. In the others its trajectories are short (fewSteps), since they need any structure.
+// accurate are the scenarios that need what the engine mini really computes: its accuracy, or the result of the
+// released program. In the others its trajectories are short (fewSteps), since they need any structure.
 var accurate = []string{"embedded", "main", "verify"}
 
 const fewSteps = "500"
 
-// TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and those
-// of onPostgres again on PostgreSQL where PLEAT_TEST_POSTGRES names one. The commands of scenarios are in the other
-// files of this package.
+// TestScenario runs every txtar file of testdata against a server of its own, HTTP in and HTTP out: on SQLite, and
+// those of onPostgres again on PostgreSQL where PLEAT_TEST_POSTGRES names one. The commands of scenarios are in the
+// other files of this package.
 func TestScenario(t *testing.T) {
 	empty, migrated := storetest.Databases(), storetest.Migrated()
 	for dialect := range empty {
