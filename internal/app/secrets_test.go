@@ -62,6 +62,8 @@ func TestSharedKeyIsRequired(t *testing.T) {
 }
 
 // Every secret that the process has read leaves its environment, and nothing else does.
+//
+//nolint:paralleltest // it changes the environment
 func TestHideSecrets(t *testing.T) {
 	gone := []string{"PLEAT_SECRET_KEY", "PLEAT_NIM_KEY", "PLEAT_DATABASE", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD"}
 	for _, name := range append(gone, "PLEAT_ADDR", "AWS_REGION") {

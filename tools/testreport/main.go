@@ -1,5 +1,5 @@
-// Command testreport runs commands of go test and tells how far they are: a line for each package with the packages done
-// and the time left, the output of what failed, and the five slowest packages at the end.
+// Command testreport runs commands of go test and tells how far they are: a line for each package with the packages
+// done and the time left, the output of what failed, and the five slowest packages at the end.
 //
 //	testreport [-packages N] [-shares FILE [-record]] -- go test -json PACKAGE... [-- go test -json PACKAGE...]
 //

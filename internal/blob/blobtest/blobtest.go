@@ -51,6 +51,7 @@ func Bucket(t testing.TB) (name string) {
 		"AWS_SECRET_ACCESS_KEY": secret,
 		"AWS_REGION":            "",
 	} {
+		//nolint:usetesting // t.Setenv takes the value back while other tests run, and refuses parallel ones
 		if err := os.Setenv(variable, value); err != nil {
 			t.Fatal(err)
 		}
