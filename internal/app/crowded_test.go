@@ -30,6 +30,11 @@ func newService(t *testing.T) *service {
 	t.Helper()
 	c := config.Default()
 	c.Data, c.Addr, c.Engines, c.Slots, c.Deliver = t.TempDir(), "127.0.0.1:0", []string{"analyst"}, 1, false
+	return startService(t, c)
+}
+
+func startService(t *testing.T, c config.Config) *service {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan *service, 1), make(chan error, 1)
 	go func() {

@@ -52,6 +52,13 @@ func TestLoadKeys(t *testing.T) {
 	}
 }
 
+// A node of PostgreSQL without a secret key is refused before it connects: it would generate one of its own.
+func TestSharedKeyIsRequired(t *testing.T) {
+	c := nodeConfig(t, "postgres://u@127.0.0.1:1/none", t.TempDir())
+	c.SecretKey = ""
+	wantUsage(t, startNode(c, slog.New(slog.DiscardHandler)), "PLEAT_SECRET_KEY is not set", "openssl rand -hex 32")
+}
+
 // Every secret that the process has read leaves its environment, and nothing else does.
 func TestHideSecrets(t *testing.T) {
 	gone := []string{"PLEAT_SECRET_KEY", "PLEAT_NIM_KEY", "PLEAT_DATABASE", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD"}

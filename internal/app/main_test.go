@@ -1,0 +1,14 @@
+package app
+
+import (
+	"os"
+	"testing"
+
+	"pleat/internal/sandbox"
+)
+
+// In the tests of runners this binary is the program that starts their processes.
+func TestMain(m *testing.M) {
+	sandbox.Main()
+	os.Exit(m.Run())
+}
