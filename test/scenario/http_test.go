@@ -67,8 +67,7 @@ import (
 //	stopworkers, drainworkers, workersend
 //	    send SIGTERM, SIGUSR1 or nothing to the workers, and wait until they have ended with the exit code 0
 //	make FILE KIND N
-//	    write a body: sequence of N residues, N items, N levels deep, N bytes, an array or a question (about
-//	    $job) of N bytes, or utf8 that is not
+//	    write a body: N levels deep (depth), of N bytes (bytes), or an array of N bytes (array)
 var scenarioCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"serve":        serveCommand,
 	"stopserver":   stopCommand,

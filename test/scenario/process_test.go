@@ -48,7 +48,7 @@ func startProcess(ts *testscript.TestScript, args ...string) *process {
 	s.cmd = exec.Command(lookPath(ts, "pleat"), args...)
 	s.cmd.Env = []string{}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "PLEAT_DATABASE", "PLEAT_DATA", "PLEAT_QUOTA",
-		"PLEAT_SECRET_KEY", "PLEAT_MSA_KEY", "PLEAT_NIM_URL", "PLEAT_NIM_KEY", "PLEAT_WEBHOOK_ALLOW", "PLEAT_MAIL_URL",
+		"PLEAT_SECRET_KEY", "PLEAT_MSA_KEY", "PLEAT_WEBHOOK_ALLOW", "PLEAT_MAIL_URL",
 		"PLEAT_MAIL_FROM", "PLEAT_MAIL_PASSWORD", "PLEAT_MAIL_CA", "PLEAT_PUBLIC_URL",
 		"PLEAT_WEBHOOK_TIMEOUT", "PLEAT_WEBHOOK_SECRET", "PLEAT_WEBHOOK_TOKEN", "PLEAT_INGEST_SECRET", "GORACE",
 		"GOCOVERDIR", "PLEAT_TEST_MINI_STEPS"} {
@@ -295,26 +295,14 @@ func makeCommand(ts *testscript.TestScript, neg bool, args []string) {
 	checkArgs(ts, neg, args, 3, "make FILE KIND N")
 	n, err := strconv.Atoi(args[2])
 	ts.Check(err)
-	const item = `{"proteinChain": {"sequence": "GGG"}}`
 	body := ""
 	switch args[1] {
-	case "sequence":
-		body = `{"name": "x", "sequences": [{"proteinChain": {"sequence": "` + strings.Repeat("G", n) +
-			`"}}], "params": {"modelName": "mini"}}`
-	case "items":
-		body = `{"name": "x", "sequences": [` + strings.Repeat(item+",", n-1) + item +
-			`], "params": {"modelName": "mini"}}`
 	case "depth":
 		body = `{"name": "x", "sequences": ` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
 	case "bytes":
 		body = `{"name": "` + strings.Repeat("x", n) + `"}`
-	case "utf8":
-		body = `{"name": "` + "\xff\xfe" + `", "sequences": [` + item + `], "params": {"modelName": "mini"}}`
 	case "array":
 		body = "[" + strings.Repeat("0,", n/2) + "0]"
-	case "question":
-		body = `{"workflow_name": "qna_v1", "name": "x", "workflow_input": {"targetSource": "fold_job", ` +
-			`"source_job_id": "$job", "question": "` + strings.Repeat("?", n) + `"}}`
 	default:
 		ts.Fatalf("make does not accept %q", args[1])
 	}
