@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { testprogram.Main(m) }
 // program above the store a second time; they run on PostgreSQL with PLEAT_TEST_FULL=1.
 var onPostgres = []string{
 	"batch", "cancel", "classes", "creators", "idempotency", "keys", "library", "list", "mail", "main", "msa-waits",
-	"operators", "projects", "quota", "remote-worker", "restart", "secrets", "webhooks", "webhooks-endpoints",
+	"operators", "projects", "quota", "remote-worker", "restart", "webhooks", "webhooks-endpoints",
 	"webhooks-ingest", "webhooks-retry", "workflow", "workflow-follow",
 }
 
