@@ -59,7 +59,6 @@ func outcomes(t *testing.T, f *fixture) map[string]int {
 // completes when the store works again, in the same attempt. Jobs that are created meanwhile wait in their queue. The
 // log has one line when the fault begins and one when it ends.
 func TestResultsWaitForArtifacts(t *testing.T) {
-	t.Parallel()
 	for name, fail := range map[string]func(*blobtest.Faulty){
 		"full":    (*blobtest.Faulty).Fill,
 		"refused": func(s3 *blobtest.Faulty) { s3.Refuse(http.StatusForbidden, "InvalidAccessKeyId") },
@@ -106,7 +105,6 @@ func resultsWait(t *testing.T, f *fixture, fail func(*blobtest.Faulty)) {
 
 // The owner can stop a run whose result waits, and a worker that stops returns it to its queue.
 func TestWaitingResultsCanBeStopped(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		s3 := onFaultyS3(t, f)
 		stop := f.start("w", writeResult(t))
@@ -140,7 +138,6 @@ func (b *partlyFull) Put(ctx context.Context, key string, r io.Reader) (blob.Inf
 
 // However long a result waits for room, garbage collection keeps the files of it that are stored already.
 func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		full := &partlyFull{Store: f.blobs, name: "large.txt"}
 		f.blobs = full
@@ -171,7 +168,6 @@ func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
 
 // A question whose structure cannot be read, since the bucket is gone, returns to its queue without spending a try.
 func TestUnreadableInputsSpendNoTry(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		s3 := onFaultyS3(t, f)
 		stop := f.start("folder", trpCage(t))
@@ -194,7 +190,6 @@ func TestUnreadableInputsSpendNoTry(t *testing.T) {
 
 // A worker that stops says so before it ends.
 func TestStoppedWorkerSaysSo(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		stop := f.start("w", writeResult(t))
 		f.await(f.create().Job, pleat.StateCompleted)
@@ -212,7 +207,6 @@ func TestStoppedWorkerSaysSo(t *testing.T) {
 
 // The worker's log has each attempt, with the request that created the run.
 func TestAttemptsInTheLog(t *testing.T) {
-	t.Parallel()
 	clock := &storetest.Clock{}
 	f := newFixture(t, storetest.OpenAt(t, storetest.Databases()["sqlite"](t), clock), clock)
 	log := &storetest.Log{}

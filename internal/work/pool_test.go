@@ -33,7 +33,6 @@ func writeResult(t *testing.T) engine.Engine {
 }
 
 func TestRunsAndStoresFiles(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", writeResult(t))
 		c := f.create()
@@ -55,14 +54,12 @@ func TestRunsAndStoresFiles(t *testing.T) {
 }
 
 func TestCancelReachesTheEngine(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) { cancelRunning(t, f) })
 }
 
 // The engine is cancelled at once, not with the next heartbeat or poll: in a synctest bubble time passes only while
 // every goroutine waits.
 func TestCancelIsNotPolled(t *testing.T) {
-	t.Parallel()
 	address := storetest.Databases()["sqlite"](t)
 	synctest.Test(t, func(t *testing.T) {
 		clock := &storetest.Clock{}
@@ -99,7 +96,6 @@ func cancelRunning(t *testing.T, f *fixture) (took time.Duration) {
 }
 
 func TestShutdownReleasesTasks(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began := make(chan struct{})
 		stop := f.start("w1", scripted{func(ctx context.Context, _ pleat.Work, sink pleat.Sink) pleat.Output {
@@ -122,7 +118,6 @@ func TestShutdownReleasesTasks(t *testing.T) {
 }
 
 func TestFailuresAreData(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
 			switch w.Fold.Name {
@@ -156,7 +151,6 @@ func TestFailuresAreData(t *testing.T) {
 }
 
 func TestTwoPoolsShare(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		var mu sync.Mutex
 		ran := map[pleat.RunID]int{}
@@ -189,7 +183,6 @@ func TestTwoPoolsShare(t *testing.T) {
 }
 
 func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		stop := f.start("w", writeResult(t))
@@ -231,7 +224,6 @@ func (s signal) Handle(_ context.Context, r slog.Record) error {
 // The lease of a running task outlives a jump of the clock: the worker notices the jump before it takes the lease for
 // expired, and renews it.
 func TestClockJumpLosesNoLease(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		jumped := signal{slog.DiscardHandler, "the clock jumped", make(chan struct{}, 9)}
 		began, report, end := make(chan struct{}), make(chan struct{}), make(chan struct{})

@@ -135,7 +135,6 @@ type configuration struct {
 }
 
 func TestSameInputSameAnswer(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
 		f.start("w", counted{runs: runs})
@@ -181,7 +180,6 @@ func TestSameInputSameAnswer(t *testing.T) {
 }
 
 func TestAnotherInputAnotherAnswer(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
 		f.start("w", quick(t, runs))
@@ -291,7 +289,6 @@ func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 
 // Only what its owner may see answers a run, and it outlives what it came from.
 func TestAnswersArePrivate(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		runs := &atomic.Int64{}
@@ -384,7 +381,6 @@ func (b *tampered) Open(ctx context.Context, key string) (io.ReadSeekCloser, blo
 
 // Where the source is deleted while it is read, or its files are no longer what they were, the run is computed.
 func TestResultThatCannotBeReused(t *testing.T) {
-	t.Parallel()
 	for what, spoil := range map[string]func(f *fixture, v store.View) error{
 		"deleted": func(f *fixture, v store.View) error {
 			return f.s.DeleteJob(context.Background(), f.owner, v.Job.ID)

@@ -49,7 +49,6 @@ func mini(n *store.NewJob) {
 }
 
 func TestTimings(t *testing.T) {
-	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		server := msatest.New(t)
 		server.Known = true
