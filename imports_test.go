@@ -144,8 +144,8 @@ func packageFolders(t *testing.T) (out []string) {
 		name := e.Name()
 		if path != "." {
 			_, module := os.Stat(filepath.Join(path, "go.mod"))
-			if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules" ||
-				module == nil {
+			ignored := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata"
+			if ignored || name == "node_modules" || module == nil {
 				return fs.SkipDir
 			}
 		}

@@ -39,8 +39,8 @@ func lanes(t *testing.T) (out []lane) {
 	return out
 }
 
-// TestLanes checks that every target of the Makefile that tests something is in a lane, that what the lanes name exists,
-// and that the gate is the first of them.
+// TestLanes checks that every target of the Makefile that tests something is in a lane, that what the lanes name
+// exists, and that the gate is the first of them.
 func TestLanes(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {

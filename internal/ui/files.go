@@ -164,8 +164,8 @@ func accepts(r *http.Request, coding string) bool {
 	return false
 }
 
-// text returns the plain bytes of a file. They are not embedded where the file is compressed, to keep the program small;
-// few clients accept no compression.
+// text returns the plain bytes of a file. They are not embedded where the file is compressed, to keep the program
+// small; few clients accept no compression.
 func (f *file) text() []byte {
 	var from io.Reader
 	if f.plain != nil {

@@ -77,7 +77,7 @@ func writeShares(file string, cpu map[string]float64) error {
 		total += seconds
 	}
 	var b strings.Builder
-	b.WriteString("# Percent of the processor time of all tests by package. PLEAT_TEST_SHARES=record make test writes it.\n")
+	b.WriteString("# Percent of the tests' processor time by package. PLEAT_TEST_SHARES=record make test writes it.\n")
 	for _, name := range slices.SortedFunc(maps.Keys(cpu), func(a, b string) int {
 		return cmp.Or(cmp.Compare(cpu[b], cpu[a]), cmp.Compare(a, b))
 	}) {

@@ -172,6 +172,7 @@ func TestDocumentedMessages(t *testing.T) {
 func TestFoldrun(t *testing.T) {
 	t.Parallel()
 	needPython(t)
+	readByPython(t)
 	cmd := exec.Command("python3", "-m", "unittest", "discover", "-s", "foldrun/tests", "-t", ".")
 	cmd.Dir = filepath.Join("..", "..", "..", "runners")
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
