@@ -101,7 +101,7 @@ func TestHostedCI(t *testing.T) {
 	}
 	checkLanesOf(t, w.Jobs["lane"].Strategy.Matrix["lane"])
 	if v := w.Jobs["gate"].Strategy.Matrix["postgres"]; !slices.Equal(v, []string{"14", "17"}) ||
-		!strings.Contains(text, "PLEAT_POSTGRES_VERSION: ${{ matrix.postgres }}\n") {
+		!strings.Contains(text, "PLEAT_PG_VERSION: ${{ matrix.postgres }}\n") {
 		t.Errorf("the gate runs on PostgreSQL %v; want 14 and 17", v)
 	}
 }
@@ -124,9 +124,9 @@ func checkLanesOf(t *testing.T, named []string) {
 // Versions of PostgreSQL that are not fetched are refused.
 func TestPostgresVersions(t *testing.T) {
 	c := exec.Command("scripts/postgres-bin")
-	c.Env = append(os.Environ(), "PLEAT_POSTGRES_VERSION=13")
+	c.Env = append(os.Environ(), "PLEAT_PG_VERSION=13")
 	out, err := c.CombinedOutput()
-	if want := "PLEAT_POSTGRES_VERSION is 13; it must be 14 or 17\n"; err == nil || string(out) != want {
+	if want := "PLEAT_PG_VERSION is 13; it must be 14 or 17\n"; err == nil || string(out) != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
 }

