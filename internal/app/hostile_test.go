@@ -17,8 +17,9 @@ import (
 // A runner of a server that was taken over cannot reach the secrets and the memory of the service, its artifacts, other
 // jobs, other files and the network, and its weights stay as they are. It reports as the failure of its job what it
 // could do, which without the sandbox is most of it.
+//
+//nolint:paralleltest // Serve takes secrets out of the environment
 func TestHostileRunnerOfAServer(t *testing.T) {
-	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}
