@@ -16,8 +16,8 @@ func needPython(t *testing.T) {
 	}
 }
 
-// readByPython lists the folder of the runners, whose files only Python reads: a test that opens a folder has its result
-// kept by Go as long as the sizes and times of the files in it are the same.
+// readByPython lists the folder of the runners, whose files only Python reads: Go keeps the result of a test that opens
+// a folder as long as the sizes and times of the files in it are the same.
 func readByPython(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir("../../../runners", func(_ string, d fs.DirEntry, err error) error {
