@@ -137,7 +137,14 @@ func TestNodesAdoptAtOnce(t *testing.T) {
 		errs := make([]error, len(nodes))
 		var wg sync.WaitGroup
 		for i := range nodes {
-			wg.Go(func() { errs[i] = startNode(nodes[i], quiet) })
+			wg.Go(func() {
+				errs[i] = startNode(nodes[i], quiet)
+				// The S3 server of the tests refuses a file whose folder loses its last other file at that instant; see
+				// decision 018. S3 has no folders.
+				for errs[i] != nil && strings.Contains(errs[i].Error(), "Existing Object is a directory") {
+					errs[i] = startNode(nodes[i], quiet)
+				}
+			})
 		}
 		wg.Wait()
 		started := 0
