@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     runners = folder / "runners"
     runners.mkdir()
     (runners / "foldrun").symlink_to(REPOSITORY / "runners" / "foldrun")
-    (runners / "designer").symlink_to(REPOSITORY / "cmd" / "pleat" / "testdata" / "designer")
+    (runners / "designer").symlink_to(REPOSITORY / "test" / "scenario" / "testdata" / "designer")
     args = ["serve", "--addr", "127.0.0.1:0", "--data", str(folder / "data"), "--engines"]
     args += ["mini,null,analyst,calvados,compare,designer,example", "--runners", str(runners), "--quota", "1000"]
     args += ["--slots", "4", "--devices", "none", "--webhook-allow", "127.0.0.0/8,::1", "--min-free-disk", "0"]
