@@ -193,6 +193,7 @@ func (f *fixture) states(jobs []pleat.JobID) (out []pleat.State) {
 // While one result is written and the next job computes, the third is claimed, and no more. It begins as soon as the
 // device is free, before any run is COMPLETED.
 func TestNextIsClaimedAhead(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newAccelerated(t)
 		jobs, log, _ := f.aheadWorker(e, 4, func(*work.Config) {})
@@ -225,6 +226,7 @@ func TestNextIsClaimedAhead(t *testing.T) {
 
 // A task is not claimed ahead before another worker had time to claim it.
 func TestIdleWorkerGoesFirst(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e, idle := newAccelerated(t), newAccelerated(t)
 		f.aheadWorker(e, 2, func(*work.Config) {})
@@ -240,6 +242,7 @@ func TestIdleWorkerGoesFirst(t *testing.T) {
 // A task that was claimed ahead returns to its queue if the present one takes longer than expected, for another worker.
 // None is claimed behind the same task again.
 func TestClaimedAheadIsReturned(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e, other := newAccelerated(t), newAccelerated(t)
 		// Long enough for the second job, which is claimed ahead first, to get the accelerator on a busy machine.
@@ -262,6 +265,7 @@ func TestClaimedAheadIsReturned(t *testing.T) {
 // A task that was claimed ahead can be cancelled. At a shutdown it returns to its queue with what is written and what
 // computes.
 func TestClaimedAheadEnds(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newAccelerated(t)
 		jobs, log, stop := f.aheadWorker(e, 4, func(*work.Config) {})
@@ -286,6 +290,7 @@ func TestClaimedAheadEnds(t *testing.T) {
 
 // A worker that drains finishes what it writes, computes and has claimed ahead.
 func TestDrainEndsClaimedAhead(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newAccelerated(t)
 		jobs, log, _ := f.aheadWorker(e, 4, func(*work.Config) {})

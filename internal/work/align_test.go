@@ -71,6 +71,7 @@ func proteins(texts ...string) func(n *store.NewJob) {
 }
 
 func TestAlignmentReachesTheEngine(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.see = func(w pleat.Work) {
@@ -131,6 +132,7 @@ func TestAlignmentReachesTheEngine(t *testing.T) {
 }
 
 func TestPairsReachTheEngine(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.see = func(w pleat.Work) {
@@ -164,6 +166,7 @@ func TestPairsReachTheEngine(t *testing.T) {
 }
 
 func TestNoAlignment(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		dna := pleat.Sequence{Kind: pleat.DNA, Text: "ACGT", Chains: []string{"A"}, Count: 1}
@@ -188,6 +191,7 @@ func TestNoAlignment(t *testing.T) {
 
 // Without anything that makes alignments, models are offered without.
 func TestNothingMakesAlignments(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", builtin.Null{})
 		if v := f.await(f.create().Job, pleat.StateCompleted); v.Run.MSA != pleat.StatePending {
@@ -205,6 +209,7 @@ func TestNothingMakesAlignments(t *testing.T) {
 
 // A search that fails fails the run, in time; one that fails for a while only delays it.
 func TestFailedSearch(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.server.Submit = []msatest.Answer{{Code: 404}}
@@ -227,6 +232,7 @@ func TestFailedSearch(t *testing.T) {
 }
 
 func TestCancelledSearch(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		a.server.Submit = []msatest.Answer{{Hang: true}}
@@ -244,6 +250,7 @@ func TestCancelledSearch(t *testing.T) {
 
 // An alignment of the library item that a job was made from stands in for the search of its sequence.
 func TestGivenAlignment(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		from := func(item pleat.ItemID) func(n *store.NewJob) {
@@ -303,6 +310,7 @@ func (a *aligned) searched(user store.Reach, protein string) []string {
 // A user who folds another user's private sequence learns nothing from the search: it is made again, and reads as the
 // first one did. Where the operator shares alignments, it is made once.
 func TestAlignmentsOfAnotherUserAreNotUsed(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		bob := storetest.User(t, f.s, "bob")
 		for shared, want := range map[bool]int{false: 2, true: 1} {
@@ -334,6 +342,7 @@ func TestAlignmentsOfAnotherUserAreNotUsed(t *testing.T) {
 
 // However many folds on however many workers need an alignment, it is searched for once.
 func TestWorkersSearchOnce(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := &aligned{fixture: f, server: msatest.New(t)}
 		a.server.Gate = make(chan struct{})
@@ -376,6 +385,7 @@ func TestWorkersSearchOnce(t *testing.T) {
 
 // An alignment of its own publishes the files that a fold of its proteins would, and is not searched for again by it.
 func TestAlignmentAlone(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		w := f.createWorkflow(f.owner, pleat.TaskAlign,

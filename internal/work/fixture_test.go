@@ -166,11 +166,11 @@ func (f *fixture) serve() {
 	})
 }
 
-// pool makes a worker.
-func (f *fixture) pool(cfg work.Config, reg *engine.Registry) *work.Pool {
+// pool makes a worker, and what its process calls after Run.
+func (f *fixture) pool(cfg work.Config, reg *engine.Registry) (p *work.Pool, end func()) {
 	f.t.Helper()
 	if !f.called {
-		return work.New(cfg, f.s, f.blobs, reg)
+		return work.New(cfg, f.s, f.blobs, reg), func() {}
 	}
 	if f.server == nil {
 		f.serve()
@@ -182,8 +182,7 @@ func (f *fixture) pool(cfg work.Config, reg *engine.Registry) *work.Pool {
 		Log:    cfg.Log,
 	})
 	cfg.ID = pleat.WorkerID(uuid.NewSHA1(uuid.Nil, []byte(cfg.ID)).String())
-	f.t.Cleanup(func() { c.Close(context.Background()) })
-	return work.NewRemote(cfg, c, c, reg)
+	return work.NewRemote(cfg, c, c, reg), func() { c.Close(context.Background()) }
 }
 
 func newFixture(t *testing.T, s *store.Store, clock *storetest.Clock) *fixture {
@@ -218,11 +217,12 @@ func (f *fixture) startWith(id string, change func(*work.Config), engines ...eng
 		Log:   slog.New(slog.DiscardHandler),
 	}
 	change(&cfg)
-	p := f.pool(cfg, reg)
+	p, end := f.pool(cfg, reg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer end()
 		if err := p.Run(ctx); err != nil {
 			f.t.Error(err)
 		}

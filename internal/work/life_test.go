@@ -87,6 +87,7 @@ func expected(d time.Duration) func(n *store.NewJob) {
 
 // A worker that drains finishes what it runs, claims nothing more and ends. The service may ask it to.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began, end := make(chan pleat.RunID, 9), make(chan struct{})
 		drains := signal{slog.DiscardHandler, "the worker drains", make(chan struct{}, 9)}
@@ -121,6 +122,7 @@ func TestDrain(t *testing.T) {
 
 // At the end of its time a worker returns what still runs to its queue, and no try is spent.
 func TestWorkerEnds(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began := make(chan pleat.RunID, 9)
 		ends := f.clock.Now().Add(time.Hour)
@@ -142,6 +144,7 @@ func TestWorkerEnds(t *testing.T) {
 
 // A worker claims only what is expected to end in its time. When the rest needs a new worker, it makes room for one.
 func TestClaimsWhatFitsItsTime(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began, end := make(chan pleat.RunID, 9), make(chan struct{})
 		close(end)
@@ -169,6 +172,7 @@ func TestClaimsWhatFitsItsTime(t *testing.T) {
 }
 
 func TestIdleExit(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began, end := make(chan pleat.RunID, 9), make(chan struct{})
 		ended := f.startLife("w", func(c *work.Config) { c.Life.IdleExit = time.Hour }, blocking(began, end))
@@ -190,6 +194,7 @@ func TestIdleExit(t *testing.T) {
 }
 
 func TestMaxTasks(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		for range 5 {
 			f.create()
@@ -204,6 +209,7 @@ func TestMaxTasks(t *testing.T) {
 
 // A worker for one user serves the first whose task it claims, and makes room for a worker of another user.
 func TestOneUser(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began, end := make(chan pleat.RunID, 9), make(chan struct{})
 		one := func(c *work.Config) { c.Life.OneUser = true }

@@ -33,6 +33,7 @@ func writeResult(t *testing.T) engine.Engine {
 }
 
 func TestRunsAndStoresFiles(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", writeResult(t))
 		c := f.create()
@@ -54,12 +55,14 @@ func TestRunsAndStoresFiles(t *testing.T) {
 }
 
 func TestCancelReachesTheEngine(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) { cancelRunning(t, f) })
 }
 
 // The engine is cancelled at once, not with the next heartbeat or poll: in a synctest bubble time passes only while
 // every goroutine waits.
 func TestCancelIsNotPolled(t *testing.T) {
+	t.Parallel()
 	address := storetest.Databases()["sqlite"](t)
 	synctest.Test(t, func(t *testing.T) {
 		clock := &storetest.Clock{}
@@ -96,6 +99,7 @@ func cancelRunning(t *testing.T, f *fixture) (took time.Duration) {
 }
 
 func TestShutdownReleasesTasks(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		began := make(chan struct{})
 		stop := f.start("w1", scripted{func(ctx context.Context, _ pleat.Work, sink pleat.Sink) pleat.Output {
@@ -118,6 +122,7 @@ func TestShutdownReleasesTasks(t *testing.T) {
 }
 
 func TestFailuresAreData(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", scripted{func(_ context.Context, w pleat.Work, _ pleat.Sink) pleat.Output {
 			switch w.Fold.Name {
@@ -151,6 +156,7 @@ func TestFailuresAreData(t *testing.T) {
 }
 
 func TestTwoPoolsShare(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		var mu sync.Mutex
 		ran := map[pleat.RunID]int{}
@@ -183,6 +189,7 @@ func TestTwoPoolsShare(t *testing.T) {
 }
 
 func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		stop := f.start("w", writeResult(t))
@@ -224,6 +231,7 @@ func (s signal) Handle(_ context.Context, r slog.Record) error {
 // The lease of a running task outlives a jump of the clock: the worker notices the jump before it takes the lease for
 // expired, and renews it.
 func TestClockJumpLosesNoLease(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		jumped := signal{slog.DiscardHandler, "the clock jumped", make(chan struct{}, 9)}
 		began, report, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -244,6 +252,10 @@ func TestClockJumpLosesNoLease(t *testing.T) {
 		<-began
 		f.clock.Advance(2 * time.Hour)
 		<-jumped.seen
+		// On PostgreSQL the worker takes the jump back here. The times of this test must not come from before and after it.
+		if err := f.s.SyncClock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		close(report)
 		storetest.AwaitLine(t, f.s, c.Run, "after the jump") // it came with a heartbeat, which renews the lease
 		if r, err := f.s.Reap(context.Background(), f.s.Now()); err != nil || r != (store.Reaped{}) {
@@ -251,7 +263,7 @@ func TestClockJumpLosesNoLease(t *testing.T) {
 		}
 		close(end)
 		f.await(c.Job, pleat.StateCompleted)
-		if n := storetest.Count(t, f.s, "attempt"); n != 1 {
+		if n := attempts(t, f); n != 1 {
 			t.Errorf("%d attempts: the jump cost a lease", n)
 		}
 	})

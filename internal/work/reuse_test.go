@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -135,6 +134,7 @@ type configuration struct {
 }
 
 func TestSameInputSameAnswer(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
 		f.start("w", counted{runs: runs})
@@ -154,10 +154,7 @@ func TestSameInputSameAnswer(t *testing.T) {
 			p.Sequence == first.Job.Sequences[0].ID {
 			t.Errorf("the prediction is of the sequence %s", p.Sequence)
 		}
-		got := slices.Sorted(maps.Keys(second.Run.Result.Timings))
-		if !slices.Equal(got, []string{"answer", "queue", "write"}) {
-			t.Errorf("timings %v", got)
-		}
+		f.wantTimings(&second.Run, "answer", "queue", "write")
 		if n := second.Run.Result.Notes; len(n) == 0 ||
 			!strings.Contains(n[len(n)-1], "Result cached from an earlier run of 2") {
 			t.Errorf("notes %q", n)
@@ -180,6 +177,7 @@ func TestSameInputSameAnswer(t *testing.T) {
 }
 
 func TestAnotherInputAnotherAnswer(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
 		f.start("w", quick(t, runs))
@@ -289,6 +287,7 @@ func sameFiles(t *testing.T, f *fixture, first, second store.View) {
 
 // Only what its owner may see answers a run, and it outlives what it came from.
 func TestAnswersArePrivate(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		runs := &atomic.Int64{}
@@ -381,6 +380,7 @@ func (b *tampered) Open(ctx context.Context, key string) (io.ReadSeekCloser, blo
 
 // Where the source is deleted while it is read, or its files are no longer what they were, the run is computed.
 func TestResultThatCannotBeReused(t *testing.T) {
+	t.Parallel()
 	for what, spoil := range map[string]func(f *fixture, v store.View) error{
 		"deleted": func(f *fixture, v store.View) error {
 			return f.s.DeleteJob(context.Background(), f.owner, v.Job.ID)

@@ -46,6 +46,7 @@ var withoutMSA = map[string]any{"msaAlgorithm": "none"}
 
 // While a search goes on, another fold has the slot and the memory.
 func TestSearchKeepsNoFoldWaiting(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a, open, _ := gated(t, f)
 		slow := a.create(toSearch, memory(100))
@@ -67,6 +68,7 @@ func TestSearchKeepsNoFoldWaiting(t *testing.T) {
 
 // A worker that stops releases its searches, and another makes them.
 func TestStoppedSearchIsReleased(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a, open, stop := gated(t, f)
 		c := a.create(toSearch)
@@ -82,6 +84,7 @@ func TestStoppedSearchIsReleased(t *testing.T) {
 
 // A fold that was queued without a search before it searches itself.
 func TestFoldSearchesItself(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		v := a.await(a.create().Job, pleat.StateCompleted)
@@ -93,6 +96,7 @@ func TestFoldSearchesItself(t *testing.T) {
 
 // The result of a search stays with its fold, though the worker that folds makes no alignments.
 func TestWorkerWithoutAlignerUsesSearchResults(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a, open, stop := gated(t, f)
 		busy := a.create(memory(100), params(map[string]any{"msaAlgorithm": "none", "samplingSteps": int64(3600000)}))

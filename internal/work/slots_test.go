@@ -25,6 +25,7 @@ func (g *gauge) leave() { g.now.Add(-1) }
 
 // A simulation that takes long keeps no question waiting.
 func TestKindsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		running, end := make(chan struct{}), make(chan struct{})
 		long := simulator{func(pleat.Work) pleat.Output {
@@ -49,6 +50,7 @@ func TestKindsDoNotWaitForEachOther(t *testing.T) {
 // Tasks that would together expect more memory than there is run one after the other, however many slots are free. A
 // task that is queued after them and fits does not wait for them.
 func TestMemoryIsShared(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		var large gauge
 		began, end := make(chan string), make(chan struct{})
@@ -124,6 +126,7 @@ func newComputing(t *testing.T) *computing {
 // The next task begins while the last one's result is written, in one slot and in the memory of one; so many results
 // at once, and no more. What is being written can still be cancelled, and each result is its own task's.
 func TestWritingFreesTheSlot(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newComputing(t)
 		var jobs []store.Created

@@ -18,6 +18,7 @@ import (
 
 // TestPersist checks how long the end of an attempt is tried to be stored, and which answers end it at once.
 func TestPersist(t *testing.T) {
+	t.Parallel()
 	away := pleat.Errorf(pleat.CodeUnavailable, "the database is away")
 	type result struct {
 		Writes int

@@ -19,13 +19,19 @@ import (
 
 // wantTimings compares the stages and parts of a run that has ended. Stages do not overlap, so they fit between the
 // creation of the run and its end, whose times are rounded to microseconds.
-func wantTimings(t *testing.T, r *pleat.Run, want ...string) {
+func (f *fixture) wantTimings(r *pleat.Run, want ...string) {
+	t := f.t
 	t.Helper()
 	if r.Result == nil {
 		t.Fatalf("a run that ended %s has no timings", r.State)
 	}
 	slices.Sort(want)
-	if d := cmp.Diff(want, slices.Sorted(maps.Keys(r.Result.Timings))); d != "" {
+	got := slices.Sorted(maps.Keys(r.Result.Timings))
+	// A task that a worker gave back before it began, see attempts, counts as an earlier attempt.
+	if f.called && !slices.Contains(want, pleat.StageEarlier) {
+		got = slices.DeleteFunc(got, func(stage string) bool { return stage == pleat.StageEarlier })
+	}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("timings of a %s that ended %s (-want +got):\n%s", r.Model, r.State, d)
 	}
 	sum := 0.0
@@ -49,6 +55,7 @@ func mini(n *store.NewJob) {
 }
 
 func TestTimings(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		server := msatest.New(t)
 		server.Known = true
@@ -74,37 +81,37 @@ func TestTimings(t *testing.T) {
 			broken, builtin.Mini{}, builtin.Analyst{}, builtin.Calvados{Workers: 1})
 
 		fold := f.await(f.create(mini).Job, pleat.StateCompleted)
-		wantTimings(t, &fold.Run, "queue", "infer", "write")
+		f.wantTimings(&fold.Run, "queue", "infer", "write")
 		if s := fold.Run.Result.Timings; s["infer"] <= 0 || s["write"] <= 0 {
 			t.Errorf("mini took no time: %v", s)
 		}
 		v := f.await(f.create(toSearch).Job, pleat.StateCompleted)
-		wantTimings(t, &v.Run, "queue", "msa", "infer", "write")
+		f.wantTimings(&v.Run, "queue", "msa", "infer", "write")
 		if v.Run.Result.Timings["msa"] <= 0 {
 			t.Errorf("the search took no time: %v", v.Run.Result.Timings)
 		}
 		question, _ := f.ask(f.owner, pleat.StateCompleted,
 			`{"question":"How many residues does the protein have?","source_job_id":%q}`, fold.Job.ID)
-		wantTimings(t, question.Run, "queue", "fetch", "infer", "digest", "answer", "write")
+		f.wantTimings(question.Run, "queue", "fetch", "infer", "digest", "answer", "write")
 		md, _ := f.awaitWorkflow(f.createWorkflow(f.owner, pleat.TaskMD,
 			`{"sequence":"GSGSGS","step_size_ns":0.0005,"sim_length_ns":0.005}`), pleat.StateCompleted)
-		wantTimings(t, md.Run, "queue", "fetch", "infer", "simulate", "analyse", "write")
+		f.wantTimings(md.Run, "queue", "fetch", "infer", "simulate", "analyse", "write")
 
 		none := params(withoutMSA)
 		v = f.await(f.create(named("refused"), none).Job, pleat.StateFailed)
-		wantTimings(t, &v.Run, "queue", "infer")
+		f.wantTimings(&v.Run, "queue", "infer")
 		v = f.await(f.create(named("partly"), none).Job, pleat.StateFailed)
-		wantTimings(t, &v.Run, "queue", "load", "part")
+		f.wantTimings(&v.Run, "queue", "load", "part")
 		if len(v.Run.Result.Notes) > 0 {
 			t.Errorf("a failed run has the notes %q", v.Run.Result.Notes)
 		}
 		question, _ = f.ask(f.owner, pleat.StateFailed, `{"question":"What is it?","source_job_id":%q}`, v.Job.ID)
-		wantTimings(t, question.Run, "queue", "fetch")
+		f.wantTimings(question.Run, "queue", "fetch")
 		c := f.create(named("again"), none)
 		storetest.AwaitLine(t, f.s, c.Run, "trying again: ")
 		f.clock.Advance(2 * time.Second) // the pause before the second try
 		v = f.await(c.Job, pleat.StateCompleted)
-		wantTimings(t, &v.Run, "queue", "earlier", "infer", "write")
+		f.wantTimings(&v.Run, "queue", "earlier", "infer", "write")
 		if s := v.Run.Result.Timings; s["queue"] < 1 || s["earlier"] > 1 {
 			t.Errorf("a second's pause between two attempts counts as %v", s)
 		}

@@ -14,6 +14,7 @@ import (
 
 // A batch that cannot be advanced does not make the others wait for the next round.
 func TestBrokenBatchSlowsNoOther(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	address := storetest.Databases()["sqlite"](t)
 	s := storetest.OpenAt(t, address, &storetest.Clock{})

@@ -70,6 +70,7 @@ func (f *fixture) wantUnnamed(v store.WorkflowView, fold store.Created) {
 }
 
 func TestWorkflowsOfAFold(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
 		private, public := f.create(), f.create(func(n *store.NewJob) { n.Job.Public = true })
@@ -137,6 +138,7 @@ func structureServer(t *testing.T, crambin []byte) *httptest.Server {
 }
 
 func TestWorkflowsOfFiles(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		crambin, err := os.ReadFile("../structure/testdata/1crn.pdb")
 		if err != nil {
@@ -194,6 +196,7 @@ const steps30000 = `{"sequence":"DSHAKRHHGYKRKFHEKHHSHRGY","step_size_ns":0.005,
 
 // A simulation that a worker's shutdown interrupts continues at another worker, from the last checkpoint.
 func TestDynamicsMovesToAnotherWorker(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		paused := make(chan int64, 1)
 		stop := f.start("first", interrupted{builtin.Calvados{Workers: 1, CheckpointInterval: -1}, paused})
@@ -220,6 +223,7 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 
 // The checkpoint of a worker that died is passed to the next worker, whichever that is.
 func TestCheckpointOfADeadWorker(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		id := f.createWorkflow(f.owner, pleat.TaskMD, steps30000)
@@ -252,6 +256,7 @@ func TestCheckpointOfADeadWorker(t *testing.T) {
 }
 
 func TestFollowUpsStartOnce(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"a", "b"} {
 			f.start(id, trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
@@ -299,6 +304,7 @@ func TestFollowUpsStartOnce(t *testing.T) {
 
 // While the disk is almost full, a fold ends well, and its follow-up waits for space.
 func TestFollowUpsWaitForDisk(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		var checks atomic.Int64
 		stop := f.startWith("full", func(c *work.Config) {
@@ -385,6 +391,7 @@ func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 
 // The worker fetches an entry that a comparison names, by its own configuration.
 func TestComparisonWithAnEntry(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		crambin, err := os.ReadFile("../structure/testdata/1crn.pdb")
 		if err != nil {
@@ -400,6 +407,7 @@ func TestComparisonWithAnEntry(t *testing.T) {
 
 // A fetch that fails shows no key of the operator's address, in the log or to the user.
 func TestFetchShowsNoKey(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		gone := httptest.NewServer(http.NotFoundHandler())
 		gone.Close()

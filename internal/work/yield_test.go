@@ -28,6 +28,7 @@ const steps100M = `{"sequence":"DSHAKRHHGY","step_size_ns":0.01,"sim_length_ns":
 // Three of the longest simulations of one user do not keep another user's short one waiting: it starts at the next
 // checkpoint.
 func TestLongSimulationsYield(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
 		f.startWith("w", turns, saving)
@@ -57,6 +58,7 @@ func TestLongSimulationsYield(t *testing.T) {
 // A simulation that has yielded goes on from its checkpoint: after two pauses its files are the same, bit by bit, as
 // those of one that nobody interrupted. Its log says what happened.
 func TestYieldKeepsTheTrajectory(t *testing.T) {
+	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		alone := f.createWorkflow(f.owner, pleat.TaskMD, steps30000)
 		stop := f.start("alone", builtin.Calvados{Workers: 1})
