@@ -218,7 +218,7 @@ func TestNextIsClaimedAhead(t *testing.T) {
 				t.Errorf("the job %s has the result of %s", id, got)
 			}
 		}
-		if n := storetest.Count(t, f.s, "attempt"); n != len(jobs) {
+		if n := attempts(t, f); n != len(jobs) {
 			t.Errorf("%d attempts at %d tasks", n, len(jobs))
 		}
 	})
@@ -256,7 +256,8 @@ func TestClaimedAheadIsReturned(t *testing.T) {
 		close(e.write)
 		e.end <- struct{}{}
 		f.await(jobs[1], pleat.StateCompleted)
-		if n := storetest.Count(t, f.s, "attempt"); n != len(jobs)+1 {
+		n := storetest.Count(t, f.s, "attempt")
+		if n <= len(jobs) || !f.called && n != len(jobs)+1 { // see attempts
 			t.Errorf("%d attempts at %d tasks, of which one was returned once", n, len(jobs))
 		}
 	})

@@ -252,7 +252,7 @@ func TestClockJumpLosesNoLease(t *testing.T) {
 		<-began
 		f.clock.Advance(2 * time.Hour)
 		<-jumped.seen
-		// On PostgreSQL the worker takes the jump back here. The times of this test must not come from before and after it.
+		// On PostgreSQL the worker takes the jump back. The times of this test must not come from both sides of that.
 		if err := f.s.SyncClock(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -108,8 +108,8 @@ func TestWorkerWithoutAlignerUsesSearchResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return slices.ContainsFunc(counts, func(n store.QueueCount) bool {
-				return n.Queue == storetest.FoldQueue && n.State == pleat.TaskQueued
+			return !slices.ContainsFunc(counts, func(n store.QueueCount) bool {
+				return n.Queue == pleat.SearchQueue("null")
 			})
 		})
 		stop()

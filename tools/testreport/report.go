@@ -33,11 +33,10 @@ type report struct {
 	began    time.Time
 
 	done                    int
-	doneShare               float64 // of the recorded shares, in percent
-	passed, failed, skipped int     // tests, without subtests
-	broken                  bool    // something failed that is no test, such as a build
-	output                  map[string][]string
-	badTests                map[string]bool // package and test
+	doneShare               float64             // of the recorded shares, in percent
+	passed, failed, skipped int                 // tests, without subtests
+	broken                  bool                // something failed that is no test, such as a build
+	output                  map[string][]string // of the tests that have failed or not ended, by package and test
 	wall                    map[string]float64
 
 	mu  sync.Mutex
@@ -53,7 +52,6 @@ func newReport(out io.Writer, module string, packages int, recorded shares, now 
 		now:      now,
 		began:    now(),
 		output:   map[string][]string{},
-		badTests: map[string]bool{},
 		wall:     map[string]float64{},
 		cpu:      map[string]float64{},
 	}
@@ -102,11 +100,8 @@ func (r *report) add(e event) {
 }
 
 func (r *report) endTest(e event) {
-	key := e.Package + " " + e.Test
-	if e.Action == "fail" {
-		r.badTests[key] = true
-	} else {
-		delete(r.output, key)
+	if e.Action != "fail" {
+		delete(r.output, e.Package+" "+e.Test)
 	}
 	if strings.Contains(e.Test, "/") {
 		return
@@ -150,21 +145,10 @@ func (r *report) endPackage(e event) {
 // printFailure prints the output of the tests of a package that failed, and of those that did not end.
 func (r *report) printFailure(pkg string) {
 	for _, key := range slices.Sorted(maps.Keys(r.output)) {
-		of, test, _ := strings.Cut(key, " ")
-		if of == pkg && (test == "" || r.badTests[key] || !r.anyBad(pkg)) {
+		if strings.HasPrefix(key, pkg+" ") {
 			fmt.Fprint(r.out, strings.Join(r.output[key], ""))
 		}
 	}
-}
-
-// anyBad reports whether a test of a package failed by itself; otherwise the process ended while tests ran.
-func (r *report) anyBad(pkg string) bool {
-	for key := range r.badTests {
-		if strings.HasPrefix(key, pkg+" ") {
-			return true
-		}
-	}
-	return false
 }
 
 // progress says how many packages are done, and how long the rest takes by their recorded shares.

@@ -60,13 +60,19 @@ func TestReport(t *testing.T) {
 func TestReportOfAPanic(t *testing.T) {
 	var out bytes.Buffer
 	r := newReport(&out, "m", 0, nil, time.Now)
-	err := r.read(strings.NewReader(`{"Action":"output","Package":"m","Test":"TestHangs","Output":"it hangs\n"}
+	err := r.read(strings.NewReader(`{"Action":"output","Package":"m","Test":"TestBad","Output":"why it is bad\n"}
+{"Action":"fail","Package":"m","Test":"TestBad","Elapsed":1}
+{"Action":"output","Package":"m","Test":"TestHangs","Output":"it hangs\n"}
 {"Action":"output","Package":"m","Output":"panic: test timed out\n"}
 {"Action":"fail","Package":"m","Elapsed":1}
 `))
-	if err != nil || !r.broken || !strings.Contains(out.String(), "it hangs") ||
-		!strings.Contains(out.String(), "timed out") {
-		t.Errorf("%v %v %s", err, r.broken, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"why it is bad", "it hangs", "timed out"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("«%s» is missing: %s", want, &out)
+		}
 	}
 }
 
