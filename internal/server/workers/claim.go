@@ -49,8 +49,8 @@ type waiter struct {
 	idle   bool                       // it had nothing to do before
 	places map[*profile]*list.Element // where its asks wait; empty while tasks are claimed for it
 	taken  bool                       // tasks are being claimed for it, and got will have a value
-	gone   bool                       // it does not wait any more
-	got    chan []store.ClaimedTask   // with a buffer of one
+	gone   bool                       // it does not wait any more: it was answered, or its worker has left
+	got    chan []store.ClaimedTask   // gets one value, for which it has a buffer
 }
 
 // awaited is a queue that profiles wait for.
@@ -383,6 +383,7 @@ func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error 
 		tasks := given[a.worker]
 		a.taken = false
 		if len(tasks) > 0 || a.gone {
+			a.gone = true // whoever holds mu must not wait for this waiter to take what it got
 			a.got <- tasks
 		} else {
 			d.putBack(a)

@@ -75,6 +75,26 @@ func running(g *Gateway) (stop func()) {
 	return func() { cancel(); run.Wait() }
 }
 
+// A worker whose claim was answered may claim again before the answer was taken: its tasks are not lost, and nobody waits.
+func TestClaimBehindAnAnswer(t *testing.T) {
+	t.Parallel()
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
+		createIn(t, g.store, owner, storetest.FoldQueue, 1)
+		first, second := newWaiter("w", false), newWaiter("w", false)
+		g.claims.join(first, asks(1, storetest.FoldQueue))
+		if err := g.claims.pass(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		g.claims.join(second, asks(1, storetest.FoldQueue))
+		if got := g.claims.leave(first); len(got) != 1 {
+			t.Errorf("the first claim got %d tasks", len(got))
+		}
+		if got := g.claims.leave(second); len(got) != 0 {
+			t.Errorf("the second claim got %d tasks", len(got))
+		}
+	})
+}
+
 // Workers of several profiles that wait together get tasks that no other gets, of queues that they have asked for.
 func TestWaitersGetDistinctTasks(t *testing.T) {
 	t.Parallel()

@@ -334,9 +334,9 @@ func MigratedPostgres(t testing.TB) string {
 	return createPostgres(t, options)
 }
 
-// template returns the options of CREATE DATABASE that copy a database with the schema and without rows, which is faster
-// than a migration. The first of the processes that test on a server makes it. Its name has a hash of the schema, which is
-// that of SQLite, too: a server may outlive a change of it.
+// template returns the options of CREATE DATABASE that copy a database with the schema and without rows, which is
+// faster than a migration. The first of the processes that test on a server makes it. Its name has a hash of the
+// schema, which is that of SQLite, too: a server may outlive a change of it.
 var template = sync.OnceValues(func() (string, error) {
 	ctx, server := context.Background(), os.Getenv("PLEAT_TEST_POSTGRES")
 	sqlite, err := migrated()
