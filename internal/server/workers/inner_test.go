@@ -75,7 +75,7 @@ func running(g *Gateway) (stop func()) {
 	return func() { cancel(); run.Wait() }
 }
 
-// A worker whose claim was answered may claim again before the answer was taken: its tasks are not lost, and nobody waits.
+// A worker whose claim was answered may claim again before it took the answer: no task is lost, and nobody waits.
 func TestClaimBehindAnAnswer(t *testing.T) {
 	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
