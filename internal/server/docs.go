@@ -17,8 +17,8 @@ import (
 //go:embed llms.txt
 var llmsText string
 
-// documentation is what the server tells about itself: to programs, people and agents. What is made of the routes is
-// made for the first request that wants it, since few servers are asked, and it costs more than the rest of a start.
+// documentation is what the server publishes about itself for programs, people and agents. What is generated from the
+// routes is rendered for the first request: most servers are never asked, and it takes longer than the rest of a start.
 type documentation struct {
 	openAPI func() (packed, error)
 	page    func() (packed, error) // of openAPI, for a server without a site

@@ -27,14 +27,14 @@ var migrations = func() fs.FS {
 	return dir
 }()
 
-// VersionTable is the table of the versions that were applied, which is goose's. The builds before the first release
-// kept theirs, which counted other versions, under goose's own name.
+// VersionTable is goose's table of applied versions. Builds before the first release used goose's default table, with
+// other version numbers.
 const (
 	VersionTable           = "schema_version"
 	unreleasedVersionTable = "goose_db_version"
 )
 
-// ErrUnreleased is the error for a database that a build of before the first release has migrated.
+// ErrUnreleased is the error for a database that was migrated by a build older than the first release.
 var ErrUnreleased = errors.New("the database was made by an unreleased build of pleat and cannot be migrated; " +
 	"save its jobs and files with that build (pleat jobs export, pleat jobs results), then start with a new database")
 
@@ -160,7 +160,7 @@ func (s *Store) tuneTables(ctx context.Context) error {
 }
 
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program
-// has migrated the database. ErrUnreleased: its version cannot be told.
+// has migrated the database. It returns ErrUnreleased for a database of an unreleased build.
 func (s *Store) Version(ctx context.Context) (int64, error) {
 	there, err := s.hasTable(ctx, VersionTable)
 	if err == nil && !there {

@@ -34,8 +34,8 @@ func onFaultyS3(t *testing.T, f *fixture) *blobtest.Faulty {
 	return proxy
 }
 
-// attempts is how many attempts there were at all tasks. Those whose claims a worker's change of mind has crossed on
-// the way do not count: they never began.
+// attempts counts the attempts at all tasks, except those that a remote worker returned before they began, because it
+// had changed its request when the answer came.
 func attempts(t *testing.T, f *fixture) int {
 	t.Helper()
 	n := storetest.Count(t, f.s, "attempt")

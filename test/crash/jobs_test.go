@@ -11,7 +11,7 @@ import (
 	"pleat/internal/testprogram"
 )
 
-// crashRounds is how often the server is killed, on each database, unless PLEAT_TEST_ROUNDS says more.
+// crashRounds is how often the server is killed, on each database, unless PLEAT_TEST_ROUNDS sets another number.
 const crashRounds = 6
 
 // openJobs counts the jobs that have not ended.

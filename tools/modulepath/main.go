@@ -78,8 +78,8 @@ func change(root, to string) error {
 	return nil
 }
 
-// list returns the regular files of the tree by their paths relative to root: those that git tracks or would track, and
-// in a tree without a history all but hidden folders and packages of npm.
+// list returns the regular files of the tree by their paths relative to root: those that git tracks or would track, or
+// without a Git repository all except those in node_modules.
 func list(root string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		git := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")

@@ -69,12 +69,18 @@ func run(out io.Writer, commands [][]string, packages int, file string, record b
 			return 1, err
 		}
 	}
+	if packages > 0 && r.done != packages {
+		fmt.Fprintf(out, "%d of %d packages were tested\n", r.done, packages)
+		r.broken = true
+	}
 	r.close()
 	switch {
 	case r.failed > 0 || r.broken:
 		return 1, nil
 	case file != "" && record:
-		return 0, writeShares(file, r.cpu)
+		if err := writeShares(file, r.cpu); err != nil {
+			return 1, err
+		}
 	case file != "":
 		if found := judge(recorded, r.cpu); len(found) > 0 {
 			for _, sentence := range found {
@@ -99,7 +105,9 @@ func (r *report) runCommand(command []string) error {
 	}
 	stop := watch(cmd.Process.Pid, r.measured)
 	failed := r.failed
-	err = r.read(events)
+	if err = r.read(events); err != nil {
+		_ = cmd.Process.Kill() // it may wait for a reader
+	}
 	if waited := cmd.Wait(); waited != nil && r.failed == failed {
 		fmt.Fprintf(r.out, "%v: %v\n", command[:min(2, len(command))], waited)
 		r.broken = true

@@ -20,7 +20,7 @@ type event struct {
 	Elapsed                       float64
 }
 
-// maxKept is how many lines of output of a test are kept for the case that it fails.
+// maxKept is the number of lines of a test's output, the last ones, that are kept in case it fails.
 const maxKept = 2000
 
 // report follows the events of go test.
@@ -87,9 +87,8 @@ func (r *report) add(e event) {
 		r.broken = true
 	case "output":
 		key := e.Package + " " + e.Test
-		if kept := r.output[key]; len(kept) < maxKept {
-			r.output[key] = append(kept, e.Output)
-		}
+		kept := append(r.output[key], e.Output)
+		r.output[key] = kept[max(0, len(kept)-maxKept):]
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			r.endPackage(e)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -75,6 +76,9 @@ func writeShares(file string, cpu map[string]float64) error {
 	var total float64
 	for _, seconds := range cpu {
 		total += seconds
+	}
+	if total == 0 {
+		return errors.New("no processor time was measured: shares can be recorded where there is /proc")
 	}
 	var b strings.Builder
 	b.WriteString("# Percent of the tests' processor time by package. PLEAT_TEST_SHARES=record make test writes it.\n")

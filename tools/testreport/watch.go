@@ -24,13 +24,17 @@ func watch(root int, report func(name string, seconds float64)) (stop func()) {
 		folder, err := os.Getwd()
 		names := map[int]string{} // a test may change the folder of its process later
 		for err == nil {
+			running := map[int]string{}
 			for _, p := range testProcesses(root) {
-				if _, known := names[p.pid]; !known {
-					name, _ := filepath.Rel(folder, p.folder)
-					names[p.pid] = strings.TrimPrefix(filepath.ToSlash(name), ".")
+				name, known := names[p.pid]
+				if !known {
+					name, _ = filepath.Rel(folder, p.folder)
+					name = strings.TrimPrefix(filepath.ToSlash(name), ".")
 				}
-				report(names[p.pid], p.seconds)
+				running[p.pid] = name
+				report(name, p.seconds)
 			}
+			names = running // the system may use the number of a process that has ended again
 			select {
 			case <-end:
 				return

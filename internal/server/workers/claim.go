@@ -383,7 +383,7 @@ func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error 
 		tasks := given[a.worker]
 		a.taken = false
 		if len(tasks) > 0 || a.gone {
-			a.gone = true // whoever holds mu must not wait for this waiter to take what it got
+			a.gone = true // else join would send to got, whose buffer is full, and block while it holds mu
 			a.got <- tasks
 		} else {
 			d.putBack(a)
