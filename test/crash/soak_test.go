@@ -118,7 +118,7 @@ func soakKills(t *testing.T, database string) int {
 			t.Errorf("%s was acknowledged and did not complete", id)
 		}
 	}
-	n.wantFollowUps()
+	n.wantFollowUps(killsPerRound)
 	n.wantDelivered(w)
 	n.wantConsistent()
 	return len(acked)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pleat/api"
+	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/testprogram"
 )
@@ -217,12 +218,15 @@ func (n *workflowNode) awaitEnd() {
 }
 
 // wantFollowUps checks that every fold with follow-ups has started each of them once, and that it has completed. Where
-// the server was killed more often than a task is tried, those whose tries are spent have failed instead.
-func (n *workflowNode) wantFollowUps() {
+// the server was killed as often as a task is tried, those whose tries are spent have failed instead.
+func (n *workflowNode) wantFollowUps(rounds int) {
 	n.T.Helper()
 	folds := testprogram.QueryInt(n.T, n.db, "SELECT count(*) FROM job WHERE name = 'follow'")
 	const died = "SELECT count(*) FROM attempt WHERE detail LIKE '%died during every attempt'"
 	spent := testprogram.QueryInt(n.T, n.db, died)
+	if rounds < store.DefaultTries && spent > 0 {
+		n.T.Errorf("%d tasks have spent %d tries in %d kills", spent, store.DefaultTries, rounds)
+	}
 	for what, q := range map[string]string{
 		"questions":               "SELECT count(*) FROM workflow WHERE kind = 'qna' AND state = 'DRAFT'",
 		"simulations":             "SELECT count(*) FROM workflow WHERE kind = 'md' AND state = 'COMPLETED'",
@@ -248,6 +252,6 @@ func killFollowUps(t *testing.T, database string) {
 		return n.foldWithFollowUps()
 	})
 	n.awaitEnd()
-	n.wantFollowUps()
+	n.wantFollowUps(rounds)
 	n.wantConsistent()
 }

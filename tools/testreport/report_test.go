@@ -58,20 +58,26 @@ func TestReport(t *testing.T) {
 
 // A process that ends while tests run, as at a time limit, shows the output of all tests that had not ended.
 func TestReportOfAPanic(t *testing.T) {
-	var out bytes.Buffer
-	r := newReport(&out, "m", 0, nil, time.Now)
-	err := r.read(strings.NewReader(`{"Action":"output","Package":"m","Test":"TestBad","Output":"why it is bad\n"}
+	const bad = `{"Action":"output","Package":"m","Test":"TestBad","Output":"why it is bad\n"}
 {"Action":"fail","Package":"m","Test":"TestBad","Elapsed":1}
-{"Action":"output","Package":"m","Test":"TestHangs","Output":"it hangs\n"}
+`
+	const hangs = `{"Action":"output","Package":"m","Test":"TestHangs","Output":"it hangs\n"}
 {"Action":"output","Package":"m","Output":"panic: test timed out\n"}
 {"Action":"fail","Package":"m","Elapsed":1}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"why it is bad", "it hangs", "timed out"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("«%s» is missing: %s", want, &out)
+`
+	for _, before := range []string{"", bad} {
+		var out bytes.Buffer
+		r := newReport(&out, "m", 0, nil, time.Now)
+		if err := r.read(strings.NewReader(before + hangs)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"it hangs", "timed out"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("«%s» is missing: %s", want, &out)
+			}
+		}
+		if failed := before != ""; r.broken == failed || strings.Contains(out.String(), "why it is bad") != failed {
+			t.Errorf("%v %s", r.broken, &out)
 		}
 	}
 }

@@ -357,16 +357,16 @@ var template = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	name := "pleat_template_" + sqlite.schema
-	var there, copiesFiles bool
+	var there, hasStrategies bool
 	const q = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1 AND datistemplate),
-		current_setting('server_version_num')::int < 150000`
-	err = conn.QueryRowContext(ctx, q, name).Scan(&there, &copiesFiles)
+		current_setting('server_version_num')::int >= 150000`
+	err = conn.QueryRowContext(ctx, q, name).Scan(&there, &hasStrategies)
 	if err == nil && !there {
 		err = makeTemplate(ctx, conn, server, name)
 	}
 	options := " TEMPLATE " + name
-	if !copiesFiles {
-		options += " STRATEGY file_copy" // as versions before 15 do it; it takes half the time
+	if hasStrategies {
+		options += " STRATEGY file_copy" // the only way before version 15; it takes half the time
 	}
 	return options, err
 })
