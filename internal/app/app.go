@@ -16,6 +16,7 @@
 //   - cluster.go: a worker that is a job of a cluster.
 //   - remote.go: a worker that calls a server.
 //   - fleet.go: the fleet, which starts workers on a cluster.
+//   - memory.go: unused memory is returned to the system.
 //   - observe.go: the address for health and metrics; traces.
 //   - delivery.go: the delivery of webhooks.
 //   - mail.go: the mails to users.
@@ -32,8 +33,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -191,9 +190,6 @@ func (a *App) migrate(ctx context.Context, known store.Service) (err error) {
 	}
 	if from != to {
 		a.log.Info("the database was migrated", "from_version", from, "to_version", to)
-		// The parser of migrations keeps 16 MB in a sync.Pool, which two collections empty.
-		runtime.GC()
-		debug.FreeOSMemory()
 	}
 	if known.Artifacts == nil {
 		if err := adoptFirst(ctx, a.cfg, a.Store, a.blobs); err != nil {

@@ -129,6 +129,10 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	endpoint := s.Endpoint()
 	endpoint.Recent = opt.Recent
 	group.Go(func() error { return metrics.serve(ctx, endpoint) })
+	group.Go(func() error {
+		a.returnMemory(ctx)
+		return nil
+	})
 	log.Info("serving", "version", pleat.Version, "address", l.Addr().String(), "public", public,
 		"database", a.Store.Dialect(), "work", c.Work)
 	if opt.Ready != nil {
@@ -286,6 +290,10 @@ func (a *App) work(
 		return nil
 	})
 	group.Go(func() error { return metrics.serve(ctx, e) })
+	group.Go(func() error {
+		a.returnMemory(ctx)
+		return nil
+	})
 	return group.Wait()
 }
 
