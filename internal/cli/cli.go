@@ -163,8 +163,14 @@ func New(hooks Hooks) *cobra.Command {
 		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), workersCmd(), usageCmd(), enginesCmd(), webhooksCmd(),
 		mailCmd(), secretsCmd(), topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
-	root.Version = pleat.Version
-	root.SetVersionTemplate("pleat {{.Version}}\n")
+	version := root.Flags().BoolP("version", "v", false, "version for pleat")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !*version {
+			return cmd.Help()
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "pleat %s\n", pleat.Version)
+		return err
+	}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagFault)

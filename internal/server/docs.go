@@ -8,14 +8,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
-	"text/template"
 
 	"pleat/internal/server/openapi"
 )
 
-//go:embed llms.txt
-var llmsText string
+// The text for agents: what every server has, and the pages of a server with a site.
+var (
+	//go:embed llms.txt
+	llmsText string
+	//go:embed llms_site.txt
+	llmsSiteText string
+)
 
 // documentation is what the server publishes about itself for programs, people and agents. What is generated from the
 // routes is rendered for the first request: most servers are never asked, and it takes longer than the rest of a start.
@@ -30,7 +35,7 @@ type documentation struct {
 // the reference of the interface; it may be nil or answer nil.
 func newDocumentation(
 	url string, routes []route, site func(reference func() []byte) http.Handler,
-) (documentation, error) {
+) documentation {
 	d := documentation{
 		openAPI: sync.OnceValues(func() (packed, error) {
 			text, err := document(url, routes)
@@ -67,17 +72,13 @@ func newDocumentation(
 			return text
 		})
 	}
-	t, err := template.New("llms.txt").Parse(llmsText)
-	if err != nil {
-		return d, err
+	llms, reference := llmsText, url+"/docs"
+	if d.site != nil {
+		reference += "/api/"
+		llms += llmsSiteText
 	}
-	var b bytes.Buffer
-	err = t.Execute(&b, struct {
-		URL  string
-		Site bool
-	}{url, d.site != nil})
-	d.llms = b.Bytes()
-	return d, err
+	d.llms = []byte(strings.NewReplacer("$URL", url, "$REFERENCE", reference).Replace(llms))
+	return d
 }
 
 // packed is a text that a server keeps for rare requests: compressed with gzip, a tenth of its size.

@@ -337,9 +337,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.meters = newMeters(s)
 	s.meters.registry.MustRegister(d.Figures...)
 	routes := allRoutes()
-	if s.docs, err = newDocumentation(s.cfg.PublicURL, routes, d.Docs); err != nil {
-		return nil, err
-	}
+	s.docs = newDocumentation(s.cfg.PublicURL, routes, d.Docs)
 	s.handler = s.mux(routes, d.UI)
 	if d.Agents != nil {
 		s.agents = d.Agents(s.handler, s.stop)

@@ -6,7 +6,8 @@
 //	document.go       Document: operations to paths and components
 //	content.go        what requests and responses hold
 //	notifications.go  what the service posts to webhooks
-//	page.go           Page: the document as HTML
+//	page.go           Page and Reference: as much of the document as people read
+//	html.go           its HTML
 package openapi
 
 import (

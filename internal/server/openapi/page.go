@@ -5,49 +5,50 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
-//go:embed docs.html
-var docsHTML string
+//go:embed docs.css
+var docsCSS string
 
 // Page renders a document for people: one page without scripts and without resources of other origins, so that the
 // strict content security policy of the service holds. It fails if the document is not what Document makes.
 func Page(document []byte) ([]byte, error) {
-	return render(document, "docs")
+	return render(document, func(d docSpec) g.Node {
+		return h.Doctype(h.HTML(h.Lang("en"),
+			h.Head(
+				h.Meta(h.Charset("utf-8")),
+				h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+				h.TitleEl(g.Text(d.Info.Title+": interface")),
+				h.StyleEl(g.Raw(docsCSS)),
+			),
+			h.Body(h.Main(
+				h.H1(g.Text(d.Info.Title+" "), soft(d.Info.Version)),
+				d.reference(),
+			)),
+		))
+	})
 }
 
 // Reference renders what Page has below its heading, as a piece of HTML for the page of another.
 func Reference(document []byte) ([]byte, error) {
-	return render(document, "reference")
+	return render(document, docSpec.reference)
 }
 
-// render executes one of the templates of docs.html with a document.
-func render(document []byte, name string) ([]byte, error) {
-	var doc docSpec
-	if err := json.Unmarshal(document, &doc); err != nil {
-		return nil, err
-	}
-	t, err := template.New("docs").Funcs(template.FuncMap{
-		"paragraphs": func(s string) []string { return strings.Split(s, "\n\n") },
-		"type":       typeOf, "ref": refOf, "join": strings.Join,
-		"example":       exampleOf,
-		"required":      func(s docSchema, name string) bool { return slices.Contains(s.Required, name) },
-		"operations":    doc.operations,
-		"response":      doc.response,
-		"notifications": doc.notifications,
-		"indented":      indented,
-	}).Parse(docsHTML)
-	if err != nil {
+// render reads a document and renders what node makes of it.
+func render(document []byte, node func(docSpec) g.Node) ([]byte, error) {
+	var d docSpec
+	if err := json.Unmarshal(document, &d); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = t.ExecuteTemplate(&b, name, doc)
+	err := node(d).Render(&b)
 	return b.Bytes(), err
 }
 
@@ -70,30 +71,39 @@ type docOperation struct {
 	Summary      string
 	Tags         []string
 	Security     []map[string][]string
-	Parameters   []struct {
-		Name, In, Description string
-		Required              bool
-		Schema                docSchema
-	}
-	RequestBody *struct {
+	Parameters   []docParameter
+	RequestBody  *struct {
 		Required bool
-		Content  map[string]struct {
-			Schema   docSchema
-			Examples map[string]struct{ Value json.RawMessage }
-		}
+		Content  map[string]docContent
 	}
 	Responses map[string]docResponse
 }
+
+// docParameter is a parameter of the path, the query or a header.
+type docParameter struct {
+	Name, In, Description string
+	Required              bool
+	Schema                docSchema
+}
+
+// docContent is a body in one media type. Its examples have titles.
+type docContent struct {
+	Schema   docSchema
+	Examples map[string]docExample
+}
+
+// docExample is an example of a body.
+type docExample struct{ Value json.RawMessage }
 
 // docResponse is a response, or a reference to one of the components.
 type docResponse struct {
 	Ref         string `json:"$ref"`
 	Description string
-	Content     map[string]struct{ Schema docSchema }
+	Content     map[string]docContent
 }
 
-// Anonymous reports whether the operation can be called without a credential; false for a notification.
-func (o docOperation) Anonymous() bool {
+// anonymous reports whether the operation can be called without a credential; false for a notification.
+func (o docOperation) anonymous() bool {
 	for _, s := range o.Security {
 		if len(s) == 0 {
 			return true
@@ -154,13 +164,6 @@ func (d docSpec) notifications() []docOperation {
 		out = append(out, o)
 	}
 	return out
-}
-
-// indented returns JSON over several lines.
-func indented(value json.RawMessage) (string, error) {
-	var b bytes.Buffer
-	err := json.Indent(&b, value, "", "  ")
-	return b.String(), err
 }
 
 // refOf returns the name of the component that a schema refers to, itself, in its items or in an alternative; empty if
