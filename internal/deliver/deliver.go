@@ -91,7 +91,7 @@ type Pool struct {
 	leases  *queue.Leases
 	windows *windows
 
-	ended chan result   // outcomes, for the goroutine that stores them
+	ended chan *result  // outcomes, for the goroutine that stores them
 	wake  chan struct{} // wakes the claim loop
 }
 
@@ -114,7 +114,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *P
 		metrics: newMetrics(),
 		leases:  queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
 		windows: newWindows(cfg.Endpoint, cfg.Quick),
-		ended:   make(chan result, cfg.Parallel),
+		ended:   make(chan *result, cfg.Parallel),
 		wake:    make(chan struct{}, 1),
 	}
 }
@@ -238,8 +238,8 @@ func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[ple
 
 // attempt makes one attempt at a delivery: it builds the request, posts it, and decides whether and when to try again.
 // A delivery whose request cannot be built counts as failed, with a message that has no secret.
-func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) result {
-	r := result{DeliveryOutcome: store.DeliveryOutcome{Claimed: d}, held: h}
+func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) *result {
+	r := &result{DeliveryOutcome: store.DeliveryOutcome{Claimed: d}, held: h}
 	ctx, span := p.cfg.Tracer.Deliver(h.Context(), traced(&d), d.Endpoint.URL)
 	log := tracing.LogWith(ctx, p.cfg.Log).With("delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID,
 		"run", d.Delivery.Run)
@@ -297,7 +297,7 @@ func (r *result) decide(now time.Time) {
 // finish stores outcomes, those that are ready together, until ended is closed.
 func (p *Pool) finish(ctx context.Context) {
 	for first := range p.ended {
-		batch := []result{first}
+		batch := []*result{first}
 	gather:
 		for len(batch) < maxFinished {
 			select {
@@ -321,12 +321,12 @@ func (p *Pool) finish(ctx context.Context) {
 
 // storeOutcomes stores outcomes, trying for as long as ctx lives. After that the leases expire, and the deliveries are
 // sent once more.
-func (p *Pool) storeOutcomes(ctx context.Context, batch []result) {
+func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 	list := make([]store.DeliveryOutcome, len(batch))
 	results := make(map[pleat.TaskID]*result, len(batch))
 	for i := range batch {
 		list[i] = batch[i].DeliveryOutcome
-		results[list[i].Claimed.Task.ID] = &batch[i]
+		results[list[i].Claimed.Task.ID] = batch[i]
 	}
 	told := map[pleat.EndpointID]func(){}
 	update := func(e store.Endpoint, list []store.DeliveryOutcome, now time.Time) (v store.EndpointUpdate) {

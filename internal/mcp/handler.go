@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,20 +24,24 @@ type Service struct {
 // serves it has checked the bearer token and the origin of the request, and bounds its time and the size of its body.
 func Handler(s Service) http.Handler {
 	inner := &http.Client{Transport: transport{service: s.Handler, base: s.URL}}
-	server := newServer(func(ctx context.Context) session {
-		c := &api.Client{Base: s.URL, HTTP: inner}
-		if outer, ok := ctx.Value(outerKey{}).(*http.Request); ok {
-			c.Key = bearer(outer)
-		}
-		return session{Client: c, stop: s.Stop}
-	}, s.Log)
-	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
-		Stateless:                    true,
-		JSONResponse:                 true,
-		Logger:                       s.Log,
-		DisableLocalhostProtection:   true, // the service checks the origin, and may be behind a proxy
-		MaxRequestBodyBytes:          -1,   // whoever serves it bounds them
-		PropagateRequestCancellation: true,
+	// The schemas of the tools are made for the first request: many servers never get one.
+	agents := sync.OnceValue(func() http.Handler {
+		server := newServer(func(ctx context.Context) session {
+			c := &api.Client{Base: s.URL, HTTP: inner}
+			if outer, ok := ctx.Value(outerKey{}).(*http.Request); ok {
+				c.Key = bearer(outer)
+			}
+			return session{Client: c, stop: s.Stop}
+		}, s.Log)
+		same := func(*http.Request) *sdk.Server { return server }
+		return sdk.NewStreamableHTTPHandler(same, &sdk.StreamableHTTPOptions{
+			Stateless:                    true,
+			JSONResponse:                 true,
+			Logger:                       s.Log,
+			DisableLocalhostProtection:   true, // the service checks the origin, and may be behind a proxy
+			MaxRequestBodyBytes:          -1,   // whoever serves it bounds them
+			PropagateRequestCancellation: true,
+		})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(context.WithValue(r.Context(), outerKey{}, r))
@@ -46,7 +51,7 @@ func Handler(s Service) http.Handler {
 		if !routed(w, r) {
 			return
 		}
-		h.ServeHTTP(w, r)
+		agents().ServeHTTP(w, r)
 	})
 }
 
