@@ -11,10 +11,18 @@
 //		return err // an *api.Error if the service refused the job: it names the fields at fault
 //	}
 //	results, err := client.Wait(ctx, job.JobID)
+//	if err != nil {
+//		return err
+//	}
+//	if results.Job.Status == api.Completed {
+//		fmt.Println(*results.Prediction.MeanPLLDT)
+//	}
+//
+// examples/go is a whole program, with a go.mod that takes this package from a checkout.
 //
 // [Client.CreateJob] returns at once. [Client.Wait] reconnects where its connection breaks, and [Client.Follow] calls a
 // function with each step of the progress instead. [Client.Download] stores a file of the results. [Client.Models]
-// lists what the service can fold with, [Client.CreateBatch] creates thousands of jobs at once, and
+// lists the models of the service, [Client.CreateBatch] creates thousands of jobs at once, and
 // [Client.CreateWorkflow] asks questions about structures and simulates them. Refusals are of the type [*Error].
 //
 // Together with the OpenAPI document this package is the only public promise of the module. It imports only the

@@ -1,5 +1,6 @@
-// A program outside of the module of Pleat, as a user of package api has one. In a program of yours, leave out the last
-// line: the version of Pleat then comes from its repository.
+// A program outside of the module of Pleat, as a user of package api has one. The last line takes Pleat from this
+// checkout. A program of yours takes it from your checkout in the same way; or, once Pleat is published under a path that
+// scripts/module-path has set, needs neither of the two last lines but «go get PATH/api@VERSION».
 module fold
 
 go 1.26.0

@@ -45,7 +45,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 		"3 the job ended without a result; 4 a run that `pleat verify` repeated differs; 130 interrupted.\n\n")
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Runnable() && (!c.HasSubCommands() || c.Flags().HasFlags()) {
+		if c.Runnable() && (!c.HasSubCommands() || c.HasParent() && c.Flags().HasFlags()) {
 			text := c.Long
 			if text == "" {
 				text = c.Short + "."
