@@ -30,7 +30,7 @@ func enginesCheckCmd() *cobra.Command {
 		Long: `Starts the engine as the service does and runs each of its models twice: the first run loads the model,
 the second run reuses it. NAME is an engine, or one of its models, which is then checked alone. A model that
 folds folds the A chain of insulin. One that answers questions is asked about chignolin, one for dynamics
-simulates 2 ps of it, and comparisons compare it with itself; the built-in engine predicts the structure.
+simulates 2 ps of it, and comparisons compare it with itself; the structure is one that mini has predicted.
 One that designs makes two binders of chignolin with 8 residues.
 
 Before, the command compares the weights with their manifest and with what was installed. A model whose

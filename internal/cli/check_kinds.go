@@ -1,27 +1,23 @@
 package cli
 
 import (
-	"bytes"
-	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/design"
 	"pleat/internal/flow"
 	"pleat/internal/mini"
-	"pleat/internal/structure"
 )
 
 const (
 	// checkPeptide is accepted by every model that folds proteins: the A chain of human insulin.
 	checkPeptide = "GIVEQCCTSICSLYQLENYCN"
-	// checkHairpin is a peptide whose structure the built-in engine predicts in a second, for the engines that look at
-	// one: chignolin.
+	// checkHairpin is a peptide for the engines that look at a structure: chignolin.
 	checkHairpin = "GYDPETGTWG"
 	// checkQuestion is one that every engine for questions can answer.
 	checkQuestion = "How many residues does this protein have?"
@@ -30,6 +26,11 @@ const (
 	// checkUpload stands for any source of a structure: the file is there already.
 	checkUpload = `"files":{"pdb":{"libraryItemId":"00000000-0000-7000-8000-000000000000"}}`
 )
+
+// hairpin is the structure of checkHairpin as mini 1.0.0 predicts it with the seed 1.
+//
+//go:embed chignolin.pdb
+var hairpin []byte
 
 // kindCheck completes a task for a model of one kind, with its files in its folder, and returns a function that
 // describes in a few words what the task gave.
@@ -86,7 +87,7 @@ func meanPLDDT(got pleat.Output) *float64 {
 	return got.Result.Predictions[0].MeanPLDDT
 }
 
-// checkQnA asks a question about the structure that the built-in engine predicts of checkHairpin.
+// checkQnA asks a question about the structure of checkHairpin.
 func checkQnA(w *pleat.Work) (func(pleat.Output) string, error) {
 	input := checkUpload + `,"targetSource":"upload","question":"` + checkQuestion + `"`
 	p, err := flow.Parse("qna", json.RawMessage("{"+input+"}"))
@@ -140,10 +141,7 @@ func checkDesign(w *pleat.Work) (func(pleat.Output) string, error) {
 	if w.Model.Has(pleat.FeatureSequenceOnly) {
 		text = "entities:\n- file: {path: chignolin.pdb, design: [{chain: {id: A}}]}\n"
 		protocol = pleat.SequenceOnly
-		var err error
-		if files["chignolin.pdb"], err = hairpin(); err != nil {
-			return nil, err
-		}
+		files["chignolin.pdb"] = hairpin
 	}
 	spec, err := design.ReadSpec("check.yaml", []byte(text), files)
 	if err != nil {
@@ -195,13 +193,7 @@ func checkComparison(w *pleat.Work) (func(pleat.Output) string, error) {
 }
 
 // writeHairpin writes the structure of checkHairpin into the folder of a task.
-func writeHairpin(w *pleat.Work) error {
-	text, err := hairpin()
-	if err != nil {
-		return err
-	}
-	return writeInput(w, checkFile, text)
-}
+func writeHairpin(w *pleat.Work) error { return writeInput(w, checkFile, hairpin) }
 
 // writeInput writes a file of a task's input.
 func writeInput(w *pleat.Work, name string, text []byte) error {
@@ -211,22 +203,3 @@ func writeInput(w *pleat.Work, name string, text []byte) error {
 	}
 	return os.WriteFile(path, text, 0o600)
 }
-
-// hairpin folds checkHairpin the first time, and returns its structure as a PDB file.
-var hairpin = sync.OnceValues(func() ([]byte, error) {
-	res, err := mini.Fold(context.Background(), checkHairpin, mini.Options{Seed: 1}, nil)
-	if err != nil {
-		return nil, err
-	}
-	res.Chain.ID, res.Chain.Entity = "A", 1
-	var out bytes.Buffer
-	err = structure.WritePDB(&out, &structure.Structure{Chains: []structure.Chain{res.Chain}}, structure.Meta{
-		ID:       "check",
-		Title:    "Predicted structure of chignolin",
-		Software: mini.Model,
-		Version:  mini.Version,
-		Model:    mini.Model,
-		PLDDT:    [][]float64{res.PLDDT},
-	})
-	return out.Bytes(), err
-})

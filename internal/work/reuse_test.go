@@ -137,7 +137,7 @@ func TestSameInputSameAnswer(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		runs := &atomic.Int64{}
-		f.start("w", counted{runs: runs})
+		f.start("w", counted{builtin.Mini{Steps: 500}, runs})
 		first, ran := f.folded(runs, tripeptide{name: "the first, which nobody is to see", seed: "7", model: "mini"})
 		if !ran || first.Run.Result.AnsweredFrom != "" {
 			t.Fatal("the first was not computed")

@@ -78,7 +78,7 @@ func TestTimings(t *testing.T) {
 			return builtin.Null{}.Run(ctx, w, sink)
 		}}
 		f.startWith("w", func(c *work.Config) { c.Aligner = finder(server) },
-			broken, builtin.Mini{}, builtin.Analyst{}, builtin.Calvados{Workers: 1})
+			broken, builtin.Mini{Steps: 500}, builtin.Analyst{}, builtin.Calvados{Workers: 1})
 
 		fold := f.await(f.create(mini).Job, pleat.StateCompleted)
 		f.wantTimings(&fold.Run, "queue", "infer", "write")

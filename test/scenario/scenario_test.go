@@ -36,7 +36,7 @@ var onEmpty = []string{"keys", "node", "projects-cli"}
 
 // accurate are the scenarios that need what the engine mini really computes: its accuracy, or the result of the
 // released program. In the others its trajectories are short (fewSteps), since they need any structure.
-var accurate = []string{"embedded", "main", "verify"}
+var accurate = []string{"embedded", "main"}
 
 const fewSteps = "500"
 
