@@ -6,29 +6,30 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"pleat/internal/store"
 )
 
-// restAfter is how long a process has done almost nothing when it rests.
-const restAfter = 2 * time.Second
-
-// returnMemory returns the memory of the last work to the system whenever the process comes to rest, until ctx ends.
-// The runtime alone does so only after minutes, and keeps as much as lets the heap double.
-func (a *App) returnMemory(ctx context.Context) {
-	var r rest
-	tick := time.NewTicker(restAfter)
+// returnMemory returns unused memory to the system each time the process becomes idle after work, until ctx ends. The
+// runtime alone does so only after minutes, and keeps enough for the heap to double. s may be nil: the process has no
+// database.
+func returnMemory(ctx context.Context, s *store.Store) {
+	var d idleDetector
+	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if r.begins(allocated()) {
-				if a.Store != nil {
-					a.Store.CloseIdle()
-				}
-				runtime.GC() // what a sync.Pool keeps goes with the second collection
-				debug.FreeOSMemory()
+			if !d.becameIdle(allocated()) {
+				continue
 			}
+			if s != nil {
+				s.CloseIdle()
+			}
+			runtime.GC() // what is in a sync.Pool goes with the second collection
+			debug.FreeOSMemory()
 		}
 	}
 }
@@ -40,26 +41,33 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// rest recognises when a process comes to rest, by how much it allocates.
-type rest struct {
-	last     uint64 // bytes allocated when it was last asked
-	returned uint64 // bytes allocated when the process last came to rest
-}
-
-// A process rests while it allocates at most restingBytes between two looks: it looks for work, answers probes and
-// renews leases. It has worked if it has allocated more than workBytes since it last came to rest.
+// A process is idle after two intervals in each of which it allocated at most idleBytes. A server without requests
+// allocates 50 kB, to look for work and to renew leases. Less than workBytes is not worth a collection; an idle server
+// has allocated as much after some minutes.
 const (
-	restingBytes = 1 << 20
+	lookInterval = 2 * time.Second
+	idleBytes    = 256 << 10
 	workBytes    = 4 << 20
 )
 
-// begins reports whether the process, which has allocated so many bytes in all, has come to rest after work.
-func (r *rest) begins(allocated uint64) bool {
-	resting := allocated-r.last <= restingBytes
-	r.last = allocated
-	if !resting || allocated-r.returned <= workBytes {
+// idleDetector tells when a process becomes idle, by how much it allocates. A task that computes for long without
+// allocating looks idle, too: what it has used is returned after its end, when its results have been written.
+type idleDetector struct {
+	last     uint64 // bytes allocated at the last look
+	quiet    int    // looks in a row at which little had been allocated
+	returned uint64 // bytes allocated when the process last became idle
+}
+
+// becameIdle reports whether the process, which has allocated so many bytes in all, has become idle since it last was.
+func (d *idleDetector) becameIdle(allocated uint64) bool {
+	d.quiet++
+	if allocated-d.last > idleBytes {
+		d.quiet = 0
+	}
+	d.last = allocated
+	if d.quiet < 2 || allocated-d.returned <= workBytes {
 		return false
 	}
-	r.returned = allocated
+	d.returned = allocated
 	return true
 }

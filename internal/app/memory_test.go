@@ -1,36 +1,39 @@
 package app
 
-import (
-	"testing"
-)
+import "testing"
 
-// Memory is returned once after work, when the process has come to rest, and not while it works or has done nothing.
-func TestRestBeginsAfterWork(t *testing.T) {
+// A process becomes idle once after work, and neither while it works nor again while it is idle.
+func TestIdleDetector(t *testing.T) {
 	t.Parallel()
-	const mb = 1 << 20
-	var r rest
-	for i, step := range []struct {
+	const mb, little = 1 << 20, idleBytes
+	var d idleDetector
+	for i, look := range []struct {
 		allocated uint64
-		begins    bool
+		idle      bool
 		why       string
 	}{
 		{allocated: 30 * mb, why: "it is starting"},
-		{allocated: 30*mb + 5000, begins: true, why: "it has started, and rests"},
-		{allocated: 30*mb + 9000, why: "nothing happened since"},
-		{allocated: 33 * mb, why: "it works"},
-		{allocated: 33*mb + 10, why: "a single request leaves less than a collection is worth"},
+		{allocated: 30*mb + little, why: "it has been quiet for one interval"},
+		{allocated: 30*mb + 2*little, idle: true, why: "it has been quiet for two"},
+		{allocated: 30*mb + 3*little, why: "it has been idle since"},
+		{allocated: 32 * mb, why: "it works"},
+		{allocated: 32 * mb, why: "one interval"},
+		{allocated: 32 * mb, why: "what it has allocated is not worth a collection"},
 		{allocated: 200 * mb, why: "it works"},
-		{allocated: 300 * mb, why: "it still works"},
-		{allocated: 301 * mb, begins: true, why: "it rests"},
-		{allocated: 302 * mb, why: "it renews leases"},
-		{allocated: 303 * mb, why: "it renews leases"},
-		{allocated: 304 * mb, why: "it renews leases"},
-		{allocated: 305*mb + 1, begins: false, why: "it works a little"},
-		{allocated: 305*mb + 2, begins: true, why: "little by little, it has allocated as much as work does"},
+		{allocated: 200*mb + little, why: "one interval"},
+		{allocated: 201 * mb, why: "it works again"},
+		{allocated: 201 * mb, why: "one interval"},
+		{allocated: 201 * mb, idle: true, why: "two intervals"},
 	} {
-		if got := r.begins(step.allocated); got != step.begins {
-			t.Errorf("look %d, %d bytes allocated: %v; %s", i, step.allocated, got, step.why)
+		if got := d.becameIdle(look.allocated); got != look.idle {
+			t.Errorf("look %d, %d bytes allocated: %v; %s", i, look.allocated, got, look.why)
 		}
+	}
+	for range 20 {
+		d.becameIdle(d.last + little)
+	}
+	if got := d.last - d.returned; got > workBytes {
+		t.Errorf("%d bytes allocated little by little are not returned", got)
 	}
 	if a, b := allocated(), allocated(); a == 0 || b < a {
 		t.Errorf("the runtime has allocated %d bytes, then %d", a, b)

@@ -163,6 +163,7 @@ func New(hooks Hooks) *cobra.Command {
 		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), workersCmd(), usageCmd(), enginesCmd(), webhooksCmd(),
 		mailCmd(), secretsCmd(), topCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
+	// cobra's own flag would execute a template, see decision 050.
 	version := root.Flags().BoolP("version", "v", false, "version for pleat")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !*version {

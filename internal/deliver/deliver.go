@@ -311,8 +311,8 @@ func (p *Pool) finish(ctx context.Context) {
 			}
 		}
 		p.storeOutcomes(ctx, batch)
-		for i := range batch {
-			p.leases.Remove(batch[i].held)
+		for _, r := range batch {
+			p.leases.Remove(r.held)
 		}
 		p.metrics.inFlight.Sub(float64(len(batch)))
 		queue.Wake(p.wake)
@@ -324,9 +324,9 @@ func (p *Pool) finish(ctx context.Context) {
 func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 	list := make([]store.DeliveryOutcome, len(batch))
 	results := make(map[pleat.TaskID]*result, len(batch))
-	for i := range batch {
-		list[i] = batch[i].DeliveryOutcome
-		results[list[i].Claimed.Task.ID] = batch[i]
+	for i, r := range batch {
+		list[i] = r.DeliveryOutcome
+		results[r.Claimed.Task.ID] = r
 	}
 	told := map[pleat.EndpointID]func(){}
 	update := func(e store.Endpoint, list []store.DeliveryOutcome, now time.Time) (v store.EndpointUpdate) {

@@ -33,8 +33,8 @@ func Handler(s Service) http.Handler {
 			}
 			return session{Client: c, stop: s.Stop}
 		}, s.Log)
-		same := func(*http.Request) *sdk.Server { return server }
-		return sdk.NewStreamableHTTPHandler(same, &sdk.StreamableHTTPOptions{
+		getServer := func(*http.Request) *sdk.Server { return server }
+		return sdk.NewStreamableHTTPHandler(getServer, &sdk.StreamableHTTPOptions{
 			Stateless:                    true,
 			JSONResponse:                 true,
 			Logger:                       s.Log,

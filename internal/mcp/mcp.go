@@ -84,7 +84,7 @@ func newServer(of callers, log *slog.Logger) *sdk.Server {
 	addResources(s, of)
 	addPrompts(s)
 	if err := addTasks(s, of); err != nil {
-		panic(err) // a fault of the program, which any test finds
+		panic(err) // a fault of the program, which each test of this package finds
 	}
 	s.AddReceivingMiddleware(recovering(log)) // the last one is the outermost
 	return s

@@ -14,7 +14,8 @@ import (
 	"pleat/internal/server/openapi"
 )
 
-// The text for agents: what every server has, and the pages of a server with a site.
+// The text for agents: what every server has, and how it goes on for a server with a site. $URL is the address of the
+// server, $REFERENCE that of the API reference.
 var (
 	//go:embed llms.txt
 	llmsText string

@@ -210,11 +210,16 @@ func (s *steadyServer) look() restState {
 		return 0
 	}
 	out := restState{heap: figure("go_memstats_heap_inuse_bytes"), goroutines: figure("go_goroutines")}
-	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.Cmd.Process.Pid))
+	open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.Cmd.Process.Pid))
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	out.files = float64(len(open))
+	for _, link := range open {
+		// The connections to SQLite, whose number is bounded, close and open with the load.
+		if target, err := os.Readlink(link); err == nil && !strings.Contains(target, ".db") {
+			out.files++
+		}
+	}
 	stored := 0
 	for _, folder := range []string{"blobs", "scratch"} {
 		err = filepath.WalkDir(filepath.Join(s.Dir, "data", folder), func(_ string, d fs.DirEntry, err error) error {

@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// example is the first request that a reader can copy.
-const example = `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \
+// firstRequest is one that a reader can copy.
+const firstRequest = `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \
   -d '{"name":"Trp-cage","sequences":[{"proteinChain":{"sequence":"DAYAQWLKDGGPSSGRPPPS"}}],
        "params":{"modelName":"mini"}}' \
   $URL/v1/jobs`
@@ -25,7 +26,7 @@ func (d docSpec) reference() g.Node {
 			g.Text("The same for programs: "), h.A(h.Href("/openapi.json"), g.Text("openapi.json")),
 			g.Text(" (OpenAPI 3.1)."),
 		),
-		h.Pre(h.Code(g.Text(example))),
+		h.Pre(h.Code(g.Text(firstRequest))),
 		h.Nav(h.Aria("label", "Contents"), d.eachTag(func(tag string, operations []docOperation) g.Node {
 			return g.Group{h.H2(g.Text(tag)), h.Ul(g.Map(operations, docOperation.entry))}
 		})),
@@ -108,7 +109,7 @@ func (o docOperation) body() g.Node {
 		content := o.RequestBody.Content[media]
 		types = append(types, link(refOf(content.Schema)))
 		examples = append(examples, eachKey(content.Examples, func(title string, e docExample) g.Node {
-			return h.Details(h.Summary(g.Text("Example: "+title)), h.Pre(g.Text(indented(e.Value))))
+			return h.Details(h.Summary(g.Text("Example: "+title)), h.Pre(indented(e.Value)))
 		}))
 	}
 	return g.Group{h.P(g.Text(title), types), examples}
@@ -170,11 +171,13 @@ func link(name string) g.Node {
 // soft renders a text that matters less.
 func soft(text string) g.Node { return h.Span(h.Class("soft"), g.Text(text)) }
 
-// indented returns JSON over several lines.
-func indented(value json.RawMessage) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, value, "", "  "); err != nil {
-		return string(value)
-	}
-	return b.String()
+// indented renders JSON over several lines. The page fails if the text is none.
+func indented(value json.RawMessage) g.Node {
+	return g.NodeFunc(func(w io.Writer) error {
+		var b bytes.Buffer
+		if err := json.Indent(&b, value, "", "  "); err != nil {
+			return err
+		}
+		return g.Text(b.String()).Render(w)
+	})
 }
