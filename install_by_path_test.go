@@ -1,0 +1,79 @@
+package pleat_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Commands that install something of ours name a file or a folder: on indexes of packages, our names may be those of
+// others, who would then be trusted.
+func TestPagesInstallByPath(t *testing.T) {
+	pages := globs(t, "*.md", "docs/*.md", "docs/*/*.md", "skills/*/SKILL.md", "examples/README.md",
+		"clients/*/README.md", "deploy/README.md", "deploy/wheel/README.md")
+	found := 0
+	for _, page := range pages {
+		for _, line := range fencedLines(t, page) {
+			name, installs := installedByName(line)
+			if name != "" {
+				t.Errorf("%s installs %s by its name: %s", page, name, line)
+			}
+			if installs {
+				found++
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("only %d commands that install something were found", found)
+	}
+}
+
+// fencedLines returns the lines of the fenced pieces of a page. Lines of shell that continue are one.
+func fencedLines(t *testing.T, page string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("(?ms)^```\\w*\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+		lines = append(lines, strings.Split(strings.ReplaceAll(m[1], "\\\n", " "), "\n")...)
+	}
+	return lines
+}
+
+// fetching matches programs that fetch packages by their names.
+var fetching = regexp.MustCompile(`^(.*/)?(pip3?|pipx|uv|uvx|conda|mamba|npm|npx|pnpm|yarn|brew)$`)
+
+// installedByName reports whether a line of shell calls an installer, and the word by which it fetches something of
+// ours from an index; empty: there is none.
+func installedByName(line string) (name string, installs bool) {
+	line, _, _ = strings.Cut(line, " #")
+	for _, w := range strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(line)) {
+		switch {
+		case fetching.MatchString(w):
+			installs = true
+		case installs && strings.HasPrefix(w, "pleat"):
+			return w, true
+		}
+	}
+	return "", installs
+}
+
+func TestInstalledByName(t *testing.T) {
+	for line, want := range map[string]string{
+		"pip install pleat":                            "pleat",
+		`venv/bin/pip install "pleat-client[all]" x`:   "pleat-client[all]",
+		"uvx pleat-server serve":                       "pleat-server",
+		"npm install --save pleat-client":              "pleat-client",
+		"pip install ./clients/python":                 "",
+		"pip install --no-index ./pleat_server-*.whl":  "",
+		"npm install ../pleat/clients/typescript":      "",
+		"~/pleat/bin/pleat version":                    "",
+		"bin/pleat engines install boltz # no package": "",
+	} {
+		if got, _ := installedByName(line); got != want {
+			t.Errorf("%q installs %q by its name; want %q", line, got, want)
+		}
+	}
+}
