@@ -69,7 +69,7 @@ func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) er
 	group.Go(func() error { return f.Run(ctx) })
 	group.Go(func() error { return metrics.serve(ctx, fleetEndpoint(c, s, f, log)) })
 	group.Go(func() error {
-		returnMemory(ctx, s)
+		returnMemory(ctx, s, log)
 		return nil
 	})
 	log.Info("the fleet runs", "version", pleat.Version, "database", s.Dialect())

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -13,7 +14,7 @@ import (
 // returnMemory returns unused memory to the system each time the process becomes idle after work, until ctx ends. The
 // runtime alone does so only after minutes, and keeps enough for the heap to double. s may be nil: the process has no
 // database.
-func returnMemory(ctx context.Context, s *store.Store) {
+func returnMemory(ctx context.Context, s *store.Store, log *slog.Logger) {
 	var d idleDetector
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
@@ -30,6 +31,7 @@ func returnMemory(ctx context.Context, s *store.Store) {
 			}
 			runtime.GC() // what is in a sync.Pool goes with the second collection
 			debug.FreeOSMemory()
+			log.Debug("idle; unused memory was returned to the system")
 		}
 	}
 }

@@ -130,7 +130,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	endpoint.Recent = opt.Recent
 	group.Go(func() error { return metrics.serve(ctx, endpoint) })
 	group.Go(func() error {
-		returnMemory(ctx, a.Store)
+		returnMemory(ctx, a.Store, log)
 		return nil
 	})
 	log.Info("serving", "version", pleat.Version, "address", l.Addr().String(), "public", public,
@@ -291,7 +291,7 @@ func (a *App) work(
 	})
 	group.Go(func() error { return metrics.serve(ctx, e) })
 	group.Go(func() error {
-		returnMemory(ctx, a.Store)
+		returnMemory(ctx, a.Store, a.log)
 		return nil
 	})
 	return group.Wait()

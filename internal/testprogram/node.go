@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -161,6 +162,34 @@ func (n *Node) Stop() {
 		n.T.Errorf("the server ended with %v", err)
 	}
 	n.Cmd = nil
+}
+
+// OpenFiles returns the paths of what the process has open: files, and sockets and pipes by their kind and number.
+func (n *Node) OpenFiles() (paths []string) {
+	n.T.Helper()
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", n.Cmd.Process.Pid))
+	if err != nil || len(links) == 0 {
+		n.T.Fatalf("the open files of the process are not known: %v", err)
+	}
+	for _, link := range links {
+		if path, err := os.Readlink(link); err == nil { // it may be closed by now
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// SQLiteConnections returns how many connections to its SQLite database the process has: each has the write-ahead log
+// open.
+func (n *Node) SQLiteConnections() (connections int) {
+	n.T.Helper()
+	log := strings.TrimPrefix(n.Database, "sqlite:") + "-wal"
+	for _, path := range n.OpenFiles() {
+		if path == log {
+			connections++
+		}
+	}
+	return connections
 }
 
 // Open opens the node's database for reading.

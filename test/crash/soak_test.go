@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,19 +211,18 @@ func (s *steadyServer) look() restState {
 		return 0
 	}
 	out := restState{heap: figure("go_memstats_heap_inuse_bytes"), goroutines: figure("go_goroutines")}
-	open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.Cmd.Process.Pid))
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	for _, link := range open {
-		// The connections to SQLite, whose number is bounded, close and open with the load.
-		if target, err := os.Readlink(link); err == nil && !strings.Contains(target, ".db") {
+	for _, path := range s.OpenFiles() {
+		// Those of SQLite close and open with the load: their number is held by the bound of its connections.
+		if !strings.Contains(path, ".db") {
 			out.files++
 		}
 	}
+	if now, most := s.SQLiteConnections(), 1+max(4, 2*runtime.GOMAXPROCS(0)); now > most {
+		s.T.Errorf("%d connections to SQLite are open; one writes, and %d read", now, most-1)
+	}
 	stored := 0
 	for _, folder := range []string{"blobs", "scratch"} {
-		err = filepath.WalkDir(filepath.Join(s.Dir, "data", folder), func(_ string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(s.Dir, "data", folder), func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
 				stored++
 			}
