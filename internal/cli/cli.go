@@ -165,9 +165,10 @@ func New(hooks Hooks) *cobra.Command {
 		fsckCmd(), migrateCmd(), versionCmd())
 	// cobra's own flag would execute a template, see decision 050.
 	version := root.Flags().BoolP("version", "v", false, "version for pleat")
-	root.RunE = func(cmd *cobra.Command, _ []string) error {
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*version {
-			return cmd.Help()
+			return help(cmd, args)
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "pleat %s\n", pleat.Version)
 		return err

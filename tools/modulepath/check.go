@@ -35,6 +35,15 @@ func check(path string) error {
 	return nil
 }
 
+// warning says what a valid path cannot be used for; nothing for a path that can be published.
+func warning(path string) string {
+	first, _, _ := strings.Cut(path, "/")
+	if strings.Contains(first, ".") {
+		return ""
+	}
+	return fmt.Sprintf("%q has no dot, so it is no host; other modules need a replace directive to use this one", first)
+}
+
 // reason is the error for a path with the sentence of the Go command on it.
 func reason(path string, err error) error {
 	var invalid *module.InvalidPathError

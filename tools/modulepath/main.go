@@ -75,6 +75,9 @@ func change(root, to string) error {
 		}
 	}
 	fmt.Printf("the path of the module is %s now; it was %s; %d files changed\n", to, from, len(changed))
+	if w := warning(to); w != "" {
+		fmt.Println(w)
+	}
 	return nil
 }
 

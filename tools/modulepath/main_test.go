@@ -114,6 +114,14 @@ func TestChangeSorts(t *testing.T) {
 	}
 }
 
+func TestWarning(t *testing.T) {
+	for path, want := range map[string]bool{"fold": true, "lab/fold": true, "example.org/fold": false} {
+		if got := warning(path); (got != "") != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
+
 // A path that is refused changes nothing.
 func TestCheck(t *testing.T) {
 	dir := written(t, "fold")

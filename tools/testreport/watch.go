@@ -12,14 +12,14 @@ import (
 // ticks is how many clock ticks /proc counts in a second: on Linux always 100 for programs.
 const ticks = 100
 
-// watch reports the processor time of each package that tests below a process use, until stop is called. It looks four
-// times a second, so that at most the last quarter of a second of a package is missed. Where there is no /proc it
-// reports nothing.
+// watch reports the processor time of each package that tests below a process use, until stop is called. It looks twice
+// a second, so that at most the last half of a second of a package is missed: each look reads the state of every
+// process. Where there is no /proc it reports nothing.
 func watch(root int, report func(name string, seconds float64)) (stop func()) {
 	end := make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
-		every := time.NewTicker(250 * time.Millisecond)
+		every := time.NewTicker(500 * time.Millisecond)
 		defer every.Stop()
 		folder, err := os.Getwd()
 		names := map[int]string{} // a test may change the folder of its process later

@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -91,7 +90,6 @@ func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 		message := fmt.Sprintf("seed %q is not a whole number", pleat.Clip(w.Fold.Seed))
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, message)}
 	}
-	defer debug.FreeOSMemory() // otherwise an idle server keeps the memory of a fold for minutes
 	began := time.Now()
 	rep := report.Report{Work: w, Engine: mini.Model + " " + mini.Version}
 	for _, s := range w.Fold.Sequences {
