@@ -3,7 +3,7 @@ import { defineConfig } from '@playwright/test'
 export default defineConfig({
   testDir: 'e2e',
   testIgnore: process.env.PLEAT_TEST_SITE ? [] : ['docs.spec.ts'], // make test-site builds what it needs
-  workers: 1, // one browser and one server at a time: both fold and draw on the machine's few cores
+  workers: 2, // each has a browser and a server; while one waits, the other folds or draws on the machine's few cores
   retries: 1, // what passes at the second try is reported as flaky
   timeout: 120_000,
   expect: { timeout: 45_000 },

@@ -250,6 +250,7 @@ test('without an engine the form says what to install, and makes a draft', async
     await expect(page.getByText('target.sourceJobId')).toBeVisible()
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await expect(page.getByText(/no engine for design is running here/)).toBeVisible()
+    await page.goto('about:blank') // closes the page's stream of events, which would miss the server
   } finally {
     await without.remove()
   }

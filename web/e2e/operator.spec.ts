@@ -85,6 +85,7 @@ test('an operator drains the worker of the server, which goes on', async ({ page
   const workers = async () =>
     (await server.call<Overview>('GET', '/v1/operator/overview', undefined, olga)).models.map((m) => m.workers)
   await expect.poll(async () => Math.max(...(await workers()))).toBe(0)
+  await page.goto('about:blank') // closes the page's stream of events, which would miss the server
   await server.stop()
   await server.start()
 })

@@ -214,6 +214,7 @@ test('groups of the issuer have roles, where there is one', async ({ page, serve
     await page.reload()
     await page.getByRole('button', { name: 'Remove the group lab-groups' }).click()
     await expect(group).toHaveCount(0)
+    await page.goto('about:blank') // closes the page's stream of events, which would miss the server
   } finally {
     await server.remove()
   }
