@@ -13,7 +13,7 @@ import (
 )
 
 // The audit log is append-only: no statement of the program changes or deletes an entry, but for those that are
-// documented. Who adds one says here why.
+// documented. Explain here why you add one.
 func TestAuditIsAppendOnly(t *testing.T) {
 	allowed := map[string]int{
 		"audit.go: DELETE FROM audit": 2, // the oldest of too many, and those older than 400 days

@@ -10,8 +10,15 @@ import (
 // Commands that install something of ours name a file or a folder: on indexes of packages, our names may be those of
 // others, who would then be trusted.
 func TestPagesInstallByPath(t *testing.T) {
-	pages := globs(t, "*.md", "docs/*.md", "docs/*/*.md", "skills/*/SKILL.md", "examples/README.md",
-		"clients/*/README.md", "deploy/README.md", "deploy/wheel/README.md")
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "skills/*/SKILL.md", "examples/README.md",
+		"clients/*/README.md", "deploy/README.md", "deploy/wheel/README.md"} {
+		matches := globs(t, pattern)
+		if len(matches) == 0 {
+			t.Errorf("no page is %s", pattern)
+		}
+		pages = append(pages, matches...)
+	}
 	found := 0
 	for _, page := range pages {
 		for _, line := range fencedLines(t, page) {
@@ -29,7 +36,7 @@ func TestPagesInstallByPath(t *testing.T) {
 	}
 }
 
-// fencedLines returns the lines of the fenced pieces of a page. Lines of shell that continue are one.
+// fencedLines returns the lines of the fenced code blocks of a page. Lines of shell that continue are one.
 func fencedLines(t *testing.T, page string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -49,7 +56,8 @@ var fetching = regexp.MustCompile(`^(.*/)?(pip3?|pipx|uv|uvx|conda|mamba|npm|npx
 // ours from an index; empty: there is none.
 func installedByName(line string) (name string, installs bool) {
 	line, _, _ = strings.Cut(line, " #")
-	for _, w := range strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(line)) {
+	line, _, _ = strings.Cut(line, " > ")
+	for _, w := range strings.Fields(strings.NewReplacer(`"`, "", `'`, "", "$(", " ").Replace(line)) {
 		switch {
 		case fetching.MatchString(w):
 			installs = true
@@ -66,6 +74,8 @@ func TestInstalledByName(t *testing.T) {
 		`venv/bin/pip install "pleat-client[all]" x`:   "pleat-client[all]",
 		"uvx pleat-server serve":                       "pleat-server",
 		"npm install --save pleat-client":              "pleat-client",
+		"export X=$(pip install pleat)":                "pleat)",
+		"pip freeze > pleat.txt":                       "",
 		"pip install ./clients/python":                 "",
 		"pip install --no-index ./pleat_server-*.whl":  "",
 		"npm install ../pleat/clients/typescript":      "",

@@ -151,10 +151,10 @@ func savedIn(root *os.Root) (*savedRun, error) {
 	return &run, err
 }
 
-// save downloads the files of a run into the folder, which it creates, and returns the paths of all that it wrote. It
-// may be repeated for the same run. Files that the folder has of another run are removed if force allows it: a folder
-// has the files of one run. A file gets its name once its SHA-256 was checked. The names come from a server, so that a
-// name that is not plain is refused and nothing is written outside the folder.
+// save downloads the files of a run into the folder, which it creates, and returns their paths, with that of the
+// runFile as the last. It may be repeated for the same run. Files that the folder has of another run are removed if
+// force allows it: a folder has the files of one run. A file gets its name once its SHA-256 was checked. The names come
+// from a server, so that a name that is not plain is refused and nothing is written outside the folder.
 func (f resultsFolder) save(
 	cmd *cobra.Command, c *api.Client, run savedRun, artifacts []api.Artifact,
 ) ([]string, error) {
@@ -179,7 +179,7 @@ func (f resultsFolder) save(
 	var paths []string
 	for _, a := range artifacts {
 		if err := fetch(cmd, c, a, root); err != nil {
-			return paths, err
+			return nil, err
 		}
 		paths = append(paths, filepath.Join(f.dir, a.Name))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"pleat/internal/store/storetest"
@@ -29,29 +30,39 @@ func TestProgramExecutesNoTemplate(t *testing.T) {
 	}
 }
 
-// A server and a worker that become idle after work return memory, as decision 050 says.
-func TestIdleProcessesReturnMemory(t *testing.T) {
-	for name, start := range map[string]func(*testprogram.Node){
-		"server": func(n *testprogram.Node) {
-			n.Serve()
-			n.CreateNull("")
-		},
-		"worker": func(n *testprogram.Node) {
-			n.Serve("--work=false")
-			n.CreateNull("")
-			n.Stop()
-			n.Start("worker")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := testprogram.NewNode(t, testprogram.SQLite(t))
-			n.Env = []string{"PLEAT_LOG_LEVEL=debug"}
-			n.CreateKey()
-			start(n)
-			storetest.Eventually(t, "memory is returned", func() bool {
-				return strings.Contains(n.Log.String(), "unused memory was returned")
-			})
-		})
+// A server that becomes idle after work closes connections, as decision 050 says. Nothing else closes those to SQLite.
+func TestIdleServerReturnsMemory(t *testing.T) {
+	t.Parallel()
+	n := testprogram.NewNode(t, testprogram.SQLite(t))
+	n.CreateKey()
+	n.Serve()
+	most := 0
+	for range 100 {
+		var requests sync.WaitGroup
+		for range 16 {
+			requests.Go(func() { n.Request("GET", "/v1/jobs", "") })
+		}
+		requests.Wait()
+		most = max(most, n.SQLiteConnections())
 	}
+	if most < 4 {
+		t.Fatalf("16 requests at once open %d connections, of which one writes", most)
+	}
+	storetest.Eventually(t, "connections close", func() bool { return n.SQLiteConnections() <= most/2 })
+}
+
+// A worker that becomes idle after work returns memory.
+func TestIdleWorkerReturnsMemory(t *testing.T) {
+	t.Parallel()
+	n := testprogram.NewNode(t, testprogram.SQLite(t))
+	n.Env = []string{"PLEAT_LOG_LEVEL=debug"}
+	n.CreateKey()
+	n.Serve("--work=false")
+	n.CreateNull("")
+	n.Stop()
+	before := len(n.Log.String())
+	n.Start("worker")
+	storetest.Eventually(t, "memory is returned", func() bool {
+		return strings.Contains(n.Log.String()[before:], "unused memory was returned")
+	})
 }

@@ -35,7 +35,7 @@ func check(path string) error {
 	return nil
 }
 
-// warning says what a valid path cannot be used for; nothing for a path that can be published.
+// warning says what a valid path cannot be used for; empty for a path with a host.
 func warning(path string) string {
 	first, _, _ := strings.Cut(path, "/")
 	if strings.Contains(first, ".") {

@@ -12,9 +12,9 @@ import (
 // ticks is how many clock ticks /proc counts in a second: on Linux always 100 for programs.
 const ticks = 100
 
-// watch reports the processor time of each package that tests below a process use, until stop is called. It looks twice
-// a second, so that at most the last half of a second of a package is missed: each look reads the state of every
-// process. Where there is no /proc it reports nothing.
+// watch reports the processor time of each package that tests below a process use, until stop is called. It looks only
+// twice a second, because each look reads the state of every process: up to half a second of a package is missed. Where
+// there is no /proc it reports nothing.
 func watch(root int, report func(name string, seconds float64)) (stop func()) {
 	end := make(chan struct{})
 	var watcher sync.WaitGroup
