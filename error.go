@@ -157,10 +157,11 @@ func ErrorsOf(err error) Errors {
 
 // Errors whose messages the interface fixes; see docs/interface.md, section «Errors».
 var (
-	ErrUnauthorized  = &Error{Code: CodeUnauthorized, Message: "Unauthorized"}
-	ErrJobNotFound   = &Error{Code: CodeNotFound, Message: "Job not found"}
-	ErrRunNotFound   = &Error{Code: CodeNotFound, Message: "Run not found"}
-	ErrBatchNotFound = &Error{Code: CodeNotFound, Message: "Batch not found"}
+	ErrUnauthorized     = &Error{Code: CodeUnauthorized, Message: "Unauthorized"}
+	ErrJobNotFound      = &Error{Code: CodeNotFound, Message: "Job not found"}
+	ErrRunNotFound      = &Error{Code: CodeNotFound, Message: "Run not found"}
+	ErrBatchNotFound    = &Error{Code: CodeNotFound, Message: "Batch not found"}
+	ErrWorkflowNotFound = &Error{Code: CodeNotFound, Message: "Workflow not found"}
 )
 
 // ErrQuota refuses a call of a user who has made used of limit calls today.

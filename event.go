@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -328,4 +331,17 @@ func AliasesOf(alias string) []string {
 		}
 	}
 	return out
+}
+
+// Origin returns the scheme, host and port of a URL, by which two URLs can be compared.
+func Origin(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }

@@ -72,7 +72,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 	}
 	w := &v.Workflow
 	if w.Owner != e.Owner {
-		return nil, store.ErrNoWorkflow
+		return nil, pleat.ErrWorkflowNotFound
 	}
 	out := &webhook.WorkflowSource{
 		ID:     w.ID,

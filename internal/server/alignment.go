@@ -11,7 +11,6 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
 )
 
 // createAlignment is POST /v1/alignments, for any user: it queues a search for alignments of proteins, as a workflow of
@@ -81,7 +80,7 @@ func proteinTexts(given []json.RawMessage) ([]string, error) {
 func (s *Server) viewAlignment(ctx context.Context, c *call) (api.Alignment, error) {
 	v, err := s.readableWorkflow(ctx, c)
 	if err == nil && v.Workflow.Kind != pleat.TaskAlign {
-		err = store.ErrNoWorkflow
+		err = pleat.ErrWorkflowNotFound
 	}
 	if err != nil {
 		return api.Alignment{}, err

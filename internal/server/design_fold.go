@@ -78,7 +78,7 @@ func (s *Server) readFoldRequest(ctx context.Context, c *call, in *api.FoldDesig
 	q.workflow, err = s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	w := &q.workflow.Workflow
 	if err == nil && w.Kind != pleat.TaskDesign {
-		err = store.ErrNoWorkflow
+		err = pleat.ErrWorkflowNotFound
 	}
 	if err != nil {
 		return nil, err

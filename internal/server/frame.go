@@ -29,7 +29,7 @@ var frameName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,122}\.pdb$`)
 func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame) (api.ExtractedFrame, error) {
 	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskMD {
-		err = store.ErrNoWorkflow
+		err = pleat.ErrWorkflowNotFound
 	}
 	if err == nil {
 		err = c.checkReads("extract a frame of a simulation")

@@ -188,7 +188,7 @@ func (s *Server) moveJob(ctx context.Context, c *call, in *api.Move) (api.MovedJ
 
 // moveWorkflow is POST /v1/workflows/{id}/move, for members of both projects. 409: it has not ended.
 func (s *Server) moveWorkflow(ctx context.Context, c *call, in *api.Move) (api.MovedWorkflow, error) {
-	id, err := c.uuid("id", store.ErrNoWorkflow)
+	id, err := c.uuid("id", pleat.ErrWorkflowNotFound)
 	if err != nil {
 		return api.MovedWorkflow{}, err
 	}

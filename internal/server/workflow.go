@@ -189,15 +189,15 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 	return json.RawMessage(strings.TrimSpace(string(b))), err
 }
 
-// ownWorkflow reads a workflow of a project in which the caller has a role; store.ErrNoWorkflow if it is of another,
-// even if it is public: only members may change a workflow or read its log.
+// ownWorkflow reads a workflow of a project in which the caller has a role; pleat.ErrWorkflowNotFound if it is of
+// another, even if it is public: only members may change a workflow or read its log.
 func (s *Server) ownWorkflow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
 	if !pleat.IsUUID(id) {
-		return store.WorkflowView{}, store.ErrNoWorkflow
+		return store.WorkflowView{}, pleat.ErrWorkflowNotFound
 	}
 	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(strings.ToLower(id)))
 	if err == nil {
-		err = s.enterOwner(ctx, c, v.Workflow.Owner, store.ErrNoWorkflow)
+		err = s.enterOwner(ctx, c, v.Workflow.Owner, pleat.ErrWorkflowNotFound)
 	}
 	return v, err
 }
@@ -268,7 +268,7 @@ func (s *Server) readWorkflow(ctx context.Context, id pleat.WorkflowID) (api.Wor
 // cancelWorkflow is POST /v1/workflows/{id}/cancel, for the owner. A draft and a workflow that waits are STOPPED at
 // once; a running one stays RUNNING until its engine has stopped, at most two seconds. 409: it has ended.
 func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWorkflow, error) {
-	id, err := c.uuid("id", store.ErrNoWorkflow)
+	id, err := c.uuid("id", pleat.ErrWorkflowNotFound)
 	if err != nil {
 		return api.CancelledWorkflow{}, err
 	}
@@ -279,7 +279,7 @@ func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWork
 // deleteWorkflow is DELETE /v1/workflows/{id}, for the owner, in any state of the workflow; see deleteJob. The library
 // items that its task made go with it.
 func (s *Server) deleteWorkflow(ctx context.Context, c *call) (api.DeletedWorkflow, error) {
-	id, err := c.uuid("id", store.ErrNoWorkflow)
+	id, err := c.uuid("id", pleat.ErrWorkflowNotFound)
 	if err != nil {
 		return api.DeletedWorkflow{}, err
 	}
@@ -293,7 +293,7 @@ func (s *Server) deleteWorkflow(ctx context.Context, c *call) (api.DeletedWorkfl
 // setWorkflowPublic is PATCH /v1/workflows/{id}/public, for the owner. When a workflow becomes private, the links that
 // were given out stop working at once.
 func (s *Server) setWorkflowPublic(ctx context.Context, c *call, in *api.SetPublic) (api.WorkflowVisibility, error) {
-	id, err := c.uuid("id", store.ErrNoWorkflow)
+	id, err := c.uuid("id", pleat.ErrWorkflowNotFound)
 	if err != nil {
 		return api.WorkflowVisibility{}, err
 	}
@@ -312,7 +312,7 @@ func (s *Server) setWorkflowPublic(ctx context.Context, c *call, in *api.SetPubl
 func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuestion) (api.Workflow, error) {
 	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err == nil && v.Workflow.Kind != pleat.TaskQnA {
-		err = store.ErrNoWorkflow
+		err = pleat.ErrWorkflowNotFound
 	}
 	if err != nil {
 		return api.Workflow{}, err

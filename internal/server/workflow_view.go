@@ -25,7 +25,7 @@ type visibleWorkflow struct {
 // readableWorkflow reads the workflow in the path and checks that the caller may read it. A workflow that the caller
 // may not read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
 func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow, error) {
-	id, err := c.uuid("id", store.ErrNoWorkflow)
+	id, err := c.uuid("id", pleat.ErrWorkflowNotFound)
 	if err != nil {
 		return visibleWorkflow{}, s.preferUnauthorized(ctx, c, err)
 	}
@@ -37,7 +37,7 @@ func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow
 		return visibleWorkflow{}, err
 	}
 	w := &v.Workflow
-	to, err := s.audienceOf(ctx, c, owned{pleat.Source{Workflow: w.ID}, w.Owner, w.Public, store.ErrNoWorkflow})
+	to, err := s.audienceOf(ctx, c, owned{pleat.Source{Workflow: w.ID}, w.Owner, w.Public, pleat.ErrWorkflowNotFound})
 	if err != nil {
 		return visibleWorkflow{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -13,34 +14,58 @@ import (
 
 // spending is what a transaction ends, and what its commit adds to usage_day: attempts at runs, and runs.
 type spending struct {
-	attempts []Lease
+	part     int // of usage_day and result_use, which the transaction changes
+	attempts []endedAttempt
 	runs     []pleat.RunID
+}
+
+// endedAttempt is an attempt that a transaction ends.
+type endedAttempt struct {
+	task   pleat.TaskID
+	number int
+}
+
+// spending returns what the transaction ends.
+func (t *tx) spending() *spending {
+	return txValue(t, func() *spending {
+		v := &spending{}
+		if t.pg != nil {
+			v.part = rand.IntN(resultParts)
+		}
+		t.beforeCommit(func() { t.account(v) })
+		return v
+	})
+}
+
+// spendAttempt counts an attempt that ends in this transaction, unless it is one at a delivery or a mail.
+func (t *tx) spendAttempt(task pleat.TaskID, number int) {
+	v := t.spending()
+	v.attempts = append(v.attempts, endedAttempt{task, number})
+}
+
+// spendRun counts a run that ends in this transaction.
+func (t *tx) spendRun(run pleat.RunID) {
+	v := t.spending()
+	v.runs = append(v.runs, run)
 }
 
 // account adds what the transaction has ended to usage_day. It is the last that a transaction does: on PostgreSQL it
 // comes right before the COMMIT, so that runs of one project that end at the same time wait for one another only if
 // they have drawn the same part, and then for a commit. The rows are locked in one order.
-func (t *tx) account() {
-	n := max(len(t.spent.attempts), len(t.spent.runs))
+func (t *tx) account(v *spending) {
 	var ended []any
-	for i := range n {
-		l, run := Lease{}, pleat.RunID("")
-		if i < len(t.spent.attempts) {
-			l = t.spent.attempts[i]
+	for i := range max(len(v.attempts), len(v.runs)) {
+		a, run := endedAttempt{}, pleat.RunID("")
+		if i < len(v.attempts) {
+			a = v.attempts[i]
 		}
-		if i < len(t.spent.runs) {
-			run = t.spent.runs[i]
+		if i < len(v.runs) {
+			run = v.runs[i]
 		}
-		ended = append(ended, string(l.Task), l.Attempt, string(run))
+		ended = append(ended, string(a.task), a.number, string(run))
 	}
 	for part := range t.idempotentRowParts(ended, 3) {
-		q := accountSQL(len(part) / 3)
-		args := append([]any{t.now, t.now / microsPerDay, t.part}, part...)
-		if t.pg != nil {
-			t.pg.last = append(t.pg.last, statement{sql: q, args: args})
-		} else {
-			t.send(q, args...)
-		}
+		t.sendLast(accountSQL(len(part)/3), append([]any{t.now, t.today(), v.part}, part...)...)
 	}
 }
 
@@ -236,7 +261,7 @@ func (s *Store) spent(ctx context.Context, q SpentQuery, where string, arg any) 
 	}
 	text += fmt.Sprintf(" LIMIT %d", q.Limit)
 	out := []Spent{}
-	rows, err := s.read(ctx, text, toMicros(q.From)/microsPerDay, toMicros(q.To)/microsPerDay, q.User, arg)
+	rows, err := s.read(ctx, text, dayOf(toMicros(q.From)), dayOf(toMicros(q.To)), q.User, arg)
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		v, err := scanSpent(scan, q.By)
 		out = append(out, v)
@@ -275,7 +300,7 @@ func scanSpent(scan func(...any) error, by []UsageKey) (Spent, error) {
 	err := scan(append(into, &v.Attempts, &wall, &v.GPU, &v.CPU, &v.NoGPU, &v.NoCPU, &v.Runs, &v.Tokens, &v.Bytes)...)
 	v.Wall = time.Duration(wall) * time.Microsecond
 	if day > 0 {
-		v.Day = fromMicros(day * microsPerDay)
+		v.Day = fromMicros(dayBegins(day))
 	}
 	none := ""
 	v.ProjectName, v.UserName = *cmp.Or(project, &none), *cmp.Or(user, &none)

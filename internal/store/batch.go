@@ -99,10 +99,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		var earlier earlierCall
 		call := keyed(n.Batch.Creator, n.Batch.Owner, n.Key, n.Digest)
 		if n.Key != "" {
-			t.ask(`
-				SELECT digest, answer FROM idempotency
-				WHERE account_id = $1 AND key = $2 AND created_at >= $3 AND answer <> ''`,
-				[]any{call.creator, call.key, t.now - microsPerDay}, earlier.scan)
+			t.ask(answeredCall, []any{call.creator, call.key, keysSince(t.now)}, earlier.scan)
 		}
 		if err := t.wait(); err != nil {
 			return err

@@ -13,12 +13,6 @@ import (
 // jobsAtOnce is how many jobs of a batch are made, stopped or run again in one transaction.
 const jobsAtOnce = 100
 
-// BatchesTopic has news when a batch is opened or changed, or one of its jobs ends: AdvanceBatches has work.
-const BatchesTopic = "batches"
-
-// BatchTopic has news when a row of the batch changes its state.
-func BatchTopic(id pleat.BatchID) string { return "batch:" + string(id) }
-
 // isLive is the condition that a job j of a batch has not ended, and toStop that its worker does not know yet that it
 // is to stop.
 const (
@@ -394,12 +388,6 @@ func (t *tx) plannedRetry(id pleat.BatchID, rows int) (planned, error) {
 	err := t.row("SELECT queue, expected, job_count FROM batch WHERE id = $1", []any{id}, &add.queue, &expected, &jobs)
 	add.expected = time.Duration(expected/max(1, jobs)*int64(rows)) * time.Microsecond
 	return add, err
-}
-
-// reopenBatch lets a batch end once more, when its jobs have ended.
-func (t *tx) reopenBatch(id pleat.BatchID) {
-	t.send("UPDATE batch SET ended_at = 0, counts = '' WHERE id = $1", id)
-	t.notify(BatchesTopic, BatchTopic(id))
 }
 
 // SetBatchPublic makes a batch and its jobs public or private, as SetPublic does for a job. ErrBatchNotFound: it does

@@ -42,43 +42,8 @@ type TableRow = pleat.BatchRow
 // page is found sooner in the order of the table.
 const maxDriving = 2000
 
-// maxRowScores is how many scores of a row its table has. A complex of many chains has more, three for each pair.
-const maxRowScores = 64
-
 // maxColumns is how many columns a table has: users name the chains by which scores are called.
 const maxColumns = 200
-
-// rowScores are the scores of a result that a table has.
-func rowScores(r *pleat.Result) []pleat.Score {
-	all := r.Scores()
-	return all[:min(len(all), maxRowScores)]
-}
-
-// scoreJob stores the scores of a run that ends under the row of its job, and none under the rows that share it.
-func (t *tx) scoreJob(r endingRun, result *pleat.Result) {
-	var args []any
-	for _, s := range rowScores(result) {
-		args = append(args, s.Name, s.Value)
-	}
-	for part := range rowParts(args, 2) {
-		t.send(`
-			INSERT INTO batch_score (batch_id, number, name, value)
-			SELECT j.batch_id, j.batch_row, v.column1, v.column2
-			FROM job j
-			CROSS JOIN (`+values(3, len(part)/2, "text", "double precision")+`) AS v
-			WHERE j.id = $1 AND j.run_id = $2 AND j.deleted_at = 0
-			ON CONFLICT DO NOTHING`,
-			append([]any{r.source.Job, r.run}, part...)...)
-	}
-}
-
-// forgetScores deletes the scores of a job, which is run again.
-func (t *tx) forgetScores(job pleat.JobID) {
-	t.send(`
-		DELETE FROM batch_score
-		WHERE (batch_id, number) = (SELECT j.batch_id, j.batch_row FROM job j WHERE j.id = $1)`,
-		job)
-}
 
 // BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. Of more than
 // maxColumns it lists the scores without chains and the first others by name. It steps from name to name in an index.

@@ -72,7 +72,7 @@ func (s *Store) BudgetUse(ctx context.Context, by Reach, operator bool) (BudgetU
 }
 
 func (u *BudgetUse) args(owner pleat.ProjectID, now int64) []any {
-	return []any{owner, toMicros(u.Month) / microsPerDay, now}
+	return []any{owner, dayOf(toMicros(u.Month)), now}
 }
 
 func (u *BudgetUse) into() []any {
@@ -148,11 +148,6 @@ type planned struct {
 	expected time.Duration // of all of them together; 0: unknown
 }
 
-// plannedRun is the work of one run.
-func plannedRun(spec RunSpec) planned {
-	return planned{pleat.Queue(spec.kind(), spec.Model), spec.Expected}
-}
-
 // checkBudget refuses work that would pass the budget of its project, as far as it is known what the work takes; where
 // that is not known, work is refused once the budget is used up. Without a budget it asks nothing. It makes verbs that
 // add work to one project wait for each other, so that two of them cannot both use what is left. CodeLimited.
@@ -179,19 +174,6 @@ func (t *tx) checkBudget(owner pleat.ProjectID, b Budget, add planned) error {
 		return err
 	}
 	return refusePassed("CPU", b.CPU, u.Spent.CPU, u.Expected.CPU, takes, cores)
-}
-
-// CheckBudget refuses a run in the project of a reach that would pass its budget, as the creation of it would, and
-// changes nothing. CodeLimited.
-func (s *Store) CheckBudget(ctx context.Context, by Reach, run RunSpec) error {
-	return s.writeAsync(ctx, "check budget", func(t *tx) error {
-		var c charge
-		t.askLimits(by.Project, &c)
-		if err := t.wait(); err != nil {
-			return err
-		}
-		return t.checkBudget(by.Project, c.budget, plannedRun(run))
-	})
 }
 
 // refusePassed refuses work that takes some microseconds on a number of units, of which nil is unknown, if a limit

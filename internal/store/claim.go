@@ -1,29 +1,14 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"pleat"
 )
-
-// ClaimFilter selects the tasks that a worker claims.
-type ClaimFilter struct {
-	Queues []string
-	N      int   // at most
-	Memory int64 // bytes that a task may expect to use; 0: unlimited
-	// Left is how long the tasks may be expected to run, as measured on workers of the class; 0: for ever.
-	Left  time.Duration
-	Class string
-	Owner pleat.ProjectID // of the tasks; empty: any
-	// Waited is how long the tasks must have been in their queue; 0: any time.
-	Waited time.Duration
-	Lease  time.Duration // how long the claim lasts without a heartbeat; 0: pleat.LeaseDuration
-}
 
 // Claim leases queued tasks to a worker: from the first queue as many as there are, then from the next, and in each in
 // fair order. Each task gets the next attempt number. The input of each task is read in the same transaction, and its
@@ -45,9 +30,9 @@ func (s *Store) ClaimFor(
 	if len(workers) == 0 {
 		return nil, nil
 	}
-	var c *claim
+	var c *runClaim
 	err := s.writeAsync(ctx, "claim", func(t *tx) error {
-		c = newClaim(t, filter.Lease)
+		c = newRunClaim(t, filter.Lease)
 		for _, queue := range filter.Queues {
 			if slices.ContainsFunc(workers, func(w pleat.WorkerID) bool { return w != workers[0] }) {
 				for first := 0; first < len(workers); first += maxStatementRows {
@@ -63,188 +48,50 @@ func (s *Store) ClaimFor(
 	if err != nil {
 		return nil, err
 	}
-	c.complete()
 	c.sort(filter.Queues)
-	s.metrics.start(c.tasks, filter.Class)
-	return c.tasks, nil
+	list := c.complete(s.log)
+	s.metrics.start(list, filter.Class)
+	return list, nil
 }
 
-// claim is a transaction that leases tasks. Its statements find the tasks of those before them by the id of the claim,
-// so that all of them can be sent together.
-type claim struct {
-	*tx
-	id    string
-	lease time.Duration // 0: pleat.LeaseDuration
-	asked bool          // a statement that leases was sent
-	tasks []ClaimedTask
-	runs  map[pleat.RunID]int // where tasks has the task of a run
+// runClaim is a claim of tasks of runs, which it moves to RUNNING and whose input it reads.
+type runClaim struct {
+	*claim
+	inputs map[pleat.RunID]*ClaimedTask
 	// faults has why the input of a run cannot be read. A callback must not return it: it would strand the other tasks.
 	faults map[pleat.RunID]error
 }
 
-func newClaim(t *tx, lease time.Duration) *claim {
-	return &claim{
-		tx:     t,
-		id:     newID(),
-		lease:  lease,
-		runs:   map[pleat.RunID]int{},
+func newRunClaim(t *tx, lease time.Duration) *runClaim {
+	return &runClaim{
+		claim:  newClaim(t, lease),
+		inputs: map[pleat.RunID]*ClaimedTask{},
 		faults: map[pleat.RunID]error{},
 	}
 }
 
-// claimedTasks is the task k of a claim whose id is $1, for FROM.
-const claimedTasks = "(SELECT * FROM task WHERE state = 'running' AND claim = $1) AS k"
-
-// taken returns SQL for how many tasks the claim has leased, whose id is a parameter.
-func (c *claim) taken(id string) string {
-	if !c.asked {
-		c.asked = true
-		return "0"
+// input returns what the claim has read for a run.
+func (c *runClaim) input(run pleat.RunID) *ClaimedTask {
+	if c.inputs[run] == nil {
+		c.inputs[run] = &ClaimedTask{}
 	}
-	return "(SELECT count(*) FROM task c WHERE c.state = 'running' AND c.claim = " + id + ")"
+	return c.inputs[run]
 }
 
-// forOne leases tasks of one queue to one worker, as long as the claim has fewer than n.
-func (c *claim) forOne(worker pleat.WorkerID, queue string, n int, filter ClaimFilter) {
-	c.fromQueue(worker, queue, n, c.taken("$3"), filter)
-}
-
-// fromQueue leases up to n tasks of one queue, less a number in SQL, to one worker. It raises the attempt, which fences
-// off every lease on the task that was given before.
-func (c *claim) fromQueue(worker pleat.WorkerID, queue string, n int, less string, filter ClaimFilter) {
-	limits, args := filter.limits(c.now, 5, []any{worker, c.leaseEnd(c.lease), c.id, queue, n})
-	c.ask(`
-		UPDATE task
-		SET state = 'running', attempt = attempt + 1, worker_id = $1, lease_until = $2, claim = $3
-		WHERE id `+c.inLimited(`
-			SELECT id FROM task
-			WHERE state = 'queued' AND queue = $4`+unlessPaused(queue, "$4")+limits+`
-			ORDER BY position, id
-			LIMIT $5 - `+less+`
-			FOR UPDATE SKIP LOCKED`)+`
-		RETURNING `+claimedColumns,
-		args, c.scan)
-}
-
-// unlessPaused is the condition, after an AND, that the model of a queue is not paused. The queue is a parameter too.
-// Those of deliveries and follow-ups have no model.
-func unlessPaused(queue, param string) string {
-	if !pleat.IsWorkerQueue(queue) {
-		return ""
-	}
-	return " AND " + notPaused(param)
-}
-
-// inLimited returns the condition that a column is among the rows of a query whose LIMIT is computed. PostgreSQL takes
-// such a limit for a tenth of the table, for which it would read all of the table; an array it takes for ten rows.
-func (t *tx) inLimited(query string) string {
-	if t.pg == nil {
-		return "IN (" + query + ")"
-	}
-	return "= ANY (ARRAY(" + query + "))"
-}
-
-// forEach leases tasks of one queue to workers, at most maxStatementRows: the i-th task of the claim goes to the i-th
-// worker of the claim, of whom so many come first that are not in the list. It leases none while one of those has none.
-func (c *claim) forEach(workers []pleat.WorkerID, first int, queue string, filter ClaimFilter) {
-	args := []any{c.leaseEnd(c.lease), c.id, queue, first, first + len(workers)}
-	var places []any
-	for i, w := range workers {
-		places = append(places, first+i+1, string(w))
-	}
-	from := len(args) + 1
-	for part := range paddedRowParts(places, 2) { // there is one
-		args = append(args, part...)
-	}
-	rowsOf := values(from, padded(len(workers)), "bigint", "text")
-	limits, args := filter.limits(c.now, len(args), args)
-	taken := c.taken("$2")
-	c.ask(`
-		WITH free (claimed, place) AS MATERIALIZED (
-			SELECT f.id, `+taken+` + row_number() OVER (ORDER BY f.position, f.id)
-			FROM (
-				SELECT id, position FROM task
-				WHERE state = 'queued' AND queue = $3`+unlessPaused(queue, "$3")+limits+`
-				ORDER BY position, id
-				LIMIT CASE WHEN `+taken+` BETWEEN $4 AND $5 THEN $5 - `+taken+` ELSE 0 END
-				FOR UPDATE SKIP LOCKED
-			) AS f
-		)
-		UPDATE task
-		SET state = 'running', attempt = attempt + 1, worker_id = v.column2, lease_until = $1, claim = $2
-		FROM free
-		JOIN (`+rowsOf+`) AS v ON v.column1 = free.place
-		WHERE task.id = free.claimed AND task.id `+c.inLimited("SELECT claimed FROM free")+`
-		RETURNING `+claimedColumns,
-		args, c.scan)
-}
-
-// scan reads a task that the claim has leased.
-func (c *claim) scan(scan func(...any) error) error {
-	k := ClaimedTask{Claimed: fromMicros(c.now)}
-	var r taskRow
-	if err := scan(r.into(&k.Task)...); err != nil {
-		return err
-	}
-	r.fill(&k.Task)
-	c.runs[k.Task.Run] = len(c.tasks)
-	c.tasks = append(c.tasks, k)
-	return nil
-}
-
-// sort puts the tasks into the order of their queues and in each into the fair one, since RETURNING has none.
-func (c *claim) sort(queues []string) {
-	order := map[string]int{}
-	for i, q := range queues {
-		order[q] = i
-	}
-	slices.SortFunc(c.tasks, func(a, b ClaimedTask) int {
-		return cmp.Or(
-			cmp.Compare(order[a.Task.Queue], order[b.Task.Queue]),
-			cmp.Compare(a.Task.Position, b.Task.Position),
-			cmp.Compare(a.Task.ID, b.Task.ID))
-	})
-}
-
-// complete drops the tasks whose input cannot be read, such as that of a later version: their leases expire.
-func (c *claim) complete() {
-	c.tasks = slices.DeleteFunc(c.tasks, func(k ClaimedTask) bool {
-		lacks := k.Fold == nil && k.Workflow == nil
-		if lacks {
-			c.s.log.Error("store: the input of a task cannot be read", "task", k.Task.ID, "run", k.Task.Run,
+// complete returns the tasks with their input, but not those whose input cannot be read, such as that of a later
+// version: their leases expire.
+func (c *runClaim) complete(log *slog.Logger) (out []ClaimedTask) {
+	for _, k := range c.tasks {
+		in := c.input(k.Task.Run)
+		if in.Fold == nil && in.Workflow == nil {
+			log.Error("store: the input of a task cannot be read", "task", k.Task.ID, "run", k.Task.Run,
 				"error", c.faults[k.Task.Run])
+			continue
 		}
-		return lacks
-	})
-}
-
-// leaseEnd is when a lease that is given or renewed now ends, in microseconds; 0 stands for pleat.LeaseDuration.
-func (t *tx) leaseEnd(d time.Duration) int64 {
-	return t.now + cmp.Or(d, pleat.LeaseDuration).Microseconds()
-}
-
-// limits returns the conditions on a task of the queues of a filter, each after an AND, and args with their parameters.
-// The parameters up to $n are taken already. Now is the time in microseconds.
-func (f *ClaimFilter) limits(now int64, n int, args []any) (string, []any) {
-	sql := ""
-	param := func(v any) string {
-		n++
-		args = append(args, v)
-		return fmt.Sprintf("$%d", n)
+		in.Task, in.Claimed = k.Task, k.Claimed
+		out = append(out, *in)
 	}
-	if f.Memory > 0 {
-		sql += " AND memory <= " + param(f.Memory)
-	}
-	if f.Owner != "" {
-		sql += " AND project_id = " + param(string(f.Owner))
-	}
-	if f.Left > 0 {
-		sql += " AND " + timeNeededSQL(param(f.Class)) + " <= CAST(" + param(f.Left.Microseconds()) + " AS bigint)"
-	}
-	if f.Waited > 0 {
-		sql += " AND run_at <= " + param(now-f.Waited.Microseconds())
-	}
-	return sql, args
+	return out
 }
 
 // NeedsFreshWorker reports whether a task waits that a worker with the filter own cannot claim, but that one with the
@@ -271,31 +118,8 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 	return needed, unavailable("look for tasks", err)
 }
 
-// claimedColumns are the columns of a claimed task that taskRow scans.
-const claimedColumns = `id, kind, queue, project_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
-	attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request, worker_id,
-	lease_until, run_at`
-
-// taskRow holds the columns of a claimed task whose types differ from those of Task; see jobRow.
-type taskRow struct{ expected, cancel, created, until, ready int64 }
-
-// into returns where to scan claimedColumns; fill then completes the task.
-func (r *taskRow) into(k *pleat.Task) []any {
-	return []any{
-		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
-		&k.MaxTries, &k.Memory, &r.expected, &r.cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &r.created, &k.Request,
-		&k.Worker, &r.until, &r.ready,
-	}
-}
-
-func (r *taskRow) fill(k *pleat.Task) {
-	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, fromMicros(r.until), fromMicros(r.ready)
-	k.Expected = time.Duration(r.expected) * time.Microsecond
-	k.Cancel, k.Created = r.cancel == 1, fromMicros(r.created)
-}
-
 // start records the attempts at the tasks, moves their runs to RUNNING and reads their input.
-func (c *claim) start() {
+func (c *runClaim) start() {
 	if c.pg == nil && len(c.tasks) == 0 {
 		return // SQLite has run the statements already
 	}
@@ -306,20 +130,9 @@ func (c *claim) start() {
 	c.loadEarlierAttempts()
 }
 
-// recordAttempts records the attempts, with what they have of their workers.
-func (c *claim) recordAttempts() {
-	c.send(`
-		INSERT INTO attempt (
-			task_id, number, worker_id, started_at, run_id, delivery_id, ended_at, outcome, detail, gpus, cores)
-		SELECT k.id, k.attempt, k.worker_id, $2, k.run_id, k.delivery_id, 0, '', '', u.gpus, u.cores
-		FROM `+claimedTasks+`
-		LEFT JOIN worker_use u ON u.worker_id = k.worker_id AND u.queue = k.queue`,
-		c.id, c.now)
-}
-
 // setRunning moves the runs of the tasks, with their jobs and workflows, to RUNNING, the first time each is claimed. A
 // job or workflow that has a later run keeps its state.
-func (c *claim) setRunning() {
+func (c *runClaim) setRunning() {
 	c.ask(`
 		UPDATE run SET state = $2, started_at = $3, changed_at = $3, event_seq = event_seq + 1
 		WHERE state <> $2 AND id IN (SELECT k.run_id FROM `+claimedTasks+`)
@@ -347,7 +160,7 @@ func (c *claim) setRunning() {
 }
 
 // loadFolds reads the input of the folds.
-func (c *claim) loadFolds() {
+func (c *runClaim) loadFolds() {
 	c.ask(`
 		SELECT `+jobColumns+", "+runColumns+`, r.fresh, r.trace
 		FROM `+claimedTasks+`
@@ -358,7 +171,7 @@ func (c *claim) loadFolds() {
 }
 
 // scanFold reads the input of a fold into the claim of its run.
-func (c *claim) scanFold(scan func(...any) error) error {
+func (c *runClaim) scanFold(scan func(...any) error) error {
 	var j pleat.Job
 	var u pleat.Run
 	var jr jobRow
@@ -372,7 +185,7 @@ func (c *claim) scanFold(scan func(...any) error) error {
 		c.faults[u.ID] = err
 		return nil
 	}
-	k := &c.tasks[c.runs[u.ID]]
+	k := c.input(u.ID)
 	k.Fold = &pleat.FoldInput{
 		Job:         j.ID,
 		Run:         u.ID,
@@ -390,7 +203,7 @@ func (c *claim) scanFold(scan func(...any) error) error {
 }
 
 // loadWorkflows reads the workflows that the tasks execute.
-func (c *claim) loadWorkflows() {
+func (c *runClaim) loadWorkflows() {
 	c.ask(`
 		SELECT `+workflowColumns+", "+runColumns+`, r.trace
 		FROM `+claimedTasks+`
@@ -411,7 +224,7 @@ func (c *claim) loadWorkflows() {
 				c.faults[u.ID] = err
 				return nil
 			}
-			k := &c.tasks[c.runs[u.ID]]
+			k := c.input(u.ID)
 			k.Workflow, k.Queued, k.Seed, k.Trace = &w, u.CreatedAt, u.Seed, trace
 			return nil
 		})
@@ -419,7 +232,7 @@ func (c *claim) loadWorkflows() {
 
 // loadEarlierAttempts reads how long earlier attempts at the tasks ran, and those of them that yielded, and what the
 // MSA search before a fold has published: the files of the last attempt that ended as searched.
-func (c *claim) loadEarlierAttempts() {
+func (c *runClaim) loadEarlierAttempts() {
 	const searched = "'" + OutcomeSearched + "'"
 	c.ask(`
 		SELECT k.run_id, o.outcome, o.ended_at - o.started_at
@@ -435,7 +248,7 @@ func (c *claim) loadEarlierAttempts() {
 			if err := scan(&run, &outcome, &micros); err != nil {
 				return err
 			}
-			k, took := &c.tasks[c.runs[run]], time.Duration(micros)*time.Microsecond
+			k, took := c.input(run), time.Duration(micros)*time.Microsecond
 			k.Earlier += took
 			switch outcome {
 			case OutcomeSearched:
@@ -456,7 +269,7 @@ func (c *claim) loadEarlierAttempts() {
 		[]any{c.id},
 		func(scan func(...any) error) error {
 			a, err := scanArtifact(scan)
-			k := &c.tasks[c.runs[a.Run]]
+			k := c.input(a.Run)
 			k.Alignments = append(k.Alignments, a)
 			return err
 		})

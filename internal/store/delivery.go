@@ -8,19 +8,8 @@ import (
 	"pleat"
 )
 
-// A delivery to a custom endpoint is a task in the endpoint's own queue, so that endpoints never wait for each other.
-// All follow-ups share one queue.
-const (
-	deliveryQueuePrefix = "deliver/"
-	deliveryTopic       = "deliver"
-	followUpQueue       = string(pleat.TaskFollow)
-)
-
 // deliveryQueue names the queue of an endpoint's deliveries. The endpoint is also the tenant of its tasks.
 func deliveryQueue(id pleat.EndpointID) string { return deliveryQueuePrefix + string(id) }
-
-// DeliveryTopic has news when a delivery is queued or an endpoint changes.
-func DeliveryTopic() string { return deliveryTopic }
 
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
 const DeliveryTries = 10
@@ -573,4 +562,14 @@ func (t *tx) boundTests(owner pleat.ProjectID) error {
 			"some have ended", n-len(ended))
 	}
 	return t.forgetDeliveries(ended[:min(n-most+1, len(ended))])
+}
+
+// insertEvent writes an event, unless an ingested one came before with the same id.
+func (t *tx) insertEvent(e pleat.Event, ingestID string) {
+	t.send(`
+		INSERT INTO event (
+			id, project_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		ON CONFLICT (ingest_id) WHERE ingest_id <> '' DO NOTHING`,
+		e.ID, e.Owner, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, e.Status, string(e.Payload), t.now, ingestID)
 }

@@ -96,9 +96,9 @@ func (t *tx) lockFiles(files []RunFile) error {
 	return nil
 }
 
-// SaveGraph replaces the graph of a draft, and with it the draft's input, visibility and webhooks. ErrNoWorkflow: the
-// draft does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT. CodeTooLarge: the library would hold
-// more than Limits allows.
+// SaveGraph replaces the graph of a draft, and with it the draft's input, visibility and webhooks.
+// pleat.ErrWorkflowNotFound: the draft does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT.
+// CodeTooLarge: the library would hold more than Limits allows.
 func (s *Store) SaveGraph(
 	ctx context.Context, by Reach, id pleat.WorkflowID, g Graph,
 ) (pleat.Workflow, error) {
@@ -137,12 +137,12 @@ func (s *Store) SaveGraph(
 	return w, err
 }
 
-// Design reads what a workflow has as a design. It does not check who asks. ErrNoWorkflow: it is none.
+// Design reads what a workflow has as a design. It does not check who asks. pleat.ErrWorkflowNotFound: it is none.
 func (s *Store) Design(ctx context.Context, id pleat.WorkflowID) (DesignView, error) {
 	var v DesignView
 	err := s.readRow(ctx, "SELECT workspace, graph FROM design WHERE workflow_id = $1", []any{id},
 		&v.Workspace, &v.Graph)
-	return v, unavailable("read design", mapNoRows(err, ErrNoWorkflow))
+	return v, unavailable("read design", mapNoRows(err, pleat.ErrWorkflowNotFound))
 }
 
 // RunFiles reads the files that a run has pinned, in the order of their names.

@@ -38,7 +38,7 @@ func (d *DesignFolds) planned() planned {
 }
 
 // FoldDesigns stores the jobs, or none of them, each of which counts against the project's quota. An idempotency key
-// works as in CreateJob. Its errors are those of CreateJob, and ErrNoWorkflow.
+// works as in CreateJob. Its errors are those of CreateJob, and pleat.ErrWorkflowNotFound.
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
 	err = s.write(ctx, "fold designs", func(t *tx) error {
 		made = nil
@@ -99,9 +99,8 @@ func (s *Store) ReplayedFolds(
 ) ([]Created, error) {
 	call := keyed(by.User, by.Project, key, digest)
 	var earlier earlierCall
-	err := s.readRow(ctx, `
-		SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3`,
-		[]any{by.User, key, s.now() - microsPerDay}, &earlier.digest, &earlier.answer)
+	err := s.readRow(ctx, answeredCall, []any{call.creator, call.key, keysSince(s.now())},
+		&earlier.digest, &earlier.answer)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -56,7 +56,7 @@ func TestSaveGraph(t *testing.T) {
 			t.Errorf("%d subscriptions; want that of the last graph", n)
 		}
 		eve := storetest.User(t, s, "eve")
-		if _, err := s.SaveGraph(ctx, eve, w.ID, store.Graph{Text: "x"}); err != store.ErrNoWorkflow {
+		if _, err := s.SaveGraph(ctx, eve, w.ID, store.Graph{Text: "x"}); err != pleat.ErrWorkflowNotFound {
 			t.Errorf("a stranger saves a graph: %v", err)
 		}
 		if _, err := s.CancelWorkflow(ctx, u, w.ID); err != nil {
@@ -232,7 +232,7 @@ func TestFoldDesigns(t *testing.T) {
 			t.Errorf("%d folds, %v; want those before", len(list), err)
 		}
 		n.Owner = storetest.User(t, s, "eve").Project
-		if _, _, err := s.FoldDesigns(ctx, n); err != store.ErrNoWorkflow {
+		if _, _, err := s.FoldDesigns(ctx, n); err != pleat.ErrWorkflowNotFound {
 			t.Errorf("a stranger folds designs: %v", err)
 		}
 	})

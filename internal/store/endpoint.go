@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"net"
-	"net/url"
-	"strings"
 	"time"
 
 	"pleat"
@@ -159,24 +156,11 @@ func (t *tx) checkToken(owner pleat.ProjectID, c *EndpointConfig) error {
 	switch {
 	case e.Token == "":
 		return pleat.InvalidField("token_value", " is required the first time; deliveries carry it in X-Webhook-Token")
-	case origin(e.URL) != origin(c.URL):
+	case pleat.Origin(e.URL) != pleat.Origin(c.URL):
 		return pleat.InvalidField("token_value", " is required again, because target_url has another scheme, host or "+
 			"port than before; deliveries carry it in X-Webhook-Token")
 	}
 	return nil
-}
-
-// origin returns the scheme, host and port of a URL, by which two URLs can be compared.
-func origin(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // defaultEndpoint reads a project's default endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the
@@ -234,7 +218,7 @@ func (t *tx) changedEndpoint(by Actor, action AuditAction, e *Endpoint) error {
 	if err := t.defaultEndpoint(by.Project, e); err != nil {
 		return err
 	}
-	return t.audit(by, action, origin(e.URL), "")
+	return t.audit(by, action, pleat.Origin(e.URL), "")
 }
 
 // rotateSQL is the statement of a rotation, up to the condition on the endpoint.

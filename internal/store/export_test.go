@@ -47,9 +47,6 @@ func GlanceStatements(dialect string) map[string][]any {
 	}
 }
 
-// HeadGroups is how many queries of Heads may be under way at once.
-const HeadGroups = headGroups
-
 // WalkedTable is BatchTable in the order of the table, however few rows a condition selects.
 func (s *Store) WalkedTable(ctx context.Context, b *pleat.Batch, q TableQuery) ([]TableRow, *RowPosition, error) {
 	list, err := s.walkedRows(ctx, b, &q)

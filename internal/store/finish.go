@@ -130,20 +130,6 @@ func (e *runEnd) bytes() int64 {
 	return n
 }
 
-// outcomes are the outcomes of the last attempt at a task whose run has ended in a state.
-var outcomes = map[pleat.State]string{
-	pleat.StateCompleted: OutcomeDone,
-	pleat.StateFailed:    OutcomeFailed,
-	pleat.StateStopped:   OutcomeStopped,
-}
-
-// endTask ends an attempt and deletes its task, so that the table task holds the queues and nothing else: claims do not
-// slow down as the service grows old. The attempts stay, under the run or the delivery. The checkpoint becomes garbage.
-func (t *tx) endTask(l Lease, state pleat.State, failure *pleat.Failure) {
-	t.send("DELETE FROM task WHERE id = $1", l.Task)
-	t.endAttempt(l, outcomes[state], failure.String())
-}
-
 // endingRun is what the end of a run needs to know of it.
 type endingRun struct {
 	run    pleat.RunID // empty: it has ended already, or does not exist
@@ -205,8 +191,8 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 		e.state, encodeJSON(e.result), encodeJSON(e.failure), e.engine, e.msa, t.now, r.run, e.inputHash, e.bytes(),
 		e.attempt, e.requestHash)
 	t.useResults(filesSQL("$1", "$2", "$3"), "run WHERE id = $1", r.run, e.bytes(), e.attempt)
-	t.ends = append(t.ends, e)
-	t.spent.runs = append(t.spent.runs, r.run)
+	t.afterCommit(func() { t.s.metrics.end(&e) })
+	t.spendRun(r.run)
 	t.setState(r.source, r.run, e.state)
 	if r.kind == pleat.TaskMD && e.state == pleat.StateCompleted {
 		t.addToLibrary(r, e.artifacts)
@@ -232,9 +218,10 @@ func (t *tx) endRun(r endingRun, e runEnd) error {
 	}
 	t.insertEvent(v, "")
 	t.insertDeliveries(v, r.subs)
-	t.mailRunEnd(&r, e.state)
-	if r.batch != "" {
-		t.scoreJob(r, e.result)
+	if r.batch == "" {
+		t.mailRunEnd(r.mail, endedRun{r.run, r.source, r.owner}, e.state)
+	} else {
+		t.scoreJob(r.source.Job, r.run, e.result)
 		t.notify(BatchesTopic, BatchTopic(r.batch))
 	}
 	return nil
@@ -260,22 +247,6 @@ func (t *tx) replaceArtifacts(run pleat.RunID, e runEnd) {
 	for _, a := range e.artifacts {
 		t.insertArtifact(run, e.attempt, a)
 	}
-}
-
-// insertEvent writes an event, unless an ingested one came before with the same id.
-func (t *tx) insertEvent(e pleat.Event, ingestID string) {
-	t.send(`
-		INSERT INTO event (
-			id, project_id, source_kind, source_id, run_id, name, status, payload, occurred_at, ingest_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		ON CONFLICT (ingest_id) WHERE ingest_id <> '' DO NOTHING`,
-		e.ID, e.Owner, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, e.Status, string(e.Payload), t.now, ingestID)
-}
-
-// spendTry counts one more try of a task and returns how many it has spent and may spend.
-func (t *tx) spendTry(id pleat.TaskID) (tries, limit int, err error) {
-	err = t.row("UPDATE task SET tries = tries + 1 WHERE id = $1 RETURNING tries, max_tries", []any{id}, &tries, &limit)
-	return tries, limit, err
 }
 
 // retry spends one try of a run's task and queues it again, after a delay that doubles with each try from 1 s to 256 s.

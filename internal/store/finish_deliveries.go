@@ -319,7 +319,7 @@ func (t *tx) mailAllDisabled(f *deliveryFinish) error {
 		if u.Disable == "" || f.read[id].SingleRun {
 			continue
 		}
-		if err := t.mailDisabled(f.read[id]); err != nil {
+		if err := t.mailDisabled(f.read[id].Owner, id); err != nil {
 			return err
 		}
 	}
@@ -389,4 +389,18 @@ func (t *tx) forgetSends(ids []any) error {
 		}
 	}
 	return nil
+}
+
+// countLostDelivery counts an attempt at a delivery whose process died. The next one is due at once.
+func (t *tx) countLostDelivery(id pleat.DeliveryID) error {
+	_, err := t.exec("UPDATE delivery SET attempts = attempts + 1, next_at = $1, updated_at = $1 WHERE id = $2",
+		t.now, id)
+	return err
+}
+
+// failDelivery ends a delivery or a follow-up that has no tries left.
+func (t *tx) failDelivery(id pleat.DeliveryID, reason string) error {
+	_, err := t.exec("UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3",
+		reason, t.now, id)
+	return err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"pleat"
@@ -57,76 +56,6 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 
 // errReplayed rolls a call back that repeats an earlier one, so that it costs no quota.
 var errReplayed = &pleat.Error{Code: pleat.CodeConflict, Message: "the request was answered before"}
-
-// keyedCall is a call that may have an idempotency key. Each user has keys of their own.
-type keyedCall struct {
-	creator pleat.UserID
-	key     string // empty: none
-	digest  string // of the request, and of the project unless it is the user's own
-}
-
-// keyed returns a call for a project.
-func keyed(creator pleat.UserID, owner pleat.ProjectID, key, digest string) keyedCall {
-	if owner != creator.OwnProject() {
-		digest += " " + string(owner)
-	}
-	return keyedCall{creator, key, digest}
-}
-
-// earlierCall is the call that has an idempotency key.
-type earlierCall struct {
-	none           bool // this call has claimed the key
-	digest, answer string
-}
-
-// askReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
-// day is free again. The INSERT makes a concurrent call wait until this one has committed.
-func (t *tx) askReplay(c keyedCall, e *earlierCall) {
-	if c.key == "" {
-		return
-	}
-	t.send("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
-		c.creator, c.key, t.now-microsPerDay)
-	t.ask(`
-		INSERT INTO idempotency (account_id, key, digest, answer, created_at)
-		VALUES ($1, $2, $3, '', $4)
-		ON CONFLICT (account_id, key) DO NOTHING
-		RETURNING key`,
-		[]any{c.creator, c.key, c.digest, t.now},
-		func(scan func(...any) error) error {
-			e.none = true
-			return scan(new(string))
-		})
-	t.ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{c.creator, c.key},
-		e.scan)
-}
-
-// scan reads the call that has the key.
-func (e *earlierCall) scan(scan func(...any) error) error {
-	return scan(&e.digest, &e.answer)
-}
-
-// replay reads the result of the earlier call into c, and returns errReplayed. CodeConflict: it was another request
-// than this one.
-func (e *earlierCall) replay(call keyedCall, c any) error {
-	if e.digest != call.digest {
-		return pleat.Errorf(pleat.CodeConflict,
-			"the Idempotency-Key was used with another request; use a new key for a new job")
-	}
-	if err := json.Unmarshal([]byte(e.answer), c); err != nil {
-		return err
-	}
-	return errReplayed
-}
-
-// keepAnswer stores the result of a call for those that repeat it, if it has an idempotency key.
-func (t *tx) keepAnswer(c keyedCall, answer any) {
-	if c.key == "" {
-		return
-	}
-	t.send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", encodeJSON(answer), c.creator,
-		c.key)
-}
 
 // insertJob stores the job, its run and its subscriptions, and fills in c.
 func (t *tx) insertJob(n *NewJob, c *Created) {
@@ -410,3 +339,27 @@ func (t *tx) cancel(run pleat.RunID) (pleat.State, error) {
 
 // stoppedEarly is why a run has no result that was stopped before a worker had it, or its batch before it was made.
 var stoppedEarly = pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")
+
+// RunTopic has news when a run changes its state, reports progress or gets a file.
+func RunTopic(run pleat.RunID) string { return "run:" + string(run) }
+
+// OwnerTopic has news when one of a project's runs changes or is created. Changes reads which.
+func OwnerTopic(owner pleat.ProjectID) string { return "owner:" + string(owner) }
+
+// plannedRun is the work of one run.
+func plannedRun(spec RunSpec) planned {
+	return planned{pleat.Queue(spec.kind(), spec.Model), spec.Expected}
+}
+
+// CheckBudget refuses a run in the project of a reach that would pass its budget, as the creation of it would, and
+// changes nothing. CodeLimited.
+func (s *Store) CheckBudget(ctx context.Context, by Reach, run RunSpec) error {
+	return s.writeAsync(ctx, "check budget", func(t *tx) error {
+		var c charge
+		t.askLimits(by.Project, &c)
+		if err := t.wait(); err != nil {
+			return err
+		}
+		return t.checkBudget(by.Project, c.budget, plannedRun(run))
+	})
+}

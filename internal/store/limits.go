@@ -152,11 +152,7 @@ const resultParts = 8
 // that end at the same time wait for one another only if they have drawn the same part, and then for a commit.
 func (t *tx) useResults(bytes, from string, args ...any) {
 	q := countSQL("CAST($"+strconv.Itoa(len(args)+1)+" AS bigint)", bytes, from)
-	if args = append(args, t.part); t.pg != nil {
-		t.pg.last = append(t.pg.last, statement{sql: q, args: args})
-	} else {
-		t.send(q, args...)
-	}
+	t.sendLast(q, append(args, t.spending().part)...)
 }
 
 // countSQL adds to a part of result_use.

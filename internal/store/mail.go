@@ -134,7 +134,7 @@ func (t *tx) lockMail(user pleat.UserID, r *mailRow) error {
 	}
 	err := t.row("SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1 FOR UPDATE", []any{user},
 		r.into()...)
-	r.on(t.now / microsPerDay)
+	r.on(t.today())
 	return err
 }
 

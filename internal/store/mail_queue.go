@@ -28,6 +28,9 @@ const (
 	sourceEndpoint = "endpoint"
 )
 
+// mailTries is how many attempts a mail has before it fails for good.
+const mailTries = 10
+
 // MailTopic has news when a mail is to be sent.
 func MailTopic() string { return QueueTopic(mailQueue) }
 
@@ -54,7 +57,7 @@ func (t *tx) insertMail(user pleat.UserID, m newMail) pleat.MailID {
 		Queue:    mailQueue,
 		Owner:    m.owner,
 		Tenant:   string(user),
-		MaxTries: DeliveryTries,
+		MaxTries: mailTries,
 	})
 	return id
 }
@@ -98,27 +101,34 @@ func (t *tx) askMailRecipient(where string, arg any, r *mailRecipient) {
 		})
 }
 
-// mailRunEnd writes the mail about the end of a run, if its creator wants it. Of the rows of a batch there is none, nor
-// of a run that somebody has stopped.
-func (t *tx) mailRunEnd(r *endingRun, state pleat.State) {
+// mailRunEnd writes the mail about the end of a run to its creator, who may not want it. There is none about a run that
+// somebody has stopped.
+func (t *tx) mailRunEnd(to mailRecipient, r endedRun, state pleat.State) {
 	kind := map[pleat.State]pleat.MailKind{
 		pleat.StateCompleted: pleat.MailRunCompleted,
 		pleat.StateFailed:    pleat.MailRunFailed,
 	}[state]
-	if r.batch == "" && r.mail.wants(kind) {
-		t.insertMail(r.mail.user, newMail{
+	if to.wants(kind) {
+		t.insertMail(to.user, newMail{
 			kind:       kind,
-			owner:      r.owner,
-			sourceKind: string(r.source.Kind()),
-			source:     r.source.ID(),
-			run:        r.run,
+			owner:      r.Owner,
+			sourceKind: string(r.Source.Kind()),
+			source:     r.Source.ID(),
+			run:        r.Run,
 		})
 	}
 }
 
+// endedRun is a run about whose end a mail tells.
+type endedRun struct {
+	Run    pleat.RunID
+	Source pleat.Source
+	Owner  pleat.ProjectID
+}
+
 // mailBatchEnd writes the mail about the end of a batch, if its creator wants it.
 func (t *tx) mailBatchEnd(b *pleat.Batch) error {
-	rows, err := t.query(mailRecipients("$2")+" AND s.account_id = $1", b.CreatedBy(), t.now-t.now%microsPerDay)
+	rows, err := t.query(mailRecipients("$2")+" AND s.account_id = $1", b.CreatedBy(), dayBegins(t.today()))
 	return t.mailAll(rows, err, newMail{
 		kind:       pleat.MailBatchEnded,
 		owner:      b.Owner,
@@ -146,13 +156,13 @@ var managersToMail = mailRecipients("$2") + fmt.Sprintf(`
 
 // mailDisabled writes mails about an endpoint that the service has disabled in this transaction, to the managers of its
 // project who want them. That of a single run tells nobody: its run does.
-func (t *tx) mailDisabled(e Endpoint) error {
-	rows, err := t.query(managersToMail, e.Owner, t.now-t.now%microsPerDay, e.ID, t.now)
+func (t *tx) mailDisabled(owner pleat.ProjectID, endpoint pleat.EndpointID) error {
+	rows, err := t.query(managersToMail, owner, dayBegins(t.today()), endpoint, t.now)
 	return t.mailAll(rows, err, newMail{
 		kind:       pleat.MailEndpointDisabled,
-		owner:      e.Owner,
+		owner:      owner,
 		sourceKind: sourceEndpoint,
-		source:     string(e.ID),
+		source:     string(endpoint),
 	})
 }
 
@@ -239,7 +249,7 @@ func (t *tx) outgoing(k pleat.Task) (*OutgoingMail, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.on(t.now / microsPerDay)
+	r.on(t.today())
 	if why == "" {
 		why = r.refuses(m, t.now)
 	}
@@ -332,7 +342,7 @@ func (t *tx) readMail(m *OutgoingMail) (why string, err error) {
 	case m.Kind == pleat.MailBatchEnded && ended == 0:
 		return "the batch runs again", nil
 	case m.Kind == pleat.MailEndpointDisabled:
-		needs, m.Endpoint = pleat.Manager, origin(url)
+		needs, m.Endpoint = pleat.Manager, pleat.Origin(url)
 	case m.Kind == pleat.MailBatchEnded:
 		m.Batch = &pleat.Batch{
 			ID:        m.Source.Batch,

@@ -87,23 +87,6 @@ func refuseNewer(version, newest int64) error {
 	return nil
 }
 
-// Tune gives the tables of PostgreSQL the settings and the index that they need besides the schema: see tuned and
-// nameIndexSteps. It may take minutes, during which everything else works. The service works without them, only slower,
-// for instance where Pleat's role does not own the tables. On SQLite there is nothing to do.
-func (s *Store) Tune(ctx context.Context) error {
-	if s.dialect != "postgres" {
-		return nil
-	}
-	if err := s.tuneTables(ctx); err != nil {
-		return fmt.Errorf("set the storage parameters of tables: %w", err)
-	}
-	if err := s.indexNames(ctx); err != nil {
-		const text = "make the index for searches by name, which needs the extensions pg_trgm and btree_gin: %w"
-		return fmt.Errorf(text, err)
-	}
-	return nil
-}
-
 // tuned are storage parameters of PostgreSQL's tables. Where rows are replaced often, each page is filled to fill
 // percent and keeps the rest for that. A table is vacuumed when the share dead of its rows is dead, and its statistics
 // are made anew when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows

@@ -165,7 +165,7 @@ func (t *tx) changedNamed(by Actor, action AuditAction, id pleat.EndpointID, det
 	}
 	r.fill(e)
 	t.notify(deliveryTopic)
-	return t.audit(by, action, origin(e.URL), "endpoint "+e.Name+detail)
+	return t.audit(by, action, pleat.Origin(e.URL), "endpoint "+e.Name+detail)
 }
 
 // NamedEndpointChange is a change of a named endpoint. Fields that are nil stay. A token is sealed already.
@@ -194,7 +194,7 @@ func (s *Store) ChangeNamedEndpoint(
 				return err
 			}
 		}
-		if c.URL != nil && c.Token == nil && before.Token != "" && origin(*c.URL) != origin(before.URL) {
+		if c.URL != nil && c.Token == nil && before.Token != "" && pleat.Origin(*c.URL) != pleat.Origin(before.URL) {
 			return pleat.InvalidField("token_value", " is required again, because target_url has another scheme, host "+
 				"or port than before; give the token, or an empty one to send none")
 		}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 const (
@@ -130,7 +128,7 @@ func (s *Store) indexNames(ctx context.Context) error {
 	if indexed, err := s.hasNameIndex(ctx); indexed || err != nil {
 		return err
 	}
-	db := stdlib.OpenDB(*s.notify.cfg) // the lock is one of a session, which a pooler does not keep
+	db := s.direct() // the lock is one of a session, which a pooler does not keep
 	defer db.Close()
 	conn, err := db.Conn(ctx)
 	if err != nil {

@@ -102,7 +102,7 @@ func (s *Store) ResumeModel(ctx context.Context, by Actor, model string) error {
 			return err
 		}
 		for _, q := range pleat.ModelQueues(model) {
-			t.notify(QueueTopic(q))
+			t.notifyQueue(q)
 		}
 		return t.audit(by, AuditModelResumed, model, "")
 	})
@@ -154,10 +154,4 @@ func (s *Store) pausedQueues(ctx context.Context) (map[string]bool, error) {
 		out[q] = true
 	}
 	return out, unavailable("list paused queues", err)
-}
-
-// notPaused is the condition that the model of a queue, in SQL, is not paused. It is one look into an index, which does
-// not depend on the task.
-func notPaused(queue string) string {
-	return "NOT EXISTS (SELECT 1 FROM paused_queue p WHERE p.queue = " + queue + ")"
 }

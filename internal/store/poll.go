@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -45,7 +43,7 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 				OR EXISTS (SELECT 1 FROM idempotency WHERE created_at < $2) THEN 0 END
 		UNION ALL SELECT 'reap', (SELECT min(run_at) FROM task WHERE state = 'waiting')
 		UNION ALL SELECT 'reap', (` + nextLease + `)`
-	args := []any{now, now - microsPerDay}
+	args := []any{now, keysSince(now)}
 	if waits.workers {
 		q += `
 		UNION ALL SELECT DISTINCT '` + workerTopicPrefix + `' || worker_id, 0
@@ -81,6 +79,7 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 			found = append(found, what)
 			if isQueueTopic(what) {
 				out.Next = pollBusy
+				found = append(found, AnyQueueTopic)
 			}
 			return nil
 		}
@@ -106,10 +105,8 @@ type awaitedTopics struct {
 
 // awaited returns the topics that Poll is to look for.
 func (s *Store) awaited() awaitedTopics {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
 	var out awaitedTopics
-	for _, topic := range slices.Sorted(maps.Keys(s.hub.topics)) {
+	for _, topic := range s.subscriptions() {
 		if name, ok := strings.CutPrefix(topic, queueTopicPrefix); ok {
 			out.queues = append(out.queues, name)
 		}

@@ -3,9 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
@@ -72,7 +72,6 @@ func (s *Store) openPostgres(ctx context.Context, url string, opt Options) error
 		_ = s.db.Close()
 		return err
 	}
-	s.heads = newHeads(s)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.notify = &notifier{
 		s:        s,
@@ -105,6 +104,9 @@ func setDefault(cfg *pgx.ConnConfig, name, value string) {
 		cfg.RuntimeParams[name] = value
 	}
 }
+
+// direct opens connections to PostgreSQL that no pooler lends, for what one session does. The caller closes them.
+func (s *Store) direct() *sql.DB { return stdlib.OpenDB(*s.notify.cfg) }
 
 // SyncClock measures again how far this machine's clock is from the database's. The reaper calls it after a jump of the
 // clock, before it takes leases for expired. SQLite has no clock but the machine's, so there it does nothing.
@@ -152,20 +154,20 @@ func (s *Store) pgOnce(ctx context.Context, d durability, fn func(*tx) error) (w
 	}
 	var t tx
 	err := s.onPipeline(ctx, db, beginVerb, func(p *pipeline) error {
-		t = tx{ctx: ctx, s: s, pg: p, now: s.now(), part: rand.IntN(resultParts)}
+		t = tx{ctx: ctx, s: s, pg: p, now: s.now()}
 		if s.pooled {
 			t.setSession(d)
 		}
 		if err := fn(&t); err != nil {
 			return err
 		}
-		t.account()
+		t.finish()
 		return p.commit(ctx)
 	})
 	if err != nil {
 		return written{}, err
 	}
-	return written{t.wake, t.ends}, nil
+	return written{t.wake, t.after}, nil
 }
 
 // setSession sets for a transaction what a connection without a pooler has from its start.

@@ -211,7 +211,7 @@ func TestDeletionLeavesNothing(t *testing.T) {
 				t.Errorf("the test has nothing in %s", table)
 			}
 		}
-		if err := s.DeleteWorkflow(ctx, storetest.User(t, s, "eve"), w.ID); err != store.ErrNoWorkflow {
+		if err := s.DeleteWorkflow(ctx, storetest.User(t, s, "eve"), w.ID); err != pleat.ErrWorkflowNotFound {
 			t.Errorf("a stranger deletes a workflow: %v", err)
 		}
 		if err := s.DeleteJob(ctx, u, job.Job); err != nil {
@@ -220,7 +220,7 @@ func TestDeletionLeavesNothing(t *testing.T) {
 		if err := s.DeleteWorkflow(ctx, u, w.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteWorkflow(ctx, u, w.ID); err != store.ErrNoWorkflow {
+		if err := s.DeleteWorkflow(ctx, u, w.ID); err != pleat.ErrWorkflowNotFound {
 			t.Errorf("deleted twice: %v", err)
 		}
 		_, got := purge(t, s)

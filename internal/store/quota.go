@@ -2,13 +2,9 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"pleat"
 )
-
-// microsPerDay is a day of UTC, which has no leap seconds here. Quotas and idempotency keys last one.
-const microsPerDay = 24 * 60 * 60 * 1_000_000
 
 // Usages are what a project has spent of each of today's quotas.
 type Usages struct{ Jobs, Workflows, BatchRows Usage }
@@ -26,10 +22,10 @@ func (s *Store) Usage(ctx context.Context, by Reach) (Usages, error) {
 		FROM project a
 		LEFT JOIN quota_day q ON q.project_id = a.id AND q.day = $2
 		WHERE a.id = $1`,
-		[]any{by.Project, now / microsPerDay, by.User}, &role, &own, &u.Jobs.Used, &u.Workflows.Used, &u.BatchRows.Used)
+		[]any{by.Project, dayOf(now), by.User}, &role, &own, &u.Jobs.Used, &u.Workflows.Used, &u.BatchRows.Used)
 	u.Jobs.Limit, u.Workflows.Limit = s.limits.jobsOf(own), s.limits.workflows()
 	u.BatchRows.Limit = s.limits.batchRows()
-	u.Jobs.Reset = fromMicros((now/microsPerDay + 1) * microsPerDay)
+	u.Jobs.Reset = nextDay(now)
 	u.Workflows.Reset, u.BatchRows.Reset = u.Jobs.Reset, u.Jobs.Reset
 	if err == nil {
 		err = role.Allow(pleat.Viewer, pleat.ErrNoProject)
@@ -55,7 +51,7 @@ func (t *tx) askCharge(owner pleat.ProjectID, c *charge) {
 		INSERT INTO quota_day (project_id, day, used) VALUES ($1, $2, 1)
 		ON CONFLICT (project_id, day) DO UPDATE SET used = quota_day.used + 1
 		RETURNING used`,
-		[]any{owner, t.now / microsPerDay},
+		[]any{owner, t.today()},
 		func(scan func(...any) error) error { return scan(&c.used) })
 	t.askLimits(owner, c)
 }
@@ -93,7 +89,7 @@ func (t *tx) usage(c *charge) (Usage, error) {
 	u := Usage{
 		Limit: t.s.limits.jobsOf(c.own),
 		Used:  c.used,
-		Reset: t.nextDay(),
+		Reset: nextDay(t.now),
 	}
 	if u.Used > u.Limit {
 		return u, pleat.ErrQuota(u.Limit, u.Used-1)
@@ -107,7 +103,7 @@ func (t *tx) askChargeRows(owner pleat.ProjectID, rows int, c *charge) {
 		INSERT INTO quota_day (project_id, day, used, batch_rows) VALUES ($1, $2, 0, $3)
 		ON CONFLICT (project_id, day) DO UPDATE SET batch_rows = quota_day.batch_rows + excluded.batch_rows
 		RETURNING batch_rows`,
-		[]any{owner, t.now / microsPerDay, rows},
+		[]any{owner, t.today(), rows},
 		func(scan func(...any) error) error { return scan(&c.used) })
 	t.askLimits(owner, c)
 }
@@ -115,7 +111,7 @@ func (t *tx) askChargeRows(owner pleat.ProjectID, rows int, c *charge) {
 // askSpentRows is askChargeRows without a charge.
 func (t *tx) askSpentRows(owner pleat.ProjectID, c *charge) {
 	t.askLimits(owner, c)
-	t.ask("SELECT batch_rows FROM quota_day WHERE project_id = $1 AND day = $2", []any{owner, t.now / microsPerDay},
+	t.ask("SELECT batch_rows FROM quota_day WHERE project_id = $1 AND day = $2", []any{owner, t.today()},
 		func(scan func(...any) error) error { return scan(&c.used) })
 }
 
@@ -124,15 +120,12 @@ func (t *tx) rowUsage(c *charge, rows int) (Usage, error) {
 	if err := t.check(c); err != nil {
 		return Usage{}, err
 	}
-	u := Usage{Limit: t.s.limits.batchRows(), Used: c.used, Reset: t.nextDay()}
+	u := Usage{Limit: t.s.limits.batchRows(), Used: c.used, Reset: nextDay(t.now)}
 	if u.Used > u.Limit {
 		return u, pleat.ErrBatchQuota(u.Limit, u.Used-rows, rows)
 	}
 	return u, nil
 }
-
-// nextDay is the next UTC midnight.
-func (t *tx) nextDay() time.Time { return fromMicros((t.now/microsPerDay + 1) * microsPerDay) }
 
 // chargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing. It also refuses it if the
 // project's runs hold as much as they may, or if its run would pass the budget.
@@ -154,7 +147,7 @@ func (t *tx) chargeWorkflow(owner pleat.ProjectID, add planned) error {
 		ON CONFLICT (project_id, day) DO UPDATE SET workflows = quota_day.workflows + 1
 		WHERE quota_day.workflows < $3
 		RETURNING workflows`,
-		[]any{owner, t.now / microsPerDay, limit},
+		[]any{owner, t.today(), limit},
 		func(scan func(...any) error) error {
 			charged = true
 			return scan(&c.used)

@@ -48,7 +48,7 @@ func (s *Store) Reap(ctx context.Context, expired time.Time) (Reaped, error) {
 		if err != nil {
 			return err
 		}
-		b, err := t.exec("DELETE FROM idempotency WHERE created_at < $1", t.now-microsPerDay)
+		b, err := t.exec("DELETE FROM idempotency WHERE created_at < $1", keysSince(t.now))
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (t *tx) wakeTasks(r *Reaped) error {
 		if err := scan(&queue); err != nil {
 			return err
 		}
-		t.notify(QueueTopic(queue))
+		t.notifyQueue(queue)
 		return nil
 	})
 }
@@ -199,17 +199,3 @@ func (t *tx) endSubject(l expiredLease, state pleat.State, why *pleat.Failure) e
 
 // diedSending is why a delivery or a mail has failed that no process could end.
 const diedSending = "the process that sent it died during every attempt"
-
-// countLostDelivery counts an attempt at a delivery whose process died. The next one is due at once.
-func (t *tx) countLostDelivery(id pleat.DeliveryID) error {
-	_, err := t.exec("UPDATE delivery SET attempts = attempts + 1, next_at = $1, updated_at = $1 WHERE id = $2",
-		t.now, id)
-	return err
-}
-
-// failDelivery ends a delivery or a follow-up that has no tries left.
-func (t *tx) failDelivery(id pleat.DeliveryID, reason string) error {
-	_, err := t.exec("UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3",
-		reason, t.now, id)
-	return err
-}

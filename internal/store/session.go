@@ -97,3 +97,9 @@ func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 		return mapNoRows(err, nil)
 	})
 }
+
+// KeyTopic has news when a key is revoked, or one of its sessions ends on request.
+func KeyTopic(key pleat.KeyID) string { return "key:" + string(key) }
+
+// loginTopic is KeyTopic for the logins of a user.
+func loginTopic(user pleat.UserID) string { return "login:" + string(user) }

@@ -20,12 +20,28 @@ type Share struct {
 // sharedKinds is what differs between the kinds of source that a link may open.
 var sharedKinds = map[pleat.SourceKind]struct {
 	table    string // its rows
+	exists   string // the condition that a row h is one that users know
 	files    string // the rows that have its files, by the id of the source, $1
 	notFound *pleat.Error
 }{
-	pleat.SourceFold:     {"job", "job SET %s WHERE id = $1", pleat.ErrJobNotFound},
-	pleat.SourceBatch:    {"batch", "job SET %s WHERE batch_id = $1", pleat.ErrBatchNotFound},
-	pleat.SourceWorkflow: {"workflow", "workflow SET %s WHERE id = $1", ErrNoWorkflow},
+	pleat.SourceFold: {
+		table:    "job",
+		exists:   "h.deleted_at = 0",
+		files:    "job SET %s WHERE id = $1",
+		notFound: pleat.ErrJobNotFound,
+	},
+	pleat.SourceBatch: {
+		table:    "batch",
+		exists:   "h.deleted_at = 0 AND h.opened_at <> 0",
+		files:    "job SET %s WHERE batch_id = $1",
+		notFound: pleat.ErrBatchNotFound,
+	},
+	pleat.SourceWorkflow: {
+		table:    "workflow",
+		exists:   "h.deleted_at = 0",
+		files:    "workflow SET %s WHERE id = $1",
+		notFound: pleat.ErrWorkflowNotFound,
+	},
 }
 
 // SourceNotFound is the error of a source of a kind that does not exist or is out of reach.
@@ -70,17 +86,22 @@ func (s *Store) CreateShare(
 
 // lockSource locks a job, batch or workflow for a member of its project, and returns the project.
 func (t *tx) lockSource(by Reach, source pleat.Source) (pleat.ProjectID, error) {
-	switch source.Kind() {
-	case pleat.SourceBatch:
-		b, err := t.lockBatch(by, pleat.Member, source.Batch)
-		return b.Owner, err
-	case pleat.SourceWorkflow:
-		var w pleat.Workflow
-		err := t.lockWorkflow(by, pleat.Member, source.Workflow, &w)
-		return w.Owner, err
+	var owner pleat.ProjectID
+	var role pleat.Role
+	kind := sharedKinds[source.Kind()]
+	err := t.row(sourceRoleSQL(source.Kind())+" FOR UPDATE", []any{source.ID(), by.User, by.Project}, &owner, &role)
+	if err != nil {
+		return "", mapNoRows(err, kind.notFound)
 	}
-	h, err := t.lockJob(by, pleat.Member, source.Job)
-	return h.Owner, err
+	return owner, role.Allow(pleat.Member, kind.notFound)
+}
+
+// sourceRoleSQL reads the project that owns the job, batch or workflow $1, and the role that the Reach ($2, $3) gives
+// in it.
+func sourceRoleSQL(kind pleat.SourceKind) string {
+	k := sharedKinds[kind]
+	return "SELECT h.project_id, " + roleSQL("h.project_id", "$2", "$3") +
+		" FROM " + k.table + " h WHERE h.id = $1 AND " + k.exists
 }
 
 // Shares lists the links of a job, batch or workflow that have not ended, newest first. The caller must be a member of
@@ -111,9 +132,10 @@ func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Sh
 // mayShare refuses who is no member of the project that owns a job, batch or workflow.
 func (s *Store) mayShare(ctx context.Context, by Reach, source pleat.Source) error {
 	kind := sharedKinds[source.Kind()]
+	var owner pleat.ProjectID
 	var role pleat.Role
-	if err := s.readRow(ctx, "SELECT "+roleSQL("h.project_id", "$2", "$3")+" FROM "+kind.table+
-		" h WHERE h.id = $1 AND h.deleted_at = 0", []any{source.ID(), by.User, by.Project}, &role); err != nil {
+	err := s.readRow(ctx, sourceRoleSQL(source.Kind()), []any{source.ID(), by.User, by.Project}, &owner, &role)
+	if err != nil {
 		return mapNoRows(err, kind.notFound)
 	}
 	return role.Allow(pleat.Member, kind.notFound)

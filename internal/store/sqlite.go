@@ -267,7 +267,7 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 	if _, err := t.exec("SAVEPOINT verb"); err != nil {
 		return err
 	}
-	t.wake, t.ends, t.spent, t.err = nil, nil, spending{}, nil
+	t.wake, t.values, t.before, t.after, t.err = nil, nil, nil, nil, nil
 	defer func() {
 		if r := recover(); r != nil {
 			w.s.log.Error("store: a verb panicked", "error", fmt.Sprint(r), "stack", stack())
@@ -282,12 +282,12 @@ func (w *writer) runInSavepoint(t *tx, o *op) (err error) {
 		if _, rel := t.exec("RELEASE verb"); rel != nil && err == nil {
 			err = rel
 		}
-		o.written = written{t.wake, t.ends}
+		o.written = written{t.wake, t.after}
 	}()
 	if err := o.fn(t); err != nil {
 		return err
 	}
-	t.account()
+	t.finish()
 	return t.wait()
 }
 

@@ -54,12 +54,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"pleat"
 )
@@ -162,7 +162,6 @@ type Store struct {
 	measured     map[string]int // tasks that ended here, by queue
 
 	sqlite  *writer   // SQLite's one writer
-	heads   *heads    // PostgreSQL's
 	notify  *notifier // PostgreSQL's bridge between processes
 	asyncDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
 	pooled  bool      // a pooler lends PostgreSQL's connections for one transaction each
@@ -215,7 +214,6 @@ func (s *Store) Dialect() string { return s.dialect }
 func (s *Store) Close() error {
 	if s.notify != nil {
 		s.notify.close()
-		s.heads.close()
 	}
 	if s.sqlite != nil {
 		s.sqlite.close()
@@ -241,31 +239,6 @@ func (s *Store) now() int64 { return s.clock().UnixMicro() + s.offset.Load() }
 // Now is the store's time in UTC. All nodes on one PostgreSQL database agree on it to within the time that a query
 // takes, since leases and delays are compared with it. On SQLite it is the machine's clock.
 func (s *Store) Now() time.Time { return fromMicros(s.now()) }
-
-// fromMicros reads a column that holds a time in microseconds since 1970 UTC. The value 0 is the zero time.
-func fromMicros(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}
-
-// toMicros is the inverse of fromMicros. It drops what is finer than a microsecond.
-func toMicros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-// newID returns a UUID of version 7. Ids of one process sort by the time they were made, so lists page by id.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// idAt returns an id that sorts after those made before a time in µs, and before those made after its millisecond.
-func idAt(micros int64) string {
-	ms := micros / 1000
-	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
-}
 
 // unavailable turns an error of the database into CodeUnavailable, so that the client gets 503 and not 500. It returns
 // refusals and cancellations unchanged.
@@ -340,6 +313,13 @@ func (s *Store) Subscribed(topic string) bool {
 	return len(s.hub.topics[topic]) > 0
 }
 
+// subscriptions returns the topics that somebody of this process waits for, in order.
+func (s *Store) subscriptions() []string {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.hub.topics))
+}
+
 // Unsubscribe ends what SubscribeTo began.
 func (s *Store) Unsubscribe(topic string, ch chan struct{}) { s.hub.remove(topic, ch) }
 
@@ -359,9 +339,6 @@ func (h *hub) publish(topics ...string) {
 	defer h.mu.Unlock()
 	for _, t := range topics {
 		h.wake(t)
-		if isQueueTopic(t) {
-			h.wake(AnyQueueTopic)
-		}
 	}
 }
 
@@ -383,41 +360,3 @@ func (h *hub) publishAll() {
 		h.wake(topic)
 	}
 }
-
-// QueueTopic has news when a task is queued: a new one, one that is tried again, or one whose delay has ended. The
-// queues of deliveries share one topic.
-func QueueTopic(queue string) string {
-	if strings.HasPrefix(queue, deliveryQueuePrefix) {
-		return deliveryTopic
-	}
-	return queueTopicPrefix + queue
-}
-
-const (
-	queueTopicPrefix = "queue:"
-	// AnyQueueTopic has news when any other topic of a queue has.
-	AnyQueueTopic = "queues"
-)
-
-// isQueueTopic reports whether QueueTopic made a topic.
-func isQueueTopic(topic string) bool {
-	return topic == deliveryTopic || strings.HasPrefix(topic, queueTopicPrefix)
-}
-
-// RunTopic has news when a run changes its state, reports progress or gets a file.
-func RunTopic(run pleat.RunID) string { return "run:" + string(run) }
-
-// OwnerTopic has news when one of a project's runs changes or is created. Changes reads which.
-func OwnerTopic(owner pleat.ProjectID) string { return "owner:" + string(owner) }
-
-// KeyTopic has news when a key is revoked, or one of its sessions ends on request.
-func KeyTopic(key pleat.KeyID) string { return "key:" + string(key) }
-
-// loginTopic is KeyTopic for the logins of a user.
-func loginTopic(user pleat.UserID) string { return "login:" + string(user) }
-
-// WorkerTopic has news when a task that the worker holds is cancelled, which CancelledTasks reads, when the worker is
-// to drain, which a heartbeat tells, and when the token with which it registered is revoked.
-func WorkerTopic(w pleat.WorkerID) string { return workerTopicPrefix + string(w) }
-
-const workerTopicPrefix = "worker:"

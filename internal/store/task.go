@@ -1,29 +1,15 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"pleat"
 )
-
-// Lease names one attempt at a task. The verbs that take one are fenced: they change nothing and return pleat.ErrLost
-// once another attempt has begun or the task has ended. So a worker that was away too long cannot write over the work
-// of its successor, whatever its clock says. A lease that has expired, but that nobody has taken over, is still held.
-type Lease struct {
-	Task    pleat.TaskID
-	Attempt int
-	Worker  pleat.WorkerID
-}
-
-// LeaseOf returns the lease under which a worker holds a claimed task.
-func LeaseOf(t *pleat.Task) Lease { return Lease{t.ID, t.Attempt, t.Worker} }
 
 // setState copies a run's state to its job or workflow, unless that has a later run. The version rises, so that readers
 // fetch the job or workflow again.
@@ -41,59 +27,6 @@ func (t *tx) setState(source pleat.Source, run pleat.RunID, state pleat.State) {
 	t.send("UPDATE "+table+" SET state = $1, version = version + 1, updated_at = $2"+forget+
 		" WHERE id = $3 AND run_id = $4",
 		state, t.now, source.ID(), run)
-}
-
-// The outcomes of an attempt, under which it is stored when it has ended.
-const (
-	OutcomeDone     = "done"
-	OutcomeFailed   = "failed" // also if the task is tried again
-	OutcomeStopped  = "stopped"
-	OutcomeReleased = "released" // the worker returned the task unfinished
-	OutcomeSearched = "searched" // an MSA search, whose files belong to the run, whichever attempt ends it
-	OutcomeYielded  = "yielded"  // the next attempt continues its work
-	OutcomeLost     = "lost"     // the lease expired
-)
-
-// heldTask is what the verbs need to know of a task that a worker holds.
-type heldTask struct {
-	held   bool        // else the lease is lost, and the rest is empty
-	run    pleat.RunID // empty for deliveries and follow-ups
-	queue  string
-	cancel bool // its owner wants it stopped
-}
-
-// renew extends a lease to LeaseDuration from now, unless it lasts longer, and locks its task until the transaction
-// ends; pleat.ErrLost if the lease is no longer held. Every fenced verb begins with it.
-func (t *tx) renew(l Lease) (heldTask, error) {
-	var h heldTask
-	t.askRenew(l, &h)
-	if err := t.wait(); err != nil {
-		return h, err
-	}
-	return h, h.lost()
-}
-
-// askRenew is renew for a verb that has more to ask. After the wait, h.lost must be checked.
-func (t *tx) askRenew(l Lease, h *heldTask) {
-	t.ask(`
-		UPDATE task SET lease_until = CASE WHEN lease_until > $1 THEN lease_until ELSE $1 END
-		WHERE id = $2 AND attempt = $3 AND worker_id = $4 AND state = 'running'
-		RETURNING COALESCE(run_id, ''), queue, cancel`,
-		[]any{t.leaseEnd(0), l.Task, l.Attempt, l.Worker},
-		func(scan func(...any) error) error {
-			var cancel int64
-			err := scan(&h.run, &h.queue, &cancel)
-			h.held, h.cancel = true, cancel == 1
-			return err
-		})
-}
-
-// lost returns pleat.ErrLost if the lease was not held.
-func (h *heldTask) lost() error {
-	if !h.held {
-		return pleat.ErrLost
-	}
-	return nil
 }
 
 // MaxLogLines bounds the log lines stored of one run, over all its attempts. The last of them is a note that there
@@ -216,75 +149,6 @@ func (s *Store) Release(ctx context.Context, l Lease, delay time.Duration, progr
 	})
 }
 
-// requeue ends the attempt with an outcome and puts its running task back into its queue, at its position: at once, or
-// after a delay, which Reap ends.
-func (t *tx) requeue(l Lease, outcome string, delay time.Duration) {
-	state := pleat.TaskQueued
-	if delay > 0 {
-		state = pleat.TaskWaiting
-	}
-	t.ask("UPDATE task SET state = $1, run_at = $2, lease_until = 0, worker_id = '' WHERE id = $3 RETURNING queue",
-		[]any{state, t.now + delay.Microseconds(), l.Task},
-		func(scan func(...any) error) error {
-			var queue string
-			err := scan(&queue)
-			t.notify(QueueTopic(queue))
-			return err
-		})
-	t.endAttempt(l, outcome, "")
-}
-
-// endAttempt writes the end of an attempt, once, and has it counted. Attempts at deliveries end elsewhere too, since
-// they are not counted.
-func (t *tx) endAttempt(l Lease, outcome, detail string) {
-	t.send(`
-		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3
-		WHERE task_id = $4 AND number = $5 AND ended_at = 0`,
-		t.now, outcome, detail, l.Task, l.Attempt)
-	t.spent.attempts = append(t.spent.attempts, l)
-}
-
-// insertTask queues work: the id (empty: a new one), kind, queue, owner, tenant, subject and memory of k, with
-// k.MaxTries tries (0: DefaultTries). Its position keeps tenants even: behind the tenant's own tasks, but not behind
-// those of others. A tenant with nothing queued starts at the position that is being served now. The task of a delivery
-// needs its row: it is not queued where insertDelivery has stored none.
-func (t *tx) insertTask(k pleat.Task) {
-	if k.MaxTries == 0 {
-		k.MaxTries = DefaultTries
-	}
-	t.send(`
-		INSERT INTO task (
-			id, kind, queue, project_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
-			memory, expected, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, request)
-		SELECT $1, $2, $3, $4, $5,
-			CASE WHEN own >= served THEN own + 1 ELSE served END,
-			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, $11, 0, '', 0, '', 0, $11, $12
-		FROM `+fairOrderSQL("$3", "$5")+`
-		WHERE $7 = '' OR EXISTS (SELECT 1 FROM delivery d WHERE d.id = $7)`,
-		cmp.Or(k.ID, pleat.TaskID(newID())), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries,
-		k.Memory, k.Expected.Microseconds(), t.now, k.Request)
-	t.notify(QueueTopic(k.Queue))
-}
-
-// fairOrderSQL returns a subquery with one row and two columns: own, the last position of a tenant in a queue (NULL: it
-// has none there), and served, the position at the queue's head (0: the queue is empty). Queue and tenant are SQL.
-//
-// A task that is inserted at own+1, or at served if that is more, shares the queue evenly: the n-th tasks of all
-// tenants have about the same position, and a tenant that was idle gets no credit for it. Both subqueries are answered
-// from an index.
-func fairOrderSQL(queue, tenant string) string {
-	return `(
-		SELECT
-			(
-				SELECT max(q.position) FROM task q
-				WHERE q.state = 'queued' AND q.queue = ` + queue + ` AND q.tenant = ` + tenant + `
-			) AS own,
-			COALESCE((
-				SELECT min(q.position) FROM task q WHERE q.state = 'queued' AND q.queue = ` + queue + `
-			), 0) AS served
-		) AS fair_order`
-}
-
 // SaveCheckpoint names the blob from which the next attempt can resume. The blob must be stored already; the one before
 // is then garbage. pleat.ErrLost: the lease is no longer held.
 func (s *Store) SaveCheckpoint(ctx context.Context, l Lease, c pleat.Checkpoint) error {
@@ -295,130 +159,6 @@ func (s *Store) SaveCheckpoint(ctx context.Context, l Lease, c pleat.Checkpoint)
 		_, err := t.exec("UPDATE task SET checkpoint = $1, checkpoint_step = $2 WHERE id = $3", c.Key, c.Step, l.Task)
 		return err
 	})
-}
-
-// maxCounted bounds how many tasks of a queue and state QueueCounts counts.
-const maxCounted = 100_000
-
-// QueueCounts returns the number of tasks by queue and state, without ended ones. All deliveries count as one queue,
-// since each endpoint has one of its own. Of the queued tasks, at most 100,000 of each queue are counted, and the
-// oldest is that of the first 1000 in its order; of those that wait and that run, at most 100,000 of all queues. So a
-// long queue is not read to its end.
-func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
-	queues, err := s.queuesFilled(ctx)
-	if err != nil {
-		return nil, unavailable("list queues", err)
-	}
-	out := []QueueCount{}
-	for _, queue := range queues {
-		q, args := countQueued, []any{maxCounted, queue}
-		if queue == string(pleat.TaskDeliver) {
-			q, args = countDeliveries, args[:1]
-		}
-		c := QueueCount{Queue: queue, State: pleat.TaskQueued}
-		var at *int64
-		if err := s.readRow(ctx, q, args, &c.N, &at); err != nil {
-			return nil, unavailable("count tasks", err)
-		}
-		if at != nil { // else the tasks were claimed meanwhile
-			c.Oldest = fromMicros(*at)
-			out = append(out, c)
-		}
-	}
-	rest, err := s.unqueuedCounts(ctx, maxCounted)
-	return append(out, rest...), unavailable("count tasks", err)
-}
-
-// The queries that count queued tasks, at most $1: those of the queue $2 in its index alone, and the deliveries, whose
-// index does not have the order of any queue.
-const (
-	countQueued = `
-		SELECT
-			(
-				SELECT count(*)
-				FROM (SELECT 1 FROM task WHERE state = 'queued' AND queue = $2 LIMIT $1) AS counted
-			),
-			(
-				SELECT min(created_at)
-				FROM (
-					SELECT created_at FROM task
-					WHERE state = 'queued' AND queue = $2
-					ORDER BY position, id
-					LIMIT 1000
-				) AS ahead
-			)`
-	countDeliveries = `
-		SELECT count(*), min(created_at)
-		FROM (SELECT created_at FROM task WHERE state = 'queued' AND kind = 'deliver' LIMIT $1) AS counted`
-)
-
-// filledQueues is a query of the queues that have queued tasks, and filledQueuesOnce names them as QueueCounts does. It
-// steps from queue to queue through an index, and over those of all endpoints at once: their ids are hexadecimal, so
-// that no queue of one is behind the letter g.
-const (
-	filledQueues = `
-		WITH RECURSIVE filled (queue) AS (
-			SELECT min(queue) FROM task WHERE state = 'queued'
-			UNION ALL
-			SELECT (
-				SELECT min(k.queue) FROM task k
-				WHERE k.state = 'queued' AND k.queue > CASE
-					WHEN filled.queue LIKE '` + deliveryQueuePrefix + `%' THEN '` + deliveryQueuePrefix + `g'
-					ELSE filled.queue END
-			)
-			FROM filled
-			WHERE filled.queue IS NOT NULL
-		)`
-	filledQueuesOnce = `
-		SELECT CASE WHEN queue LIKE '` + deliveryQueuePrefix + `%' THEN 'deliver' ELSE queue END AS queue
-		FROM filled
-		WHERE queue IS NOT NULL`
-)
-
-// queuesFilled lists the queues that have queued tasks.
-func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
-	var out []string
-	rows, err := s.read(ctx, filledQueues+filledQueuesOnce)
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		out = append(out, "")
-		return scan(&out[len(out)-1])
-	})
-	return out, err
-}
-
-// unqueuedCounts counts the tasks that wait, those due next first, and those that run, by queue: at most so many of
-// each state.
-func (s *Store) unqueuedCounts(ctx context.Context, most int) ([]QueueCount, error) {
-	var out []QueueCount
-	rows, err := s.read(ctx, unqueuedTasks(most))
-	err = forEachRow(rows, err, func(scan func(...any) error) error {
-		var c QueueCount
-		var at int64
-		if err := scan(&c.Queue, &c.State, &c.N, &at); err != nil {
-			return err
-		}
-		c.Oldest = fromMicros(at)
-		out = append(out, c)
-		return nil
-	})
-	return out, err
-}
-
-// unqueuedTasks is the query of unqueuedCounts.
-func unqueuedTasks(most int) string {
-	const queue = "CASE WHEN kind = 'deliver' THEN 'deliver' ELSE queue END"
-	count := func(state, order string) string {
-		return `
-		SELECT ` + queue + `, state, count(*), min(created_at)
-		FROM (
-			SELECT queue, kind, state, created_at FROM task
-			WHERE state = '` + state + `'
-			ORDER BY ` + order + `
-			LIMIT ` + strconv.Itoa(most) + `
-		) AS page_counted
-		GROUP BY ` + queue + `, state`
-	}
-	return count("waiting", "run_at") + " UNION ALL " + count("running", "id")
 }
 
 // WaitingTask is the task of a run that no worker has now.

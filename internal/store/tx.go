@@ -24,11 +24,11 @@ type tx struct {
 	pg   *pipeline
 	err  error // of a statement of send or ask on SQLite, which the next call returns
 	now  int64
-	part int // of what an account's runs hold, which this transaction changes
 	wake []string
-	ends []runEnd
-	// spent is what the commit counts, see account.
-	spent spending
+	// values are what other files keep for the time of a transaction, see txValue.
+	values map[any]any
+	before []func() // run before the commit, in which they may send statements
+	after  []func() // run after the commit, in this process
 }
 
 // rows is the result of a query: *sql.Rows, or those of a batch of PostgreSQL.
@@ -41,8 +41,37 @@ type rows interface {
 
 // written is what a committed transaction leaves to do in this process.
 type written struct {
-	wake []string // topics to publish
-	ends []runEnd // of runs, to count
+	wake  []string // topics to publish
+	after []func()
+}
+
+// txKey is the key of a value of a type in the values of a transaction.
+type txKey[T any] struct{}
+
+// txValue returns what a transaction keeps of a type. Begin makes it when the transaction first asks for it.
+func txValue[T any](t *tx, begin func() *T) *T {
+	if v, ok := t.values[txKey[T]{}]; ok {
+		return v.(*T)
+	}
+	if t.values == nil {
+		t.values = map[any]any{}
+	}
+	v := begin()
+	t.values[txKey[T]{}] = v
+	return v
+}
+
+// beforeCommit runs fn when the verb has done its work. On PostgreSQL fn may run several times, as the verb may.
+func (t *tx) beforeCommit(fn func()) { t.before = append(t.before, fn) }
+
+// afterCommit runs fn in this process once the transaction has been committed.
+func (t *tx) afterCommit(fn func()) { t.after = append(t.after, fn) }
+
+// finish runs what beforeCommit was given.
+func (t *tx) finish() {
+	for _, fn := range t.before {
+		fn()
+	}
 }
 
 // exec runs a statement and returns how many rows it changed. Parameters are $1, $2 … on both databases.
@@ -73,6 +102,16 @@ func (t *tx) send(q string, args ...any) {
 		t.pg.add(q, args, nil)
 	} else if t.err == nil {
 		_, t.err = t.exec(q, args...)
+	}
+}
+
+// sendLast is send for a statement that PostgreSQL runs right before the COMMIT, since it locks rows that many
+// transactions change.
+func (t *tx) sendLast(q string, args ...any) {
+	if t.pg != nil {
+		t.pg.last = append(t.pg.last, statement{sql: q, args: args})
+	} else {
+		t.send(q, args...)
 	}
 }
 
@@ -222,8 +261,8 @@ func (s *Store) commit(ctx context.Context, verb string, d durability, fn func(t
 	if err != nil {
 		return unavailable(verb, err)
 	}
-	for i := range done.ends {
-		s.metrics.end(&done.ends[i])
+	for _, fn := range done.after {
+		fn()
 	}
 	s.hub.publish(done.wake...)
 	if s.notify != nil && len(done.wake) > 0 {

@@ -142,10 +142,6 @@ func (r RunSpec) state() pleat.State {
 	return pleat.StateQueued
 }
 
-// DefaultTries is how many attempts a run has if its worker dies: enough to survive restarts, and an end for a run that
-// kills every worker.
-const DefaultTries = 10
-
 // Created is the result of CreateJob and Rerun. Under an Idempotency-Key it is stored as JSON, and returned to calls
 // that repeat the request.
 type Created struct {
@@ -280,14 +276,6 @@ type RunFinished struct {
 	// Source is the run whose files some of Artifacts share; empty: none. If it cannot be read any more, FinishRun
 	// returns ErrSourceGone.
 	Source pleat.RunID
-}
-
-// QueueCount is the number of tasks of one queue in one state, as metrics and pleat doctor show it.
-type QueueCount struct {
-	Queue  string
-	State  pleat.TaskState
-	N      int       // at most those that QueueCounts counts
-	Oldest time.Time // when the first of them was created
 }
 
 // WorkerOrders are what a worker is to do besides its tasks.

@@ -48,9 +48,6 @@ type WorkflowRow struct {
 	Failure  *pleat.Failure // nil unless the run failed or was stopped
 }
 
-// ErrNoWorkflow refuses a call on a workflow that does not exist or is out of reach.
-var ErrNoWorkflow = pleat.Errorf(pleat.CodeNotFound, "Workflow not found")
-
 // workflowColumns are the columns that workflowRow scans, of the row w of workflow.
 var workflowColumns = `w.id, w.project_id, w.created_by, ` + creatorName("w") + `, w.kind, w.alias, w.workflow_name,
 	w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence,
@@ -162,9 +159,9 @@ func (t *tx) insertWorkflow(n NewWorkflow) pleat.Workflow {
 }
 
 // ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
-// stays as it is; the server has checked that of draft again, like that of a new workflow. ErrNoWorkflow: it does not
-// exist or is out of reach. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the same time.
-// CodeConflict: its input is another one now. CodeLimited: the user's workflows of today are used up.
+// stays as it is; the server has checked that of draft again, like that of a new workflow. pleat.ErrWorkflowNotFound:
+// it does not exist or is out of reach. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the
+// same time. CodeConflict: its input is another one now. CodeLimited: the user's workflows of today are used up.
 func (s *Store) ExecuteWorkflow(
 	ctx context.Context, by Reach, draft *pleat.Workflow, spec RunSpec) (pleat.Workflow, error) {
 	var w pleat.Workflow
@@ -207,15 +204,15 @@ func (t *tx) lockWorkflow(by Reach, needs pleat.Role, id pleat.WorkflowID, w *pl
 		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0 FOR UPDATE`,
 		[]any{id, by.User, by.Project}, append(r.into(w), &role)...)
 	if err != nil {
-		return mapNoRows(err, ErrNoWorkflow)
+		return mapNoRows(err, pleat.ErrWorkflowNotFound)
 	}
 	r.fill(w)
-	return role.Allow(needs, ErrNoWorkflow)
+	return role.Allow(needs, pleat.ErrWorkflowNotFound)
 }
 
 // EditDraft replaces the input of a draft by what edit makes of it. Edit runs in the transaction, possibly more than
-// once, so that two edits of different fields cannot undo each other; its error is returned. ErrNoWorkflow: the
-// workflow does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT.
+// once, so that two edits of different fields cannot undo each other; its error is returned. pleat.ErrWorkflowNotFound:
+// the workflow does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT.
 func (s *Store) EditDraft(
 	ctx context.Context, by Reach, id pleat.WorkflowID,
 	edit func(input json.RawMessage) (json.RawMessage, error),
@@ -249,7 +246,7 @@ func (s *Store) EditDraft(
 }
 
 // SetWorkflowPublic makes a workflow public or private. Making it private raises the epoch, which invalidates the links
-// that were given out. ErrNoWorkflow: it does not exist or is out of reach.
+// that were given out. pleat.ErrWorkflowNotFound: it does not exist or is out of reach.
 func (s *Store) SetWorkflowPublic(
 	ctx context.Context, by Reach, id pleat.WorkflowID, public bool,
 ) error {
@@ -267,8 +264,8 @@ func (s *Store) SetWorkflowPublic(
 }
 
 // CancelWorkflow stops a workflow: at once if it is a draft or waits, within two seconds if it runs. It returns the
-// state that the workflow has now, as Cancel does. A draft ends without an event, since it has no run. ErrNoWorkflow:
-// it does not exist or is out of reach. CodeConflict: it has ended.
+// state that the workflow has now, as Cancel does. A draft ends without an event, since it has no run.
+// pleat.ErrWorkflowNotFound: it does not exist or is out of reach. CodeConflict: it has ended.
 func (s *Store) CancelWorkflow(ctx context.Context, by Reach, id pleat.WorkflowID) (pleat.State, error) {
 	var state pleat.State
 	err := s.write(ctx, "cancel workflow", func(t *tx) error {
@@ -293,7 +290,7 @@ func (s *Store) CancelWorkflow(ctx context.Context, by Reach, id pleat.WorkflowI
 }
 
 // WorkflowView reads a workflow with its run and files, in several queries: the state may be older than the files. It
-// does not check who asks. ErrNoWorkflow: it does not exist or was deleted.
+// does not check who asks. pleat.ErrWorkflowNotFound: it does not exist or was deleted.
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
 	var r workflowRow
@@ -301,7 +298,7 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	if err := s.readRow(ctx, "SELECT "+workflowColumns+", "+keptSQL("w")+`
 		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0`,
 		[]any{id}, append(r.into(&v.Workflow), &keep)...); err != nil {
-		return v, unavailable("read workflow", mapNoRows(err, ErrNoWorkflow))
+		return v, unavailable("read workflow", mapNoRows(err, pleat.ErrWorkflowNotFound))
 	}
 	r.fill(&v.Workflow)
 	if v.Workflow.Run == "" {

@@ -36,7 +36,8 @@ func TestFlowLife(t *testing.T) {
 		if err != nil || w.State != pleat.StateDraft || w.Run != "" || w.TaskType() != "inference_qna" {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if _, err := s.EditDraft(ctx, storetest.User(t, s, "eve"), w.ID, nil); !errors.Is(err, store.ErrNoWorkflow) {
+		_, err = s.EditDraft(ctx, storetest.User(t, s, "eve"), w.ID, nil)
+		if !errors.Is(err, pleat.ErrWorkflowNotFound) {
 			t.Errorf("a stranger edits: %v", err)
 		}
 		before := w

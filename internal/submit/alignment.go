@@ -86,9 +86,9 @@ func (r *Resolver) MadeAlignments(
 ) ([]store.GivenAlignment, error) {
 	v, err := r.Store.WorkflowView(ctx, id)
 	if err == nil && (v.Workflow.Owner != owner && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
-		err = store.ErrNoWorkflow
+		err = pleat.ErrWorkflowNotFound
 	}
-	if errors.Is(err, store.ErrNoWorkflow) {
+	if errors.Is(err, pleat.ErrWorkflowNotFound) {
 		return nil, pleat.InvalidField(madeField, " is %s, which is none of your alignments", id)
 	}
 	if err != nil {
