@@ -3,9 +3,21 @@ package store
 import (
 	"context"
 	"strings"
+	"time"
 
 	"pleat"
 )
+
+// User is who has keys and a role in projects: a person, or a program that works for a project.
+type User struct {
+	ID         pleat.UserID
+	Name       string
+	Service    bool            // it is a program's, and the project owns it
+	Project    pleat.ProjectID // of a service user; empty: a person
+	Operator   bool            // may see and change what concerns the whole service
+	DisabledAt time.Time       // zero: the user may act
+	CreatedAt  time.Time
+}
 
 // userColumns are the columns that scanUser reads, of the row a of account.
 const userColumns = "a.id, a.name, a.kind, a.project_id, a.operator, a.disabled_at, a.created_at"
@@ -202,3 +214,9 @@ func (t *tx) findUser(text string) (User, error) {
 	rows, err := t.query("SELECT "+userColumns+" FROM account a WHERE "+column+" = $1", text)
 	return oneUser(rows, err, errNoUser(text))
 }
+
+// erasedName is the name of the account of a user who was deleted.
+func erasedName(user pleat.UserID) string { return "deleted-" + string(user[max(0, len(user)-12):]) }
+
+// isErased reports whether a user was deleted. Nobody else has the name: it has a part of an id that the service chose.
+func isErased(user pleat.UserID, name string) bool { return name == erasedName(user) }

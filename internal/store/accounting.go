@@ -29,7 +29,7 @@ type endedAttempt struct {
 func (t *tx) spending() *spending {
 	return txValue(t, func() *spending {
 		v := &spending{}
-		if t.pg != nil {
+		if t.postgres() {
 			v.part = rand.IntN(resultParts)
 		}
 		t.beforeCommit(func() { t.account(v) })

@@ -49,7 +49,7 @@ func (s *Store) ClaimFor(
 		return nil, err
 	}
 	c.sort(filter.Queues)
-	list := c.complete(s.log)
+	list := c.complete(s.logger())
 	s.metrics.start(list, filter.Class)
 	return list, nil
 }
@@ -120,7 +120,7 @@ func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh ClaimFilter) (b
 
 // start records the attempts at the tasks, moves their runs to RUNNING and reads their input.
 func (c *runClaim) start() {
-	if c.pg == nil && len(c.tasks) == 0 {
+	if !c.postgres() && len(c.tasks) == 0 {
 		return // SQLite has run the statements already
 	}
 	c.recordAttempts()
@@ -137,7 +137,8 @@ func (c *runClaim) setRunning() {
 		UPDATE run SET state = $2, started_at = $3, changed_at = $3, event_seq = event_seq + 1
 		WHERE state <> $2 AND id IN (SELECT k.run_id FROM `+claimedTasks+`)
 		RETURNING id, project_id`,
-		[]any{c.id, pleat.StateRunning, c.now}, c.notifyRun)
+		[]any{c.id, pleat.StateRunning, c.now},
+		func(scan func(...any) error) error { return c.notifyRun(scan) })
 	for _, table := range []string{"job", "workflow"} {
 		c.send(`
 			UPDATE `+table+` SET state = $2, version = version + 1, updated_at = $3

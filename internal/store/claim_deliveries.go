@@ -163,7 +163,7 @@ func (s *Store) claimDeliveries(ctx context.Context, c *deliveryClaim) error {
 		c.at, c.DeliveryClaims = fromMicros(t.now), DeliveryClaims{}
 		c.undecided, c.visited, c.stopped, c.last = nil, 0, false, ""
 		c.most = s.bounds.Endpoints
-		if t.pg != nil {
+		if t.postgres() {
 			t.send("SELECT pg_advisory_xact_lock($1)", claimLock)
 		}
 		for part := range t.idempotentRowParts(c.health, 4) {
@@ -176,7 +176,7 @@ func (s *Store) claimDeliveries(ctx context.Context, c *deliveryClaim) error {
 		if c.decided && len(c.limit) == 0 {
 			return nil
 		}
-		if t.pg != nil {
+		if t.postgres() {
 			t.claimInOneStatement(c)
 			return nil
 		}

@@ -20,7 +20,7 @@ func (t *tx) planSQL(c *deliveryClaim) (sql string, args []any) {
 	}
 	const may = "e.id = w.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= CAST($1 AS bigint)"
 	endpoint := "JOIN endpoint e ON " + may
-	if t.pg != nil { // which may keep a plan that reads all endpoints, see decision 020
+	if t.postgres() { // which may keep a plan that reads all endpoints, see decision 020
 		endpoint = "CROSS JOIN LATERAL (SELECT * FROM endpoint e WHERE " + may + " LIMIT 1) AS e"
 	}
 	return `

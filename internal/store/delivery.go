@@ -146,14 +146,6 @@ const deliveryColumns = `d.id, d.event_id, d.subscription_id, d.endpoint_id,
 // inFlightSQL is a condition: an attempt at the delivery d is in flight.
 const inFlightSQL = "EXISTS (SELECT 1 FROM task k WHERE k.delivery_id = d.id AND k.state = 'running')"
 
-// sourceRow holds the columns source_kind and source_id of a row.
-type sourceRow struct {
-	kind pleat.SourceKind
-	id   string
-}
-
-func (r sourceRow) value() pleat.Source { return pleat.SourceOf(r.kind, r.id) }
-
 // scanDelivery reads a delivery from deliveryColumns.
 func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery

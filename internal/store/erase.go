@@ -115,12 +115,6 @@ func (s *Store) EraseUser(ctx context.Context, by Actor, name string) (User, err
 	return u, err
 }
 
-// erasedName is the name of the account of a user who was deleted.
-func erasedName(user pleat.UserID) string { return "deleted-" + string(user[max(0, len(user)-12):]) }
-
-// isErased reports whether a user was deleted. Nobody else has the name: it has a part of an id that the service chose.
-func isErased(user pleat.UserID, name string) bool { return name == erasedName(user) }
-
 // closeAccount disables an account and ends its keys, sessions, and roles in projects of several users.
 func (t *tx) closeAccount(user pleat.UserID) error {
 	shared, err := columnOf[pleat.ProjectID](t.query(`

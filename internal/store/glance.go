@@ -222,7 +222,7 @@ type TimedRun struct {
 // RecentTimings reads the timings of the runs that have completed among the last 500 that ended, the last one first.
 func (s *Store) RecentTimings(ctx context.Context) ([]TimedRun, error) {
 	var out []TimedRun
-	rows, err := s.read(ctx, glanceTimings(s.dialect))
+	rows, err := s.read(ctx, glanceTimings(s.Dialect()))
 	err = forEachRow(rows, err, func(scan func(...any) error) error {
 		var r TimedRun
 		var timings string

@@ -100,7 +100,7 @@ func (s *Store) Vouch(ctx context.Context, c Claims) (pleat.UserID, error) {
 func (t *tx) vouch(c Claims) (pleat.UserID, error) {
 	user, checked, suspended, err := t.identity(c)
 	if errors.Is(err, sql.ErrNoRows) {
-		if t.pg != nil { // else two first sign-ins of a person at once would make two accounts
+		if t.postgres() { // else two first sign-ins of a person at once would make two accounts
 			t.send("SELECT pg_advisory_xact_lock(hashtext('pleat identities'))")
 		}
 		if user, checked, suspended, err = t.identity(c); errors.Is(err, sql.ErrNoRows) {
@@ -410,7 +410,7 @@ func (s *Store) RefuseLogin(ctx context.Context, l Login, suspend bool, why stri
 
 // lockIdentity locks what is known of a person, as vouch does, until the transaction ends.
 func (t *tx) lockIdentity(user pleat.UserID) error {
-	if t.pg == nil {
+	if !t.postgres() {
 		return nil
 	}
 	_, err := t.exec("SELECT 1 FROM account_identity WHERE account_id = $1 FOR UPDATE", user)

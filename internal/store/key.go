@@ -11,6 +11,31 @@ import (
 	"pleat"
 )
 
+// Key is an API key without its secret, of which the database holds only the SHA-256.
+type Key struct {
+	ID         pleat.KeyID
+	User       pleat.UserID
+	UserName   string
+	Project    pleat.ProjectID // the only one that the key reaches; empty: all of the user
+	Prefix     string          // the first letters of the plain key, shown in lists
+	Label      string
+	Scopes     pleat.Scopes
+	CreatedAt  time.Time
+	LastUsedAt time.Time // zero: never
+	ExpiresAt  time.Time // zero: never
+	RevokedAt  time.Time // zero: valid
+}
+
+// NewKey is a key to store.
+type NewKey struct {
+	Prefix    string // the part of the key that lists show
+	Hash      string // that seal.HashKey makes of the key, which is never stored itself
+	Label     string
+	Project   pleat.ProjectID // the only one that the key reaches; empty: that of the key that makes it, or all
+	Scopes    pleat.Scopes    // empty: those of the key that makes it, or all if an operator does
+	ExpiresAt time.Time       // zero: when the key that makes it does, or never
+}
+
 const (
 	// maxKeys bounds the valid keys of a user that are made with other keys. Operators are not bound.
 	maxKeys = 100

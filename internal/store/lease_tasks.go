@@ -89,7 +89,7 @@ func unlessPaused(queue, param string) string {
 // inLimited returns the condition that a column is among the rows of a query whose LIMIT is computed. PostgreSQL takes
 // such a limit for a tenth of the table, for which it would read all of the table; an array it takes for ten rows.
 func (t *tx) inLimited(query string) string {
-	if t.pg == nil {
+	if !t.postgres() {
 		return "IN (" + query + ")"
 	}
 	return "= ANY (ARRAY(" + query + "))"

@@ -53,7 +53,7 @@ func (s *Store) Limits() Limits { return s.limits }
 // lockProject makes verbs that change what a project has wait for each other, so that two of them cannot both use what
 // is left.
 func (t *tx) lockProject(owner pleat.ProjectID) error {
-	if t.pg == nil {
+	if !t.postgres() {
 		return nil // SQLite has one writer
 	}
 	n, err := t.exec("SELECT 1 FROM project WHERE id = $1 AND deleted_at = 0 FOR UPDATE", owner)
@@ -65,7 +65,7 @@ func (t *tx) lockProject(owner pleat.ProjectID) error {
 
 // lockAccount is lockProject for what a user has apart from projects.
 func (t *tx) lockAccount(user pleat.UserID) error {
-	if t.pg == nil {
+	if !t.postgres() {
 		return nil
 	}
 	_, err := t.exec("SELECT 1 FROM account WHERE id = $1 FOR UPDATE", user)
@@ -170,7 +170,7 @@ func countSQL(part, bytes, from string) string {
 // so that nothing else has to wait.
 func (s *Store) RecountResults(ctx context.Context) error {
 	return s.write(ctx, "recount results", func(t *tx) error {
-		if t.pg != nil {
+		if t.postgres() {
 			t.send("SET LOCAL enable_seqscan = on")
 			t.send("SELECT pg_advisory_xact_lock(hashtext('pleat result_use'))") // of two nodes the second sees the sum
 			if err := t.wait(); err != nil {

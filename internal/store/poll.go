@@ -15,10 +15,6 @@ const (
 	pollIdle = 5 * time.Second
 )
 
-// Notified reports whether wake-ups of other processes arrive at the moment: on PostgreSQL, while the connection that
-// listens is open.
-func (s *Store) Notified() bool { return s.notify != nil && s.notify.listening.Load() }
-
 // nextLease reads when the next lease ends.
 const nextLease = "SELECT min(lease_until) FROM task WHERE state = 'running'"
 
@@ -92,7 +88,7 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 	if err != nil {
 		return Polled{Next: pollBusy}, unavailable("poll", err)
 	}
-	s.hub.publish(found...)
+	s.publish(found...)
 	return out, nil
 }
 

@@ -218,7 +218,7 @@ func (t *tx) renameProject(by Actor, p *Project, name string) error {
 	if p.Own {
 		return errOwnProject
 	}
-	if t.pg != nil { // two projects could get the same name at the same time
+	if t.postgres() { // two projects could get the same name at the same time
 		t.send("SELECT pg_advisory_xact_lock(hashtext('pleat project names'))")
 	}
 	var taken int

@@ -2,9 +2,17 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"pleat"
 )
+
+// Usage is how much of one of today's quotas a project has spent. The day is UTC.
+type Usage struct {
+	Limit int
+	Used  int
+	Reset time.Time // the next UTC midnight
+}
 
 // Usages are what a project has spent of each of today's quotas.
 type Usages struct{ Jobs, Workflows, BatchRows Usage }

@@ -192,3 +192,11 @@ func (s *Store) SharesJob(ctx context.Context, hash string, job pleat.JobID) (bo
 		[]any{hash, s.now(), job}, &n)
 	return n > 0, unavailable("read share", err)
 }
+
+// sourceRow holds the columns source_kind and source_id of a row.
+type sourceRow struct {
+	kind pleat.SourceKind
+	id   string
+}
+
+func (r sourceRow) value() pleat.Source { return pleat.SourceOf(r.kind, r.id) }

@@ -55,3 +55,7 @@ func (s *Store) OldestSnapshot(ctx context.Context) (time.Duration, error) {
 		nil, &micros)
 	return time.Duration(max(0, micros)) * time.Microsecond, unavailable("read snapshots", err)
 }
+
+// Notified reports whether wake-ups of other processes arrive at the moment: on PostgreSQL, while the connection that
+// listens is open.
+func (s *Store) Notified() bool { return s.notify != nil && s.notify.listening.Load() }

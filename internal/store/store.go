@@ -206,6 +206,15 @@ func IsPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
+// postgres reports whether the database is one of PostgreSQL.
+func (s *Store) postgres() bool { return s.sqlite == nil }
+
+// logger is the log of the store.
+func (s *Store) logger() *slog.Logger { return s.log }
+
+// publish wakes those of this process who wait for news on the topics.
+func (s *Store) publish(topics ...string) { s.hub.publish(topics...) }
+
 // Dialect is "sqlite" or "postgres".
 func (s *Store) Dialect() string { return s.dialect }
 

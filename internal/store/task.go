@@ -83,7 +83,8 @@ func (t *tx) countEvents(where string, args []any, events, lines int, stage *ple
 		set += fmt.Sprintf(", stage = $%d, done = $%d, total = $%d", n+4, n+5, n+6)
 		args = append(args, stage.Stage, stage.Done, stage.Total)
 	}
-	t.ask("UPDATE run SET "+set+" WHERE "+where+" RETURNING id, project_id", args, t.notifyRun)
+	t.ask("UPDATE run SET "+set+" WHERE "+where+" RETURNING id, project_id", args,
+		func(scan func(...any) error) error { return t.notifyRun(scan) })
 }
 
 // notifyRun wakes those who wait for news of a run, by its id and its project's.

@@ -9,7 +9,7 @@ import (
 // nameIndexSteps. It may take minutes, during which everything else works. The service works without them, only slower,
 // for instance where Pleat's role does not own the tables. On SQLite there is nothing to do.
 func (s *Store) Tune(ctx context.Context) error {
-	if s.dialect != "postgres" {
+	if !s.postgres() {
 		return nil
 	}
 	if err := s.tuneTables(ctx); err != nil {

@@ -215,6 +215,9 @@ func (t *tx) prepare(q string) (*sql.Stmt, error) {
 	return st, nil
 }
 
+// postgres reports whether the transaction is one of PostgreSQL.
+func (t *tx) postgres() bool { return t.pg != nil }
+
 // notify wakes a topic once the transaction has been committed. A transaction that is rolled back wakes none.
 func (t *tx) notify(topics ...string) {
 	for _, topic := range topics {

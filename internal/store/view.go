@@ -24,7 +24,7 @@ var viewColumns = jobColumns + ", " + runColumns + ", " + keptSQL("j")
 // View reads a job with its latest run and that run's artifacts, in one snapshot: it never shows a completed run
 // without its files. It does not check who asks; see Head. ErrJobNotFound: the job does not exist or was deleted.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
-	if s.sqlite == nil {
+	if s.postgres() {
 		v := View{Artifacts: []pleat.Artifact{}}
 		err := s.readTogether(ctx, s.viewStatements(&v, job)...)
 		return v.found(err)
@@ -45,7 +45,7 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 // ended run keeps its artifacts until its job is deleted, which deletes them all at once: two reads that find both
 // agree. The goroutines that database/sql starts for a transaction cost more than the reads.
 func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
-	if s.sqlite == nil {
+	if s.postgres() {
 		return s.View(ctx, job)
 	}
 	reading, err := s.withoutCancel(ctx)
@@ -220,7 +220,7 @@ func jobRowColumns(me string) string {
 // ListJobs reads a page of a project's jobs, newest first. Those of the caller have no CreatorName. The next page
 // begins before the last job of this one.
 func (s *Store) ListJobs(ctx context.Context, by Reach, f Filter) ([]JobRow, error) {
-	if f.Query != "" && s.dialect == "postgres" {
+	if f.Query != "" && s.postgres() {
 		return s.searchJobs(ctx, by, f)
 	}
 	p := f.page(by)
