@@ -24,8 +24,7 @@
 //   - login.go, logins.go: the sign-in of a person at a server.
 //   - notifications.go: mails to people, and the test of the mail server.
 //   - users.go, keys.go, audit.go, secrets.go, migrate.go, fsck.go, doctor.go, doctor_store.go: administration of the
-//     data of a server. top.go, top_text.go and top_screen.go: what it does at the moment. debug.go and debug_parts.go:
-//     the archive for a report of a fault.
+//     data of a server. debug.go, debug_parts.go and debug_activity.go: the archive for a report of a fault.
 //   - version.go: this program.
 //   - engines.go; install.go, environment.go, download.go, weights.go, install_end.go: engines that run in processes of
 //     their own, and their installation.
@@ -161,7 +160,7 @@ func New(hooks Hooks) *cobra.Command {
 		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(),
 		loginCmd(), logoutCmd(), notificationsCmd(),
 		usersCmd(), keysCmd(), auditCmd(), modelsCmd(), workersCmd(), usageCmd(), enginesCmd(), webhooksCmd(),
-		mailCmd(), secretsCmd(), topCmd(), doctorCmd(), debugCmd(),
+		mailCmd(), secretsCmd(), doctorCmd(), debugCmd(),
 		fsckCmd(), migrateCmd(), versionCmd())
 	// cobra's own flag would execute a template, see decision 050.
 	version := root.Flags().BoolP("version", "v", false, "version for pleat")

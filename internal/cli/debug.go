@@ -87,7 +87,7 @@ var bundleParts = []bundlePart{
 	{"settings.txt", "settings that are not at their defaults, without secrets", bundleSettings},
 	{"doctor.txt", "what pleat doctor says", bundleDoctor},
 	{"machine.txt", "processors, memory, disks and accelerators", bundleMachine},
-	{"top.json", "queues, workers, running jobs and timings, without users", bundleTop},
+	{"activity.json", "paused models, queues, workers and running jobs, without users", bundleActivity},
 	{"metrics.txt", "metrics of the running process", fromProcess("/metrics")},
 	{"goroutines.txt", "what the running process does", fromProcess("/debug/goroutines")},
 	{"log.txt", "the last lines of its log, without the addresses of callers", bundleLog},

@@ -132,23 +132,6 @@ func processor() string {
 	return "an unknown model"
 }
 
-// bundleTop writes a snapshot of pleat top without the names of users.
-func bundleTop(ctx context.Context, w io.Writer, c config.Config) error {
-	s, err := openBundleStore(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	snapshot, err := (&topReader{store: s}).read(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range snapshot.Running {
-		snapshot.Running[i].User = "(hidden)"
-	}
-	return printJSON(w, snapshot)
-}
-
 // The fields of a request in a line of the log, which is text or JSON.
 var (
 	loggedAddress = regexp.MustCompile(`(\bfrom=|"from":)(?:"(?:[^"\\]|\\.)*"|[^\s"]+)`)
