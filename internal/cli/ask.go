@@ -116,5 +116,5 @@ func endedWorkflow(cmd *cobra.Command, c *api.Client, id string) (*api.Workflow,
 	if len(w.Tasks) == 1 && w.Tasks[0].Error != nil {
 		why = *w.Tasks[0].Error
 	}
-	return nil, &exit{exitUnfinished, fmt.Errorf("the workflow %s ended %s: %s", id, w.Status, why)}
+	return nil, exitWith(exitUnfinished, fmt.Errorf("the workflow %s ended %s: %s", id, w.Status, why))
 }

@@ -117,7 +117,7 @@ func finishBatch(cmd *cobra.Command, c *api.Client, id string) error {
 	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
 		const text = "interrupted; the batch continues. To wait for it: pleat batch status %[1]s --wait; to cancel " +
 			"it: pleat batch cancel %[1]s"
-		return &exit{exitInterrupted, fmt.Errorf(text, id)}
+		return exitWith(exitInterrupted, fmt.Errorf(text, id))
 	}
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func rowsWithoutResult(b api.Batch) error {
 		return nil
 	}
 	const text = "%d of %d rows ended without a result; to see why: %s"
-	return &exit{exitUnfinished, fmt.Errorf(text, n, b.Rows, strings.Join(commands, " and "))}
+	return exitWith(exitUnfinished, fmt.Errorf(text, n, b.Rows, strings.Join(commands, " and ")))
 }
 
 // describeCounts returns the counts of a batch in one line.

@@ -61,13 +61,13 @@ func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.Cr
 func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out *api.CreateBatch) (brought, error) {
 	text, dir, err := readInput(cmd, path, "the file", maxBatchFile)
 	if err != nil {
-		return brought{}, &exit{exitUsage, err}
+		return brought{}, usageError(err)
 	}
 	if data := bytes.TrimPrefix([]byte(text), []byte("\ufeff")); isBatchRequest(data) {
 		flags := *out
 		*out = api.CreateBatch{Kind: flags.Kind}
 		if err := api.DecodeAs("the file", data, out); err != nil {
-			return brought{}, &exit{exitUsage, err}
+			return brought{}, usageError(err)
 		}
 		if out.Name == "" {
 			out.Name = flags.Name
@@ -152,7 +152,7 @@ func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, ou
 	}
 	defer in.from.close()
 	if err := in.fault(); err != nil {
-		return brought{}, &exit{exitUsage, err}
+		return brought{}, usageError(err)
 	}
 	with, err := in.from.bring(cmd, c, false)
 	if err != nil {

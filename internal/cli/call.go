@@ -13,6 +13,15 @@ import (
 	"pleat/internal/config"
 )
 
+// clientCommands returns the commands that call a server, but for those on projects.
+func clientCommands() []*cobra.Command {
+	return []*cobra.Command{
+		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
+		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), loginCmd(), logoutCmd(), notificationsCmd(),
+		modelsCmd(), workersCmd(), usageCmd(), webhooksCmd(),
+	}
+}
+
 // auth reports whether a command that calls a server needs an API key.
 type auth bool
 
@@ -62,14 +71,6 @@ func identifier(kind, arg string) (string, error) {
 		return "", usagef(text, pleat.Clip(arg), kind, kind)
 	}
 	return arg, nil
-}
-
-// printResult prints a response: with --json as JSON, otherwise by calling human.
-func printResult(cmd *cobra.Command, v any, human func() error) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd.OutOrStdout(), v)
-	}
-	return human()
 }
 
 // printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of

@@ -103,7 +103,7 @@ func checkQnA(w *pleat.Work) (func(pleat.Output) string, error) {
 		if json.Unmarshal(got.Row, &row) != nil || row.Answer == "" {
 			return "no answer"
 		}
-		return fmt.Sprintf("it answers %q", pleat.Clip(oneLine(row.Answer)))
+		return fmt.Sprintf("it answers %q", pleat.Clip(printableLine(row.Answer)))
 	}, writeHairpin(w)
 }
 
@@ -190,7 +190,7 @@ func checkComparison(w *pleat.Work) (func(pleat.Output) string, error) {
 		if json.Unmarshal(got.Row, &c) != nil || len(c.Pairs) == 0 {
 			return "no scores"
 		}
-		return "TM-score " + scoreText(c.Pairs[0].TMScoreA, 3)
+		return "TM-score " + number(c.Pairs[0].TMScoreA, "%.3f")
 	}, writeHairpin(w)
 }
 

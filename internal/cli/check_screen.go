@@ -52,8 +52,8 @@ func (s *checkScreen) Checkpoint(string, int64) error { return nil }
 func (s *checkScreen) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.show != nil && s.show.bars != nil {
-		return s.show.bars.Write(text)
+	if s.show != nil {
+		return s.show.Write(text)
 	}
 	return s.out.Write(text)
 }

@@ -3,18 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/url"
-	"os"
-	"strings"
-	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"pleat"
 	"pleat/api"
 	"pleat/internal/identity"
 )
@@ -48,7 +39,6 @@ func newClient(cmd *cobra.Command, key auth) (*api.Client, error) {
 // server's message says. It returns any other error as it is, and nil for nil.
 func explain(c *api.Client, err error) error {
 	var refused *api.Error
-	var dial *net.OpError
 	switch {
 	case err == nil:
 		return nil
@@ -70,49 +60,6 @@ func explain(c *api.Client, err error) error {
 		default:
 			return err
 		}
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("nothing listens at %s; start a server with: pleat serve", c.Base)
-	case errors.As(err, &dial):
-		return fmt.Errorf("cannot reach %s: %w", c.Base, dial.Err)
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		return fmt.Errorf("cannot reach %s: %w", c.Base, u.Err)
-	}
-	return err
-}
-
-// printJSON writes a value as indented JSON, with the fields of the API.
-func printJSON(w io.Writer, v any) error {
-	b, err := api.EncodeIndent(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(b)
-	return err
-}
-
-// table writes rows in columns; the first row is the head. Cells come from a server, so control characters are
-// replaced. On a terminal long ones are shortened; a file or a program gets them whole.
-func table(w io.Writer, rows [][]string) error {
-	cell := func(s string) string { return oneLine(printable(s)) }
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		cell = pleat.Clip
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i := range row {
-			row[i] = cell(row[i])
-		}
-		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
-	}
-	return t.Flush()
-}
-
-// number returns a score in the format of package fmt, or a dash if the engine gives none.
-func number(v *float64, format string) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf(format, *v)
+	return connectionError(c.Base, err)
 }

@@ -107,9 +107,15 @@ func printComparison(cmd *cobra.Command, c api.Comparison) error {
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		rows = append(rows, []string{
-			strconv.Itoa(p.A), strconv.Itoa(p.B), strconv.Itoa(p.AlignedResidues), scoreText(p.RMSD, 2),
-			scoreText(p.TMScoreA, 3), scoreText(p.TMScoreB, 3), scoreText(p.LDDTCA, 3), scoreText(p.LDDTAllAtom, 3),
-			scoreText(p.DockQ, 3),
+			strconv.Itoa(p.A),
+			strconv.Itoa(p.B),
+			strconv.Itoa(p.AlignedResidues),
+			number(p.RMSD, "%.2f"),
+			number(p.TMScoreA, "%.3f"),
+			number(p.TMScoreB, "%.3f"),
+			number(p.LDDTCA, "%.3f"),
+			number(p.LDDTAllAtom, "%.3f"),
+			number(p.DockQ, "%.3f"),
 		})
 	}
 	if err := table(cmd.OutOrStdout(), rows); err != nil {
@@ -118,16 +124,8 @@ func printComparison(cmd *cobra.Command, c api.Comparison) error {
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if why := p.Reasons["rmsd"]; why != "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "%d and %d: %s\n", p.A, p.B, oneLine(printable(why)))
+			fmt.Fprintf(cmd.OutOrStdout(), "%d and %d: %s\n", p.A, p.B, printableLine(why))
 		}
 	}
 	return nil
-}
-
-// scoreText is a score with decimals, or a dash if there is none.
-func scoreText(v *float64, decimals int) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*v, 'f', decimals, 64)
 }

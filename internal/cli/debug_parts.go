@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pleat"
-	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/blob"
 	"pleat/internal/config"
@@ -176,7 +175,7 @@ func fromProcess(path string) func(ctx context.Context, w io.Writer, c config.Co
 				"set them for pleat serve or pleat worker, start it again, and make another bundle when the fault " +
 				"recurs")
 		}
-		address := app.LocalURL(tcpAddress(c.MetricsListen))
+		address := config.LocalURL(tcpAddress(c.MetricsListen))
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
 		if err != nil {
 			return err
@@ -189,7 +188,7 @@ func fromProcess(path string) func(ctx context.Context, w io.Writer, c config.Co
 		}
 		answer, err := client.Do(req)
 		if err != nil {
-			return explain(&api.Client{Base: address}, err)
+			return connectionError(address, err)
 		}
 		defer answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {

@@ -8,15 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/config"
 	"pleat/internal/store"
 )
-
-// trpCage is the sequence of the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel.
-// 21, 171, 2008).
-const trpCage = "DAYAQWLKDGGPSSGRPPPS"
 
 // demoCmd returns the command that shows the whole service without any setup: a server with an empty data folder in
 // this process, one job, and its files in --out. It needs no network and no configuration, and reads none. Afterwards
@@ -31,13 +26,13 @@ scores, and stops the server.`,
 		Args: exactly(),
 		RunE: runDemo,
 	}
-	addFolderFlags(c, "demo")
+	addDemoFlags(c)
 	return c
 }
 
 // runDemo starts the server, folds the protein and stops the server. It returns when the server has ended.
 func runDemo(cmd *cobra.Command, _ []string) error {
-	if err := demoFolder(cmd).checkNew(); err != nil {
+	if err := checkDemoFolder(cmd); err != nil {
 		return err
 	}
 	data, err := os.MkdirTemp("", "pleat-demo-")
@@ -62,7 +57,7 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 		return err
 	case s := <-ready:
 		fmt.Fprintf(cmd.ErrOrStderr(), "serving on %s\n", s.url)
-		err = foldDemo(cmd, s.app, s.url)
+		err = runDemoJob(cmd, s.app, s.url)
 	}
 	stop()
 	if serr := <-ended; err == nil {
@@ -71,29 +66,11 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// foldDemo does what a user does: it creates a key and a job, follows the job and downloads its files. The seed is
-// fixed, so that the structure is the same on every machine of one architecture.
-func foldDemo(cmd *cobra.Command, a *app.App, url string) error {
+// runDemoJob creates a key in the database, and folds with it.
+func runDemoJob(cmd *cobra.Command, a *app.App, url string) error {
 	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", store.NewKey{})
 	if err != nil {
 		return err
 	}
-	c := &api.Client{Base: url, Key: key}
-	seed := "1"
-	created, err := c.CreateJob(cmd.Context(), api.CreateJob{
-		Name:      "Trp-cage",
-		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: trpCage}}},
-		Params:    &api.Params{ModelName: "mini", Seed: &seed},
-	}, api.CreateOptions{})
-	if err != nil {
-		return explain(c, err)
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "folding Trp-cage, %d residues\n", len(trpCage))
-	if err := follow(cmd, c, created.JobID); err != nil {
-		return err
-	}
-	return downloadResults(cmd, c, created.JobID, demoFolder(cmd))
+	return foldDemo(cmd, url, key)
 }
-
-// demoFolder returns the folder for the files of the demo.
-func demoFolder(cmd *cobra.Command) resultsFolder { return folderOf(cmd).or("demo") }

@@ -158,11 +158,9 @@ func (d *doctor) machine() {
 		return
 	}
 	defer engines.Close()
+	manifests, _ := app.Manifests(d.cfg)
 	for _, name := range d.cfg.Engines {
-		if pleat.IsBuiltIn(name) {
-			continue
-		}
-		if _, m, err := findRunner(d.cfg, name); err == nil {
+		if m := manifests[name]; m != nil {
 			if here, all := app.WeightsPresent(d.cfg, m); here < all {
 				d.note("engines", "%s has %d of %d weight files in %s; run: pleat engines install %s",
 					name, here, all, d.cfg.WeightsDir(m.Engine), name)

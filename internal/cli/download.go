@@ -179,7 +179,7 @@ func (r *progressReader) Read(b []byte) (int, error) {
 // downloadProgress returns a function for fetchWeights that shows the progress of a file, as a bar on a terminal, else
 // as a line from time to time, and a function that ends it.
 func downloadProgress(out io.Writer, file string) (show func(have, all int64), end func()) {
-	if f, ok := out.(*os.File); ok && wide(f) {
+	if drawsBars(out) {
 		p := newProgress(out)
 		show = func(have, all int64) {
 			p.event(api.Event{Kind: "stage", Stage: filepath.Base(file), Done: int(have >> 10), Total: int(all >> 10)})

@@ -145,7 +145,7 @@ func findRunner(c config.Config, name string, others ...string) (string, *runner
 		const text = "the engine %s is built in and needs no installation; try it with: pleat engines check %s"
 		return "", nil, usagef(text, name, name)
 	}
-	return "", nil, &exit{exitUsage, app.UnknownEngine(c, name, names)}
+	return "", nil, usageError(app.UnknownEngine(c, name, names))
 }
 
 // offers reports whether the runner has a model of a name.

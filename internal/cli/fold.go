@@ -178,8 +178,8 @@ func finishJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out resultsFo
 		}
 	}
 	if failed > 0 {
-		return &exit{exitUnfinished, fmt.Errorf("%d of %s ended without a result", failed,
-			facts.Quantity(len(jobs), "job", "jobs"))}
+		return exitWith(exitUnfinished, fmt.Errorf("%d of %s ended without a result", failed,
+			facts.Quantity(len(jobs), "job", "jobs")))
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func importText(
 // a job, or what to know of a design.
 func printNotes(cmd *cobra.Command, notes []string) {
 	for _, n := range notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", oneLine(printable(n)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", printableLine(n))
 	}
 }
 
@@ -343,7 +343,7 @@ func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resu
 		if p.Error != nil {
 			why = *p.Error
 		}
-		return nil, &exit{exitUnfinished, fmt.Errorf("the job %s ended %s: %s", res.Job.ID, p.JobRunStatus, why)}
+		return nil, exitWith(exitUnfinished, fmt.Errorf("the job %s ended %s: %s", res.Job.ID, p.JobRunStatus, why))
 	}
 	run := savedRun{Kind: "job", ID: res.Job.ID, Run: res.JobRunID, Name: res.Job.Name, Created: res.Job.Date}
 	paths, err := folder.or("fold-"+res.Job.ID).save(cmd, c, run, res.Artifacts)

@@ -141,8 +141,8 @@ func (r *folderFold) run() error {
 // interrupted returns an error with which the command ends early; after an interruption, how to go on.
 func (r *folderFold) interrupted(err error) error {
 	if errors.Is(err, context.Canceled) && r.cmd.Context().Err() != nil {
-		return &exit{exitInterrupted, fmt.Errorf("interrupted; the jobs that were created continue, and the same " +
-			"command goes on with them")}
+		return exitWith(exitInterrupted, fmt.Errorf("interrupted; the jobs that were created continue, and the same "+
+			"command goes on with them"))
 	}
 	return err
 }
@@ -431,7 +431,7 @@ func (r *folderFold) summary() error {
 		return err
 	}
 	for _, j := range bad {
-		fmt.Fprintf(out, "%s: %s\n", j.label(), oneLine(printable(j.Error)))
+		fmt.Fprintf(out, "%s: %s\n", j.label(), printableLine(j.Error))
 	}
 	fmt.Fprintf(out, "%d of %s completed, %d without a result, %d not ended\n", len(r.jobs)-len(bad)-waiting,
 		facts.Quantity(len(r.jobs), "job", "jobs"), len(bad), waiting)
@@ -440,5 +440,5 @@ func (r *folderFold) summary() error {
 	}
 	const text = "%d of %s have no result: the same command submits what was not submitted, also of a file that was " +
 		"corrected, and with --retry it runs failed jobs again"
-	return &exit{exitUnfinished, fmt.Errorf(text, len(bad), facts.Quantity(len(r.jobs), "job", "jobs"))}
+	return exitWith(exitUnfinished, fmt.Errorf(text, len(bad), facts.Quantity(len(r.jobs), "job", "jobs")))
 }

@@ -100,7 +100,7 @@ func (f resultsFolder) checkNew() error {
 	}
 	defer root.Close()
 	if err := f.check(root, savedRun{Files: everyRun}); err != nil {
-		return &exit{exitUsage, err}
+		return usageError(err)
 	}
 	return nil
 }

@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
-	"pleat"
 	"pleat/api"
 )
 
@@ -72,45 +66,12 @@ func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 	show.close()
 	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
 		const text = "interrupted; the %s continues. To wait for it: %s; to cancel it: %s"
-		return &exit{exitInterrupted, fmt.Errorf(text, s.kind, s.resume, s.stop)}
+		return exitWith(exitInterrupted, fmt.Errorf(text, s.kind, s.resume, s.stop))
 	}
 	if err != nil {
 		return fmt.Errorf("follow the %s %s: %w", s.kind, s.id, explain(c, err))
 	}
 	return nil
-}
-
-// progress shows the stages of a run: as bars on a terminal, else as lines.
-type progress struct {
-	mu  sync.Mutex // guards what follows
-	out io.Writer
-	// bars is nil if the progress is written as lines, and bar is that of the current stage.
-	bars *mpb.Progress
-	bar  *mpb.Bar
-	// count is the number of bars so far: a long run with many retries has many stages.
-	count int
-	// stage is the current one, with done of total steps; a total of 0 is unknown.
-	stage string
-	done  int
-	total int
-	// printed is when the last line was written.
-	printed time.Time
-}
-
-// newProgress returns a progress that draws bars if out is a terminal of at least 60 columns, and otherwise writes
-// lines, which a log can hold.
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out}
-	if f, ok := out.(*os.File); ok && wide(f) {
-		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
-	}
-	return p
-}
-
-// wide reports whether f is a terminal with room for a bar. Some terminals report a width of 0.
-func wide(f *os.File) bool {
-	width, _, err := term.GetSize(int(f.Fd()))
-	return err == nil && width >= 60
 }
 
 // The first look at why a run waits comes soon after the last event, the others ever later.
@@ -171,7 +132,7 @@ func (w *waiter) watch(ctx context.Context, waiting func(context.Context) (*api.
 			w.told = ""
 		case why.Reason != w.told:
 			w.told = why.Reason
-			w.note("waiting: " + oneLine(printable(w.told)))
+			w.note("waiting: " + printableLine(w.told))
 		}
 	}
 }
@@ -182,135 +143,4 @@ func jobWaiting(c *api.Client, job string) func(context.Context) (*api.Waiting, 
 		v, err := c.Job(ctx, job)
 		return v.Waiting, err
 	}
-}
-
-// note prints a line, above the bars if there are any.
-func (p *progress) note(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := p.out
-	if p.bars != nil {
-		out = p.bars
-	}
-	fmt.Fprintln(out, line)
-}
-
-// event shows one event of a run. A stage that begins again after a retry gets a new bar.
-func (p *progress) event(e api.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch e.Kind {
-	case "stage":
-		if e.Stage != p.stage {
-			p.finish()
-			p.stage, p.printed = e.Stage, time.Time{}
-		}
-		p.done, p.total = e.Done, e.Total
-		p.draw()
-	case "state":
-		if api.Terminal(e.State) {
-			p.finish()
-		}
-		if p.bars == nil {
-			fmt.Fprintln(p.out, pleat.Clip(e.State))
-		}
-	}
-}
-
-// draw shows the progress of the stage. Lines are at least two seconds apart, except at the start and end of a stage.
-func (p *progress) draw() {
-	if p.bars == nil {
-		if time.Since(p.printed) > 2*time.Second || p.total > 0 && p.done == p.total {
-			p.printed = time.Now()
-			fmt.Fprintln(p.out, p.line())
-		}
-		return
-	}
-	if p.bar == nil {
-		p.count++
-		p.bar = p.bars.AddBar(int64(p.total),
-			mpb.BarOptional(mpb.BarRemoveOnComplete(), p.count > 12), // a terminal has few lines
-			mpb.PrependDecorators(decor.Name(fmt.Sprintf("%-12s", pleat.Clip(p.stage)))),
-			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6})))
-	}
-	p.bar.SetTotal(int64(p.total), false)
-	p.bar.SetCurrent(int64(p.done))
-}
-
-// line returns the stage with its progress, such as "diffusion 20/200"; without numbers if the total is unknown.
-func (p *progress) line() string {
-	if p.total <= 0 {
-		return pleat.Clip(p.stage)
-	}
-	return fmt.Sprintf("%s %d/%d", pleat.Clip(p.stage), p.done, p.total)
-}
-
-// finish completes the bar of the current stage.
-func (p *progress) finish() {
-	if p.bar == nil {
-		return
-	}
-	p.bar.SetTotal(int64(max(p.total, 1)), false)
-	p.bar.SetCurrent(int64(max(p.total, 1)))
-	p.bar.SetTotal(-1, true)
-	p.bar = nil
-}
-
-// close ends all bars and restores the terminal.
-func (p *progress) close() {
-	if p.bars == nil {
-		return
-	}
-	if p.bar != nil {
-		p.bar.Abort(false)
-	}
-	p.bars.Wait()
-}
-
-// counter shows how many of several jobs have ended: as a bar on a terminal, else as lines.
-type counter struct {
-	out         io.Writer
-	done, total int
-	bars        *mpb.Progress // nil: lines
-	bar         *mpb.Bar
-}
-
-// newCounter returns a counter of so many jobs.
-func newCounter(out io.Writer, total int) *counter {
-	p := &counter{out: out, total: total}
-	if f, ok := out.(*os.File); ok && wide(f) {
-		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
-		p.bar = p.bars.AddBar(int64(total), mpb.PrependDecorators(decor.CountersNoUnit("%d of %d jobs ")),
-			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6})))
-	}
-	return p
-}
-
-// note prints a line, above the bar if there is one.
-func (p *counter) note(line string) {
-	out := p.out
-	if p.bars != nil {
-		out = p.bars
-	}
-	fmt.Fprintln(out, line)
-}
-
-// add counts a job that has ended; text says how.
-func (p *counter) add(text string) {
-	if p.done++; p.bar != nil {
-		p.bar.Increment()
-		return
-	}
-	fmt.Fprintf(p.out, "%d of %d: %s\n", p.done, p.total, oneLine(printable(text)))
-}
-
-// close ends the bar and restores the terminal.
-func (p *counter) close() {
-	if p.bars == nil {
-		return
-	}
-	if p.done < p.total {
-		p.bar.Abort(false)
-	}
-	p.bars.Wait()
 }

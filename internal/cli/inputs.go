@@ -159,3 +159,20 @@ func parseInput(
 	opt.Name, opt.Files = pleat.Clip(f.stem()), files
 	return format.Import(text, format.Name(as), opt)
 }
+
+// sequenceOr requires an argument or the flag --sequence, and refuses both. The argument is named as in "give a file",
+// and needed is what the command needs instead of --sequence.
+func sequenceOr(argument, needed string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		path, given := cmd.CommandPath(), cmd.Flags().Changed("sequence")
+		switch {
+		case len(args) > 1:
+			return usagef("%s accepts one %s, not %d", path, argument, len(args))
+		case len(args) == 1 && given:
+			return usagef("give a %s or --sequence, not both", argument)
+		case len(args) == 0 && !given:
+			return usagef("%s needs %s or --sequence; see %s --help", path, needed, path)
+		}
+		return nil
+	}
+}

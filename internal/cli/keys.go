@@ -22,21 +22,6 @@ func keysCmd() *cobra.Command {
 		keysCreate(), keysList(), keysRevoke())
 }
 
-// withStore calls fn with the database of a command that runs next to a server. The database must exist and have the
-// schema of this version.
-func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
-	c, err := configure(cmd)
-	if err != nil {
-		return err
-	}
-	s, err := app.OpenMigrated(cmd.Context(), c, app.NewLog(cmd.ErrOrStderr(), c))
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return fn(cmd.Context(), s)
-}
-
 // keysCreate returns the command that creates a key, and the user if there is none of that name, and prints the key
 // alone on standard output. Only a digest of the key is stored. Each repetition creates a further key.
 func keysCreate() *cobra.Command {
@@ -116,7 +101,7 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 		names, _ := f.GetStringSlice("scopes")
 		var err error
 		if n.Scopes, err = pleat.ParseScopes("--scopes", names); err != nil {
-			return n, &exit{exitUsage, err}
+			return n, usageError(err)
 		}
 	}
 	if !f.Changed("expires") {
@@ -125,7 +110,7 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 	expires, _ := f.GetString("expires")
 	at, err := pleat.ParseEnd("--expires", expires)
 	if err != nil {
-		return n, &exit{exitUsage, err}
+		return n, usageError(err)
 	}
 	if !at.After(time.Now()) {
 		return n, usagef("--expires is %s, which is in the past; it must be in the future", expires)
@@ -260,28 +245,12 @@ func projectOf(p pleat.ProjectID) *string {
 	return &id
 }
 
-// textOr returns a text, or a dash for nil.
-func textOr(text *string) string {
-	if text == nil {
-		return "-"
-	}
-	return *text
-}
-
 // optional returns nil for the zero time.
 func optional(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &t
-}
-
-// formatTime returns a time as text, or a dash for nil.
-func formatTime[T interface{ Format(layout string) string }](t *T) string {
-	if t == nil {
-		return "-"
-	}
-	return (*t).Format(time.DateTime)
 }
 
 // keysRevoke returns the command that revokes one key, named by its identifier or its prefix. Servers refuse it from

@@ -3,15 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/app"
-	"pleat/internal/store"
 )
 
 // projectNamed returns the id of a project that an argument or a flag, as which it is named in messages, gives by id or
@@ -71,41 +66,4 @@ func projectsNamed(list []api.ProjectRole, name string) (ids, names []string) {
 		names = append(names, list[i].Name)
 	}
 	return ids, names
-}
-
-// withProjects is withStore for commands on projects, which users may take for those of their own.
-func withProjects(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) error) error {
-	c, err := configure(cmd)
-	if err != nil {
-		return err
-	}
-	err = withStore(cmd, fn)
-	if _, missing := app.MissingDatabase(c); missing && err != nil {
-		err = fmt.Errorf("%w. This command is for operators; for your projects on a server: pleat whoami", err)
-	}
-	return err
-}
-
-// storedProject returns the project that an argument gives by id or name, of those that are not users' own.
-func storedProject(ctx context.Context, s *store.Store, text string) (store.Project, error) {
-	list, err := s.Projects(ctx)
-	if err != nil {
-		return store.Project{}, err
-	}
-	for _, p := range list {
-		if p.Name == text || string(p.ID) == strings.ToLower(text) {
-			return p, nil
-		}
-	}
-	return store.Project{}, fmt.Errorf("there is no project %q; pleat projects list shows them", pleat.Clip(text))
-}
-
-// operator is the actor of a command on the database: an operator without a key.
-func operator() store.Actor { return store.Actor{Database: true} }
-
-// operatorFor is the operator as the actor of what a user does else, such as to revoke a key.
-func operatorFor(user pleat.UserID) store.Actor {
-	by := operator()
-	by.User = user
-	return by
 }

@@ -264,8 +264,8 @@ func rankJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out resultsFold
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), path)
 	if failed > 0 {
-		return &exit{exitUnfinished, fmt.Errorf("%d of %s ended without a result; the table has the reasons", failed,
-			facts.Quantity(len(jobs), "job", "jobs"))}
+		return exitWith(exitUnfinished, fmt.Errorf("%d of %s ended without a result; the table has the reasons", failed,
+			facts.Quantity(len(jobs), "job", "jobs")))
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ webhooks again.`,
 				return err
 			}
 			if err := c.CheckSharedKey(); err != nil {
-				return &exit{exitUsage, err}
+				return usageError(err)
 			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				lost, err := app.AdoptSecrets(ctx, c, s)

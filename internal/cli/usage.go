@@ -109,14 +109,6 @@ func budgetLine(unit string, limit *float64, used, expected float64) string {
 		seconds(&expected))
 }
 
-// seconds writes seconds for a table; nil is not known.
-func seconds(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*v, 'f', 1, 64)
-}
-
 // print writes the head and the sums.
 func (u *usageShown) print(w io.Writer) error {
 	if _, err := io.WriteString(w, u.head); err != nil || len(u.spent.Usage) == 0 {

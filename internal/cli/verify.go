@@ -134,7 +134,7 @@ func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 		return err
 	}
 	if v.Verdict == verdictDifferent {
-		return &exit{exitDiffers, errors.New("the repeated run gave different structures")}
+		return exitWith(exitDiffers, errors.New("the repeated run gave different structures"))
 	}
 	return nil
 }
@@ -314,8 +314,8 @@ func completed(ctx context.Context, c *api.Client, id string) (*completedRun, er
 		if res.Prediction.Error != nil {
 			why = ": " + *res.Prediction.Error
 		}
-		return nil, &exit{exitUnfinished, fmt.Errorf("the job %s is %s, and only a COMPLETED job can be compared%s",
-			id, res.Job.Status, why)}
+		return nil, exitWith(exitUnfinished, fmt.Errorf("the job %s is %s, and only a COMPLETED job can be compared%s",
+			id, res.Job.Status, why))
 	}
 	out := &completedRun{Results: res, structures: map[string]predicted{}}
 	for _, a := range res.Artifacts {

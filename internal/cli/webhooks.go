@@ -18,7 +18,6 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/app"
 	"pleat/internal/config"
 	"pleat/internal/webhook"
 )
@@ -108,7 +107,7 @@ func (l *listener) serve(ctx context.Context, addr string) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s; choose another address with --listen: %w", pleat.Clip(addr), err)
 	}
-	fmt.Fprintln(l.out, "listening on "+app.LocalURL(listen.Addr()))
+	fmt.Fprintln(l.out, "listening on "+config.LocalURL(listen.Addr()))
 	srv := &http.Server{
 		Handler:           http.HandlerFunc(l.receive),
 		ReadHeaderTimeout: 10 * time.Second,

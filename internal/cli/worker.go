@@ -74,7 +74,7 @@ func runWorker(cmd *cobra.Command, hooks Hooks) error {
 		return err
 	}
 	if c.Class == "" && strings.Contains(c.TokenFile, "{class}") {
-		return &exit{exitUsage, c.Errorf("class", "is empty, but {class} in token-file stands for it; set --class")}
+		return usageError(c.Errorf("class", "is empty, but {class} in token-file stands for it; set --class"))
 	}
 	log, recent := processLog(cmd, c)
 	return app.Work(cmd.Context(), c, log, life, drain, app.Options{Recent: recent, MiniSteps: hooks.MiniSteps})

@@ -3,9 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -183,17 +181,3 @@ func workflowsDelete() *cobra.Command {
 		return err
 	})
 }
-
-// printable returns text from a server with its control characters, except line breaks and tabs, replaced: they could
-// change what a terminal shows.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
-			return '\ufffd'
-		}
-		return r
-	}, s)
-}
-
-// oneLine returns text with every run of white space, such as a line break, replaced by a space.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
