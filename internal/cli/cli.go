@@ -1,17 +1,13 @@
-// Package cli is the program pleat: its command line, which serves protein folds and calls such a service. The command
-// pleat runs it, and so do the binaries of tests.
-//
-// Each command is one file: it reads its settings and flags, calls internal/app or a server, and prints the result. The
-// package owns the command line, its messages and exit codes. It must not hold rules of the service: those are in
-// package pleat and in internal.
-//
-// There are three kinds of commands. Processes of the service run until SIGINT or SIGTERM. Clients talk to a server
-// over HTTP, with --url and --key, and touch no data of the service. Administration opens the database or the data
-// folder itself, next to a running server or without one, and needs no API key.
+// Package cli has what the commands of the program pleat share: exit codes and usage errors, groups of commands and
+// their arguments, tables, JSON and progress. Package program joins the commands, which are in packages client (they
+// call a server), admin (they run a service or work on its data) and engines.
 //
 // Every command writes its result to standard output, and progress, notes and errors to standard error, so that its
 // output can be used in a pipe. With --json the result is one JSON value. Lists print one page and the cursor of the
 // next.
+//
+// The package owns the form of output, messages and exit codes. It must not know a single command, call a server or
+// open a database.
 package cli
 
 // Hooks are what only tests set. The released program has the zero value.

@@ -10,9 +10,9 @@ import (
 	"pleat/internal/config"
 )
 
-// group returns a command that only has subcommands. Without arguments it prints its help; an unknown subcommand is a
+// Group returns a command that only has subcommands. Without arguments it prints its help; an unknown subcommand is a
 // usage error that suggests the nearest name or lists them all.
-func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Long: long, DisableSuggestions: true}
 	c.AddCommand(commands...)
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -24,51 +24,51 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 			names = append(names, sub.Name())
 		}
 		if n := pleat.Nearest(args[0], names); n != "" {
-			return usagef("there is no command %q; did you mean %q?", pleat.Clip(args[0]), cmd.CommandPath()+" "+n)
+			return Usagef("there is no command %q; did you mean %q?", pleat.Clip(args[0]), cmd.CommandPath()+" "+n)
 		}
 		all := strings.Join(names, ", ")
-		return usagef("there is no command %q; %s has %s", pleat.Clip(args[0]), cmd.CommandPath(), all)
+		return Usagef("there is no command %q; %s has %s", pleat.Clip(args[0]), cmd.CommandPath(), all)
 	}
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return c
 }
 
-// exactly requires one argument for each name. The names, such as "a job's identifier", are for the message; without
+// ExactArgs requires one argument for each name. The names, such as "a job's identifier", are for the message; without
 // any, the command accepts no arguments.
-func exactly(names ...string) cobra.PositionalArgs {
+func ExactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
-			return usagef("%s needs %s; see %s --help", cmd.CommandPath(), names[len(args)], cmd.CommandPath())
+			return Usagef("%s needs %s; see %s --help", cmd.CommandPath(), names[len(args)], cmd.CommandPath())
 		case len(args) > len(names):
 			extra := pleat.Clip(args[len(names)])
-			return usagef("%s does not accept %q; see %s --help", cmd.CommandPath(), extra, cmd.CommandPath())
+			return Usagef("%s does not accept %q; see %s --help", cmd.CommandPath(), extra, cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-// needFlag requires all of the named flags.
-func needFlag(cmd *cobra.Command, names ...string) error {
+// RequireFlags requires all of the named flags.
+func RequireFlags(cmd *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if !cmd.Flags().Changed(name) {
-			return usagef("%s needs --%s; see %s --help", cmd.CommandPath(), name, cmd.CommandPath())
+			return Usagef("%s needs --%s; see %s --help", cmd.CommandPath(), name, cmd.CommandPath())
 		}
 	}
 	return nil
 }
 
-// configure reads the settings of a command from the configuration file, the environment and the flags, in this order.
+// LoadConfig reads the settings of a command from the configuration file, the environment and the flags, in this order.
 // Any fault is a usage error.
-func configure(cmd *cobra.Command) (config.Config, error) {
+func LoadConfig(cmd *cobra.Command) (config.Config, error) {
 	c, err := config.Load(cmd.Flags(), os.Environ())
 	if err != nil {
-		return c, usageError(err)
+		return c, UsageError(err)
 	}
 	return c, nil
 }
 
-// endDoc describes a flag that says when something ends.
-func endDoc(what string) string {
+// ExpiryUsage describes a flag that says when something ends.
+func ExpiryUsage(what string) string {
 	return "when " + what + " ends: a date such as 2027-01-31, its last day, or a time in RFC 3339"
 }

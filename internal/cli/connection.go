@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// connectionError turns the error of a request that got no response into a sentence that says what to do. It returns
+// ConnectionError turns the error of a request that got no response into a sentence that says what to do. It returns
 // any other error as it is.
-func connectionError(address string, err error) error {
+func ConnectionError(address string, err error) error {
 	var dial *net.OpError
 	var request *url.Error
 	switch {

@@ -17,16 +17,16 @@ import (
 	"pleat/api"
 )
 
-// printResult prints a response: with --json as JSON, otherwise by calling human.
-func printResult(cmd *cobra.Command, v any, human func() error) error {
+// PrintResult prints the result of a command on its standard output: with --json as JSON, otherwise by calling human.
+func PrintResult(cmd *cobra.Command, v any, human func() error) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd.OutOrStdout(), v)
+		return PrintJSON(cmd.OutOrStdout(), v)
 	}
 	return human()
 }
 
-// printJSON writes a value as indented JSON, with the fields of the API.
-func printJSON(w io.Writer, v any) error {
+// PrintJSON writes a value as indented JSON, with the fields of the API.
+func PrintJSON(w io.Writer, v any) error {
 	b, err := api.EncodeIndent(v)
 	if err != nil {
 		return err
@@ -35,10 +35,10 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// table writes rows in columns; the first row is the head. Cells come from a server, so control characters are
+// PrintTable writes rows in columns; the first row is the head. Cells come from a server, so control characters are
 // replaced. On a terminal long ones are shortened; a file or a program gets them whole.
-func table(w io.Writer, rows [][]string) error {
-	cell := printableLine
+func PrintTable(w io.Writer, rows [][]string) error {
+	cell := PrintableLine
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		cell = pleat.Clip
 	}
@@ -52,33 +52,33 @@ func table(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// number returns a score in the format of package fmt, or a dash if the engine gives none.
-func number(v *float64, format string) string {
+// FormatScore returns a score in the format of package fmt, or a dash if the engine gives none.
+func FormatScore(v *float64, format string) string {
 	if v == nil {
 		return "-"
 	}
 	return fmt.Sprintf(format, *v)
 }
 
-// formatTime returns a time as text, or a dash for nil.
-func formatTime[T interface{ Format(layout string) string }](t *T) string {
+// FormatTime returns a time to the second, or a dash for nil.
+func FormatTime[T interface{ Format(layout string) string }](t *T) string {
 	if t == nil {
 		return "-"
 	}
 	return (*t).Format(time.DateTime)
 }
 
-// textOr returns a text, or a dash for nil.
-func textOr(text *string) string {
+// TextOrDash returns a text, or a dash for nil.
+func TextOrDash(text *string) string {
 	if text == nil {
 		return "-"
 	}
 	return *text
 }
 
-// printable returns text from a server with its control characters, except line breaks and tabs, replaced: they could
+// Printable returns text from a server with its control characters, except line breaks and tabs, replaced: they could
 // change what a terminal shows.
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
 			return '\ufffd'
@@ -87,11 +87,11 @@ func printable(s string) string {
 	}, s)
 }
 
-// printableLine is printable of one line: every run of white space, such as a line break, is replaced by a space.
-func printableLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
+// PrintableLine is Printable for one line: every run of white space, such as a line break, is replaced by a space.
+func PrintableLine(s string) string { return strings.Join(strings.Fields(Printable(s)), " ") }
 
-// seconds writes seconds for a table; nil is not known.
-func seconds(v *float64) string {
+// FormatSeconds returns seconds with one decimal, or a dash for nil, which is not known.
+func FormatSeconds(v *float64) string {
 	if v == nil {
 		return "-"
 	}

@@ -15,8 +15,9 @@ import (
 	"pleat/api"
 )
 
-// progress shows the stages of a run: as bars on a terminal, else as lines.
-type progress struct {
+// Progress shows the stages of a run: as bars on a terminal, else as lines. It is made by NewProgress, and Close ends
+// it. Several goroutines may use it.
+type Progress struct {
 	mu  sync.Mutex // guards what follows
 	out io.Writer
 	// bars is nil if the progress is written as lines, and bar is that of the current stage.
@@ -32,11 +33,31 @@ type progress struct {
 	printed time.Time
 }
 
-// note prints a line, above the bars if there are any.
-func (p *progress) note(line string) { fmt.Fprintln(p, line) }
+// NewProgress returns a progress that draws bars if out is a terminal of at least 60 columns, and otherwise writes
+// lines, which a log can hold.
+func NewProgress(out io.Writer) *Progress {
+	p := &Progress{out: out}
+	if DrawsBars(out) {
+		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
+	}
+	return p
+}
+
+// DrawsBars reports whether out is a terminal with room for bars. Some terminals report a width of 0.
+func DrawsBars(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	return err == nil && width >= 60
+}
+
+// Note prints a line, above the bars if there are any.
+func (p *Progress) Note(line string) { fmt.Fprintln(p, line) }
 
 // Write writes text, above the bars if there are any.
-func (p *progress) Write(text []byte) (int, error) {
+func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bars != nil {
@@ -45,8 +66,8 @@ func (p *progress) Write(text []byte) (int, error) {
 	return p.out.Write(text)
 }
 
-// event shows one event of a run. A stage that begins again after a retry gets a new bar.
-func (p *progress) event(e api.Event) {
+// Event shows one event of a run. A stage that begins again after a retry gets a new bar.
+func (p *Progress) Event(e api.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e.Kind {
@@ -68,7 +89,7 @@ func (p *progress) event(e api.Event) {
 }
 
 // draw shows the progress of the stage. Lines are at least two seconds apart, except at the start and end of a stage.
-func (p *progress) draw() {
+func (p *Progress) draw() {
 	if p.bars == nil {
 		if time.Since(p.printed) > 2*time.Second || p.total > 0 && p.done == p.total {
 			p.printed = time.Now()
@@ -88,15 +109,21 @@ func (p *progress) draw() {
 }
 
 // line returns the stage with its progress, such as "diffusion 20/200"; without numbers if the total is unknown.
-func (p *progress) line() string {
+func (p *Progress) line() string {
 	if p.total <= 0 {
 		return pleat.Clip(p.stage)
 	}
 	return fmt.Sprintf("%s %d/%d", pleat.Clip(p.stage), p.done, p.total)
 }
 
-// finish completes the bar of the current stage.
-func (p *progress) finish() {
+// Finish completes the bar of the current stage.
+func (p *Progress) Finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finish()
+}
+
+func (p *Progress) finish() {
 	if p.bar == nil {
 		return
 	}
@@ -106,8 +133,8 @@ func (p *progress) finish() {
 	p.bar = nil
 }
 
-// close ends all bars and restores the terminal.
-func (p *progress) close() {
+// Close ends all bars and restores the terminal.
+func (p *Progress) Close() {
 	if p.bars == nil {
 		return
 	}
@@ -115,24 +142,4 @@ func (p *progress) close() {
 		p.bar.Abort(false)
 	}
 	p.bars.Wait()
-}
-
-// newProgress returns a progress that draws bars if out is a terminal of at least 60 columns, and otherwise writes
-// lines, which a log can hold.
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out}
-	if drawsBars(out) {
-		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
-	}
-	return p
-}
-
-// drawsBars reports whether out is a terminal with room for bars. Some terminals report a width of 0.
-func drawsBars(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	return err == nil && width >= 60
 }
