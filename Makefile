@@ -104,7 +104,7 @@ test-kube: ## the Helm chart and KEDA on a real control plane, with pods as proc
 
 test-engines: ## the real engines with random weights, and the peers of comparisons; takes minutes and 25 GB of disk
 	scripts/with-engines go test -count=1 -timeout 60m -v -run 'RealEngines|RunnersOfOurs' \
-		./test/engines ./internal/cli ./internal/engine/runner
+		./test/engines ./internal/cli/engines ./internal/engine/runner
 	scripts/with-engines scripts/test-notebooks --engines
 	PLEAT_TEST_ENGINES=1 go test -count=1 -timeout 60m -v -run 'OpenMM|OtherReaders|Histatin5' ./internal/calvados
 	scripts/test-compare

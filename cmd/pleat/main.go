@@ -1,14 +1,15 @@
-// Command pleat serves protein folds and calls such a service. Its commands are package cli.
+// Command pleat serves protein folds and calls such a service. Package program has its command line.
 package main
 
 import (
 	"os"
 
 	"pleat/internal/cli"
+	"pleat/internal/cli/program"
 	"pleat/internal/sandbox"
 )
 
 func main() {
 	sandbox.Main()
-	os.Exit(cli.Run(cli.Hooks{}))
+	os.Exit(program.Run(cli.Hooks{}))
 }

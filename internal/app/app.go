@@ -1,9 +1,9 @@
 // Package app builds the running program from a configuration: the database, the blob store, the engines, the server,
 // the worker pool and the delivery worker.
 //
-// It is used by internal/cli and cmd/pleat-bench. It owns the order in which parts are opened and closed, and the locks
-// that keep processes on one data folder apart. It must not parse a command line, and it must not hold rules of the
-// service: those are in the packages that it puts together.
+// It is used by the commands in internal/cli and by cmd/pleat-bench. It owns the order in which parts are opened and
+// closed, and the locks that keep processes on one data folder apart. It must not parse a command line, and it must not
+// hold rules of the service: those are in the packages that it puts together.
 //
 //   - app.go: App, a process that serves or works.
 //   - serve.go: Serve and Work, the two programs.

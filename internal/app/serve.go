@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -71,7 +70,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	if err := a.Store.ExtendLeases(ctx, 2*pleat.RemoteHeartbeatInterval); err != nil {
 		return err
 	}
-	local := LocalURL(l.Addr())
+	local := config.LocalURL(l.Addr())
 	public := c.PublicURL
 	if public == "" {
 		public = local
@@ -304,19 +303,6 @@ func listenError(flag, address string, err error) error {
 		err = op.Err
 	}
 	return fmt.Errorf("cannot listen on %s: %w; choose another with %s", address, err, flag)
-}
-
-// LocalURL returns the URL at which this machine reaches a listener; one that listens on all addresses is reached on
-// loopback. It has no trailing slash.
-func LocalURL(a net.Addr) string {
-	host, port, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return "http://" + a.String()
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(strings.ToLower(host), port)
 }
 
 // hostOf returns the host of a URL that was checked. It has no user or password, so it may be logged.

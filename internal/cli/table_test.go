@@ -10,7 +10,7 @@ import (
 func TestTableIsWhole(t *testing.T) {
 	var out bytes.Buffer
 	name := strings.Repeat("long ", 40) + "name"
-	if err := table(&out, [][]string{{"NAME", "STATUS"}, {name + "\n\x1b[2J", "DONE"}}); err != nil {
+	if err := PrintTable(&out, [][]string{{"NAME", "STATUS"}, {name + "\n\x1b[2J", "DONE"}}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")

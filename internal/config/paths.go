@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -254,4 +255,17 @@ func (c *Config) WebhookGuard() (*webhook.Guard, error) {
 		ports = append(ports, uint16(n))
 	}
 	return webhook.NewGuard(allow, ports, nil), nil
+}
+
+// LocalURL returns the URL at which this machine reaches a listener; one that listens on all addresses is reached on
+// loopback. It has no trailing slash.
+func LocalURL(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return "http://" + a.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(strings.ToLower(host), port)
 }

@@ -3,7 +3,7 @@
 // other is the test binary itself (Main, LinkTestBinary), with the detector if the test has it, and with the faults and
 // shortcuts of cli.Hooks.
 //
-// It imports package cli, so that Go runs the tests that use it again when the program has changed. It must not be
+// It imports package program, so that Go runs the tests that use it again when the program has changed. It must not be
 // imported by anything but tests.
 //
 //   - program.go: both programs.
@@ -29,17 +29,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pleat/internal/cli"
+	"pleat/internal/cli/program"
 	"pleat/internal/sandbox"
 )
 
 // Main runs the tests of a package in which the test binary is the program too. Its TestMain calls it.
 func Main(m *testing.M) {
 	sandbox.Main()
-	testscript.Main(tests{m}, map[string]func(){"pleat": program})
+	testscript.Main(tests{m}, map[string]func(){"pleat": runProgram})
 }
 
-// program is main of cmd/pleat with the hooks of tests.
-func program() { os.Exit(cli.Run(cli.Hooks{DeliveryStep: crashStep(), MiniSteps: miniSteps()})) }
+// runProgram is main of cmd/pleat with the hooks of tests.
+func runProgram() { os.Exit(program.Run(cli.Hooks{DeliveryStep: crashStep(), MiniSteps: miniSteps()})) }
 
 // tests removes at the end what the tests share.
 type tests struct{ *testing.M }

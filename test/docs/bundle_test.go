@@ -117,7 +117,7 @@ func TestDebugBundle(t *testing.T) {
 		"settings.txt":   "metrics-token = (set) (PLEAT_METRICS_TOKEN)",
 		"doctor.txt":     "agrees with the database's clock",
 		"machine.txt":    "free in ",
-		"top.json":       `"queue": "fold/null"`,
+		"activity.json":  `"queue": "fold/null"`,
 		"metrics.txt":    "pleat_runs_ended_total{",
 		"goroutines.txt": "goroutine profile: total ",
 		"log.txt":        "outcome=completed",
@@ -186,7 +186,7 @@ func TestDebugBundleOfNothing(t *testing.T) {
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}
-	for _, want := range []string{"log.txt: nothing listens at http://127.0.0.1:9", "top.json: "} {
+	for _, want := range []string{"log.txt: nothing listens at http://127.0.0.1:9", "activity.json: "} {
 		if !strings.Contains(parts["errors.txt"], want) {
 			t.Errorf("errors.txt lacks %q:\n%s", want, parts["errors.txt"])
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat/internal/cli"
+	"pleat/internal/cli/program"
 )
 
 //go:generate go test -run Documented . -update
@@ -59,6 +60,6 @@ func TestCommandsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	walk(cli.New(cli.Hooks{}))
+	walk(program.New(cli.Hooks{}))
 	generated(t, "commands.md", strings.TrimRight(b.String(), "\n")+"\n")
 }

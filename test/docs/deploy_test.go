@@ -13,6 +13,7 @@ import (
 
 	"pleat"
 	"pleat/internal/cli"
+	"pleat/internal/cli/program"
 	"pleat/internal/config"
 	"pleat/runners"
 )
@@ -92,7 +93,7 @@ func TestCompose(t *testing.T) {
 // checkCommand fails the test unless the program has a command with these flags.
 func checkCommand(t *testing.T, argv []string) {
 	t.Helper()
-	cmd, rest, err := cli.New(cli.Hooks{}).Find(argv)
+	cmd, rest, err := program.New(cli.Hooks{}).Find(argv)
 	if err != nil || !cmd.Runnable() {
 		t.Errorf("pleat %s: %v", strings.Join(argv, " "), err)
 		return

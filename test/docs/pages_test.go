@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pleat/internal/cli"
+	"pleat/internal/cli/program"
 	"pleat/internal/testprogram"
 )
 
@@ -185,7 +186,7 @@ func shellWords(line string) []string {
 
 // parses reports whether a command line names a command that exists, with flags that it has.
 func parses(args []string) error {
-	root := cli.New(cli.Hooks{})
+	root := program.New(cli.Hooks{})
 	root.SetOut(io.Discard)
 	root.SetErr(io.Discard)
 	cmd, rest, err := root.Find(args)

@@ -22,7 +22,7 @@ func TestProgramExecutesNoTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(program, []byte("/internal/cli.New")) {
+	if !bytes.Contains(program, []byte("/internal/cli/program.New")) {
 		t.Fatal("the program has no names of functions")
 	}
 	if bytes.Contains(program, []byte("text/template.(*Template).Execute")) {

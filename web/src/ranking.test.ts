@@ -15,7 +15,7 @@ const run = (name: string, meanPLLDT: number | null, ptm: number | null, iptm: n
 })
 const names = (rows: ScoredRun[]) => ranked(rows).map((r) => r.name)
 
-// The cases of TestRank in internal/cli/rank_test.go.
+// The cases of TestRank in internal/cli/client/rank_test.go.
 test('runs are ranked as by pleat fold', () => {
   const failed = run('failed', null, null, null)
   const single = [run('a', 70, null, null), failed, run('b', 90, null, null)]

@@ -42,7 +42,7 @@ func TestInstallersAreLocked(t *testing.T) {
 		"build.lock": {"ninja", "packaging", "setuptools", "wheel"},
 	} {
 		var got []string
-		for _, p := range lockedPackages(t, "../../../internal/cli/locks/"+lock) {
+		for _, p := range lockedPackages(t, "../../../internal/cli/engines/locks/"+lock) {
 			name, _, _ := strings.Cut(p, "==")
 			got = append(got, name)
 		}

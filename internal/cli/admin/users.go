@@ -1,0 +1,338 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/internal/cli"
+	"pleat/internal/config"
+	"pleat/internal/store"
+)
+
+// usersCmd returns the group of commands on users. They work on the database itself, as those of keys do.
+func usersCmd() *cobra.Command {
+	return cli.Group("users", "List users, disable and delete them, and name operators, in the server's database", "",
+		usersList(), usersGrant(true), usersGrant(false), usersDisable(true), usersDisable(false), usersExport(),
+		usersDelete())
+}
+
+// userRow is a user in the output of users list. ProjectID is that of a service user; else null.
+type userRow struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	IsService  bool       `json:"isService"`
+	ProjectID  *string    `json:"projectId"`
+	IsOperator bool       `json:"isOperator"`
+	DisabledAt *time.Time `json:"disabledAt"`
+	CreatedAt  time.Time  `json:"createdAt"`
+}
+
+func userRowOf(u *store.User) userRow {
+	return userRow{
+		ID: string(u.ID), Name: u.Name, IsService: u.Service, ProjectID: projectOf(u.Project), IsOperator: u.Operator,
+		DisabledAt: optional(u.DisabledAt), CreatedAt: u.CreatedAt,
+	}
+}
+
+// usersList returns the command that lists all users.
+func usersList() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List users",
+		Args:  cli.ExactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				list, err := s.Users(ctx)
+				if err != nil {
+					return err
+				}
+				out := []userRow{}
+				rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
+				for i := range list {
+					r := userRowOf(&list[i])
+					out = append(out, r)
+					kind := "person"
+					switch {
+					case r.IsService:
+						kind = "service"
+					case r.IsOperator:
+						kind = "operator"
+					}
+					disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
+					rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
+				}
+				return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
+			})
+		},
+	}
+	c.Flags().Bool("json", false, "print JSON")
+	config.AddFlags(c.Flags(), config.Store)
+	return c
+}
+
+// usersGrant returns the command that makes a user an operator, or the one that ends that.
+func usersGrant(grant bool) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "grant NAME operator",
+		Short: "Make a user an operator of the service",
+		Long: `Makes a user an operator, whose keys that reach every project may create projects, change their quotas
+and decide who works in them. An operator who is in no project does not read what it owns.`,
+	}
+	done := "is an operator now"
+	if !grant {
+		c.Use, c.Short, c.Long = "revoke NAME operator", "End that a user is an operator", ""
+		done = "is no operator now"
+	}
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if err := cli.ExactArgs("a user's name", "a right: operator")(cmd, args); err != nil {
+			return err
+		}
+		if args[1] != "operator" {
+			return cli.Usagef("%q is no right; it must be operator", pleat.Clip(args[1]))
+		}
+		return nil
+	}
+	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
+		return s.SetOperator(ctx, operator(), name, grant)
+	})
+}
+
+// usersDisable returns the command that disables a user, or the one that enables a user again.
+func usersDisable(disable bool) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "disable NAME",
+		Short: "Refuse all keys and sessions of a user from now on",
+		Long:  `Refuses all keys and sessions of a user, until pleat users enable. What runs goes on.`,
+	}
+	done := "is disabled"
+	if !disable {
+		c.Use, c.Short, c.Long = "enable NAME", "Accept the keys of a user again who was disabled", ""
+		done = "is enabled"
+	}
+	c.Args = cli.ExactArgs("a user's name")
+	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
+		_, err := s.SetDisabled(ctx, operator(), name, disable)
+		return err
+	})
+}
+
+// onUser completes a command on the database whose first argument is the name of a user.
+func onUser(
+	c *cobra.Command, done string, do func(ctx context.Context, s *store.Store, name string) error,
+) *cobra.Command {
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+			if err := do(ctx, s, args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
+			return nil
+		})
+	}
+	config.AddFlags(c.Flags(), config.Store)
+	return c
+}
+
+// personalData is the output of users export: what the database stores about a user.
+type personalData struct {
+	Identity *personalIdentity `json:"identity,omitempty"`
+	User     userRow           `json:"user"`
+	Roles    []personalRole    `json:"roles"`
+	Keys     []keyRow          `json:"keys"`
+	Created  []personalObject  `json:"created"`
+	Counts   map[string]int    `json:"counts"`
+	Audit    []auditRow        `json:"audit"`
+	// Notifications are what mails the user gets, and got in the last 30 days.
+	Notifications *personalMail `json:"notifications,omitempty"`
+}
+
+// personalMail is which mails a user gets.
+type personalMail struct {
+	Mail      string         `json:"mail"`
+	Confirmed bool           `json:"confirmed"`
+	Events    []string       `json:"events"`
+	Mails     []personalSent `json:"mails"`
+}
+
+// personalSent is a mail to a user.
+type personalSent struct {
+	ID        string    `json:"id"`
+	Event     string    `json:"event"`
+	SourceID  string    `json:"sourceId"`
+	Status    string    `json:"status"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// personalRole is the role of a user in a project.
+type personalRole struct {
+	ProjectID   string `json:"projectId"`
+	ProjectName string `json:"projectName"`
+	IsOwn       bool   `json:"isOwn"`
+	Role        string `json:"role"`
+}
+
+// personalIdentity is what the issuer has said last of a person who signs in.
+type personalIdentity struct {
+	Issuer  string    `json:"issuer"`
+	Subject string    `json:"subject"`
+	Email   string    `json:"email"`
+	Groups  []string  `json:"groups"`
+	AsOf    time.Time `json:"asOf"`
+}
+
+// personalObject is something that a user has made.
+type personalObject struct {
+	Kind      string    `json:"kind"`
+	ID        string    `json:"id"`
+	ProjectID string    `json:"projectId"`
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// usersExport returns the command that prints everything that is stored about a user as JSON.
+func usersExport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export NAME",
+		Short: "Print everything that is stored about a user as JSON",
+		Long: `Prints what the database stores about a user: the account, what the issuer has said of the person,
+its roles, its keys without their secrets, the address and the mails to it, what it has made, and what the
+audit log has by and about it.
+The results themselves are not in it: the user downloads them, for example with pleat jobs results. Log
+files are not in it.`,
+		Example: `  pleat users export ada > ada.json`,
+		Args:    cli.ExactArgs("a user's name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				u, err := userNamed(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				data, err := personalDataOf(ctx, s, u)
+				if err != nil {
+					return err
+				}
+				return cli.PrintJSON(cmd.OutOrStdout(), data)
+			})
+		},
+	}
+	config.AddFlags(c.Flags(), config.Store)
+	return c
+}
+
+// userNamed returns the user of a name.
+func userNamed(ctx context.Context, s *store.Store, name string) (store.User, error) {
+	list, err := s.Users(ctx)
+	if err != nil {
+		return store.User{}, err
+	}
+	for _, u := range list {
+		if u.Name == name {
+			return u, nil
+		}
+	}
+	return store.User{}, fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
+}
+
+// personalDataOf collects what is stored about a user.
+func personalDataOf(ctx context.Context, s *store.Store, u store.User) (personalData, error) {
+	out := personalData{
+		User: userRowOf(&u), Roles: []personalRole{}, Created: []personalObject{}, Counts: map[string]int{},
+	}
+	roles, err := s.Memberships(ctx, store.Reach{User: u.ID})
+	if err != nil {
+		return out, err
+	}
+	for _, m := range roles {
+		out.Roles = append(out.Roles, personalRole{
+			ProjectID: string(m.Project.ID), ProjectName: m.Project.Name, IsOwn: m.Project.Own, Role: m.Role.String(),
+		})
+	}
+	if out.Keys, err = keysOf(ctx, s, u.Name); err != nil {
+		return out, err
+	}
+	c, err := s.ClaimsOf(ctx, u.ID)
+	if err != nil {
+		return out, err
+	}
+	if c.Issuer != "" {
+		out.Identity = &personalIdentity{c.Issuer, c.Subject, c.Email, append([]string{}, c.Groups...), c.At}
+	}
+	made, err := s.MadeBy(ctx, u.ID)
+	if err != nil {
+		return out, err
+	}
+	for _, m := range made {
+		out.Counts[m.Kind]++
+		out.Created = append(out.Created, personalObject{m.Kind, m.ID, string(m.Project), m.Name, m.CreatedAt})
+	}
+	if out.Notifications, err = mailOf(ctx, s, u.ID); err != nil {
+		return out, err
+	}
+	entries, err := s.AuditOf(ctx, u)
+	out.Audit = auditRows(entries)
+	return out, err
+}
+
+// mailOf collects which mails a user gets; nil: none were ever set.
+func mailOf(ctx context.Context, s *store.Store, user pleat.UserID) (*personalMail, error) {
+	const all = 1 << 20
+	m, err := s.MailSetting(ctx, user, all)
+	if err != nil || m.Address == "" && len(m.Events)+len(m.Last) == 0 {
+		return nil, err
+	}
+	out := &personalMail{Mail: m.Address, Confirmed: m.Confirmed, Events: []string{}, Mails: []personalSent{}}
+	for _, e := range m.Events {
+		out.Events = append(out.Events, string(e))
+	}
+	for _, l := range m.Last {
+		out.Mails = append(out.Mails,
+			personalSent{string(l.ID), string(l.Kind), l.Source.ID(), string(l.Status), l.CreatedAt})
+	}
+	return out, nil
+}
+
+// usersDelete returns the command that deletes what is stored about a user.
+func usersDelete() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "delete NAME --yes",
+		Short: "Delete a user with everything in the user's own project",
+		Long: `Disables a user, ends the user's keys and roles, deletes everything in the user's own project, and
+replaces the name by one such as deleted-9d0e3c1f5a7e wherever the service has written it. This cannot be
+undone. The only manager of a project is refused. After an interruption, repeat the command.
+
+What stays: jobs, workflows and batches in projects of several users, which belong to them, with the new name
+as their creator; the audit log, without name and addresses; what people have written there, such as names of
+jobs; log files, and backups. Files of what was deleted go as after every deletion: the workers delete them,
+most at once and the last after about an hour.`,
+		Args: cli.ExactArgs("a user's name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if yes, _ := cmd.Flags().GetBool("yes"); !yes {
+				return cli.Usagef("this deletes the user %s and everything in the user's own project for ever; "+
+					"to do so, pass --yes", pleat.Clip(args[0]))
+			}
+			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+				u, err := s.EraseUser(ctx, operator(), args[0])
+				if err != nil {
+					return err
+				}
+				made, err := s.MadeBy(ctx, u.ID)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "deleted; the account is %s from now on\n", u.Name)
+				if len(made) > 0 {
+					const text = "%d of its things stay, in projects of several users\n"
+					fmt.Fprintf(cmd.OutOrStdout(), text, len(made))
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().Bool("yes", false, "confirm that everything is to be deleted")
+	config.AddFlags(c.Flags(), config.Store)
+	return c
+}

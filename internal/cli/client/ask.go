@@ -1,0 +1,121 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/cli"
+	"pleat/internal/config"
+	"pleat/internal/words"
+)
+
+// askCmd returns the command that asks a question about a predicted structure and prints the answer. The exit code is
+// cli.ExitUnfinished if the question ended without one. Repeating it asks again, in a new workflow.
+func askCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ask JOB QUESTION",
+		Short: "Ask a question about a predicted structure",
+		Long: `Asks a question about the predicted structure of a completed job, waits for the answer and prints it.
+Interrupting the command leaves the question running.`,
+		Example: `  pleat ask 01890a5d-ac96-774b-bcce-b302099a8057 "Which residues are least certain?"`,
+		Args:    cli.ExactArgs("a job's identifier", "a question"),
+		RunE:    runAsk,
+	}
+	f := c.Flags()
+	f.String("sequence", "", "chain, name or identifier of the sequence to ask about, as pleat jobs get prints them; "+
+		"default: the job's first protein")
+	f.String("name", "", "name of the workflow; default: the question")
+	f.Bool("public", false, "make the question and the answer readable for everyone")
+	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
+	f.Bool("json", false, "print the task's result as JSON")
+	config.AddFlags(f, config.Client, config.Project)
+	return c
+}
+
+// runAsk creates a qna workflow for the job, follows it and prints its answer, with control characters replaced. The
+// server names the workflow after the question, unless --name gives another name.
+func runAsk(cmd *cobra.Command, args []string) error {
+	job, err := identifier("job", args[0])
+	if err != nil {
+		return err
+	}
+	c, err := newClient(cmd, keyRequired)
+	if err != nil {
+		return err
+	}
+	f := cmd.Flags()
+	name, _ := f.GetString("name")
+	input := map[string]any{"targetSource": "fold_job", "source_job_id": job, "question": args[1]}
+	if sequence, _ := f.GetString("sequence"); sequence != "" {
+		if input["source_sequence_id"], err = sequenceID(cmd.Context(), c, job, sequence); err != nil {
+			return err
+		}
+	}
+	if public, _ := f.GetBool("public"); public {
+		input["isPublic"] = true
+	}
+	w, err := runWorkflow(cmd, c, "qna_v1", name, input)
+	if err != nil || w == nil {
+		return err
+	}
+	task := w.Tasks[0]
+	if asJSON, _ := f.GetBool("json"); asJSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), task.Result)
+	}
+	var r api.QnAResult
+	if err := json.Unmarshal(task.Result, &r); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(r.Answer))
+	return err
+}
+
+// runWorkflow creates a workflow of a type, follows it to its end and returns it with its one task. With --no-wait it
+// prints the workflow's identifier instead, and returns nil. The server chooses the name if it is empty; one that is
+// too long is shortened.
+func runWorkflow(
+	cmd *cobra.Command, c *api.Client, workflow, name string, input map[string]any,
+) (*api.Workflow, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.CreateWorkflow(cmd.Context(), api.CreateWorkflow{
+		WorkflowName: workflow,
+		Name:         words.Shorten(name, pleat.MaxName),
+		Input:        raw,
+	})
+	if err != nil {
+		return nil, explain(c, err)
+	}
+	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), w.ID)
+		return nil, err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "workflow %s: %s\n", w.ID, pleat.Clip(w.Name))
+	if err := followWorkflow(cmd, c, w.ID); err != nil {
+		return nil, err
+	}
+	return endedWorkflow(cmd, c, w.ID)
+}
+
+// endedWorkflow returns a workflow that has ended, with its one task. A workflow without a result is an error with
+// cli.ExitUnfinished that gives the reason.
+func endedWorkflow(cmd *cobra.Command, c *api.Client, id string) (*api.Workflow, error) {
+	w, err := c.Workflow(cmd.Context(), id)
+	if err != nil {
+		return nil, explain(c, err)
+	}
+	if w.Status == api.Completed && len(w.Tasks) == 1 {
+		return &w, nil
+	}
+	why := "it gives no reason"
+	if len(w.Tasks) == 1 && w.Tasks[0].Error != nil {
+		why = *w.Tasks[0].Error
+	}
+	return nil, cli.Exitf(cli.ExitUnfinished, "the workflow %s ended %s: %s", id, w.Status, why)
+}

@@ -1,0 +1,164 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/format"
+	"pleat/internal/words"
+)
+
+// brought are files of this machine that an input names, in an item of the user's library.
+type brought struct {
+	item string // empty: there are none
+	made bool   // the item was created now, not by an earlier command
+	// files are the names in the item by the names in the input.
+	files map[string]string
+}
+
+// bringOrigin is the origin of the items that hold files of inputs.
+const bringOrigin = "pleat input files"
+
+// maxItemPages bounds the search for an item of an earlier command, in pages of 200.
+const maxItemPages = 25
+
+// bring uploads the alignments and structures that an input names to an item of the library, and FASTA files if the
+// server is to read them. Equal files are in an item that an earlier command made, so that repeating a command makes
+// the same request.
+func (s *sources) bring(cmd *cobra.Command, c *api.Client, texts bool) (brought, error) {
+	out := brought{files: map[string]string{}}
+	of := map[string]*sourceFile{} // by the name in the item
+	for _, name := range s.order {
+		if f := s.found[name]; f.kind != sourceText || texts {
+			out.files[name] = storedName(f)
+			of[storedName(f)] = f
+		}
+	}
+	if len(of) == 0 {
+		return out, nil
+	}
+	names := slices.Sorted(maps.Keys(of))
+	sum := sha256.New()
+	for _, name := range names {
+		fmt.Fprintf(sum, "%s %s\n", of[name].sha256, name)
+	}
+	there, err := out.find(cmd.Context(), c, "input files "+hex.EncodeToString(sum.Sum(nil)[:8]))
+	if err != nil {
+		return out, explain(c, err)
+	}
+	for _, name := range names {
+		if there[name] == of[name].sha256 {
+			continue
+		}
+		if err := out.upload(cmd.Context(), c, name, of[name]); err != nil {
+			out.discard(cmd, c)
+			return out, explain(c, err)
+		}
+	}
+	return out, nil
+}
+
+// storedName is the name of a file in the library: that of the file, made plain, with a part of its hash, since files
+// of several folders may have one name.
+func storedName(f *sourceFile) string {
+	ext := strings.ToLower(filepath.Ext(f.path))
+	base := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
+	return cmp.Or(words.Slug(base, 60), "file") + "-" + f.sha256[:8] + ext
+}
+
+// find sets the item with a name that an earlier command made, or creates it. It returns the SHA-256 of its files by
+// name.
+func (b *brought) find(ctx context.Context, c *api.Client, name string) (map[string]string, error) {
+	cursor := ""
+	for range maxItemPages {
+		page, err := c.Library(ctx, cursor, 200)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range page.Data {
+			if row.Name == name && row.Origin == bringOrigin && row.Type == "file" {
+				b.item = row.ID
+				return b.list(ctx, c)
+			}
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = *page.NextCursor
+	}
+	made, err := c.CreateItem(ctx, api.CreateItem{Name: name, FileType: "a3m", Origin: bringOrigin})
+	b.item, b.made = made.ID, err == nil
+	return nil, err
+}
+
+// list returns the SHA-256 of the files of the item.
+func (b *brought) list(ctx context.Context, c *api.Client) (map[string]string, error) {
+	item, err := c.LibraryItem(ctx, b.item)
+	if err != nil {
+		return nil, err
+	}
+	var has struct {
+		Files []api.LibraryFile `json:"files"`
+	}
+	if err := json.Unmarshal(item.Metadata, &has); err != nil {
+		return nil, fmt.Errorf("read the library item %s: %w", b.item, err)
+	}
+	out := map[string]string{}
+	for _, f := range has.Files {
+		out[f.FileName] = f.SHA256
+	}
+	return out, nil
+}
+
+// upload stores a file of this machine in the item.
+func (b *brought) upload(ctx context.Context, c *api.Client, name string, f *sourceFile) error {
+	in, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = c.UploadFile(ctx, b.item, name, in)
+	return err
+}
+
+// discard deletes the item again, if this command made it.
+func (b *brought) discard(cmd *cobra.Command, c *api.Client) {
+	if b.made {
+		_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), b.item)
+		b.made = false
+	}
+}
+
+// importFiles returns the files as a request names them.
+func (b *brought) importFiles() []api.ImportFile {
+	var out []api.ImportFile
+	for name, stored := range b.files {
+		out = append(out, api.ImportFile{LibraryItemID: b.item, FileName: stored, Path: name})
+	}
+	slices.SortFunc(out, func(a, b api.ImportFile) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// refer makes jobs refer to the library files that stand for the names of the input.
+func (b *brought) refer(files *format.Files) { files.Alignment, files.Structure = b.file, b.file }
+
+// file returns the library file that stands for a name of the input.
+func (b *brought) file(name string) (pleat.FileRef, error) {
+	stored, ok := b.files[name]
+	if !ok {
+		return pleat.FileRef{}, fmt.Errorf("%q was not uploaded", pleat.Clip(name))
+	}
+	return pleat.FileRef{Item: pleat.ItemID(b.item), Name: stored}, nil
+}

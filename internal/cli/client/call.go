@@ -1,0 +1,162 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/cli"
+	"pleat/internal/config"
+)
+
+// Commands returns the commands that call a server, but for those on projects.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{
+		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
+		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), loginCmd(), logoutCmd(), notificationsCmd(),
+		modelsCmd(), workersCmd(), usageCmd(), webhooksCmd(),
+	}
+}
+
+// auth reports whether a command that calls a server needs an API key.
+type auth bool
+
+// A command with keyRequired fails before its request if there is no key. With keyOptional a key is sent if there is
+// one: the server decides.
+const (
+	keyRequired auth = true
+	keyOptional auth = false // public jobs can be read without one
+)
+
+// onServer returns the RunE of a command that calls a server. It creates the client and turns an error of the call into
+// a sentence that says what to do.
+func onServer(
+	key auth, do func(cmd *cobra.Command, c *api.Client, args []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := newClient(cmd, key)
+		if err != nil {
+			return err
+		}
+		return explain(c, do(cmd, c, args))
+	}
+}
+
+// onObject completes a command whose only argument is the identifier of a kind of object, such as "job": it adds the
+// argument, the flags of a client and the RunE. An argument that is not an identifier is refused without a request.
+func onObject(
+	cmd *cobra.Command, kind string, key auth, do func(cmd *cobra.Command, c *api.Client, id string) error,
+) *cobra.Command {
+	cmd.Args = cli.ExactArgs("a " + kind + "'s identifier")
+	run := onServer(key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := identifier(kind, args[0]); err != nil { // checked before the key
+			return err
+		}
+		return run(cmd, args)
+	}
+	config.AddFlags(cmd.Flags(), config.Client)
+	return cmd
+}
+
+// identifier returns an argument that has the form of an identifier. Any other is a usage error, in which kind is the
+// kind of object.
+func identifier(kind, arg string) (string, error) {
+	if !pleat.IsUUID(arg) {
+		const text = "%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057"
+		return "", cli.Usagef(text, pleat.Clip(arg), kind, kind)
+	}
+	return arg, nil
+}
+
+// printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of
+// the next page goes to standard error, so that standard output is a table alone.
+func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(T) []string) error {
+	return cli.PrintResult(cmd, list, func() error {
+		rows := [][]string{head}
+		for _, v := range list.Data {
+			rows = append(rows, row(v))
+		}
+		if err := cli.PrintTable(cmd.OutOrStdout(), rows); err != nil {
+			return err
+		}
+		if list.NextCursor != nil && *list.NextCursor != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "for the next page: --cursor %s\n", *list.NextCursor)
+		}
+		return nil
+	})
+}
+
+// printWork is printList for work that projects own. A column says who made each entry if one stands in another project
+// than its maker's own.
+func printWork[T any](
+	cmd *cobra.Command, list api.List[T], head []string, owned func(T) api.Owned, row func(T) []string,
+) error {
+	if !slices.ContainsFunc(list.Data, func(v T) bool { return isShared(owned(v)) }) {
+		return printList(cmd, list, head, row)
+	}
+	last := len(head) - 1
+	return printList(cmd, list, slices.Insert(slices.Clone(head), last, "BY"), func(v T) []string {
+		return slices.Insert(row(v), last, creatorName(owned(v).CreatedBy))
+	})
+}
+
+// isShared reports whether something stands in another project than its maker's own, as far as the caller may know.
+func isShared(o api.Owned) bool {
+	return o.ProjectID != nil && o.CreatedBy != nil && *o.ProjectID != o.CreatedBy.ID
+}
+
+// creatorName is the name of who made something.
+func creatorName(by *api.Creator) string {
+	if by == nil || by.Name == nil {
+		return "a deleted user"
+	}
+	return *by.Name
+}
+
+// createdByUsage is the help of --created-by.
+const createdByUsage = "only what this user made: me, or the name or id of a user"
+
+// resolveCreator replaces the name of a user that --created-by gives by the id. Names are looked up among the members
+// of the project of the command.
+func resolveCreator(ctx context.Context, c *api.Client, user *string) error {
+	if *user == "" || *user == "me" || pleat.IsUUID(*user) {
+		return nil
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return err
+	}
+	members, err := c.Members(ctx, cmp.Or(c.Project, me.ProjectID))
+	if err != nil {
+		return err
+	}
+	names := []string{"me"}
+	for _, m := range members.Data {
+		if m.Name == *user {
+			*user = m.UserID
+			return nil
+		}
+		names = append(names, m.Name)
+	}
+	hint := "it must be me, or the name or id of a user who is in the project"
+	if near := pleat.Nearest(*user, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return cli.Usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user), hint)
+}
+
+// printCancelled prints the state after a cancellation. A running job or workflow is still RUNNING until its worker has
+// stopped it.
+func printCancelled(cmd *cobra.Command, state string) error {
+	if state == api.Running {
+		state = "stopping"
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), state)
+	return err
+}

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"pleat/api"
+	"pleat/internal/cli"
+	"pleat/internal/config"
+)
+
+// designCmd returns the command that designs binders of a target, and downloads their structures and tables. Exit codes
+// and interruption are those of fold.
+func designCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "design TARGET",
+		Short: "Design proteins that bind a target, or sequences for a backbone",
+		Long: `Designs proteins that bind a target: a job's predicted structure, by its identifier, or a structure file
+(PDB or mmCIF), which is stored in your library. With --target-sequence the target is a protein without a structure,
+with --ccd or --smiles a ligand. The designs that are kept are downloaded with tables of all of them. The table that is
+printed has whether a design passes the filters, design_to_target_iptm, design_ptm, min_design_to_target_pae (Å) and
+filter_rmsd (Å). Interrupting the command leaves the design running.
+
+With --redesign nothing is bound: the residues that it names get other amino acids, and the backbone stays. The table
+then has sequence_score (lower is better) and sequence_recovery.
+
+Residues are named by chain and position, counted from 1 in the chain's whole sequence: A:3-9,12. With --author
+they have the numbers of the structure's authors, which may be 0 or below: A:-2-3. A binder's chain is the first free
+letter.`,
+		Example: `  pleat design 01890a5d-ac96-774b-bcce-b302099a8057 --epitope A:3-9,12 --designs 50 --keep 5
+  pleat design target.cif --chains A,B --kind peptide --out peptides
+  pleat design --ccd ATP --no-wait
+  pleat design target.cif --redesign A:3-9 --redesign B --designs 100 --keep 10`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if withoutStructure(cmd) != nil {
+				return cli.ExactArgs()(cmd, args)
+			}
+			return cli.ExactArgs("a job's identifier or a structure file")(cmd, args)
+		},
+		RunE: runDesign,
+	}
+	c.AddCommand(designFoldCmd())
+	f := c.Flags()
+	f.StringSlice("chains", nil, "chains of the target; default: all")
+	f.StringArray("epitope", nil, "residues to bind, such as A:3-9,12; may be repeated")
+	f.StringArray("avoid", nil, "residues not to bind; may be repeated")
+	f.Bool("author", false, "name chains and residues as the authors of the structure do")
+	f.String("kind", "protein", "protein, peptide or nanobody")
+	f.String("length", "", "residues of the binder, such as 90 or 80..120; default: by kind")
+	f.String("sequence", "", "sequence of the binder with designed parts, such as 3..5C6C3, instead of --length")
+	f.Bool("cyclic", false, "a binder whose ends are bonded")
+	f.StringArray("redesign", nil, "residues that get other amino acids, such as A or A:3-9,12; may be repeated")
+	f.String("target-sequence", "", "design for a protein without a structure")
+	f.String("ccd", "", "design for a ligand of the Chemical Component Dictionary")
+	f.String("smiles", "", "design for a ligand given as SMILES")
+	f.String("protocol", "", "protocol of the engine; default: by kind and target, sequence_only with --redesign")
+	f.String("model", "", "model that designs; default: the service chooses")
+	f.Float64("temperature", 0, "of sampling with --redesign, above 0 and up to 2; default: the engine's")
+	f.Int("designs", 50, "how many designs to make")
+	f.Int("keep", 5, "how many of them to return")
+	f.String("seed", "", "whole number from 0 to 4294967295")
+	f.String("name", "", "name of the workflow; default: Design")
+	addFolderFlags(c, "design-WORKFLOW")
+	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
+	config.AddFlags(f, config.Client, config.Project)
+	return c
+}
+
+// runDesign creates a design, follows it and downloads its files, by default into design-WORKFLOW.
+func runDesign(cmd *cobra.Command, args []string) error {
+	input, err := designInput(cmd)
+	if err != nil {
+		return err
+	}
+	folder := folderOf(cmd)
+	if err := folder.checkNew(); err != nil {
+		return err
+	}
+	c, err := newClient(cmd, keyRequired)
+	if err != nil {
+		return err
+	}
+	item := "" // that was uploaded
+	if len(args) == 1 {
+		if input["target"], item, err = designTarget(cmd, c, args[0]); err != nil {
+			return err
+		}
+	}
+	name, _ := cmd.Flags().GetString("name")
+	w, err := runWorkflow(cmd, c, "design_v1", name, input)
+	if err != nil || w == nil {
+		var refused *api.Error
+		if item != "" && errors.As(err, &refused) { // no workflow was made
+			removeUnused(cmd, c, item)
+		}
+		return err
+	}
+	if err := saveArtifacts(cmd, c, w, folder.or("design-"+w.ID), designTable(w)); err != nil {
+		return err
+	}
+	printDesignNotes(cmd, w)
+	return nil
+}
+
+// removeUnused deletes an item that was uploaded for a workflow, unless a workflow uses it: then its run has pinned it.
+func removeUnused(cmd *cobra.Command, c *api.Client, item string) {
+	_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
+}
+
+// printDesignNotes prints what to know of a design.
+func printDesignNotes(cmd *cobra.Command, w *api.Workflow) {
+	var result struct {
+		Notes []string `json:"notes"`
+	}
+	if len(w.Tasks) > 0 && json.Unmarshal(w.Tasks[0].Result, &result) == nil {
+		printNotes(cmd, result.Notes)
+	}
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"cmp"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/cli"
+)
+
+// withoutStructure returns the target of the command line that is no structure; nil: it is one, which the argument
+// names.
+func withoutStructure(cmd *cobra.Command) map[string]any {
+	for flag, key := range map[string]string{"target-sequence": "sequence", "ccd": "ccd", "smiles": "smiles"} {
+		if v, _ := cmd.Flags().GetString(flag); v != "" {
+			return map[string]any{key: v}
+		}
+	}
+	return nil
+}
+
+// designInput returns the workflow_input of the command line, without the target if that is an argument.
+func designInput(cmd *cobra.Command) (map[string]any, error) {
+	f := cmd.Flags()
+	input := map[string]any{}
+	if target := withoutStructure(cmd); target != nil {
+		input["target"] = target
+	}
+	for flag, key := range map[string]string{"designs": "numDesigns", "keep": "budget"} {
+		if f.Changed(flag) {
+			input[key], _ = f.GetInt(flag)
+		}
+	}
+	for flag, key := range map[string]string{"protocol": "protocolName", "seed": "seed", "model": "modelName"} {
+		if v, _ := f.GetString(flag); v != "" {
+			input[key] = v
+		}
+	}
+	if chains, _ := f.GetStringSlice("chains"); len(chains) > 0 {
+		input["targetChains"] = chains
+	}
+	if v, _ := f.GetBool("author"); v {
+		input["numbering"] = "author"
+	}
+	if f.Changed("temperature") {
+		input["temperature"], _ = f.GetFloat64("temperature")
+	}
+	for _, flag := range []string{"epitope", "avoid", "redesign"} {
+		given, _ := f.GetStringArray(flag)
+		var list []map[string]any
+		for _, text := range given {
+			one, err := chainResidues(text, flag, input["numbering"] == "author")
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, one)
+		}
+		if len(list) > 0 {
+			input[flag] = list
+		}
+	}
+	asked := slices.ContainsFunc([]string{"kind", "length", "sequence", "cyclic"}, f.Changed)
+	if input["redesign"] == nil || asked { // the service says that both are too much
+		input["binder"] = binderInput(cmd)
+	}
+	if input["redesign"] != nil && input["protocolName"] == nil {
+		input["protocolName"] = pleat.SequenceOnly
+	}
+	return input, nil
+}
+
+// binderInput returns the binder of the command line.
+func binderInput(cmd *cobra.Command) map[string]any {
+	f := cmd.Flags()
+	binder := map[string]any{}
+	for flag, key := range map[string]string{"kind": "kind", "length": "length", "sequence": "sequence"} {
+		if v, _ := f.GetString(flag); v != "" {
+			binder[key] = v
+		}
+	}
+	if v, _ := f.GetBool("cyclic"); v {
+		binder["cyclic"] = true
+	}
+	return binder
+}
+
+// numberRange matches a number of a residue, or a first and a last one. Authors count from any number.
+var numberRange = regexp.MustCompile(`^(-?[0-9]{1,6})(?:-(-?[0-9]{1,6}))?$`)
+
+// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough.
+// Numbers of authors may be below 1.
+func chainResidues(text, flag string, author bool) (map[string]any, error) {
+	wrong := cli.Usagef("--%s is %q; it must be a chain and positions of residues, such as A:3-9,12", flag, text)
+	chain, list, ok := strings.Cut(text, ":")
+	if chain != "" && !ok && flag == "redesign" {
+		return map[string]any{"chain_id": chain}, nil
+	}
+	if !ok || chain == "" {
+		return nil, wrong
+	}
+	var residues []int
+	for part := range strings.SplitSeq(list, ",") {
+		m := numberRange.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil {
+			return nil, wrong
+		}
+		from, _ := strconv.Atoi(m[1])
+		to, err := strconv.Atoi(cmp.Or(m[2], m[1]))
+		if err != nil || from < 1 && !author || to < from || to-from > 10_000 {
+			return nil, wrong
+		}
+		for n := from; n <= to; n++ {
+			residues = append(residues, n)
+		}
+	}
+	return map[string]any{"chain_id": chain, "res_idx": residues}, nil
+}
+
+// designTarget returns the target of an argument: a job, or a file, which it uploads to the library, and the item of
+// the file.
+func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[string]any, item string, err error) {
+	if id, err := identifier("job", arg); err == nil {
+		return map[string]any{"sourceJobId": id}, "", nil
+	}
+	name := filepath.Base(arg)
+	if ending := strings.ToLower(filepath.Ext(name)); !slices.Contains(pleat.StructureEndings, ending) {
+		return nil, "", cli.Usagef("%q is neither a job's identifier nor a structure file, whose name ends in %s", arg,
+			strings.Join(pleat.StructureEndings, ", "))
+	}
+	made, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: name, FileType: "protein", Origin: "pleat design"})
+	if err != nil {
+		return nil, "", explain(c, err)
+	}
+	if err := upload(cmd, c, made.ID, name, arg); err != nil {
+		removeUnused(cmd, c, made.ID)
+		return nil, "", explain(c, err)
+	}
+	return map[string]any{"libraryItemId": made.ID}, made.ID, nil
+}

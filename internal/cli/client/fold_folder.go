@@ -1,0 +1,450 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/cli"
+	"pleat/internal/facts"
+	"pleat/internal/format"
+	"pleat/internal/words"
+)
+
+// maxFolderJobs bounds the jobs of the files of a folder.
+const maxFolderJobs = 10_000
+
+// folderFold folds the files of a folder. What it has done is in the log of the results folder, so that a second
+// command goes on: a job is in the log before it is created, with the request and the Idempotency-Key under which a
+// repetition of the request creates no second job.
+type folderFold struct {
+	cmd   *cobra.Command
+	c     *api.Client
+	in    *inputFolder
+	out   resultsFolder
+	log   *foldLog
+	model string
+	seed  string
+	jobs  []*foldedJob // in the order of the files
+	// stopped is why no more jobs are created; nil: all are.
+	stopped error
+	folders map[string]bool // names of folders of results that are taken
+}
+
+// foldFolder folds each file of a folder, downloads the results, and says at the end what became of each.
+func foldFolder(cmd *cobra.Command, c *api.Client, dir string, v variants) error {
+	f := cmd.Flags()
+	for _, flag := range []string{"name", "alignment", "alignment-id", "seeds"} {
+		if f.Changed(flag) {
+			return cli.Usagef("--%s is for one file, and %s is a folder", flag, dir)
+		}
+	}
+	if v.several() {
+		return cli.Usagef("several models or seeds are for one file, and %s is a folder; "+
+			"pleat batch takes many of both", dir)
+	}
+	in, err := openInputs(cmd, dir, format.Options{})
+	if err != nil {
+		return err
+	}
+	defer in.from.close()
+	r := &folderFold{cmd: cmd, c: c, in: in, out: folderOf(cmd), folders: map[string]bool{}}
+	r.model, r.seed = strings.Join(v.models, ""), strings.Join(v.seeds, "")
+	if r.out.dir == "" {
+		full, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		r.out.dir = filepath.Base(full) + "-results"
+	}
+	if err := r.checkSize(); err != nil {
+		return err
+	}
+	if dryRun, _ := f.GetBool("dry-run"); dryRun {
+		return r.printPlan()
+	}
+	if r.log, err = openFoldLog(r.out.dir); err != nil {
+		return err
+	}
+	defer r.log.close()
+	return r.run()
+}
+
+// checkSize refuses a folder with too many jobs.
+func (r *folderFold) checkSize() error {
+	n := 0
+	for _, f := range r.in.files {
+		n += f.jobs
+	}
+	if n > maxFolderJobs {
+		return cli.Usagef("the files of %s hold %d jobs; at most %d are folded at once, and pleat batch takes more",
+			r.in.dir, n, maxFolderJobs)
+	}
+	return nil
+}
+
+// printPlan prints what the folder holds.
+func (r *folderFold) printPlan() error {
+	rows := [][]string{{"FILE", "JOBS", "FAULT"}}
+	bad := 0
+	for _, f := range r.in.files {
+		fault := ""
+		if f.err != nil {
+			bad++
+			fault = cli.ErrorLine(f.err)
+		}
+		rows = append(rows, []string{f.name, fmt.Sprint(f.jobs), fault})
+	}
+	if err := cli.PrintTable(r.cmd.OutOrStdout(), rows); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %s cannot be read", bad, facts.Quantity(len(r.in.files), "file", "files"))
+	}
+	return nil
+}
+
+// run creates the jobs that are not in the log yet, waits for those that have not ended, and prints the summary.
+func (r *folderFold) run() error {
+	for i := range r.in.files {
+		if err := r.submit(&r.in.files[i]); err != nil {
+			return r.interrupted(err)
+		}
+	}
+	if noWait, _ := r.cmd.Flags().GetBool("no-wait"); noWait {
+		return r.summary()
+	}
+	show := newCounter(r.cmd.ErrOrStderr(), len(r.jobs))
+	w := newWaiter(show.note)
+	for _, j := range r.jobs {
+		if err := r.finish(j, w); err != nil {
+			show.close()
+			return r.interrupted(err)
+		}
+		show.add(j.label() + " " + j.Status)
+	}
+	show.close()
+	return r.summary()
+}
+
+// interrupted returns an error with which the command ends early; after an interruption, how to go on.
+func (r *folderFold) interrupted(err error) error {
+	if errors.Is(err, context.Canceled) && r.cmd.Context().Err() != nil {
+		return cli.Exitf(cli.ExitInterrupted, "interrupted; the jobs that were created continue, and the same "+
+			"command goes on with them")
+	}
+	return err
+}
+
+// submit creates the jobs of a file, or takes those that the log has. An error ends the command; what concerns this
+// file alone becomes a job that failed.
+func (r *folderFold) submit(f *inputFile) error {
+	if f.err != nil {
+		r.jobs = append(r.jobs, &foldedJob{File: f.name, Status: statusInvalid, Error: cli.ErrorLine(f.err)})
+		return nil
+	}
+	key, err := r.key(f)
+	if err != nil {
+		r.jobs = append(r.jobs, &foldedJob{File: f.name, Status: statusInvalid, Error: cli.ErrorLine(err)})
+		return nil
+	}
+	jobs := r.log.of(key)
+	if jobs == nil {
+		if r.stopped != nil {
+			r.jobs = append(r.jobs, &foldedJob{File: f.name, Status: statusLeft, Error: cli.ErrorLine(r.stopped)})
+			return nil
+		}
+		if jobs, err = r.plan(f, key); err != nil {
+			return r.failed(&foldedJob{File: f.name}, err)
+		}
+	}
+	for _, j := range jobs {
+		r.folders[j.Folder] = true
+		if err := r.create(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed records that a job was not created. An error that would meet every job ends the command, and one that later
+// commands may not meet stops the creation of more.
+func (r *folderFold) failed(j *foldedJob, err error) error {
+	var refused *api.Error
+	switch {
+	case r.cmd.Context().Err() != nil:
+		return r.cmd.Context().Err()
+	case !errors.As(err, &refused):
+	case refused.Status == http.StatusBadRequest || refused.Status == http.StatusNotFound ||
+		refused.Status == http.StatusRequestEntityTooLarge:
+		j.Status, j.Error = statusInvalid, cli.ErrorLine(err)
+		r.jobs = append(r.jobs, j)
+		return nil
+	case refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusConflict ||
+		refused.Status == http.StatusServiceUnavailable:
+		r.stopped = err
+		j.Status, j.Error = statusLeft, cli.ErrorLine(err)
+		r.jobs = append(r.jobs, j)
+		return nil
+	}
+	return explain(r.c, err)
+}
+
+// key identifies what is made of a file: its text, the files that it names, the model, the seed and the format.
+func (r *folderFold) key(f *inputFile) (string, error) {
+	sum := sha256.New()
+	as, _ := r.cmd.Flags().GetString("format")
+	public, _ := r.cmd.Flags().GetBool("public")
+	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, as, public)
+	from, text, err := r.named(f)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(sum, "%q\n", text)
+	for _, name := range from.order {
+		fmt.Fprintf(sum, "%q %s\n", name, from.found[name].sha256)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// named returns the files that one input names, and its text.
+func (r *folderFold) named(f *inputFile) (*sources, string, error) {
+	from := &sources{folders: r.in.from.folders, found: map[string]*sourceFile{}}
+	as, _ := r.cmd.Flags().GetString("format")
+	text, err := r.in.text(f, as, from)
+	if err == nil {
+		_, err = parseInput(f, text, as, format.Options{}, from.files())
+	}
+	return from, text, err
+}
+
+// plan has the server read a file, and writes its jobs to the log.
+func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
+	from, text, err := r.named(f)
+	if err != nil {
+		return nil, err
+	}
+	as, _ := r.cmd.Flags().GetString("format")
+	got, _, err := importText(r.cmd, r.c, api.ImportJobs{
+		Content:   text,
+		Format:    as,
+		ModelName: r.model,
+		Name:      words.Shorten(f.stem(), pleat.MaxName),
+	}, from)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range got.Notes {
+		printNotes(r.cmd, []string{f.name + ": " + n})
+	}
+	var jobs []*foldedJob
+	for i := range got.Jobs {
+		request := &got.Jobs[i]
+		request.IsPublic, _ = r.cmd.Flags().GetBool("public")
+		if r.seed != "" {
+			request.Params.Seed = &r.seed
+		}
+		jobs = append(jobs, &foldedJob{
+			File:    f.name,
+			Name:    request.Name,
+			Key:     jobKey(key, i),
+			Of:      len(got.Jobs),
+			Folder:  r.folderName(f, request.Name, len(got.Jobs)),
+			Request: request,
+		})
+	}
+	return jobs, r.log.plan(jobs)
+}
+
+// folderName returns the name of a folder for the results of a job, that no other has.
+func (r *folderFold) folderName(f *inputFile, job string, jobs int) string {
+	const longest = 60 // bytes of each part; file systems bound a name at 255
+	name := words.Slug(f.stem(), longest)
+	if jobs > 1 {
+		name += "-" + words.Slug(job, longest)
+	}
+	if name = strings.Trim(name, "-"); name == "" {
+		name = "job"
+	}
+	unique := name
+	for n := 2; r.folders[unique] || r.log.folders[unique]; n++ {
+		unique = fmt.Sprintf("%s-%d", name, n)
+	}
+	r.folders[unique] = true
+	return unique
+}
+
+// create creates a job, unless the log has it already, or runs one again that failed if --retry asks for it.
+func (r *folderFold) create(j *foldedJob) error {
+	retry, _ := r.cmd.Flags().GetBool("retry")
+	again := retry && slices.Contains([]string{"FAILED", "STOPPED", statusGone}, j.Status)
+	switch {
+	case j.Job != "" && !again:
+		r.jobs = append(r.jobs, j)
+		return nil
+	case r.stopped != nil:
+		r.jobs = append(r.jobs, &foldedJob{
+			File:   j.File,
+			Name:   j.Name,
+			Status: statusLeft,
+			Error:  cli.ErrorLine(r.stopped),
+		})
+		return nil
+	}
+	if err := r.send(j); err != nil {
+		return r.failed(j, err)
+	}
+	j.Status, j.Error = "", ""
+	r.jobs = append(r.jobs, j)
+	return r.log.write(j)
+}
+
+// send has the server create a job, or run one again. It waits where the server asks for a short time.
+func (r *folderFold) send(j *foldedJob) error {
+	const longest = time.Minute
+	noCache, _ := r.cmd.Flags().GetBool("no-cache")
+	for {
+		err := r.sendOnce(j, noCache)
+		var refused *api.Error
+		if !errors.As(err, &refused) || refused.RetryAfter == 0 || refused.RetryAfter > longest {
+			return err
+		}
+		select {
+		case <-r.cmd.Context().Done():
+			return r.cmd.Context().Err()
+		case <-time.After(refused.RetryAfter):
+		}
+	}
+}
+
+// sendOnce is one request of send. A run that has not ended, of a command that was killed, is not run again.
+func (r *folderFold) sendOnce(j *foldedJob, noCache bool) error {
+	if j.Job != "" && j.Status != statusGone {
+		_, err := r.c.Rerun(r.cmd.Context(), j.Job, nil, api.RerunOptions{NoCache: noCache})
+		var refused *api.Error
+		if errors.As(err, &refused) && refused.Status == http.StatusConflict {
+			return nil
+		}
+		return err
+	}
+	made, err := r.c.CreateJob(r.cmd.Context(), *j.Request, api.CreateOptions{IdempotencyKey: j.Key, NoCache: noCache})
+	if err == nil {
+		j.Job = made.JobID
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "job %s: %s\n", j.Job, j.label())
+	}
+	return err
+}
+
+// finish waits for a job that has not ended, and downloads its results. An error ends the command.
+func (r *folderFold) finish(j *foldedJob, w *waiter) error {
+	if j.Status != "" && (j.Status != string(pleat.StateCompleted) || r.has(j)) {
+		return nil
+	}
+	err := w.during(r.cmd.Context(), jobWaiting(r.c, j.Job), func() error {
+		return r.c.Follow(r.cmd.Context(), j.Job, 0, func(api.Event) error {
+			w.event()
+			return nil
+		})
+	})
+	var res api.Results
+	if err == nil {
+		res, err = r.c.Results(r.cmd.Context(), j.Job)
+	}
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		j.Status, j.Error = statusGone, "the job was deleted on the server"
+		return r.log.write(j)
+	}
+	if err != nil {
+		return explain(r.c, err)
+	}
+	j.Status = res.Prediction.JobRunStatus
+	switch {
+	case !api.Terminal(j.Status):
+		return fmt.Errorf("the job %s is %s and its events have ended; run the command again", j.Job, j.Status)
+	case j.Status != string(pleat.StateCompleted):
+		if j.Error = "it gives no reason"; res.Prediction.Error != nil {
+			j.Error = *res.Prediction.Error
+		}
+		return r.log.write(j)
+	}
+	j.PLDDT = res.Prediction.MeanPLLDT
+	if _, err := saveResults(r.cmd, r.c, res, r.out.sub(j.Folder)); err != nil {
+		if r.cmd.Context().Err() != nil {
+			return err
+		}
+		j.Status, j.Error = "", cli.ErrorLine(err) // the next command downloads them
+		return r.log.write(j)
+	}
+	return r.log.write(j)
+}
+
+// has reports whether the folder of a job has the files of its results.
+func (r *folderFold) has(j *foldedJob) bool {
+	root, err := os.OpenRoot(r.out.sub(j.Folder).dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	saved, err := savedIn(root)
+	if err != nil || saved == nil || saved.ID != j.Job {
+		return false
+	}
+	return !slices.ContainsFunc(saved.Files, func(name string) bool {
+		_, err := root.Lstat(name)
+		return err != nil
+	})
+}
+
+// summary prints what became of each job, those without a result last with the reason. The error has cli.ExitUnfinished
+// if there is one.
+func (r *folderFold) summary() error {
+	rows := [][]string{{"FILE", "NAME", "STATUS", "MEAN PLDDT", "JOB", "FOLDER"}}
+	var bad []*foldedJob
+	waiting := 0
+	for _, j := range r.jobs {
+		switch {
+		case j.Status == string(pleat.StateCompleted):
+		case j.Status == "" && j.Error == "":
+			waiting++
+		default:
+			bad = append(bad, j)
+			continue
+		}
+		folder := r.out.sub(j.Folder).dir
+		if j.Status == "" {
+			folder = ""
+		}
+		rows = append(rows, []string{j.File, j.Name, j.state(), cli.FormatScore(j.PLDDT, "%.1f"), j.Job, folder})
+	}
+	for _, j := range bad {
+		rows = append(rows, []string{j.File, j.Name, j.state(), "-", j.Job, ""})
+	}
+	out := r.cmd.OutOrStdout()
+	if err := cli.PrintTable(out, rows); err != nil {
+		return err
+	}
+	for _, j := range bad {
+		fmt.Fprintf(out, "%s: %s\n", j.label(), cli.PrintableLine(j.Error))
+	}
+	fmt.Fprintf(out, "%d of %s completed, %d without a result, %d not ended\n", len(r.jobs)-len(bad)-waiting,
+		facts.Quantity(len(r.jobs), "job", "jobs"), len(bad), waiting)
+	if len(bad) == 0 {
+		return nil
+	}
+	const text = "%d of %s have no result: the same command submits what was not submitted, also of a file that was " +
+		"corrected, and with --retry it runs failed jobs again"
+	return cli.Exitf(cli.ExitUnfinished, text, len(bad), facts.Quantity(len(r.jobs), "job", "jobs"))
+}

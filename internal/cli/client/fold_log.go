@@ -1,0 +1,194 @@
+package client
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"pleat/api"
+	"pleat/internal/cli"
+)
+
+// foldLogFile is the log of a folder of results: one JSON object for each step of a job, of which the last counts.
+const foldLogFile = "pleat-folder.jsonl"
+
+// maxFoldLogLine bounds a line of the log, in bytes.
+const maxFoldLogLine = 16 << 20
+
+// The status of what is not a job of the server, in the log and the summary.
+const (
+	statusInvalid = "INVALID"       // refused by the reader or by the server
+	statusLeft    = "NOT SUBMITTED" // another command will
+	statusGone    = "GONE"          // the server has the job no longer
+)
+
+// foldedJob is a job of a file of a folder. An empty status is that of a job that has not ended.
+type foldedJob struct {
+	File    string         `json:"file"`
+	Name    string         `json:"name"`
+	Key     string         `json:"key"` // its Idempotency-Key: it identifies the job
+	Of      int            `json:"of"`  // how many jobs the file has
+	Folder  string         `json:"folder"`
+	Request *api.CreateJob `json:"request,omitempty"` // in the first line of a job
+	Job     string         `json:"job,omitempty"`     // empty: not created
+	Status  string         `json:"status,omitempty"`
+	Error   string         `json:"error,omitempty"`
+	PLDDT   *float64       `json:"meanPLDDT,omitempty"`
+}
+
+// label is what a job is called in messages.
+func (j *foldedJob) label() string {
+	if j.Of > 1 {
+		return j.File + ", " + j.Name
+	}
+	return j.File
+}
+
+// state is the status for the summary.
+func (j *foldedJob) state() string {
+	switch {
+	case j.Status != "":
+		return j.Status
+	case j.Error != "":
+		return "NOT DOWNLOADED"
+	}
+	return "created"
+}
+
+// foldLog is the log of a folder of results.
+type foldLog struct {
+	f       *os.File
+	jobs    map[string]*foldedJob // by key
+	folders map[string]bool       // of all jobs
+}
+
+// openFoldLog opens the log of a folder, which it creates. A last line that was not written whole is ignored.
+func openFoldLog(dir string) (*foldLog, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, cli.Usagef("%s is a file; --out must be a folder", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create the folder for the results: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder for the results: %w", err)
+	}
+	defer root.Close()
+	l := &foldLog{jobs: map[string]*foldedJob{}, folders: map[string]bool{}}
+	whole, err := l.read(root)
+	if err != nil {
+		return nil, err
+	}
+	if l.f, err = root.OpenFile(foldLogFile, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
+		return nil, fmt.Errorf("open %s: %w", foldLogFile, err)
+	}
+	if err := l.f.Truncate(whole); err != nil {
+		l.close()
+		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
+	}
+	if _, err := l.f.Seek(whole, io.SeekStart); err != nil {
+		l.close()
+		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
+	}
+	return l, nil
+}
+
+// read reads the log and returns the length of its whole lines.
+func (l *foldLog) read(root *os.Root) (whole int64, err error) {
+	in, err := root.Open(foldLogFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", foldLogFile, err)
+	}
+	defer in.Close()
+	r := bufio.NewReader(in)
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return whole, nil
+		}
+		var j foldedJob
+		if err == nil && len(line) > maxFoldLogLine {
+			err = fmt.Errorf("it has %d bytes", len(line))
+		}
+		if err == nil {
+			err = json.Unmarshal(line, &j)
+		}
+		if err == nil && j.Key == "" {
+			err = errors.New("it has no key")
+		}
+		if err != nil {
+			return 0, fmt.Errorf("line %d of %s cannot be read: %w; remove the file to begin anew", n, foldLogFile, err)
+		}
+		if before := l.jobs[j.Key]; before != nil && j.Request == nil {
+			j.Request = before.Request
+		}
+		l.jobs[j.Key] = &j
+		l.folders[j.Folder] = true
+		whole += int64(len(line))
+	}
+}
+
+// of returns the jobs of a file by its key; nil if the log does not have them all.
+func (l *foldLog) of(key string) []*foldedJob {
+	first := l.jobs[jobKey(key, 0)]
+	if first == nil {
+		return nil
+	}
+	var out []*foldedJob
+	for i := range first.Of {
+		j := l.jobs[jobKey(key, i)]
+		if j == nil {
+			return nil
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// jobKey is the Idempotency-Key of job i of a file.
+func jobKey(key string, i int) string { return fmt.Sprintf("pleat-fold-%s-%d", key, i) }
+
+// plan writes the jobs of a file before the first is created.
+func (l *foldLog) plan(jobs []*foldedJob) error {
+	for _, j := range jobs {
+		if err := l.append(j); err != nil {
+			return err
+		}
+		l.jobs[j.Key] = j
+		l.folders[j.Folder] = true
+	}
+	return l.f.Sync()
+}
+
+// write writes the state of a job, without its request.
+func (l *foldLog) write(j *foldedJob) error {
+	short := *j
+	short.Request = nil
+	if err := l.append(&short); err != nil {
+		return err
+	}
+	return l.f.Sync()
+}
+
+// append adds a line.
+func (l *foldLog) append(j *foldedJob) error {
+	b, err := json.Marshal(j)
+	if err == nil {
+		_, err = l.f.Write(append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", foldLogFile, err)
+	}
+	return nil
+}
+
+// close closes the file.
+func (l *foldLog) close() { l.f.Close() }

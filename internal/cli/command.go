@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/internal/config"
+)
+
+// Group returns a command that only has subcommands. Without arguments it prints its help; an unknown subcommand is a
+// usage error that suggests the nearest name or lists them all.
+func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, DisableSuggestions: true}
+	c.AddCommand(commands...)
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, sub := range commands {
+			names = append(names, sub.Name())
+		}
+		if n := pleat.Nearest(args[0], names); n != "" {
+			return Usagef("there is no command %q; did you mean %q?", pleat.Clip(args[0]), cmd.CommandPath()+" "+n)
+		}
+		all := strings.Join(names, ", ")
+		return Usagef("there is no command %q; %s has %s", pleat.Clip(args[0]), cmd.CommandPath(), all)
+	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return c
+}
+
+// ExactArgs requires one argument for each name. The names, such as "a job's identifier", are for the message; without
+// any, the command accepts no arguments.
+func ExactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return Usagef("%s needs %s; see %s --help", cmd.CommandPath(), names[len(args)], cmd.CommandPath())
+		case len(args) > len(names):
+			extra := pleat.Clip(args[len(names)])
+			return Usagef("%s does not accept %q; see %s --help", cmd.CommandPath(), extra, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// RequireFlags requires all of the named flags.
+func RequireFlags(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if !cmd.Flags().Changed(name) {
+			return Usagef("%s needs --%s; see %s --help", cmd.CommandPath(), name, cmd.CommandPath())
+		}
+	}
+	return nil
+}
+
+// LoadConfig reads the settings of a command from the configuration file, the environment and the flags, in this order.
+// Any fault is a usage error.
+func LoadConfig(cmd *cobra.Command) (config.Config, error) {
+	c, err := config.Load(cmd.Flags(), os.Environ())
+	if err != nil {
+		return c, UsageError(err)
+	}
+	return c, nil
+}
+
+// ExpiryUsage describes a flag that says when something ends.
+func ExpiryUsage(what string) string {
+	return "when " + what + " ends: a date such as 2027-01-31, its last day, or a time in RFC 3339"
+}

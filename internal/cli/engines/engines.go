@@ -1,0 +1,160 @@
+// Package engines has the commands on the engines of this machine, which run in processes of their own: it lists them,
+// installs their environments and weights, and checks that they work.
+//
+// The package owns the installation: what is downloaded, from where, with which hash, and what is recorded of it. It
+// must not start an engine in another way than a worker does, and needs no server and no database.
+package engines
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/internal/app"
+	"pleat/internal/cli"
+	"pleat/internal/config"
+	"pleat/internal/engine/runner"
+)
+
+// Command returns the group of commands on the engines of this machine. They need no server and no database.
+func Command() *cobra.Command {
+	return cli.Group("engines", "List, install and check engines", "",
+		enginesListCmd(), enginesInstallCmd(), enginesCheckCmd())
+}
+
+// engineEntry is an engine in the output of engines list. Problem says why an engine cannot be used, and Weights how
+// many of its weight files are present, such as "1 of 2".
+type engineEntry struct {
+	Name string `json:"name"`
+	// State is "built in", "installed", "needs nothing", "not installed" or "cannot be used".
+	State   string   `json:"state"`
+	Problem string   `json:"problem,omitempty"`
+	Device  string   `json:"device,omitempty"`
+	Models  []string `json:"models"`
+	Weights string   `json:"weights,omitempty"`
+	Licence string   `json:"licence,omitempty"`
+}
+
+// enginesListCmd returns the command that lists the built-in engines and the runners. It starts no
+// engine, so it does not see whether one works: engines check does. A broken manifest is reported on standard error and
+// does not hide the other engines.
+func enginesListCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the available engines and whether they are installed",
+		Args:  cli.ExactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := cli.LoadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			all := listEngines(c)
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
+			}
+			rows := [][]string{{"ENGINE", "STATE", "DEVICE", "WEIGHTS", "MODELS", "LICENCE"}}
+			for _, e := range all {
+				if e.Problem != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), e.Problem)
+				}
+				models := strings.Join(e.Models, ",")
+				rows = append(rows, []string{e.Name, e.State, e.Device, dash(e.Weights), models, e.Licence})
+			}
+			return cli.PrintTable(cmd.OutOrStdout(), rows)
+		},
+	}
+	c.Flags().Bool("json", false, "print JSON")
+	config.AddFlags(c.Flags(), config.Store, config.Engine)
+	return c
+}
+
+// dash returns a dash for the empty text, which would shift the columns of a table for a reader.
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// listEngines returns the built-in engines, then those of the folder of runners by name, then those whose manifest
+// cannot be read.
+func listEngines(c config.Config) []engineEntry {
+	var out []engineEntry
+	for _, m := range app.BuiltInModels() {
+		out = append(out, engineEntry{
+			Name:    m.Name,
+			State:   "built in",
+			Device:  m.Device,
+			Models:  []string{m.Name},
+			Licence: m.Licence,
+		})
+	}
+	found, wrong := app.Manifests(c)
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		m := found[name]
+		e := engineEntry{Name: name, State: "installed", Device: m.Device, Weights: weightsState(c, m)}
+		if _, ok := app.Python(c, m); !ok {
+			e.State = "not installed"
+		} else if m.Venv == "" {
+			e.State = "needs nothing"
+		}
+		var licences []string
+		for _, v := range m.Models {
+			e.Models = append(e.Models, v.Name)
+			if !slices.Contains(licences, v.Licence) {
+				licences = append(licences, v.Licence)
+			}
+		}
+		e.Licence = strings.Join(licences, "; ")
+		out = append(out, e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wrong)) {
+		problem := cli.ErrorLine(wrong[name])
+		out = append(out, engineEntry{Name: name, State: "cannot be used", Problem: problem, Models: []string{}})
+	}
+	return out
+}
+
+// weightsState returns how many of an engine's weight files are present, such as "1 of 2"; empty if it needs none.
+func weightsState(c config.Config, m *runner.Manifest) string {
+	present, all := app.WeightsPresent(c, m)
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", present, all)
+}
+
+// findRunner returns the folder name and the manifest of the runner with a name: that of its folder, of its engine or
+// of one of its models, in this order. An unknown name is a usage error that suggests the nearest of these and of
+// others.
+func findRunner(c config.Config, name string, others ...string) (string, *runner.Manifest, error) {
+	found, wrong := app.Manifests(c)
+	if err := wrong[name]; err != nil {
+		return "", nil, err
+	}
+	if m := found[name]; m != nil {
+		return name, m, nil
+	}
+	names := slices.Clone(others)
+	for _, folder := range slices.Sorted(maps.Keys(found)) {
+		m := found[folder]
+		names = append(names, folder)
+		if m.Engine == name || offers(m, name) {
+			return folder, m, nil
+		}
+	}
+	if pleat.IsBuiltIn(name) {
+		const text = "the engine %s is built in and needs no installation; try it with: pleat engines check %s"
+		return "", nil, cli.Usagef(text, name, name)
+	}
+	return "", nil, cli.UsageError(app.UnknownEngine(c, name, names))
+}
+
+// offers reports whether the runner has a model of a name.
+func offers(m *runner.Manifest, model string) bool {
+	return slices.ContainsFunc(m.Models, func(v runner.ManifestModel) bool { return v.Name == model })
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"pleat"
+	"pleat/api"
+)
+
+// PrintResult prints the result of a command on its standard output: with --json as JSON, otherwise by calling human.
+func PrintResult(cmd *cobra.Command, v any, human func() error) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return PrintJSON(cmd.OutOrStdout(), v)
+	}
+	return human()
+}
+
+// PrintJSON writes a value as indented JSON, with the fields of the API.
+func PrintJSON(w io.Writer, v any) error {
+	b, err := api.EncodeIndent(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// PrintTable writes rows in columns; the first row is the head. Cells come from a server, so control characters are
+// replaced. On a terminal long ones are shortened; a file or a program gets them whole.
+func PrintTable(w io.Writer, rows [][]string) error {
+	cell := PrintableLine
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		cell = pleat.Clip
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i := range row {
+			row[i] = cell(row[i])
+		}
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	return t.Flush()
+}
+
+// FormatScore returns a score in the format of package fmt, or a dash if the engine gives none.
+func FormatScore(v *float64, format string) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+// FormatTime returns a time to the second, or a dash for nil.
+func FormatTime[T interface{ Format(layout string) string }](t *T) string {
+	if t == nil {
+		return "-"
+	}
+	return (*t).Format(time.DateTime)
+}
+
+// TextOrDash returns a text, or a dash for nil.
+func TextOrDash(text *string) string {
+	if text == nil {
+		return "-"
+	}
+	return *text
+}
+
+// Printable returns text from a server with its control characters, except line breaks and tabs, replaced: they could
+// change what a terminal shows.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}
+
+// PrintableLine is Printable for one line: every run of white space, such as a line break, is replaced by a space.
+func PrintableLine(s string) string { return strings.Join(strings.Fields(Printable(s)), " ") }
+
+// FormatSeconds returns seconds with one decimal, or a dash for nil, which is not known.
+func FormatSeconds(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', 1, 64)
+}
