@@ -15,14 +15,12 @@
 //   - service.go: a service over a fresh database.
 //   - load.go: clients, rates and quantiles.
 //   - pgbench.go: the rows that PostgreSQL commits without the service.
-//   - proxy.go: a network with a delay.
 //   - queued.go: many jobs that wait.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go, idle.go,
-//     batch.go: the parts. The folder runner has the runner of the part idle.
+//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, growth.go, idle.go, batch.go:
+//     the parts. The folder runner has the runner of the part idle.
 //   - webhooks_speed.go, webhooks_kill.go: parts of deliveries, next to webhooks.go.
 //   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
 //   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
-//   - network_trips.go: round trips of the store's verbs.
 //   - growth_steady.go, growth_tables.go: work on an old database, and what becomes of its tables.
 package main
 
@@ -75,13 +73,13 @@ scripts/with-postgres starts one.
 
 The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
 if --only names them: webhook-speed, webhook-delay, webhook-neighbour, webhook-kill and webhook-memory. So are
-fleet, workers that call a server; network, a network that adds 1 ms each way; and growth, a database with many ended
-and waiting jobs, which measure PostgreSQL alone; idle, devices between two jobs; and batch, the creation and the
+fleet, workers that call a server; and growth, a database with many ended and waiting jobs, which measure PostgreSQL
+alone; idle, devices between two jobs; and batch, the creation and the
 tables of batches. Other work on the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only
   scripts/with-postgres go run ./cmd/pleat-bench --only fleet
-  scripts/with-postgres go run ./cmd/pleat-bench --only network,growth`,
+  scripts/with-postgres go run ./cmd/pleat-bench --only growth`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -110,8 +108,8 @@ tables of batches. Other work on the machine disturbs all of them.`,
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth, idle "+
-			"and batch)")
+		"parts to measure, separated by commas (default: all but those of deliveries, fleet, growth, idle and "+
+			"batch)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")
@@ -193,7 +191,6 @@ var parts = []struct {
 	{"webhook-kill", (*bench).deliveryKill, true},
 	{"webhook-memory", (*bench).deliveryMemory, true},
 	{"fleet", (*bench).fleet, true},
-	{"network", (*bench).network, true},
 	{"growth", (*bench).growth, true},
 	{"idle", (*bench).idle, true},
 	{"batch", (*bench).batches, true},
