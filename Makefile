@@ -3,7 +3,7 @@
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
 	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
 	test-alerts test-dist test-smoke test-module-path \
-	test-clusters test-helm test-kube test-engines fuzz soak bench bench-webhooks bench-engines bench-mini bench-md \
+	test-clusters test-helm test-kube test-engines fuzz soak bench bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
 
 VERSION ?= $(or $(shell scripts/version),$(error scripts/version fails))
@@ -117,10 +117,6 @@ soak: ## kill servers that work, watch for leaks and fuzz for SOAK (10m), and un
 
 bench: ## speed of the service, each figure as a ratio to a ceiling measured in the same run
 	scripts/with-postgres go run ./cmd/pleat-bench
-
-bench-webhooks: ## speed of deliveries: alone, to one endpoint, next to one that hangs, after a kill, with a long queue
-	scripts/with-postgres go run ./cmd/pleat-bench \
-		--only webhook-speed,webhook-delay,webhook-neighbour,webhook-kill,webhook-memory
 
 bench-engines: ## ten small jobs through the service compared with ten calls of boltz predict
 	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines \

@@ -18,11 +18,6 @@ const (
 	BatchSeeds    BatchKind = "seeds"    // one complex with many seeds
 )
 
-// BatchKinds lists the kinds of batch.
-func BatchKinds() []BatchKind {
-	return []BatchKind{BatchList, BatchMatrix, BatchLigands, BatchVariants, BatchSeeds}
-}
-
 // MaxBatchRows is the largest number of rows of a batch.
 const MaxBatchRows = 100_000
 

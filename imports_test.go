@@ -76,7 +76,7 @@ func mayImport(from, to string) string {
 	if strings.HasPrefix(from, "internal/ui") || from == "runners" {
 		return "it imports the standard library alone"
 	}
-	if to == "internal/testprogram" {
+	if to == "internal/testprogram" || to == "internal/testprogram/pages" {
 		return "tests alone import it: it runs the program with their faults and shortcuts"
 	}
 	if from == "internal/cli/client" && (to == "internal/store" || to == "internal/app") {

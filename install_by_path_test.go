@@ -1,30 +1,23 @@
 package pleat_test
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"pleat/internal/testprogram/pages"
 )
 
 // Commands that install something of ours name a file or a folder: on indexes of packages, our names may be those of
 // others, who would then be trusted.
 func TestPagesInstallByPath(t *testing.T) {
-	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "skills/*/SKILL.md", "examples/README.md",
-		"clients/*/README.md", "deploy/README.md", "deploy/wheel/README.md"} {
-		matches := globs(t, pattern)
-		if len(matches) == 0 {
-			t.Errorf("no page is %s", pattern)
-		}
-		pages = append(pages, matches...)
-	}
 	found := 0
-	for _, page := range pages {
-		for _, line := range fencedLines(t, page) {
+	for _, b := range pages.Blocks(t, "*.md", "docs/*.md", "docs/*/*.md", "skills/*/SKILL.md", "examples/README.md",
+		"clients/*/README.md", "deploy/README.md", "deploy/wheel/README.md") {
+		for _, line := range b.Lines() {
 			name, installs := installedByName(line)
 			if name != "" {
-				t.Errorf("%s installs %s by its name: %s", page, name, line)
+				t.Errorf("%s installs %s by its name: %s", b.Page, name, line)
 			}
 			if installs {
 				found++
@@ -36,28 +29,13 @@ func TestPagesInstallByPath(t *testing.T) {
 	}
 }
 
-// fencedLines returns the lines of the fenced code blocks of a page. Lines of shell that continue are one.
-func fencedLines(t *testing.T, page string) (lines []string) {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile("(?ms)^```\\w*\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
-		lines = append(lines, strings.Split(strings.ReplaceAll(m[1], "\\\n", " "), "\n")...)
-	}
-	return lines
-}
-
 // fetching matches programs that fetch packages by their names.
 var fetching = regexp.MustCompile(`^(.*/)?(pip3?|pipx|uv|uvx|conda|mamba|npm|npx|pnpm|yarn|brew)$`)
 
 // installedByName reports whether a line of shell calls an installer, and the word by which it fetches something of
 // ours from an index; empty: there is none.
 func installedByName(line string) (name string, installs bool) {
-	line, _, _ = strings.Cut(line, " #")
-	line, _, _ = strings.Cut(line, " > ")
-	for _, w := range strings.Fields(strings.NewReplacer(`"`, "", `'`, "", "$(", " ").Replace(line)) {
+	for _, w := range pages.Words(line) {
 		switch {
 		case fetching.MatchString(w):
 			installs = true
@@ -74,7 +52,7 @@ func TestInstalledByName(t *testing.T) {
 		`venv/bin/pip install "pleat-client[all]" x`:   "pleat-client[all]",
 		"uvx pleat-server serve":                       "pleat-server",
 		"npm install --save pleat-client":              "pleat-client",
-		"export X=$(pip install pleat)":                "pleat)",
+		"export X=$(pip install pleat)":                "pleat",
 		"pip freeze > pleat.txt":                       "",
 		"pip install ./clients/python":                 "",
 		"pip install --no-index ./pleat_server-*.whl":  "",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -15,7 +16,6 @@ import (
 	"pleat"
 	"pleat/internal/seal"
 	"pleat/internal/store"
-	"pleat/internal/store/storetest"
 )
 
 // fleetSizes are the sizes of the part fleet.
@@ -46,7 +46,7 @@ func (z *fleetSizes) check() error {
 const (
 	// fleetUsers is how many users own the queued jobs.
 	fleetUsers = 1000
-	// spareFiles is how many open files a process needs besides the sockets of the workers.
+	// spareFiles is how many open files the process needs besides the sockets of the workers.
 	spareFiles = 300
 	// gatherWait is how long all workers may take to hold a task before they finish at once, besides a second for each
 	// hundred of them, and settleWait how long all calls may take to end.
@@ -56,11 +56,8 @@ const (
 
 // fleet measures a pleat serve process that many workers call over HTTP, each in the protocol of workers, with folds
 // that sleep. The workers are in this process, the server is another, and the database is PostgreSQL: SQLite is not
-// measured, since a service of this size does not use it.
-//
-// The ceiling is the store alone, which claims and finishes without HTTP: at least 0.4 of it must remain when workers
-// fold nothing. Else the bounds are counts: no call may fail after its repetitions, no lease may be lost, and after the
-// server was killed each finish that it acknowledged is in the database, once.
+// measured, since a service of this size does not use it. No call may fail after its repetitions, and no lease may be
+// lost.
 func (b *bench) fleet(ctx context.Context, d database) (err error) {
 	if d.server == "" {
 		return nil
@@ -72,14 +69,12 @@ func (b *bench) fleet(ctx context.Context, d database) (err error) {
 	}
 	f := &fleetBench{bench: b, sizes: b.fleetSizes, database: d}
 	defer func() { err = errors.Join(err, f.close()) }()
-	for _, step := range []func(context.Context) error{
-		f.open, f.fill, f.serve, f.saturated, f.begin, f.steady, f.storm, f.killed,
-	} {
+	for _, step := range []func(context.Context) error{f.open, f.begin, f.steady, f.storm} {
 		if err := step(ctx); err != nil {
-			return errors.Join(err, f.server.complaints(b.progress))
+			return err
 		}
 	}
-	return f.server.complaints(b.progress)
+	return nil
 }
 
 // fleetBench is one run of the part.
@@ -87,15 +82,10 @@ type fleetBench struct {
 	*bench
 	sizes    fleetSizes
 	database database
-	// watches is how many of the workers hold a watch. It is less than all where the system allows too few open files.
-	watches int
-
-	store  *store.Store
-	db     *sql.DB
-	token  string
-	server *fleetServer
-	rest   int64 // memory of the server before any worker called
-	crowd  *crowd
+	db       *sql.DB
+	server   *serverProcess
+	rest     int64 // memory of the server before any worker called
+	crowd    *crowd
 	// ends closes what is open, in the order of its opening.
 	ends []func() error
 }
@@ -103,8 +93,8 @@ type fleetBench struct {
 // close ends the workers and the server, and removes the database.
 func (f *fleetBench) close() error {
 	var errs []error
-	for i := len(f.ends) - 1; i >= 0; i-- {
-		errs = append(errs, f.ends[i]())
+	for _, end := range slices.Backward(f.ends) {
+		errs = append(errs, end())
 	}
 	return errors.Join(errs...)
 }
@@ -114,11 +104,8 @@ func (f *fleetBench) say(format string, args ...any) {
 	fmt.Fprintf(f.progress, "  "+format+"\n", args...)
 }
 
-// open makes the database, with a token for workers, and a server that is not started yet.
+// open starts a server that runs no jobs itself, with a token for workers, and queues the jobs.
 func (f *fleetBench) open(ctx context.Context) error {
-	if err := f.allowFiles(); err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp(f.dir, "fleet-")
 	if err != nil {
 		return err
@@ -128,25 +115,40 @@ func (f *fleetBench) open(ctx context.Context) error {
 		return err
 	}
 	f.ends = append(f.ends, drop)
-	f.server = &fleetServer{dir: dir, database: named(address, serverName)}
+	if f.server, _, err = f.newServer(ctx, dir, named(address, serverName), "mini", "--work=false"); err != nil {
+		return err
+	}
+	f.ends = append(f.ends, func() error { return errors.Join(f.server.stop(), f.server.complaints(f.progress)) })
 	own := named(address, "pleat-bench")
-	if f.store, err = store.Open(ctx, own, store.Options{}); err != nil {
+	s, err := store.Open(ctx, own, store.Options{})
+	if err != nil {
 		return err
 	}
-	f.ends = append(f.ends, f.store.Close)
-	if err := storetest.Migrate(ctx, f.store); err != nil {
-		return err
-	}
+	f.ends = append(f.ends, s.Close)
 	if f.db, err = sql.Open("pgx", own); err != nil {
 		return err
 	}
 	f.ends = append(f.ends, f.db.Close)
-	f.token = seal.NewFleetToken()
-	return f.store.CreateFleetToken(ctx, store.FleetToken{
+	token := seal.NewFleetToken()
+	err = s.CreateFleetToken(ctx, store.FleetToken{
 		Kind:  store.TokenWorker,
 		Class: pleat.DefaultClass,
-		Hash:  seal.HashKey(f.token),
+		Hash:  seal.HashKey(token),
 	})
+	if err != nil {
+		return err
+	}
+	watches, err := f.allowedWatches()
+	if err != nil {
+		return err
+	}
+	f.crowd = newCrowd(f.server.addr, token, f.sizes.workers, watches)
+	f.ends = append(f.ends, func() error { f.crowd.close(); return nil })
+	if err := f.fill(ctx); err != nil {
+		return err
+	}
+	f.rest, err = f.server.resident()
+	return err
 }
 
 // serverName is the application_name of the server's connections.
@@ -164,33 +166,21 @@ func named(address, name string) string {
 	return u.String()
 }
 
-// allowFiles raises the limit of open files, which the server inherits, to two sockets for each worker: one with its
-// held watch, and one with its other calls. Where the system refuses, fewer workers watch.
-func (f *fleetBench) allowFiles() error {
-	need := uint64(2*f.sizes.workers + spareFiles)
+// allowedWatches returns how many workers can hold a watch. A worker has two sockets, one with its held watch and one
+// with its other calls, and the system may allow too few open files.
+func (f *fleetBench) allowedWatches() (int, error) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return err
+		return 0, err
 	}
-	if before := limit.Cur; before < need {
-		wanted := unix.Rlimit{Cur: need, Max: max(need, limit.Max)}
-		if unix.Setrlimit(unix.RLIMIT_NOFILE, &wanted) != nil {
-			wanted = unix.Rlimit{Cur: limit.Max, Max: limit.Max}
-			if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &wanted); err != nil {
-				return err
-			}
-		}
-		limit = wanted
-		f.say("the limit of open files was %d; %d are needed, and it is %d now", before, need, limit.Cur)
+	n := min(f.sizes.workers, int(limit.Cur)-f.sizes.workers-spareFiles) //nolint:gosec // at most a few millions
+	if n < 0 {
+		return 0, fmt.Errorf("%d open files are too few for %d workers", limit.Cur, f.sizes.workers)
 	}
-	f.watches = min(f.sizes.workers, int(limit.Cur)-f.sizes.workers-spareFiles) //nolint:gosec // at most a few millions
-	if f.watches < 0 {
-		return fmt.Errorf("%d open files are too few for %d workers", limit.Cur, f.sizes.workers)
+	if n < f.sizes.workers {
+		f.say("only %d of %d workers hold a watch: the system allows %d open files", n, f.sizes.workers, limit.Cur)
 	}
-	if f.watches < f.sizes.workers {
-		f.say("only %d of %d workers hold a watch", f.watches, f.sizes.workers)
-	}
-	return nil
+	return n, nil
 }
 
 // fill queues the jobs.
@@ -228,25 +218,8 @@ func (f *fleetBench) none(l line, n int64) {
 	f.lines = append(f.lines, l)
 }
 
-// serve starts the server.
-func (f *fleetBench) serve(ctx context.Context) error {
-	program, err := f.program(ctx)
-	if err != nil {
-		return err
-	}
-	f.server.program = program
-	if err := f.server.start(ctx); err != nil {
-		return errors.Join(err, f.server.complaints(f.progress))
-	}
-	f.ends = append(f.ends, f.server.stop)
-	f.rest, err = residentBytes(f.server.pid())
-	return err
-}
-
 // begin registers the workers, which watch from then on.
 func (f *fleetBench) begin(ctx context.Context) error {
-	f.crowd = newCrowd(f.server.addr, f.token, f.sizes.workers, f.watches)
-	f.ends = append(f.ends, func() error { f.crowd.close(); return nil })
 	took, err := f.crowd.register(ctx)
 	if err != nil {
 		return err
@@ -306,7 +279,7 @@ func (f *fleetBench) sample(ctx context.Context) (conns int, memory int64, err e
 	if err != nil {
 		return 0, 0, err
 	}
-	memory, err = residentBytes(f.server.pid())
+	memory, err = f.server.resident()
 	return conns, memory, err
 }
 
@@ -321,7 +294,7 @@ type fleetCounts struct {
 // counts returns the counts now.
 func (f *fleetBench) counts() (fleetCounts, error) {
 	c := f.crowd
-	spent, err := processTime(f.server.pid())
+	spent, err := f.server.processorTime()
 	return fleetCounts{
 		at:       time.Now(),
 		claims:   c.claims.Load(),
@@ -364,12 +337,12 @@ func (f *fleetBench) reportSteady(a, b fleetCounts, claims []time.Duration, conn
 		b.failures-a.failures)
 	f.none(line{what: "leases lost, " + with}, b.lost-a.lost)
 	f.add(line{what: "connections to the database", figure: fmt.Sprint(conns)})
-	sockets := f.crowd.sockets()
+	sockets := f.sizes.workers + f.crowd.watched
 	f.add(line{
 		what:   "memory of pleat serve",
 		figure: fmt.Sprintf("%.0f MB", float64(memory)/1e6),
 		ceiling: fmt.Sprintf("%.0f MB at the start, and %.1f kB for each of %d sockets", float64(f.rest)/1e6,
-			float64(memory-f.rest)/1e3/float64(max(sockets, 1)), sockets),
+			float64(memory-f.rest)/1e3/float64(sockets), sockets),
 	})
 	cores := func(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()/seconds) }
 	f.add(line{
@@ -408,77 +381,6 @@ func (f *fleetBench) storm(ctx context.Context) error {
 		ceiling: fmt.Sprintf("%.0f/s, %d calls repeated", float64(n)/took.Seconds(), c.retries.Load()-tried),
 	})
 	f.none(line{what: "finishes that failed then"}, c.failures.Load()-failed+all-n)
-	return nil
-}
-
-// killed kills the server in the middle of the load, starts it again on the same port, and compares what it has
-// acknowledged with the database.
-func (f *fleetBench) killed(ctx context.Context) error {
-	c := f.crowd
-	half := time.Duration(f.sizes.steady * float64(time.Second) / 2)
-	c.enter(&phase{mean: f.mean()})
-	c.work(ctx, min(half, f.mean()))
-	if err := pauseFor(ctx, half); err != nil {
-		return err
-	}
-	tried := c.retries.Load()
-	began := time.Now()
-	f.server.kill()
-	if err := f.server.start(ctx); err != nil {
-		return err
-	}
-	away := time.Since(began)
-	f.say("the server was killed, and listened again after %s", short(away))
-	if err := pauseFor(ctx, half); err != nil {
-		return err
-	}
-	c.enter(&phase{atOnce: true, last: true})
-	if err := errors.Join(c.wait(settleWait), c.failure()); err != nil {
-		return err
-	}
-	if err := c.deregister(ctx); err != nil {
-		return err
-	}
-	f.add(line{
-		what:    "server killed, until it listened again",
-		figure:  short(away),
-		ceiling: fmt.Sprintf("%d calls repeated", c.retries.Load()-tried),
-	})
-	return f.compare(ctx)
-}
-
-// compare adds lines of what the database has, after all workers have ended, and it must not.
-func (f *fleetBench) compare(ctx context.Context) error {
-	acknowledged := f.crowd.acknowledged()
-	var completed int64
-	err := f.db.QueryRowContext(ctx, "SELECT count(*) FROM run WHERE state = 'COMPLETED' AND id = ANY($1)",
-		acknowledged).Scan(&completed)
-	if err != nil {
-		return err
-	}
-	f.none(line{
-		what:    "acknowledged finishes that are not in the database",
-		ceiling: fmt.Sprintf("%d acknowledged", len(acknowledged)),
-	}, int64(len(acknowledged))-completed)
-	f.none(line{
-		what:    "tasks that a worker got and whose finish was not acknowledged",
-		ceiling: fmt.Sprintf("%d claims", f.crowd.claims.Load()),
-	}, f.crowd.claims.Load()-f.crowd.finishes.Load())
-	for _, q := range []struct{ what, sql string }{
-		{"tasks that still run after all have ended", "SELECT count(*) FROM task WHERE state = 'running'"},
-		{"runs that completed twice", `
-			SELECT count(*) FROM (
-				SELECT task_id FROM attempt WHERE outcome = 'done' GROUP BY task_id HAVING count(*) > 1
-				UNION ALL
-				SELECT run_id FROM event GROUP BY run_id HAVING count(*) > 1) AS twice`},
-		{"attempts that ended as lost", "SELECT count(*) FROM attempt WHERE outcome = 'lost'"},
-	} {
-		var n int64
-		if err := f.db.QueryRowContext(ctx, q.sql).Scan(&n); err != nil {
-			return err
-		}
-		f.none(line{what: q.what}, n)
-	}
 	return nil
 }
 

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -21,12 +20,13 @@ import (
 	"pleat/internal/workerapi"
 )
 
-// crowd are workers that call a server in the protocol of package workerapi, each with a session and connections of its
-// own. They are no workerapi.Client: that has a poller, goroutines for each call and the transport of net/http, which
-// for thousands of workers would take the processor from the server. These have a goroutine each, and another for the
-// watch. They repeat calls as that client does.
+// crowd are workers that call a server in the protocol of package workerapi, each with a session of its own. They are
+// no workerapi.Client: that has a poller and goroutines for each call, which for thousands of workers would take the
+// processor from the server. These have a goroutine each, and another for the watch. They repeat calls as that client
+// does.
 type crowd struct {
 	addr, token string
+	client      http.Client
 	workers     []*fleetWorker
 	watched     int // workers that hold a watch, from the first on
 
@@ -42,12 +42,10 @@ type crowd struct {
 	retries                          atomic.Int64 // calls that were repeated
 	failures                         atomic.Int64 // calls that were given up
 	lost                             atomic.Int64 // leases
-	open                             atomic.Int64 // sockets
 
 	mu      sync.Mutex
 	timed   bool
 	times   []time.Duration // of claims
-	runs    []string        // whose finish was acknowledged
 	failed  error           // the first
 	waiting time.Duration   // that calls ask to be held
 	beat    time.Duration
@@ -55,7 +53,7 @@ type crowd struct {
 
 // phase is what the workers do until the next is entered.
 type phase struct {
-	mean   time.Duration // of a fold, whose duration is exponential; 0: none
+	mean   time.Duration // of a fold, whose duration is exponential
 	hold   bool          // folds do not end
 	atOnce bool          // folds end now
 	last   bool          // nothing more is claimed
@@ -67,8 +65,6 @@ type fleetWorker struct {
 	c       *crowd
 	id      pleat.WorkerID
 	session string
-	calls   fleetConn
-	orders  fleetConn
 	unsure  bool // the answer to a claim may be lost
 	idle    bool
 }
@@ -77,11 +73,10 @@ type fleetWorker struct {
 func newCrowd(addr, token string, n, watched int) *crowd {
 	c := &crowd{addr: addr, token: token, watched: watched}
 	c.life, c.end = context.WithCancel(context.Background())
+	c.client.Transport = &http.Transport{MaxIdleConnsPerHost: n + watched}
 	c.phase.Store(&phase{last: true, over: make(chan struct{})})
 	for range n {
-		w := &fleetWorker{c: c, id: pleat.WorkerID(uuid.NewString()), idle: true}
-		w.calls.c, w.orders.c = c, c
-		c.workers = append(c.workers, w)
+		c.workers = append(c.workers, &fleetWorker{c: c, id: pleat.WorkerID(uuid.NewString()), idle: true})
 	}
 	return c
 }
@@ -91,6 +86,7 @@ func (c *crowd) close() {
 	c.end()
 	c.watching.Wait()
 	_ = c.wait(settleWait)
+	c.client.CloseIdleConnections()
 }
 
 // enter begins a phase.
@@ -99,21 +95,11 @@ func (c *crowd) enter(p *phase) {
 	close(c.phase.Swap(p).over)
 }
 
-// sockets is how many connections are open.
-func (c *crowd) sockets() int64 { return c.open.Load() }
-
 // failure is the first error of a call that was given up.
 func (c *crowd) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
-}
-
-// acknowledged are the runs whose finish was acknowledged.
-func (c *crowd) acknowledged() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.runs
 }
 
 // claimTimes begins or ends the timing of claims, and returns the times until now.
@@ -166,30 +152,20 @@ func (c *crowd) register(ctx context.Context) (time.Duration, error) {
 	return took, nil
 }
 
-// deregister tells the server that all workers have ended.
-func (c *crowd) deregister(ctx context.Context) error {
-	return c.each(func(w *fleetWorker) error {
-		return w.repeat(ctx, func() error {
-			return w.calls.post("deregister", w.session, struct{}{}, nil, 0)
-		})
-	})
-}
-
 // work starts all workers at random within a time. They end in the last phase, or with ctx.
-func (c *crowd) work(ctx context.Context, within time.Duration) (wait func(time.Duration) error) {
+func (c *crowd) work(ctx context.Context, within time.Duration) {
 	ended := make(chan struct{})
 	c.ended = ended
 	var wg sync.WaitGroup
 	for _, w := range c.workers {
 		wg.Go(func() {
-			if within > 0 && pauseFor(ctx, rand.N(within)) != nil {
+			if pauseFor(ctx, rand.N(within)) != nil {
 				return
 			}
 			w.work(ctx)
 		})
 	}
 	go func() { wg.Wait(); close(ended) }()
-	return c.wait
 }
 
 // wait waits for the end of the workers that work has started.
@@ -217,7 +193,7 @@ func (w *fleetWorker) register(ctx context.Context) error {
 		Devices:  []pleat.Device{},
 	}
 	var out workerapi.Registered
-	err := w.repeat(ctx, func() error { return w.calls.post("register", w.c.token, in, &out, 0) })
+	err := w.repeat(ctx, func() error { return w.c.post("register", w.c.token, in, &out, 0) })
 	if err != nil {
 		return fmt.Errorf("register: %w", err)
 	}
@@ -234,7 +210,7 @@ func (w *fleetWorker) watch() {
 	for w.c.life.Err() == nil {
 		var out workerapi.Orders
 		err := w.repeat(w.c.life, func() error {
-			return w.orders.post("watch", w.session, in, &out, w.c.waiting)
+			return w.c.post("watch", w.session, in, &out, w.c.waiting)
 		})
 		if err != nil {
 			return
@@ -276,7 +252,7 @@ func (w *fleetWorker) claim(ctx context.Context) (*workerapi.Task, error) {
 			Repeat: w.unsure,
 		}
 		w.unsure = true // until there is an answer
-		err := w.calls.post("claim", w.session, in, &out, w.c.waiting)
+		err := w.c.post("claim", w.session, in, &out, w.c.waiting)
 		w.unsure = err != nil
 		return err
 	})
@@ -296,9 +272,6 @@ func (w *fleetWorker) claim(ctx context.Context) (*workerapi.Task, error) {
 // fold sleeps as long as the phases say, with heartbeats. It returns false if the lease was lost.
 func (w *fleetWorker) fold(ctx context.Context, t *workerapi.Task) bool {
 	p := w.c.phase.Load()
-	if p.mean == 0 && !p.hold {
-		return true
-	}
 	end := time.NewTimer(time.Duration(rand.ExpFloat64() * float64(p.mean)))
 	defer end.Stop()
 	beat := time.NewTicker(w.c.beat)
@@ -329,7 +302,7 @@ func (w *fleetWorker) heartbeat(ctx context.Context, t *workerapi.Task) bool {
 		{Lease: workerapi.Lease{Task: t.ID, Attempt: t.Attempt}},
 	}}
 	var out workerapi.HeartbeatReply
-	err := w.repeat(ctx, func() error { return w.calls.post("heartbeat", w.session, in, &out, 0) })
+	err := w.repeat(ctx, func() error { return w.c.post("heartbeat", w.session, in, &out, 0) })
 	if err != nil {
 		return false
 	}
@@ -350,7 +323,7 @@ func (w *fleetWorker) finish(ctx context.Context, t *workerapi.Task) error {
 		Served: "null",
 		MSA:    pleat.StatePending,
 	}
-	err := w.repeat(ctx, func() error { return w.calls.post("tasks/"+string(t.ID)+"/finish", t.Token, in, nil, 0) })
+	err := w.repeat(ctx, func() error { return w.c.post("tasks/"+string(t.ID)+"/finish", t.Token, in, nil, 0) })
 	if refused := (*refusedCall)(nil); errors.As(err, &refused) && refused.code == string(workerapi.CodeLost) {
 		w.c.lost.Add(1)
 		return nil
@@ -359,9 +332,6 @@ func (w *fleetWorker) finish(ctx context.Context, t *workerapi.Task) error {
 		return err
 	}
 	w.c.finishes.Add(1)
-	w.c.mu.Lock()
-	defer w.c.mu.Unlock()
-	w.c.runs = append(w.c.runs, string(t.Run))
 	return nil
 }
 
@@ -421,89 +391,40 @@ func (c *crowd) fail(err error) {
 	}
 }
 
-// fleetConn is a connection to the server, which is opened when it is needed. It makes one call at a time.
-type fleetConn struct {
-	c    *crowd
-	conn net.Conn
-	r    *bufio.Reader
-}
-
 // callWait bounds a call that the server does not hold.
 const callWait = 30 * time.Second
 
 // post sends a call and reads its answer into out; nil: it is dropped. The server may hold it for a time. An answer
 // other than success is a refusedCall.
-func (f *fleetConn) post(path, token string, in, out any, held time.Duration) error {
+func (c *crowd) post(path, token string, in, out any, held time.Duration) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	if f.conn == nil {
-		if err := f.dial(); err != nil {
-			return err
-		}
-	}
-	got, err := f.exchange(rawRequest("POST", workerapi.Path+path, token, string(body)), held)
+	ctx, cancel := context.WithTimeout(c.life, held+callWait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.addr+workerapi.Path+path,
+		bytes.NewReader(body))
 	if err != nil {
-		f.drop()
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if body, err = io.ReadAll(resp.Body); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if got.last {
-		f.drop()
-	}
-	if got.status >= 300 {
+	if resp.StatusCode >= 300 {
 		var e workerapi.Error
-		_ = json.Unmarshal(got.body, &e) // without a message, the status says it
-		return &refusedCall{path, got.code, got.status, e.Message}
+		_ = json.Unmarshal(body, &e) // without a message, the status says it
+		return &refusedCall{path, resp.Header.Get(workerapi.CodeHeader), resp.StatusCode, e.Message}
 	}
 	if out == nil {
 		return nil
 	}
-	return json.Unmarshal(got.body, out)
-}
-
-// response is the answer to a call.
-type response struct {
-	status int
-	code   string // of the error
-	body   []byte
-	last   bool // the server closes the connection
-}
-
-// exchange sends a request and reads the response.
-func (f *fleetConn) exchange(request []byte, held time.Duration) (out response, err error) {
-	if err := f.conn.SetDeadline(time.Now().Add(held + callWait)); err != nil {
-		return out, err
-	}
-	if _, err := f.conn.Write(request); err != nil {
-		return out, err
-	}
-	resp, err := http.ReadResponse(f.r, nil)
-	if err != nil {
-		return out, err
-	}
-	defer resp.Body.Close()
-	out = response{status: resp.StatusCode, code: resp.Header.Get(workerapi.CodeHeader), last: resp.Close}
-	out.body, err = io.ReadAll(resp.Body)
-	return out, err
-}
-
-// dial opens the connection. It is closed with the life of the crowd.
-func (f *fleetConn) dial() error {
-	d := net.Dialer{Timeout: callWait, KeepAlive: -1}
-	conn, err := d.DialContext(f.c.life, "tcp", f.c.addr)
-	if err != nil {
-		return err
-	}
-	f.conn, f.r = conn, bufio.NewReaderSize(conn, 2048)
-	f.c.open.Add(1)
-	context.AfterFunc(f.c.life, func() { _ = conn.Close() })
-	return nil
-}
-
-// drop closes the connection.
-func (f *fleetConn) drop() {
-	_ = f.conn.Close()
-	f.conn = nil
-	f.c.open.Add(-1)
+	return json.Unmarshal(body, out)
 }

@@ -3,46 +3,35 @@ package main
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"os"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
+	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 )
 
-// growthSizes are the sizes of the part growth.
-type growthSizes struct {
-	// ended is how many tasks have ended in the large database, every second a job and the others the deliveries of
-	// their ends, and waiting is how many jobs wait.
-	ended, waiting int
-	// minutes is how long the steady work lasts, and rate how many jobs it takes each second; 0: half of what the
-	// machine can do.
-	minutes, rate float64
-}
+// growthSizes are the sizes of the part growth: how many tasks have ended in the large database, every second a job and
+// the others the deliveries of their ends, and how many jobs wait.
+type growthSizes struct{ ended, waiting int }
 
-// flags defines the flags of the sizes. The defaults take about three minutes.
+// flags defines the flags of the sizes. The defaults take about two minutes.
 func (z *growthSizes) flags(f *pflag.FlagSet) {
 	f.IntVar(&z.ended, "growth-ended", 100_000,
 		"tasks that have ended in the part growth, half of them deliveries; in full 10000000")
 	f.IntVar(&z.waiting, "growth-waiting", 10_000, "jobs that wait in the part growth; in full 1000000")
-	f.Float64Var(&z.minutes, "growth-minutes", 1, "minutes of steady work in the part growth; in full 60")
-	f.Float64Var(&z.rate, "growth-rate", 0,
-		"jobs per second of the steady work in the part growth; 0: half of what the machine can do")
 }
 
 // check refuses sizes that measure nothing.
 func (z *growthSizes) check() error {
-	if z.ended < growthFew || z.waiting < growthFew/4 || z.minutes <= 0 || z.rate < 0 {
-		return fmt.Errorf("--growth-ended must be at least %d, --growth-waiting at least %d, --growth-minutes above 0 "+
-			"and --growth-rate not below 0", growthFew, growthFew/4)
+	if z.ended < growthFew || z.waiting < growthFew/4 {
+		return fmt.Errorf("--growth-ended must be at least %d and --growth-waiting at least %d", growthFew, growthFew/4)
 	}
 	return nil
 }
@@ -50,42 +39,52 @@ func (z *growthSizes) check() error {
 const (
 	// growthFew is how many tasks have ended in the small database, in which nothing waits: enough for full pages.
 	growthFew = 8000
-	// endedBytes and waitingBytes are what a task takes in the database that is filled, with its indexes, and
-	// spareBytes what must stay free on the disk.
-	endedBytes, waitingBytes = 2200, 2800
-	spareBytes               = 3 << 30
 	// growthBound is how much longer a request may take in the large database.
 	growthBound = 1.5
 )
 
 // growth measures a database that has grown old, on PostgreSQL: many tasks that have ended, and many that wait. The
-// ceiling is the same request in a database of growthFew ended tasks in which nothing waits. Steady work follows on the
-// large one, which shows whether its dead rows, tables and indexes stay bounded.
+// ceiling is the same request in a database of growthFew ended tasks in which nothing waits. An index makes a time grow
+// with the logarithm of the size, so that growthBound is allowed; a scan of the table would take far longer.
 //
 // The rows are made by SQL. An ended job has the rows that a job of the null engine leaves with the delivery of its
-// end, the result of a small fold, and one file of its ten, so that ten million tasks fit on a small disk. A job of the
-// steady work has all ten files and its subscription.
+// end, the result of a small fold, and one file of its ten, so that ten million tasks fit on a small disk.
 func (b *bench) growth(ctx context.Context, d database) (err error) {
 	if d.server == "" {
 		return nil
 	}
-	g := &growthBench{bench: b, sizes: b.growthSizes, database: d}
-	defer func() { err = errors.Join(err, g.close()) }()
-	for _, step := range []func(context.Context) error{g.open, g.fill, g.report, g.compare, g.steady} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+	g := &growthBench{
+		bench:    b,
+		ctx:      ctx,
+		database: d,
+		random:   rand.New(rand.NewPCG(3, 4)), //nolint:gosec // which jobs to read
 	}
-	return nil
+	defer func() { err = errors.Join(err, g.close()) }()
+	if err := g.open(); err != nil {
+		return err
+	}
+	return g.compare()
 }
 
 // growthBench is one run of the part: side 0 is small, side 1 large.
 type growthBench struct {
 	*bench
-	sizes    growthSizes
+	ctx      context.Context //nolint:containedctx // it is the run of the part
 	database database
-	sides    [2]*deliveryService
-	dbs      [2]*sql.DB
+	sides    [2]*service
+	conns    [2]*connection
+	// limited are stores with a limit of what a user's results may take.
+	limited [2]*store.Store
+	random  *rand.Rand
+	// orders are the ended jobs of user 0 in random order, and read is how many of them were read. No job is read again
+	// before all have been read: otherwise the result cache of the server would speed up the small side alone.
+	orders [2][]int
+	read   [2]int
+	// held are the tasks that were claimed on each side; beat and ended are the next to beat and to end.
+	held        [2][]store.ClaimedTask
+	beat, ended [2]int
+	// waiting is a job of user 0 that waits, by side.
+	waiting [2]string
 	// ends closes what is open, in the order of its opening.
 	ends []func() error
 }
@@ -93,127 +92,77 @@ type growthBench struct {
 // close removes the databases.
 func (g *growthBench) close() error {
 	var errs []error
-	for i := len(g.ends) - 1; i >= 0; i-- {
-		errs = append(errs, g.ends[i]())
+	for _, end := range slices.Backward(g.ends) {
+		errs = append(errs, end())
 	}
 	return errors.Join(errs...)
 }
 
-// say prints a line of progress.
-func (g *growthBench) say(format string, args ...any) {
-	fmt.Fprintf(g.progress, "  "+format+"\n", args...)
-}
-
-// open makes the two services, each with an endpoint for each user.
-func (g *growthBench) open(ctx context.Context) error {
-	for i := range g.sides {
-		h, err := g.newDeliveryService(ctx, g.database)
+// open makes the two services and fills their databases.
+func (g *growthBench) open() error {
+	for i, n := range [2]int{growthFew / 2, g.growthSizes.ended / 2} {
+		h, err := g.newService(g.ctx, g.database, store.Options{})
 		if err != nil {
 			return err
 		}
 		g.sides[i], g.ends = h, append(g.ends, h.close)
-		if g.dbs[i], err = sql.Open("pgx", h.database); err != nil {
+		if err := g.fill(i, n); err != nil {
+			return fmt.Errorf("fill: %w", err)
+		}
+		all, closeAll, err := dialAll(g.ctx, h.addr)
+		if err != nil {
 			return err
 		}
-		g.ends = append(g.ends, g.dbs[i].Close)
+		g.conns[i], g.ends = all[0], append(g.ends, func() error { closeAll(); return nil })
+		limits := store.Options{Limits: store.Limits{ResultsBytes: 1 << 60}}
+		if g.limited[i], err = store.Open(g.ctx, h.database, limits); err != nil {
+			return err
+		}
+		g.ends = append(g.ends, g.limited[i].Close)
+		g.orders[i] = g.random.Perm(n / 2)
 	}
 	return nil
 }
 
-// fill makes the rows of both databases.
-func (g *growthBench) fill(ctx context.Context) error {
-	if free, ok := g.freeBytes(ctx); ok {
-		if need := int64(g.sizes.ended)*endedBytes + int64(g.sizes.waiting)*waitingBytes + spareBytes; free < need {
-			return fmt.Errorf("about %.1f GB are needed on the disk of PostgreSQL, and %.1f GB are free; give a "+
-				"smaller --growth-ended", float64(need)/1e9, float64(free)/1e9)
-		}
-	}
-	if _, err := g.fillEnded(ctx, 0, growthFew/2); err != nil {
-		return err
-	}
-	took, err := g.fillEnded(ctx, 1, g.sizes.ended/2)
+// fill makes n jobs that have ended, half of them of user 0, and on the large side those that wait. The statements
+// insert ids in another order than the service, which makes them in the order of time, so that the indexes are made
+// again: those of the service are as dense.
+func (g *growthBench) fill(side, n int) (err error) {
+	h := g.sides[side]
+	db, err := sql.Open("pgx", h.database)
 	if err != nil {
 		return err
 	}
-	h := g.sides[1]
-	jobs := queuedJobs{n: g.sizes.waiting}
-	for i, u := range h.users {
-		jobs.users = append(jobs.users, string(u.Project))
-		jobs.endpoints = append(jobs.endpoints, string(h.endpoints[i].ID))
-	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	began := time.Now()
-	if err := jobs.fill(ctx, g.dbs[1]); err != nil {
-		return fmt.Errorf("fill: %w", err)
-	}
-	for _, f := range []struct {
-		what string
-		n    int
-		took time.Duration
-	}{{"ended", g.sizes.ended, took}, {"waiting", g.sizes.waiting, time.Since(began)}} {
-		g.say("%d %s tasks were inserted in %s", f.n, f.what, short(f.took))
-		g.lines = append(g.lines, line{
-			what:     fmt.Sprintf("inserting %d %s tasks by SQL", f.n, f.what),
-			database: g.database.name,
-			figure:   short(f.took),
-			ceiling:  fmt.Sprintf("%.0f/s", float64(f.n)/f.took.Seconds()),
-		})
-	}
-	return nil
-}
-
-// fillEnded makes n jobs that have ended, half of them of user 0, and returns how long it took. The statements of the
-// filling insert ids in another order than the service, which makes them in the order of time, so that the indexes are
-// made again: those of the service are as dense.
-func (g *growthBench) fillEnded(ctx context.Context, side, n int) (time.Duration, error) {
-	h := g.sides[side]
-	began := time.Now()
-	filled := make(chan struct{})
-	var reports sync.WaitGroup
-	reports.Go(func() { g.sayGrowth(ctx, g.dbs[side], filled) })
 	events := make(chan error, 1)
-	go func() { events <- storetest.FillEvents(ctx, h.database, h.users[0].Project, n) }()
-	err := errors.Join(storetest.Fill(ctx, h.database, h.users[0].Project, n), <-events)
+	go func() { events <- storetest.FillEvents(g.ctx, h.database, h.users[0].Project, n) }()
+	if err := errors.Join(storetest.Fill(g.ctx, h.database, h.users[0].Project, n), <-events); err != nil {
+		return err
+	}
 	for _, q := range []string{"REINDEX SCHEMA public", "VACUUM (ANALYZE)"} {
-		if err == nil {
-			_, err = g.dbs[side].ExecContext(ctx, q)
+		if _, err := db.ExecContext(g.ctx, q); err != nil {
+			return err
 		}
 	}
-	close(filled)
-	reports.Wait()
-	return time.Since(began), err
-}
-
-// sayGrowth prints the size of a database each minute while it is filled.
-func (g *growthBench) sayGrowth(ctx context.Context, db *sql.DB, filled <-chan struct{}) {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
-	for {
-		select {
-		case <-filled:
-			return
-		case <-tick.C:
-			var size int64
-			if db.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&size) == nil {
-				g.say("filling: %.1f GB", float64(size)/1e9)
-			}
+	waiting := 0
+	if side == 1 {
+		jobs := queuedJobs{n: g.growthSizes.waiting}
+		for _, u := range h.users {
+			jobs.users = append(jobs.users, string(u.Project))
 		}
+		if err := jobs.fill(g.ctx, db); err != nil {
+			return err
+		}
+		waiting = jobs.n
 	}
-}
-
-// freeBytes returns how much is free on the disk of the database; false if that is not on this machine.
-func (g *growthBench) freeBytes(ctx context.Context) (int64, bool) {
-	var folder string
-	if err := g.dbs[0].QueryRowContext(ctx, "SHOW data_directory").Scan(&folder); err != nil {
-		return 0, false
+	var size int64
+	if err := db.QueryRowContext(g.ctx, "SELECT pg_database_size(current_database())").Scan(&size); err != nil {
+		return err
 	}
-	if _, err := os.Stat(folder); err != nil {
-		return 0, false
-	}
-	var s unix.Statfs_t
-	if err := unix.Statfs(folder, &s); err != nil {
-		return 0, false
-	}
-	return int64(s.Bavail) * s.Bsize, true //nolint:gosec // bytes of a disk
+	fmt.Fprintf(g.progress, "  %d ended and %d waiting tasks were inserted in %s: %.2f GB\n",
+		2*n, waiting, short(time.Since(began)), float64(size)/1e9)
+	return nil
 }
 
 // comparison is a call that is made on both sides.
@@ -227,43 +176,14 @@ type comparison struct {
 }
 
 // compare adds a line for each call that users, the page and workers make.
-func (g *growthBench) compare(ctx context.Context) error {
-	r := rowsBench{
-		rows:   [2]int{growthFew / 2, g.sizes.ended / 2},
-		random: rand.New(rand.NewPCG(3, 4)), //nolint:gosec // which jobs to read
-	}
-	for i, h := range g.sides {
-		all, closeAll, err := dialAll(ctx, h.addr)
-		if err != nil {
-			return err
-		}
-		defer closeAll()
-		r.sides[i], r.conns[i] = h.service, all[0]
-		r.orders[i] = r.random.Perm(r.rows[i] / 2)
-	}
-	var list []comparison
-	for _, m := range r.requests() {
-		list = append(list, comparison{what: m.what, do: func(side int) error {
-			return r.conns[side].do(m.request(side), nil)
-		}})
-	}
-	c := &growthCalls{growthBench: g, rows: &r, ctx: ctx}
-	defer func() {
-		for _, s := range c.limited {
-			_ = s.Close()
-		}
-	}()
-	if err := c.open(); err != nil {
-		return err
-	}
-	list = append(append(list, c.ofPage()...), c.ofWorkers()...)
-	list = append(list, c.afterClaims()...)
+func (g *growthBench) compare() error {
+	list := slices.Concat(g.ofUsers(), g.ofPage(), g.ofWorkers(), g.afterClaims())
 	for _, m := range list {
 		times := m.times
 		if times == 0 {
 			times = min(int(max(20, 400*g.seconds)), growthFew/20)
 		}
-		took, err := alternate(times, timed(m.do))
+		took, err := alternate(times, m.do)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.what, err)
 		}
@@ -281,36 +201,19 @@ func (g *growthBench) compare(ctx context.Context) error {
 	return nil
 }
 
-// growthCalls makes the calls that are compared.
-type growthCalls struct {
-	*growthBench
-	ctx  context.Context
-	rows *rowsBench
-	// held are the tasks that were claimed on each side, and next the one to beat or end.
-	held        [2][]store.ClaimedTask
-	beat, ended [2]int
-	// waiting is a job of user 0 that waits, by side.
-	waiting [2]string
-	// limited are stores with a limit of what a user's results may take.
-	limited [2]*store.Store
-}
-
-// open opens the stores with a limit.
-func (c *growthCalls) open() (err error) {
-	for i, h := range c.sides {
-		c.limited[i], err = store.Open(c.ctx, h.database, store.Options{Limits: store.Limits{ResultsBytes: 1 << 60}})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// nextJob returns the path of the next ended job to read on a side.
+func (g *growthBench) nextJob(side int) string {
+	order := g.orders[side]
+	i := order[g.read[side]%len(order)]
+	g.read[side]++
+	return "/v1/jobs/" + string(storetest.FilledJob(2*i))
 }
 
 // get sends requests of user 0 to a side, one after the other.
-func (c *growthCalls) get(side int, paths ...string) error {
+func (g *growthBench) get(side int, paths ...string) error {
 	for _, p := range paths {
-		raw := rawRequest("GET", p, c.sides[side].keys[0], "")
-		if err := c.rows.conns[side].do(raw, nil); err != nil {
+		raw := rawRequest("GET", p, g.sides[side].keys[0], "")
+		if err := g.conns[side].do(raw, nil); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 	}
@@ -322,82 +225,120 @@ func pageOfJob(path, id string) []string {
 	return []string{path, path + "/results", "/v1/workflows/qna/linked-history?limit=200&source_job_id=" + id}
 }
 
+// ofUsers are the requests that a user makes most.
+func (g *growthBench) ofUsers() []comparison {
+	return []comparison{
+		{what: "creating a job", do: func(side int) error {
+			return g.conns[side].do(rawRequest("POST", "/v1/jobs", g.sides[side].keys[0], jobBody), nil)
+		}},
+		{what: "reading a job", do: func(side int) error { return g.get(side, g.nextJob(side)) }},
+		{what: "reading results", do: func(side int) error { return g.get(side, g.nextJob(side)+"/results") }},
+		{what: "listing the newest page", do: func(side int) error { return g.get(side, "/v1/jobs?limit=50") }},
+		{what: "listing some page", do: func(side int) error {
+			n := 2 * len(g.orders[side])
+			before := storetest.FilledJob(n/10 + g.random.IntN(n*9/10))
+			return g.get(side, "/v1/jobs?limit=50&cursor="+base64.RawURLEncoding.EncodeToString([]byte(before)))
+		}},
+	}
+}
+
 // rarely is how often a call is made that may take seconds.
 const rarely = 5
 
 // ofPage are the requests of the page. Both sides have jobs of user 0 that wait then, from the creations before.
-func (c *growthCalls) ofPage() []comparison {
+func (g *growthBench) ofPage() []comparison {
 	return []comparison{
 		{what: "the list of the page", do: func(side int) error {
-			return c.get(side, "/v1/usage", "/v1/jobs?limit=50")
+			return g.get(side, "/v1/usage", "/v1/jobs?limit=50")
 		}},
 		{what: "the list of the page, jobs that wait", do: func(side int) error {
-			return c.get(side, "/v1/usage", "/v1/jobs?limit=50&status=INITIALIZED")
+			return g.get(side, "/v1/usage", "/v1/jobs?limit=50&status=INITIALIZED")
 		}},
 		{what: "the page of an ended job", do: func(side int) error {
-			path := c.rows.nextJob(side)
-			return c.get(side, pageOfJob(path, path[len("/v1/jobs/"):])...)
+			path := g.nextJob(side)
+			return g.get(side, pageOfJob(path, path[len("/v1/jobs/"):])...)
 		}},
 		{what: "searching a name that many jobs have", times: rarely, do: func(side int) error {
-			return c.get(side, "/v1/jobs?limit=50&q=fold")
+			return g.get(side, "/v1/jobs?limit=50&q=fold")
 		}},
 		{what: "searching a name that no job has", times: rarely, do: func(side int) error {
-			return c.get(side, "/v1/jobs?limit=50&q=nothing")
+			return g.get(side, "/v1/jobs?limit=50&q=nothing")
 		}},
 		{what: "creating a job with results-quota set", times: rarely, do: func(side int) error {
-			_, err := c.limited[side].CreateJob(c.ctx, newJob(c.sides[side].users[0]))
+			_, err := g.limited[side].CreateJob(g.ctx, newJob(g.sides[side].users[0]))
 			return err
 		}},
 	}
 }
 
 // ofWorkers are the calls of a worker with one task.
-func (c *growthCalls) ofWorkers() []comparison {
+func (g *growthBench) ofWorkers() []comparison {
 	return []comparison{
 		{what: "claiming a task", do: func(side int) error {
-			list, err := c.sides[side].store.Claim(c.ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: 1})
+			list, err := g.sides[side].store.Claim(g.ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: 1})
 			if err == nil && len(list) == 0 {
 				err = errors.New("no task waits")
 			}
-			c.held[side] = append(c.held[side], list...)
+			g.held[side] = append(g.held[side], list...)
 			return err
 		}},
 		{what: "a heartbeat", do: func(side int) error {
-			k := &c.held[side][c.beat[side]]
-			c.beat[side]++
-			_, err := c.sides[side].store.Heartbeat(c.ctx, "bench", beatsOf(k))
+			k := &g.held[side][g.beat[side]]
+			g.beat[side]++
+			_, err := g.sides[side].store.Heartbeat(g.ctx, "bench", []pleat.Heartbeat{{
+				Task:     k.Task.ID,
+				Attempt:  k.Task.Attempt,
+				Run:      k.Task.Run,
+				Progress: []pleat.Progress{{Kind: pleat.ProgressStage, Stage: "infer", Done: 1, Total: 4}},
+			}})
 			return err
 		}},
 		{what: "finishing a run with 10 files", do: func(side int) error {
-			k := &c.held[side][c.ended[side]]
-			c.ended[side]++
-			return c.sides[side].store.FinishRun(c.ctx, store.LeaseOf(&k.Task), resultOf(k))
+			k := &g.held[side][g.ended[side]]
+			g.ended[side]++
+			return g.sides[side].store.FinishRun(g.ctx, store.LeaseOf(&k.Task), resultOf(k))
 		}},
 	}
 }
 
 // afterClaims are requests on a side in which only what is asked for waits.
-func (c *growthCalls) afterClaims() []comparison {
+func (g *growthBench) afterClaims() []comparison {
 	return []comparison{
 		{what: "the page of a waiting job", do: func(side int) error {
-			if c.waiting[side] == "" {
+			if g.waiting[side] == "" {
 				if side == 0 { // whose queue is to be empty
-					if err := c.sides[0].endQueued(c.ctx, math.MaxInt); err != nil {
+					if err := g.endQueued(0); err != nil {
 						return err
 					}
 				}
-				made, err := c.sides[side].store.CreateJob(c.ctx, newJob(c.sides[side].users[0]))
+				made, err := g.sides[side].store.CreateJob(g.ctx, newJob(g.sides[side].users[0]))
 				if err != nil {
 					return err
 				}
-				c.waiting[side] = string(made.Job)
+				g.waiting[side] = string(made.Job)
 			}
-			id := c.waiting[side]
-			return c.get(side, pageOfJob("/v1/jobs/"+id, id)...)
+			id := g.waiting[side]
+			return g.get(side, pageOfJob("/v1/jobs/"+id, id)...)
 		}},
 		{what: "counting the tasks by queue", bounded: true, do: func(side int) error {
-			_, err := c.sides[side].store.QueueCounts(c.ctx)
+			_, err := g.sides[side].store.QueueCounts(g.ctx)
 			return err
 		}},
+	}
+}
+
+// endQueued ends all queued runs of a side.
+func (g *growthBench) endQueued(side int) error {
+	for s := g.sides[side].store; ; {
+		list, err := s.Claim(g.ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: clients})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		err = inParallel(len(list), func(i int) error {
+			return s.FinishRun(g.ctx, store.LeaseOf(&list[i].Task), resultOf(&list[i]))
+		})
+		if err != nil {
+			return err
+		}
 	}
 }

@@ -182,31 +182,22 @@ func (b *bench) inRounds(ctx context.Context, loads ...load) ([][]pace, error) {
 // warmUp is the number of calls to each side of alternate that do not count.
 const warmUp = 10
 
-// alternate calls do for two sides in alternation and returns the times that it gives, by side. The side that begins
-// alternates too.
-func alternate(times int, do func(side int) (time.Duration, error)) (took [2][]time.Duration, err error) {
+// alternate calls do for two sides in alternation and returns the times that each call took, by side. The side that
+// begins alternates too.
+func alternate(times int, do func(side int) error) (took [2][]time.Duration, err error) {
 	for n := range times + warmUp {
 		for k := range 2 {
 			side := (n + k) % 2
-			t, err := do(side)
-			if err != nil {
+			began := time.Now()
+			if err := do(side); err != nil {
 				return took, err
 			}
 			if n >= warmUp {
-				took[side] = append(took[side], t)
+				took[side] = append(took[side], time.Since(began))
 			}
 		}
 	}
 	return took, nil
-}
-
-// timed returns do with the time that each call takes, for alternate.
-func timed(do func(side int) error) func(side int) (time.Duration, error) {
-	return func(side int) (time.Duration, error) {
-		began := time.Now()
-		err := do(side)
-		return time.Since(began), err
-	}
 }
 
 // medianRatio returns the median of the ratios of a's rate to b's, round by round: what slows the machine for some

@@ -13,21 +13,15 @@
 //
 //   - main.go: the command, its parts and the table of results.
 //   - service.go: a service over a fresh database.
+//   - process.go: a service in a process of its own.
 //   - load.go: clients, rates and quantiles.
-//   - pgbench.go: the rows that PostgreSQL commits without the service.
-//   - proxy.go: a network with a delay.
 //   - queued.go: many jobs that wait.
-//   - speed.go, latency.go, rows.go, memory.go, crowded.go, webhooks.go, fleet.go, network.go, growth.go, idle.go,
-//     batch.go: the parts. The folder runner has the runner of the part idle.
-//   - webhooks_speed.go, webhooks_kill.go: parts of deliveries, next to webhooks.go.
-//   - fleet_server.go, fleet_workers.go: the two sides of the part fleet.
-//   - fleet_saturated.go: workers of the part fleet that fold nothing, next to the store alone.
-//   - network_trips.go: round trips of the store's verbs.
-//   - growth_steady.go, growth_tables.go: work on an old database, and what becomes of its tables.
+//   - speed.go, latency.go, memory.go, webhooks.go, fleet.go, growth.go, idle.go, batch.go: the parts. The folder
+//     runner has the runner of the part idle.
+//   - fleet_workers.go: the workers of the part fleet.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +57,7 @@ func main() {
 // a target was missed or a part could not be measured.
 func benchCmd() *cobra.Command {
 	b := &bench{}
-	var worker, deliverer string
+	var worker string
 	c := &cobra.Command{
 		Use:   "pleat-bench",
 		Short: "Measure the speed of the service on this machine",
@@ -73,15 +67,14 @@ with 1 if a target is missed. It works in a new folder, which it removes, with S
 PostgreSQL if PLEAT_TEST_POSTGRES is the address of a server on which it can create databases;
 scripts/with-postgres starts one.
 
-The parts are create, read, latency, rows, memory and crowded, and those of deliveries, which are measured only
-if --only names them: webhook-speed, webhook-delay, webhook-neighbour, webhook-kill and webhook-memory. So are
-fleet, workers that call a server; network, a network that adds 1 ms each way; and growth, a database with many ended
-and waiting jobs, which measure PostgreSQL alone; idle, devices between two jobs; and batch, the creation and the
-tables of batches. Other work on the machine disturbs all of them.`,
+The parts are create, read, latency and memory. Others are measured only if --only names them: webhook-delay, the
+arrival of events; fleet, workers that call a server; growth, a database with many ended and waiting jobs; idle,
+devices between two jobs; and batch, the creation and the tables of batches. The parts fleet and growth measure
+PostgreSQL alone. Other work on the machine disturbs all of them.`,
 		Example: `  scripts/with-postgres go run ./cmd/pleat-bench
   go run ./cmd/pleat-bench --only create,read --report-only
   scripts/with-postgres go run ./cmd/pleat-bench --only fleet
-  scripts/with-postgres go run ./cmd/pleat-bench --only network,growth`,
+  scripts/with-postgres go run ./cmd/pleat-bench --only growth`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -89,17 +82,14 @@ tables of batches. Other work on the machine disturbs all of them.`,
 			if worker != "" {
 				return runWorkerProcess(cmd, worker, os.Getenv("PLEAT_DATABASE"))
 			}
-			if deliverer != "" {
-				return b.runDelivererProcess(cmd, deliverer, os.Getenv("PLEAT_DATABASE"))
-			}
 			for _, name := range b.only {
 				if !slices.Contains(partNames(), name) {
 					return fmt.Errorf("--only names %q; there are %s", pleat.Clip(name),
 						strings.Join(partNames(), ", "))
 				}
 			}
-			if b.seconds <= 0 || b.rounds < 1 || b.rows < 2000 {
-				return fmt.Errorf("--seconds must be above 0, --rounds at least 1 and --rows at least 2000")
+			if b.seconds <= 0 || b.rounds < 1 {
+				return errors.New("--seconds must be above 0 and --rounds at least 1")
 			}
 			if err := errors.Join(b.fleetSizes.check(), b.growthSizes.check()); err != nil {
 				return err
@@ -110,24 +100,19 @@ tables of batches. Other work on the machine disturbs all of them.`,
 	}
 	c.Flags().BoolVar(&b.reportOnly, "report-only", false, "exit with 0 even if a target is missed")
 	c.Flags().StringSliceVar(&b.only, "only", nil,
-		"parts to measure, separated by commas (default: all but those of deliveries, fleet, network, growth, idle "+
-			"and batch)")
+		"parts to measure, separated by commas (default: create, read, latency and memory)")
 	c.Flags().Float64Var(&b.seconds, "seconds", 1, "seconds of one measurement")
 	c.Flags().IntVar(&b.rounds, "rounds", 5,
 		"number of rounds, each of which measures everything once; the median counts")
-	c.Flags().IntVar(&b.rows, "rows", 1_000_000, "jobs in the large database of the part rows")
 	b.fleetSizes.flags(c.Flags())
 	b.growthSizes.flags(c.Flags())
 	c.Flags().StringVar(&b.dir, "dir", "",
 		"folder to work in, on the disk to be measured (default: the folder for temporary files)")
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
 	c.Flags().StringVar(&b.pleat, "pleat", "",
-		"pleat program of the parts memory, crowded and fleet (default: built from this module)")
+		"pleat program of the parts memory and fleet (default: built from this module)")
 	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
 	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
-	c.Flags().StringVar(&deliverer, "deliverer", "",
-		"run the process that webhook-kill kills, for the service in this folder")
-	_ = c.Flags().MarkHidden("deliverer")
 	return c
 }
 
@@ -138,8 +123,6 @@ type bench struct {
 	// seconds is the length of one measurement, and rounds is how often each load is measured: the median counts.
 	seconds float64
 	rounds  int
-	// rows is the number of jobs in the large database.
-	rows int
 	// fleetSizes and growthSizes are those of the parts fleet and growth.
 	fleetSizes  fleetSizes
 	growthSizes growthSizes
@@ -147,16 +130,15 @@ type bench struct {
 	dir string
 	// profile is the folder for CPU profiles; empty: none are written.
 	profile string
-	// pleat is the path of the program of the parts memory, crowded and fleet; empty: it is built.
+	// pleat is the path of the program of the parts memory and fleet; empty: it is built.
 	pleat string
 	// reportOnly says that a missed target is not an error.
 	reportOnly bool
 
 	// progress gets one line per step.
 	progress io.Writer
-	// lines are the results, in the order of the parts, and notes are tables in Markdown that follow them.
+	// lines are the results, in the order of the parts.
 	lines []line
-	notes bytes.Buffer
 }
 
 // line is a row of the table.
@@ -184,16 +166,9 @@ var parts = []struct {
 	{"create", (*bench).create, false},
 	{"read", (*bench).read, false},
 	{"latency", (*bench).latency, false},
-	{"rows", (*bench).manyRows, false},
 	{"memory", (*bench).memory, false},
-	{"crowded", (*bench).crowded, false},
-	{"webhook-speed", (*bench).deliverySpeed, true},
 	{"webhook-delay", (*bench).deliveryDelay, true},
-	{"webhook-neighbour", (*bench).deliveryNeighbour, true},
-	{"webhook-kill", (*bench).deliveryKill, true},
-	{"webhook-memory", (*bench).deliveryMemory, true},
 	{"fleet", (*bench).fleet, true},
-	{"network", (*bench).network, true},
 	{"growth", (*bench).growth, true},
 	{"idle", (*bench).idle, true},
 	{"batch", (*bench).batches, true},
@@ -229,7 +204,6 @@ func (b *bench) run(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "%s, %d cores, %s, %s/%s; write of 4 KiB and fdatasync: %s (median)\n\n",
 		processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, short(sync))
 	missed := b.table(out)
-	_, _ = b.notes.WriteTo(out)
 	return errors.Join(failed, missed)
 }
 

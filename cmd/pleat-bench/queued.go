@@ -11,8 +11,6 @@ import (
 type queuedJobs struct {
 	n     int
 	users []string
-	// endpoints has, for each of the users, the endpoint that is notified when a job ends; nil: nobody is notified.
-	endpoints []string
 }
 
 // queuedPrefix begins the ids of queuedJobs. The number of the job follows in twelve decimal digits.
@@ -26,7 +24,7 @@ func (q *queuedJobs) fill(ctx context.Context, db *sql.DB) error {
 		err = q.fillPart(ctx, db, from, min(from+most, q.n)-1)
 	}
 	if err == nil {
-		_, err = db.ExecContext(ctx, "VACUUM (ANALYZE) job, run, task, subscription") // as autovacuum does later
+		_, err = db.ExecContext(ctx, "VACUUM (ANALYZE) job, run, task") // as autovacuum does later
 	}
 	return err
 }
@@ -38,7 +36,7 @@ func (q *queuedJobs) fillPart(ctx context.Context, db *sql.DB, from, to int) err
 		return err
 	}
 	for _, text := range queuedFills {
-		if _, err := t.ExecContext(ctx, text, from, to, q.users, q.endpoints); err != nil {
+		if _, err := t.ExecContext(ctx, text, from, to, q.users); err != nil {
 			return errors.Join(err, t.Rollback())
 		}
 	}
@@ -71,11 +69,6 @@ var queuedFills = func() (out []string) {
 		SELECT
 			id, 'fold', 'fold/null', owner, owner, i / users, id, 'queued', 0, 0, 10, 0, 0,
 			at, 0, '', 0, '', 0, at, ''`,
-		`
-		INSERT INTO subscription (
-			id, project_id, source_kind, source_id, run_id, destination, alias, target_type, settings, endpoint_id,
-			created_at)
-		SELECT id, owner, 'fold_job', id, id, 'custom_http', 'custom_http', 'custom_http', '', endpoint, at`,
 	} {
 		out = append(out, q+fmt.Sprintf(`
 		FROM (
@@ -84,11 +77,9 @@ var queuedFills = func() (out []string) {
 				'%s' || lpad(i::text, 12, '0') AS id,
 				cardinality($3::text[]) AS users,
 				($3::text[])[1 + i %% cardinality($3::text[])] AS owner,
-				($4::text[])[1 + i %% cardinality($3::text[])] AS endpoint,
 				(extract(epoch FROM now()) * 1000000)::bigint AS at
 			FROM generate_series($1::bigint, $2::bigint) i
 		) AS n`, queuedPrefix))
 	}
-	out[len(out)-1] += " WHERE endpoint IS NOT NULL"
 	return out
 }()

@@ -34,8 +34,6 @@ type database struct {
 	server string
 	// sync is the duration of an fsync on the disk of the benchmark.
 	sync time.Duration
-	// proxy is the network through which the service reaches the server; nil: it does so directly.
-	proxy *proxy
 }
 
 // create returns the address of a new, empty database: on SQLite a file in dir. drop removes it.
@@ -60,9 +58,6 @@ func (d database) create(ctx context.Context, dir string) (address string, drop 
 		return "", nil, errors.Join(errors.New("PLEAT_TEST_POSTGRES is not a postgres:// address"), drop())
 	}
 	u.Path = "/" + name
-	if d.proxy != nil {
-		return d.proxy.through(u), drop, nil
-	}
 	return u.String(), drop, nil
 }
 

@@ -18,8 +18,7 @@ import (
 // create measures jobs created per second by 64 clients over HTTP; a job is durable when it is acknowledged. The store
 // alone, without HTTP, shows what the server costs: at least 0.6 of it must remain. On SQLite, a server whose store
 // commits each request by itself shows what group commit brings: at least 3 times as many, where an fsync takes so long
-// that it matters. On PostgreSQL, pgbench with as many clients shows how often the server can commit the rows of a
-// creation: at least 0.4 of that rate must be jobs. It also shows how many rows it can commit one by one.
+// that it matters.
 func (b *bench) create(ctx context.Context, d database) (err error) {
 	h, err := b.newService(ctx, d, store.Options{})
 	if err != nil {
@@ -35,8 +34,7 @@ func (b *bench) create(ctx context.Context, d database) (err error) {
 		_, err := h.store.CreateJob(ctx, newJob(h.users[i]))
 		return err
 	})}
-	switch d.name {
-	case "sqlite":
+	if d.server == "" {
 		alone, err := b.newService(ctx, d, store.Options{CommitGroup: 1})
 		if err != nil {
 			return err
@@ -48,66 +46,26 @@ func (b *bench) create(ctx context.Context, d database) (err error) {
 		}
 		defer closeAll()
 		loads = append(loads, closedLoop(each))
-	case "postgres":
-		// rowsOfCreation copies the rows of a job.
-		if _, err := h.store.CreateJob(ctx, newJob(h.users[0])); err != nil {
-			return err
-		}
-		for _, prepare := range []pgbenchScript{rowsOfCreation, oneRow} {
-			commits, err := h.pgbench(ctx, prepare)
-			if err != nil {
-				return err
-			}
-			if commits != nil {
-				loads = append(loads, commits)
-			}
-		}
 	}
 	rates, err := b.inRounds(ctx, loads...)
 	if err != nil {
 		return err
 	}
-	b.compareCreations(d, rates)
-	return nil
-}
-
-// compareCreations adds the lines of create: the first pace is that of the service, the others are the ceilings.
-func (b *bench) compareCreations(d database, rates [][]pace) {
-	type ceiling struct {
+	for i, ceiling := range []struct {
 		name  string
 		bound float64
-	}
-	ceilings := []ceiling{{"store alone", 0.6}, {"a transaction each", 3}}
-	if d.name == "postgres" {
-		ceilings = []ceiling{
-			ceilings[0],
-			{"the rows of a creation committed by pgbench", 0.4},
-			{"rows committed one by one by pgbench", 0.75},
-		}
-	}
-	for i, c := range ceilings {
-		l := line{
+	}{{"store alone", 0.6}, {"a transaction each", 3}}[:len(loads)-1] {
+		b.atLeast(line{
 			what:     "durable creations over HTTP, 64 clients",
 			database: d.name,
 			figure:   medianPace(rates[0]),
-		}
-		if i+1 >= len(rates) {
-			l.ceiling, l.unmeasured = c.name, "pgbench is not installed"
-			b.lines = append(b.lines, l)
-			continue
-		}
-		l.ceiling = c.name + " " + medianPace(rates[i+1])
-		ratio := medianRatio(rates[0], rates[i+1])
-		b.atLeast(l, ratio, c.bound)
-		last := &b.lines[len(b.lines)-1]
-		switch {
-		case last.met:
-		case d.name == "sqlite" && i == 1 && d.sync < 500*time.Microsecond:
+			ceiling:  ceiling.name + " " + medianPace(rates[i+1]),
+		}, medianRatio(rates[0], rates[i+1]), ceiling.bound)
+		if last := &b.lines[len(b.lines)-1]; i == 1 && !last.met && d.sync < 500*time.Microsecond {
 			last.unmeasured = "holds where an fsync takes 0.5 ms"
-		case d.name == "postgres" && i == 2: // a creation writes four rows and more indexes
-			last.unmeasured = "holds where the disk is slower than the processor"
 		}
 	}
+	return nil
 }
 
 // creator opens a connection per client and returns a load that creates jobs over HTTP. Each client has a user of its

@@ -108,9 +108,6 @@ func (d *Dynamics) Advance(n int) {
 	}
 }
 
-// Step returns the number of steps made.
-func (d *Dynamics) Step() int64 { return d.step }
-
 // Positions returns the positions of the beads in nm, which may lie outside the box. The slice changes with the
 // next step.
 func (d *Dynamics) Positions() [][3]float64 { return d.x }

@@ -18,14 +18,6 @@ type Energy struct {
 // Total returns the sum of the terms.
 func (e Energy) Total() float64 { return e.Bond + e.AshbaughHatch + e.DebyeHuckel + e.Restraint }
 
-// Energy returns the potential energy at positions x in nm; beads may lie outside the box. It panics where x has
-// another number of beads.
-func (s *System) Energy(x [][3]float64) Energy {
-	s.checkLen(x)
-	f := newField(s)
-	return f.energy(x)
-}
-
 // checkLen panics where x has another number of beads than the system.
 func (s *System) checkLen(x []vec) {
 	if len(x) != len(s.beads) {

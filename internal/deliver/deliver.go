@@ -129,19 +129,14 @@ const (
 // Run delivers until ctx ends. It then lets deliveries in flight end for Config.Grace, returns the others to the queue,
 // and returns.
 func (p *Pool) Run(ctx context.Context) error {
-	started := queue.Retry(ctx, p.cfg.Log, "the delivery worker cannot start", func() error {
-		_, err := p.store.FreeTasks(ctx, p.cfg.ID)
-		return err
-	})
+	run, stop, started := p.leases.Start(ctx, p.store, "the delivery worker cannot start")
 	if !started {
 		return nil
 	}
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	posts, cut := context.WithCancel(run)
 	var duties, tasks, finisher sync.WaitGroup
 	finisher.Go(func() { p.finish(run) })
-	duties.Go(func() { p.leases.Run(run) })
 	if p.cfg.Poll {
 		duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 	}

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"pleat"
@@ -80,19 +79,13 @@ func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 // Run sends mails, one at a time, until ctx ends. The mail that is being sent then has Config.Grace to end, and goes
 // back to the queue otherwise.
 func (p *Pool) Run(ctx context.Context) error {
-	started := queue.Retry(ctx, p.cfg.Log, "the sender of mails cannot start", func() error {
-		_, err := p.store.FreeTasks(ctx, p.cfg.ID)
-		return err
-	})
+	run, stop, started := p.leases.Start(ctx, p.store, "the sender of mails cannot start")
 	if !started {
 		return nil
 	}
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	sends, cut := context.WithCancel(run)
 	defer cut()
-	var duties sync.WaitGroup
-	duties.Go(func() { p.leases.Run(run) })
 	ended := context.AfterFunc(ctx, func() { time.AfterFunc(p.cfg.Grace, cut) })
 	defer ended()
 	queue.ClaimLoop{
@@ -111,8 +104,6 @@ func (p *Pool) Run(ctx context.Context) error {
 			return nil
 		},
 	}.Run(ctx)
-	stop()
-	duties.Wait()
 	return nil
 }
 

@@ -158,6 +158,26 @@ func NewLeases(s Renewer, worker pleat.WorkerID, clock func() time.Time, log *sl
 	}
 }
 
+// Start frees the tasks that an earlier process with the worker's id has left, then renews leases until stop is called.
+// While it cannot free them it logs what and tries again; started is false if ctx ended first. The context run is for
+// the work of the process: stop ends it, and ctx does not. stop waits for the end of the renewals and may be called
+// again.
+func (l *Leases) Start(
+	ctx context.Context, s *store.Store, what string,
+) (run context.Context, stop func(), started bool) {
+	started = Retry(ctx, l.log, what, func() error {
+		_, err := s.FreeTasks(ctx, l.worker)
+		return err
+	})
+	if !started {
+		return nil, nil, false
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() { defer close(ended); l.Run(run) }()
+	return run, func() { cancel(); <-ended }, true
+}
+
 // DirectTerms are those of a worker that reaches the database itself.
 var DirectTerms = pleat.WorkerTerms{Lease: pleat.LeaseDuration, Heartbeat: pleat.HeartbeatInterval}
 

@@ -281,11 +281,3 @@ func HashKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
-
-// WebhookSecret returns a signing secret in the form of the Standard Webhooks specification: «whsec_» and 32 random
-// bytes in base64.
-func WebhookSecret() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:])
-	return "whsec_" + base64.StdEncoding.EncodeToString(b[:])
-}

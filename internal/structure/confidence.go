@@ -66,39 +66,13 @@ func tmTerm(e, d0 float64) float64 { return 1 / (1 + (e/d0)*(e/d0)) }
 // value is to be preferred where it gives one.
 func PTM(pae Matrix) float64 {
 	pae.check()
-	return bestRow(pae, ptmD0(pae.N), func(int) bool { return true }, func(int, int) bool { return true })
-}
-
-// IPTM estimates the TM-score of the interfaces of a complex: it is PTM with each row's mean over residues of other
-// chains only, with d0 of the whole complex. chain gives each residue's chain, in any numbering. It is 0 to 1, and
-// 0 for a single chain. It panics where the lengths differ.
-//
-// Source: Evans et al., Protein complex prediction with AlphaFold-Multimer (2021).
-func IPTM(pae Matrix, chain []int) float64 {
-	pae.check(len(chain))
-	return bestRow(pae, ptmD0(pae.N), func(int) bool {
-		return true
-	}, func(i, j int) bool { return chain[i] != chain[j] })
-}
-
-// bestRow returns the largest mean term of the selected rows, each over its selected columns, or 0 where there are
-// none.
-func bestRow(pae Matrix, d0 float64, row func(i int) bool, take func(i, j int) bool) float64 {
-	best := 0.0
+	best, d0 := 0.0, ptmD0(pae.N)
 	for i := range pae.N {
-		if !row(i) {
-			continue
+		sum := 0.0
+		for _, e := range pae.Row(i) {
+			sum += tmTerm(float64(e), d0)
 		}
-		sum, n := 0.0, 0
-		for j, e := range pae.Row(i) {
-			if take(i, j) {
-				sum += tmTerm(float64(e), d0)
-				n++
-			}
-		}
-		if n > 0 {
-			best = max(best, sum/float64(n))
-		}
+		best = max(best, sum/float64(pae.N))
 	}
 	return best
 }

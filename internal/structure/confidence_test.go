@@ -35,23 +35,6 @@ func TestPTM(t *testing.T) {
 	}
 }
 
-func TestIPTM(t *testing.T) {
-	chain := make([]int, 40)
-	m := uniform(40, 30)
-	for i := range 40 {
-		chain[i] = i / 20
-		for j := range 40 {
-			if i/20 == j/20 {
-				m.V[i*40+j] = 0 // each chain is certain in itself
-			}
-		}
-	}
-	d0 := 1.24*math.Cbrt(25) - 1.8
-	near(t, "unrelated chains", IPTM(m, chain), 1/(1+(30/d0)*(30/d0)), 1e-9)
-	near(t, "a certain complex", IPTM(uniform(40, 0), chain), 1, 1e-12)
-	near(t, "one chain", IPTM(uniform(40, 0), make([]int, 40)), 0, 0)
-}
-
 // crambin and trp-cage side by side, with made-up confidence.
 func sideBySide(t *testing.T) *Complex {
 	a, b := load(t, "1crn").Chains[0], load(t, "2jof").Chains[0]

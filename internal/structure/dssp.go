@@ -27,18 +27,12 @@ const (
 	Coil       = '-'
 )
 
-// DSSP assigns one of the eight states to each residue, from the energies of the hydrogen bonds between main
-// chains. A C–N distance over 2.5 Å breaks the chain. Amide hydrogens are placed from the preceding residue. Bonds
-// between chains count.
+// newDSSP assigns one of the eight states to each residue, from the energies of the hydrogen bonds between main chains,
+// and keeps the bonds and ladders that led to them. A C–N distance over 2.5 Å breaks the chain. Amide hydrogens are
+// placed from the preceding residue. Bonds between chains count. The only error is that of ctx.
 //
 // Source: Kabsch and Sander, Biopolymers 22, 2577 (1983), with the later preference of the DSSP program for π over
 // α helices; its state P (polyproline) is left out.
-func DSSP(bb []Backbone) []byte {
-	d, _ := newDSSP(context.Background(), bb)
-	return d.state
-}
-
-// newDSSP assigns the states of bb and keeps the bonds and ladders that led to them. The only error is that of ctx.
 func newDSSP(ctx context.Context, bb []Backbone) (*dssp, error) {
 	d := &dssp{
 		bb:     bb,

@@ -43,8 +43,8 @@ func TestDSSPBreaks(t *testing.T) {
 	if states := statesOf(t, s)[0]; states[10] != 0 {
 		t.Errorf("a residue without main chain has the state %c", states[10])
 	}
-	if got := DSSP(nil); len(got) != 0 {
-		t.Errorf("of nothing: %q", got)
+	if got, err := newDSSP(t.Context(), nil); err != nil || len(got.state) != 0 {
+		t.Errorf("without residues: %q, %v", got.state, err)
 	}
 }
 
@@ -78,7 +78,9 @@ func TestDSSPCrowded(t *testing.T) {
 		bb[i] = Backbone{N: Vec{x, 0, 0}, CA: Vec{x, 0, 0}, C: Vec{x, 0, 0}, O: Vec{x, 0, 0}}
 	}
 	start := time.Now()
-	DSSP(bb)
+	if _, err := newDSSP(t.Context(), bb); err != nil {
+		t.Fatal(err)
+	}
 	// 2.4 s alone and without the race detector; a search of all pairs takes many minutes
 	if d := time.Since(start); d > 90*time.Second {
 		t.Errorf("took %v", d)

@@ -30,8 +30,8 @@
 //	superpose.go   Superpose and RMSD
 //	metrics.go     TMScore, AlignedTMScore, LDDT
 //	compare.go     Compare: two structures, chain by chain
-//	confidence.go  PTM, IPTM, and Complex.Interfaces: ipSAE, pDockQ
-//	dssp.go        DSSP: secondary structure
+//	confidence.go  PTM, and Complex.Interfaces: ipTM, ipSAE, pDockQ
+//	dssp.go        SecondaryStructure: DSSP
 package structure
 
 // Vec is a point or a vector in Å: x, y, z.

@@ -16,9 +16,6 @@ const (
 	maxRetryAfter = 24 * time.Hour
 )
 
-// Tries returns the number of attempts after which a delivery fails for good.
-func Tries() int { return len(schedule) + 1 }
-
 // Next returns when to try again after attempt number attempt (1 for the first) failed at now, and whether to try again
 // at all. RetryAfter replaces the scheduled wait if it is longer, up to 24 h. Random is in [0, 1).
 func Next(attempt int, now time.Time, retryAfter time.Duration, random float64) (time.Time, bool) {

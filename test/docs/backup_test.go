@@ -10,6 +10,7 @@ import (
 
 	"pleat/internal/store/storetest"
 	"pleat/internal/testprogram"
+	"pleat/internal/testprogram/pages"
 )
 
 // The commands of docs/backup.md make a copy that has everything, and that does everything twice unless it is told not
@@ -92,11 +93,11 @@ func backUpAndRestore(t *testing.T, kind string, n, copied *testprogram.Node) {
 // runBlock runs the block of docs/backup.md that begins with a comment, with the folders of a node.
 func runBlock(t *testing.T, comment string, n *testprogram.Node, backup string) {
 	t.Helper()
-	for _, b := range blocks(t, "docs/backup.md") {
-		if b.language != "sh" || !strings.HasPrefix(b.text, "# "+comment+"\n") {
+	for _, b := range pages.Blocks(t, "../../docs/backup.md") {
+		if b.Language != "sh" || !strings.HasPrefix(b.Text, "# "+comment+"\n") {
 			continue
 		}
-		script := strings.ReplaceAll(b.text, "/var/lib/pleat", filepath.Join(n.Dir, "data"))
+		script := strings.ReplaceAll(b.Text, "/var/lib/pleat", filepath.Join(n.Dir, "data"))
 		cmd := exec.Command("bash", "-c", "set -euo pipefail\n"+strings.ReplaceAll(script, "/backup", backup))
 		cmd.Env = append(n.Command().Env, "PATH="+filepath.Dir(n.Program)+":"+os.Getenv("PATH"))
 		if out, err := cmd.CombinedOutput(); err != nil {

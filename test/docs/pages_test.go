@@ -15,38 +15,11 @@ import (
 	"pleat/internal/cli"
 	"pleat/internal/cli/program"
 	"pleat/internal/testprogram"
+	"pleat/internal/testprogram/pages"
 )
 
 // trpCage is the sequence that the pages fold.
 const trpCage = "DAYAQWLKDGGPSSGRPPPS"
-
-// block is a fenced piece of a page.
-type block struct {
-	page, language, text string
-}
-
-// blocks returns the fenced blocks of the pages that match the patterns.
-func blocks(t *testing.T, patterns ...string) []block {
-	t.Helper()
-	fence := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```")
-	var out []block
-	for _, pattern := range patterns {
-		pages, err := filepath.Glob(filepath.Join("..", "..", pattern))
-		if err != nil || len(pages) == 0 {
-			t.Fatalf("no page is %s: %v", pattern, err)
-		}
-		for _, page := range pages {
-			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
-				out = append(out, block{filepath.Base(page), m[1], m[2]})
-			}
-		}
-	}
-	return out
-}
 
 // The instructions of the README, the guide and the skill for agents work: every sh and python block runs, in order,
 // against a real server, with its address and with shorter sequences.
@@ -72,13 +45,13 @@ func followPage(t *testing.T, page string) {
 		t.Skip("curl is not installed")
 	}
 	script := "set -euo pipefail\n"
-	for _, b := range blocks(t, page) {
+	for _, b := range pages.Blocks(t, "../../"+page) {
 		switch {
-		case b.language == "sh" && !strings.HasPrefix(b.text, "make "):
-			script += b.text
-		case b.language == "python":
+		case b.Language == "sh" && !strings.HasPrefix(b.Text, "make "):
+			script += b.Text
+		case b.Language == "python":
 			if python := clientPython(t); python != "" {
-				script += python + " - <<'END'\n" + b.text + "END\n"
+				script += python + " - <<'END'\n" + b.Text + "END\n"
 			}
 		}
 	}
@@ -132,7 +105,7 @@ func TestPagesNameExistingCommands(t *testing.T) {
 	}
 	calls := 0
 	check := func(page, line string) {
-		words := shellWords(line)
+		words := pages.Words(line)
 		for i, w := range words {
 			switch {
 			case w == "make" && i == 0 && len(words) == 2:
@@ -149,13 +122,13 @@ func TestPagesNameExistingCommands(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range blocks(t, "README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/webhooks.md",
-		"docs/operations.md", "docs/decisions/*.md", "skills/*/SKILL.md") {
-		if b.language != "sh" && b.language != "console" {
+	for _, b := range pages.Blocks(t, "../../README.md", "../../CONTRIBUTING.md", "../../docs/guide.md",
+		"../../docs/webhooks.md", "../../docs/operations.md", "../../docs/decisions/*.md", "../../skills/*/SKILL.md") {
+		if b.Language != "sh" && b.Language != "console" {
 			continue
 		}
-		for line := range strings.SplitSeq(strings.ReplaceAll(b.text, "\\\n", " "), "\n") {
-			check(b.page, line)
+		for _, line := range b.Lines() {
+			check(b.Page, line)
 		}
 	}
 	code := regexp.MustCompile("`((?:bin/)?(?:pleat|make) [^`]+)`")
@@ -174,14 +147,6 @@ func TestPagesNameExistingCommands(t *testing.T) {
 	if calls < 20 {
 		t.Errorf("only %d calls were found in the pages", calls)
 	}
-}
-
-// shellWords splits a line of shell far enough to find a program's arguments.
-func shellWords(line string) []string {
-	line, _, _ = strings.Cut(line, " #")
-	line = regexp.MustCompile(`^export \w+=\$\((.*)\)$`).ReplaceAllString(line, "$1")
-	line, _, _ = strings.Cut(line, " > ")
-	return strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(line))
 }
 
 // parses reports whether a command line names a command that exists, with flags that it has.

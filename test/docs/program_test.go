@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"pleat/api"
 	"pleat/internal/store/storetest"
 	"pleat/internal/testprogram"
 )
@@ -40,7 +41,11 @@ func TestIdleServerReturnsMemory(t *testing.T) {
 	for range 100 {
 		var requests sync.WaitGroup
 		for range 16 {
-			requests.Go(func() { n.Request("GET", "/v1/jobs", "") })
+			requests.Go(func() {
+				if _, err := n.Client().Jobs(t.Context(), api.JobsFilter{}); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		requests.Wait()
 		most = max(most, n.SQLiteConnections())

@@ -35,7 +35,8 @@ func main() {
 
 // change gives the module in the folder root another path, and says what it did.
 func change(root, to string) error {
-	if err := check(to); err != nil {
+	warning, err := check(to)
+	if err != nil {
 		return err
 	}
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -75,8 +76,8 @@ func change(root, to string) error {
 		}
 	}
 	fmt.Printf("the path of the module is %s now; it was %s; %d files changed\n", to, from, len(changed))
-	if w := warning(to); w != "" {
-		fmt.Println(w)
+	if warning != "" {
+		fmt.Println(warning)
 	}
 	return nil
 }

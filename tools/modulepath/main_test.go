@@ -116,8 +116,8 @@ func TestChangeSorts(t *testing.T) {
 
 func TestWarning(t *testing.T) {
 	for path, want := range map[string]bool{"fold": true, "lab/fold": true, "example.org/fold": false} {
-		if got := warning(path); (got != "") != want {
-			t.Errorf("%s: %q", path, got)
+		if got, err := check(path); err != nil || (got != "") != want {
+			t.Errorf("%s: %q, %v", path, got, err)
 		}
 	}
 }

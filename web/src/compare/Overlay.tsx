@@ -4,9 +4,9 @@ import { api, type ComparedStructure, type Comparison, download } from '../api'
 import { useTheme } from '../plots/canvas'
 import { chainColour } from '../plots/colour'
 import { Frame, ViewButtons } from '../viewer/Frame'
-import { loadSuperposed } from '../viewer/graphics'
+import { loadSuperposed } from '../viewer/load'
 import type { ResidueOf, Superposed, SuperposedViewer } from '../viewer/superposed'
-import { structureColour } from './Result'
+import { structureColour } from './colour'
 
 interface Props {
   comparison: Comparison

@@ -2,10 +2,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ComparedPair, ComparedStructure, Comparison, ContactChange } from '../api'
 import { Select } from '../controls'
-import { chainColour, css } from '../plots/colour'
 import { LinePlot } from '../plots/LinePlot'
 import { Table } from '../table'
 import type { ResidueOf } from '../viewer/superposed'
+import { structureColour } from './colour'
 import { Overlay } from './Overlay'
 
 interface Props {
@@ -58,9 +58,6 @@ type Detail = Comparison['details'][number]
 /** Why a value of the pair of a detail is null. */
 const reasonOf = (c: Comparison, d: Detail, value: string) =>
   c.pairs.find((p) => (p.a === d.a && p.b === d.b) || (p.a === d.b && p.b === d.a))?.reasons[value] ?? ''
-
-/** The colour of a structure, by its position from 1. */
-export const structureColour = (position: number) => css(chainColour(position - 1))
 
 /** The structures with their colours, and the choice of the reference. */
 function Structures({ comparison: c, setReference }: Pick<Props, 'comparison' | 'setReference'>) {

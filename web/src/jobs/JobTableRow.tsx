@@ -6,10 +6,15 @@ import { asSentence, duration, moment, stageName, when } from '../format'
 import { isShared, may } from '../project'
 import { Plddt } from '../scores'
 import { ByCell } from '../table'
-import type { Queued } from './Jobs'
 
 /** The current time in ms; the list advances it every second. */
 export const now = signal(Date.now())
+
+/** Where a queued job stands, and why it waits. */
+export interface Queued {
+  position: number | null
+  reason: string
+}
 
 interface Props {
   job: JobRow

@@ -10,7 +10,7 @@ import { usePagedList } from '../list'
 import { isShared, listText, may, withProject } from '../project'
 import { navigate, query } from '../router'
 import { byColumn, ListView, MineFilter, maxWholeList, Table, VirtualRows } from '../table'
-import { JobTableRow, now } from './JobTableRow'
+import { JobTableRow, now, type Queued } from './JobTableRow'
 import { Tabs } from './Tabs'
 
 // The statuses that the list can be filtered by, with their names; '' is all.
@@ -340,12 +340,6 @@ function useUnchanged<T>(value: T): T {
   const last = useRef(value)
   if (JSON.stringify(last.current) !== JSON.stringify(value)) last.current = value
   return last.current
-}
-
-/** Where a queued job stands, and why it waits. */
-export interface Queued {
-  position: number | null
-  reason: string
 }
 
 const maxPositions = 10 // the queued jobs whose position is requested: those that are next

@@ -4,6 +4,7 @@ import { api, type OperatorWorker, type Overview } from '../api'
 import { ErrorMessage, Failure, Loading } from '../components'
 import { me } from '../project'
 import { Audit } from './Audit'
+import type { Act } from './act'
 import { Queues } from './Queues'
 import { useRefreshed } from './refresh'
 import { Service } from './Service'
@@ -11,9 +12,6 @@ import { SlowRuns } from './SlowRuns'
 import { Users } from './Users'
 import { Workers } from './Workers'
 import './operator.css'
-
-/** Runs an action of the operator, then reads the page again. It reports whether the action succeeded. */
-export type Act = (action: () => Promise<unknown>) => Promise<boolean>
 
 /** What the page reads again and again. */
 interface Seen {

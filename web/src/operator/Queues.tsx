@@ -5,7 +5,7 @@ import { Input } from '../controls'
 import { Dialog } from '../dialog'
 import { howLong, moment, plural } from '../format'
 import { Table } from '../table'
-import type { Act } from './Operator'
+import type { Act } from './act'
 
 interface Props {
   overview: Overview

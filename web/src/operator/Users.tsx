@@ -6,7 +6,7 @@ import { moment, when } from '../format'
 import { usePagedList } from '../list'
 import { me } from '../project'
 import { ListView, Table } from '../table'
-import type { Act } from './Operator'
+import type { Act } from './act'
 
 const columns = ['Name', 'Kind', 'Created', 'Seen', 'State', { title: 'Actions', hidden: true }]
 

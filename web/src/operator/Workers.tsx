@@ -2,7 +2,7 @@
 import { api, type OperatorWorker } from '../api'
 import { moment, when } from '../format'
 import { Table } from '../table'
-import type { Act } from './Operator'
+import type { Act } from './act'
 import { devicesOf } from './text'
 
 interface Props {

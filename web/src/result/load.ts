@@ -1,7 +1,7 @@
 // Loads everything that a result page shows of one structure from the files of its run.
 import { type Artifact, download, type JobView, type Kind, type Results, type ScoredChains } from '../api'
 import { type Matrix, parseMatrix } from '../plots/matrix'
-import { loadViewer } from '../viewer/graphics'
+import { loadViewer } from '../viewer/load'
 import { type Model, readCif, withoutLigandAtoms } from './structure'
 
 /** One predicted structure: the whole complex, or one sequence of a job that folds each sequence separately. */

@@ -8,8 +8,8 @@ import { css, marks } from '../plots/colour'
 import type { Table } from '../plots/residues'
 import { type Colour, colour, frame, hover, type Marked, type Residue, select, selection } from '../store'
 import { Frame, ViewButtons } from './Frame'
-import { loadViewer } from './graphics'
 import { Legend } from './Legend'
+import { loadViewer } from './load'
 import type { Shape, Source, Viewer } from './viewer'
 
 /** table: null while the structure loads; colours: the schemes to offer; name: of a saved picture. */

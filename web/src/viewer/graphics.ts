@@ -23,15 +23,3 @@ export function graphics(): Graphics {
   found = { available: gl !== null, software: /swiftshader|llvmpipe|softpipe|software/i.test(name) }
   return found
 }
-
-/** Loads the code of the viewer. Throws NoWebGL where it could not draw. */
-export async function loadViewer() {
-  if (!graphics().available) throw new NoWebGL('This browser has no WebGL.')
-  return import('./viewer')
-}
-
-/** Loads the code that draws several structures. Throws NoWebGL where it could not draw. */
-export async function loadSuperposed() {
-  if (!graphics().available) throw new NoWebGL('This browser has no WebGL.')
-  return import('./superposed')
-}
