@@ -41,55 +41,6 @@ const (
 	maxParts     = 12 // questions in one sentence
 )
 
-// part is the answer of one intent.
-type part struct {
-	text  string
-	cited []facts.ResidueRef
-	// certainty is Nothing where text says why there is no answer.
-	sure Certainty
-}
-
-// maxListed is how many residues, pairs or stretches one list of an answer names.
-const maxListed = 60
-
-// stretch is a run of residues, which an answer names by its ends.
-type stretch struct{ from, to facts.ResidueRef }
-
-// String returns the ends of the stretch.
-func (s stretch) String() string { return facts.Span(s.from, s.to) }
-
-// add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of
-// atoms and of stretches out; they are formatted as %s.
-func (p *part) add(format string, a ...any) {
-	for k, arg := range a {
-		switch v := arg.(type) {
-		case facts.ResidueRef:
-			p.cited = append(p.cited, v)
-		case []facts.ResidueRef:
-			a[k] = facts.OrNone(facts.RefList(v, maxListed))
-			p.cited = append(p.cited, facts.Head(v, maxListed)...)
-		case facts.AtomPair:
-			p.cited = append(p.cited, v.A, v.B)
-		case []facts.AtomPair:
-			a[k] = facts.OrNone(facts.PairList(v, maxListed))
-			p.cited = append(p.cited, facts.PairRefs(facts.Head(v, maxListed))...)
-		case []stretch:
-			var names []string
-			for _, s := range facts.Head(v, maxListed) {
-				names = append(names, s.String())
-				p.cited = append(p.cited, s.from, s.to)
-			}
-			a[k] = facts.OrNone(facts.Join(names, maxListed))
-		}
-	}
-	p.text += fmt.Sprintf(format, a...)
-}
-
-// refusal is a part that says why there is no answer.
-func refusal(format string, a ...any) part {
-	return part{text: fmt.Sprintf(format, a...), sure: Nothing}
-}
-
 // Answer answers a question about the facts, or abstains. It needs facts that facts.Digest made in this process. A
 // question longer than 8 KiB is refused. It never fails, takes time in proportion to the question's length, and the
 // same question and facts give the same reply.
@@ -113,43 +64,6 @@ func Answer(f *facts.Facts, question string) Reply {
 	return t.close()
 }
 
-// refuse records a part of the question that is not answered, and why. A reason is given once.
-func (t *talk) refuse(what, why string) {
-	if !slices.Contains(t.texts, why) {
-		t.texts = append(t.texts, why)
-	}
-	t.reply.Unanswered = append(t.reply.Unanswered, facts.Clip(what, 200))
-}
-
-// refuseOutside refuses what no structure can tell. Words with the same reason share one sentence.
-func (t *talk) refuseOutside(items []item, it item) {
-	words := append(t.outside[it.concept], "“"+facts.Clip(it.text, 40)+"”")
-	said := func(words []string) string {
-		return fmt.Sprintf("About %s: I cannot tell %s.", facts.Join(words, 8), vocabulary().reasons[it.concept])
-	}
-	if at := slices.Index(t.texts, said(words[:len(words)-1])); at >= 0 {
-		t.texts[at] = said(words)
-	}
-	t.outside[it.concept] = words
-	t.misunderstand(items, said(words))
-}
-
-// accept collects what one question contributes to the reply. It adds the answer of an intent.
-func (t *talk) accept(in *intent, q *query, p part) {
-	if p.sure == Nothing {
-		t.refuse(textOf(q.items), p.text)
-		return
-	}
-	t.texts = append(t.texts, p.text)
-	t.reply.Topics = append(t.reply.Topics, in.Name)
-	for _, r := range p.cited {
-		if !slices.Contains(t.reply.Cited, r) {
-			t.reply.Cited = append(t.reply.Cited, r)
-		}
-	}
-	t.certainty = append(t.certainty, p.sure)
-}
-
 // close puts the reply together. Where a part was not understood, it suggests questions that this structure can answer.
 func (t *talk) close() Reply {
 	if t.x != nil && (len(t.lost) > 0 || len(t.reply.Topics) == 0) {
@@ -163,37 +77,8 @@ func (t *talk) close() Reply {
 	return r
 }
 
-// suggestions are questions that a reply offers, if this very structure answers them: those near what was refused, or
-// else the first three.
-var suggestions = [...]string{
-	"Which residues are within 5 Å of the ligand?",
-	"Which residues have a pLDDT below 70?",
-	"Which residues form the interface between chain A and chain B?",
-	"Which charged residues are in helices or strands?",
-	"What is the sequence?",
-	"How many residues does each chain have?",
-	"What is the radius of gyration?",
-	"Where are the helices and strands?",
-	"How many helices are there?",
-	"Which residues are exposed?",
-	"Which residues are buried?",
-	"How many lysines are there?",
-	"What is the composition?",
-	"What is the net charge?",
-	"Are there salt bridges?",
-	"Which hydrogen bonds are there?",
-	"Are there disulfides?",
-	"Are there any pockets?",
-	"Which ligands are bound?",
-	"What is the accessible surface?",
-	"What is the molecular weight?",
-	"What could I mutate?",
-	"Are there gaps in the chain?",
-	"Is this prediction any good?",
-	"Give me a summary.",
-}
-
-// suggest adds questions that can be asked of the structure. None of them leads to suggestions in its turn.
+// suggest adds questions that can be asked of the structure: those near what was refused, or else the first three.
+// None of them leads to suggestions in its turn.
 func (t *talk) suggest() {
 	lead, list := "The nearest that I can answer: ", []string(nil)
 	for _, items := range facts.Head(t.lost, 3) {
@@ -204,7 +89,7 @@ func (t *talk) suggest() {
 		}
 	}
 	if len(list) == 0 {
-		lead, list = "Of this structure I can answer, for example: ", t.answered(suggestions[:], 3)
+		lead, list = "Of this structure I can answer, for example: ", t.answered(vocabulary().suggestions, 3)
 	}
 	if len(list) > 0 {
 		t.texts = append(t.texts, lead+strings.Join(list, " "))
@@ -241,34 +126,119 @@ func (t *talk) nearest(items []item) (list []string) {
 		}
 	}
 	score := map[string]int{}
-	for _, question := range suggestions {
+	for _, question := range vocabulary().suggestions {
 		for _, it := range t.scanner.scan(sentences(question)[0]) {
-			switch c := it.concept; {
-			case !words[c] || oneOf(c, "filler ask & or in of has it any residue chain structure protein"):
-			case oneOf(c, questionWords):
+			switch {
+			case !words[it.concept] || it.is("filler ask & or in of has it any residue chain structure protein"):
+			case it.isQuestionWord():
 				score[question]++
-			case soft(c):
+			case it.soft():
 				score[question] += shared
 			default:
 				score[question] += 3 * shared
 			}
 		}
 	}
-	by := slices.DeleteFunc(slices.Clone(suggestions[:]), func(q string) bool { return score[q] < shared })
-	slices.SortStableFunc(by, func(a, b string) int { return score[b] - score[a] })
-	for _, question := range by {
+	near := keep(vocabulary().suggestions, func(q string) bool { return score[q] >= shared })
+	slices.SortStableFunc(near, func(a, b string) int { return score[b] - score[a] })
+	for _, question := range near {
 		list = append(list, strings.Replace(question, "lysines", named, 1))
 	}
 	return list
 }
 
-// textOf quotes a part of the question. It returns the words of items as the question has them.
-func textOf(items []item) string {
-	var out []string
-	for _, it := range items {
-		if it.text != "" {
-			out = append(out, it.text)
+// part is the answer of one intent.
+type part struct {
+	text  string
+	cited []facts.ResidueRef
+	// sure is Nothing where text says why there is no answer.
+	sure Certainty
+}
+
+// refusal is a part that says why there is no answer.
+func refusal(format string, a ...any) part {
+	return part{text: fmt.Sprintf(format, a...), sure: Nothing}
+}
+
+// maxListed is how many residues, pairs or ranges one list of an answer names.
+const maxListed = 60
+
+// residueRange is a run of residues, which an answer names by its ends.
+type residueRange struct{ from, to facts.ResidueRef }
+
+// String returns the ends of the range.
+func (r residueRange) String() string { return facts.Span(r.from, r.to) }
+
+// add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of
+// atoms and of ranges out; they are formatted as %s.
+func (p *part) add(format string, a ...any) {
+	for k, arg := range a {
+		switch v := arg.(type) {
+		case facts.ResidueRef:
+			p.cited = append(p.cited, v)
+		case []facts.ResidueRef:
+			a[k] = facts.OrNone(facts.RefList(v, maxListed))
+			p.cited = append(p.cited, facts.Head(v, maxListed)...)
+		case facts.AtomPair:
+			p.cited = append(p.cited, v.A, v.B)
+		case []facts.AtomPair:
+			a[k] = facts.OrNone(facts.PairList(v, maxListed))
+			p.cited = append(p.cited, facts.PairRefs(facts.Head(v, maxListed))...)
+		case []residueRange:
+			var names []string
+			for _, r := range facts.Head(v, maxListed) {
+				names = append(names, r.String())
+				p.cited = append(p.cited, r.from, r.to)
+			}
+			a[k] = facts.OrNone(facts.Join(names, maxListed))
 		}
 	}
-	return strings.Join(out, " ")
+	p.text += fmt.Sprintf(format, a...)
+}
+
+// capital makes the first letter a capital.
+func capital(s string) string {
+	if s == "" || s[0] >= 0x80 {
+		return s // α-helix
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// number writes how many there are; none is no salt bridges.
+func number(n int, one, many string) string {
+	if n == 0 {
+		return "no " + many
+	}
+	return facts.Quantity(n, one, many)
+}
+
+// residues writes a number of residues: 1 residue, 3 residues.
+func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
+
+// spanOf names sites that follow each other by their ends, others one by one.
+func (q *query) spanOf(sites []int) string {
+	if len(sites) == 0 {
+		return ""
+	}
+	first, last := sites[0], sites[len(sites)-1]
+	if last-first == len(sites)-1 && q.x.Sites[first].Chain == q.x.Sites[last].Chain {
+		return facts.Span(q.x.Sites[first].Ref, q.x.Sites[last].Ref)
+	}
+	return q.x.List(sites, 30)
+}
+
+// ranges names sites as ranges without a gap, which shortens long lists of residues.
+func (q *query) ranges(sites []int) (out []residueRange) {
+	for _, run := range q.runs(sites) {
+		out = append(out, residueRange{q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref})
+	}
+	return out
+}
+
+// withResidue names the filter at the beginning of an answer.
+func (q *query) withResidue() string {
+	if len(q.filter()) == 0 {
+		return ""
+	}
+	return "With a residue that is " + q.filter().String() + ": "
 }

@@ -16,17 +16,17 @@ const (
 // candidates answers "what could I mutate" and "where could I put a tag" by geometry alone. A tag goes to an end of a
 // chain.
 func (q *query) candidates() part {
-	tag, noun := q.has["tag"], "a candidate"
-	sites := slices.DeleteFunc(q.sites(), func(i int) bool {
+	tag, noun, where := q.has["tag"], "a candidate", "residue of a protein"
+	rule := "; it is in no salt bridge, and no GLY, no PRO and no CYS in a disulfide"
+	if tag {
+		noun, where, rule = "a place for a tag", "end of a protein", ""
+	}
+	sites := keep(q.sites(), func(i int) bool {
 		_, ok := q.x.Sites[i].Accessible()
-		return !ok || tag && q.terminus(i) == ""
+		return ok && (!tag || q.terminus(i) != "")
 	})
 	if len(sites) == 0 {
-		where := "residue of a protein"
-		if tag {
-			where = "end of a protein"
-		}
-		return refusal("No %s is %s.", where, cmp.Or(wordingOf(q.filter()), "here"))
+		return refusal("No %s is %s.", where, cmp.Or(q.filter().String(), "here"))
 	}
 	against := map[int]string{}
 	for _, i := range sites {
@@ -35,10 +35,7 @@ func (q *query) candidates() part {
 		}
 		against[i] = cmp.Or(against[i], q.placeAgainst(i))
 	}
-	p, rule := part{sure: Geometric}, "; it is in no salt bridge, and no GLY, no PRO and no CYS in a disulfide"
-	if tag {
-		noun, rule = "a place for a tag", ""
-	}
+	p := part{sure: Geometric}
 	if tag || len(sites) <= maxNamed && q.partial() {
 		for _, i := range facts.Head(sites, maxCandidates) {
 			p.add("%s%s is ", q.terminus(i), q.x.Sites[i].Ref)
@@ -49,7 +46,7 @@ func (q *query) candidates() part {
 			}
 		}
 	} else {
-		free := slices.DeleteFunc(slices.Clone(sites), func(i int) bool { return against[i] != "" })
+		free := keep(sites, func(i int) bool { return against[i] == "" })
 		p.add("%d of %s are candidates", len(free), residues(len(sites)))
 		q.addMostExposed(&p, free)
 	}
@@ -76,7 +73,7 @@ func (q *query) addMostExposed(p *part, free []int) {
 		p.add(", the most exposed first: %s", facts.Join(names, maxCandidates))
 	}
 	p.add(". ")
-	low := slices.DeleteFunc(free, func(i int) bool { return !(q.x.Sites[i].PLDDT <= facts.Confident) })
+	low := keep(free, func(i int) bool { return q.x.Sites[i].PLDDT <= facts.Confident })
 	if len(low) > 0 {
 		p.add("%d of them have a pLDDT of 70 or below, where their place is not sure. ", len(low))
 	}

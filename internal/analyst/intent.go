@@ -22,6 +22,9 @@ type intent struct {
 	About string
 	// Geometry: the answer comes from neighbours in space, which are not computed of every structure.
 	Geometry bool
+	// Nouns and Rule are of bonds: what one and many are called, and by which rule they are found.
+	Nouns []string
+	Rule  string
 	// Certainty, Protein and Remark are of metrics: what they rest on, whether only proteins have them, and how they
 	// were computed.
 	Certainty Certainty
@@ -50,7 +53,7 @@ func intentNamed(name string) *intent {
 	return nil
 }
 
-// lists are the topics that are answered by a function of their own.
+// lists are the topics that are answered by a function of their own; the others are metrics and bonds.
 var lists = map[string]func(*query) part{
 	"overview":            (*query).overview,
 	"chains":              (*query).chainList,
@@ -76,14 +79,14 @@ func (q *query) answer(in *intent) part {
 	if _, ok := metrics[in.Name]; ok {
 		return q.measure(in)
 	}
-	return q.pairs(in.Name)
+	return q.bonds(in.Name)
 }
 
 // topics are the concepts of a query that an intent must provide for.
 func (q *query) topics() (out []string) {
 	for c := range q.has {
 		counted := q.counted && c == "longest"
-		if !soft(c) && !counted && c != "surface" && (c != "not" || q.negated) {
+		if !(item{concept: c}).soft() && !counted && c != "surface" && (c != "not" || q.negated) {
 			out = append(out, c)
 		}
 	}
@@ -106,25 +109,18 @@ func (q *query) choose() (best *intent) {
 }
 
 // match weighs how well an intent fits; 0: not at all. The concepts that it needs must be there, and every topic of the
-// query must be one that it needs or takes: a topic that nobody provides for makes the question refused. Of two intents
-// that fit, the one with more needs wins.
+// query must be one that it needs or takes: a topic that nobody provides for makes the question refused. If two intents
+// fit, the one with more needs wins.
 func (in *intent) match(q *query, topics []string) (score int) {
-	for _, need := range in.Needs {
-		need := strings.Fields(need)
-		weight := 0
-		for _, c := range need {
-			weight++
-			if slices.Contains(topics, c) {
-				weight += 2
-			}
-		}
+	for _, needs := range in.Needs {
+		need := strings.Fields(needs)
 		missing := slices.ContainsFunc(need, func(c string) bool { return !q.has[c] })
-		strange := slices.ContainsFunc(topics, func(c string) bool {
-			return !oneOf(c, in.Takes) && !slices.Contains(need, c)
-		})
-		if !missing && !strange {
-			score = max(score, weight)
+		strange := slices.ContainsFunc(topics, func(c string) bool { return !oneOf(c, in.Takes+" "+needs) })
+		if missing || strange {
+			continue
 		}
+		named := keep(need, func(c string) bool { return slices.Contains(topics, c) })
+		score = max(score, len(need)+2*len(named))
 	}
 	return score
 }
@@ -134,10 +130,11 @@ func (in *intent) match(q *query, topics []string) (score int) {
 // empty where there is none.
 func (q *query) byShape() string {
 	points := len(q.mentions) > 0 && q.pointMentions()
-	lists := q.has["which"] || q.has["list"] || q.has["howmany"]
-	asks := lists || q.has["what"] || q.has["where"]
+	lists := q.says("which list howmany")
+	asks := lists || q.says("what where")
+	foldOnly := q.conds.only(ofState, ofPlace, ofChain)
 	switch {
-	case q.countsSegments && q.relation == nil && q.only(ofState, ofPlace, ofChain):
+	case q.countsSegments && q.relation == nil && foldOnly:
 		return "secondary structure"
 	case q.countsSegments:
 		return "" // how many helices contain a lysine?
@@ -145,11 +142,11 @@ func (q *query) byShape() string {
 		return q.byRelation("residues")
 	case q.relation != nil:
 		return q.byRelation("contacts")
-	case !q.conditionOn(ofName, ofState, ofSurface, ofLimit):
+	case !q.conds.on(ofName, ofState, ofSurface, ofLimit):
 		return q.byNoun()
-	case points && !asks && !q.every && !q.anyNot():
+	case points && !asks && !q.every && !q.conds.negated():
 		return "residue"
-	case q.only(ofState, ofPlace, ofChain) && !q.has["residue"] && !(len(q.mentions) > 0 && lists):
+	case foldOnly && !q.has["residue"] && !(len(q.mentions) > 0 && lists):
 		return "secondary structure"
 	}
 	return "residues"
@@ -157,7 +154,6 @@ func (q *query) byShape() string {
 
 // byNoun chooses the intent of a query that names chains, numbers or ligands alone.
 func (q *query) byNoun() string {
-	chain := slices.ContainsFunc([]string{"chain", "@chain", "rna", "dna"}, func(c string) bool { return q.has[c] })
 	switch {
 	case len(q.mentions) > 0 && !q.has["howmany"] && len(q.ligands) == 0:
 		return "residue"
@@ -167,7 +163,7 @@ func (q *query) byNoun() string {
 		return "contacts"
 	case len(q.ligands) > 0:
 		return "ligands"
-	case chain || q.has["protein"] && (q.has["howmany"] || q.has["any"]):
+	case q.says("chain @chain rna dna"), q.has["protein"] && q.says("howmany any"):
 		return "chains"
 	}
 	return ""
@@ -177,37 +173,31 @@ func (q *query) byNoun() string {
 // one more condition on the residues listed. OfNumbers is the intent where residues are named by number alone.
 func (q *query) byRelation(ofNumbers string) string {
 	rel := q.relation
-	alone := q.only(ofChain) && len(q.mentions) == 0 && !rel.not
+	alone := q.conds.only(ofChain) && len(q.mentions) == 0 && !rel.not
+	every := q.every && q.opensWithVerb()
 	switch {
 	case len(q.ligands) > 0:
 		return "distance"
-	case len(q.mentions) > 0 && q.only(ofPlace, ofChain):
+	case len(q.mentions) > 0 && q.conds.only(ofPlace, ofChain):
 		return ofNumbers
 	case alone && len(rel.chains) > 0 && rel.radius == 0:
 		return "interface"
-	case alone && len(rel.chains) == 0 && !(q.every && q.opensWithVerb()) &&
-		!(q.conditionOn(ofChain) && q.has["residue"]):
+	case alone && len(rel.chains) == 0 && !every && !(q.conds.on(ofChain) && q.has["residue"]):
 		return "contacts"
 	}
 	return "residues"
 }
 
-// conditionOn reports whether the filter has a condition on one of the properties.
-func (q *query) conditionOn(list ...property) bool {
-	return slices.ContainsFunc(q.conds, func(c *condition) bool { return slices.Contains(list, c.property) })
-}
-
-// only reports whether the filter has conditions on these properties alone.
-func (q *query) only(list ...property) bool {
-	return !slices.ContainsFunc(q.conds, func(c *condition) bool { return !slices.Contains(list, c.property) })
-}
-
 // pointMentions reports whether the residues named are single ones.
-func (q *query) pointMentions() bool {
-	return !slices.ContainsFunc(q.mentions, func(m mention) bool { return !m.single() })
+func (q *query) pointMentions() bool { return len(keep(q.mentions, mention.single)) == len(q.mentions) }
+
+// opensWithVerb reports whether the question starts like one that yes or no answers.
+func (q *query) opensWithVerb() bool {
+	k := slices.IndexFunc(q.items, func(it item) bool { return !it.is("& or") })
+	return k >= 0 && q.items[k].isVerb()
 }
 
-// anyNot reports whether a condition of the filter is negated.
-func (q *query) anyNot() bool {
-	return slices.ContainsFunc(q.conds, func(c *condition) bool { return c.not })
+// asksYesOrNo reports whether the question asks for neither a list nor a number.
+func (q *query) asksYesOrNo() bool {
+	return q.opensWithVerb() && !q.says("which howmany list what where percent")
 }

@@ -67,7 +67,7 @@ func (q *query) ligandList() part {
 func (q *query) scores() part {
 	p := part{sure: Estimated}
 	about := func(id string) bool { return len(q.chains) == 0 || slices.Contains(q.chains, id) }
-	general := q.has["ptm"] || q.has["score"] || q.has["interface"]
+	general := q.says("ptm score interface")
 	if general && q.f.PTM != nil {
 		p.add("The model gives a pTM of %.2f. ", *q.f.PTM)
 	}
@@ -84,7 +84,7 @@ func (q *query) scores() part {
 			"(log10 of an IC50 in µM, about %.3g µM; the lower, the tighter). ", a.Probability, a.Value,
 			math.Pow(10, a.Value))
 	}
-	if e := q.f.PAE; e != nil && (q.has["pae"] || q.has["domain"]) {
+	if e := q.f.PAE; e != nil && q.says("pae domain") {
 		p.add("The mean predicted aligned error is %.1f Å. ", e.Mean)
 		for _, e := range facts.Head(slices.Concat(e.Within, e.Between), maxGroups) {
 			if about(e.A) && about(e.B) {
@@ -107,9 +107,7 @@ func (q *query) pocketList() part {
 		return refusal("There is no ligand in this structure, and which pocket one would take I do not guess.")
 	}
 	passes := q.passes()
-	pockets := slices.DeleteFunc(slices.Clone(q.f.Pockets), func(p facts.Pocket) bool {
-		return !slices.ContainsFunc(p.Residues, passes)
-	})
+	pockets := keep(q.f.Pockets, func(p facts.Pocket) bool { return slices.ContainsFunc(p.Residues, passes) })
 	p := part{sure: Geometric}
 	p.add("%s%s of 30 Å³ or more by geometry alone (a grid scan; shallow clefts do not count).", q.withResidue(),
 		number(len(pockets), "pocket", "pockets"))

@@ -3,7 +3,6 @@ package analyst
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -31,25 +30,69 @@ var metrics = map[string]func(*query, *part, group){
 	"confidence":          confidenceOf,
 }
 
+// group is some residues that an answer speaks of together.
+type group struct {
+	label string
+	sites []int
+	// chain is set where the group is a whole chain.
+	chain *facts.Chain
+}
+
+// groups returns what a metric is computed of: each chain where the filter names nothing smaller; each segment, or each
+// range of numbers, where it names these alone; else all selected residues together.
+func (q *query) groups() (out []group) {
+	if !q.partial() {
+		for _, c := range q.polymers() {
+			out = append(out, group{"chain " + c.ID, q.chainSites(c.ID), &c})
+		}
+		return out
+	}
+	sites := q.sites()
+	ranges := len(q.conds) == 1 && q.conds.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions()
+	switch plain := q.relation == nil && !q.conds.negated(); {
+	case len(sites) == 0:
+	case plain && ranges:
+		for _, run := range q.conds[0].sites {
+			out = append(out, group{label: q.spanWithCount(run), sites: run})
+		}
+	case plain && q.conds.only(ofState, ofChain):
+		for _, run := range q.segmentRuns(sites) {
+			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.spanOf(run),
+				residues(len(run)))
+			out = append(out, group{label: label, sites: run})
+		}
+	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.runs(sites)) == 1:
+		out = []group{{label: q.spanWithCount(sites), sites: sites}}
+	default:
+		out = []group{{label: fmt.Sprintf("the set of %s%s", residues(len(sites)), q.filter().that()), sites: sites}}
+	}
+	return out
+}
+
+// spanWithCount names sites and says how many they are.
+func (q *query) spanWithCount(sites []int) string {
+	return fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites)))
+}
+
 // measure answers a topic of metrics for each group that the question is about.
 func (q *query) measure(in *intent) part {
 	if why := q.lacks(in.Name); why != "" {
 		return refusal("%s", why)
 	}
-	groups := slices.DeleteFunc(q.groups(), func(g group) bool {
-		return in.Protein && q.x.Sites[g.sites[0]].Kind != structure.Protein
-	})
 	kind := "polymer"
 	if in.Protein {
 		kind = "protein"
 	}
+	groups := keep(q.groups(), func(g group) bool {
+		return !in.Protein || q.x.Sites[g.sites[0]].Kind == structure.Protein
+	})
 	switch {
 	case len(groups) == 0:
-		return refusal("No residue of a %s is %s.", kind, cmp.Or(wordingOf(q.filter()), "here"))
+		return refusal("No residue of a %s is %s.", kind, cmp.Or(q.filter().String(), "here"))
 	case len(groups) > 1 && q.partial():
 		groups = append(facts.Head(groups, maxGroups-1), group{label: "all of these together", sites: q.sites()})
 	}
-	p := part{sure: leastSure(in.Certainty, certaintyOf(q.filter()))}
+	p := part{sure: leastSure(in.Certainty, q.filter().certainty())}
 	for _, g := range facts.Head(groups, maxGroups) {
 		p.add("%s ", capital(g.label))
 		metrics[in.Name](q, &p, g)
@@ -58,7 +101,8 @@ func (q *query) measure(in *intent) part {
 	if n := len(groups) - maxGroups; n > 0 {
 		p.add("%d more are not described. ", n)
 	}
-	if sum := 0.0; in.Name == "charge" && len(groups) > 1 && !q.partial() {
+	if in.Name == "charge" && len(groups) > 1 && !q.partial() {
+		sum := 0.0
 		for _, g := range groups {
 			sum += q.chargeAt(g.chain)
 		}
@@ -78,9 +122,9 @@ func (q *query) lacks(topic string) string {
 		return noConfidence
 	case topic == "surface" && !q.x.HasSurface:
 		return "The accessible surface was not computed for this structure."
-	case topic == "charge" && q.pH != nil && (*q.pH < 0 || *q.pH > 14):
-		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", *q.pH)
-	case topic == "charge" && (q.pH != nil || q.has["pi"] || q.has["whichph"]) && q.partial():
+	case topic == "charge" && (q.acidity() < 0 || q.acidity() > 14):
+		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.acidity())
+	case topic == "charge" && (q.pH != nil || q.says("pi whichph")) && q.partial():
 		return "The isoelectric point, and the charge at a pH, are computed of whole chains only."
 	}
 	return ""
@@ -88,7 +132,7 @@ func (q *query) lacks(topic string) string {
 
 // lengthOf counts residues with coordinates.
 func lengthOf(q *query, p *part, g group) {
-	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.stretches(g.sites))
+	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.ranges(g.sites))
 	if g.chain == nil {
 		p.cited = append(p.cited, q.x.Refs(facts.Head(g.sites, maxListed))...)
 	}
@@ -118,7 +162,7 @@ func (q *query) letters(sites []int) string {
 
 // sequenceOf writes out the one-letter codes.
 func sequenceOf(q *query, p *part, g group) {
-	p.add("has the sequence %s, %s", q.letters(g.sites), q.stretches(g.sites))
+	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(g.sites))
 }
 
 // compositionOf counts residues by name.
@@ -129,13 +173,13 @@ func compositionOf(q *query, p *part, g group) {
 	}
 	var counts []string
 	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, string(letters)) {
-		counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, facts.Percent(share(n.N, len(g.sites)))))
+		counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, percent(n.N, len(g.sites))))
 	}
 	p.add("is made of, the most common first, %s", strings.Join(counts, ", "))
 }
 
-// givenPH is the pH that the question names, or 7.
-func (q *query) givenPH() float64 {
+// acidity is the pH that the question names, or 7.
+func (q *query) acidity() float64 {
 	if q.pH != nil {
 		return *q.pH
 	}
@@ -144,15 +188,13 @@ func (q *query) givenPH() float64 {
 
 // chargeAt is the net charge of a chain in e.
 func (q *query) chargeAt(c *facts.Chain) float64 {
-	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.givenPH())
+	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.acidity())
 }
 
 // chargeOf computes the net charge of a chain, and counts charged side chains. A part of a chain has no free ends.
 func chargeOf(q *query, p *part, g group) {
 	count := func(letters string) int {
-		return len(slices.DeleteFunc(slices.Clone(g.sites), func(i int) bool {
-			return strings.IndexByte(letters, q.x.Sites[i].Letter) < 0
-		}))
+		return len(keep(g.sites, func(i int) bool { return strings.IndexByte(letters, q.x.Sites[i].Letter) >= 0 }))
 	}
 	plus, minus := count("KR"), count("DE")
 	sign := strings.Replace(fmt.Sprintf("%+d", plus-minus), "+0", "0", 1)
@@ -161,9 +203,9 @@ func chargeOf(q *query, p *part, g group) {
 			plus, minus)
 		return
 	}
-	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.givenPH(),
+	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.acidity(),
 		g.chain.Isoelectric)
-	if q.givenPH() == 7 {
+	if q.acidity() == 7 {
 		p.add("; by count, its %d positive (LYS, ARG) and %d negative side chains (ASP, GLU) make %s, and its two "+
 			"ends cancel", plus, minus, sign)
 	}
@@ -187,13 +229,11 @@ func weightOf(q *query, p *part, g group) {
 // sizeOf is about heavy atoms, because most structures carry no hydrogens. It measures the radius of gyration and the
 // distance between the ends and, of chains, the longest dimension of the structure.
 func sizeOf(q *query, p *part, g group) {
-	first, last := &q.x.Sites[g.sites[0]], &q.x.Sites[g.sites[len(g.sites)-1]]
+	first, last := g.sites[0], g.sites[len(g.sites)-1]
 	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", facts.Angstrom(q.x.Gyration(g.sites)))
-	u, okU := first.Residue.Centre()
-	v, okV := last.Residue.Centre()
-	if okU && okV {
-		p.add(" and %s between the centres of %s and %s, its ends", facts.Angstrom(structure.Distance(u, v)), first.Ref,
-			last.Ref)
+	if d, ok := q.centreDistance(first, last); ok {
+		p.add(" and %s between the centres of %s and %s, its ends", facts.Angstrom(d), q.x.Sites[first].Ref,
+			q.x.Sites[last].Ref)
 	}
 	if s := q.f.Shape; g.chain != nil {
 		p.add("; the two residues of the structure farthest apart are %s and %s, %s between their centres", s.LongestA,
@@ -201,75 +241,81 @@ func sizeOf(q *query, p *part, g group) {
 	}
 }
 
-// segmentKinds are the states of DSSP that are counted as segments, each with its singular and plural.
-var segmentKinds = [][3]string{{"H", "α-helix", "α-helices"}, {"G", "3-10 helix", "3-10 helices"},
-	{"I", "π-helix", "π-helices"}, {"E", "β-strand", "β-strands"},
-	{"B", "isolated β-bridge", "isolated β-bridges"}}
+// centreDistance is between the centres of two residues (CA, or C1' of nucleotides); false where one is missing.
+func (q *query) centreDistance(i, j int) (float64, bool) {
+	a, okA := q.x.Sites[i].Residue.Centre()
+	b, okB := q.x.Sites[j].Residue.Centre()
+	return structure.Distance(a, b), okA && okB
+}
+
+// segmentStates are the states of DSSP that are counted as segments.
+const segmentStates = "HGIEB"
 
 // fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". It describes the
-// secondary structure. States that the question asks for are not a filter, but what is listed;
-// counted segments, such as the second helix, are.
+// secondary structure. States that the question asks for are not a filter, but what is listed; counted segments, such
+// as the second helix, are.
 func (q *query) fold() part {
+	if len(q.mentions) > 0 && q.pointMentions() {
+		return q.identity()
+	}
 	whole := *q
-	listed, rest := divide(q.conds, func(c *condition) bool { return c.property == ofState && !c.not && !q.counted })
+	listed, rest := q.conds.divide(func(c *condition) bool { return c.property == ofState && !c.not && !q.counted })
 	for _, c := range listed {
 		whole.states += c.states
 	}
 	whole.conds = rest
-	if len(q.mentions) > 0 && q.pointMentions() {
-		return q.identity()
-	}
 	return whole.measure(intentNamed("secondary structure"))
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.
 func foldOf(q *query, p *part, g group) {
 	if q.counted {
-		p.add("is %s: %s", strings.TrimPrefix(wordingOf(q.conds), "in "), q.stretches(g.sites))
+		p.add("is %s: %s", strings.TrimPrefix(q.conds.String(), "in "), q.ranges(g.sites))
 		return
 	}
 	count := map[byte]int{}
 	for _, i := range g.sites {
 		count[structure.ThreeState(q.x.Sites[i].State)]++
 	}
-	states, none, all := cmp.Or(q.states, "HGIEB"), "", len(g.sites)
-	list, missing := q.segments(p, g, states)
+	none, all := "", len(g.sites)
+	list, missing := q.segments(p, g, cmp.Or(q.states, segmentStates))
 	if len(list) == 0 {
-		list, _ = q.segments(p, g, "HGIEB")
+		list, _ = q.segments(p, g, segmentStates)
 		none = "no " + strings.Join(missing, " and no ")
 		if len(list) > 0 {
 			none += ", but "
 		}
 	}
 	p.add("has %s%s. It is %s helix, %s strand and %s neither (%s)", none, strings.Join(list, "; "),
-		facts.Percent(share(count['H'], all)), facts.Percent(share(count['E'], all)),
-		facts.Percent(share(count['-'], all)), residues(all))
+		percent(count['H'], all), percent(count['E'], all), percent(count['-'], all), residues(all))
 }
 
 // segments lists the segments of a group that are in one of some states, kind by kind (2 β-strands: GLN 2 to THR 7 (6
 // residues), …), and the kinds of which there is none.
 func (q *query) segments(p *part, g group, states string) (list, missing []string) {
-	for _, k := range segmentKinds {
-		if !strings.Contains(states, k[0]) {
+	for _, state := range []byte(segmentStates) {
+		if strings.IndexByte(states, state) < 0 {
 			continue
 		}
+		one := facts.StateName(state)
+		many := strings.Replace(one+"s", "helixs", "helices", 1)
 		var names []string
 		for _, run := range q.segmentRuns(g.sites) {
-			if q.x.Sites[run[0]].State != k[0][0] {
+			if q.x.Sites[run[0]].State != state {
 				continue
 			}
-			name := q.spanOf(run)
+			name := q.spanWithCount(run)
 			if g.chain != nil {
-				name = strings.TrimSuffix(name, " (chain "+g.chain.ID+")")
+				name = strings.Replace(name, " (chain "+g.chain.ID+")", "", 1)
 			}
-			names = append(names, fmt.Sprintf("%s (%s)", name, residues(len(run))))
+			names = append(names, name)
 			p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 		}
 		if len(names) == 0 {
-			missing = append(missing, k[2])
+			missing = append(missing, many)
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s: %s", facts.Quantity(len(names), k[1], k[2]), facts.Join(names, maxListed)))
+		list = append(list, fmt.Sprintf("%s: %s", facts.Quantity(len(names), one, many), facts.Join(names, maxListed)))
 	}
 	return list, missing
 }
@@ -285,24 +331,24 @@ func confidenceOf(q *query, p *part, g group) {
 		sum += pLDDT(i)
 	}
 	mean := sum / float64(len(g.sites))
-	bound, passes := "at 70 or below", func(v float64) bool { return v <= facts.Confident }
+	bound, passes := "at 70 or below", func(i int) bool { return pLDDT(i) <= facts.Confident }
 	switch {
 	case q.has["doubt"] || q.negated:
 	case q.has["sure"]:
-		bound, passes = "above 90", func(v float64) bool { return v > facts.VeryConfident }
-	case q.has["trust"] && (q.has["which"] || q.has["where"] || q.has["list"]):
-		bound, passes = "above 70", func(v float64) bool { return v > facts.Confident }
+		bound, passes = "above 90", func(i int) bool { return pLDDT(i) > facts.VeryConfident }
+	case q.has["trust"] && q.says("which where list"):
+		bound, passes = "above 70", func(i int) bool { return pLDDT(i) > facts.Confident }
 	}
-	chosen := slices.DeleteFunc(slices.Clone(g.sites), func(i int) bool { return !passes(pLDDT(i)) })
+	chosen := keep(g.sites, passes)
 	p.add("has a mean pLDDT of %.1f (%s), from %s with %.1f to %s with %.1f; %d of %d are %s", mean, facts.Band(mean),
 		q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen), len(g.sites), bound)
 	if len(chosen) > 0 {
-		p.add(": %s", q.stretches(chosen))
+		p.add(": %s", q.ranges(chosen))
 	}
 }
 
-// confidence rates the whole prediction in the words of its page, and describes its chains. Of a part it describes that
-// part alone.
+// confidence rates the whole prediction in the words of its page, and describes its chains. If the question is about a
+// part, it describes that part alone.
 func (q *query) confidence() part {
 	in, v := intentNamed("confidence"), q.f.Verdict
 	if v == nil || len(q.filter()) > 0 {
@@ -332,6 +378,3 @@ func surfaceOf(q *query, p *part, g group) {
 		p.add("%s", q.properties(g.sites[0]))
 	}
 }
-
-// share divides counts: it is n of all, 0 where there are none.
-func share(n, all int) float64 { return float64(n) / math.Max(1, float64(all)) }

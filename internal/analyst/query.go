@@ -13,11 +13,12 @@ type query struct {
 	f *facts.Facts
 	x *facts.Index
 	// near is what is left of maxNear for this message.
-	near *int
+	near  *int
+	items []item
 	// has holds the concepts of the question, those of the filter included.
 	has map[string]bool
-	// conds is the filter: all conditions must hold. Nearness is in relation, nil if the question has none.
-	conds    []*condition
+	// conds is the filter but for nearness, which is in relation; nil if the question has none.
+	conds    filter
 	relation *relation
 	// mentions and ligands are the residues and the component codes of ligands that are named outside the relation;
 	// chains are all chains named, each once, in order.
@@ -41,7 +42,16 @@ type query struct {
 	countsSegments bool
 	// problem says why there is no answer: something is ambiguous or not there.
 	problem string
-	items   []item
+}
+
+// says reports whether the question has one of some concepts, written as one string.
+func (q *query) says(concepts string) bool {
+	for c := range strings.FieldsSeq(concepts) {
+		if q.has[c] {
+			return true
+		}
+	}
+	return false
 }
 
 // reader builds a query from items, from left to right. It remembers what a later item needs to find its place.
@@ -71,16 +81,6 @@ type reader struct {
 	stale bool
 	// quiet counts the conditions since the last anchor.
 	quiet int
-}
-
-// soft reports whether a concept only asks or points, so that every topic accepts it: question words, entities, what
-// the conditions of a filter are made of. All other concepts name what is asked, and the intent must provide for them.
-func soft(concept string) bool {
-	return oneOf(concept,
-		"ask howmany which what where list structure residue protein or of has it number unit & "+
-			"all any in but everything filler chain them @nth @residue @name @class @chain @ligand @limit @ph "+
-			"@radius helix "+
-			"alphahelix threeten pihelix strand coil turn buried exposed rna dna nucleic @atom inchain")
 }
 
 // query builds the query of items. Every item must find its place: as a condition, as part of a relation, as an anchor,
@@ -113,7 +113,7 @@ func (r *reader) item(i int) {
 	}
 	q.has[it.concept] = true
 	switch it.concept {
-	case "of", "has", "unit", "structure", "protein", "number":
+	case "of", "has", "unit", "structure", "protein", "number", "them":
 	case "which", "what", "where", "list":
 		r.stale = true
 	case "ask":
@@ -140,7 +140,6 @@ func (r *reader) item(i int) {
 		q.atoms = append(q.atoms, it.names[0])
 	case "contact", "around", "beside", "closest", "@radius", "bind", "site":
 		r.relationWord(it)
-	case "them":
 	default:
 		r.entity(it)
 	}
@@ -155,22 +154,27 @@ func (r *reader) noun() {
 // entity reads what can be a condition or the anchor of a relation; all else is a topic and only recorded.
 func (r *reader) entity(it item) {
 	q := r.q
-	if oneOf(it.concept, "ligand ion") && r.open != nil {
-		r.setAnchor(r.open, it, &condition{wording: []string{""}})
+	if it.is("ligand ion") && r.open != nil {
+		r.setAnchor(r.open, it, nil)
 		r.open = nil
 		delete(q.has, it.concept)
 		return
 	}
-	c := r.condition(it)
+	var c *condition
+	if st, ok := vocabulary().states[it.concept]; ok {
+		c = r.stateCondition(st)
+	} else {
+		c = q.condition(it)
+	}
 	if c == nil {
-		if !soft(it.concept) {
+		if !it.soft() {
 			r.joined, r.prep, r.last = false, false, nil
 		}
 		return
 	}
 	c.text = it.text
 	wanted := r.open != nil && (r.stale || r.open.words["closest"] && !r.prep) // the nearest lysine to Asp52
-	certain := oneOf(it.concept, "@ligand @residue @chain") || c.counted
+	certain := it.is("@ligand @residue @chain") || c.counted
 	switch {
 	case (certain || r.open != nil && !wanted) && r.anchor(it, c):
 	case it.concept == "@ligand":
@@ -180,22 +184,9 @@ func (r *reader) entity(it item) {
 	}
 }
 
-// condition makes the condition that an item stands for; nil where it stands for none.
-func (r *reader) condition(it item) *condition {
-	st, isState := states[it.concept]
-	switch {
-	case it.concept == "@residue":
-		return r.q.placeCondition(it.mention)
-	case it.concept == "@ligand":
-		return &condition{wording: it.names}
-	case !isState:
-		return r.q.entityCondition(it)
-	}
-	which := append(slices.Clone(r.which), item{})
-	c := r.q.stateCondition(st, which[0])
-	for _, more := range r.which[min(1, len(r.which)):] {
-		c.add(r.q.stateCondition(st, more))
-	}
+// stateCondition makes the condition of a state, with the ordinals and extremes that wait for it.
+func (r *reader) stateCondition(st state) *condition {
+	c := r.q.stateCondition(st, r.which)
 	r.q.counted = r.q.counted || len(r.which) > 0
 	if r.neighbour(1) != "residue" && oneOf(r.neighbour(-1), "howmany which all list") {
 		r.q.countsSegments = true
@@ -222,51 +213,60 @@ func (r *reader) addCondition(it item, c *condition) {
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
 	c.apart = c.class && follows && !c.not && !r.orJoin
-	rel := q.relation
-	if it.concept == "@residue" && c.not && rel != nil && len(rel.mentions) > 0 {
-		q.problem = "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +
-			"please ask it in two questions."
-	}
-	if no := r.at > 0 && strings.EqualFold(r.items[r.at-1].text, "no"); no && c.not && c.property == ofName {
-		q.problem = "“no " + it.text + "” can be read in two ways; please ask whether any are so, or whether all are."
-	}
+	q.problem = cmp.Or(r.unclearNot(it, c), q.problem)
 	switch {
 	case c.property == ofName:
 		r.noun()
 	case it.concept == "@residue" && !c.not:
 		q.mentions = append(q.mentions, it.mention)
 	}
-	if r.last != nil && r.merge(r.last, it, c) {
+	if r.merge(it, c) {
 		return
 	}
-	if r.joined && c.property == ofName && !follows && !c.not && q.conditionOn(ofName) {
-		q.problem = "It is not clear whether “" + it.text +
-			"” is about the same residues as what stands before it; please " +
-			"ask it in two questions."
+	if r.joined && c.isNoun() && !follows && q.conds.on(ofName) {
+		q.problem = "It is not clear whether “" + it.text + "” is about the same residues as what stands before it; " +
+			"please ask it in two questions."
 	}
 	q.conds = append(q.conds, c)
-	r.reset(c)
+	r.settle(c)
+}
+
+// unclearNot says why it is not clear what the negation of a condition means; empty where it is.
+func (r *reader) unclearNot(it item, c *condition) string {
+	rel := r.q.relation
+	switch {
+	case !c.not:
+	case it.concept == "@residue" && rel != nil && len(rel.mentions) > 0:
+		return "I cannot tell whether “not " + it.text + "” leaves that residue out or what is near it; " +
+			"please ask it in two questions."
+	case c.property == ofName && r.at > 0 && strings.EqualFold(r.items[r.at-1].text, "no"):
+		return "“no " + it.text + "” can be read in two ways; please ask whether any are so, or whether all are."
+	}
+	return ""
 }
 
 // merge joins a condition to the one before it: "prolines and glycines" is one condition with two alternatives, and so
 // is "helices or strands". It returns false where the condition stands on its own: "charged and aromatic", which follow
 // their noun, are two.
-func (r *reader) merge(last *condition, it item, c *condition) bool {
-	same := last.property == c.property
-	switch {
-	case same && r.joined && last.not == c.not && !c.apart:
-		last.add(c)
-	case same && !r.joined && c.property != ofPlace && it.concept != "surface" && last.String() == c.String():
-		return true // cysteine residues … cysteines
-	default:
+func (r *reader) merge(it item, c *condition) bool {
+	last := r.last
+	if last == nil || last.property != c.property {
 		return false
 	}
-	r.reset(last)
-	return true
+	repeats := c.property != ofPlace && it.concept != "surface" && last.String() == c.String()
+	switch {
+	case r.joined && last.not == c.not && !c.apart:
+		last.add(c)
+		r.settle(last)
+		return true
+	case !r.joined && repeats: // cysteine residues … cysteines
+		return true
+	}
+	return false
 }
 
-// reset makes c the last condition, and clears pending negations and connectives.
-func (r *reader) reset(c *condition) {
+// settle makes c the last condition, and clears pending negations and connectives.
+func (r *reader) settle(c *condition) {
 	if c.not {
 		r.notKind = c.property
 	}
@@ -282,9 +282,7 @@ func (r *reader) finish(earlier *query) {
 		q.conds = slices.Concat(earlier.conds, q.conds)
 		q.mentions = slices.Concat(earlier.mentions, q.mentions)
 		q.problem = cmp.Or(q.problem, earlier.problem)
-		if q.relation == nil {
-			q.relation = earlier.relation
-		}
+		q.relation = cmp.Or(q.relation, earlier.relation)
 	}
 	if r.open != nil && !q.has["interface"] {
 		r.lateAnchor()
@@ -292,12 +290,4 @@ func (r *reader) finish(earlier *query) {
 	if q.relation != nil {
 		q.settleRelation()
 	}
-}
-
-// chainIDs returns the identifiers of chains.
-func chainIDs(list []facts.Chain) (ids []string) {
-	for _, c := range list {
-		ids = append(ids, c.ID)
-	}
-	return ids
 }

@@ -1,63 +1,64 @@
 package analyst
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pleat/internal/facts"
+	"pleat/internal/structure"
 )
 
-// notUnderstood refuses a question because of some of its words.
-func notUnderstood(items []item, why string, words []string) string {
-	for i, w := range words {
-		words[i] = "“" + facts.Clip(w, 40) + "”"
+// quoted writes words of a question in quotes: “far” and “glorbs”.
+func quoted(words ...string) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, "“"+facts.Clip(w, 40)+"”")
 	}
-	text := fmt.Sprintf("I did not understand “%s”", facts.Clip(textOf(items), 160))
-	if len(words) > 0 {
-		text += ": " + fmt.Sprintf(why, facts.Join(words, 8))
-	}
-	return text + "."
+	return facts.Join(list, 8)
+}
+
+// notUnderstood refuses a question for a reason.
+func notUnderstood(items []item, why string) string {
+	return fmt.Sprintf("I did not understand “%s”%s.", facts.Clip(textOf(items), 160), why)
 }
 
 // unknownWords refuses a question for the words that are not known; empty where all are.
 func unknownWords(items []item) string {
-	var words []string
-	for _, it := range items {
-		if it.concept == "?" {
-			words = append(words, it.text)
-		}
-	}
-	if len(words) == 0 {
+	unknown := keep(items, func(it item) bool { return it.concept == "?" })
+	if len(unknown) == 0 {
 		return ""
 	}
-	return notUnderstood(items, "I do not know %s", words)
+	return notUnderstood(items, ": I do not know "+quoted(texts(unknown)...))
 }
 
 // misplaced says that words of the question have no place in it.
 func (q *query) misplaced(words ...string) string {
-	return notUnderstood(q.items, "I do not know how to take %s here", words)
+	if len(words) == 0 {
+		return notUnderstood(q.items, "")
+	}
+	return notUnderstood(q.items, ": I do not know how to take "+quoted(words...)+" here")
 }
 
 // notUnderstood names the words that have no place in any question that can be answered.
 func (q *query) notUnderstood() string {
-	var words []string
-	for _, it := range q.items {
-		if !soft(it.concept) || it.concept == "@nth" {
-			words = append(words, it.text)
-		}
-	}
-	return q.misplaced(words...)
+	return q.misplaced(texts(keep(q.items, func(it item) bool { return !it.soft() || it.concept == "@nth" }))...)
 }
 
 // refuses says why an understood query cannot be answered; empty where it can. The order is that of what a user can
 // mend: what is not there, what has no place in the question, what is not known of the structure.
 func (q *query) refuses(in *intent) string {
-	if why := q.x.Unmeasured; why != "" && (in.Geometry || q.relation != nil && in.Name != "distance") {
-		return why // before a problem: what is not computed is not missing
+	if in.Geometry || q.relation != nil && in.Name != "distance" {
+		if why := q.x.Unmeasured; why != "" {
+			return why // before a problem: what is not computed is not missing
+		}
 	}
-	if q.problem != "" {
-		return q.problem
-	}
+	return cmp.Or(q.problem, q.refusesItems(in), q.refusesRelation(in), q.refusesFilter(in))
+}
+
+// refusesItems refuses words that would be passed over: they matter to other topics, or limit what is asked.
+func (q *query) refusesItems(in *intent) string {
 	for _, it := range q.items {
 		switch {
 		case it.concept == "@nth" && !q.counted, strings.EqualFold(it.text, "only"),
@@ -65,50 +66,65 @@ func (q *query) refuses(in *intent) string {
 			return q.misplaced(it.text)
 		}
 	}
-	if q.relation != nil {
-		if why := q.refusesRelation(in); why != "" {
-			return why
-		}
+	return ""
+}
+
+// refusesRelation says why nearness is not computed, or has no place in the question.
+func (q *query) refusesRelation(in *intent) string {
+	rel := q.relation
+	switch {
+	case rel == nil:
+		return ""
+	case rel.radius > maxRadius:
+		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
 	}
-	chains, surfaces := 0, 0
+	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" && len(rel.chains) > 0
+	if in.Filter != "anything" && (!measured || rel.not) {
+		return q.misplaced(rel.text)
+	}
+	return ""
+}
+
+// refusesFilter refuses conditions that are not known of the structure or that the topic does not take.
+func (q *query) refusesFilter(in *intent) string {
 	for _, c := range q.conds {
 		if why := q.cannotTell(c); why != "" {
 			return why
 		}
-		if c.isWhere() && c.property == ofChain {
-			chains++
-		}
-		if c.property == ofSurface && !c.not {
-			surfaces++
-		}
-		if in.Name == "composition" && c.property == ofName && !c.class && !c.not {
-			return q.misplaced(c.text) // is the core made of phenylalanines?
-		}
-		if in.Filter != "anything" && (c.not || !oneOf(string(c.property), in.Filter)) {
+		partOf := in.Name == "composition" && c.isNoun() && !c.class // is the core made of phenylalanines?
+		taken := in.Filter == "anything" || !c.not && oneOf(string(c.property), in.Filter)
+		if partOf || !taken {
 			return q.misplaced(c.text)
 		}
 	}
-	if surfaces > 1 {
-		return q.notUnderstood()
+	positive := func(p property) int {
+		return len(keep(q.conds, func(c *condition) bool { return c.property == p && !c.not }))
 	}
-	if chains > 1 && in.Name != "interface" && in.Name != "distance" {
+	switch {
+	case positive(ofSurface) > 1:
+		return q.notUnderstood()
+	case positive(ofChain) > 1 && in.Name != "interface" && in.Name != "distance":
 		return "I cannot tell which chain is meant for what; please ask of one chain at a time."
 	}
 	return ""
 }
 
-// refusesRelation checks the nearness of a query. It says why nearness is not computed, or has no place in the
-// question.
-func (q *query) refusesRelation(in *intent) string {
-	rel := q.relation
+// cannotTell says why a property is not known of the structure; empty where it is. Without it "no residue is buried"
+// would be the answer of a structure whose surface was not computed.
+func (q *query) cannotTell(c *condition) string {
+	has := func(pass func(facts.Site) bool) bool { return slices.ContainsFunc(q.x.Sites, pass) }
+	protein := has(func(s facts.Site) bool { return s.Kind == structure.Protein })
 	switch {
-	case rel.radius > maxRadius:
-		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
-	}
-	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" &&
-		len(rel.chains) > 0
-	if in.Filter != "anything" && (!measured || rel.not) {
-		return q.misplaced(rel.text)
+	case c.property == ofLimit && !q.x.HasConfidence:
+		return noConfidence
+	case c.property == ofState && !has(func(s facts.Site) bool { return s.State != 0 }):
+		return "Secondary structure is assigned to protein residues with a complete main chain, and there are none " +
+			"here."
+	case c.property == ofSurface && (!protein || !q.x.HasSurface):
+		return "Whether residues are buried or exposed is known of protein residues with a computed surface, and " +
+			"there are none here."
+	case c.class && !protein:
+		return "These classes are of amino acids, and there are none here."
 	}
 	return ""
 }

@@ -1,25 +1,28 @@
 package analyst
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"pleat/internal/facts"
-	"pleat/internal/structure"
 )
 
-const maxRadius = 20.0 // Å, of a question
+const (
+	maxRadius = 20.0       // Å, of a question
+	maxNear   = 20_000_000 // atoms and cells that the relations of one message look at, see facts.Index.Around
+)
 
 // relation is nearness in space to something that a question names, its anchor: within 5 Å of Trp6, touching chain A,
 // nearest to the zinc.
 type relation struct {
 	// words are the concepts that the relation was named with: contact, around, closest, bind, site, @radius.
-	words map[string]bool
-	// radius is in Å; 0 where none is given.
-	radius float64
+	words  map[string]bool
+	radius float64 // Å; 0 where the question names none
 	not    bool
+	text   string
 	// sites and label are those of the anchor; the label is empty where none was named.
 	sites []int
 	label string
@@ -27,32 +30,15 @@ type relation struct {
 	chains   []string
 	ligands  []string
 	mentions []mention
-	text     string
 	// condition is what the relation asks of residues, computed when it is first needed.
 	condition *condition
 }
 
 // cut returns the distance in Å within which something counts as near.
-func (r *relation) cut() float64 {
-	if r.radius > 0 {
-		return r.radius
-	}
-	return facts.ContactDistance
-}
+func (r *relation) cut() float64 { return cmp.Or(r.radius, facts.ContactDistance) }
 
-// asksClosest reports whether the relation is about what is closest, and gives no distance.
+// asksClosest reports whether the relation is about what is closest, and has no distance.
 func (r *relation) asksClosest() bool { return r.words["closest"] && r.radius == 0 }
-
-// distanceCondition is the sites within a distance of an anchor.
-func (q *query) distanceCondition(r *relation) *condition {
-	near, next := q.nearby(r.sites, r.cut())
-	wording := fmt.Sprintf("within %.1f Å of %s", r.cut(), r.label)
-	if len(r.mentions) > 0 && len(next) > 0 {
-		wording += " (its neighbours " + facts.ShortRefs(q.x.Refs(next), 4) + " not counted)"
-	}
-	return &condition{property: ofDistance, not: r.not, wording: []string{wording},
-		sites: [][]int{slices.Sorted(maps.Keys(near))}}
-}
 
 // relationWord opens a relation, or adds a word to the open one.
 func (r *reader) relationWord(it item) {
@@ -75,21 +61,13 @@ func (r *reader) relationWord(it item) {
 	}
 }
 
-// anchor gives an entity to the open relation, or adds it to the anchor just read; false where it belongs elsewhere.
+// anchor adds an entity to the open relation, or to the anchor just read; false where it belongs elsewhere.
 func (r *reader) anchor(it item, c *condition) bool {
-	q, rel := r.q, r.open
-	if rel == nil {
-		rel = q.relation
-		same := rel != nil && (len(rel.mentions) > 0 && it.concept == "@residue" ||
-			len(rel.ligands) > 0 && it.concept == "@ligand")
-		switch {
-		case rel == nil || rel.label == "" || r.quiet > 0:
-			return false
-		case !same || !r.joined || r.not:
-			return false
-		}
+	q, rel := r.q, cmp.Or(r.open, r.q.relation)
+	if rel == nil || r.open == nil && !r.joinsAnchor(it) {
+		return false
 	}
-	if rel.words["beside"] && rel.radius == 0 && (it.concept == "@name" || it.concept == "@class") {
+	if rel.words["beside"] && rel.radius == 0 && it.is("@name @class") {
 		q.problem = fmt.Sprintf("“%s” can mean next to it in the chain or in space; please say within how many Å.",
 			rel.text)
 	}
@@ -101,8 +79,15 @@ func (r *reader) anchor(it item, c *condition) bool {
 	return true
 }
 
-// setAnchor adds the sites of an entity to a relation. Where the structure does not have the entity, the question has a
-// problem: nothing can be near what is not there.
+// joinsAnchor reports whether an entity goes on with the anchor just read: near residue 5 or residue 9.
+func (r *reader) joinsAnchor(it item) bool {
+	rel := r.q.relation
+	same := it.concept == "@residue" && len(rel.mentions) > 0 || it.concept == "@ligand" && len(rel.ligands) > 0
+	return same && rel.label != "" && r.quiet == 0 && r.joined && !r.not
+}
+
+// setAnchor adds the sites of an entity, which c selects, to a relation. Where the structure does not have the entity,
+// the question has a problem: nothing can be near what is not there.
 func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 	q := r.q
 	var sites []int
@@ -110,9 +95,7 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 	switch it.concept {
 	case "@residue":
 		found, problem := q.find(it.mention)
-		if problem != "" {
-			q.problem = problem
-		}
+		q.problem = cmp.Or(problem, q.problem)
 		sites, label = found, q.spanOf(found)
 		rel.mentions = append(rel.mentions, it.mention)
 	case "@ligand", "ligand", "ion":
@@ -125,11 +108,11 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 		}
 	case "@chain":
 		rel.chains = append(rel.chains, it.names[0])
-		sites, label = q.sitesWhere(c), "chain "+it.names[0]
+		sites, label = c.sites[0], "chain "+it.names[0]
 	default:
-		sites, label = q.sitesWhere(c), "a residue that is "+c.String()
-		if len(sites) == 0 && q.problem == "" {
-			q.problem = "No residue is " + c.String() + ", so nothing can be near one."
+		sites, label = q.sitesWhere(filter{c}), "a residue that is "+c.String()
+		if len(sites) == 0 {
+			q.problem = cmp.Or(q.problem, "No residue is "+c.String()+", so nothing can be near one.")
 		}
 	}
 	if rel.label != "" {
@@ -138,17 +121,30 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 	rel.sites, rel.label, r.quiet = append(rel.sites, sites...), label, 0
 }
 
-// ligandSites returns the ligands that an item names: by their code, or all molecules or ions.
-func (q *query) ligandSites(it item) (sites []int, label string) {
-	molecule := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
-	var refs []facts.ResidueRef
-	for _, l := range q.f.Ligands {
-		general := len(it.names) == 0 && (l.Kind == structure.Ion) == (it.concept == "ion" || !molecule)
-		if general || slices.Contains(it.names, l.Ref.Name) {
-			sites, refs = append(sites, l.Site), append(refs, l.Ref)
-		}
+// lateAnchor makes what was named before a relation word its anchor: what does Tyr29 interact with? Two residues are
+// not: do W6 and P19 touch?
+func (r *reader) lateAnchor() {
+	q, rel := r.q, r.open
+	k := len(q.conds) - 1
+	if len(q.mentions) == 1 {
+		k = slices.IndexFunc(q.conds, func(c *condition) bool { return c.property == ofPlace && !c.not })
 	}
-	return sites, facts.RefList(refs, 6)
+	switch {
+	case len(q.ligands) > 0:
+		r.setAnchor(rel, item{concept: "@ligand", names: q.ligands}, nil)
+		q.ligands = nil
+		return
+	case k < 0 || q.conds[k].not || len(q.mentions) > 1:
+		return
+	case len(q.mentions) == 1:
+		r.setAnchor(rel, item{concept: "@residue", mention: q.mentions[0]}, nil)
+	case q.conds[k].property == ofState || q.conds[k].property == ofName && q.has["what"]:
+		r.setAnchor(rel, item{}, q.conds[k])
+		rel.label = strings.TrimPrefix(q.conds[k].String(), "in ")
+	default:
+		return
+	}
+	q.conds, q.mentions = slices.Delete(q.conds, k, k+1), nil
 }
 
 // settleRelation is called once all items are read. It drops a relation that has no anchor; the words of one that has
@@ -163,7 +159,7 @@ func (q *query) settleRelation() {
 		}
 		return
 	}
-	for word := range strings.FieldsSeq("contact around beside closest @radius bind site atom heavy has") {
+	for _, word := range vocabulary().relation {
 		delete(q.has, word)
 	}
 	if rel.radius > 0 {
@@ -171,28 +167,51 @@ func (q *query) settleRelation() {
 	}
 }
 
-// lateAnchor makes what was named before a relation word its anchor: what does Tyr29 interact with? Two residues are
-// not: do W6 and P19 touch?
-func (r *reader) lateAnchor() {
-	q, rel := r.q, r.open
-	k := len(q.conds) - 1
-	if len(q.mentions) == 1 {
-		k = slices.IndexFunc(q.conds, func(c *condition) bool { return c.property == ofPlace && !c.not })
+// distanceCondition is the residues within the distance of a relation from its anchor.
+func (q *query) distanceCondition(r *relation) *condition {
+	near, next := q.nearby(r.sites, r.cut())
+	wording := fmt.Sprintf("within %.1f Å of %s", r.cut(), r.label)
+	if len(r.mentions) > 0 && len(next) > 0 {
+		wording += " (its neighbours " + facts.ShortRefs(q.x.Refs(next), 4) + " not counted)"
 	}
-	switch {
-	case len(q.ligands) > 0:
-		r.setAnchor(rel, item{concept: "@ligand", names: q.ligands}, &condition{wording: q.ligands})
-		q.ligands = nil
-		return
-	case k < 0 || q.conds[k].not || len(q.mentions) > 1:
-		return
-	case len(q.mentions) == 1:
-		r.setAnchor(rel, item{concept: "@residue", mention: q.mentions[0]}, q.conds[k])
-	case q.conds[k].property == ofState || q.conds[k].property == ofName && q.has["what"]:
-		r.setAnchor(rel, item{}, q.conds[k])
-		rel.label = strings.TrimPrefix(q.conds[k].String(), "in ")
-	default:
-		return
+	return &condition{
+		property: ofDistance,
+		not:      r.not,
+		wording:  []string{wording},
+		sites:    [][]int{slices.Sorted(maps.Keys(near))},
 	}
-	q.conds, q.mentions = slices.Delete(q.conds, k, k+1), nil
+}
+
+// nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, by its site, and
+// separately the neighbours of the anchors in the chain, which do not count as near. B is the atom of the anchor. Where
+// too many atoms are near, q.problem says so.
+func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair, next []int) {
+	near = map[int]facts.AtomPair{}
+	isAnchor := map[int]bool{}
+	for _, a := range anchors {
+		isAnchor[a] = true
+	}
+	around, ok := q.x.Around(anchors, cut, q.near)
+	if !ok {
+		q.problem = cmp.Or(q.problem, "Too many atoms are so close together; please ask within a smaller distance, or "+
+			"near fewer residues.")
+	}
+	for i, p := range around {
+		nextTo := func(a int) bool {
+			if !isAnchor[a] || !q.x.Adjacent(a, i) {
+				return false
+			}
+			pair, ok := q.x.Closest(i, a)
+			return ok && pair.Distance <= cut
+		}
+		switch {
+		case !q.x.Sites[i].Kind.Polymer() || isAnchor[i]:
+		case nextTo(i-1) || nextTo(i+1):
+			next = append(next, i)
+		default:
+			near[i] = q.x.Pair(p[0], p[1])
+		}
+	}
+	slices.Sort(next)
+	return near, next
 }

@@ -13,25 +13,25 @@ import (
 
 // item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
 type item struct {
-	// concept is ? for a word that is not known.
-	concept string
-	// text is what the question has for it.
-	text  string
-	names []string
-	// mention is set for @residue.
-	mention mention
+	concept string // ? for a word that is not known
+	text    string // as the question has it
+	names   []string
+	mention mention // of @residue
 	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
 	value float64
-	// above is set where value is the least, not the most.
-	above bool
+	above bool // value is the least, not the most
 }
 
-// mention is a residue or a stretch of residues as a question names it.
+// is reports whether the item is one of some concepts, written as one string.
+func (it item) is(concepts string) bool { return oneOf(it.concept, concepts) }
+
+// soft reports whether the item only asks or points, so that every topic accepts it.
+func (it item) soft() bool { return slices.Contains(vocabulary().soft, it.concept) }
+
+// mention is a residue or a range of residues as a question names it.
 type mention struct {
-	// chain is empty where the question does not name one.
-	chain string
-	// lo and hi are numbers of residues, unless first is set.
-	lo, hi int
+	chain  string // empty where the question does not name one
+	lo, hi int    // numbers of residues, unless first is set
 	names  []string
 	// first is so many residues from the beginning of the chain or, if negative, from its end.
 	first int
@@ -43,21 +43,20 @@ func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first 
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
 	chains, ligands, atoms map[string]bool
-	words                  []word
-	at                     int
+	words                  []word // that are left
+	last                   word   // the one before
 	items                  []item
 }
 
 // newScanner makes a scanner for the names of one structure.
 func newScanner(x *facts.Index) *scanner {
 	s := &scanner{chains: map[string]bool{}, ligands: map[string]bool{}, atoms: map[string]bool{}}
-	for i := range x.Sites {
-		site := &x.Sites[i]
-		if !site.Kind.Polymer() {
+	for _, site := range x.Sites {
+		if site.Kind.Polymer() {
+			s.chains[site.Ref.Chain] = true
+		} else {
 			s.ligands[site.Ref.Name] = true
-			continue
 		}
-		s.chains[site.Ref.Chain] = true
 	}
 	for _, a := range x.Atoms {
 		s.atoms[a.Name] = true
@@ -106,7 +105,7 @@ var rules = []rule{
 	// the first 20 residues, the last ten, the C-terminal 5 amino acids
 	{pattern(`(first|n terminal|last|c terminal) ([a-z]+|\d{1,6})(?: ` + noun + `)?`), (*scanner).chainEnd},
 	// pH 7.4
-	{pattern(`ph (?:of |value |is )?` + real), (*scanner).givenPH},
+	{pattern(`ph (?:of |value |is )?` + real), (*scanner).acidity},
 	// within 5 Å of, at least 4 Å from, a 5 Å shell
 	{pattern(`(?:(within|` + less + `|` + more + `) )?(?:(?:a|an|about|around|distance of) )*` + real + unit),
 		(*scanner).radius},
@@ -129,25 +128,22 @@ var rules = []rule{
 // in order. At each word the first rule that fits wins, then the longest phrase of the vocabulary, then names that the
 // structure has.
 func (s *scanner) scan(words []word) []item {
-	s.words, s.at, s.items = words, 0, nil
-	for s.at < len(s.words) {
-		if c, n := vocabulary().lookup(s.words[s.at:], 2); s.rule() {
-			continue
-		} else if n > 0 {
-			s.concept(c, n)
-			continue
-		}
-		low := s.words[s.at].low
-		switch c, n := vocabulary().lookup(s.words[s.at:], 1); {
+	s.words, s.last, s.items = words, word{}, nil
+	for len(s.words) > 0 {
+		low := s.words[0].low
+		switch concept, n := vocabulary().lookup(s.words); {
+		case s.rule():
+		case n > 1:
+			s.phrase(concept, n)
 		case s.single():
-		case n > 0:
-			s.concept(c, n)
+		case n == 1:
+			s.phrase(concept, 1)
 		case low == ",":
 			s.add(1, item{concept: "&"})
 		case low == "/":
 			s.add(1, item{concept: "or"})
 		case low == "-" || low == ":":
-			s.at++
+			s.add(1)
 		default:
 			s.add(1, item{concept: "?"})
 		}
@@ -155,11 +151,11 @@ func (s *scanner) scan(words []word) []item {
 	return withChains(s.items)
 }
 
-// withChains gives residues the chain that follows them: Lys6 of chain B; residues 5, 8 and 9 in chain A.
+// withChains adds to residues the chain that follows them: Lys6 of chain B; residues 5, 8 and 9 in chain A.
 func withChains(items []item) (out []item) {
 	for _, it := range items {
 		k := len(out) - 1
-		for k >= 0 && oneOf(out[k].concept, "of in filler") {
+		for k >= 0 && out[k].is("of in filler") {
 			k--
 		}
 		if it.concept != "@chain" || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
@@ -167,7 +163,7 @@ func withChains(items []item) (out []item) {
 			continue
 		}
 		out = out[:k+1]
-		for ; k >= 0 && oneOf(out[k].concept, "@residue & or filler"); k-- {
+		for ; k >= 0 && out[k].is("@residue & or filler"); k-- {
 			out[k].mention.chain = cmp.Or(out[k].mention.chain, it.names[0])
 		}
 	}
@@ -177,7 +173,7 @@ func withChains(items []item) (out []item) {
 // rule applies the first rule that fits. A number with a unit after it is nothing that these read.
 func (s *scanner) rule() bool {
 	var b strings.Builder
-	for _, w := range facts.Head(s.words[s.at:], 10) {
+	for _, w := range facts.Head(s.words, 10) {
 		b.WriteString(w.raw + " ")
 	}
 	for _, r := range rules {
@@ -186,30 +182,34 @@ func (s *scanner) rule() bool {
 			continue
 		}
 		if items := r.read(s, m); items != nil {
-			s.add(strings.Count(m[0], " "), items...)
+			s.add(wordsIn(m), items...)
 			return true
 		}
 	}
 	return false
 }
 
+// wordsIn returns how many words the pattern of a rule matched.
+func wordsIn(m []string) int { return strings.Count(m[0], " ") }
+
 // add appends items that n words stand for, and moves on.
 func (s *scanner) add(n int, items ...item) {
+	n = min(n, len(s.words))
 	var parts []string
-	for _, w := range s.words[s.at:min(len(s.words), s.at+n)] {
+	for _, w := range s.words[:n] {
 		parts = append(parts, w.raw)
 	}
-	for k := range items {
-		items[k].text = strings.Join(parts, " ")
+	for _, it := range items {
+		it.text = strings.Join(parts, " ")
+		s.items = append(s.items, it)
 	}
-	s.items = append(s.items, items...)
-	s.at += n
+	s.last, s.words = s.words[n-1], s.words[n:]
 }
 
-// peek returns the word n places from here; empty outside the sentence.
+// peek returns the word n places from here; empty after the sentence.
 func (s *scanner) peek(n int) word {
-	if i := s.at + n; i >= 0 && i < len(s.words) {
-		return s.words[i]
+	if n < len(s.words) {
+		return s.words[n]
 	}
 	return word{}
 }
@@ -219,14 +219,13 @@ func (s *scanner) has(concept string) bool {
 	return slices.ContainsFunc(s.items, func(it item) bool { return it.concept == concept })
 }
 
-// concept adds a phrase of n words; names, classes, ligands and ends of chains in the vocabulary become entities.
-func (s *scanner) concept(c string, n int) {
-	kind, rest, _ := strings.Cut(c, " ")
+// phrase adds a phrase of n words; names, classes, ligands and ends of chains in the vocabulary become entities.
+func (s *scanner) phrase(concept string, n int) {
+	kind, rest, _ := strings.Cut(concept, " ")
 	it := item{concept: kind, names: strings.Fields(rest)}
 	switch kind {
 	case "@nth", "@limit", "@ph":
-		it.value = decimal(it.names[0])
-		it.above = len(it.names) > 1
+		it.value, it.above = decimal(it.names[0]), len(it.names) > 1
 	case "@ligand":
 		s.ligand(rest, n)
 		return
@@ -241,13 +240,12 @@ func (s *scanner) concept(c string, n int) {
 	s.add(n, it)
 }
 
-// letterNames knows what can name a residue. It returns the component codes that a name means: a word of the
-// vocabulary, a code of three letters or of a nucleotide, or the one-letter codes of proteins, RNA and DNA; nil where
-// it is none.
+// letterNames returns the component codes of residues that a word names: a word of the vocabulary, a code of three
+// letters or of a nucleotide, or the one-letter codes of proteins, RNA and DNA; nil where it names none.
 func letterNames(word string) (codes []string) {
 	up := strings.ToUpper(word)
-	if c, ok := vocabulary().find(strings.ToLower(word)); ok && strings.HasPrefix(c, "@name ") {
-		return strings.Fields(c)[1:]
+	if names, ok := strings.CutPrefix(vocabulary().find(strings.ToLower(word)), "@name "); ok {
+		return strings.Fields(names)
 	}
 	for _, code := range [...]string{up, strings.TrimSuffix(up, "S")} {
 		if len(code) == 3 && structure.Letter(structure.Protein, code) != structure.Unknown ||
@@ -267,7 +265,19 @@ func letterNames(word string) (codes []string) {
 	return codes
 }
 
-// residueItem returns a stretch of residues as an item; it ends where it begins if to is empty.
+// decimal reads a number, which the caller knows to be one.
+func decimal(text string) float64 {
+	v, _ := strconv.ParseFloat(text, 64)
+	return v
+}
+
+// isNumber reports whether a word is a whole number.
+func isNumber(w word) bool {
+	_, err := strconv.Atoi(w.low)
+	return err == nil
+}
+
+// residueItem returns a range of residues as an item; it ends where it begins if to is empty.
 func residueItem(names []string, from, to string) []item {
 	lo := int(decimal(from))
 	m := mention{lo: lo, hi: lo, names: names}
@@ -278,23 +288,24 @@ func residueItem(names []string, from, to string) []item {
 	return []item{{concept: "@residue", mention: m}}
 }
 
-// mutation needs two names of residues around a number. It reads K8A, Lys48 to Ala.
+// mutation reads K8A, Lys48 to Ala. It needs two names of residues around a number.
 func (s *scanner) mutation(m []string) []item {
-	_, digits := strconv.Atoi(s.peek(strings.Count(m[0], " ")).low)
-	if letterNames(m[1]) == nil || letterNames(m[3]) == nil || digits == nil {
+	if letterNames(m[1]) == nil || letterNames(m[3]) == nil || isNumber(s.peek(wordsIn(m))) {
 		return nil
 	}
 	return []item{{concept: "!mutation"}}
 }
 
-// chainEnd counts residues from an end of the chain, and not segments: it reads the first 20 residues, the last ten,
-// the C-terminal 5 amino acids.
+// chainEnd reads the first 20 residues, the last ten, the C-terminal 5 amino acids. It counts residues from an end of
+// the chain, and not segments.
 func (s *scanner) chainEnd(m []string) []item {
-	n, ok := quantity(m[2])
-	next := s.peek(strings.Count(m[0], " "))
-	c, _ := vocabulary().find(next.low)
-	hasNoun := endsInNoun.MatchString(m[0])
-	if !ok || n == 0 || !hasNoun && next.low != "" && next.low != "," && !oneOf(c, "ask in of &") {
+	n := int(decimal(m[2]))
+	if i := slices.Index(vocabulary().spoken, strings.ToLower(m[2])); i >= 0 {
+		n = i + 1
+	}
+	next := s.peek(wordsIn(m)).low
+	endsHere := next == "" || next == "," || oneOf(vocabulary().find(next), "ask in of &")
+	if n == 0 || !endsInNoun.MatchString(m[0]) && !endsHere {
 		return nil // the first two helices
 	}
 	if strings.ContainsAny(m[1][:1], "lLcC") {
@@ -303,15 +314,15 @@ func (s *scanner) chainEnd(m []string) []item {
 	return []item{{concept: "@residue", mention: mention{first: n}}}
 }
 
-// givenPH reads the pH at which a charge is asked for.
-func (s *scanner) givenPH(m []string) []item { return []item{{concept: "@ph", value: decimal(m[1])}} }
+// acidity reads the pH at which a charge is asked for.
+func (s *scanner) acidity(m []string) []item { return []item{{concept: "@ph", value: decimal(m[1])}} }
 
 // radius reads within 5 Å, at least 4 Å from, a 5 Å shell.
 func (s *scanner) radius(m []string) []item {
 	return []item{{concept: "@radius", value: decimal(m[2]), above: isMore.MatchString(m[1] + " ")}}
 }
 
-// band reads a pLDDT between 50 and 70, and a stretch between 10 and 40.
+// band reads a pLDDT between 50 and 70, and a range between 10 and 40.
 func (s *scanner) band(m []string) []item {
 	if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
 		return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
@@ -347,14 +358,11 @@ func (s *scanner) numbers(m []string) []item { return residueItem(nil, m[1], m[2
 // bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other number
 // without a unit is unknown, and makes the question refused.
 func (s *scanner) bareNumber(m []string) []item {
-	for i := len(s.items) - 1; i >= 0 && m[2] == ""; i-- {
-		if c := s.items[i].concept; c == "@residue" {
-			break
-		} else if i == 0 || !oneOf(c, "filler & or of in residue") {
-			return nil
-		}
+	k := len(s.items) - 1
+	for k >= 0 && s.items[k].is("filler & or of in residue") {
+		k--
 	}
-	if len(s.items) == 0 && m[2] == "" {
+	if m[2] == "" && (k < 0 || s.items[k].concept != "@residue") {
 		return nil
 	}
 	return residueItem(nil, m[1], m[2])
@@ -367,8 +375,8 @@ func (s *scanner) announcedChain(m []string) []item {
 	if !s.chains[id] && s.chains[up] {
 		id = up
 	}
-	_, phrase := vocabulary().lookup(s.words[s.at+1:], 2) // the chain's N terminus
-	if !s.chains[id] && (len(id) > 1 || id != up || phrase > 0) {
+	_, phrase := vocabulary().lookup(s.words[1:]) // the chain's N terminus
+	if !s.chains[id] && (len(id) > 1 || id != up || phrase > 1) {
 		return nil
 	}
 	return []item{{concept: "@chain", names: []string{id}}}
@@ -379,8 +387,8 @@ func (s *scanner) single() bool {
 	w, next := s.peek(0), s.peek(1)
 	up := strings.ToUpper(w.raw)
 	names := letterNames(w.raw)
-	isChain := s.chains[w.raw] && (oneOf(next.low, "and - /") || s.at > 0 && w.raw != "I" &&
-		(w.raw != "A" || s.peek(-1).low != "is"))
+	isChain := s.chains[w.raw] && (oneOf(next.low, "and - /") || s.last.raw != "" && w.raw != "I" &&
+		(w.raw != "A" || s.last.low != "is"))
 	code := s.ligandCode(w, next)
 	switch {
 	case isChain:
@@ -397,15 +405,15 @@ func (s *scanner) single() bool {
 	return true
 }
 
-// ligandCode returns the code of a ligand of the structure that a word names: ZN, bnz, Zn202; empty where it is none.
+// ligandCode returns the code of a ligand of the structure that a word names: ZN, bnz, Zn202; empty where it names
+// none.
 func (s *scanner) ligandCode(w, next word) string {
 	up := strings.ToUpper(w.raw)
 	code := strings.TrimRight(up, "0123456789")
-	_, known := vocabulary().find(w.low)
 	switch {
 	case s.ligands[w.raw] && (len(w.raw) > 1 || next.low == "ion") && !(s.atoms[w.raw] && next.low == "of"):
 		return w.raw
-	case s.ligands[up] && len(up) >= 3 && !known:
+	case s.ligands[up] && len(up) >= 3 && vocabulary().find(w.low) == "":
 		return up
 	case len(code) >= 2 && code != up && s.ligands[code]:
 		return code
@@ -415,7 +423,7 @@ func (s *scanner) ligandCode(w, next word) string {
 
 // ligand adds a ligand of n words, with the number after it: ZN 202.
 func (s *scanner) ligand(code string, n int) {
-	if _, err := strconv.Atoi(s.peek(n).low); err == nil {
+	if isNumber(s.peek(n)) {
 		n++
 	}
 	s.add(n, item{concept: "@ligand", names: []string{code}})

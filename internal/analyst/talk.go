@@ -32,12 +32,12 @@ type talk struct {
 func (t *talk) answer(question string) {
 	var all [][]item
 	for _, words := range sentences(question) {
-		if items := t.scanner.scan(words); slices.ContainsFunc(items, isMeaningful) { // not hello, thanks
+		if items := t.scanner.scan(words); slices.ContainsFunc(items, item.isMeaningful) { // not hello, thanks
 			all = append(all, items)
 		}
 	}
 	for _, items := range all {
-		if len(all) > 1 && !slices.ContainsFunc(items, asks) {
+		if len(all) > 1 && !slices.ContainsFunc(items, item.asks) {
 			t.misunderstand(items, "This sentence asks nothing; please put it into the question that it belongs to.")
 			return
 		}
@@ -49,9 +49,6 @@ func (t *talk) answer(question string) {
 		t.sentence(items)
 	}
 }
-
-// isMeaningful reports whether an item says more than please, and, or it.
-func isMeaningful(it item) bool { return !oneOf(it.concept, "filler & ask in but it") }
 
 // sentence answers the questions of a sentence, one after the other.
 func (t *talk) sentence(items []item) {
@@ -65,37 +62,18 @@ func (t *talk) sentence(items []item) {
 	}
 }
 
-// questionWords are the concepts that open a question.
-const questionWords = "howmany which what where list howlong overview"
-
 // splitQuestions makes clauses, each of which is one question with one topic. It cuts a sentence where a connective is
 // followed by a new question: "…, and how many …". What stands before the first question belongs to it: "Of the
 // lysines, which …".
 func splitQuestions(items []item) (out [][]item) {
 	from := 0
 	for i := 1; i < len(items); i++ {
-		if oneOf(items[i-1].concept, "& but or") && opensQuestion(items[i:]) &&
-			slices.ContainsFunc(items[from:i], asks) {
-			out = append(out, items[from:i-1])
-			from = i
+		if items[i-1].is("& but or") && opensQuestion(items[i:]) && slices.ContainsFunc(items[from:i], item.asks) {
+			out, from = append(out, items[from:i-1]), i
 		}
 	}
 	return append(out, items[from:])
 }
-
-// asks reports whether an item makes what it stands in a question.
-func asks(it item) bool {
-	return oneOf(it.concept, questionWords+" ask") || isVerb(it) ||
-		!soft(it.concept) && !oneOf(it.concept, "not interface @radius contact around")
-}
-
-// isVerb reports whether an item is a verb that opens a yes-or-no question.
-func isVerb(it item) bool {
-	return oneOf(strings.ToLower(it.text), "does do did is are was were can has have")
-}
-
-// isOutside reports whether an item is a matter that no structure can tell.
-func isOutside(it item) bool { return strings.HasPrefix(it.concept, "!") }
 
 // opensQuestion reports whether items begin with a question word, with what no structure can tell, or with a verb and a
 // subject: "is it" opens a question, "is exposed" goes on with the one before.
@@ -103,32 +81,52 @@ func opensQuestion(items []item) bool {
 	verb := false
 	for _, it := range items {
 		low := strings.ToLower(it.text)
+		subject := it.is("it them any all") || oneOf(low, "there anything something")
 		switch {
-		case oneOf(it.concept, questionWords) || isOutside(it) || strings.HasPrefix(low, "how ") ||
-			strings.HasPrefix(low, "what ") || verb && (oneOf(it.concept, "it them any all") ||
-			oneOf(low, "there anything something")):
+		case it.isQuestionWord() || it.isOutside() || strings.HasPrefix(low, "how ") || strings.HasPrefix(low, "what "),
+			verb && subject:
 			return true
-		case isVerb(it):
+		case it.isVerb():
 			verb = true
-		case !oneOf(it.concept, "& filler ask in"):
+		case !it.is("& filler ask in"):
 			return false
 		}
 	}
 	return false
 }
 
-// misunderstand refuses items that were not understood.
-func (t *talk) misunderstand(items []item, why string) {
-	t.lost, t.last = append(t.lost, items), nil
-	t.refuse(textOf(trimmed(items)), why)
+// isMeaningful reports whether an item says more than please, and, or it.
+func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
+
+// isQuestionWord reports whether an item opens a question.
+func (it item) isQuestionWord() bool { return slices.Contains(vocabulary().question, it.concept) }
+
+// isVerb reports whether an item is a verb that opens a yes-or-no question.
+func (it item) isVerb() bool { return oneOf(strings.ToLower(it.text), "does do did is are was were can has have") }
+
+// isOutside reports whether an item is a matter that no structure can tell.
+func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }
+
+// isTopic reports whether an item names what is asked, or could.
+func (it item) isTopic() bool { return it.concept == "?" || !it.soft() }
+
+// asks reports whether an item makes what it stands in a question.
+func (it item) asks() bool {
+	return it.isQuestionWord() || it.concept == "ask" || it.isVerb() ||
+		!it.soft() && !it.is("not interface @radius contact around")
 }
 
-// trimmed leaves out the connective that a part begins with.
-func trimmed(items []item) []item {
-	for len(items) > 0 && oneOf(items[0].concept, "& or but") {
-		items = items[1:]
+// textOf quotes a part of the question. It returns the words of items as the question has them.
+func textOf(items []item) string { return strings.Join(texts(items), " ") }
+
+// texts returns what the question has for each item.
+func texts(items []item) (out []string) {
+	for _, it := range items {
+		if it.text != "" {
+			out = append(out, it.text)
+		}
 	}
-	return items
+	return out
 }
 
 // bareParts cuts a list of topics, such as "salt bridges, clashes or disulfides", into questions; nil where a word of
@@ -141,14 +139,14 @@ func bareParts(items []item) (out [][]item) {
 	var part []item
 	for k, it := range append(slices.Clone(items), item{concept: "&"}) {
 		switch {
-		case !oneOf(it.concept, "& or but"):
+		case !it.is("& but or"):
 			if !bare(items[k:]) {
 				return nil
 			}
 			part = append(part, it)
-		case slices.ContainsFunc(part, isTopic):
+		case slices.ContainsFunc(part, item.isTopic):
 			out, part = append(out, append(part, chain...)), nil
-		case slices.ContainsFunc(part, isMeaningful):
+		case slices.ContainsFunc(part, item.isMeaningful):
 			return nil
 		}
 	}
@@ -158,60 +156,66 @@ func bareParts(items []item) (out [][]item) {
 	return out
 }
 
-// isTopic reports whether an item names what is asked, or could.
-func isTopic(it item) bool { return it.concept == "?" || !soft(it.concept) }
-
 // bare reports whether the first item is a topic, or says nothing that narrows one.
 func bare(items []item) bool {
 	it := items[0]
 	if it.concept == "of" { // of it, of the protein
 		next := slices.IndexFunc(items[1:], func(it item) bool { return it.concept != "filler" })
-		return next >= 0 && oneOf(items[1+next].concept, "it structure protein")
+		return next >= 0 && items[1+next].is("it structure protein")
 	}
-	narrows := "between not @radius contact around beside closest bind site more"
-	return isTopic(it) && !oneOf(it.concept, narrows) ||
-		oneOf(it.concept, "filler ask it any all has structure protein "+questionWords)
+	narrows := it.is("between not @radius contact around beside closest bind site more")
+	return it.isTopic() && !narrows || it.isQuestionWord() || it.is("filler ask it any all has structure protein")
 }
 
 // clause answers one question, or says why not. A list of topics that is no question by itself is answered topic by
-// topic. Reasons are tried in the order in which they help a user most: words
-// that are not known, matters that no structure can tell, a question without its noun, a combination of topics that
-// no intent answers, and last what this structure lacks.
+// topic.
 func (t *talk) clause(items []item) {
-	outside, unknown := slices.IndexFunc(items, isOutside), unknownWords(items)
 	q := t.query(items, t.last)
-	if parts := bareParts(items); parts != nil && (outside >= 0 || unknown != "" || q.choose() == nil) {
+	known := !slices.ContainsFunc(items, func(it item) bool { return it.isOutside() || it.concept == "?" })
+	if parts := bareParts(items); parts != nil && !(known && q.choose() != nil) {
 		for _, part := range parts {
 			t.clause(part)
 		}
 		return
 	}
 	t.clauses++
-	if unknown != "" && outside < 0 {
-		t.misunderstand(items, unknown)
-		return
+	if in := t.understand(q); in != nil {
+		t.respond(q, in)
 	}
-	if outside >= 0 {
-		t.refuseOutside(items, items[outside])
+}
+
+// understand returns the intent of a question; nil where it refused it. Reasons are tried in the order in which they
+// help a user most: matters that no structure can tell, words that are not known, a question without its noun, and a
+// combination of topics that no intent answers.
+func (t *talk) understand(q *query) *intent {
+	if k := slices.IndexFunc(q.items, item.isOutside); k >= 0 {
+		t.refuseOutside(q.items, q.items[k])
 		t.last = q // what is the function of Trp6, and is it buried?
-		return
+		return nil
+	}
+	if why := unknownWords(q.items); why != "" {
+		t.misunderstand(q.items, why)
+		return nil
 	}
 	if t.isElliptic(q) {
-		t.misunderstand(items,
-			fmt.Sprintf("I did not understand “%s”: it is not clear what it is about; please ask it by "+
-				"itself, with its noun.", facts.Clip(textOf(items), 160)))
-		return
+		t.misunderstand(q.items, notUnderstood(q.items, ": it is not clear what it is about; please ask it by itself, "+
+			"with its noun"))
+		return nil
 	}
 	in := q.choose()
 	if in == nil {
-		t.misunderstand(items, q.notUnderstood())
-		return
+		t.misunderstand(q.items, q.notUnderstood())
 	}
+	return in
+}
+
+// respond answers a question that is understood, unless this structure lacks what it is about.
+func (t *talk) respond(q *query, in *intent) {
 	if why := q.refuses(in); why != "" {
 		if q.problem == "" {
-			t.lost = append(t.lost, items)
+			t.lost = append(t.lost, q.items)
 		}
-		t.refuse(textOf(items), why)
+		t.refuse(textOf(q.items), why)
 		t.last = nil
 		return
 	}
@@ -235,19 +239,73 @@ func (t *talk) isElliptic(q *query) bool {
 		return last == nil
 	case q.has["it"]:
 		return true
-	case len(q.mentions) > 0:
+	case len(q.mentions) > 0, q.excludes(last), q.hasSubject(last):
 		return false
 	}
-	// which are exposed, and which are buried: no residue is both
-	for _, p := range [...]property{ofSurface, ofState} {
-		excluded := last != nil && last.relation == nil && len(last.conds) == 1 && last.conditionOn(p)
-		if excluded && q.conditionOn(p) && q.only(p) {
-			return false
+	return q.says("howmany which any")
+}
+
+// excludes reports whether a question has a filter that no residue of the one before it can pass, too: which are
+// exposed, and which are buried?
+func (q *query) excludes(last *query) bool {
+	if last == nil || last.relation != nil || len(last.conds) != 1 || len(q.conds) == 0 {
+		return false
+	}
+	p := last.conds[0].property
+	return (p == ofSurface || p == ofState) && q.conds.only(p)
+}
+
+// hasSubject reports whether a question has a topic or a noun of its own, and that noun cannot be one of the question
+// before.
+func (q *query) hasSubject(last *query) bool {
+	noun := q.conds.on(ofName) && (!q.conds.only(ofName) || last == nil || last.conds.only(ofName))
+	topic := slices.ContainsFunc(q.topics(), func(c string) bool { return c != "not" })
+	return topic || noun || q.countsSegments || q.says("residue list chain")
+}
+
+// misunderstand refuses items that were not understood, but for the connective that they begin with.
+func (t *talk) misunderstand(items []item, why string) {
+	t.lost, t.last = append(t.lost, items), nil
+	for len(items) > 0 && items[0].is("& or but") {
+		items = items[1:]
+	}
+	t.refuse(textOf(items), why)
+}
+
+// refuseOutside refuses what no structure can tell. Words with the same reason share one sentence.
+func (t *talk) refuseOutside(items []item, it item) {
+	said := func(words []string) string {
+		return fmt.Sprintf("About %s: I cannot tell %s.", quoted(words...), vocabulary().reasons[it.concept])
+	}
+	before := t.outside[it.concept]
+	words := append(slices.Clone(before), it.text)
+	if at := slices.Index(t.texts, said(before)); at >= 0 {
+		t.texts[at] = said(words)
+	}
+	t.outside[it.concept] = words
+	t.misunderstand(items, said(words))
+}
+
+// refuse records a part of the question that is not answered, and why. A reason is stated once.
+func (t *talk) refuse(what, why string) {
+	if !slices.Contains(t.texts, why) {
+		t.texts = append(t.texts, why)
+	}
+	t.reply.Unanswered = append(t.reply.Unanswered, facts.Clip(what, 200))
+}
+
+// accept collects what one question contributes to the reply. It adds the answer of an intent.
+func (t *talk) accept(in *intent, q *query, p part) {
+	if p.sure == Nothing {
+		t.refuse(textOf(q.items), p.text)
+		return
+	}
+	t.texts = append(t.texts, p.text)
+	t.reply.Topics = append(t.reply.Topics, in.Name)
+	for _, r := range p.cited {
+		if !slices.Contains(t.reply.Cited, r) {
+			t.reply.Cited = append(t.reply.Cited, r)
 		}
 	}
-	// it has a topic or a noun of its own, and that noun cannot be one of the question before
-	topic := slices.ContainsFunc(q.topics(), func(c string) bool { return c != "not" })
-	own := topic || q.countsSegments || q.has["residue"] || q.has["list"] || q.has["chain"] ||
-		q.conditionOn(ofName) && (!q.only(ofName) || last == nil || last.only(ofName))
-	return !own && (q.has["howmany"] || q.has["which"] || q.has["any"])
+	t.certainty = append(t.certainty, p.sure)
 }

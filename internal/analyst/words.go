@@ -8,10 +8,8 @@ import (
 
 // word is one token of a question.
 type word struct {
-	// as written
-	raw string
-	// lower case
-	low string
+	raw string // as written
+	low string // lower case
 }
 
 // spellings brings symbols and typographic signs to the words and signs that the vocabulary has.
@@ -26,8 +24,7 @@ var spellings = strings.NewReplacer(
 
 // sentences splits a question into sentences of words. The signs , - / : stay as words of their own where they have a
 // meaning.
-func sentences(text string) [][]word {
-	var out [][]word
+func sentences(text string) (out [][]word) {
 	var current []word
 	end := func() {
 		if len(current) > 0 {
@@ -49,8 +46,6 @@ func sentences(text string) [][]word {
 			end()
 		case strings.ContainsRune(",:/", c), c == '-' && hyphenCounts(runes, i):
 			current = append(current, word{string(c), string(c)})
-		case c == '(' || c == ')':
-			continue
 		}
 	}
 	end()
@@ -59,7 +54,7 @@ func sentences(text string) [][]word {
 
 // inWord reports whether a character belongs to a word: primes and signs of charge do.
 func inWord(c rune) bool {
-	return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '\'' || c == '*' || c == '+'
+	return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("'*+", c)
 }
 
 // decimalPoint reports whether a full stop stands between two digits.

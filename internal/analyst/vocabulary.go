@@ -1,0 +1,115 @@
+package analyst
+
+import (
+	_ "embed" // vocabulary.txt
+	"strings"
+	"sync"
+)
+
+//go:embed vocabulary.txt
+var vocabularyText string
+
+// table is vocabulary.txt as it is looked up: "how many" is howmany, "lysines" are @name LYS.
+type table struct {
+	// concepts has phrases as keys, words joined by one blank; longest is the number of words of the longest one.
+	concepts map[string]string
+	longest  int
+	// soft are concepts that only ask or point: question words, entities, what the conditions of a filter are made of.
+	// All others name what is asked, and the topic must provide for them.
+	soft, question, relation, spoken []string
+	// states are the concepts of secondary structure; reasons and instead are about what no structure can tell.
+	states           map[string]state
+	reasons, instead map[string]string
+	suggestions      []string
+}
+
+// state is a kind of secondary structure as the question names it, which can be several states of DSSP: letters of
+// DSSP, how a condition says it, and the noun of a segment.
+type state struct{ letters, wording, noun string }
+
+// vocabulary parses the embedded file. If two concepts have the same phrase, the first one wins.
+var vocabulary = sync.OnceValue(func() *table {
+	t := &table{
+		concepts: map[string]string{},
+		states:   map[string]state{},
+		reasons:  map[string]string{},
+		instead:  map[string]string{},
+	}
+	for line := range strings.Lines(strings.ReplaceAll(vocabularyText, "\n\t", " ")) {
+		if concept, text, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && line[0] != '#' {
+			t.add(concept, text)
+		}
+	}
+	return t
+})
+
+// add enters one line of the file: what stands before the colon and after it.
+func (t *table) add(concept, text string) {
+	kind, of, _ := strings.Cut(concept, " ")
+	switch kind {
+	case "soft":
+		t.soft = strings.Fields(text)
+	case "question":
+		t.question = strings.Fields(text)
+	case "relation":
+		t.relation = strings.Fields(text)
+	case "spoken":
+		t.spoken = strings.Fields(text)
+	case "state":
+		column := strings.Split(text, ", ")
+		t.states[of] = state{column[0], column[1], column[2]}
+	case "reason":
+		t.reasons[of] = text
+	case "instead":
+		t.instead[of] = text
+	case "suggest":
+		t.suggestions = append(t.suggestions, text)
+	default:
+		for phrase := range strings.SplitSeq(text, ",") {
+			t.addPhrase(concept, phrase)
+		}
+	}
+}
+
+// addPhrase enters one phrase, unless an earlier concept has it.
+func (t *table) addPhrase(concept, phrase string) {
+	for _, words := range sentences(phrase) { // not more than one
+		key := phraseOf(words)
+		if t.concepts[key] == "" {
+			t.concepts[key] = concept
+			t.longest = max(t.longest, len(words))
+		}
+	}
+}
+
+// lookup finds the longest phrase at the beginning of words: its concept and how many words it has, 0 where there is
+// none.
+func (t *table) lookup(words []word) (concept string, n int) {
+	for n = min(t.longest, len(words)); n > 0; n-- {
+		if concept = t.find(phraseOf(words[:n])); concept != "" {
+			return concept, n
+		}
+	}
+	return "", 0
+}
+
+// find returns the concept of a phrase, with or without a plural s; empty where it is not known.
+func (t *table) find(phrase string) string {
+	concept := t.concepts[phrase]
+	if concept == "" && len(phrase) > 3 {
+		concept = t.concepts[strings.TrimSuffix(phrase, "s")]
+	}
+	return concept
+}
+
+// phraseOf joins words to a key of the table.
+func phraseOf(words []word) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, w.low)
+	}
+	return strings.Join(list, " ")
+}
+
+// oneOf reports whether a word is in a list of words, written as one string.
+func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
