@@ -164,7 +164,7 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 	cursor := ""
 	queue.ClaimLoop{
 		News:   p.store,
-		Topics: []string{store.DeliveryTopic()},
+		Topics: []string{store.DeliveryTopic},
 		Wake:   p.wake,
 		Log:    p.cfg.Log,
 		Claim: func(ctx context.Context) error {

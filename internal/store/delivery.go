@@ -342,7 +342,7 @@ func (t *tx) sendNow(where string, args []any, limit int) (int, error) {
 		}
 		n++
 	}
-	t.notify(deliveryTopic)
+	t.notify(DeliveryTopic)
 	return n, nil
 }
 

@@ -976,7 +976,7 @@ func TestDeliverTopic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		news, end := s.Subscribe(store.DeliveryTopic())
+		news, end := s.Subscribe(store.DeliveryTopic)
 		defer end()
 		await := func(what string) {
 			t.Helper()

@@ -169,7 +169,7 @@ func (t *tx) defaultEndpoint(owner pleat.ProjectID, e *Endpoint) error {
 	var r endpointRow
 	err := t.row(defaultEndpointQuery, []any{owner}, r.into(e)...)
 	r.fill(e)
-	t.notify(deliveryTopic)
+	t.notify(DeliveryTopic)
 	return mapNoRows(err, ErrNoEndpoint)
 }
 

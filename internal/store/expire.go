@@ -66,7 +66,7 @@ var (
 // a job that goes has started them. Any node may call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	total := 0
-	if keep := s.limits.KeepResults.Microseconds(); keep > 0 {
+	if keep := s.Limits().KeepResults.Microseconds(); keep > 0 {
 		n, err := s.expire(ctx, "", s.now()-keep)
 		if total += n; err != nil {
 			return total, err

@@ -248,7 +248,7 @@ func (t *tx) endDeliveryTasks(f *deliveryFinish) {
 		case state == "":
 			return nil
 		case d.Aborted:
-			t.notify(deliveryTopic)
+			t.notify(DeliveryTopic)
 			return []any{string(state), toMicros(d.NextAt), 0}
 		}
 		return []any{string(state), toMicros(d.NextAt), 1}

@@ -164,7 +164,7 @@ func (t *tx) changedNamed(by Actor, action AuditAction, id pleat.EndpointID, det
 		return err
 	}
 	r.fill(e)
-	t.notify(deliveryTopic)
+	t.notify(DeliveryTopic)
 	return t.audit(by, action, pleat.Origin(e.URL), "endpoint "+e.Name+detail)
 }
 
@@ -274,7 +274,7 @@ func (s *Store) PingNamedEndpoint(ctx context.Context, by Actor, id pleat.Endpoi
 				"the endpoint is not active: %s; POST /v1/webhooks/endpoints/%s/resume activates it",
 				e.DisabledReason, id)
 		}
-		t.notify(deliveryTopic)
+		t.notify(DeliveryTopic)
 		delivery, err = t.ping(&e)
 		return err
 	})

@@ -48,7 +48,7 @@ func (s *Store) Poll(ctx context.Context) (Polled, error) {
 	}
 	if waits.deliveries {
 		q += `
-		UNION ALL SELECT '` + deliveryTopic + `', CASE WHEN
+		UNION ALL SELECT '` + DeliveryTopic + `', CASE WHEN
 			EXISTS (SELECT 1 FROM task WHERE state = 'queued' AND kind = 'deliver') THEN 0 END`
 	}
 	for part := range paddedRowParts(waits.queues, 1) {
@@ -106,7 +106,7 @@ func (s *Store) awaited() awaitedTopics {
 		if name, ok := strings.CutPrefix(topic, queueTopicPrefix); ok {
 			out.queues = append(out.queues, name)
 		}
-		out.deliveries = out.deliveries || topic == deliveryTopic
+		out.deliveries = out.deliveries || topic == DeliveryTopic
 		out.workers = out.workers || strings.HasPrefix(topic, workerTopicPrefix)
 	}
 	return out

@@ -56,7 +56,7 @@ func TestPoll(t *testing.T) {
 			defer end()
 			quiet = append(quiet, news)
 		}
-		deliveries, end := s.Subscribe(store.DeliveryTopic())
+		deliveries, end := s.Subscribe(store.DeliveryTopic)
 		defer end()
 		quiet = append(quiet, deliveries)
 		idle := poll(t, s)

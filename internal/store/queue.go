@@ -10,7 +10,7 @@ import (
 // queues of deliveries share one topic.
 func QueueTopic(queue string) string {
 	if strings.HasPrefix(queue, deliveryQueuePrefix) {
-		return deliveryTopic
+		return DeliveryTopic
 	}
 	return queueTopicPrefix + queue
 }
@@ -23,7 +23,7 @@ const (
 
 // isQueueTopic reports whether QueueTopic made a topic.
 func isQueueTopic(topic string) bool {
-	return topic == deliveryTopic || strings.HasPrefix(topic, queueTopicPrefix)
+	return topic == DeliveryTopic || strings.HasPrefix(topic, queueTopicPrefix)
 }
 
 // notifyQueue wakes those who wait for tasks of a queue, or of any.
@@ -35,13 +35,12 @@ func WorkerTopic(w pleat.WorkerID) string { return workerTopicPrefix + string(w)
 
 const workerTopicPrefix = "worker:"
 
-// DeliveryTopic has news when a delivery is queued or an endpoint changes.
-func DeliveryTopic() string { return deliveryTopic }
-
 // A delivery to a custom endpoint is a task in the endpoint's own queue, so that endpoints never wait for each other.
 // All follow-ups share one queue.
 const (
 	deliveryQueuePrefix = "deliver/"
-	deliveryTopic       = "deliver"
 	followUpQueue       = string(pleat.TaskFollow)
+
+	// DeliveryTopic has news when a delivery is queued or an endpoint changes.
+	DeliveryTopic = "deliver"
 )
