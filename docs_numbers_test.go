@@ -13,7 +13,8 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/calvados"
-	"pleat/internal/store"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -32,12 +33,12 @@ func TestDocumentedNumbers(t *testing.T) {
 		{"interface.md", `A body may have ` + number + ` levels`, api.MaxDepth},
 		{"interface.md", `levels and ` + number + ` bytes`, api.MaxBody},
 		{"interface.md", `bytes, and ` + number + ` values in its`, api.MaxValues},
-		{"operations.md", `A run that kills its worker ` + number + ` times fails`, store.DefaultTries},
-		{"operations.md", `its job is tried again in a new one, ` + number + ` times at most`, store.DefaultTries},
+		{"operations.md", `A run that kills its worker ` + number + ` times fails`, tasks.DefaultTries},
+		{"operations.md", `its job is tried again in a new one, ` + number + ` times at most`, tasks.DefaultTries},
 		{"operations.md", `renews its claims every ` + number + ` seconds`, seconds(pleat.HeartbeatInterval)},
 		{"operations.md", `goes silent for ` + number + ` seconds`, seconds(pleat.LeaseDuration)},
-		{"webhooks.md", number + ` attempts in about three days`, store.DeliveryTries},
-		{"webhooks.md", `with ` + number + ` attempts of its own`, store.DeliveryTries},
+		{"webhooks.md", number + ` attempts in about three days`, webhooks.DeliveryTries},
+		{"webhooks.md", `with ` + number + ` attempts of its own`, webhooks.DeliveryTries},
 		{"webhooks.md", `within ` + number + ` seconds over`, seconds(webhook.DefaultTimeout)},
 		{"webhooks.md", `rests for ` + number + ` s, then longer`, seconds(webhook.FirstPause)},
 		{"webhooks.md", `fails for ` + number + ` days without one success`,

@@ -16,6 +16,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/store"
+	"pleat/internal/store/batches"
 	"pleat/internal/submit"
 )
 
@@ -175,7 +176,7 @@ func bareInsert(ctx context.Context, db *sql.DB) error {
 }
 
 // benchRow is a row of a batch.
-func benchRow(i int) store.NewRow {
+func benchRow(i int) batches.NewRow {
 	job := pleat.Job{
 		Name: fmt.Sprint("bench ", i+1),
 		Sequences: []pleat.Sequence{
@@ -183,9 +184,13 @@ func benchRow(i int) store.NewRow {
 		},
 		Params: pleat.Params{Model: "null"},
 	}
-	in := store.RowInput{Name: job.Name, Sequences: job.Sequences, Run: submit.JobRun(&job, pleat.Model{Name: "null"})}
+	in := batches.RowInput{
+		Name:      job.Name,
+		Sequences: job.Sequences,
+		Run:       submit.JobRun(&job, pleat.Model{Name: "null"}),
+	}
 	in.Run.Queue = nullQueue
-	return store.NewRow{CustomID: fmt.Sprint(i + 1), Digest: sha256.Sum256([]byte(fmt.Sprint(i))), Input: in}
+	return batches.NewRow{CustomID: fmt.Sprint(i + 1), Digest: sha256.Sum256([]byte(fmt.Sprint(i))), Input: in}
 }
 
 // batchTables is the second comparison of batches.
@@ -197,7 +202,7 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 		if err != nil {
 			return err
 		}
-		if sides[i], err = h.store.Batch(ctx, id); err != nil {
+		if sides[i], err = h.store.Batches.Batch(ctx, id); err != nil {
 			return err
 		}
 		fmt.Fprintf(b.progress, "  a batch of %d rows was filled in %s\n", rows, short(time.Since(began)))
@@ -205,18 +210,18 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 	middle := 50.0
 	for _, q := range []struct {
 		what  string
-		query store.TableQuery
+		query batches.TableQuery
 	}{
-		{"the first page of a table", store.TableQuery{}},
-		{"the first page, sorted", store.TableQuery{Sort: "meanPLDDT", Descending: true}},
-		{"a page in the middle, sorted", store.TableQuery{
-			Sort: "meanPLDDT", Descending: true, After: &store.RowPosition{Value: &middle, Number: 1},
+		{"the first page of a table", batches.TableQuery{}},
+		{"the first page, sorted", batches.TableQuery{Sort: "meanPLDDT", Descending: true}},
+		{"a page in the middle, sorted", batches.TableQuery{
+			Sort: "meanPLDDT", Descending: true, After: &batches.RowPosition{Value: &middle, Number: 1},
 		}},
-		{"the first page of half of the rows, sorted", store.TableQuery{
+		{"the first page of half of the rows, sorted", batches.TableQuery{
 			Sort: "meanPLDDT", Conditions: []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 50}},
 			State: pleat.StateCompleted,
 		}},
-		{"the hundred rows that a filter selects", store.TableQuery{
+		{"the hundred rows that a filter selects", batches.TableQuery{
 			Sort: "meanPLDDT", Conditions: []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">="}},
 		}},
 	} {
@@ -228,7 +233,7 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 					c[0].Value = 100 - 100*100/float64(sides[i].Rows)
 				}
 				began := time.Now()
-				if _, _, err := h.store.BatchTable(ctx, &sides[i], q.query); err != nil {
+				if _, _, err := h.store.Batches.BatchTable(ctx, &sides[i], q.query); err != nil {
 					return err
 				}
 				took[i] = append(took[i], time.Since(began))
@@ -248,9 +253,9 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 // fillBatch makes a batch whose jobs have all completed, each with a score. The jobs are made by the store and
 // completed by SQL.
 func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error) {
-	made, err := h.store.CreateBatch(ctx, store.NewBatch{
+	made, err := h.store.Batches.CreateBatch(ctx, batches.NewBatch{
 		Batch: pleat.Batch{Owner: h.users[0].Project, Name: "bench", Kind: pleat.BatchList, Model: "null"},
-		Rows: func(yield func(store.NewRow, error) bool) {
+		Rows: func(yield func(batches.NewRow, error) bool) {
 			for i := range rows {
 				if !yield(benchRow(i), nil) {
 					return
@@ -262,7 +267,7 @@ func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error
 		return "", err
 	}
 	for more := true; more; {
-		if more, err = h.store.AdvanceBatches(ctx); err != nil {
+		if more, err = h.store.Batches.AdvanceBatches(ctx); err != nil {
 			return "", err
 		}
 	}

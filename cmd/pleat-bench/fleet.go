@@ -16,6 +16,7 @@ import (
 	"pleat"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // fleetSizes are the sizes of the part fleet.
@@ -124,14 +125,14 @@ func (f *fleetBench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.ends = append(f.ends, s.Close)
+	f.ends = append(f.ends, s.DB.Close)
 	if f.db, err = sql.Open("pgx", own); err != nil {
 		return err
 	}
 	f.ends = append(f.ends, f.db.Close)
 	token := seal.NewFleetToken()
-	err = s.CreateFleetToken(ctx, store.FleetToken{
-		Kind:  store.TokenWorker,
+	err = s.Runs.CreateFleetToken(ctx, runs.FleetToken{
+		Kind:  runs.TokenWorker,
 		Class: pleat.DefaultClass,
 		Hash:  seal.HashKey(token),
 	})

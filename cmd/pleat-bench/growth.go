@@ -14,7 +14,10 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // growthSizes are the sizes of the part growth: how many tasks have ended in the large database, every second a job and
@@ -81,7 +84,7 @@ type growthBench struct {
 	orders [2][]int
 	read   [2]int
 	// held are the tasks that were claimed on each side; beat and ended are the next to beat and to end.
-	held        [2][]store.ClaimedTask
+	held        [2][]runs.ClaimedTask
 	beat, ended [2]int
 	// waiting is a job of user 0 that waits, by side.
 	waiting [2]string
@@ -114,11 +117,11 @@ func (g *growthBench) open() error {
 			return err
 		}
 		g.conns[i], g.ends = all[0], append(g.ends, func() error { closeAll(); return nil })
-		limits := store.Options{Limits: store.Limits{ResultsBytes: 1 << 60}}
+		limits := store.Options{People: people.Options{Limits: people.Limits{ResultsBytes: 1 << 60}}}
 		if g.limited[i], err = store.Open(g.ctx, h.database, limits); err != nil {
 			return err
 		}
-		g.ends = append(g.ends, g.limited[i].Close)
+		g.ends = append(g.ends, g.limited[i].DB.Close)
 		g.orders[i] = g.random.Perm(n / 2)
 	}
 	return nil
@@ -265,7 +268,7 @@ func (g *growthBench) ofPage() []comparison {
 			return g.get(side, "/v1/jobs?limit=50&q=nothing")
 		}},
 		{what: "creating a job with results-quota set", times: rarely, do: func(side int) error {
-			_, err := g.limited[side].CreateJob(g.ctx, newJob(g.sides[side].users[0]))
+			_, err := g.limited[side].Runs.CreateJob(g.ctx, newJob(g.sides[side].users[0]))
 			return err
 		}},
 	}
@@ -275,7 +278,11 @@ func (g *growthBench) ofPage() []comparison {
 func (g *growthBench) ofWorkers() []comparison {
 	return []comparison{
 		{what: "claiming a task", do: func(side int) error {
-			list, err := g.sides[side].store.Claim(g.ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: 1})
+			list, err := g.sides[side].store.Runs.Claim(
+				g.ctx,
+				"bench",
+				tasks.ClaimFilter{Queues: []string{nullQueue}, N: 1},
+			)
 			if err == nil && len(list) == 0 {
 				err = errors.New("no task waits")
 			}
@@ -285,7 +292,7 @@ func (g *growthBench) ofWorkers() []comparison {
 		{what: "a heartbeat", do: func(side int) error {
 			k := &g.held[side][g.beat[side]]
 			g.beat[side]++
-			_, err := g.sides[side].store.Heartbeat(g.ctx, "bench", []pleat.Heartbeat{{
+			_, err := g.sides[side].store.Runs.Heartbeat(g.ctx, "bench", []pleat.Heartbeat{{
 				Task:     k.Task.ID,
 				Attempt:  k.Task.Attempt,
 				Run:      k.Task.Run,
@@ -296,7 +303,7 @@ func (g *growthBench) ofWorkers() []comparison {
 		{what: "finishing a run with 10 files", do: func(side int) error {
 			k := &g.held[side][g.ended[side]]
 			g.ended[side]++
-			return g.sides[side].store.FinishRun(g.ctx, store.LeaseOf(&k.Task), resultOf(k))
+			return g.sides[side].store.Runs.FinishRun(g.ctx, tasks.LeaseOf(&k.Task), resultOf(k))
 		}},
 	}
 }
@@ -311,7 +318,7 @@ func (g *growthBench) afterClaims() []comparison {
 						return err
 					}
 				}
-				made, err := g.sides[side].store.CreateJob(g.ctx, newJob(g.sides[side].users[0]))
+				made, err := g.sides[side].store.Runs.CreateJob(g.ctx, newJob(g.sides[side].users[0]))
 				if err != nil {
 					return err
 				}
@@ -321,7 +328,7 @@ func (g *growthBench) afterClaims() []comparison {
 			return g.get(side, pageOfJob("/v1/jobs/"+id, id)...)
 		}},
 		{what: "counting the tasks by queue", bounded: true, do: func(side int) error {
-			_, err := g.sides[side].store.QueueCounts(g.ctx)
+			_, err := g.sides[side].store.Tasks.QueueCounts(g.ctx)
 			return err
 		}},
 	}
@@ -330,12 +337,12 @@ func (g *growthBench) afterClaims() []comparison {
 // endQueued ends all queued runs of a side.
 func (g *growthBench) endQueued(side int) error {
 	for s := g.sides[side].store; ; {
-		list, err := s.Claim(g.ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: clients})
+		list, err := s.Runs.Claim(g.ctx, "bench", tasks.ClaimFilter{Queues: []string{nullQueue}, N: clients})
 		if err != nil || len(list) == 0 {
 			return err
 		}
 		err = inParallel(len(list), func(i int) error {
-			return s.FinishRun(g.ctx, store.LeaseOf(&list[i].Task), resultOf(&list[i]))
+			return s.Runs.FinishRun(g.ctx, tasks.LeaseOf(&list[i].Task), resultOf(&list[i]))
 		})
 		if err != nil {
 			return err

@@ -24,6 +24,8 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server/workers"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/work"
 	"pleat/internal/workerapi"
 	"pleat/runners"
@@ -102,7 +104,7 @@ func (b *bench) idleTimes(
 	began := time.Now()
 	var jobs []pleat.JobID
 	for i := range idleJobs {
-		made, err := h.store.CreateJob(ctx, helixJob(h.users[0], model, i+1))
+		made, err := h.store.Runs.CreateJob(ctx, helixJob(h.users[0], model, i+1))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -163,8 +165,8 @@ func calledPool(delay time.Duration) newIdlePool {
 // workerServer starts a server for workers, and returns a client of it. The function ends both.
 func (h *service) workerServer(ctx context.Context, delay time.Duration) (*workerapi.Client, func() error, error) {
 	token := seal.NewFleetToken()
-	err := h.store.CreateFleetToken(ctx, store.FleetToken{
-		Kind:  store.TokenWorker,
+	err := h.store.Runs.CreateFleetToken(ctx, runs.FleetToken{
+		Kind:  runs.TokenWorker,
 		Class: pleat.DefaultClass,
 		Hash:  seal.HashKey(token),
 	})
@@ -217,7 +219,7 @@ func (h *service) idleConfig(id string) work.Config {
 }
 
 // helixJob returns a job for the runner of the part. It names its seed, so that an earlier result is looked for.
-func helixJob(by store.Reach, m pleat.Model, seed int) store.NewJob {
+func helixJob(by people.Reach, m pleat.Model, seed int) runs.NewJob {
 	params := pleat.Params{Model: m.Name, Values: map[string]any{"seed": strconv.Itoa(seed)}}
 	chain := pleat.Sequence{
 		Kind:   pleat.Protein,
@@ -225,11 +227,11 @@ func helixJob(by store.Reach, m pleat.Model, seed int) store.NewJob {
 		Chains: []string{"A"},
 		Count:  1,
 	}
-	return store.NewJob{
+	return runs.NewJob{
 		Job: pleat.Job{
 			Owner: by.Project, Creator: by.User, Name: "helix", Params: params, Sequences: []pleat.Sequence{chain},
 		},
-		Run: store.RunSpec{
+		Run: runs.RunSpec{
 			Model:     m.Name,
 			WeightSet: m.WeightSet,
 			Method:    m.Method,
@@ -243,7 +245,7 @@ func helixJob(by store.Reach, m pleat.Model, seed int) store.NewJob {
 // awaitCompleted waits until a job is COMPLETED.
 func (h *service) awaitCompleted(ctx context.Context, id pleat.JobID) error {
 	for {
-		v, err := h.store.View(ctx, id)
+		v, err := h.store.Runs.View(ctx, id)
 		switch {
 		case err != nil:
 			return err

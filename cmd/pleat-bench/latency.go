@@ -22,6 +22,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
 )
 
 // creationRate is the average number of jobs created per second while the time to their start is measured.
@@ -87,7 +88,7 @@ func (b *bench) waits(ctx context.Context, d database, start startWorker) (_ []t
 		return nil, err
 	}
 	create := func(i int) error {
-		made, err := h.store.CreateJob(ctx, newJob(h.users[i%len(h.users)]))
+		made, err := h.store.Runs.CreateJob(ctx, newJob(h.users[i%len(h.users)]))
 		at := time.Now().UnixMicro()
 		mu.Lock()
 		defer mu.Unlock()
@@ -201,11 +202,11 @@ func runWorkerProcess(cmd *cobra.Command, dir, database string) error {
 	quiet := config.Default()
 	quiet.LogLevel = "warn"
 	log := app.NewLog(cmd.ErrOrStderr(), quiet)
-	s, err := store.Open(ctx, database, store.Options{Log: log})
+	s, err := store.Open(ctx, database, store.Options{DB: db.Options{Log: log}})
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.DB.Close()
 	blobs, err := blob.Open(ctx, "dir:"+filepath.Join(dir, "blobs"))
 	if err != nil {
 		return err

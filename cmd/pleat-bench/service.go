@@ -22,6 +22,8 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
@@ -72,7 +74,7 @@ type service struct {
 	// addr is the host and port of the server.
 	addr string
 	// users has one user per client, and keys their API keys.
-	users []store.Reach
+	users []people.Reach
 	keys  []string
 	// closers undo the steps of the opening, in its order.
 	closers []func() error
@@ -101,11 +103,11 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 		return h, err
 	}
 	h.database, h.closers = address, append(h.closers, drop)
-	opt.Log = h.log
+	opt.DB.Log = h.log
 	if h.store, err = store.Open(ctx, address, opt); err != nil {
 		return h, err
 	}
-	h.closers = append(h.closers, h.store.Close)
+	h.closers = append(h.closers, h.store.DB.Close)
 	if err := storetest.Migrate(ctx, h.store); err != nil {
 		return h, err
 	}
@@ -114,15 +116,15 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 	}
 	for i := range clients {
 		name := userName(i)
-		key, err := app.CreateKey(ctx, h.store, name, store.NewKey{})
+		key, err := app.CreateKey(ctx, h.store, name, people.NewKey{})
 		if err != nil {
 			return h, err
 		}
-		u, err := h.store.EnsureUser(ctx, name)
+		u, err := h.store.People.EnsureUser(ctx, name)
 		if err != nil {
 			return h, err
 		}
-		h.users, h.keys = append(h.users, store.Own(u.ID)), append(h.keys, key)
+		h.users, h.keys = append(h.users, people.Own(u.ID)), append(h.keys, key)
 	}
 	return h, h.serve(ctx)
 }
@@ -132,7 +134,7 @@ func userName(i int) string { return fmt.Sprintf("bench-%02d", i) }
 
 // serve starts the server. No worker runs, but one is registered: jobs are refused for a model that no worker has.
 func (h *service) serve(ctx context.Context) error {
-	err := h.store.RegisterWorker(ctx, pleat.Worker{
+	err := h.store.Runs.RegisterWorker(ctx, pleat.Worker{
 		ID:     "bench",
 		Host:   "bench",
 		Queues: []string{nullQueue},
@@ -218,13 +220,13 @@ const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"`
 	`"}}],"params":{"modelName":"null"}}`
 
 // newJob returns the job of jobBody, as the server passes it to the store.
-func newJob(by store.Reach) store.NewJob {
+func newJob(by people.Reach) runs.NewJob {
 	m := builtin.Null{}.Models()[0]
-	return store.NewJob{
+	return runs.NewJob{
 		Job: pleat.Job{Owner: by.Project, Creator: by.User, Name: "ubiquitin",
 			Params:    pleat.Params{Model: m.Name, Values: map[string]any{}},
 			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
-		Run: store.RunSpec{
+		Run: runs.RunSpec{
 			Model:     m.Name,
 			WeightSet: m.WeightSet,
 			Method:    m.Method,

@@ -13,6 +13,9 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // create measures jobs created per second by 64 clients over HTTP; a job is durable when it is acknowledged. The store
@@ -31,11 +34,11 @@ func (b *bench) create(ctx context.Context, d database) (err error) {
 	}
 	defer closeAll()
 	loads := []load{closedLoop(overHTTP), closedLoop(func(i int) error {
-		_, err := h.store.CreateJob(ctx, newJob(h.users[i]))
+		_, err := h.store.Runs.CreateJob(ctx, newJob(h.users[i]))
 		return err
 	})}
 	if d.server == "" {
-		alone, err := b.newService(ctx, d, store.Options{CommitGroup: 1})
+		alone, err := b.newService(ctx, d, store.Options{DB: db.Options{CommitGroup: 1}})
 		if err != nil {
 			return err
 		}
@@ -162,19 +165,19 @@ func serveBytes(ctx context.Context, body []byte) (addr string, stop func(), err
 func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 	jobs, at := make([]pleat.JobID, len(h.users)), map[pleat.RunID]int{}
 	for i, u := range h.users {
-		made, err := h.store.CreateJob(ctx, newJob(u))
+		made, err := h.store.Runs.CreateJob(ctx, newJob(u))
 		if err != nil {
 			return nil, err
 		}
 		jobs[i], at[made.Run] = made.Job, i
 	}
-	claimed, err := h.store.Claim(ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: len(jobs)})
+	claimed, err := h.store.Runs.Claim(ctx, "bench", tasks.ClaimFilter{Queues: []string{nullQueue}, N: len(jobs)})
 	if err != nil {
 		return nil, err
 	}
 	for i := range claimed {
 		c := &claimed[i]
-		if err := h.store.FinishRun(ctx, store.LeaseOf(&c.Task), resultOf(c)); err != nil {
+		if err := h.store.Runs.FinishRun(ctx, tasks.LeaseOf(&c.Task), resultOf(c)); err != nil {
 			return nil, err
 		}
 		delete(at, c.Fold.Run)
@@ -186,9 +189,9 @@ func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 }
 
 // resultOf is how a fold by mini ends.
-func resultOf(c *store.ClaimedTask) store.RunFinished {
+func resultOf(c *runs.ClaimedTask) runs.RunFinished {
 	plddt, ptm, pae := 71.53, 0.5471, 21.4
-	f := store.RunFinished{
+	f := runs.RunFinished{
 		State:  pleat.StateCompleted,
 		Engine: "null 1",
 		MSA:    pleat.StatePending,
@@ -204,7 +207,7 @@ func resultOf(c *store.ClaimedTask) store.RunFinished {
 		},
 	}
 	for _, a := range resultFiles {
-		a.Key = store.ArtifactKey(&c.Task, a.Name)
+		a.Key = runs.ArtifactKey(&c.Task, a.Name)
 		a.SHA256 = strings.Repeat("5f", 32)
 		f.Artifacts = append(f.Artifacts, a)
 	}

@@ -19,6 +19,10 @@ import (
 	"pleat/internal/deliver"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -34,7 +38,7 @@ const (
 type deliveryService struct {
 	*service
 	// endpoints has one endpoint per user, whose token and secret the ring has sealed.
-	endpoints []store.Endpoint
+	endpoints []webhooks.Endpoint
 	receiver  *receiver
 	ring      *seal.Ring
 	sender    *webhook.Sender
@@ -108,7 +112,7 @@ func (b *bench) newDeliveryService(ctx context.Context, d database) (_ *delivery
 	for i, u := range h.users {
 		token := h.ring.Seal(string(u.Project), "token", []byte("token"))
 		secret := h.ring.Seal(string(u.Project), "secret", []byte(webhook.NewKey().Text()))
-		e, err := h.store.PutEndpoint(ctx, store.Actor{Reach: u}, store.EndpointConfig{
+		e, err := h.store.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointConfig{
 			URL:    h.receiver.url + "/hook/" + strconv.Itoa(i),
 			Token:  token,
 			Secret: secret,
@@ -139,7 +143,7 @@ func (h *deliveryService) deliver(ctx context.Context) (stop func() error) {
 
 // claimed creates n jobs of the users in turn, whose endpoints are notified when they end, and claims them, so that
 // only the ends of their runs remain to be measured.
-func (h *deliveryService) claimed(ctx context.Context, n int) ([]store.ClaimedTask, error) {
+func (h *deliveryService) claimed(ctx context.Context, n int) ([]runs.ClaimedTask, error) {
 	err := inParallel(n, func(i int) error {
 		i %= len(h.users)
 		j := newJob(h.users[i])
@@ -149,13 +153,13 @@ func (h *deliveryService) claimed(ctx context.Context, n int) ([]store.ClaimedTa
 			TargetType:  "custom_http",
 			Endpoint:    h.endpoints[i].ID,
 		}}
-		_, err := h.store.CreateJob(ctx, j)
+		_, err := h.store.Runs.CreateJob(ctx, j)
 		return err
 	})
-	var out []store.ClaimedTask
+	var out []runs.ClaimedTask
 	for err == nil && len(out) < n {
-		var got []store.ClaimedTask
-		got, err = h.store.Claim(ctx, "bench", store.ClaimFilter{Queues: []string{nullQueue}, N: 256})
+		var got []runs.ClaimedTask
+		got, err = h.store.Runs.Claim(ctx, "bench", tasks.ClaimFilter{Queues: []string{nullQueue}, N: 256})
 		if err == nil && len(got) == 0 {
 			err = fmt.Errorf("%d of %d jobs were claimed", len(out), n)
 		}
@@ -189,7 +193,7 @@ type endedRun struct {
 }
 
 // endRuns ends the runs at eventRate, without waiting for earlier ones. Each transaction creates a delivery.
-func (h *deliveryService) endRuns(ctx context.Context, runs []store.ClaimedTask) ([]endedRun, error) {
+func (h *deliveryService) endRuns(ctx context.Context, runs []runs.ClaimedTask) ([]endedRun, error) {
 	out := make([]endedRun, len(runs))
 	errs := make([]error, len(runs))
 	var wg sync.WaitGroup
@@ -198,7 +202,7 @@ func (h *deliveryService) endRuns(ctx context.Context, runs []store.ClaimedTask)
 		time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / eventRate)))
 		wg.Go(func() {
 			began := time.Now()
-			errs[i] = h.store.FinishRun(ctx, store.LeaseOf(&runs[i].Task), resultOf(&runs[i]))
+			errs[i] = h.store.Runs.FinishRun(ctx, tasks.LeaseOf(&runs[i].Task), resultOf(&runs[i]))
 			out[i] = endedRun{runs[i].Fold.Run, began, time.Since(began)}
 		})
 	}

@@ -118,7 +118,9 @@ func (f filter) only(list ...property) bool {
 }
 
 // negated reports whether a condition is negated.
-func (f filter) negated() bool { return slices.ContainsFunc(f, func(c *condition) bool { return c.not }) }
+func (f filter) negated() bool {
+	return slices.ContainsFunc(f, func(c *condition) bool { return c.not })
+}
 
 // and returns the filter with more conditions.
 func (f filter) and(more ...*condition) filter { return slices.Concat(f, more) }

@@ -102,7 +102,9 @@ func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
 func (it item) isQuestionWord() bool { return slices.Contains(vocabulary().question, it.concept) }
 
 // isVerb reports whether an item is a verb that opens a yes-or-no question.
-func (it item) isVerb() bool { return oneOf(strings.ToLower(it.text), "does do did is are was were can has have") }
+func (it item) isVerb() bool {
+	return oneOf(strings.ToLower(it.text), "does do did is are was were can has have")
+}
 
 // isOutside reports whether an item is a matter that no structure can tell.
 func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }

@@ -44,6 +44,8 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/ops"
 	"pleat/internal/telemetry"
 	"pleat/internal/work"
 )
@@ -116,7 +118,7 @@ func (a *App) makeEngines() (err error) {
 
 // check opens the artifacts and the database, if there is one, and compares the artifacts and the secret keys with what
 // the database knows, which it returns. It changes nothing, except that it generates the key of a new service.
-func (a *App) check(ctx context.Context) (known store.Service, err error) {
+func (a *App) check(ctx context.Context) (known ops.Service, err error) {
 	if err := a.cfg.CheckSharedKey(); err != nil {
 		return known, UsageError{err}
 	}
@@ -141,7 +143,7 @@ func (a *App) check(ctx context.Context) (known store.Service, err error) {
 		return known, err
 	}
 	if a.Store != nil {
-		if known, err = a.Store.Service(ctx); err != nil {
+		if known, err = a.Store.Ops.Service(ctx); err != nil {
 			return known, err
 		}
 	}
@@ -163,9 +165,9 @@ func (a *App) check(ctx context.Context) (known store.Service, err error) {
 
 // checkSchema refuses a newer schema than this program's, and an older one that this node may not migrate.
 func (a *App) checkSchema(ctx context.Context) (err error) {
-	version, latest := int64(0), store.Latest()
+	version, latest := int64(0), db.Latest()
 	if a.Store != nil {
-		if version, err = a.Store.Version(ctx); err != nil {
+		if version, err = a.Store.DB.Version(ctx); err != nil {
 			return err
 		}
 	}
@@ -173,18 +175,18 @@ func (a *App) checkSchema(ctx context.Context) (err error) {
 		const text = "the database is at schema %d, this pleat needs %d, and migrate is false; run: pleat migrate"
 		return fmt.Errorf(text, version, latest)
 	}
-	return store.RefuseNewer(version)
+	return db.RefuseNewer(version)
 }
 
 // migrate brings the schema to this program's version, which creates a new database, and lets the database adopt the
 // artifacts and the secret keys if it knew none.
-func (a *App) migrate(ctx context.Context, known store.Service) (err error) {
+func (a *App) migrate(ctx context.Context, known ops.Service) (err error) {
 	if a.Store == nil {
 		if a.Store, err = openStore(ctx, a.cfg, a.log); err != nil {
 			return err
 		}
 	}
-	from, to, err := a.Store.Migrate(ctx)
+	from, to, err := a.Store.DB.Migrate(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,8 +198,8 @@ func (a *App) migrate(ctx context.Context, known store.Service) (err error) {
 			return err
 		}
 	}
-	err = a.Store.AgreeOnSecrets(ctx, a.ring.Fingerprints())
-	if errors.Is(err, store.ErrOtherSecrets) { // another node has started in the meantime
+	err = a.Store.Ops.AgreeOnSecrets(ctx, a.ring.Fingerprints())
+	if errors.Is(err, ops.ErrOtherSecrets) { // another node has started in the meantime
 		return cmp.Or(CheckSecrets(ctx, a.cfg, a.Store), err)
 	}
 	return err
@@ -237,7 +239,7 @@ func (a *App) close() {
 		a.engines.Close()
 	}
 	if a.Store != nil {
-		if err := a.Store.Close(); err != nil {
+		if err := a.Store.DB.Close(); err != nil {
 			a.log.Warn("closing the database failed", "error", err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/store/ops"
 	"pleat/internal/words"
 )
 
@@ -92,7 +93,7 @@ func CheckArtifacts(ctx context.Context, c config.Config, s *store.Store, b blob
 	if err != nil {
 		return err
 	}
-	state, err := s.Service(ctx)
+	state, err := s.Ops.Service(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func CheckArtifacts(ctx context.Context, c config.Config, s *store.Store, b blob
 // checkMarkers is CheckArtifacts with the markers that were seen before the state was read. In that order a marker
 // whose database is not named in the state is not this database's.
 func checkMarkers(
-	ctx context.Context, c config.Config, b blob.Store, seen map[string]marker, state store.Service,
+	ctx context.Context, c config.Config, b blob.Store, seen map[string]marker, state ops.Service,
 ) error {
 	if state.Artifacts == nil {
 		return refuseForeign(c, seen, state.Database)
@@ -145,7 +146,7 @@ func refuseForeign(c config.Config, seen map[string]marker, database string) err
 // adoptFirst makes the artifact store that of the database if the database has none. It refuses a store with none of
 // the files that the rows of an older database refer to, and one that is not the store of another node that was first.
 func adoptFirst(ctx context.Context, c config.Config, s *store.Store, b blob.Store) error {
-	state, err := s.Service(ctx)
+	state, err := s.Ops.Service(ctx)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func adoptFirst(ctx context.Context, c config.Config, s *store.Store, b blob.Sto
 		return errors.Join(err, b.Delete(ctx, markerKey(a.Marker)))
 	}
 	// After an error the marker stays: the database may have adopted it before the connection broke.
-	adopted, err := s.AdoptArtifacts(ctx, a)
+	adopted, err := s.Ops.AdoptArtifacts(ctx, a)
 	if err != nil || adopted.Marker == a.Marker {
 		return err
 	}
@@ -180,7 +181,7 @@ const sampled = 20
 
 // refuseEmpty refuses an artifact store that has none of the first files that the database refers to.
 func refuseEmpty(ctx context.Context, c config.Config, s *store.Store, b blob.Store) error {
-	refs, err := s.BlobRefs(ctx, "", sampled)
+	refs, err := s.Ops.BlobRefs(ctx, "", sampled)
 	if err != nil || len(refs) == 0 {
 		return err
 	}
@@ -200,10 +201,10 @@ func refuseEmpty(ctx context.Context, c config.Config, s *store.Store, b blob.St
 
 // writeMarker writes a new marker into the artifact store, and returns what the database must know of it.
 func writeMarker(ctx context.Context, c config.Config, s *store.Store, b blob.Store) (
-	a store.ArtifactStore, database string, err error,
+	a ops.ArtifactStore, database string, err error,
 ) {
-	a = store.ArtifactStore{Marker: uuid.NewString(), Address: artifactAddress(c)}
-	if database, err = s.NameDatabase(ctx); err != nil {
+	a = ops.ArtifactStore{Marker: uuid.NewString(), Address: artifactAddress(c)}
+	if database, err = s.Ops.NameDatabase(ctx); err != nil {
 		return a, "", err
 	}
 	text, err := json.Marshal(marker{Database: database})
@@ -227,7 +228,7 @@ func AdoptArtifacts(ctx context.Context, c config.Config, s *store.Store, b blob
 	if err != nil {
 		return err
 	}
-	if err := s.ReplaceArtifacts(ctx, a); err != nil {
+	if err := s.Ops.ReplaceArtifacts(ctx, a); err != nil {
 		return err
 	}
 	for name := range seen {

@@ -206,7 +206,7 @@ func adopt(t *testing.T, c config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.DB.Close()
 	b, err := blob.Open(t.Context(), c.BlobAddress())
 	if err != nil {
 		t.Fatal(err)

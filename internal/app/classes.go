@@ -16,7 +16,7 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/fleet"
-	"pleat/internal/store"
+	"pleat/internal/store/db"
 )
 
 const (
@@ -244,7 +244,7 @@ func (a *App) publishClasses(ctx context.Context) error {
 		if classes, err = ReadClasses(a.cfg); err != nil {
 			return err
 		}
-		if err := a.Store.SetClasses(ctx, classes); err != nil {
+		if err := a.Store.Runs.SetClasses(ctx, classes); err != nil {
 			return err
 		}
 	}
@@ -270,7 +270,7 @@ func (a *App) publishClasses(ctx context.Context) error {
 	def.Alignments = usualAlignments(a.cfg)
 	offerAlignments(&def, append(classes, def))
 	def.Alignments = pleat.AlignmentsAlso
-	return a.Store.SetDefaultClass(ctx, def)
+	return a.Store.Runs.SetDefaultClass(ctx, def)
 }
 
 // useClass gives the worker of this process what its class says, and, if the configuration names the class, the engines
@@ -314,8 +314,8 @@ func (a *App) knownClasses(ctx context.Context) ([]pleat.Class, error) {
 	if a.Store == nil {
 		return nil, nil
 	}
-	if version, err := a.Store.Version(ctx); err != nil || version < store.Latest() {
+	if version, err := a.Store.DB.Version(ctx); err != nil || version < db.Latest() {
 		return nil, err
 	}
-	return a.Store.Classes(ctx)
+	return a.Store.Runs.Classes(ctx)
 }

@@ -13,7 +13,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/config"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
 	"pleat/internal/structure"
 	"pleat/internal/structure/structuretest"
@@ -61,7 +61,7 @@ func startService(t *testing.T, c config.Config) *service {
 // user returns a client of a new user.
 func (s *service) user(name string) *api.Client {
 	s.t.Helper()
-	key, err := CreateKey(s.t.Context(), s.Store, name, store.NewKey{})
+	key, err := CreateKey(s.t.Context(), s.Store, name, people.NewKey{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
 	"pleat/internal/tracing"
 )
 
@@ -54,10 +56,8 @@ func OpenStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 // openStore is OpenStore without the data folder.
 func openStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.Store, error) {
 	return store.Open(ctx, c.DatabaseURL(), store.Options{
-		Log:         log,
-		Direct:      c.Direct,
-		Connections: c.Connections,
-		Limits: store.Limits{
+		DB: db.Options{Log: log, Direct: c.Direct, Connections: c.Connections},
+		People: people.Options{Limits: people.Limits{
 			Jobs:         c.Quota,
 			Workflows:    c.WorkflowQuota,
 			BatchRows:    c.BatchQuota,
@@ -66,7 +66,7 @@ func openStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 			ResultsBytes: int64(c.ResultsQuota),
 			KeepResults:  days(c.KeepResults),
 			LibraryBytes: int64(c.Library),
-		},
+		}},
 	})
 }
 
@@ -108,8 +108,8 @@ func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*stor
 	if err != nil {
 		return nil, err
 	}
-	version, err := s.Version(ctx)
-	switch latest := store.Latest(); {
+	version, err := s.DB.Version(ctx)
+	switch latest := db.Latest(); {
 	case err != nil:
 	case version == 0:
 		err = errors.New("the database has no tables yet; start pleat serve first, or run: pleat migrate")
@@ -117,10 +117,10 @@ func OpenMigrated(ctx context.Context, c config.Config, log *slog.Logger) (*stor
 		err = fmt.Errorf("the database is at schema %d, older than this pleat's %d; "+
 			"restart the server with this pleat, or run: pleat migrate", version, latest)
 	default:
-		err = store.RefuseNewer(version)
+		err = db.RefuseNewer(version)
 	}
 	if err != nil {
-		_ = s.Close() // the reason is err
+		_ = s.DB.Close() // the reason is err
 		return nil, err
 	}
 	return s, nil
@@ -132,17 +132,17 @@ func InitDatabase(ctx context.Context, c config.Config, log *slog.Logger) error 
 	if err != nil {
 		return err
 	}
-	version, err := s.Version(ctx)
+	version, err := s.DB.Version(ctx)
 	if err == nil && version == 0 {
-		_, _, err = s.Migrate(ctx)
+		_, _, err = s.DB.Migrate(ctx)
 	}
-	return errors.Join(err, s.Close())
+	return errors.Join(err, s.DB.Close())
 }
 
 // CreateKey makes an API key for a user, creates the user if needed, and returns the key. Only its hash is stored, so
 // the key can be shown this once. Prefix and Hash of n are set here.
-func CreateKey(ctx context.Context, s *store.Store, user string, n store.NewKey) (string, error) {
-	u, err := s.EnsureUser(ctx, user)
+func CreateKey(ctx context.Context, s *store.Store, user string, n people.NewKey) (string, error) {
+	u, err := s.People.EnsureUser(ctx, user)
 	if err != nil {
 		return "", err
 	}
@@ -153,6 +153,6 @@ func CreateKey(ctx context.Context, s *store.Store, user string, n store.NewKey)
 	}
 	key := seal.NewKey()
 	n.Prefix, n.Hash = seal.Prefix(key), seal.HashKey(key)
-	_, err = s.CreateKey(ctx, store.Actor{Reach: store.Reach{User: u.ID}, Database: true}, n)
+	_, err = s.People.CreateKey(ctx, people.Actor{Reach: people.Reach{User: u.ID}, Database: true}, n)
 	return key, err
 }

@@ -40,7 +40,7 @@ func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) er
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.DB.Close()
 	if err := HideSecrets(c); err != nil {
 		log.Warn("the memory of this process can be read by other processes of its user", "error", err)
 	}
@@ -49,13 +49,13 @@ func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) er
 		return err
 	}
 	f := fleet.New(fleet.Config{
-		Store:    s,
+		Store:    s.Runs,
 		Clusters: clusters,
 		Holder:   uuid.NewString(),
 		Worker:   worker,
 		Interval: seconds(c.FleetInterval),
 		Limit:    c.FleetLimit,
-		Clock:    s.Now,
+		Clock:    s.DB.Now,
 		Log:      log,
 	})
 	if once {
@@ -72,7 +72,7 @@ func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) er
 		returnMemory(ctx, s, log)
 		return nil
 	})
-	log.Info("the fleet runs", "version", pleat.Version, "database", s.Dialect())
+	log.Info("the fleet runs", "version", pleat.Version, "database", s.DB.Dialect())
 	return ended(log, group.Wait())
 }
 
@@ -92,7 +92,7 @@ func fleetEndpoint(c config.Config, s *store.Store, f *fleet.Fleet, log *slog.Lo
 // clustersOf returns the clusters on which the fleet of a service starts workers, by driver. The id of the service,
 // which names its jobs, derives from the name of its database: every process of the service finds the same jobs.
 func clustersOf(ctx context.Context, c config.Config, s *store.Store) (map[string]fleet.Cluster, error) {
-	name, err := s.NameDatabase(ctx)
+	name, err := s.Ops.NameDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func returnMemory(ctx context.Context, s *store.Store, log *slog.Logger) {
 				continue
 			}
 			if s != nil {
-				s.CloseIdle()
+				s.DB.CloseIdle()
 			}
 			runtime.GC() // what is in a sync.Pool goes with the second collection
 			debug.FreeOSMemory()

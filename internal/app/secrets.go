@@ -11,6 +11,7 @@ import (
 	"pleat/internal/sandbox"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/ops"
 )
 
 // LoadKeys returns the secret keys of the configuration: those of secret-key, those of secret-key-file, or the one in
@@ -32,7 +33,7 @@ func LoadKeys(c config.Config) (*seal.Ring, error) {
 }
 
 // loadKeys is LoadKeys for a node of a service. It does not generate a key for a database that was used with another.
-func loadKeys(c config.Config, known store.Service) (*seal.Ring, error) {
+func loadKeys(c config.Config, known ops.Service) (*seal.Ring, error) {
 	if len(known.Secrets) > 0 && c.SecretKey == "" && c.SecretFile == "" {
 		if _, err := os.Stat(c.GeneratedKeyFile()); errors.Is(err, os.ErrNotExist) {
 			const text = "the secret key of the database is missing: %s does not exist, and neither secret-key " +
@@ -58,13 +59,13 @@ func keySource(c config.Config) string {
 // checkKeys refuses secret keys that are not those of the service, with a UsageError: none of them is one of the node
 // that started last, or a stored secret needs one that is missing.
 func checkKeys(
-	ctx context.Context, c config.Config, s *store.Store, known store.Service, ring *seal.Ring,
+	ctx context.Context, c config.Config, s *store.Store, known ops.Service, ring *seal.Ring,
 ) error {
 	own := ring.Fingerprints()
 	switch {
 	case len(known.Secrets) == 0:
 		return nil
-	case !store.Overlap(known.Secrets, own):
+	case !ops.Overlap(known.Secrets, own):
 		const text = "%s has another secret key than the nodes of this database, which could not read its links and " +
 			"webhook secrets; set the same key on every node; to replace a key, follow the steps in " +
 			"docs/operations.md; if the old key is lost, run: pleat secrets adopt"
@@ -72,7 +73,7 @@ func checkKeys(
 	case !slices.ContainsFunc(known.Secrets, func(f string) bool { return !slices.Contains(own, f) }):
 		return nil // no key was removed
 	}
-	n, err := s.CountSealed(ctx, ring.Opens)
+	n, err := s.Ops.CountSealed(ctx, ring.Opens)
 	if err == nil && n > 0 {
 		const text = "%s lacks a key with which secrets of %d webhook endpoints are encrypted; add it again and run: " +
 			"pleat secrets rotate; if the key is lost, run: pleat secrets adopt"
@@ -84,7 +85,7 @@ func checkKeys(
 // CheckSecrets refuses a configuration whose secret keys are not those of the database, with a UsageError. A database
 // that no node has used yet may get any. It generates no key and writes nothing.
 func CheckSecrets(ctx context.Context, c config.Config, s *store.Store) error {
-	known, err := s.Service(ctx)
+	known, err := s.Ops.Service(ctx)
 	if err != nil || len(known.Secrets) == 0 {
 		return err
 	}
@@ -102,10 +103,10 @@ func AdoptSecrets(ctx context.Context, c config.Config, s *store.Store) (lost in
 	if err != nil {
 		return 0, err
 	}
-	if err := s.ReplaceSecrets(ctx, ring.Fingerprints()); err != nil {
+	if err := s.Ops.ReplaceSecrets(ctx, ring.Fingerprints()); err != nil {
 		return 0, err
 	}
-	return s.CountSealed(ctx, ring.Opens)
+	return s.Ops.CountSealed(ctx, ring.Opens)
 }
 
 // foreignSecrets are the variables of other programs that hold secrets which the process reads at its start: those of

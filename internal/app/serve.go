@@ -67,7 +67,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	if err := a.publishClasses(ctx); err != nil {
 		return err
 	}
-	if err := a.Store.ExtendLeases(ctx, 2*pleat.RemoteHeartbeatInterval); err != nil {
+	if err := a.Store.Runs.ExtendLeases(ctx, 2*pleat.RemoteHeartbeatInterval); err != nil {
 		return err
 	}
 	local := config.LocalURL(l.Addr())
@@ -133,7 +133,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return nil
 	})
 	log.Info("serving", "version", pleat.Version, "address", l.Addr().String(), "public", public,
-		"database", a.Store.Dialect(), "work", c.Work)
+		"database", a.Store.DB.Dialect(), "work", c.Work)
 	if opt.Ready != nil {
 		opt.Ready(a, local)
 	}
@@ -258,7 +258,7 @@ func Work(
 	if err != nil {
 		return err
 	}
-	log.Info("working", "version", pleat.Version, "database", a.Store.Dialect(), "slots", c.Slots)
+	log.Info("working", "version", pleat.Version, "database", a.Store.DB.Dialect(), "slots", c.Slots)
 	return ended(log, a.work(ctx, pool, metrics, a.workerEndpoint(), drain))
 }
 

@@ -9,8 +9,8 @@ import (
 	"pleat/api"
 	"pleat/internal/config"
 	"pleat/internal/engine/builtin"
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // A request waits for PostgreSQL as often as it must: a creation reads what decides about it and commits, and a read of
@@ -34,7 +34,7 @@ func TestRoundTripsOfRequests(t *testing.T) {
 		Queues: []string{pleat.Queue(pleat.TaskFold, "null")},
 		Models: builtin.Null{}.Models(),
 	}
-	if err := s.Store.RegisterWorker(ctx, w); err != nil {
+	if err := s.Store.Runs.RegisterWorker(ctx, w); err != nil {
 		t.Fatal(err)
 	}
 	ada := s.user("ada")
@@ -43,11 +43,11 @@ func TestRoundTripsOfRequests(t *testing.T) {
 		t.Helper()
 		n := int64(math.MaxInt64)
 		for range calls {
-			before := s.Store.RoundTrips()
+			before := s.Store.DB.RoundTrips()
 			if err := do(); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			n = min(n, s.Store.RoundTrips()-before)
+			n = min(n, s.Store.DB.RoundTrips()-before)
 		}
 		if n < 1 || n > most {
 			t.Errorf("%s took %d round trips, at most %d are allowed", what, n, most)
@@ -63,12 +63,12 @@ func TestRoundTripsOfRequests(t *testing.T) {
 		job = made.JobID
 		return err
 	})
-	tasks, err := s.Store.Claim(ctx, w.ID, store.ClaimFilter{Queues: w.Queues, N: calls})
-	if err != nil || len(tasks) != calls {
-		t.Fatalf("%d tasks, %v", len(tasks), err)
+	taskList, err := s.Store.Runs.Claim(ctx, w.ID, tasks.ClaimFilter{Queues: w.Queues, N: calls})
+	if err != nil || len(taskList) != calls {
+		t.Fatalf("%d tasks, %v", len(taskList), err)
 	}
-	for i := range tasks {
-		if err := s.Store.FinishRun(ctx, store.LeaseOf(&tasks[i].Task), storetest.Completed()); err != nil {
+	for i := range taskList {
+		if err := s.Store.Runs.FinishRun(ctx, tasks.LeaseOf(&taskList[i].Task), storetest.Completed()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/sandbox"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/db"
 	"pleat/internal/words"
 )
 
@@ -94,20 +94,20 @@ func (c *Config) checkStore() error {
 	if c.Data == "" {
 		return c.Errorf("data", "is empty; it must name a folder")
 	}
-	if c.Connections > 0 && c.Connections < store.MinConnections {
+	if c.Connections > 0 && c.Connections < db.MinConnections {
 		return c.Errorf("database-connections", "is %d; it must be 0, or %d or more", c.Connections,
-			store.MinConnections)
+			db.MinConnections)
 	}
 	switch scheme, rest, _ := strings.Cut(c.Database, ":"); {
-	case c.Database == "", scheme == "sqlite" && rest != "", store.IsPostgres(c.Database):
+	case c.Database == "", scheme == "sqlite" && rest != "", db.IsPostgres(c.Database):
 	default:
 		return c.Errorf("database", "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
 	}
 	switch {
 	case c.Direct == "":
-	case !store.IsPostgres(c.Direct):
+	case !db.IsPostgres(c.Direct):
 		return c.Errorf("database-direct", "must be postgres://USER:PASSWORD@HOST/NAME")
-	case !store.IsPostgres(c.Database):
+	case !db.IsPostgres(c.Database):
 		return c.Errorf("database-direct", "is for a pooler before PostgreSQL; set database to the pooler's address")
 	}
 	return nil

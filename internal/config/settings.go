@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"pleat/internal/store"
+	"pleat/internal/store/db"
 )
 
 // Settings returns every setting, bound to the fields of c, in the order of the documentation. docs/configuration.md,
@@ -51,7 +51,7 @@ func (c *Config) storeSettings() []Setting {
 			secret(secretInURL),
 		setting("database-connections", &c.Connections,
 			"connections to PostgreSQL that this process opens at most, "+
-				fmt.Sprintf("%d or more; ", store.MinConnections)+
+				fmt.Sprintf("%d or more; ", db.MinConnections)+
 				"0: four for each core, at least 16, and five for claims and wake-ups").between(0, 10_000, ""),
 	}
 }

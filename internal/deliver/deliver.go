@@ -23,6 +23,9 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/tracing"
 	"pleat/internal/webhook"
 )
@@ -97,7 +100,7 @@ type Pool struct {
 
 // result is the outcome of one attempt: what the store gets, and what the circuit breaker and the metrics need.
 type result struct {
-	store.DeliveryOutcome
+	webhooks.DeliveryOutcome
 	held    *queue.Held
 	attempt webhook.Attempt
 }
@@ -112,7 +115,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *P
 		ring:    ring,
 		sender:  sender,
 		metrics: newMetrics(),
-		leases:  queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
+		leases:  queue.NewLeases(s.Runs, cfg.ID, cfg.Clock, cfg.Log),
 		windows: newWindows(cfg.Endpoint, cfg.Quick),
 		ended:   make(chan *result, cfg.Parallel),
 		wake:    make(chan struct{}, 1),
@@ -160,11 +163,11 @@ func (p *Pool) Run(ctx context.Context) error {
 
 // claim claims deliveries while there is room, going round the endpoints. They are posted under posts, which outlives
 // ctx.
-func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
+func (p *Pool) claim(ctx, posts context.Context, taskList *sync.WaitGroup) {
 	cursor := ""
 	queue.ClaimLoop{
-		News:   p.store,
-		Topics: []string{store.DeliveryTopic},
+		News:   p.store.DB,
+		Topics: []string{tasks.DeliveryTopic},
 		Wake:   p.wake,
 		Log:    p.cfg.Log,
 		Claim: func(ctx context.Context) error {
@@ -174,16 +177,16 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 					return nil
 				}
 				p.cfg.Step("claim")
-				got, err := p.store.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.limits())
+				got, err := p.store.Webhooks.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.limits())
 				if len(got.List) > 0 {
 					p.cfg.Step("claimed")
-					p.start(posts, got.List, tasks)
+					p.start(posts, got.List, taskList)
 				}
 				if err != nil {
 					return err
 				}
-				p.windows.full(p.store.Now(), got.Full...)
-				p.metrics.markBusy(p.store.Now(), got.Full...)
+				p.windows.full(p.store.DB.Now(), got.Full...)
+				p.metrics.markBusy(p.store.DB.Now(), got.Full...)
 				if len(got.Full) > 0 {
 					p.cfg.Step("full")
 				}
@@ -199,7 +202,7 @@ func (p *Pool) claim(ctx, posts context.Context, tasks *sync.WaitGroup) {
 }
 
 // start posts claimed deliveries, each in a goroutine of its own. It reads their jobs for all of them together.
-func (p *Pool) start(posts context.Context, got []store.ClaimedDelivery, tasks *sync.WaitGroup) {
+func (p *Pool) start(posts context.Context, got []webhooks.ClaimedDelivery, tasks *sync.WaitGroup) {
 	held := make([]*queue.Held, len(got))
 	for i := range got {
 		held[i] = p.leases.Add(posts, &got[i].Task)
@@ -214,7 +217,7 @@ func (p *Pool) start(posts context.Context, got []store.ClaimedDelivery, tasks *
 }
 
 // sources reads the jobs of deliveries. If that fails, the events are sent without them.
-func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[pleat.RunID]*store.View {
+func (p *Pool) sources(ctx context.Context, got []webhooks.ClaimedDelivery) map[pleat.RunID]*runs.View {
 	var runs []pleat.RunID
 	for i := range got {
 		if got[i].Event.Source.Job != "" {
@@ -224,7 +227,7 @@ func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[ple
 	if len(runs) == 0 {
 		return nil
 	}
-	views, err := p.store.RunViews(ctx, runs)
+	views, err := p.store.Runs.RunViews(ctx, runs)
 	if err != nil && ctx.Err() == nil {
 		p.cfg.Log.Warn("deliveries are sent without their source", "error", err)
 	}
@@ -233,8 +236,8 @@ func (p *Pool) sources(ctx context.Context, got []store.ClaimedDelivery) map[ple
 
 // attempt makes one attempt at a delivery: it builds the request, posts it, and decides whether and when to try again.
 // A delivery whose request cannot be built counts as failed, with a message that has no secret.
-func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) *result {
-	r := &result{DeliveryOutcome: store.DeliveryOutcome{Claimed: d}, held: h}
+func (p *Pool) attempt(h *queue.Held, d webhooks.ClaimedDelivery, v *runs.View) *result {
+	r := &result{DeliveryOutcome: webhooks.DeliveryOutcome{Claimed: d}, held: h}
 	ctx, span := p.cfg.Tracer.Deliver(h.Context(), traced(&d), d.Endpoint.URL)
 	log := tracing.LogWith(ctx, p.cfg.Log).With("delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID,
 		"run", d.Delivery.Run)
@@ -252,9 +255,9 @@ func (p *Pool) attempt(h *queue.Held, d store.ClaimedDelivery, v *store.View) *r
 		p.cfg.Step("posted")
 	}
 	p.metrics.observe(&r.attempt)
-	p.metrics.observeDelay(&d, &r.attempt, p.store.Now())
+	p.metrics.observeDelay(&d, &r.attempt, p.store.DB.Now())
 	p.windows.observe(d.Endpoint.ID, r.attempt.Timings.Total, r.attempt.OK())
-	r.decide(p.store.Now())
+	r.decide(p.store.DB.Now())
 	tracing.Delivered(span, r.Status, string(r.attempt.Error))
 	log = log.With("ok", r.OK, "status", r.Status, "class", string(r.attempt.Error),
 		"duration_ms", r.attempt.Timings.Total, "user", d.Endpoint.Owner)
@@ -317,14 +320,14 @@ func (p *Pool) finish(ctx context.Context) {
 // storeOutcomes stores outcomes, trying for as long as ctx lives. After that the leases expire, and the deliveries are
 // sent once more.
 func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
-	list := make([]store.DeliveryOutcome, len(batch))
+	list := make([]webhooks.DeliveryOutcome, len(batch))
 	results := make(map[pleat.TaskID]*result, len(batch))
 	for i, r := range batch {
 		list[i] = r.DeliveryOutcome
 		results[r.Claimed.Task.ID] = r
 	}
 	told := map[pleat.EndpointID]func(){}
-	update := func(e store.Endpoint, list []store.DeliveryOutcome, now time.Time) (v store.EndpointUpdate) {
+	update := func(e webhooks.Endpoint, list []webhooks.DeliveryOutcome, now time.Time) (v webhooks.EndpointUpdate) {
 		p.cfg.Step("finishing")
 		var of []*result
 		for _, d := range list {
@@ -335,7 +338,7 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 	}
 	p.cfg.Step("finish")
 	stored := queue.Retry(ctx, p.cfg.Log, "the outcomes of deliveries cannot be stored", func() error {
-		return p.store.FinishDeliveries(ctx, p.cfg.ID, list, update)
+		return p.store.Webhooks.FinishDeliveries(ctx, p.cfg.ID, list, update)
 	})
 	if stored {
 		p.cfg.Step("finished")
@@ -349,7 +352,7 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 // more than one transaction deletes.
 func (p *Pool) forget(ctx context.Context) {
 	for {
-		n, err := p.store.ForgetDeliveries(ctx, p.store.Now().Add(-p.cfg.Retention), maxForgotten)
+		n, err := p.store.Webhooks.ForgetDeliveries(ctx, p.store.DB.Now().Add(-p.cfg.Retention), maxForgotten)
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("old deliveries cannot be deleted", "error", err)
 		}
@@ -367,7 +370,7 @@ func (p *Pool) forget(ctx context.Context) {
 // transaction.
 func (p *Pool) endDeleted(ctx context.Context) {
 	for {
-		more, err := p.store.EndDeliveries(ctx)
+		more, err := p.store.Webhooks.EndDeliveries(ctx)
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("deliveries to deleted endpoints cannot be ended", "error", err)
 		}

@@ -23,7 +23,11 @@ import (
 	"pleat/internal/deliver"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -120,11 +124,11 @@ func (r *receiver) requests() []request {
 }
 
 // user creates a user with a default endpoint.
-func (f *fixture) user(name, url string) (store.Reach, store.Endpoint) {
+func (f *fixture) user(name, url string) (people.Reach, webhooks.Endpoint) {
 	f.t.Helper()
 	u := storetest.User(f.t, f.s, name)
 	yes := true
-	e, err := f.s.PutEndpoint(context.Background(), store.Actor{Reach: u}, store.EndpointConfig{
+	e, err := f.s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: u}, webhooks.EndpointConfig{
 		URL:              url,
 		Token:            f.ring.Seal(string(u.Project), "token", []byte("the-token")),
 		Secret:           f.ring.Seal(string(u.Project), "secret", []byte(f.secret.Text())),
@@ -137,7 +141,7 @@ func (f *fixture) user(name, url string) (store.Reach, store.Endpoint) {
 }
 
 // toGlobal subscribes a run to its owner's endpoint.
-func toGlobal(e store.Endpoint) pleat.Subscription {
+func toGlobal(e webhooks.Endpoint) pleat.Subscription {
 	return pleat.Subscription{
 		Destination: pleat.DestCustom,
 		Alias:       "custom_http",
@@ -147,7 +151,7 @@ func toGlobal(e store.Endpoint) pleat.Subscription {
 }
 
 // toOwn subscribes a run to an endpoint of its own.
-func (f *fixture) toOwn(owner store.Reach, url string) pleat.Subscription {
+func (f *fixture) toOwn(owner people.Reach, url string) pleat.Subscription {
 	return pleat.Subscription{
 		Destination: pleat.DestCustom,
 		Alias:       "custom_http",
@@ -162,7 +166,7 @@ func (f *fixture) toOwn(owner store.Reach, url string) pleat.Subscription {
 const protein = "GSGSGSGSGSGS"
 
 // fold creates a job and completes its run, which causes one delivery for each subscription.
-func (f *fixture) fold(owner store.Reach, subs ...pleat.Subscription) store.Created {
+func (f *fixture) fold(owner people.Reach, subs ...pleat.Subscription) runs.Created {
 	f.t.Helper()
 	n := storetest.NewFold(owner, "delivered")
 	n.Job.Sequences = []pleat.Sequence{storetest.Protein(protein, "A")}
@@ -170,10 +174,10 @@ func (f *fixture) fold(owner store.Reach, subs ...pleat.Subscription) store.Crea
 	return storetest.CompleteFold(f.t, f.s, n)
 }
 
-func (f *fixture) list(owner store.Reach, filter store.DeliveryFilter) []store.Delivery {
+func (f *fixture) list(owner people.Reach, filter webhooks.DeliveryFilter) []webhooks.Delivery {
 	f.t.Helper()
 	filter.Limit = 1000
-	out, err := f.s.Deliveries(context.Background(), owner, filter)
+	out, err := f.s.Webhooks.Deliveries(context.Background(), owner, filter)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -181,20 +185,20 @@ func (f *fixture) list(owner store.Reach, filter store.DeliveryFilter) []store.D
 }
 
 // await waits until a user has n deliveries of a status.
-func (f *fixture) await(owner store.Reach, status pleat.DeliveryStatus, n int) (out []store.Delivery) {
+func (f *fixture) await(owner people.Reach, status pleat.DeliveryStatus, n int) (out []webhooks.Delivery) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprintf("%d deliveries %s", n, status), func() bool {
-		out = f.list(owner, store.DeliveryFilter{Status: status})
+		out = f.list(owner, webhooks.DeliveryFilter{Status: status})
 		return len(out) == n
 	})
 	return out
 }
 
 // awaitAttempts waits until a user's only delivery has had n attempts and waits for the next.
-func (f *fixture) awaitAttempts(owner store.Reach, n int) (d store.Delivery) {
+func (f *fixture) awaitAttempts(owner people.Reach, n int) (d webhooks.Delivery) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprint(n, " attempts"), func() bool {
-		d = f.list(owner, store.DeliveryFilter{})[0]
+		d = f.list(owner, webhooks.DeliveryFilter{})[0]
 		return d.Attempts == n && d.Status == pleat.DeliveryPending
 	})
 	return d
@@ -206,7 +210,7 @@ func unpolled(c *deliver.Config) { c.Poll = false }
 // wake queues the deliveries whose time has come, of which there are n.
 func (f *fixture) wake(n int) {
 	f.t.Helper()
-	if r, err := f.s.Reap(context.Background(), f.s.Now()); err != nil || r != (store.Reaped{Woken: n}) {
+	if r, err := f.s.Runs.Reap(context.Background(), f.s.DB.Now()); err != nil || r != (runs.Reaped{Woken: n}) {
 		f.t.Fatalf("%+v, %v; want %d woken", r, err, n)
 	}
 }
@@ -264,7 +268,7 @@ func TestPoolDelivers(t *testing.T) {
 		if strings.Contains(got[0].body, protein) {
 			t.Error("the sequence was sent")
 		}
-		_, attempts, err := f.s.Delivery(context.Background(), u, d.ID)
+		_, attempts, err := f.s.Webhooks.Delivery(context.Background(), u, d.ID)
 		if err != nil || len(attempts) != 1 {
 			t.Fatalf("%d attempts, %v", len(attempts), err)
 		}
@@ -276,9 +280,10 @@ func TestPoolDelivers(t *testing.T) {
 
 func TestPoolTriesAgain(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= store.DeliveryTries; n++ { // the store counts the tries, the schedule has the waits between them
-		if _, again := webhook.Next(n, time.Now(), 0, 0.5); again != (n < store.DeliveryTries) {
-			t.Fatalf("after %d of %d tries, the schedule says %v", n, store.DeliveryTries, again)
+	// The store counts the tries, the schedule has the waits between them.
+	for n := 1; n <= webhooks.DeliveryTries; n++ {
+		if _, again := webhook.Next(n, time.Now(), 0, 0.5); again != (n < webhooks.DeliveryTries) {
+			t.Fatalf("after %d of %d tries, the schedule says %v", n, webhooks.DeliveryTries, again)
 		}
 	}
 	onEachStore(t, func(t *testing.T, f *fixture) {
@@ -293,17 +298,17 @@ func TestPoolTriesAgain(t *testing.T) {
 			}
 		})
 		u, e := f.user("ada", r.URL)
-		began := f.s.Now()
+		began := f.s.DB.Now()
 		f.start(unpolled)
 		f.fold(u, toGlobal(e))
 		d := f.awaitAttempts(u, 1)
-		if d.NextAt.Sub(began) < 3*time.Second || d.NextAt.Sub(f.s.Now()) > 7*time.Second {
+		if d.NextAt.Sub(began) < 3*time.Second || d.NextAt.Sub(f.s.DB.Now()) > 7*time.Second {
 			t.Errorf("the first repeat comes %v after the beginning", d.NextAt.Sub(began))
 		}
 		f.clock.Advance(7 * time.Second)
 		f.wake(1)
 		d = f.awaitAttempts(u, 2)
-		if in := d.NextAt.Sub(f.s.Now()); in < 59*time.Minute || in > time.Hour || d.ResponseStatus != 503 {
+		if in := d.NextAt.Sub(f.s.DB.Now()); in < 59*time.Minute || in > time.Hour || d.ResponseStatus != 503 {
 			t.Errorf("Retry-After of an hour is honoured with %v; %+v", in, d)
 		}
 		f.clock.Advance(time.Hour)
@@ -329,27 +334,29 @@ func TestDeliveryFails(t *testing.T) {
 		u, e := f.user("ada", r.URL)
 		f.start(unpolled)
 		f.fold(u, toGlobal(e))
-		for i := range store.DeliveryTries - 1 {
+		for i := range webhooks.DeliveryTries - 1 {
 			f.awaitAttempts(u, i+1)
 			f.clock.Advance(30 * time.Hour)
 			f.wake(1)
 		}
 		d := f.await(u, pleat.DeliveryFailed, 1)[0]
-		if d.Attempts != store.DeliveryTries || !strings.Contains(d.Reason, "answered 404") {
+		if d.Attempts != webhooks.DeliveryTries || !strings.Contains(d.Reason, "answered 404") {
 			t.Errorf("%+v", d)
 		}
 		// More than five days of nothing but failures have disabled the endpoint; its owner resumes it.
-		if e, err := f.s.DefaultEndpoint(context.Background(), u); err != nil || e.Active ||
+		if e, err := f.s.Webhooks.DefaultEndpoint(context.Background(), u); err != nil || e.Active ||
 			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
-		if _, err := f.s.ChangeEndpoint(context.Background(), store.Actor{Reach: u}, store.EndpointResume); err != nil {
+		if _, err := f.s.Webhooks.ChangeEndpoint(
+			context.Background(), people.Actor{Reach: u}, webhooks.EndpointResume,
+		); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.s.Redeliver(context.Background(), u, d.ID); err != nil {
+		if err := f.s.Webhooks.Redeliver(context.Background(), u, d.ID); err != nil {
 			t.Fatal(err)
 		}
-		f.awaitAttempts(u, store.DeliveryTries+1)
+		f.awaitAttempts(u, webhooks.DeliveryTries+1)
 	})
 }
 
@@ -366,14 +373,14 @@ func newBrokenReceiver(t *testing.T) (*receiver, *atomic.Bool) {
 // awaitRest waits until the breaker of a user's endpoint is open, so that the endpoint rests, and nothing is in flight
 // to it. A claim under way may have read the breaker before it opened. Claims follow one another and go round the
 // endpoints: after two deliveries to another one, that claim has ended, and this endpoint has had its turn since.
-func (f *fixture) awaitRest(u store.Reach) {
+func (f *fixture) awaitRest(u people.Reach) {
 	f.t.Helper()
 	storetest.Eventually(f.t, "the endpoint rests", func() bool {
-		e, err := f.s.DefaultEndpoint(context.Background(), u)
+		e, err := f.s.Webhooks.DefaultEndpoint(context.Background(), u)
 		return err == nil && !e.ResumeAt.IsZero()
 	})
 	other, end := f.user("who rests not", newReceiver(f.t, nil).URL)
-	before := len(f.list(other, store.DeliveryFilter{}))
+	before := len(f.list(other, webhooks.DeliveryFilter{}))
 	for i := range 2 {
 		f.fold(other, toGlobal(end))
 		f.await(other, pleat.DeliverySucceeded, before+i+1)
@@ -400,7 +407,7 @@ func TestBreakerPausesWithoutSpending(t *testing.T) {
 			t.Errorf("%d were sent", sent)
 		}
 		untried := 0
-		for _, d := range f.list(u, store.DeliveryFilter{}) {
+		for _, d := range f.list(u, webhooks.DeliveryFilter{}) {
 			if d.Attempts == 0 {
 				untried++
 			}
@@ -431,8 +438,8 @@ func TestRedeliverWhatWaits(t *testing.T) {
 		}
 		f.start()
 		sendNow := func() int {
-			queued, err := f.s.RedeliverAll(context.Background(), u,
-				store.DeliveryFilter{Status: pleat.DeliveryPending, Limit: 1000})
+			queued, err := f.s.Webhooks.RedeliverAll(context.Background(), u,
+				webhooks.DeliveryFilter{Status: pleat.DeliveryPending, Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -563,7 +570,7 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 		r := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
 		u, e := f.user("ada", r.URL)
 		const id = "deliverer"
-		if err := f.s.RegisterWorker(ctx, pleat.Worker{ID: id}); err != nil {
+		if err := f.s.Runs.RegisterWorker(ctx, pleat.Worker{ID: id}); err != nil {
 			t.Fatal(err)
 		}
 		f.start(func(c *deliver.Config) { c.ID, c.Clock, c.Poll = id, f.clock.Now, false })
@@ -571,12 +578,12 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 		f.awaitRequests(r, 1)
 		for range pleat.LeaseDuration/pleat.HeartbeatInterval + 1 {
 			f.clock.Advance(pleat.HeartbeatInterval)
-			due := f.s.Now()
+			due := f.s.DB.Now()
 			storetest.Eventually(t, "a heartbeat", func() bool {
-				all, err := f.s.Workers(ctx)
+				all, err := f.s.Runs.Workers(ctx)
 				return err == nil && len(all) == 1 && !all[0].SeenAt.Before(due)
 			})
-			if reaped, err := f.s.Reap(ctx, f.s.Now()); err != nil || reaped.Requeued != 0 {
+			if reaped, err := f.s.Runs.Reap(ctx, f.s.DB.Now()); err != nil || reaped.Requeued != 0 {
 				t.Fatalf("%d leases have expired, %v", reaped.Requeued, err)
 			}
 		}
@@ -599,7 +606,7 @@ func TestShutdownReleasesDeliveries(t *testing.T) {
 		f.awaitRequests(hang, 1)
 		cancel()
 		<-done
-		d, attempts, err := f.s.Delivery(context.Background(), u, f.list(u, store.DeliveryFilter{})[0].ID)
+		d, attempts, err := f.s.Webhooks.Delivery(context.Background(), u, f.list(u, webhooks.DeliveryFilter{})[0].ID)
 		if err != nil || d.Status != pleat.DeliveryPending || d.Attempts != 0 {
 			t.Errorf("%+v %v", d, err)
 		}
@@ -646,14 +653,14 @@ func TestReceiversWishes(t *testing.T) {
 			d.Attempts != 1 {
 			t.Errorf("%+v", d)
 		}
-		if e, _ := f.s.DefaultEndpoint(context.Background(), u); !e.Active {
+		if e, _ := f.s.Webhooks.DefaultEndpoint(context.Background(), u); !e.Active {
 			t.Error("abort-message disabled the endpoint")
 		}
 		gone := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) })
 		bob, end := f.user("bob", gone.URL)
 		f.fold(bob, toGlobal(end))
 		f.await(bob, pleat.DeliveryFailed, 1)
-		if e, _ := f.s.DefaultEndpoint(context.Background(), bob); e.Active ||
+		if e, _ := f.s.Webhooks.DefaultEndpoint(context.Background(), bob); e.Active ||
 			!strings.Contains(e.DisabledReason, "410") {
 			t.Errorf("%+v", e)
 		}
@@ -668,37 +675,38 @@ func TestSourcesAndSecrets(t *testing.T) {
 		r := newReceiver(t, nil)
 		u, e := f.user("ada", r.URL)
 		deleted := f.fold(u, toGlobal(e))
-		if err := f.s.DeleteJob(ctx, u, deleted.Job); err != nil {
+		if err := f.s.Ops.DeleteJob(ctx, u, deleted.Job); err != nil {
 			t.Fatal(err)
 		}
 		moved := f.fold(u, toGlobal(e)) // to a project whose results are not for this endpoint
-		lab, err := f.s.CreateProject(ctx, store.Actor{Database: true}, "Lab", "ada")
+		lab, err := f.s.People.CreateProject(ctx, people.Actor{Database: true}, "Lab", "ada")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.s.MoveJob(ctx, store.Actor{Reach: store.Reach{User: u.User}}, moved.Job, lab.ID); err != nil {
+		if err := f.s.Ops.MoveJob(ctx, people.Actor{Reach: people.Reach{User: u.User}}, moved.Job, lab.ID); err != nil {
 			t.Fatal(err)
 		}
 		again := f.fold(u, toGlobal(e))
-		if _, err := f.s.Rerun(ctx, u, again.Job, store.RunSpec{Model: "null", Queue: "fold/null"}); err != nil {
+		if _, err := f.s.Runs.Rerun(ctx, u, again.Job, runs.RunSpec{Model: "null", Queue: "fold/null"}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := f.s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"fold/null"}, N: 1}); err != nil || len(got) != 1 { // it runs on
+		if got, err := f.s.Runs.Claim(ctx, "w", tasks.ClaimFilter{Queues: []string{"fold/null"}, N: 1}); err != nil ||
+			len(got) != 1 { // it runs on
 			t.Fatal(len(got), err)
 		}
-		if _, err := f.s.PingEndpoint(ctx, u); err != nil {
+		if _, err := f.s.Webhooks.PingEndpoint(ctx, u); err != nil {
 			t.Fatal(err)
 		}
 		// A run's own endpoint: its token, its owner's secret. One of a user without a secret is not signed.
 		f.fold(u, f.toOwn(u, r.URL+"/own"))
-		stranger, err := f.s.EnsureUser(ctx, "no secret")
+		stranger, err := f.s.People.EnsureUser(ctx, "no secret")
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.fold(store.Own(stranger.ID), f.toOwn(store.Own(stranger.ID), r.URL+"/unsigned"))
+		f.fold(people.Own(stranger.ID), f.toOwn(people.Own(stranger.ID), r.URL+"/unsigned"))
 		f.start()
 		f.await(u, pleat.DeliverySucceeded, 5)
-		f.await(store.Own(stranger.ID), pleat.DeliverySucceeded, 1)
+		f.await(people.Own(stranger.ID), pleat.DeliverySucceeded, 1)
 		found := map[string]bool{}
 		for _, h := range r.requests() {
 			unsigned := h.header.Get("Webhook-Signature") == ""
@@ -728,16 +736,16 @@ func TestSourcesAndSecrets(t *testing.T) {
 		}
 		// Secrets that this process has no key for.
 		eve, end := f.user("eve", r.URL)
-		if _, err := f.s.PutEndpoint(ctx, store.Actor{Reach: eve}, store.EndpointConfig{
+		if _, err := f.s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: eve}, webhooks.EndpointConfig{
 			URL: r.URL, Token: "s1.00000000.AAAA",
 		}); err != nil {
 			t.Fatal(err)
 		}
 		f.fold(eve, toGlobal(end))
 		storetest.Eventually(t, "the attempt", func() bool {
-			return f.list(eve, store.DeliveryFilter{})[0].Attempts > 0
+			return f.list(eve, webhooks.DeliveryFilter{})[0].Attempts > 0
 		})
-		_, tries, err := f.s.Delivery(ctx, eve, f.list(eve, store.DeliveryFilter{})[0].ID)
+		_, tries, err := f.s.Webhooks.Delivery(ctx, eve, f.list(eve, webhooks.DeliveryFilter{})[0].ID)
 		if err != nil || !strings.Contains(tries[0].Detail, "could not be built") {
 			t.Errorf("%+v %v", tries, err)
 		}
@@ -752,12 +760,12 @@ func TestRateOfOneEndpoint(t *testing.T) {
 		for range 16 {
 			f.fold(u, toGlobal(e))
 		}
-		began := f.s.Now() // before any decision; a claim is a moment later than the decision about it
+		began := f.s.DB.Now() // before any decision; a claim is a moment later than the decision about it
 		f.start(func(c *deliver.Config) { c.Rate = 4 })
 		f.await(u, pleat.DeliverySucceeded, 16)
 		var last time.Time
-		for _, d := range f.list(u, store.DeliveryFilter{}) {
-			_, attempts, err := f.s.Delivery(context.Background(), u, d.ID)
+		for _, d := range f.list(u, webhooks.DeliveryFilter{}) {
+			_, attempts, err := f.s.Webhooks.Delivery(context.Background(), u, d.ID)
 			if err != nil || len(attempts) != 1 {
 				t.Fatalf("%d attempts, %v", len(attempts), err)
 			}
@@ -776,7 +784,7 @@ func TestTwoPoolsShare(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		r := newReceiver(t, nil)
-		var users []store.Reach
+		var users []people.Reach
 		for i := range 5 {
 			u, e := f.user(fmt.Sprint("u", i), r.URL)
 			users = append(users, u)

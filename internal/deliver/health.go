@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"pleat/internal/store"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -46,10 +46,10 @@ func (h health) text(now time.Time) string {
 // limits are the bounds of a claim. The bound of an owner gives way to the window of an endpoint that has proved to
 // answer fast: a user whose endpoints hang has no more than Config.Owner in flight. With a rate limit, claimLimit
 // decides about every endpoint.
-func (p *Pool) limits() store.DeliveryLimits {
-	l := store.DeliveryLimits{Owner: p.cfg.Owner, Decide: p.observeLimit}
+func (p *Pool) limits() webhooks.DeliveryLimits {
+	l := webhooks.DeliveryLimits{Owner: p.cfg.Owner, Decide: p.observeLimit}
 	if p.cfg.Rate <= 0 {
-		l.Window, l.Windows = p.windows.sizes(p.store.Now(), store.MaxWindows)
+		l.Window, l.Windows = p.windows.sizes(p.store.DB.Now(), webhooks.MaxWindows)
 	}
 	return l
 }
@@ -57,7 +57,7 @@ func (p *Pool) limits() store.DeliveryLimits {
 // claimLimit decides how many deliveries to claim now for an endpoint that has a stored health, as its circuit breaker,
 // its rate limit and the deliveries in flight to it allow. Each failure in a row halves the window, on all nodes, since
 // failures are stored. The store writes the health that claimLimit returns.
-func (p *Pool) claimLimit(e store.WaitingEndpoint, now time.Time) store.ClaimLimit {
+func (p *Pool) claimLimit(e webhooks.WaitingEndpoint, now time.Time) webhooks.ClaimLimit {
 	h := readHealth(e.Health)
 	window := p.windows.size(e.ID, now)
 	if e.InFlight >= window {
@@ -66,39 +66,39 @@ func (p *Pool) claimLimit(e store.WaitingEndpoint, now time.Time) store.ClaimLim
 	window = max(1, window>>min(h.Failures, 16))
 	n := window - e.InFlight
 	if n <= 0 {
-		return store.ClaimLimit{Health: e.Health}
+		return webhooks.ClaimLimit{Health: e.Health}
 	}
 	if h.State == webhook.Open && e.ResumeAt.IsZero() {
 		h.Until = now // its owner wants what waits to be sent now, see Store.RedeliverAll
 	}
 	var may webhook.Permission
 	if h.Breaker, may = h.Allow(now); !may.Go {
-		return store.ClaimLimit{RetryAt: may.Until, Health: e.Health}
+		return webhooks.ClaimLimit{RetryAt: may.Until, Health: e.Health}
 	}
 	if may.Probe {
-		return store.ClaimLimit{N: 1, Window: window, Probe: true, Health: h.text(now)}
+		return webhooks.ClaimLimit{N: 1, Window: window, Probe: true, Health: h.text(now)}
 	}
 	if p.cfg.Rate <= 0 {
-		return store.ClaimLimit{N: n, Window: window, Health: e.Health}
+		return webhooks.ClaimLimit{N: n, Window: window, Health: e.Health}
 	}
 	for i := range n {
 		var wait time.Duration
 		if h.Next, wait = webhook.Pace(h.Next, now, p.cfg.Rate, max(1, int(p.cfg.Rate))); wait > 0 {
 			if i == 0 {
-				return store.ClaimLimit{RetryAt: now.Add(wait), Health: e.Health}
+				return webhooks.ClaimLimit{RetryAt: now.Add(wait), Health: e.Health}
 			}
-			return store.ClaimLimit{N: i, Window: window, Health: h.text(now)}
+			return webhooks.ClaimLimit{N: i, Window: window, Health: h.text(now)}
 		}
 	}
-	return store.ClaimLimit{N: n, Window: window, Health: h.text(now)}
+	return webhooks.ClaimLimit{N: n, Window: window, Health: h.text(now)}
 }
 
 // endpointUpdate passes the outcomes of attempts to the endpoint's circuit breaker. It returns what the store changes:
 // the health, a pause until RetryAt, or the reason to disable the endpoint. Told logs what has changed; it is called
 // once the change is stored.
 func (p *Pool) endpointUpdate(
-	e store.Endpoint, list []*result, now time.Time,
-) (v store.EndpointUpdate, told func()) {
+	e webhooks.Endpoint, list []*result, now time.Time,
+) (v webhooks.EndpointUpdate, told func()) {
 	h := readHealth(e.Health)
 	log := p.cfg.Log.With("endpoint", e.ID, "user", string(e.Owner))
 	var lines []func()

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -86,7 +86,7 @@ func (m *metrics) observe(a *webhook.Attempt) {
 
 // observeDelay adds the times from an event to an attempt at its delivery. What was sent again on request does not
 // count: its event may be old. Now is the store's time, at the end of the attempt.
-func (m *metrics) observeDelay(d *store.ClaimedDelivery, a *webhook.Attempt, now time.Time) {
+func (m *metrics) observeDelay(d *webhooks.ClaimedDelivery, a *webhook.Attempt, now time.Time) {
 	if a.Error == webhook.ClassCancelled || d.Task.Created.After(d.Delivery.CreatedAt) {
 		return
 	}
@@ -102,7 +102,7 @@ func (m *metrics) observeDelay(d *store.ClaimedDelivery, a *webhook.Attempt, now
 
 // receiver returns whether the receiver of a delivery has kept it waiting. A change of the endpoint since the event
 // counts too: its owner may have paused it.
-func (m *metrics) receiver(d *store.ClaimedDelivery) string {
+func (m *metrics) receiver(d *webhooks.ClaimedDelivery) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if d.Delivery.Attempts > 0 || d.Event.At.Before(d.Endpoint.UpdatedAt) || d.Event.At.Before(m.busy[d.Endpoint.ID]) {
@@ -112,7 +112,7 @@ func (m *metrics) receiver(d *store.ClaimedDelivery) string {
 }
 
 // observeLimit is claimLimit. It notes the endpoints that may get no delivery now, or have failed.
-func (p *Pool) observeLimit(e store.WaitingEndpoint, now time.Time) store.ClaimLimit {
+func (p *Pool) observeLimit(e webhooks.WaitingEndpoint, now time.Time) webhooks.ClaimLimit {
 	l := p.claimLimit(e, now)
 	if l.N == 0 || l.Probe || readHealth(e.Health).Failures > 0 {
 		p.metrics.markBusy(now, e.ID)

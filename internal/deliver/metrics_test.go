@@ -9,8 +9,9 @@ import (
 
 	"pleat"
 	"pleat/internal/deliver"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // The delay of a first attempt counts as the service's while the receiver was ready, and as the receiver's where it had
@@ -35,16 +36,16 @@ func TestDelays(t *testing.T) {
 		go func() { ended <- pool.Run(ctx) }()
 		sent := f.await(ada, pleat.DeliverySucceeded, 1)[0]
 
-		change := func(c store.EndpointChange) {
+		change := func(c webhooks.EndpointChange) {
 			t.Helper()
-			if _, err := f.s.ChangeEndpoint(t.Context(), store.Actor{Reach: ada}, c); err != nil {
+			if _, err := f.s.Webhooks.ChangeEndpoint(t.Context(), people.Actor{Reach: ada}, c); err != nil {
 				t.Fatal(err)
 			}
 		}
-		change(store.EndpointPause)
+		change(webhooks.EndpointPause)
 		f.fold(ada, toGlobal(toGood))
 		f.clock.Advance(time.Minute)
-		change(store.EndpointResume)
+		change(webhooks.EndpointResume)
 		f.await(ada, pleat.DeliverySucceeded, 2)
 
 		f.fold(ben, toGlobal(toBad))
@@ -52,7 +53,7 @@ func TestDelays(t *testing.T) {
 		f.clock.Advance(time.Hour)
 		f.wake(1)
 		f.await(ben, pleat.DeliverySucceeded, 1)
-		if err := f.s.Redeliver(t.Context(), ada, sent.ID); err != nil {
+		if err := f.s.Webhooks.Redeliver(t.Context(), ada, sent.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.awaitRequests(good, 3)

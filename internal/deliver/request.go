@@ -9,7 +9,9 @@ import (
 	"pleat/api"
 	"pleat/internal/flow"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/tracing"
 	"pleat/internal/webhook"
 )
@@ -21,8 +23,8 @@ var errNoSecret = errors.New("a stored secret cannot be opened with this PLEAT_S
 // request builds what one attempt sends. Its links are signed now, since those of the attempt before may have expired.
 // v is the job of a fold's event; nil if it was deleted or could not be read, which the body then says, also of what
 // was moved to another project.
-func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.View) (webhook.Request, error) {
-	now := p.store.Now()
+func (p *Pool) request(ctx context.Context, d webhooks.ClaimedDelivery, v *runs.View) (webhook.Request, error) {
+	now := p.store.DB.Now()
 	if v != nil && v.Job.Owner != d.Event.Owner {
 		v = nil
 	}
@@ -34,7 +36,7 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 			what.Problem = "the workflow was deleted, or could not be read now"
 		}
 	case d.Event.Source.Batch != "":
-		b, err := p.store.Batch(ctx, d.Event.Source.Batch)
+		b, err := p.store.Batches.Batch(ctx, d.Event.Source.Batch)
 		if what.Batch = &b; err != nil {
 			what.Batch, what.Problem = nil, "the batch was deleted, or could not be read now"
 		}
@@ -66,7 +68,7 @@ func (p *Pool) request(ctx context.Context, d store.ClaimedDelivery, v *store.Vi
 
 // workflow reads the workflow of an event, as a body shows it: input, tasks, metrics and links to the plots.
 func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*webhook.WorkflowSource, error) {
-	v, err := p.store.WorkflowView(ctx, e.Source.Workflow)
+	v, err := p.store.Runs.WorkflowView(ctx, e.Source.Workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +103,9 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 
 // keys returns the keys that sign a delivery: the endpoint's secret, and during a rotation the one before. The
 // endpoint of a single run has none; its deliveries are signed with the secret of its owner's default endpoint.
-func (p *Pool) keys(ctx context.Context, e store.Endpoint, now time.Time) ([]webhook.Key, error) {
+func (p *Pool) keys(ctx context.Context, e webhooks.Endpoint, now time.Time) ([]webhook.Key, error) {
 	if e.Secret == "" && e.SingleRun {
-		signer, err := p.store.DefaultEndpoint(ctx, store.InProject(e.Owner))
+		signer, err := p.store.Webhooks.DefaultEndpoint(ctx, people.InProject(e.Owner))
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			return nil, nil
 		}
@@ -147,7 +149,7 @@ func (p *Pool) open(owner pleat.ProjectID, column, sealed string) (string, error
 }
 
 // traced describes an attempt at a delivery for its spans.
-func traced(d *store.ClaimedDelivery) *tracing.Task {
+func traced(d *webhooks.ClaimedDelivery) *tracing.Task {
 	return &tracing.Task{
 		Trace:    d.Trace,
 		Task:     &d.Task,

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
-// Store is what the fleet needs of the database. *store.Store is one.
+// Store is what the fleet needs of the database. *runs.Store is one.
 type Store interface {
-	Demand(ctx context.Context) ([]store.Demand, error)
+	Demand(ctx context.Context) ([]runs.Demand, error)
 	ReportFleet(ctx context.Context, class string, r pleat.FleetReport) error
-	Lead(ctx context.Context, role, holder string, d time.Duration) (bool, error)
-	Resign(ctx context.Context, role, holder string) error
+	TryLead(ctx context.Context, role, holder string, d time.Duration) (bool, error)
+	StopLeading(ctx context.Context, role, holder string) error
 }
 
 // Config is what a Fleet is made of.
@@ -123,7 +123,7 @@ func (f *Fleet) Once(ctx context.Context) (bool, error) {
 func (f *Fleet) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := f.cfg.Store.Resign(ctx, role, f.cfg.Holder); err != nil {
+	if err := f.cfg.Store.StopLeading(ctx, role, f.cfg.Holder); err != nil {
 		f.cfg.Log.Warn("the fleet cannot resign; another process leads later", "error", err)
 	}
 }
@@ -131,7 +131,7 @@ func (f *Fleet) resign(ctx context.Context) {
 // lead makes this process the leader or keeps it the leader.
 func (f *Fleet) lead(ctx context.Context) (bool, error) {
 	// A call of the cluster may take longer than the interval.
-	return f.cfg.Store.Lead(ctx, role, f.cfg.Holder, max(3*f.cfg.Interval, 2*callTime))
+	return f.cfg.Store.TryLead(ctx, role, f.cfg.Holder, max(3*f.cfg.Interval, 2*callTime))
 }
 
 // look compares, for each class, the workers that there are with those that are wanted, and submits or cancels the
@@ -168,9 +168,9 @@ func (f *Fleet) look(ctx context.Context) (bool, error) {
 }
 
 // prune forgets the classes that are gone.
-func (f *Fleet) prune(demand []store.Demand) {
+func (f *Fleet) prune(demand []runs.Demand) {
 	for key, c := range f.classes {
-		if !slices.ContainsFunc(demand, func(d store.Demand) bool { return keyOf(&d) == key }) {
+		if !slices.ContainsFunc(demand, func(d runs.Demand) bool { return keyOf(&d) == key }) {
 			delete(f.classes, key)
 			f.metrics.drop(c.spec.Name)
 		}
@@ -178,11 +178,11 @@ func (f *Fleet) prune(demand []store.Demand) {
 }
 
 // keyOf names a class on its cluster.
-func keyOf(d *store.Demand) string { return d.Class.Driver + "/" + d.Class.Name }
+func keyOf(d *runs.Demand) string { return d.Class.Driver + "/" + d.Class.Name }
 
 // list asks each cluster that a class uses for its jobs. A driver whose cluster gives no answer is missing in the
 // result.
-func (f *Fleet) list(ctx context.Context, demand []store.Demand) map[string][]Job {
+func (f *Fleet) list(ctx context.Context, demand []runs.Demand) map[string][]Job {
 	out := map[string][]Job{}
 	asked := map[string]bool{"": true}
 	for i := range demand {
@@ -226,13 +226,13 @@ func (f *Fleet) ask(ctx context.Context, name string) ([]Job, bool) {
 }
 
 // leftOver returns, as classes that want nothing, those that have jobs but are not configured any more.
-func leftOver(demand []store.Demand, listed map[string][]Job) []store.Demand {
-	var out []store.Demand
+func leftOver(demand []runs.Demand, listed map[string][]Job) []runs.Demand {
+	var out []runs.Demand
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		for _, j := range listed[name] {
-			same := func(d store.Demand) bool { return d.Class.Name == j.Class && d.Class.Driver == name }
+			same := func(d runs.Demand) bool { return d.Class.Name == j.Class && d.Class.Driver == name }
 			if !slices.ContainsFunc(demand, same) && !slices.ContainsFunc(out, same) {
-				out = append(out, store.Demand{Class: pleat.Class{Name: j.Class, Driver: name}})
+				out = append(out, runs.Demand{Class: pleat.Class{Name: j.Class, Driver: name}})
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func leftOver(demand []store.Demand, listed map[string][]Job) []store.Demand {
 }
 
 // unfinished counts the jobs of a class; where its cluster does not answer, those of the last report.
-func unfinished(d *store.Demand, listed map[string][]Job) int {
+func unfinished(d *runs.Demand, listed map[string][]Job) int {
 	jobs, ok := listed[d.Class.Driver]
 	if !ok {
 		return d.Fleet.Running + d.Fleet.Pending
@@ -259,7 +259,7 @@ var errDeposed = errors.New("another process leads the fleet now")
 
 // reconcile submits or cancels jobs of a class, and reports what it found. Free is how many jobs more there may be of
 // all classes; what is submitted is taken from it.
-func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[string][]Job, free *int) error {
+func (f *Fleet) reconcile(ctx context.Context, d *runs.Demand, listed map[string][]Job, free *int) error {
 	c := f.class(d)
 	c.problem, c.submitted = "", 0
 	all, answers := listed[d.Class.Driver]
@@ -296,7 +296,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *store.Demand, listed map[strin
 }
 
 // class returns what the fleet remembers of a class.
-func (f *Fleet) class(d *store.Demand) *class {
+func (f *Fleet) class(d *runs.Demand) *class {
 	c := f.classes[keyOf(d)]
 	if c == nil {
 		c = &class{known: map[Ref]*sighting{}}
@@ -307,7 +307,7 @@ func (f *Fleet) class(d *store.Demand) *class {
 
 // submit submits jobs of a class, until the cluster says no or gives no clear answer. It returns an error only where
 // nothing may be done any more.
-func (f *Fleet) submit(ctx context.Context, d *store.Demand, n int) error {
+func (f *Fleet) submit(ctx context.Context, d *runs.Demand, n int) error {
 	c := f.class(d)
 	for range n {
 		if err := f.confirm(ctx); err != nil {
@@ -340,7 +340,7 @@ func (f *Fleet) submit(ctx context.Context, d *store.Demand, n int) error {
 }
 
 // cancel takes back jobs that have not started.
-func (f *Fleet) cancel(ctx context.Context, d *store.Demand, jobs []Job) error {
+func (f *Fleet) cancel(ctx context.Context, d *runs.Demand, jobs []Job) error {
 	if err := f.confirm(ctx); err != nil {
 		return err
 	}

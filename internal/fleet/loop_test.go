@@ -17,6 +17,7 @@ import (
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // siteCluster is a cluster whose jobs start and end when the test says so.
@@ -105,13 +106,13 @@ func (s *site) start(holder string) *Fleet { return New(s.config(holder)) }
 
 func (s *site) config(holder string) Config {
 	return Config{
-		Store:    s.store,
+		Store:    s.store.Runs,
 		Clusters: map[string]Cluster{DriverSlurm: s.cluster},
 		Holder:   holder,
 		Worker:   Worker{Program: "/opt/pleat", Config: "/etc/pleat.yaml"},
 		Interval: DefaultInterval,
 		Limit:    DefaultLimit,
-		Clock:    s.store.Now,
+		Clock:    s.store.DB.Now,
 		Log:      slog.New(slog.NewTextHandler(s.log, nil)),
 	}
 }
@@ -120,7 +121,7 @@ func (s *site) config(holder string) Config {
 func (s *site) want(n int) {
 	s.Helper()
 	s.class.MinWorkers = n
-	if err := s.store.SetClasses(s.Context(), []pleat.Class{s.class}); err != nil {
+	if err := s.store.Runs.SetClasses(s.Context(), []pleat.Class{s.class}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -162,7 +163,7 @@ func (s *site) run(n int) {
 func (s *site) register(id, clusterJob string) {
 	s.Helper()
 	w := pleat.Worker{ID: pleat.WorkerID(id), Class: "gpu", ClusterJob: clusterJob}
-	if err := s.store.RegisterWorker(s.Context(), w); err != nil {
+	if err := s.store.Runs.RegisterWorker(s.Context(), w); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -171,7 +172,7 @@ func (s *site) register(id, clusterJob string) {
 func (s *site) end() {
 	s.Helper()
 	for _, j := range s.cluster.jobs {
-		if err := s.store.StopWorker(s.Context(), pleat.WorkerID(j.Ref)); err != nil {
+		if err := s.store.Runs.StopWorker(s.Context(), pleat.WorkerID(j.Ref)); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -181,7 +182,7 @@ func (s *site) end() {
 // report is what the fleet has reported of the class.
 func (s *site) report() pleat.FleetReport {
 	s.Helper()
-	all, err := s.store.Demand(s.Context())
+	all, err := s.store.Runs.Demand(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -226,12 +227,12 @@ func TestFleet(t *testing.T) {
 		if r.Pending != 4 || r.Running != 2 || r.Reason != "Slurm says Priority: jobs of higher priority are first" {
 			s.Errorf("reported %+v", r)
 		}
-		if want := s.store.Now().Add(-2 * DefaultInterval); !r.Since.Equal(want) {
+		if want := s.store.DB.Now().Add(-2 * DefaultInterval); !r.Since.Equal(want) {
 			s.Errorf("the reason began at %v; want %v", r.Since, want)
 		}
 		for range 10 { // the two workers do all the work
 			task := storetest.Claim(s, s.store, "1", storetest.FoldQueue).Task
-			if err := s.store.FinishRun(s.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+			if err := s.store.Runs.FinishRun(s.Context(), tasks.LeaseOf(&task), storetest.Completed()); err != nil {
 				s.Fatal(err)
 			}
 		}
@@ -337,7 +338,7 @@ func TestFleetCountsOutsiders(t *testing.T) {
 		s.want(4)
 		s.register("x", "")
 		s.register("y", "slurm/4711/0") // submitted by hand
-		if err := s.store.RegisterWorker(s.Context(), pleat.Worker{ID: "z", Class: "cpu"}); err != nil {
+		if err := s.store.Runs.RegisterWorker(s.Context(), pleat.Worker{ID: "z", Class: "cpu"}); err != nil {
 			s.Fatal(err)
 		}
 		s.look()
@@ -454,7 +455,7 @@ func TestFleetSilentCluster(t *testing.T) {
 		s.cluster.silent = true
 		lists := s.cluster.lists
 		s.want(20)
-		began := s.store.Now()
+		began := s.store.DB.Now()
 		for range 40 {
 			s.look()
 		}
@@ -462,7 +463,7 @@ func TestFleetSilentCluster(t *testing.T) {
 		if r.Running != before.Running || r.Pending != before.Pending || r.Reason != "Slurm does not answer" {
 			s.Errorf("reported %+v", r)
 		}
-		if !r.Since.Equal(began.Add(DefaultInterval)) || s.store.Now().Sub(r.At) > reportAge {
+		if !r.Since.Equal(began.Add(DefaultInterval)) || s.store.DB.Now().Sub(r.At) > reportAge {
 			s.Errorf("reported at %v since %v; the silence began at %v", r.At, r.Since, began)
 		}
 		if n := s.cluster.lists - lists; n < 8 || n > 14 {
@@ -596,7 +597,7 @@ func TestFleetBreakerKnowsShortLives(t *testing.T) {
 			s.look()
 			for len(s.cluster.jobs) > 0 {
 				s.run(1)
-				if err := s.store.StopWorker(s.Context(), pleat.WorkerID(s.cluster.jobs[0].Ref)); err != nil {
+				if err := s.store.Runs.StopWorker(s.Context(), pleat.WorkerID(s.cluster.jobs[0].Ref)); err != nil {
 					s.Fatal(err)
 				}
 				s.cluster.jobs = s.cluster.jobs[1:]
@@ -648,14 +649,14 @@ func TestFleetLimit(t *testing.T) {
 		s.want(4)
 		other := s.class
 		other.Name = "cpu"
-		if err := s.store.SetClasses(s.Context(), []pleat.Class{s.class, other}); err != nil {
+		if err := s.store.Runs.SetClasses(s.Context(), []pleat.Class{s.class, other}); err != nil {
 			s.Fatal(err)
 		}
 		for range 3 {
 			s.look()
 			s.wantJobs(5)
 		}
-		all, err := s.store.Demand(s.Context())
+		all, err := s.store.Runs.Demand(s.Context())
 		if err != nil {
 			s.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"pleat/internal/blob"
 	"pleat/internal/store"
+	"pleat/internal/store/ops"
 )
 
 // checkPage is how many files Check reads from the database at a time, and checkOpen how many it opens at once.
@@ -58,7 +59,7 @@ func Check(
 ) (Checked, error) {
 	var c Checked
 	for after := ""; ; {
-		page, err := s.BlobRefs(ctx, after, checkPage)
+		page, err := s.Ops.BlobRefs(ctx, after, checkPage)
 		if err != nil {
 			return c, err
 		}
@@ -83,7 +84,7 @@ func Check(
 		}
 	}
 	for _, prefix := range prefixes {
-		err := blob.Orphans(ctx, b, prefix, before, s.UnreferencedBlobs, func(i blob.Info) error {
+		err := blob.Orphans(ctx, b, prefix, before, s.Runs.UnreferencedBlobs, func(i blob.Info) error {
 			c.Orphans++
 			c.OrphanBytes += i.Bytes
 			return report(Fault{Key: i.Key, Kind: Orphan, Detail: fmt.Sprintf("%d bytes", i.Bytes)})
@@ -98,7 +99,7 @@ func Check(
 // checkRefs returns the faults of a page, in its order.
 func checkRefs(
 	ctx context.Context, s *store.Store, b blob.Store, deep bool, before time.Time,
-	page []store.BlobRef,
+	page []ops.BlobRef,
 ) ([]Fault, error) {
 	found := make([]*Fault, len(page))
 	group, within := errgroup.WithContext(ctx)
@@ -118,7 +119,7 @@ func checkRefs(
 			continue
 		}
 		// The row may have been deleted or replaced after it was read, and its file with it.
-		gone, err := s.UnreferencedBlobs(ctx, []string{f.Key})
+		gone, err := s.Runs.UnreferencedBlobs(ctx, []string{f.Key})
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +131,7 @@ func checkRefs(
 }
 
 // checkRef returns the fault of a file; nil if there is none.
-func checkRef(ctx context.Context, b blob.Store, deep bool, before time.Time, r store.BlobRef) (*Fault, error) {
+func checkRef(ctx context.Context, b blob.Store, deep bool, before time.Time, r ops.BlobRef) (*Fault, error) {
 	f, info, err := b.Open(ctx, r.Key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return &Fault{Key: r.Key, Kind: Missing, Detail: "a row refers to it"}, nil

@@ -18,7 +18,9 @@ import (
 	"pleat/internal/blob/blobtest"
 	"pleat/internal/garbage"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // openDir opens an artifact store in an empty folder.
@@ -84,7 +86,7 @@ func checkStore(t *testing.T, s *store.Store, b blob.Store) {
 	}
 	storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "ada"), "x"))
 	task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
-	if err := s.FinishRun(ctx, store.LeaseOf(&task), done); err != nil {
+	if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&task), done); err != nil {
 		t.Fatal(err)
 	}
 	later, earlier := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
@@ -135,7 +137,7 @@ func TestCheckBesideServers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		var last store.Created
+		var last runs.Created
 		const jobs, files = 3, 400
 		for i := range jobs {
 			last = storetest.CreateJob(t, s, storetest.NewFold(u, "x"))
@@ -149,16 +151,16 @@ func TestCheckBesideServers(t *testing.T) {
 					Key:  fmt.Sprintf("runs/%d/1/%s", i, name),
 				})
 			}
-			if err := s.FinishRun(ctx, store.LeaseOf(&task), done); err != nil {
+			if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&task), done); err != nil {
 				t.Fatal(err)
 			}
 		}
 		deleting := &deletingStore{Store: openDir(t), delete: func() {
-			if err := s.DeleteJob(ctx, u, last.Job); err != nil {
+			if err := s.Ops.DeleteJob(ctx, u, last.Job); err != nil {
 				t.Error(err)
 			}
 			for {
-				p, err := s.PurgeDeleted(ctx)
+				p, err := s.Ops.PurgeDeleted(ctx)
 				if err != nil {
 					t.Error(err)
 				}

@@ -25,7 +25,7 @@ var prefixes = []string{"runs/", "library/"}
 func RemoveDeleted(ctx context.Context, s *store.Store, b blob.Store) (int, error) {
 	total := 0
 	for {
-		p, err := s.PurgeDeleted(ctx)
+		p, err := s.Ops.PurgeDeleted(ctx)
 		if err != nil || p.Rows == 0 {
 			return total, err
 		}
@@ -40,7 +40,7 @@ func RemoveDeleted(ctx context.Context, s *store.Store, b blob.Store) (int, erro
 // RemoveBlobs deletes those of the blobs to which no run and no library file refers, and returns how many. A row to
 // which they belonged must be gone, so that nothing can refer to them again.
 func RemoveBlobs(ctx context.Context, s *store.Store, b blob.Store, keys []string) (int, error) {
-	dead, err := s.UnreferencedBlobs(ctx, keys)
+	dead, err := s.Runs.UnreferencedBlobs(ctx, keys)
 	if err != nil {
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func Collect(ctx context.Context, s *store.Store, b blob.Store, before time.Time
 		return n, err
 	}
 	for _, prefix := range prefixes {
-		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.UnreferencedBlobs)
+		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.Runs.UnreferencedBlobs)
 		n += deleted.Objects + deleted.Temps
 		if err != nil {
 			return n, err

@@ -22,6 +22,7 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/mails"
 	"pleat/internal/webhook"
 )
 
@@ -71,7 +72,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 			Base:    cfg.Base,
 			Confirm: ring.MailToken,
 		},
-		leases: queue.NewLeases(s, cfg.ID, cfg.Clock, cfg.Log),
+		leases: queue.NewLeases(s.Runs, cfg.ID, cfg.Clock, cfg.Log),
 		fault:  queue.Fault{What: "the mail server cannot be used"},
 	}
 }
@@ -89,13 +90,13 @@ func (p *Pool) Run(ctx context.Context) error {
 	ended := context.AfterFunc(ctx, func() { time.AfterFunc(p.cfg.Grace, cut) })
 	defer ended()
 	queue.ClaimLoop{
-		News:   p.store,
-		Topics: []string{store.MailTopic()},
+		News:   p.store.DB,
+		Topics: []string{mails.MailTopic()},
 		Wake:   make(chan struct{}, 1),
 		Log:    p.cfg.Log,
 		Claim: func(ctx context.Context) error {
 			for ctx.Err() == nil && (p.pause == 0 || queue.Sleep(ctx, p.pause)) {
-				m, err := p.store.NextMail(ctx, p.cfg.ID)
+				m, err := p.store.Mails.NextMail(ctx, p.cfg.ID)
 				if m == nil || err != nil {
 					return err
 				}
@@ -108,11 +109,11 @@ func (p *Pool) Run(ctx context.Context) error {
 }
 
 // send sends a mail under ctx, and stores the outcome under storing.
-func (p *Pool) send(ctx, storing context.Context, m *store.OutgoingMail) {
+func (p *Pool) send(ctx, storing context.Context, m *mails.OutgoingMail) {
 	held := p.leases.Add(ctx, &m.Task)
 	defer p.leases.Remove(held)
 	log := p.cfg.Log.With("mail", m.ID, "kind", string(m.Kind), "user", m.User)
-	var o store.MailOutcome
+	var o mails.MailOutcome
 	msg, err := p.composer.Compose(m, p.cfg.Clock())
 	if err != nil {
 		log.Error("a mail cannot be written", "error", err)
@@ -123,7 +124,7 @@ func (p *Pool) send(ctx, storing context.Context, m *store.OutgoingMail) {
 	}
 	storing, cancel := context.WithTimeout(storing, storeGrace)
 	defer cancel()
-	if err := p.store.FinishMail(storing, m, o); err != nil {
+	if err := p.store.Mails.FinishMail(storing, m, o); err != nil {
 		log.Warn("the outcome of a mail cannot be stored; its lease will expire", "error", err)
 	} else {
 		log.Info("mail", "ok", o.OK, "reason", o.Reason)
@@ -132,19 +133,19 @@ func (p *Pool) send(ctx, storing context.Context, m *store.OutgoingMail) {
 
 // outcome decides whether and when a mail is tried again. After a fault of the server itself, nothing is sent for a
 // while. A mail that a stopping process gave up does not count.
-func (p *Pool) outcome(err error, stopped bool, m *store.OutgoingMail) store.MailOutcome {
+func (p *Pool) outcome(err error, stopped bool, m *mails.OutgoingMail) mails.MailOutcome {
 	var f *Fault
 	if err == nil {
 		p.pause = 0
 		p.fault.Over(p.cfg.Log)
-		return store.MailOutcome{OK: true}
+		return mails.MailOutcome{OK: true}
 	}
 	if !errors.As(err, &f) {
 		f = &Fault{Message: err.Error()}
 	}
 	switch {
 	case stopped:
-		return store.MailOutcome{Aborted: true}
+		return mails.MailOutcome{Aborted: true}
 	case f.Server:
 		p.pause = min(max(2*p.pause, p.cfg.Pause), 100*p.cfg.Pause)
 		p.fault.Warn(p.cfg.Log, f)
@@ -152,9 +153,9 @@ func (p *Pool) outcome(err error, stopped bool, m *store.OutgoingMail) store.Mai
 		p.pause = 0
 		p.fault.Over(p.cfg.Log)
 	}
-	o := store.MailOutcome{Reason: f.Message, Refused: f.Address}
+	o := mails.MailOutcome{Reason: f.Message, Refused: f.Address}
 	tries := m.Task.Tries + 1
-	next, again := webhook.Next(tries, p.store.Now(), 0, rand.Float64())
+	next, again := webhook.Next(tries, p.store.DB.Now(), 0, rand.Float64())
 	if again && tries < m.Task.MaxTries && !f.Permanent {
 		o.NextAt = next
 	}

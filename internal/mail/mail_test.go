@@ -6,6 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+
+	"pleat/internal/store/mails"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+
 	netmail "net/mail"
 	"strconv"
 	"strings"
@@ -31,7 +36,7 @@ type fixture struct {
 	s     *store.Store
 	clock *storetest.Clock
 	ring  *seal.Ring
-	user  store.Reach
+	user  people.Reach
 }
 
 func onEachStore(t *testing.T, fn func(t *testing.T, f *fixture)) {
@@ -81,22 +86,22 @@ func (f *fixture) start(server *mailtest.Server, change ...func(*mail.Config)) (
 	return stop
 }
 
-func (f *fixture) actor() store.Actor { return store.Actor{Reach: f.user} }
+func (f *fixture) actor() people.Actor { return people.Actor{Reach: f.user} }
 
 // want sets the address and the events of the user, and confirms the address by the last mail.
 func (f *fixture) want(events ...pleat.MailKind) {
 	f.t.Helper()
-	if _, err := f.s.SetMail(context.Background(), f.actor(), "ada@lab.test", events); err != nil {
+	if _, err := f.s.Mails.SetMail(context.Background(), f.actor(), "ada@lab.test", events); err != nil {
 		f.t.Fatal(err)
 	}
-	if _, err := f.s.ConfirmMail(context.Background(), f.actor(), f.list()[0].ID); err != nil {
+	if _, err := f.s.Mails.ConfirmMail(context.Background(), f.actor(), f.list()[0].ID); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f *fixture) list() []store.Mail {
+func (f *fixture) list() []mails.Mail {
 	f.t.Helper()
-	m, err := f.s.MailSetting(context.Background(), f.user.User, store.ListedMails)
+	m, err := f.s.Mails.MailSetting(context.Background(), f.user.User, mails.ListedMails)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -104,7 +109,7 @@ func (f *fixture) list() []store.Mail {
 }
 
 // await waits until the last mail has a status and so many attempts, and returns it.
-func (f *fixture) await(status pleat.MailStatus, attempts int) (m store.Mail) {
+func (f *fixture) await(status pleat.MailStatus, attempts int) (m mails.Mail) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprint("the mail is ", status), func() bool {
 		list := f.list()
@@ -121,12 +126,12 @@ func (f *fixture) await(status pleat.MailStatus, attempts int) (m store.Mail) {
 func (f *fixture) wake(after time.Duration) {
 	f.t.Helper()
 	f.clock.Advance(after)
-	if _, err := f.s.Reap(context.Background(), f.s.Now()); err != nil {
+	if _, err := f.s.Runs.Reap(context.Background(), f.s.DB.Now()); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f *fixture) fold(name string) store.Created {
+func (f *fixture) fold(name string) runs.Created {
 	f.t.Helper()
 	return storetest.CompleteFold(f.t, f.s, storetest.NewFold(f.user, name))
 }
@@ -136,7 +141,7 @@ func TestPoolSends(t *testing.T) {
 	onEachStore(t, func(t *testing.T, f *fixture) {
 		server := mailtest.New(t, mailtest.Options{})
 		f.start(server)
-		if _, err := f.s.SetMail(context.Background(), f.actor(), "ada@lab.test",
+		if _, err := f.s.Mails.SetMail(context.Background(), f.actor(), "ada@lab.test",
 			[]pleat.MailKind{pleat.MailRunCompleted}); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +154,7 @@ func TestPoolSends(t *testing.T) {
 		if !found || !ok || id != confirm.ID || len(mails) != 1 || mails[0].To != "ada@lab.test" {
 			t.Fatalf("%+v", mails)
 		}
-		if _, err := f.s.ConfirmMail(context.Background(), f.actor(), id); err != nil {
+		if _, err := f.s.Mails.ConfirmMail(context.Background(), f.actor(), id); err != nil {
 			t.Fatal(err)
 		}
 		c = f.fold("crambin")
@@ -225,7 +230,7 @@ func TestStrangerGetsNoLink(t *testing.T) {
 	} {
 		c := mail.Composer{Base: base, Confirm: func(pleat.MailID) string { return "token" }}
 		c.From.Address = "pleat@lab.test"
-		m, err := c.Compose(&store.OutgoingMail{
+		m, err := c.Compose(&mails.OutgoingMail{
 			ID:       "id",
 			Kind:     pleat.MailConfirm,
 			Address:  "ada@lab.test",
@@ -264,7 +269,7 @@ func TestPoolTriesAgain(t *testing.T) {
 		f.start(server)
 		f.fold("again")
 		m := f.await(pleat.MailPending, 1)
-		if in := m.NextAt.Sub(f.s.Now()); in > 7*time.Second || !strings.Contains(m.Reason, "451") {
+		if in := m.NextAt.Sub(f.s.DB.Now()); in > 7*time.Second || !strings.Contains(m.Reason, "451") {
 			t.Errorf("%+v", m)
 		}
 		at.Store("data")
@@ -306,7 +311,7 @@ func TestPoolTriesAgain(t *testing.T) {
 			f.await(pleat.MailFailed, 1)
 		}
 		storetest.Eventually(t, "mails are off", func() bool {
-			set, err := f.s.MailSetting(context.Background(), f.user.User, store.ListedMails)
+			set, err := f.s.Mails.MailSetting(context.Background(), f.user.User, mails.ListedMails)
 			return err == nil && strings.Contains(set.OffReason, "refused ada@lab.test 3 times")
 		})
 		before := len(f.list())
@@ -370,11 +375,11 @@ func TestPoolStopsAndDies(t *testing.T) {
 			t.Errorf("after a stop: %+v", m)
 		}
 		// A process that dies after its claim stores nothing: its lease ends.
-		if m, err := f.s.NextMail(context.Background(), "dead"); err != nil || m == nil || m.Name != "stopped" {
+		if m, err := f.s.Mails.NextMail(context.Background(), "dead"); err != nil || m == nil || m.Name != "stopped" {
 			t.Fatal(m, err)
 		}
 		f.clock.Advance(time.Minute)
-		if _, err := f.s.Reap(context.Background(), f.s.Now()); err != nil {
+		if _, err := f.s.Runs.Reap(context.Background(), f.s.DB.Now()); err != nil {
 			t.Fatal(err)
 		}
 		well := mailtest.New(t, mailtest.Options{})
@@ -391,7 +396,7 @@ func TestDisabledEndpoint(t *testing.T) {
 	s := mailtest.New(t, mailtest.Options{})
 	server := serverOf(t, s)
 	c := mail.Composer{From: server.From, Base: base}
-	for _, m := range []store.OutgoingMail{
+	for _, m := range []mails.OutgoingMail{
 		{Project: "Lab", Owner: "p1", Label: "archive"},
 		{Owner: "p2"},
 	} {

@@ -9,10 +9,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pleat/internal/store/mails"
+
 	gomail "github.com/wneessen/go-mail"
 
 	"pleat"
-	"pleat/internal/store"
 )
 
 // maxShown bounds a name in a mail, in characters. Nothing else of a mail has a length that others choose.
@@ -28,7 +29,7 @@ type Composer struct {
 
 // Compose writes a mail. Repeated attempts give the same text under the same Message-ID. The text has neither sequences
 // nor files, and of what users write only names.
-func (c *Composer) Compose(m *store.OutgoingMail, now time.Time) (*gomail.Msg, error) {
+func (c *Composer) Compose(m *mails.OutgoingMail, now time.Time) (*gomail.Msg, error) {
 	subject, lines := c.text(m)
 	msg := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP), gomail.WithNoDefaultUserAgent())
 	msg.SetAddrHeaderFromMailAddress(gomail.HeaderFrom, &c.From)
@@ -54,7 +55,7 @@ func (c *Composer) Compose(m *store.OutgoingMail, now time.Time) (*gomail.Msg, e
 }
 
 // text returns the subject and the lines of a mail.
-func (c *Composer) text(m *store.OutgoingMail) (subject string, lines []string) {
+func (c *Composer) text(m *mails.OutgoingMail) (subject string, lines []string) {
 	switch m.Kind {
 	case pleat.MailConfirm:
 		return "Pleat: confirm your address", []string{
@@ -103,7 +104,7 @@ func (c *Composer) text(m *store.OutgoingMail) (subject string, lines []string) 
 	if m.Last {
 		lines = append(lines, "", fmt.Sprintf(
 			"This is mail %d of this day (UTC), the maximum. No more come before tomorrow; the page has everything.",
-			store.MailsPerDay))
+			mails.MailsPerDay))
 	}
 	return subject, lines
 }

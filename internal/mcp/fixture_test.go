@@ -11,13 +11,15 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"pleat/internal/store/people"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/config"
-	"pleat/internal/store"
 )
 
 // service is the whole program: a server with a worker and the embedded engines.
@@ -50,7 +52,7 @@ func start(change ...func(*config.Config)) (*service, error) {
 	s := &service{}
 	select {
 	case s = <-ready:
-		s.key, err = app.CreateKey(ctx, s.app.Store, "ann", store.NewKey{})
+		s.key, err = app.CreateKey(ctx, s.app.Store, "ann", people.NewKey{})
 	case err = <-ended:
 		ended <- err
 	}
@@ -117,7 +119,7 @@ func alone(t testing.TB, change func(*config.Config)) *service {
 // newKey creates a key with scopes; none: all.
 func (s *service) newKey(t testing.TB, user string, scopes ...pleat.Scope) string {
 	t.Helper()
-	key, err := app.CreateKey(t.Context(), s.app.Store, user, store.NewKey{Scopes: scopes})
+	key, err := app.CreateKey(t.Context(), s.app.Store, user, people.NewKey{Scopes: scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

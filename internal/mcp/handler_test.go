@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pleat/internal/store/people"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/mcp"
-	"pleat/internal/store"
 )
 
 const ping = `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
@@ -348,7 +350,7 @@ func FuzzHandler(f *testing.F) {
 		f.Add(call)
 	}
 	s := serve(f)
-	key, err := app.CreateKey(f.Context(), s.app.Store, "fuzzer", store.NewKey{})
+	key, err := app.CreateKey(f.Context(), s.app.Store, "fuzzer", people.NewKey{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/tasks"
 )
 
 // ErrStopped is the cause with which a Held task is cancelled because its owner stopped it. One that another worker has
@@ -23,7 +24,7 @@ const heartbeatCheck = 500 * time.Millisecond
 
 // Held is a task that this process has claimed and not ended yet.
 type Held struct {
-	store.Lease
+	tasks.Lease
 	Run pleat.RunID // whose progress it reports; empty: none
 
 	ctx    context.Context
@@ -166,7 +167,7 @@ func (l *Leases) Start(
 	ctx context.Context, s *store.Store, what string,
 ) (run context.Context, stop func(), started bool) {
 	started = Retry(ctx, l.log, what, func() error {
-		_, err := s.FreeTasks(ctx, l.worker)
+		_, err := s.Runs.FreeTasks(ctx, l.worker)
 		return err
 	})
 	if !started {
@@ -190,7 +191,7 @@ func (l *Leases) SetTerms(t pleat.WorkerTerms) {
 
 // Add holds a task that was just claimed. Its context derives from ctx. The caller ends it with Remove.
 func (l *Leases) Add(ctx context.Context, t *pleat.Task) *Held {
-	h := &Held{Lease: store.LeaseOf(t), Run: t.Run, sending: make(chan struct{}, 1), renewed: l.clock()}
+	h := &Held{Lease: tasks.LeaseOf(t), Run: t.Run, sending: make(chan struct{}, 1), renewed: l.clock()}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()

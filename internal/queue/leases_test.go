@@ -18,6 +18,8 @@ import (
 	"pleat"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 )
 
@@ -30,7 +32,7 @@ type fixture struct {
 	store  *store.Store
 	path   string // of the database
 	clock  *storetest.Clock
-	owner  store.Reach
+	owner  people.Reach
 	leases *queue.Leases
 }
 
@@ -41,13 +43,13 @@ func inBubble(t *testing.T, fn func(f *fixture)) {
 		f := &fixture{T: t, path: path, clock: &storetest.Clock{}}
 		f.store = storetest.OpenAt(t, "sqlite:"+path, f.clock)
 		f.owner = storetest.User(t, f.store, "ada")
-		f.leases = queue.NewLeases(f.store, worker, f.clock.Now, slog.New(slog.DiscardHandler))
+		f.leases = queue.NewLeases(f.store.Runs, worker, f.clock.Now, slog.New(slog.DiscardHandler))
 		fn(f)
 	})
 }
 
 // create queues a fold.
-func (f *fixture) create() store.Created {
+func (f *fixture) create() runs.Created {
 	f.Helper()
 	return storetest.CreateJob(f.T, f.store, storetest.NewFold(f.owner, "fold"))
 }
@@ -75,7 +77,7 @@ func (f *fixture) start(fn func(ctx context.Context)) (stop func()) {
 // reap runs the reaper once and returns how many leases had expired.
 func (f *fixture) reap() int {
 	f.Helper()
-	r, err := f.store.Reap(f.Context(), f.store.Now())
+	r, err := f.store.Runs.Reap(f.Context(), f.store.DB.Now())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func (f *fixture) reap() int {
 // progress is what the store has of a run's progress of a kind.
 func (f *fixture) progress(run pleat.RunID, kind pleat.ProgressKind) []pleat.Progress {
 	f.Helper()
-	all, err := f.store.Progress(f.Context(), run, 0, 10_000)
+	all, err := f.store.Runs.Progress(f.Context(), run, 0, 10_000)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -158,7 +160,7 @@ func TestHeartbeatStopsACancelledTask(t *testing.T) {
 		c := f.create()
 		h := f.hold()
 		f.start(f.leases.Run)
-		if _, err := f.store.Cancel(f.Context(), f.owner, c.Job); err != nil {
+		if _, err := f.store.Runs.Cancel(f.Context(), f.owner, c.Job); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(pleat.HeartbeatInterval + time.Second)
@@ -278,7 +280,7 @@ func (h heldHeartbeats) Heartbeat(
 func TestDrainProgressWaitsForTheHeartbeat(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
-		beats := heldHeartbeats{f.store, make(chan struct{}), make(chan struct{})}
+		beats := heldHeartbeats{f.store.Runs, make(chan struct{}), make(chan struct{})}
 		f.leases = queue.NewLeases(beats, worker, f.clock.Now, slog.New(slog.DiscardHandler))
 		c := f.create()
 		h := f.hold()

@@ -12,8 +12,9 @@ import (
 
 	"pleat"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // startPoll runs Poll and returns how often it had leases renewed.
@@ -58,10 +59,10 @@ func TestReapAfterAClockJump(t *testing.T) {
 		if n := f.counts(); n[pleat.TaskRunning] != 2 || renewals.Load() != 1 {
 			t.Errorf("after the jump: %v, %d renewals", n, renewals.Load())
 		}
-		beats := []store.WorkerHeartbeat{{Worker: alive.Worker, Beats: []pleat.Heartbeat{{
+		beats := []runs.WorkerHeartbeat{{Worker: alive.Worker, Beats: []pleat.Heartbeat{{
 			Task: alive.ID, Attempt: alive.Attempt,
 		}}}}
-		if _, err := f.store.Heartbeats(f.Context(), pleat.RemoteLeaseDuration, beats); err != nil {
+		if _, err := f.store.Runs.Heartbeats(f.Context(), pleat.RemoteLeaseDuration, beats); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(pleat.RemoteHeartbeatInterval + 2*time.Second)
@@ -79,15 +80,15 @@ func TestIdleProcessPollsOnce(t *testing.T) {
 		var claims atomic.Int64
 		for i := range 10 {
 			loop := f.loop(make(chan struct{}, 1), func(context.Context) error { claims.Add(1); return nil })
-			loop.Topics = []string{store.QueueTopic(fmt.Sprint("fold/", i)), store.QueueTopic(fmt.Sprint("md/", i))}
+			loop.Topics = []string{tasks.QueueTopic(fmt.Sprint("fold/", i)), tasks.QueueTopic(fmt.Sprint("md/", i))}
 			f.start(loop.Run)
 		}
 		f.startPoll()
 		synctest.Wait()
-		before := f.store.Transactions()
+		before := f.store.DB.Transactions()
 		const polls = 60
 		time.Sleep(polls*queue.PollInterval + queue.PollInterval/2)
-		if n := f.store.Transactions() - before; n != polls {
+		if n := f.store.DB.Transactions() - before; n != polls {
 			t.Errorf("%d transactions in %d polls", n, polls)
 		}
 		if n := claims.Load(); n != 10 {
@@ -103,7 +104,7 @@ func TestPollFindsWhatNoWakeUpToldOf(t *testing.T) {
 		other := storetest.OpenAt(f.T, "sqlite:"+f.path, f.clock) // another process: its wake-ups do not come here
 		claimed := make(chan pleat.TaskID, 1)
 		f.start(f.loop(make(chan struct{}, 1), func(ctx context.Context) error {
-			got, err := f.store.Claim(ctx, worker, store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1})
+			got, err := f.store.Runs.Claim(ctx, worker, tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1})
 			for _, c := range got {
 				claimed <- c.Task.ID
 			}
@@ -128,7 +129,7 @@ func TestPollLogsAFaultOnce(t *testing.T) {
 		logger := slog.New(slog.NewTextHandler(log, nil))
 		stop := f.start(func(ctx context.Context) { queue.Poll(ctx, f.store, f.clock.Now, logger, func() {}) })
 		time.Sleep(5 * queue.PollInterval)
-		if err := f.store.Close(); err != nil {
+		if err := f.store.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -14,8 +14,8 @@ import (
 
 	"pleat"
 	"pleat/internal/queue"
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 var errAway = errors.New("the database is away")
@@ -23,8 +23,8 @@ var errAway = errors.New("the database is away")
 // loop is a claim loop for folds that calls claim.
 func (f *fixture) loop(wake chan struct{}, claim func(ctx context.Context) error) queue.ClaimLoop {
 	return queue.ClaimLoop{
-		News:   f.store,
-		Topics: []string{store.QueueTopic(storetest.FoldQueue)},
+		News:   f.store.DB,
+		Topics: []string{tasks.QueueTopic(storetest.FoldQueue)},
 		Wake:   wake,
 		Log:    slog.New(slog.DiscardHandler),
 		Claim:  claim,
@@ -34,7 +34,7 @@ func (f *fixture) loop(wake chan struct{}, claim func(ctx context.Context) error
 // counts are the tasks of the folds' queue by their state.
 func (f *fixture) counts() map[pleat.TaskState]int {
 	f.Helper()
-	all, err := f.store.QueueCounts(f.Context())
+	all, err := f.store.Tasks.QueueCounts(f.Context())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -118,7 +118,11 @@ func TestClaimLoopStopsWithoutLoss(t *testing.T) {
 		reached, once := make(chan struct{}), sync.Once{}
 		stop := f.start(f.loop(make(chan struct{}, 1), func(ctx context.Context) error {
 			for ctx.Err() == nil {
-				got, err := f.store.Claim(ctx, worker, store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 3})
+				got, err := f.store.Runs.Claim(
+					ctx,
+					worker,
+					tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 3},
+				)
 				if err != nil || len(got) == 0 {
 					return err
 				}

@@ -11,6 +11,8 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // listModels is GET /v1/models, for everyone: the models that workers can execute, with their limits, parameters and
@@ -23,7 +25,7 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 	if err != nil {
 		return out, err
 	}
-	paused, err := s.store.PausedModels(ctx)
+	paused, err := s.store.Runs.PausedModels(ctx)
 	for i := range list {
 		if list[i].Kind == pleat.TaskAlign {
 			continue // what a search is, the models say that take alignments
@@ -40,7 +42,7 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 func (s *Server) listClasses(ctx context.Context, _ *call) (api.List[api.Class], error) {
 	out := api.List[api.Class]{Data: []api.Class{}}
 	list, err := s.demand.get(ctx, s.store)
-	now := s.store.Now()
+	now := s.store.DB.Now()
 	for i := range list {
 		out.Data = append(out.Data, wire.Class(&list[i], now))
 	}
@@ -56,7 +58,7 @@ func (s *Server) classDemand(ctx context.Context, c *call) (api.ClassDemand, err
 		if cred.Hash == "" {
 			return false, nil
 		}
-		return s.store.HasFleetToken(ctx, store.TokenDemand, cred.Hash)
+		return s.store.Runs.HasFleetToken(ctx, runs.TokenDemand, cred.Hash)
 	})
 	if err != nil {
 		return api.ClassDemand{}, err
@@ -67,23 +69,23 @@ func (s *Server) classDemand(ctx context.Context, c *call) (api.ClassDemand, err
 	}
 	for i := range list {
 		if list[i].Class.Name == c.r.PathValue("class") {
-			return wire.ClassDemand(&list[i], s.store.Now()), nil
+			return wire.ClassDemand(&list[i], s.store.DB.Now()), nil
 		}
 	}
-	return api.ClassDemand{}, store.ErrClassNotFound
+	return api.ClassDemand{}, runs.ErrClassNotFound
 }
 
 // demandCache holds the demand for the classes: it counts the tasks that wait, and any user may ask for it.
 type demandCache struct {
 	mu   sync.Mutex
 	at   time.Time // when list was read
-	list []store.Demand
+	list []runs.Demand
 }
 
 // demandMaxAge is the age up to which a demand may be used.
 const demandMaxAge = time.Second
 
-func (d *demandCache) get(ctx context.Context, s *store.Store) ([]store.Demand, error) {
+func (d *demandCache) get(ctx context.Context, s *store.Store) ([]runs.Demand, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.list != nil && time.Since(d.at) < demandMaxAge {
@@ -92,7 +94,7 @@ func (d *demandCache) get(ctx context.Context, s *store.Store) ([]store.Demand, 
 	// Others wait for the answer, even if this caller leaves.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer done()
-	list, err := s.Demand(ctx)
+	list, err := s.Runs.Demand(ctx)
 	if err == nil {
 		d.list, d.at = list, time.Now()
 	}
@@ -105,7 +107,7 @@ func (d *demandCache) get(ctx context.Context, s *store.Store) ([]store.Demand, 
 func (s *Server) listKeys(ctx context.Context, c *call) (api.List[api.Key], error) {
 	out := api.List[api.Key]{Data: []api.Key{}}
 	s.flushKeyUsage(ctx)
-	list, err := s.store.Keys(ctx, c.reach())
+	list, err := s.store.People.Keys(ctx, c.reach())
 	for i := range list {
 		out.Data = append(out.Data, wire.Key(&list[i], c.who.Key))
 	}
@@ -120,14 +122,14 @@ func (s *Server) createKey(ctx context.Context, c *call, in *api.CreateKey) (api
 	if err != nil {
 		return api.NewKey{}, err
 	}
-	k, err := s.store.CreateKey(ctx, c.actor(), n)
+	k, err := s.store.People.CreateKey(ctx, c.actor(), n)
 	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err
 }
 
 // newKey makes the key that a request describes.
-func newKey(in *api.CreateKey) (secret string, n store.NewKey, err error) {
+func newKey(in *api.CreateKey) (secret string, n people.NewKey, err error) {
 	secret = seal.NewKey()
-	n = store.NewKey{Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret), Label: in.Label}
+	n = people.NewKey{Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret), Label: in.Label}
 	if in.Label != "" {
 		if err := pleat.CheckName("label", in.Label); err != nil {
 			return "", n, err
@@ -159,7 +161,7 @@ func (s *Server) revokeKey(ctx context.Context, c *call) (api.RevokedKey, error)
 	if err != nil {
 		return api.RevokedKey{}, err
 	}
-	return api.RevokedKey{ID: id, Revoked: true}, s.store.RevokeKey(ctx, c.actor(), pleat.KeyID(id))
+	return api.RevokedKey{ID: id, Revoked: true}, s.store.People.RevokeKey(ctx, c.actor(), pleat.KeyID(id))
 }
 
 // audit is GET /v1/audit, for any user: who changed the caller's keys and webhook settings and opened sessions, newest
@@ -169,8 +171,8 @@ func (s *Server) audit(ctx context.Context, c *call) (api.List[api.AuditEntry], 
 	if err != nil {
 		return api.List[api.AuditEntry]{}, err
 	}
-	list, err := s.store.Audit(ctx, c.reach(), pleat.AuditID(p.before), p.limit+1)
-	return listOf(p, list, func(e *store.AuditEntry) string { return string(e.ID) }, wire.AuditEntry), err
+	list, err := s.store.People.Audit(ctx, c.reach(), pleat.AuditID(p.before), p.limit+1)
+	return listOf(p, list, func(e *people.AuditEntry) string { return string(e.ID) }, wire.AuditEntry), err
 }
 
 // sessionLifetime is how long a browser's session lives: a working day, after which the page asks for the key again.
@@ -199,7 +201,7 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 	id := seal.NewKey()
 	c.who = who
 	now := s.clock()
-	until, err := s.store.CreateSession(ctx, c.actor(), seal.HashKey(id), now.Add(sessionLifetime))
+	until, err := s.store.People.CreateSession(ctx, c.actor(), seal.HashKey(id), now.Add(sessionLifetime))
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -210,7 +212,7 @@ func (s *Server) openSession(ctx context.Context, c *call, in *api.OpenSession) 
 // signIn identifies the user of a key that may open a session now. It counts against the limits of the user, and only
 // keys that do not exist against that of the address, so that strangers there cannot keep the user out. 429: the user
 // or, for such a key, the address must wait.
-func (s *Server) signIn(ctx context.Context, c *call, key string) (store.Principal, error) {
+func (s *Server) signIn(ctx context.Context, c *call, key string) (people.Principal, error) {
 	who, err := s.lookUp(ctx, c, keyCredential(key), s.limits.wrongKeys)
 	if err != nil {
 		return who, err
@@ -261,9 +263,9 @@ func (s *Server) closeSession(ctx context.Context, c *call) (api.ClosedSession, 
 		return api.ClosedSession{}, pleat.ErrUnauthorized
 	}
 	cred := cookieCredential(cookies[0].Value)
-	end := s.store.DeleteSession
+	end := s.store.People.DeleteSession
 	if cred.Login {
-		end = s.store.EndLogin
+		end = s.store.People.EndLogin
 	}
 	if err := end(ctx, cred.Hash); err != nil {
 		return api.ClosedSession{}, err

@@ -11,7 +11,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 const (
@@ -21,9 +21,9 @@ const (
 
 // spentQuery reads from, to and by of a table of usage, whose sums are told apart by some of the keys; by the first two
 // if the request names none. The days are those of this month unless it names others.
-func (s *Server) spentQuery(r *http.Request, keys ...store.UsageKey) (store.SpentQuery, error) {
-	now := s.store.Now().UTC()
-	q := store.SpentQuery{Limit: maxSpentRows + 1}
+func (s *Server) spentQuery(r *http.Request, keys ...people.UsageKey) (people.SpentQuery, error) {
+	now := s.store.DB.Now().UTC()
+	q := people.SpentQuery{Limit: maxSpentRows + 1}
 	var err error
 	if q.To, err = dayQuery(r, "to", now.Truncate(24*time.Hour)); err != nil {
 		return q, err
@@ -46,7 +46,7 @@ func (s *Server) spentQuery(r *http.Request, keys ...store.UsageKey) (store.Spen
 		return q, nil
 	}
 	for name := range strings.SplitSeq(given[0], ",") {
-		key := store.UsageKey(strings.TrimSpace(name))
+		key := people.UsageKey(strings.TrimSpace(name))
 		switch {
 		case key == "":
 		case !slices.Contains(keys, key):
@@ -59,7 +59,7 @@ func (s *Server) spentQuery(r *http.Request, keys ...store.UsageKey) (store.Spen
 }
 
 // listed writes keys for a message.
-func listed(keys []store.UsageKey) string {
+func listed(keys []people.UsageKey) string {
 	var names []string
 	for _, k := range keys {
 		names = append(names, string(k))
@@ -81,7 +81,7 @@ func dayQuery(r *http.Request, name string, def time.Time) (time.Time, error) {
 }
 
 // checkSpent refuses a table with more rows than one answer may have.
-func checkSpent(list []store.Spent) error {
+func checkSpent(list []people.Spent) error {
 	if len(list) > maxSpentRows {
 		return pleat.InvalidField("by", " would make more than %d rows; choose fewer days with from and to, or leave "+
 			"a key out of by", maxSpentRows)
@@ -128,16 +128,16 @@ func answerSpent(c *call, document any, t *api.SpentTable) error {
 // started, how many rows of batches were created, the quotas, and when the next day starts; and what the caller's runs
 // have spent in the project.
 func (s *Server) usage(ctx context.Context, c *call) error {
-	q, err := s.spentQuery(c.r, store.UsageByModel, store.UsageByDay, store.UsageByProject, store.UsageByUser)
+	q, err := s.spentQuery(c.r, people.UsageByModel, people.UsageByDay, people.UsageByProject, people.UsageByUser)
 	if err != nil {
 		return err
 	}
 	q.User = c.who.User
-	u, err := s.store.Usage(ctx, c.in)
+	u, err := s.store.People.Usage(ctx, c.in)
 	if err != nil {
 		return err
 	}
-	list, err := s.store.Spent(ctx, c.in, false, q)
+	list, err := s.store.People.Spent(ctx, c.in, false, q)
 	if err == nil {
 		err = checkSpent(list)
 	}
@@ -160,21 +160,21 @@ func (s *Server) usage(ctx context.Context, c *call) error {
 // projectUsage is GET /v1/projects/{id}/usage, for those who have a role in it, and operators: what its runs have
 // spent. Only its managers and operators see what each user's have. 403: the caller is none.
 func (s *Server) projectUsage(ctx context.Context, c *call) error {
-	q, err := s.spentQuery(c.r, store.UsageByModel, store.UsageByDay, store.UsageByProject, store.UsageByUser)
+	q, err := s.spentQuery(c.r, people.UsageByModel, people.UsageByDay, people.UsageByProject, people.UsageByUser)
 	if err == nil {
 		_, err = s.member(ctx, c, pleat.Viewer)
 	}
 	if err != nil {
 		return err
 	}
-	list, err := s.store.Spent(ctx, c.in, c.who.Operator, q)
+	list, err := s.store.People.Spent(ctx, c.in, c.who.Operator, q)
 	if err == nil {
 		err = checkSpent(list)
 	}
 	if err != nil {
 		return err
 	}
-	budget, err := s.store.BudgetUse(ctx, c.in, c.who.Operator)
+	budget, err := s.store.People.BudgetUse(ctx, c.in, c.who.Operator)
 	if err != nil {
 		return err
 	}
@@ -188,11 +188,11 @@ func (s *Server) projectUsage(ctx context.Context, c *call) error {
 
 // allUsage is GET /v1/operator/usage, for operators: what the runs of all projects have spent. 403: the caller is none.
 func (s *Server) allUsage(ctx context.Context, c *call) error {
-	q, err := s.spentQuery(c.r, store.UsageByProject, store.UsageByModel, store.UsageByUser, store.UsageByDay)
+	q, err := s.spentQuery(c.r, people.UsageByProject, people.UsageByModel, people.UsageByUser, people.UsageByDay)
 	if err != nil {
 		return err
 	}
-	list, err := s.store.SpentByAll(ctx, q)
+	list, err := s.store.People.SpentByAll(ctx, q)
 	if err == nil {
 		err = checkSpent(list)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // accounted is a fixture with a GPU, an operator, and a project with a manager, a member and a viewer.
@@ -30,18 +30,20 @@ func newAccounted(t *testing.T) *accounted {
 	h.register(gpu)
 	ctx := context.Background()
 	_, h.operator = h.newUser("olga")
-	if err := h.store.SetOperator(ctx, store.Actor{Database: true}, "olga", true); err != nil {
+	if err := h.store.People.SetOperator(ctx, people.Actor{Database: true}, "olga", true); err != nil {
 		t.Fatal(err)
 	}
 	_, h.manager = h.newUser("max")
-	p, err := h.store.CreateProject(ctx, store.Actor{Database: true}, "=lab", "max")
+	p, err := h.store.People.CreateProject(ctx, people.Actor{Database: true}, "=lab", "max")
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.project = string(p.ID)
 	for name, role := range map[string]pleat.Role{"mia": pleat.Member, "vic": pleat.Viewer} {
 		_, key := h.newUser(name)
-		if _, err := h.store.SetMember(ctx, store.Actor{Reach: store.InProject(p.ID)}, name, role); err != nil {
+		if _, err := h.store.People.SetMember(
+			ctx, people.Actor{Reach: people.InProject(p.ID)}, name, role,
+		); err != nil {
 			t.Fatal(err)
 		}
 		if role == pleat.Member {
@@ -182,7 +184,7 @@ func TestBudgetOfProject(t *testing.T) {
 		"50 GPU-seconds are expected for what waits and runs, and this would take 50 GPU-seconds; " +
 		"an operator of this service can raise the budget"
 	wait, _ := strconv.Atoi(r.header.Get("Retry-After"))
-	left := int(h.store.EndOfMonth().Sub(h.clock.Now()) / time.Second)
+	left := int(h.store.People.EndOfMonth().Sub(h.clock.Now()) / time.Second)
 	if r.status != 429 || r.message(t) != want || wait < left || wait > left+1 {
 		t.Errorf("%d %s, Retry-After %d, the month ends in %d", r.status, r.body, wait, left)
 	}

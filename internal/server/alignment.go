@@ -42,7 +42,7 @@ func (s *Server) createAlignment(ctx context.Context, c *call, in *api.CreateAli
 	if err != nil {
 		return api.Alignment{}, err
 	}
-	v, err := s.store.WorkflowView(ctx, id)
+	v, err := s.store.Runs.WorkflowView(ctx, id)
 	if err != nil {
 		return api.Alignment{}, err
 	}

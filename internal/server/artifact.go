@@ -13,7 +13,7 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/words"
 )
 
@@ -27,7 +27,7 @@ func (s *Server) artifact(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	a, head, err := s.store.Artifact(ctx, pleat.ArtifactID(id))
+	a, head, err := s.store.Runs.Artifact(ctx, pleat.ArtifactID(id))
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Server) artifact(ctx context.Context, c *call) error {
 // checkLink checks the signature, the expiry and the epoch of a link. The epoch is a counter of the job that making it
 // private increments; it is signed with the link, so links of an earlier epoch are invalid. A link without an expiry is
 // valid only while the job is public.
-func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head store.Head) error {
+func (s *Server) checkLink(r *http.Request, a *pleat.Artifact, head runs.Head) error {
 	q := r.URL.Query()
 	until := q.Get("e")
 	if !s.links.Verify(a.ID, head.Epoch, until, q.Get("s")) {

@@ -13,7 +13,8 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // access is the credential that a route requires.
@@ -33,9 +34,9 @@ const (
 
 // credential is what a request sent to identify its caller.
 type credential struct {
-	given            bool   // the request had one, valid or not
-	token            string // of the issuer, by which it is a login; empty: it is none
-	store.Credential        // a session is a browser's cookie; an empty hash: it is malformed
+	given             bool   // the request had one, valid or not
+	token             string // of the issuer, by which it is a login; empty: it is none
+	people.Credential        // a session is a browser's cookie; an empty hash: it is malformed
 }
 
 // isCookie reports whether a browser's cookie is the credential.
@@ -74,7 +75,7 @@ func (s *Server) credentialOf(r *http.Request) credential {
 // cookieCredential returns the credential of a session's id.
 func cookieCredential(id string) credential {
 	login := strings.HasPrefix(id, seal.SessionPrefix)
-	return credential{given: true, Credential: store.Credential{Hash: seal.HashKey(id), Session: !login, Login: login}}
+	return credential{given: true, Credential: people.Credential{Hash: seal.HashKey(id), Session: !login, Login: login}}
 }
 
 // keyCredential returns the credential of an API key. A text that is too long to be one has no hash, so that no request
@@ -83,7 +84,7 @@ func keyCredential(key string) credential {
 	if key == "" || len(key) > 256 {
 		return credential{given: true}
 	}
-	return credential{given: true, Credential: store.Credential{Hash: seal.HashKey(key)}}
+	return credential{given: true, Credential: people.Credential{Hash: seal.HashKey(key)}}
 }
 
 // maxToken bounds a token of the issuer, in bytes.
@@ -95,7 +96,7 @@ func tokenCredential(token string) credential {
 		return keyCredential(token)
 	}
 	return credential{given: true, token: token,
-		Credential: store.Credential{Hash: seal.HashKey(token), Login: true}}
+		Credential: people.Credential{Hash: seal.HashKey(token), Login: true}}
 }
 
 // mayUseCookie reports whether the cookie of a request counts. It does so only under the service's own host names,
@@ -135,19 +136,19 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 // identify returns the user of a credential; an error with CodeUnauthorized if it is not valid. It asks the database
 // every time, so that a revoked key stops working at once on every node, and the issuer about a login whenever that is
 // due.
-func (s *Server) identify(ctx context.Context, cred credential) (store.Principal, error) {
+func (s *Server) identify(ctx context.Context, cred credential) (people.Principal, error) {
 	if cred.Hash == "" {
-		return store.Principal{}, pleat.ErrUnauthorized
+		return people.Principal{}, pleat.ErrUnauthorized
 	}
 	err := s.confirm(ctx, cred)
-	var p store.Principal
+	var p people.Principal
 	if err == nil {
-		p, err = s.store.Identify(ctx, cred.Credential)
+		p, err = s.store.People.Identify(ctx, cred.Credential)
 	}
 	if cred.token != "" && errors.Is(err, pleat.ErrUnauthorized) { // it has expired, or others have displaced it
 		s.logins.remove(cred.Hash)
 		if err = s.confirm(ctx, cred); err == nil {
-			p, err = s.store.Identify(ctx, cred.Credential)
+			p, err = s.store.People.Identify(ctx, cred.Credential)
 		}
 	}
 	switch {
@@ -213,13 +214,13 @@ func (c *call) checkReadsSource(p *flow.Plan) error {
 }
 
 // actor returns who makes the changes of a call, for the audit log.
-func (c *call) actor() store.Actor {
-	return store.Actor{Reach: store.Reach{User: c.who.User}, Key: c.who.Key, Address: c.address()}
+func (c *call) actor() people.Actor {
+	return people.Actor{Reach: people.Reach{User: c.who.User}, Key: c.who.Key, Address: c.address()}
 }
 
 // visibleJob is the head of a job that the caller may read.
 type visibleJob struct {
-	store.Head
+	runs.Head
 	to wire.Audience
 	// earlier is the run that the request asks for, if it is not the latest.
 	earlier pleat.RunID
@@ -257,7 +258,7 @@ func (s *Server) readableJob(ctx context.Context, c *call) (visibleJob, error) {
 
 // readableJobByID is readableJob for a job that the path does not name.
 func (s *Server) readableJobByID(ctx context.Context, c *call, id pleat.JobID) (visibleJob, error) {
-	h, err := s.store.Head(ctx, id, c.cred.Credential)
+	h, err := s.store.Runs.Head(ctx, id, c.cred.Credential)
 	switch {
 	case errors.Is(err, pleat.ErrJobNotFound):
 		return visibleJob{}, s.preferUnauthorized(ctx, c, err)

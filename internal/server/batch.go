@@ -15,7 +15,9 @@ import (
 	"pleat/internal/batch"
 	"pleat/internal/server/openapi"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
@@ -113,7 +115,7 @@ func (s *Server) createBatch(
 	if err := s.checkRowGiven(ctx, c, p); err != nil {
 		return api.CreatedBatch{}, err
 	}
-	made, err := s.store.CreateBatch(ctx, store.NewBatch{
+	made, err := s.store.Batches.CreateBatch(ctx, batches.NewBatch{
 		By: c.cred.Credential,
 		Batch: pleat.Batch{
 			Owner: c.in.Project, Creator: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name,
@@ -138,7 +140,7 @@ func (s *Server) withRowQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.in)
+	u, uerr := s.store.People.Usage(ctx, c.in)
 	if uerr != nil {
 		return uerr
 	}
@@ -318,8 +320,8 @@ func rowDigest(j *pleat.Job) (digest [32]byte, size int) {
 
 // rows yields the rows for the store, after check has accepted them. Fresh rows are computed even if there is a cached
 // result.
-func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[store.NewRow, error] {
-	return func(yield func(store.NewRow, error) bool) {
+func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[batches.NewRow, error] {
+	return func(yield func(batches.NewRow, error) bool) {
 		for row := range p.spec.Rows() {
 			err := cmp.Or(ctx.Err(), p.validate(&row))
 			if !yield(newRow(row.CustomID, &row.Job, p.model, fresh, p.digests[row.Number-1]), err) || err != nil {
@@ -330,13 +332,13 @@ func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[store.Ne
 }
 
 // newRow returns a validated job as a row of a batch.
-func newRow(customID string, job *pleat.Job, m pleat.Model, fresh bool, digest [32]byte) store.NewRow {
+func newRow(customID string, job *pleat.Job, m pleat.Model, fresh bool, digest [32]byte) batches.NewRow {
 	spec := submit.JobRun(job, m)
 	spec.Fresh = fresh
-	return store.NewRow{
+	return batches.NewRow{
 		CustomID: customID,
 		Digest:   digest,
-		Input: store.RowInput{
+		Input: batches.RowInput{
 			Name:        job.Name,
 			Sequences:   job.Sequences,
 			Constraints: job.Constraints,
@@ -356,7 +358,7 @@ func (s *Server) validateBatch(
 	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
 		return out, err
 	}
-	usage, err := s.store.Usage(ctx, c.in)
+	usage, err := s.store.People.Usage(ctx, c.in)
 	if err != nil {
 		return out, err
 	}
@@ -373,7 +375,7 @@ func (s *Server) validateBatch(
 			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds
 			out.Alignments = len(p.sum.proteins)
 			if err == nil {
-				out.AlignmentsAtHand, err = s.store.CountAlignments(ctx, c.in.Project, p.sum.hashes())
+				out.AlignmentsAtHand, err = s.store.Runs.CountAlignments(ctx, c.in.Project, p.sum.hashes())
 			}
 		}
 		if err != nil && pleat.CodeOf(err) != pleat.CodeInvalid {
@@ -381,7 +383,7 @@ func (s *Server) validateBatch(
 		}
 	}
 	if err == nil {
-		err = s.store.CheckBudget(ctx, c.in, store.RunSpec{
+		err = s.store.Runs.CheckBudget(ctx, c.in, runs.RunSpec{
 			Model: out.ModelName, Expected: time.Duration(out.Seconds * float64(time.Second)),
 		})
 		if err != nil && pleat.CodeOf(err) != pleat.CodeLimited {
@@ -402,21 +404,21 @@ func (s *Server) listBatches(ctx context.Context, c *call) (api.List[api.Batch],
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	f := store.BatchFilter{Limit: p.limit + 1, Before: p.before}
+	f := batches.BatchFilter{Limit: p.limit + 1, Before: p.before}
 	if f.Creator, err = creatorQuery(c); err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	list, err := s.store.ListBatches(ctx, c.in, f)
+	list, err := s.store.Batches.ListBatches(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	keep, err := s.store.Keep(ctx, c.in.Project)
+	keep, err := s.store.People.Retention(ctx, c.in.Project)
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
 	return listOf(p, list, func(b *pleat.Batch) string { return string(b.ID) }, func(b *pleat.Batch) api.Batch {
 		out := wire.Batch(b, wire.ForOwner)
-		out.ExpiresAt = wire.OptionalTime(store.Expiry(b.EndedAt, keep))
+		out.ExpiresAt = wire.OptionalTime(people.Expiry(b.EndedAt, keep))
 		return out
 	}), nil
 }
@@ -427,8 +429,8 @@ func (s *Server) batchFor(ctx context.Context, b *pleat.Batch, to wire.Audience)
 	if b.EndedAt.IsZero() {
 		return out, nil
 	}
-	keep, err := s.store.Keep(ctx, b.Owner)
-	out.ExpiresAt = wire.OptionalTime(store.Expiry(b.EndedAt, keep))
+	keep, err := s.store.People.Retention(ctx, b.Owner)
+	out.ExpiresAt = wire.OptionalTime(people.Expiry(b.EndedAt, keep))
 	return out, err
 }
 
@@ -447,7 +449,7 @@ func (s *Server) readableBatch(ctx context.Context, c *call) (pleat.Batch, wire.
 	if err != nil {
 		return pleat.Batch{}, 0, s.preferUnauthorized(ctx, c, err)
 	}
-	b, err := s.store.BatchHead(ctx, pleat.BatchID(id))
+	b, err := s.store.Batches.BatchHead(ctx, pleat.BatchID(id))
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		err = s.preferUnauthorized(ctx, c, err)
 	}
@@ -473,10 +475,10 @@ func (s *Server) cancelBatch(ctx context.Context, c *call) (api.Batch, error) {
 	if err != nil {
 		return api.Batch{}, err
 	}
-	if err := s.store.CancelBatch(ctx, c.reach(), id); err != nil {
+	if err := s.store.Batches.CancelBatch(ctx, c.reach(), id); err != nil {
 		return api.Batch{}, err
 	}
-	b, err := s.store.Batch(ctx, id)
+	b, err := s.store.Batches.Batch(ctx, id)
 	if err != nil {
 		return api.Batch{}, err
 	}
@@ -490,7 +492,7 @@ func (s *Server) retryBatch(ctx context.Context, c *call) (api.RetriedBatch, err
 	if err != nil {
 		return api.RetriedBatch{}, err
 	}
-	n, err := s.store.RetryBatch(ctx, c.reach(), id)
+	n, err := s.store.Batches.RetryBatch(ctx, c.reach(), id)
 	return api.RetriedBatch{BatchID: string(id), Rows: n}, s.withRowQuota(ctx, c, err)
 }
 
@@ -503,7 +505,7 @@ func (s *Server) setBatchPublic(ctx context.Context, c *call, in *api.SetPublic)
 	if in.IsPublic == nil {
 		return api.BatchVisibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
-	err = s.store.SetBatchPublic(ctx, c.reach(), id, *in.IsPublic)
+	err = s.store.Batches.SetBatchPublic(ctx, c.reach(), id, *in.IsPublic)
 	return api.BatchVisibility{BatchID: string(id), IsPublic: *in.IsPublic}, err
 }
 
@@ -513,7 +515,7 @@ func (s *Server) deleteBatch(ctx context.Context, c *call) (api.DeletedBatch, er
 	if err != nil {
 		return api.DeletedBatch{}, err
 	}
-	if err := s.store.DeleteBatch(ctx, c.reach(), id); err != nil {
+	if err := s.store.Batches.DeleteBatch(ctx, c.reach(), id); err != nil {
 		return api.DeletedBatch{}, err
 	}
 	s.removeDeleted(ctx)

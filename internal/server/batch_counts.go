@@ -40,7 +40,7 @@ type countedRows struct {
 // longer than its own request.
 func (k *rowCounts) read(ctx context.Context, st *store.Store, b *pleat.Batch) error {
 	if b.Counts != nil || b.Rows <= countedEachTime {
-		return st.CountRows(ctx, b)
+		return st.Batches.CountRows(ctx, b)
 	}
 	if counts := k.recent(b.ID); counts != nil {
 		b.Counts = counts
@@ -51,7 +51,7 @@ func (k *rowCounts) read(ctx context.Context, st *store.Store, b *pleat.Batch) e
 		// Not with the context of one caller: the others need the counts even if that one leaves.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTime)
 		defer cancel()
-		if err := st.CountRows(ctx, &counted); err != nil {
+		if err := st.Batches.CountRows(ctx, &counted); err != nil {
 			return nil, err
 		}
 		k.keep(b.ID, counted.Counts)

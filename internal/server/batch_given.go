@@ -8,7 +8,7 @@ import (
 
 	"pleat"
 	"pleat/internal/batch"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 )
 
@@ -203,7 +203,7 @@ func (s *Server) checkRowMade(ctx context.Context, c *call, p *preparedBatch) er
 		return nil
 	}
 	var faults pleat.Errors
-	made := map[pleat.WorkflowID][]store.GivenAlignment{}
+	made := map[pleat.WorkflowID][]runs.ReferencedAlignment{}
 	for _, id := range slices.Sorted(maps.Keys(p.given.made)) {
 		files, err := s.resolver.MadeAlignments(ctx, c.in.Project, id)
 		if row := p.given.made[id]; err != nil {

@@ -11,7 +11,8 @@ import (
 	"pleat/api"
 	"pleat/internal/batch"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
@@ -41,7 +42,7 @@ func (s *Server) rerunBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	b, err := s.store.Batch(ctx, id)
+	b, err := s.store.Batches.Batch(ctx, id)
 	if err == nil {
 		err = s.enterOwner(ctx, c, b.Owner, pleat.ErrBatchNotFound)
 	}
@@ -64,7 +65,7 @@ func (s *Server) rerunBatch(
 			return api.CreatedBatch{}, err
 		}
 	}
-	var aligned []store.GivenAlignment
+	var aligned []runs.ReferencedAlignment
 	if a := params.Alignment(); a != "" {
 		if err := c.checkReads("use an alignment"); err != nil {
 			return api.CreatedBatch{}, err
@@ -91,7 +92,7 @@ func (s *Server) rerunBatch(
 	if err := again.check(ctx); err != nil {
 		return api.CreatedBatch{}, err
 	}
-	made, err := s.store.CreateBatch(ctx, store.NewBatch{
+	made, err := s.store.Batches.CreateBatch(ctx, batches.NewBatch{
 		By:      c.cred.Credential,
 		Batch:   n,
 		Rows:    again.rows(ctx),
@@ -111,14 +112,14 @@ type repeatedBatch struct {
 	params pleat.Params
 	model  pleat.Model
 	// aligned are the alignments that params name.
-	aligned []store.GivenAlignment
+	aligned []runs.ReferencedAlignment
 	// reads says why the key may not use files of the library; nil: it may.
 	reads error
 }
 
 // each calls fn for every row with its new job until one fails.
 func (r *repeatedBatch) each(ctx context.Context, fn func(customID string, job *pleat.Job) error) error {
-	return r.s.store.BatchInputs(ctx, r.of.ID, func(customID string, in store.RowInput) error {
+	return r.s.store.Batches.BatchInputs(ctx, r.of.ID, func(customID string, in batches.RowInput) error {
 		name := in.Name
 		if name == batch.RowName(r.of.Name, customID) { // it has none of its own
 			name = batch.RowName(r.name, customID)
@@ -168,8 +169,8 @@ func (r *repeatedBatch) check(ctx context.Context) error {
 }
 
 // rows yields the rows for the store, after check has accepted them.
-func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[store.NewRow, error] {
-	return func(yield func(store.NewRow, error) bool) {
+func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[batches.NewRow, error] {
+	return func(yield func(batches.NewRow, error) bool) {
 		stopped := false
 		err := r.each(ctx, func(customID string, job *pleat.Job) error {
 			digest, _ := rowDigest(job)
@@ -179,7 +180,7 @@ func (r *repeatedBatch) rows(ctx context.Context) iter.Seq2[store.NewRow, error]
 			return nil
 		})
 		if err != nil && !stopped {
-			yield(store.NewRow{}, err)
+			yield(batches.NewRow{}, err)
 		}
 	}
 }

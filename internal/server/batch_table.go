@@ -16,7 +16,8 @@ import (
 	"pleat/api"
 	"pleat/internal/batch"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/runs"
 	"pleat/internal/words"
 )
 
@@ -42,11 +43,11 @@ func (s *Server) batchRows(ctx context.Context, c *call) (api.BatchRows, error) 
 	if err != nil {
 		return api.BatchRows{}, err
 	}
-	columns, err := s.store.BatchColumns(ctx, b.ID)
+	columns, err := s.store.Batches.BatchColumns(ctx, b.ID)
 	if err != nil {
 		return api.BatchRows{}, err
 	}
-	rows, next, err := s.store.BatchTable(ctx, &b, q)
+	rows, next, err := s.store.Batches.BatchTable(ctx, &b, q)
 	if err != nil {
 		return api.BatchRows{}, err
 	}
@@ -66,8 +67,8 @@ func (s *Server) batchRows(ctx context.Context, c *call) (api.BatchRows, error) 
 }
 
 // tableQuery reads sort, filter, rows, limit and cursor of the table of a batch.
-func tableQuery(r *http.Request, b *pleat.Batch) (store.TableQuery, error) {
-	var q store.TableQuery
+func tableQuery(r *http.Request, b *pleat.Batch) (batches.TableQuery, error) {
+	var q batches.TableQuery
 	query := r.URL.Query()
 	by, err := batch.ParseSort(query.Get("sort"))
 	if err != nil {
@@ -99,10 +100,10 @@ func tableQuery(r *http.Request, b *pleat.Batch) (store.TableQuery, error) {
 
 // eachPage reads the rows that a query selects page by page, and calls fn for each page until it fails.
 func (s *Server) eachPage(
-	ctx context.Context, b *pleat.Batch, q store.TableQuery, fn func(rows []store.TableRow) error,
+	ctx context.Context, b *pleat.Batch, q batches.TableQuery, fn func(rows []batches.TableRow) error,
 ) error {
 	for q.Limit = tablePage; ; {
-		rows, next, err := s.store.BatchTable(ctx, b, q)
+		rows, next, err := s.store.Batches.BatchTable(ctx, b, q)
 		if err != nil {
 			return err
 		}
@@ -135,14 +136,14 @@ func tableFile(ending, media string, to func(io.Writer, []pleat.ScoreColumn) bat
 			return err
 		}
 		defer release()
-		columns, err := s.store.BatchColumns(ctx, b.ID)
+		columns, err := s.store.Batches.BatchColumns(ctx, b.ID)
 		if err != nil {
 			return err
 		}
 		attached()
 		table := to(c.w, batch.Columns(columns))
 		c.deadline(tableWrite)
-		err = s.eachPage(ctx, &b, q, func(rows []store.TableRow) error {
+		err = s.eachPage(ctx, &b, q, func(rows []batches.TableRow) error {
 			c.deadline(tableWrite)
 			for i := range rows {
 				if err := table.Write(wire.TableRow(&rows[i], audience)); err != nil {
@@ -208,7 +209,7 @@ func (s *Server) batchArchive(ctx context.Context, c *call) error {
 	attached()
 	z := zip.NewWriter(c.w)
 	c.deadline(tableWrite)
-	err = s.eachPage(ctx, &b, q, func(rows []store.TableRow) error {
+	err = s.eachPage(ctx, &b, q, func(rows []batches.TableRow) error {
 		for i := range rows {
 			if r := &rows[i]; r.State == pleat.StateCompleted {
 				if err := s.archiveRow(ctx, c, z, &b, r); err != nil {
@@ -225,8 +226,8 @@ func (s *Server) batchArchive(ctx context.Context, c *call) error {
 }
 
 // archiveRow writes the structures of a row into an archive. A row that was deleted or run again since has none.
-func (s *Server) archiveRow(ctx context.Context, c *call, z *zip.Writer, b *pleat.Batch, r *store.TableRow) error {
-	v, err := s.store.View(ctx, r.Job)
+func (s *Server) archiveRow(ctx context.Context, c *call, z *zip.Writer, b *pleat.Batch, r *batches.TableRow) error {
+	v, err := s.store.Runs.View(ctx, r.Job)
 	if errors.Is(err, pleat.ErrJobNotFound) {
 		return nil
 	}
@@ -268,7 +269,7 @@ func (s *Server) batchEventStream(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	news, stop := s.store.Subscribe(store.BatchTopic(b.ID))
+	news, stop := s.store.DB.Subscribe(runs.BatchTopic(b.ID))
 	defer stop()
 	credential, forget := s.credentialEnds(c)
 	defer forget()
@@ -313,7 +314,7 @@ func (s *Server) batchEventStream(ctx context.Context, c *call) error {
 				if s.open.ended(ctx, s, c.cred) {
 					return nil
 				}
-				if !changed && s.store.Notified() {
+				if !changed && s.store.DB.Notified() {
 					continue
 				}
 			}

@@ -24,7 +24,7 @@ func (h *fixture) advanceBatches() {
 	h.t.Helper()
 	for more := true; more; {
 		var err error
-		if more, err = h.store.AdvanceBatches(context.Background()); err != nil {
+		if more, err = h.store.Batches.AdvanceBatches(context.Background()); err != nil {
 			h.t.Fatal(err)
 		}
 	}
@@ -139,7 +139,10 @@ func TestBatchOfManyModifications(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	body := `{"name":"x","kind":"seeds","params":{"modelName":"big"},"sequences":[{"proteinChain":{"sequence":"GSGSG",` +
-		`"modifications":[` + strings.Repeat(`{"res_idx":1,"ccd":"SEP"},`, 20_000-1) + `{"res_idx":1,"ccd":"SEP"}]}}],` +
+		`"modifications":[` + strings.Repeat(
+		`{"res_idx":1,"ccd":"SEP"},`,
+		20_000-1,
+	) + `{"res_idx":1,"ccd":"SEP"}]}}],` +
 		`"seedCount":100000}`
 	r := h.as(h.key, "POST", "/v1/batches", body)
 	if r.status != 400 || !strings.Contains(r.message(t), "more than 100000000 letters of sequences") {
@@ -209,8 +212,9 @@ func TestRowIsRunAgainByTheModelOfTheBatch(t *testing.T) {
 	h.finish(task)
 	path := "/v1/jobs/" + string(task.Fold.Job) + "/runs"
 	r := h.as(h.key, "POST", path, `{"params":{"modelName":"other"}}`)
-	if r.status != 409 || r.message(t) != `the job is a row of a batch, whose rows have one model, "mini"; run the batch `+
-		"again with other parameters, or create a new job" {
+	if r.status != 409 ||
+		r.message(t) != `the job is a row of a batch, whose rows have one model, "mini"; run the batch `+
+			"again with other parameters, or create a new job" {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	if r := h.as(h.key, "POST", path, `{"params":{"seed":"2"}}`); r.status != 200 {

@@ -17,7 +17,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/openapi"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // call is one request and its response. middleware creates it; handlers read the request from it, and write through w,
@@ -35,11 +35,11 @@ type call struct {
 	made    logged       // what the call created, for the log
 	status  int          // of a success; 0: 200
 	began   time.Time
-	span    trace.Span      // nil: the call is not traced
-	assumed bool            // who was the caller recently; the store will check it
-	refused error           // why the credential is not valid; nil: it is, or was not looked up
-	in      store.Reach     // the project in which the call creates and lists
-	who     store.Principal // zero unless the route demands a credential, or a valid one was sent
+	span    trace.Span       // nil: the call is not traced
+	assumed bool             // who was the caller recently; the store will check it
+	refused error            // why the credential is not valid; nil: it is, or was not looked up
+	in      people.Reach     // the project in which the call creates and lists
+	who     people.Principal // zero unless the route demands a credential, or a valid one was sent
 }
 
 // route returns the pattern of the route that serves the call; noRoute if none does.

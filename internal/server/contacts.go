@@ -15,7 +15,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/report"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/structure"
 	"pleat/internal/submit"
 	"pleat/internal/words"
@@ -177,7 +177,7 @@ func inTime(err error) error {
 
 // resultStructure is a structure of a run that has completed, as a caller may read it.
 type resultStructure struct {
-	store.View
+	runs.View
 	file   *pleat.Artifact
 	caller pleat.UserID // empty: a caller without a valid credential
 }

@@ -12,7 +12,8 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
@@ -47,7 +48,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	spec := submit.JobRun(&p.job, p.model)
 	spec.Fresh, spec.Request, spec.Trace = bypassesCache(c.r), c.id, tracing.Text(ctx)
-	made, err := s.store.CreateJob(ctx, store.NewJob{
+	made, err := s.store.Runs.CreateJob(ctx, runs.NewJob{
 		By: c.cred.Credential, Job: p.job, Run: spec, Key: key, Digest: digest, Subs: p.subs,
 	})
 	if err != nil {
@@ -55,7 +56,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	}
 	c.made = logged{job: made.Job, run: made.Run}
 	if made.Replayed {
-		u, err := s.store.Usage(ctx, c.in)
+		u, err := s.store.People.Usage(ctx, c.in)
 		if err != nil {
 			return api.CreatedJob{}, err
 		}
@@ -74,7 +75,7 @@ func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m plea
 		if err := c.checkReads("create a job from a library item"); err != nil {
 			return err
 		}
-		if _, err := s.store.Item(ctx, store.InProject(job.Owner), job.LibraryItem); err != nil {
+		if _, err := s.store.Runs.Item(ctx, people.InProject(job.Owner), job.LibraryItem); err != nil {
 			return err
 		}
 	} else if pleat.NamesAlignments(job.Params, job.Sequences) {
@@ -136,7 +137,7 @@ func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.in)
+	u, uerr := s.store.People.Usage(ctx, c.in)
 	if uerr != nil {
 		return uerr
 	}
@@ -146,7 +147,7 @@ func (s *Server) withQuota(ctx context.Context, c *call, err error) error {
 }
 
 // quotaHeaders sets the headers that show a caller today's quota. X-RateLimit-Reset is in seconds since 1970.
-func quotaHeaders(h http.Header, u store.Usage) {
+func quotaHeaders(h http.Header, u people.Usage) {
 	h.Set("X-RateLimit-Limit", strconv.Itoa(u.Limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(0, u.Limit-u.Used)))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(u.Reset.Unix(), 10))
@@ -189,7 +190,7 @@ type prepared struct {
 
 // prepare converts a request to a validated job in the project of a reach. If the request is invalid, the error is
 // pleat.Errors with every fault. If its model is not known here, only the checks that need no model are made.
-func (s *Server) prepare(ctx context.Context, by store.Reach, in *api.CreateJob) (prepared, error) {
+func (s *Server) prepare(ctx context.Context, by people.Reach, in *api.CreateJob) (prepared, error) {
 	var faults pleat.Errors
 	var p prepared
 	var err error
@@ -241,7 +242,7 @@ func bypassesCache(r *http.Request) bool {
 // checkRowModel returns an error if a job is a row of a batch of another model: the scores of a batch are one table, in
 // which those of two models cannot be compared.
 func (s *Server) checkRowModel(ctx context.Context, id pleat.JobID, model string) error {
-	of, err := s.store.BatchModel(ctx, id)
+	of, err := s.store.Batches.BatchModel(ctx, id)
 	if err == nil && of != "" && of != model {
 		err = pleat.Errorf(pleat.CodeConflict,
 			"the job is a row of a batch, whose rows have one model, %q; run the batch "+
@@ -260,7 +261,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	v, err := s.store.View(ctx, id)
+	v, err := s.store.Runs.View(ctx, id)
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
@@ -299,7 +300,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	}
 	spec := submit.JobRun(&job, m)
 	spec.Fresh, spec.Request, spec.Trace = bypassesCache(c.r), c.id, tracing.Text(ctx)
-	made, err := s.store.Rerun(ctx, c.reach(), id, spec)
+	made, err := s.store.Runs.Rerun(ctx, c.reach(), id, spec)
 	if err != nil {
 		return api.CreatedJob{}, s.withQuota(ctx, c, err)
 	}

@@ -20,7 +20,7 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/server/openapi"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 )
 
@@ -53,10 +53,10 @@ func (s *Server) addGraph(ctx context.Context, c *call, in *api.AddGraph) (api.W
 	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
 		return api.Workflow{}, err
 	}
-	w, err := s.store.CreateWorkflow(ctx, store.NewWorkflow{
+	w, err := s.store.Runs.CreateWorkflow(ctx, runs.NewWorkflow{
 		By:     c.in,
 		Draft:  true,
-		Design: &store.NewDesign{},
+		Design: &runs.NewDesign{},
 		Workflow: pleat.Workflow{
 			Owner:   c.in.Project,
 			Creator: c.who.User,
@@ -112,12 +112,12 @@ func graphBody[Out any](fn func(s *Server, ctx context.Context, c *call, text st
 }
 
 // ownDesign reads a design of the caller's.
-func (s *Server) ownDesign(ctx context.Context, c *call) (store.WorkflowView, store.DesignView, error) {
+func (s *Server) ownDesign(ctx context.Context, c *call) (runs.WorkflowView, runs.DesignView, error) {
 	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
 	if err != nil {
-		return v, store.DesignView{}, err
+		return v, runs.DesignView{}, err
 	}
-	d, err := s.store.Design(ctx, v.Workflow.ID)
+	d, err := s.store.Runs.Design(ctx, v.Workflow.ID)
 	return v, d, err
 }
 
@@ -147,7 +147,7 @@ func (s *Server) saveGraph(ctx context.Context, c *call, text string) (api.Workf
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	_, err = s.store.SaveGraph(ctx, c.reach(), v.Workflow.ID, store.Graph{
+	_, err = s.store.Runs.SaveGraph(ctx, c.reach(), v.Workflow.ID, runs.Graph{
 		Text:   text,
 		Input:  input,
 		Public: p.Public,
@@ -210,8 +210,8 @@ func (s *Server) fetchTarget(ctx context.Context, id string) (archive.Entry, err
 // the target as files of its workspace. It stores the blobs of these, and returns the files that a run pins.
 func (s *Server) newDesign(
 	ctx context.Context, p *flow.Plan, spec *submit.DesignSpec,
-) (*store.NewDesign, []store.RunFile, error) {
-	out, files := &store.NewDesign{}, slices.Clone(spec.Files)
+) (*runs.NewDesign, []runs.RunFile, error) {
+	out, files := &runs.NewDesign{}, slices.Clone(spec.Files)
 	stored := false
 	defer func() {
 		if !stored {
@@ -223,8 +223,8 @@ func (s *Server) newDesign(
 		refs = nil
 		for i := range files {
 			f := &files[i]
-			item := store.LibraryItem{ID: store.NewItemID(), Name: f.Name, FileType: "yml"}
-			content := store.LibraryFile{
+			item := runs.LibraryItem{ID: runs.NewItemID(), Name: f.Name, FileType: "yml"}
+			content := runs.LibraryFile{
 				Name:        f.Name,
 				ContentType: "application/yaml",
 				Bytes:       f.Bytes,
@@ -245,7 +245,7 @@ func (s *Server) newDesign(
 				out.Fresh = append(out.Fresh, f.Key)
 			}
 			content.Key = f.Key
-			item.Files = []store.LibraryFile{content}
+			item.Files = []runs.LibraryFile{content}
 			out.Items = append(out.Items, item)
 			if ref := (design.Reference{Item: item.ID, Name: f.Name}); f.Main {
 				main = ref
@@ -262,7 +262,7 @@ func (s *Server) newDesign(
 
 // draftedDesign returns the plan of a draft of a design, as its graph says.
 func (s *Server) draftedDesign(ctx context.Context, w *pleat.Workflow) (*flow.Plan, error) {
-	d, err := s.store.Design(ctx, w.ID)
+	d, err := s.store.Runs.Design(ctx, w.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func (s *Server) addDesign(ctx context.Context, v *visibleWorkflow, out *api.Wor
 	if v.Workflow.Kind != pleat.TaskDesign || v.to != wire.ForOwner {
 		return nil
 	}
-	d, err := s.store.Design(ctx, v.Workflow.ID)
+	d, err := s.store.Runs.Design(ctx, v.Workflow.ID)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/compare"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/structure"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
@@ -52,7 +52,7 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 			JobName:   m.Name,
 		})
 	}
-	u, err := s.store.Usage(ctx, c.in)
+	u, err := s.store.People.Usage(ctx, c.in)
 	if err != nil {
 		return out, err
 	}
@@ -64,7 +64,7 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 // foldRequest is a request to fold designs, read as far as it does not depend on the models that run.
 type foldRequest struct {
 	*api.FoldDesigns
-	workflow    store.WorkflowView
+	workflow    runs.WorkflowView
 	result      *flow.DesignResult
 	chosen      []flow.DesignRow
 	params      *api.Params
@@ -121,16 +121,16 @@ func (q *foldRequest) notes() []string {
 
 // foldedBefore returns what an earlier call with an idempotency key has made; nil: there was none. It comes before what
 // depends on the model, which may have stopped running since then.
-func (s *Server) foldedBefore(ctx context.Context, c *call, key, digest string) ([]store.Created, error) {
+func (s *Server) foldedBefore(ctx context.Context, c *call, key, digest string) ([]runs.Created, error) {
 	if key == "" {
 		return nil, nil
 	}
-	return s.store.ReplayedFolds(ctx, c.in, key, digest)
+	return s.store.Runs.ReplayedFolds(ctx, c.in, key, digest)
 }
 
 // foldChosen creates the jobs.
-func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]store.Created, error) {
-	n := store.DesignFolds{
+func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]runs.Created, error) {
+	n := runs.DesignFolds{
 		By: c.cred.Credential, Creator: c.in.User, Owner: c.in.Project, Workflow: q.workflow.Workflow.ID,
 		Key: q.key, Digest: q.digest,
 	}
@@ -141,7 +141,7 @@ func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]sto
 		}
 		n.Jobs = append(n.Jobs, *job)
 	}
-	made, replayed, err := s.store.FoldDesigns(ctx, n)
+	made, replayed, err := s.store.Runs.FoldDesigns(ctx, n)
 	if err != nil {
 		return nil, s.withQuota(ctx, c, err)
 	}
@@ -189,7 +189,7 @@ func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow,
 // designJob returns the job that folds a design: the chains of the binder first, then those of the target.
 func (s *Server) designJob(
 	ctx context.Context, c *call, q *foldRequest, d flow.DesignRow,
-) (*store.DesignJob, error) {
+) (*runs.DesignJob, error) {
 	id := d.Text("id")
 	st, err := s.readArtifact(ctx, q.workflow.Artifacts, pleat.DesignFileName(d.Rank(), id))
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Server) designJob(
 	}
 	spec := submit.JobRun(&p.job, p.model)
 	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
-	return &store.DesignJob{Design: id, Rank: d.Rank(), Job: store.NewJob{Job: p.job, Run: spec, Subs: p.subs}}, nil
+	return &runs.DesignJob{Design: id, Rank: d.Rank(), Job: runs.NewJob{Job: p.job, Run: spec, Subs: p.subs}}, nil
 }
 
 // needsComplexes is the error for a model that folds chains apart; it names those that fold complexes.
@@ -297,8 +297,8 @@ func nucleic(c *structure.Chain) api.SequenceItem {
 
 // designFolds returns the folds of the designs of a workflow, for its owner. It measures those that have ended since
 // the last call.
-func (s *Server) designFolds(ctx context.Context, v *store.WorkflowView) ([]api.DesignFold, error) {
-	list, err := s.store.DesignFolds(ctx, v.Workflow.ID)
+func (s *Server) designFolds(ctx context.Context, v *runs.WorkflowView) ([]api.DesignFold, error) {
+	list, err := s.store.Runs.DesignFolds(ctx, v.Workflow.ID)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -337,19 +337,19 @@ func (s *Server) designFolds(ctx context.Context, v *store.WorkflowView) ([]api.
 
 // measureFold measures and records how far the binder of a fold is from that of the design, in Å over the backbone,
 // with the targets superposed, or the binders where there is no target. It is below 0 if it cannot be measured.
-func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *store.DesignFold) error {
+func (s *Server) measureFold(ctx context.Context, v *runs.WorkflowView, f *runs.DesignFold) error {
 	f.BinderRMSD = -1
 	made, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(f.Rank, f.Design))
 	if err != nil {
 		return s.unmeasured(ctx, f, err)
 	}
-	view, err := s.store.View(ctx, f.Job)
+	view, err := s.store.Runs.View(ctx, f.Job)
 	if err != nil {
 		return err
 	}
 	file, err := submit.StructureOf(&view, "")
 	if err != nil {
-		return s.store.MeasureFold(ctx, f)
+		return s.store.Runs.MeasureFold(ctx, f)
 	}
 	folded, err := s.readArtifact(ctx, view.Artifacts, file.Name)
 	if err != nil {
@@ -364,15 +364,15 @@ func (s *Server) measureFold(ctx context.Context, v *store.WorkflowView, f *stor
 	}); ok && !math.IsNaN(rmsd) {
 		f.BinderRMSD = math.Round(rmsd*1000) / 1000
 	}
-	return s.store.MeasureFold(ctx, f)
+	return s.store.Runs.MeasureFold(ctx, f)
 }
 
 // unmeasured records that a fold cannot be measured, if err will be the same the next time. Else it records nothing,
 // and the next call tries again.
-func (s *Server) unmeasured(ctx context.Context, f *store.DesignFold, err error) error {
+func (s *Server) unmeasured(ctx context.Context, f *runs.DesignFold, err error) error {
 	var parse *structure.ParseError
 	if pleat.CodeOf(err) == pleat.CodeConflict || errors.As(err, &parse) {
-		return s.store.MeasureFold(ctx, f)
+		return s.store.Runs.MeasureFold(ctx, f)
 	}
 	s.log.Warn("the fold of a design was not measured", "job", f.Job, "error", err)
 	return nil

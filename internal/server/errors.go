@@ -12,7 +12,7 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // statuses maps the codes of errors to HTTP. It has no 422, since an invalid request is 400. 403 is for a key that
@@ -91,8 +91,8 @@ func (s *Server) fail(c *call, err error) {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", s.challenge(c.served))
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if errors.Is(err, store.ErrBudget) { // whatever quota the call counts against
-			retryAfter(h, s.store.EndOfMonth().Sub(s.store.Now()))
+		if errors.Is(err, people.ErrBudget) { // whatever quota the call counts against
+			retryAfter(h, s.store.People.EndOfMonth().Sub(s.store.DB.Now()))
 		}
 		if h.Get("Retry-After") == "" {
 			h.Set("Retry-After", "1")

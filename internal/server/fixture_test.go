@@ -17,7 +17,10 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // fixture is a whole service but its workers: a real database, real files, real HTTP.
@@ -72,11 +75,11 @@ var (
 
 func newFixture(t testing.TB, change ...func(*server.Config)) *fixture {
 	t.Helper()
-	return newLimitedFixture(t, store.Limits{Jobs: 1000}, change...)
+	return newLimitedFixture(t, people.Limits{Jobs: 1000}, change...)
 }
 
 // newLimitedFixture is newFixture with limits of what a user may have.
-func newLimitedFixture(t testing.TB, limits store.Limits, change ...func(*server.Config)) *fixture {
+func newLimitedFixture(t testing.TB, limits people.Limits, change ...func(*server.Config)) *fixture {
 	t.Helper()
 	return newFixtureOver(t, limits, func(c *server.Config, _ *server.Deps) {
 		for _, fn := range change {
@@ -88,17 +91,17 @@ func newLimitedFixture(t testing.TB, limits store.Limits, change ...func(*server
 // newFixtureWith is newFixture with what the server works with changed too.
 func newFixtureWith(t testing.TB, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
-	return newFixtureOver(t, store.Limits{Jobs: 1000}, change)
+	return newFixtureOver(t, people.Limits{Jobs: 1000}, change)
 }
 
-func newFixtureOver(t testing.TB, limits store.Limits, change func(*server.Config, *server.Deps)) *fixture {
+func newFixtureOver(t testing.TB, limits people.Limits, change func(*server.Config, *server.Deps)) *fixture {
 	t.Helper()
 	return newFixtureIn(t, storetest.Databases()["sqlite"], limits, change)
 }
 
 // newFixtureIn is newFixtureOver with a database of a kind.
 func newFixtureIn(
-	t testing.TB, database func(testing.TB) string, limits store.Limits, change func(*server.Config, *server.Deps),
+	t testing.TB, database func(testing.TB) string, limits people.Limits, change func(*server.Config, *server.Deps),
 ) *fixture {
 	t.Helper()
 	h := &fixture{t: t, clock: &storetest.Clock{}, log: &storetest.Log{}}
@@ -140,19 +143,19 @@ func (h *fixture) register(models ...pleat.Model) {
 	for _, m := range models {
 		w.Queues = append(w.Queues, pleat.Queue(m.Kind, m.Name))
 	}
-	if err := h.store.RegisterWorker(context.Background(), w); err != nil {
+	if err := h.store.Runs.RegisterWorker(context.Background(), w); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
 func (h *fixture) newUser(name string) (pleat.UserID, string) {
 	h.t.Helper()
-	u, err := h.store.EnsureUser(context.Background(), name)
+	u, err := h.store.People.EnsureUser(context.Background(), name)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	key := seal.NewKey()
-	if _, err := h.store.CreateKey(context.Background(), store.Actor{Reach: store.Own(u.ID)}, store.NewKey{
+	if _, err := h.store.People.CreateKey(context.Background(), people.Actor{Reach: people.Own(u.ID)}, people.NewKey{
 		Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Label: "test",
 	}); err != nil {
 		h.t.Fatal(err)
@@ -251,17 +254,21 @@ func (h *fixture) create(body string) api.CreatedJob {
 func (h *fixture) fleetToken() string {
 	h.t.Helper()
 	token := seal.NewFleetToken()
-	t := store.FleetToken{Kind: store.TokenDemand, Hash: seal.HashKey(token)}
-	if err := h.store.CreateFleetToken(context.Background(), t); err != nil {
+	t := runs.FleetToken{Kind: runs.TokenDemand, Hash: seal.HashKey(token)}
+	if err := h.store.Runs.CreateFleetToken(context.Background(), t); err != nil {
 		h.t.Fatal(err)
 	}
 	return token
 }
 
 // claim claims the oldest fold as the worker would.
-func (h *fixture) claim() store.ClaimedTask {
+func (h *fixture) claim() runs.ClaimedTask {
 	h.t.Helper()
-	got, err := h.store.Claim(context.Background(), "w1", store.ClaimFilter{Queues: []string{"fold/mini", "fold/big"}, N: 1})
+	got, err := h.store.Runs.Claim(
+		context.Background(),
+		"w1",
+		tasks.ClaimFilter{Queues: []string{"fold/mini", "fold/big"}, N: 1},
+	)
 	if err != nil || len(got) != 1 {
 		h.t.Fatalf("claim: %v, %d tasks", err, len(got))
 	}
@@ -283,7 +290,7 @@ func (h *fixture) put(run pleat.RunID, a pleat.Artifact, content string) pleat.A
 const cif = "data_fold\n# a structure\n"
 
 // finish completes a claimed run with scores and files, as a worker would. The files given come first.
-func (h *fixture) finish(c store.ClaimedTask, files ...pleat.Artifact) {
+func (h *fixture) finish(c runs.ClaimedTask, files ...pleat.Artifact) {
 	h.t.Helper()
 	seq := c.Fold.Sequences[0].ID
 	for _, f := range []struct {
@@ -301,7 +308,7 @@ func (h *fixture) finish(c store.ClaimedTask, files ...pleat.Artifact) {
 			Kind: f.kind, Name: f.name, ContentType: f.contentType, Sequence: f.sequence,
 		}, f.content))
 	}
-	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
+	err := h.store.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), runs.RunFinished{
 		State: pleat.StateCompleted,
 		Result: &pleat.Result{Predictions: []pleat.Prediction{
 			{Sequence: seq, Chains: []string{"A"}, MeanPLDDT: f(81.5), PTM: f(.62), Confidence: "estimated"},

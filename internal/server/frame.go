@@ -14,7 +14,8 @@ import (
 	"pleat/api"
 	"pleat/internal/blob"
 	"pleat/internal/calvados"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 )
 
@@ -89,7 +90,7 @@ func frameRequest(in *api.ExtractFrame) (calvados.FrameRequest, error) {
 // readFrame writes a frame of a simulation to w as PDB. It reads the topology and, with seeks, only that frame of the
 // trajectory, so it does not download a large trajectory from a bucket.
 func (s *Server) readFrame(
-	ctx context.Context, v *store.WorkflowView, w io.Writer, req calvados.FrameRequest,
+	ctx context.Context, v *runs.WorkflowView, w io.Writer, req calvados.FrameRequest,
 ) (calvados.Frame, error) {
 	topology, _, err := s.openWorkflowFile(ctx, v, calvados.TopologyFile)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *Server) readFrame(
 
 // openWorkflowFile opens an artifact of a workflow by its name. It returns the size in bytes, too.
 func (s *Server) openWorkflowFile(
-	ctx context.Context, v *store.WorkflowView, name string,
+	ctx context.Context, v *runs.WorkflowView, name string,
 ) (io.ReadSeekCloser, int64, error) {
 	i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 	if i < 0 {
@@ -134,7 +135,7 @@ type libraryLink struct{ item, url string }
 // addFrame adds a frame to the library of the workflow's owner. The item's metadata records the workflow, the frame and
 // the selection. If the file cannot be stored, the item is deleted again.
 func (s *Server) addFrame(
-	ctx context.Context, by store.Reach, v *store.WorkflowView, in *api.ExtractFrame, frame calvados.Frame,
+	ctx context.Context, by people.Reach, v *runs.WorkflowView, in *api.ExtractFrame, frame calvados.Frame,
 	pdb io.Reader,
 ) (libraryLink, error) {
 	about, err := json.Marshal(map[string]any{
@@ -147,7 +148,7 @@ func (s *Server) addFrame(
 	if err != nil {
 		return libraryLink{}, err
 	}
-	item, err := s.store.CreateItem(ctx, by, store.LibraryItem{
+	item, err := s.store.Runs.CreateItem(ctx, by, runs.LibraryItem{
 		Owner:    v.Workflow.Owner,
 		Name:     in.OutputFilename,
 		Type:     "file",
@@ -161,7 +162,7 @@ func (s *Server) addFrame(
 	}
 	f, err := s.storeFile(ctx, newFile{by, item.ID, in.OutputFilename, submit.FramePDB}, pdb)
 	if err != nil {
-		_, _ = s.store.DeleteItem(context.WithoutCancel(ctx), by, item.ID) // the first error says more
+		_, _ = s.store.Runs.DeleteItem(context.WithoutCancel(ctx), by, item.ID) // the first error says more
 		return libraryLink{}, err
 	}
 	return libraryLink{string(item.ID), s.fileLink(item.ID, &f)}, nil

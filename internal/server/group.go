@@ -18,7 +18,7 @@ func (s *Server) listGroups(ctx context.Context, c *call) (api.List[api.GroupRol
 	if _, err := s.member(ctx, c, pleat.Viewer); err != nil {
 		return out, err
 	}
-	list, err := s.store.Groups(ctx, c.in)
+	list, err := s.store.People.Groups(ctx, c.in)
 	for i := range list {
 		out.Data = append(out.Data, wire.GroupRole(&list[i]))
 	}
@@ -54,7 +54,7 @@ func (s *Server) changeGroup(ctx context.Context, c *call, role pleat.Role) (api
 	if err := pleat.CheckPrintable("name", name); err != nil {
 		return api.GroupRole{}, err
 	}
-	g, err := s.store.SetGroup(ctx, c.actor().In(c.in.Project), name, role)
+	g, err := s.store.People.SetGroup(ctx, c.actor().In(c.in.Project), name, role)
 	if err != nil {
 		return api.GroupRole{}, err
 	}

@@ -16,7 +16,8 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/fair"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 )
 
@@ -109,7 +110,7 @@ func TestNoPlaceInTime(t *testing.T) {
 	s := &Server{checks: fair.NewTurns(0)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	err := s.checkFile(ctx, newFile{by: store.Reach{User: "ann"}, name: "x.pdb"}, &store.LibraryFile{Bytes: 1})
+	err := s.checkFile(ctx, newFile{by: people.Reach{User: "ann"}, name: "x.pdb"}, &runs.LibraryFile{Bytes: 1})
 	if status, message := refusal(err); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", status, message)
 	}
@@ -158,12 +159,12 @@ func TestRowCountsWaitForOneBatch(t *testing.T) {
 	}
 	close(release)
 	<-slow
-	before := st.Transactions()
+	before := st.DB.Transactions()
 	again := large("other")
 	if err := k.read(t.Context(), st, again); err != nil || again.Counts[pleat.StateInitialized] != again.Rows {
 		t.Error(err, again.Counts)
 	}
-	if n := st.Transactions() - before; n != 0 {
+	if n := st.DB.Transactions() - before; n != 0 {
 		t.Errorf("%d transactions for counts of a moment ago", n)
 	}
 }
@@ -176,9 +177,9 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	owner := storetest.User(t, st, "ann")
 	var open []credential
 	for i := range 100 {
-		c := credential{given: true, Credential: store.Credential{Hash: fmt.Sprint("key ", i)}}
-		by := store.Actor{Reach: owner, Database: true}
-		_, err := st.CreateKey(t.Context(), by, store.NewKey{Prefix: "p", Hash: c.Hash})
+		c := credential{given: true, Credential: people.Credential{Hash: fmt.Sprint("key ", i)}}
+		by := people.Actor{Reach: owner, Database: true}
+		_, err := st.People.CreateKey(t.Context(), by, people.NewKey{Prefix: "p", Hash: c.Hash})
 		if err != nil {
 			if pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Fatal(err)
@@ -188,9 +189,9 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 		s.open.add(c)
 		open = append(open, c)
 	}
-	gone := credential{given: true, Credential: store.Credential{Hash: "never created"}}
+	gone := credential{given: true, Credential: people.Credential{Hash: "never created"}}
 	s.open.add(gone)
-	before := st.Transactions()
+	before := st.DB.Transactions()
 	for _, c := range open {
 		if s.open.ended(t.Context(), s, c) {
 			t.Errorf("the credential %q counts as ended", c.Hash)
@@ -199,7 +200,7 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	if !s.open.ended(t.Context(), s, gone) {
 		t.Error("a credential that does not exist counts as valid")
 	}
-	if n := st.Transactions() - before; n != 1 {
+	if n := st.DB.Transactions() - before; n != 1 {
 		t.Errorf("%d queries for %d streams", n, len(open)+1)
 	}
 	for _, c := range append(open, gone) {
@@ -243,7 +244,7 @@ func TestFleetReason(t *testing.T) {
 		{"Slurm does not answer", 3 * time.Hour, 6 * time.Minute,
 			"the fleet last reported 6 min ago: Slurm does not answer"},
 	} {
-		d := &store.Demand{Class: pleat.Class{Name: "quick"}, Wanted: 2}
+		d := &runs.Demand{Class: pleat.Class{Name: "quick"}, Wanted: 2}
 		d.Fleet = pleat.FleetReport{Reason: c.reason, Since: now.Add(-c.since), At: now.Add(-c.age)}
 		want := "it waits for a worker of the class quick (0 of 2 run); " + c.want
 		if got := fleetReason(d, now); got != want {

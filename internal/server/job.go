@@ -9,7 +9,9 @@ import (
 	"pleat/api"
 	"pleat/internal/garbage"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/webhooks"
 )
 
 // listJobs is GET /v1/jobs, for any user: the caller's own jobs, newest first, in pages. Public jobs of others are not
@@ -19,7 +21,7 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	if err != nil {
 		return api.List[api.JobRow]{}, err
 	}
-	f := store.Filter{Limit: p.limit + 1, Before: p.before, Query: c.r.URL.Query().Get("q")}
+	f := runs.Filter{Limit: p.limit + 1, Before: p.before, Query: c.r.URL.Query().Get("q")}
 	if f.State, err = statusQuery(c.r, pleat.JobStates()); err != nil {
 		return api.List[api.JobRow]{}, err
 	}
@@ -29,7 +31,7 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 	if !utf8.ValidString(f.Query) || len(f.Query) > 4*pleat.MaxName {
 		return api.List[api.JobRow]{}, pleat.InvalidField("q", " must be text of at most %d characters", pleat.MaxName)
 	}
-	rows, err := s.store.ListJobs(ctx, c.in, f)
+	rows, err := s.store.Runs.ListJobs(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.JobRow]{}, err
 	}
@@ -38,7 +40,7 @@ func (s *Server) listJobs(ctx context.Context, c *call) (api.List[api.JobRow], e
 			rows[i].CreatorName = c.who.Name
 		}
 	}
-	return listOf(p, rows, func(r *store.JobRow) string { return string(r.ID) }, wire.JobRow), nil
+	return listOf(p, rows, func(r *runs.JobRow) string { return string(r.ID) }, wire.JobRow), nil
 }
 
 // viewJob is GET /v1/jobs/{id}, for readers of the job: everything about it except its files. Only the owner sees its
@@ -53,7 +55,7 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	if err != nil {
 		return api.JobView{}, err
 	}
-	runs, err := s.store.Runs(ctx, head.Source.Job)
+	runs, err := s.store.Runs.Runs(ctx, head.Source.Job)
 	if err != nil {
 		return api.JobView{}, err
 	}
@@ -62,8 +64,8 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 	out.Job.ExpiresAt = wire.OptionalTime(v.Expires)
 	out.Links = api.JobLinks{Results: base + "/results", Events: base + "/events", Archive: base + "/archive.zip"}
 	if head.to == wire.ForOwner {
-		list, err := s.store.Deliveries(ctx, store.InProject(v.Job.Owner),
-			store.DeliveryFilter{SourceID: string(v.Job.ID), Limit: maxPage})
+		list, err := s.store.Webhooks.Deliveries(ctx, people.InProject(v.Job.Owner),
+			webhooks.DeliveryFilter{SourceID: string(v.Job.ID), Limit: maxPage})
 		if err != nil {
 			return out, err
 		}
@@ -80,13 +82,13 @@ func (s *Server) viewJob(ctx context.Context, c *call) (api.JobView, error) {
 
 // viewFor reads a job and the run of the request for a caller who may read it. It checks the visibility again: the job
 // could have become private between the two reads.
-func (s *Server) viewFor(ctx context.Context, head visibleJob) (store.View, error) {
+func (s *Server) viewFor(ctx context.Context, head visibleJob) (runs.View, error) {
 	if head.earlier != "" {
-		return s.store.RunView(ctx, head.Source.Job, head.earlier)
+		return s.store.Runs.RunView(ctx, head.Source.Job, head.earlier)
 	}
-	read := s.store.View
+	read := s.store.Runs.View
 	if head.ended() {
-		read = s.store.EndedView
+		read = s.store.Runs.EndedView
 	}
 	v, err := read(ctx, head.Source.Job)
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Server) setPublic(ctx context.Context, c *call, in *api.SetPublic) (api
 	if in.IsPublic == nil {
 		return api.Visibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
-	if err := s.store.SetPublic(ctx, c.reach(), id, *in.IsPublic); err != nil {
+	if err := s.store.Runs.SetPublic(ctx, c.reach(), id, *in.IsPublic); err != nil {
 		return api.Visibility{}, err
 	}
 	return api.Visibility{JobID: string(id), IsPublic: *in.IsPublic}, nil
@@ -124,7 +126,7 @@ func (s *Server) cancelJob(ctx context.Context, c *call) (api.CancelledJob, erro
 	if err != nil {
 		return api.CancelledJob{}, err
 	}
-	state, err := s.store.Cancel(ctx, c.reach(), id)
+	state, err := s.store.Runs.Cancel(ctx, c.reach(), id)
 	return api.CancelledJob{JobID: string(id), JobStatus: string(state)}, err
 }
 
@@ -136,7 +138,7 @@ func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error)
 	if err != nil {
 		return api.DeletedJob{}, err
 	}
-	if err := s.store.DeleteJob(ctx, c.reach(), id); err != nil {
+	if err := s.store.Ops.DeleteJob(ctx, c.reach(), id); err != nil {
 		return api.DeletedJob{}, err
 	}
 	s.removeDeleted(ctx)

@@ -20,7 +20,9 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 var update = os.Getenv("UPDATE_GOLDEN") != ""
@@ -107,7 +109,7 @@ func TestComplexResults(t *testing.T) {
 		"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"SG"},"atom2":{"chain_id":"C","res_idx":1,` +
 		`"atom_name":"C1"}}]}}`)
 	c := h.claim()
-	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
+	err := h.store.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), runs.RunFinished{
 		State: pleat.StateCompleted,
 		Result: &pleat.Result{
 			Predictions: []pleat.Prediction{
@@ -163,7 +165,7 @@ func TestFailedRun(t *testing.T) {
 	h := newFixture(t)
 	j := h.create(trp)
 	c := h.claim()
-	if err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
+	if err := h.store.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), runs.RunFinished{
 		State:   pleat.StateFailed,
 		Failure: pleat.Failed(pleat.FailOOM, "out of memory at 20 residues"),
 	}); err != nil {
@@ -317,7 +319,7 @@ func TestIdempotency(t *testing.T) {
 // The quota is exact under concurrency, refusals cost nothing and say what the interface says.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, store.Limits{Jobs: 5})
+	h := newLimitedFixture(t, people.Limits{Jobs: 5})
 	for range 10 {
 		if r := h.as(h.key, "POST", "/v1/jobs", strings.Replace(trp, "mini", "minx", 1)); r.status != 400 {
 			t.Fatal(r.status)

@@ -17,7 +17,7 @@ import (
 	"pleat/internal/identity"
 	"pleat/internal/identity/identitytest"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // keycloakHost is where Keycloak sends browsers of its realm back.
@@ -120,12 +120,12 @@ func (k *keycloakFixture) read(b *identitytest.Browser, path string, out any) in
 func TestKeycloakService(t *testing.T) {
 	t.Parallel()
 	k := newKeycloakFixture(t)
-	p, err := k.store.CreateProject(t.Context(), store.Actor{Database: true}, "cage", "ann")
+	p, err := k.store.People.CreateProject(t.Context(), people.Actor{Database: true}, "cage", "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := store.Actor{Database: true}.In(p.ID)
-	if _, err := k.store.SetGroup(t.Context(), by, "lab-a", pleat.Member); err != nil {
+	by := people.Actor{Database: true}.In(p.ID)
+	if _, err := k.store.People.SetGroup(t.Context(), by, "lab-a", pleat.Member); err != nil {
 		t.Fatal(err)
 	}
 	b := identitytest.NewBrowser(keycloakHost)

@@ -13,15 +13,15 @@ import (
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // scopedKey makes a key of ann's with scopes.
 func (h *fixture) scopedKey(scopes ...pleat.Scope) string {
 	h.t.Helper()
 	key := seal.NewKey()
-	_, err := h.store.CreateKey(h.t.Context(), store.Actor{Reach: store.Own(h.user)},
-		store.NewKey{Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Scopes: scopes})
+	_, err := h.store.People.CreateKey(h.t.Context(), people.Actor{Reach: people.Own(h.user)},
+		people.NewKey{Prefix: seal.Prefix(key), Hash: seal.HashKey(key), Scopes: scopes})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // maxMetadata bounds the metadata of a library item, in bytes: they are read with every item of a list.
@@ -22,7 +22,7 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
 		return api.CreatedItem{}, err
 	}
-	i := store.LibraryItem{
+	i := runs.LibraryItem{
 		Owner:    c.in.Project,
 		Name:     in.Name,
 		Type:     in.Type,
@@ -58,7 +58,7 @@ func (s *Server) createItem(ctx context.Context, c *call, in *api.CreateItem) (a
 	if i.Metadata, err = checkMetadata(in.Metadata); err != nil {
 		return api.CreatedItem{}, err
 	}
-	i, err = s.store.CreateItem(ctx, c.in, i)
+	i, err = s.store.Runs.CreateItem(ctx, c.in, i)
 	return api.CreatedItem{ID: string(i.ID)}, err
 }
 
@@ -83,20 +83,20 @@ func (s *Server) listLibrary(ctx context.Context, c *call) (api.List[api.Library
 	if err != nil {
 		return api.List[api.LibraryRow]{}, err
 	}
-	rows, err := s.store.Items(ctx, c.in, p.before, p.limit+1)
+	rows, err := s.store.Runs.Items(ctx, c.in, p.before, p.limit+1)
 	if err != nil {
 		return api.List[api.LibraryRow]{}, err
 	}
-	return listOf(p, rows, func(i *store.LibraryItem) string { return string(i.ID) }, wire.LibraryRow), nil
+	return listOf(p, rows, func(i *runs.LibraryItem) string { return string(i.ID) }, wire.LibraryRow), nil
 }
 
 // ownItem reads the library item in the path, if it is of a project in which the caller has a role.
-func (s *Server) ownItem(ctx context.Context, c *call) (store.LibraryItem, error) {
-	id, err := c.uuid("id", store.ErrNoItem)
+func (s *Server) ownItem(ctx context.Context, c *call) (runs.LibraryItem, error) {
+	id, err := c.uuid("id", runs.ErrNoItem)
 	if err != nil {
-		return store.LibraryItem{}, err
+		return runs.LibraryItem{}, err
 	}
-	return s.store.Item(ctx, c.reach(), pleat.ItemID(id))
+	return s.store.Runs.Item(ctx, c.reach(), pleat.ItemID(id))
 }
 
 // viewItem is GET /v1/library/{id}, for its owner: an item with its children. The metadata are those of the request
@@ -126,11 +126,11 @@ func (s *Server) viewItem(ctx context.Context, c *call) (api.LibraryItem, error)
 // deleteItem is DELETE /v1/library/{id}, for its owner: it deletes an item, or a folder with everything below it, and
 // their files. Links to the files end at once.
 func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, error) {
-	id, err := c.uuid("id", store.ErrNoItem)
+	id, err := c.uuid("id", runs.ErrNoItem)
 	if err != nil {
 		return api.DeletedItem{}, err
 	}
-	blobs, err := s.store.DeleteItem(ctx, c.reach(), pleat.ItemID(id))
+	blobs, err := s.store.Runs.DeleteItem(ctx, c.reach(), pleat.ItemID(id))
 	if err != nil {
 		return api.DeletedItem{}, err
 	}
@@ -144,7 +144,7 @@ const fileLabel = "library file"
 
 // fileLink returns a URL that reads a library file without a credential, for Config.LinkFor. The signature covers the
 // file's hash, so the link ends when the file is deleted or replaced.
-func (s *Server) fileLink(item pleat.ItemID, f *store.LibraryFile) string {
+func (s *Server) fileLink(item pleat.ItemID, f *runs.LibraryFile) string {
 	until := strconv.FormatInt(s.clock().Add(s.cfg.LinkFor).Unix(), 10)
 	return s.cfg.PublicURL + "/v1/files/" + string(item) + "/" + url.PathEscape(f.Name) + "?e=" + until + "&s=" +
 		s.ring.Sign(fileLabel, string(item), f.Name, f.SHA256, until)
@@ -165,7 +165,7 @@ func (s *Server) libraryFileURL(ctx context.Context, c *call) (string, error) {
 }
 
 // fileNamed returns the file of an item by its name.
-func fileNamed(i *store.LibraryItem, name string) (*store.LibraryFile, error) {
+func fileNamed(i *runs.LibraryItem, name string) (*runs.LibraryFile, error) {
 	for k := range i.Files {
 		if i.Files[k].Name == name {
 			return &i.Files[k], nil
@@ -177,7 +177,7 @@ func fileNamed(i *store.LibraryItem, name string) (*store.LibraryFile, error) {
 // libraryFileGet is GET /v1/files/{id}/{name}, for everyone who has the signed link: a library file. 401: the
 // signature is wrong or the link has expired; 404: the item or the file is gone.
 func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
-	id, err := c.uuid("id", store.ErrNoItem)
+	id, err := c.uuid("id", runs.ErrNoItem)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s *Server) libraryFileGet(ctx context.Context, c *call) error {
 	if err != nil {
 		return pleat.ErrUnauthorized
 	}
-	i, err := s.store.SignedItem(ctx, pleat.ItemID(id))
+	i, err := s.store.Runs.SignedItem(ctx, pleat.ItemID(id))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // item makes a library item of a user's, with a file where its name is not empty.
@@ -214,7 +214,7 @@ func TestUploads(t *testing.T) {
 
 func TestLibraryQuota(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, store.Limits{LibraryBytes: int64(len(smallPDB)) + 10})
+	h := newLimitedFixture(t, people.Limits{LibraryBytes: int64(len(smallPDB)) + 10})
 	item := h.item(h.key, "x", "a.pdb", smallPDB)
 	if r := h.upload(item, [3]string{"files", "b.pdb", smallPDB}); r.status != 413 ||
 		!strings.Contains(r.message(t), "the library may hold") {

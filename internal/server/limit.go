@@ -7,7 +7,7 @@ import (
 
 	"pleat"
 	"pleat/internal/fair"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // counting is the limit against which the requests of a route count. The zero value is the user of the credential, or
@@ -100,7 +100,7 @@ func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
 	if known && s.clock().Sub(k.at) < knownFor {
 		return k.who.User, nil
 	}
-	var who store.Principal
+	var who people.Principal
 	var err error
 	if known { // it is not invented, and need not wait behind those that are
 		who, err = s.identify(ctx, c.cred)
@@ -117,14 +117,14 @@ func (s *Server) knownUser(ctx context.Context, c *call) (pleat.UserID, error) {
 
 // lookUp identifies a credential that may be invented. One that does not exist counts against the budget of its
 // address. 401: it does not exist; 429: nor did too many before it.
-func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *fair.Limiter) (store.Principal, error) {
+func (s *Server) lookUp(ctx context.Context, c *call, cred credential, budget *fair.Limiter) (people.Principal, error) {
 	from := peer(c.from)
 	if budget.Spent(from, s.clock()) {
 		select {
 		case s.limits.oneLookup <- struct{}{}:
 			defer func() { <-s.limits.oneLookup }()
 		case <-ctx.Done():
-			return store.Principal{}, &pleat.Error{Code: pleat.CodeUnavailable,
+			return people.Principal{}, &pleat.Error{Code: pleat.CodeUnavailable,
 				Message: "too many credentials are being checked; try again", Err: ctx.Err()}
 		}
 	}
@@ -153,7 +153,7 @@ func (c *call) allow(l *fair.Limiter, who string, now time.Time) error {
 // knownKey is what a credential that was valid recently stood for. It grants no access: it says whom a request counts
 // for, whose use is recorded, and as whom to call a verb of the store that checks the credential itself.
 type knownKey struct {
-	who store.Principal
+	who people.Principal
 	at  time.Time // when it was valid
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // signIn opens a session and returns its cookie; empty if it was refused.
@@ -251,11 +251,11 @@ func TestRevokedKeyCountsForNobodyElsewhere(t *testing.T) {
 		path = fmt.Sprintf(path, h.create(trp).JobID)
 		id, key := h.newUser("ann")
 		h.as(key, "GET", "/v1/usage", nil)
-		keys, err := h.store.Keys(t.Context(), store.Reach{User: id})
+		keys, err := h.store.People.Keys(t.Context(), people.Reach{User: id})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.store.RevokeKey(t.Context(), store.Actor{Reach: store.Own(id)}, keys[0].ID); err != nil {
+		if err := h.store.People.RevokeKey(t.Context(), people.Actor{Reach: people.Own(id)}, keys[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		h.clock.Advance(time.Minute)

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"pleat/internal/server"
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // logLine returns the line of the request with an id.
@@ -68,7 +68,7 @@ func TestRequestsInTheLog(t *testing.T) {
 	made := ask("ask", "POST", "/v1/workflows", `{"workflow_name":"qna_v1","name":"q","workflow_input":{`+
 		`"question":"How many residues?","targetSource":"library","libraryItemId":"`+item+`"}}`)
 	want(made, " workflow=")
-	got, err := h.store.Claim(t.Context(), "w1", store.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
+	got, err := h.store.Runs.Claim(t.Context(), "w1", tasks.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
 	if err != nil || len(got) != 1 || got[0].Task.Request != "ask" {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"pleat/api"
 	"pleat/internal/identity"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 const (
@@ -169,7 +169,7 @@ func (s *Server) finishLogin(ctx context.Context, c *call) error {
 	login, err := s.finish(ctx, a.Attempt, c.r.URL.Query())
 	var user pleat.UserID
 	if err == nil {
-		user, err = s.store.Vouch(ctx, s.claimsOf(login.Person, at))
+		user, err = s.store.People.AccountForClaims(ctx, s.claimsOf(login.Person, at))
 	}
 	if err == nil {
 		err = s.beginLogin(ctx, c, user, login.Tokens, at)
@@ -186,7 +186,7 @@ func (s *Server) finishLogin(ctx context.Context, c *call) error {
 // finish completes a sign-in with what the issuer sends a browser back with. Each attempt counts once.
 func (s *Server) finish(ctx context.Context, a identity.Attempt, answer url.Values) (identity.Login, error) {
 	if a.State != "" && seal.Equal(answer.Get("state"), a.State) {
-		first, err := s.store.UseAttempt(ctx, seal.HashKey(a.State), a.Began.Add(2*attemptFor))
+		first, err := s.store.People.UseAttempt(ctx, seal.HashKey(a.State), a.Began.Add(2*attemptFor))
 		if err != nil {
 			return identity.Login{}, err
 		}
@@ -208,18 +208,24 @@ func (s *Server) finish(ctx context.Context, a identity.Attempt, answer url.Valu
 func (s *Server) beginLogin(ctx context.Context, c *call, user pleat.UserID, t identity.Tokens, at time.Time) error {
 	id, until := seal.NewSession(), at.Add(cmp.Or(s.cfg.Login.For, sessionLifetime))
 	if t.Refresh != "" && slices.Contains(s.cfg.Login.Scopes, oidc.ScopeOfflineAccess) {
-		grant := store.Login{Hash: store.GrantOf(user), Kind: store.LoginGrant, User: user,
+		grant := people.Login{Hash: people.GrantOf(user), Kind: people.LoginGrant, User: user,
 			Tokens: s.sealTokens(user, identity.Tokens{Access: t.Access, Refresh: t.Refresh}),
 			// A grant ends by the issuer, or with the last key and session.
 			CheckAt: at.Add(identity.Fresh), ExpiresAt: at.AddDate(100, 0, 0)}
-		if err := s.store.PutLogin(ctx, grant, ""); err != nil {
+		if err := s.store.People.PutLogin(ctx, grant, ""); err != nil {
 			return err
 		}
 		t.Access, t.Refresh = "", ""
 	}
-	session := store.Login{Hash: seal.HashKey(id), Kind: store.LoginSession, User: user, Tokens: s.sealTokens(user, t),
-		CheckAt: at.Add(identity.Fresh), ExpiresAt: until}
-	if err := s.store.PutLogin(ctx, session, c.address()); err != nil {
+	session := people.Login{
+		Hash:      seal.HashKey(id),
+		Kind:      people.LoginSession,
+		User:      user,
+		Tokens:    s.sealTokens(user, t),
+		CheckAt:   at.Add(identity.Fresh),
+		ExpiresAt: until,
+	}
+	if err := s.store.People.PutLogin(ctx, session, c.address()); err != nil {
 		return err
 	}
 	http.SetCookie(c.w, s.cookie(id, int(until.Sub(at)/time.Second)))
@@ -231,10 +237,10 @@ func (s *Server) beginLogin(ctx context.Context, c *call, user pleat.UserID, t i
 // no error. 401: the page of another site sent the request.
 func (s *Server) logout(ctx context.Context, c *call) (api.Logout, error) {
 	cookies := c.r.CookiesNamed(s.cookieName)
-	var l store.Login
+	var l people.Login
 	if len(cookies) == 1 && s.issuer != nil && s.mayUseCookie(c.r) {
 		var err error
-		l, err = s.store.Login(ctx, cookieCredential(cookies[0].Value).Hash)
+		l, err = s.store.People.Login(ctx, cookieCredential(cookies[0].Value).Hash)
 		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
 			return api.Logout{}, err
 		}
@@ -250,7 +256,7 @@ func (s *Server) logout(ctx context.Context, c *call) (api.Logout, error) {
 	ctx, cancel := context.WithTimeout(ctx, revokeTimeout)
 	defer cancel()
 	if tokens.Refresh == "" {
-		l.Tokens, err = s.store.EndGrant(ctx, l.User)
+		l.Tokens, err = s.store.People.EndGrant(ctx, l.User)
 		if err != nil {
 			return api.Logout{}, err
 		}
@@ -264,7 +270,7 @@ func (s *Server) logout(ctx context.Context, c *call) (api.Logout, error) {
 }
 
 // revoke takes the tokens of a login back that has ended. What fails is logged: the login has ended here in any case.
-func (s *Server) revoke(ctx context.Context, l store.Login) {
+func (s *Server) revoke(ctx context.Context, l people.Login) {
 	if l.Tokens == "" {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 	"pleat"
 	"pleat/internal/identity"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 const (
@@ -51,8 +51,8 @@ func refusalOf(err error) error {
 }
 
 // claimsOf returns what the issuer said of a person at a time.
-func (s *Server) claimsOf(p identity.Person, at time.Time) store.Claims {
-	c := store.Claims{Issuer: p.Issuer, Subject: p.Subject, Name: p.Name, Email: p.Email, Groups: p.Groups, At: at}
+func (s *Server) claimsOf(p identity.Person, at time.Time) people.Claims {
+	c := people.Claims{Issuer: p.Issuer, Subject: p.Subject, Name: p.Name, Email: p.Email, Groups: p.Groups, At: at}
 	if s.cfg.Login.OperatorsByGroup {
 		c.Operator = &p.Operator
 	}
@@ -84,15 +84,15 @@ func (s *Server) confirmBearer(ctx context.Context, cred credential) error {
 	if err != nil {
 		return refusalOf(err)
 	}
-	l := store.Login{Hash: cred.Hash, Kind: store.LoginBearer, CheckAt: b.AsOf.Add(identity.Fresh),
+	l := people.Login{Hash: cred.Hash, Kind: people.LoginBearer, CheckAt: b.AsOf.Add(identity.Fresh),
 		ExpiresAt: b.AsOf.Add(vouchedFor)}
 	if b.Expires.Before(l.ExpiresAt) {
 		l.ExpiresAt = b.Expires
 	}
-	if l.User, err = s.store.Vouch(ctx, s.claimsOf(b.Person, b.AsOf)); err != nil {
+	if l.User, err = s.store.People.AccountForClaims(ctx, s.claimsOf(b.Person, b.AsOf)); err != nil {
 		return err
 	}
-	if err := s.store.PutLogin(ctx, l, ""); err != nil {
+	if err := s.store.People.PutLogin(ctx, l, ""); err != nil {
 		return err
 	}
 	s.logins.put(l.Hash, l.CheckAt)
@@ -103,7 +103,7 @@ func (s *Server) confirmBearer(ctx context.Context, cred credential) error {
 // checkGrace, and then wait.
 func (s *Server) confirmLogin(ctx context.Context, hash string) error {
 	for {
-		l, err := s.store.Login(ctx, hash)
+		l, err := s.store.People.Login(ctx, hash)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Server) confirmLogin(ctx context.Context, hash string) error {
 			s.logins.put(hash, l.CheckAt)
 			return nil
 		}
-		mine, err := s.store.LeaseLogin(ctx, &l, now.Add(checkLease))
+		mine, err := s.store.People.LeaseLogin(ctx, &l, now.Add(checkLease))
 		if err != nil {
 			return err
 		}
@@ -135,13 +135,13 @@ func (s *Server) confirmLogin(ctx context.Context, hash string) error {
 
 // check asks the issuer about a login that the caller has leased, and stores the answer. The answer serves other
 // requests too, so that the end of this one does not matter.
-func (s *Server) check(ctx context.Context, l store.Login) error {
+func (s *Server) check(ctx context.Context, l people.Login) error {
 	ctx = context.WithoutCancel(ctx)
 	tokens, err := s.openTokens(l)
 	if err != nil {
 		return s.endLogin(ctx, l, identity.Ended, err)
 	}
-	if l.Kind == store.LoginSession && tokens.Refresh == "" && tokens.Access == "" {
+	if l.Kind == people.LoginSession && tokens.Refresh == "" && tokens.Access == "" {
 		return s.checkByGrant(ctx, l)
 	}
 	at := s.clock()
@@ -155,11 +155,11 @@ func (s *Server) check(ctx context.Context, l store.Login) error {
 	switch {
 	case err == nil:
 		l.CheckAt = at.Add(identity.Fresh)
-		if l.Kind == store.LoginGrant { // so that those of many people spread
+		if l.Kind == people.LoginGrant { // so that those of many people spread
 			l.CheckAt = l.CheckAt.Add(-rand.N(checkAgain))
 		}
 		claims := s.claimsOf(now.Person, at)
-		if err := s.store.KeepLogin(ctx, l, &claims); err != nil {
+		if err := s.store.People.KeepLogin(ctx, l, &claims); err != nil {
 			return err
 		}
 		s.logins.put(l.Hash, l.CheckAt)
@@ -172,29 +172,29 @@ func (s *Server) check(ctx context.Context, l store.Login) error {
 	s.log.LogAttrs(ctx, slog.LevelWarn, "the sign-in service did not confirm a login", slog.String("user",
 		string(l.User)), slog.Any("error", err))
 	l.CheckAt = at.Add(checkAgain)
-	return s.store.KeepLogin(ctx, l, nil)
+	return s.store.People.KeepLogin(ctx, l, nil)
 }
 
 // checkByGrant is check for a session whose user has a grant, by which the issuer is asked.
-func (s *Server) checkByGrant(ctx context.Context, l store.Login) error {
-	err := s.confirmLogin(ctx, store.GrantOf(l.User))
+func (s *Server) checkByGrant(ctx context.Context, l people.Login) error {
+	err := s.confirmLogin(ctx, people.GrantOf(l.User))
 	if pleat.CodeOf(err) == pleat.CodeUnauthorized && err != nil {
 		return s.endLogin(ctx, l, identity.Ended, err)
 	}
 	if err != nil {
 		return err
 	}
-	grant, err := s.store.Login(ctx, store.GrantOf(l.User))
+	grant, err := s.store.People.Login(ctx, people.GrantOf(l.User))
 	if err != nil {
 		return err
 	}
 	l.CheckAt = grant.CheckAt
-	return s.store.KeepLogin(ctx, l, nil)
+	return s.store.People.KeepLogin(ctx, l, nil)
 }
 
 // endLogin ends a login that counts no more. Where it was the grant, or the person may not use this service any more,
 // all of the user's logins end and the keys are refused until the next sign-in.
-func (s *Server) endLogin(ctx context.Context, l store.Login, kind identity.Kind, cause error) error {
+func (s *Server) endLogin(ctx context.Context, l people.Login, kind identity.Kind, cause error) error {
 	s.logins.remove(l.Hash)
 	s.log.LogAttrs(ctx, slog.LevelInfo, "a sign-in has ended", slog.String("user", string(l.User)),
 		slog.Any("error", cause))
@@ -202,8 +202,8 @@ func (s *Server) endLogin(ctx context.Context, l store.Login, kind identity.Kind
 	if message == "" {
 		message = "Your sign-in has ended; sign in again"
 	}
-	suspend := l.Kind == store.LoginGrant || kind == identity.Forbidden
-	if err := s.store.RefuseLogin(ctx, l, suspend, message); err != nil {
+	suspend := l.Kind == people.LoginGrant || kind == identity.Forbidden
+	if err := s.store.People.RefuseLogin(ctx, l, suspend, message); err != nil {
 		return err
 	}
 	return pleat.Errorf(pleat.CodeUnauthorized, "%s", message)
@@ -232,7 +232,7 @@ func (s *Server) KeepGrants(ctx context.Context) {
 // CheckGrants asks the issuer about the people whose keys count and about whom that is due.
 func (s *Server) CheckGrants(ctx context.Context) error {
 	for {
-		due, err := s.store.DueGrants(ctx, s.issuer.Name(), checkBatch)
+		due, err := s.store.People.GrantsToCheck(ctx, s.issuer.Name(), checkBatch)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -259,11 +259,11 @@ func (s *Server) sealTokens(user pleat.UserID, t identity.Tokens) string {
 	if err != nil {
 		panic(err) // of texts and a time
 	}
-	return s.ring.Seal(string(user), store.LoginColumn, text)
+	return s.ring.Seal(string(user), people.LoginColumn, text)
 }
 
-func (s *Server) openTokens(l store.Login) (t identity.Tokens, err error) {
-	text, err := s.ring.Open(string(l.User), store.LoginColumn, l.Tokens)
+func (s *Server) openTokens(l people.Login) (t identity.Tokens, err error) {
+	text, err := s.ring.Open(string(l.User), people.LoginColumn, l.Tokens)
 	if err == nil {
 		err = json.Unmarshal(text, &t)
 	}

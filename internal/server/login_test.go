@@ -15,7 +15,7 @@ import (
 	"pleat/internal/identity/identitytest"
 	"pleat/internal/seal"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // signInFixture is a service whose people sign in by an issuer of this process.
@@ -134,8 +134,8 @@ func (f *signInFixture) wantStatus(b *http.Client, want int, sentence string) {
 // project makes a project with a group that has a role, and returns its id.
 func (f *signInFixture) project(group, role string) string {
 	f.t.Helper()
-	by := store.Actor{Database: true}
-	p, err := f.store.CreateProject(f.t.Context(), by, "cage", "ann")
+	by := people.Actor{Database: true}
+	p, err := f.store.People.CreateProject(f.t.Context(), by, "cage", "ann")
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestSignInTakesNoAccountOver(t *testing.T) {
 	if f.get(again, "/v1/me", &second); second.UserID != me.UserID {
 		t.Errorf("eve's second sign-in is as %+v", second)
 	}
-	if _, err := f.store.SetDisabled(t.Context(), store.Actor{Database: true}, "ann-2", true); err != nil {
+	if _, err := f.store.People.SetDisabled(t.Context(), people.Actor{Database: true}, "ann-2", true); err != nil {
 		t.Fatal(err)
 	}
 	f.wantStatus(eve, 401, "Unauthorized")
@@ -517,7 +517,7 @@ func TestStreamOfLogin(t *testing.T) {
 		t.Fatal(err, resp)
 	}
 	defer resp.Body.Close()
-	if err := f.store.EndLogin(ctx, seal.HashKey(f.browser.Jar.Cookies(u)[0].Value)); err != nil {
+	if err := f.store.People.EndLogin(ctx, seal.HashKey(f.browser.Jar.Cookies(u)[0].Value)); err != nil {
 		t.Fatal(err)
 	}
 	for b := make([]byte, 1000); err == nil; {
@@ -538,11 +538,11 @@ func TestSignInSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := f.browser.Jar.Cookies(u)[0].Value
-	l, err := f.store.Login(t.Context(), seal.HashKey(id))
+	l, err := f.store.People.Login(t.Context(), seal.HashKey(id))
 	if err != nil {
 		t.Fatal(err)
 	}
-	grant, err := f.store.Login(t.Context(), store.GrantOf(l.User))
+	grant, err := f.store.People.Login(t.Context(), people.GrantOf(l.User))
 	if err != nil || !strings.HasPrefix(l.Tokens, "s1.") || !strings.HasPrefix(grant.Tokens, "s1.") {
 		t.Errorf("the tokens are %q and %q, %v", l.Tokens, grant.Tokens, err)
 	}

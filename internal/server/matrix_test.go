@@ -18,7 +18,7 @@ import (
 	"pleat/internal/identity/identitytest"
 	"pleat/internal/seal"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
 )
 
@@ -46,7 +46,7 @@ type lab struct {
 func newLab(t *testing.T, database func(testing.TB) string) *lab {
 	l := &lab{test: t, keys: map[string]string{}, users: map[string]pleat.UserID{}}
 	issuer := identitytest.New(t)
-	l.fixture = newFixtureIn(t, database, store.Limits{Jobs: 1 << 20}, func(cfg *server.Config, d *server.Deps) {
+	l.fixture = newFixtureIn(t, database, people.Limits{Jobs: 1 << 20}, func(cfg *server.Config, d *server.Deps) {
 		forHooks(cfg, d)
 		d.Issuer = identity.New(identity.Config{Issuer: issuer.URL, ClientID: identitytest.Client,
 			Audience: identitytest.Audience, Now: d.Clock})
@@ -63,7 +63,7 @@ func newLab(t *testing.T, database func(testing.TB) string) *lab {
 		}
 	}
 	ctx := context.Background()
-	if err := l.store.SetOperator(ctx, store.Actor{Database: true}, "operator", true); err != nil {
+	if err := l.store.People.SetOperator(ctx, people.Actor{Database: true}, "operator", true); err != nil {
 		t.Fatal(err)
 	}
 	l.keys["guest"] = issuer.AccessToken("guest", map[string]any{"exp": l.clock.Now().Add(time.Hour).Unix()})
@@ -76,15 +76,15 @@ func newLab(t *testing.T, database func(testing.TB) string) *lab {
 func (l *lab) found() {
 	l.t.Helper()
 	l.projects++
-	ctx, by := context.Background(), store.Actor{Database: true}
-	p, err := l.store.CreateProject(ctx, by, fmt.Sprint("Lab ", l.projects), "manager")
+	ctx, by := context.Background(), people.Actor{Database: true}
+	p, err := l.store.People.CreateProject(ctx, by, fmt.Sprint("Lab ", l.projects), "manager")
 	for name, role := range roles {
 		switch {
 		case err != nil || role == pleat.Manager:
 		case name == "guest":
-			_, err = l.store.SetGroup(ctx, by.In(p.ID), "guests", role)
+			_, err = l.store.People.SetGroup(ctx, by.In(p.ID), "guests", role)
 		default:
-			_, err = l.store.SetMember(ctx, by.In(p.ID), name, role)
+			_, err = l.store.People.SetMember(ctx, by.In(p.ID), name, role)
 		}
 	}
 	if err != nil {
@@ -157,8 +157,8 @@ func (l *lab) fill() {
 // newKeyID makes a key of an actor and returns its id.
 func (l *lab) newKeyID(actor string) pleat.KeyID {
 	l.t.Helper()
-	by := store.Actor{Reach: store.Reach{User: l.users[actor]}, Database: true}
-	k, err := l.store.CreateKey(context.Background(), by, store.NewKey{Hash: seal.HashKey(seal.NewKey())})
+	by := people.Actor{Reach: people.Reach{User: l.users[actor]}, Database: true}
+	k, err := l.store.People.CreateKey(context.Background(), by, people.NewKey{Hash: seal.HashKey(seal.NewKey())})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"pleat/api"
 	"pleat/internal/batch"
 	"pleat/internal/format"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // maxNamedText bounds the FASTA files together that one text names, in bytes.
@@ -31,7 +31,7 @@ type namedFiles struct {
 // namedFile is one of them.
 type namedFile struct {
 	item pleat.ItemID
-	file store.LibraryFile
+	file runs.LibraryFile
 	used bool
 }
 
@@ -45,7 +45,7 @@ func (s *Server) namedFiles(ctx context.Context, c *call, list []api.ImportFile)
 	if err := c.checkReads("import a file with files of the library"); err != nil {
 		return nil, err
 	}
-	items := map[string]store.LibraryItem{}
+	items := map[string]runs.LibraryItem{}
 	for i, f := range list {
 		at := batch.At("files", i)
 		if !pleat.IsUUID(f.LibraryItemID) {
@@ -55,7 +55,7 @@ func (s *Server) namedFiles(ctx context.Context, c *call, list []api.ImportFile)
 		item, ok := items[f.LibraryItemID]
 		if !ok {
 			var err error
-			if item, err = s.store.Item(ctx, c.reach(), pleat.ItemID(f.LibraryItemID)); err != nil {
+			if item, err = s.store.Runs.Item(ctx, c.reach(), pleat.ItemID(f.LibraryItemID)); err != nil {
 				return nil, err
 			}
 			items[f.LibraryItemID] = item

@@ -7,7 +7,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/mails"
 )
 
 // notifications is GET /v1/me/notifications, for any user: which mails the caller gets. 403: see ofAllProjects; a
@@ -16,12 +16,12 @@ func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications,
 	if err := s.ofAllProjects(ctx, c); err != nil {
 		return api.Notifications{}, err
 	}
-	m, err := s.store.MailSetting(ctx, c.who.User, store.ListedMails)
+	m, err := s.store.Mails.MailSetting(ctx, c.who.User, mails.ListedMails)
 	return s.notified(&m), err
 }
 
 // notified converts a setting with the last mails.
-func (s *Server) notified(m *store.MailSetting) api.Notifications {
+func (s *Server) notified(m *mails.MailSetting) api.Notifications {
 	out := wire.Notifications(m)
 	out.Available = s.cfg.Mails
 	return out
@@ -33,7 +33,7 @@ func (s *Server) ofAllProjects(ctx context.Context, c *call) error {
 	if c.who.Project == "" {
 		return nil
 	}
-	more, err := s.store.ReachesMore(ctx, c.who.User, c.who.Project)
+	more, err := s.store.People.ReachesMore(ctx, c.who.User, c.who.Project)
 	if err == nil && more {
 		err = pleat.Errorf(pleat.CodeForbidden, "This key reaches one project alone, and mails come from all of "+
 			"yours: sign in, or use your key that reaches all projects")
@@ -80,7 +80,7 @@ func (s *Server) setNotifications(
 		}
 		events = append(events, pleat.MailKind(e))
 	}
-	_, err := s.store.SetMail(ctx, c.actor(), address, events)
+	_, err := s.store.Mails.SetMail(ctx, c.actor(), address, events)
 	return s.changed(ctx, c, err)
 }
 
@@ -89,7 +89,7 @@ func (s *Server) setNotifications(
 func (s *Server) askNotifications(ctx context.Context, c *call) (api.Notifications, error) {
 	err := s.mayNotify(ctx, c)
 	if err == nil {
-		_, err = s.store.AskMail(ctx, c.actor())
+		_, err = s.store.Mails.AskMail(ctx, c.actor())
 	}
 	return s.changed(ctx, c, err)
 }
@@ -102,8 +102,8 @@ func (s *Server) confirmNotifications(ctx context.Context, c *call, in *api.Conf
 	}
 	id, ok := s.ring.OpenMailToken(in.Token)
 	if !ok {
-		return api.Notifications{}, store.ErrNoConfirmation
+		return api.Notifications{}, mails.ErrNoConfirmation
 	}
-	_, err := s.store.ConfirmMail(ctx, c.actor(), id)
+	_, err := s.store.Mails.ConfirmMail(ctx, c.actor(), id)
 	return s.changed(ctx, c, err)
 }

@@ -11,7 +11,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/webhook"
 )
 
@@ -54,7 +54,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	batch := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch)).BatchID
 	h.advanceBatches()
 	project := h.newProject("Lab")
-	if err := h.store.SetOperator(t.Context(), store.Actor{Database: true}, "ann", true); err != nil {
+	if err := h.store.People.SetOperator(t.Context(), people.Actor{Database: true}, "ann", true); err != nil {
 		t.Fatal(err)
 	}
 	h.newUser("ada")

@@ -13,11 +13,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"pleat/internal/server"
-
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/server"
+	"pleat/internal/store/people"
 )
 
 // The document is OpenAPI 3.1, its schemas are sound, and real requests and answers hold to them.
@@ -178,7 +177,7 @@ func TestDocument(t *testing.T) {
 	spent := "/v1/projects/" + string(h.user.OwnProject()) + "/usage"
 	visit("GET /v1/projects/{id}/usage", "ProjectUsage", as("GET", spent, nil), 200)
 	_, operator := h.newUser("operator")
-	if err := h.store.SetOperator(t.Context(), store.Actor{Database: true}, "operator", true); err != nil {
+	if err := h.store.People.SetOperator(t.Context(), people.Actor{Database: true}, "operator", true); err != nil {
 		t.Fatal(err)
 	}
 	visit("GET /v1/operator/usage", "SpentTable", h.as(operator, "GET", "/v1/operator/usage", nil), 200)
@@ -196,7 +195,7 @@ func TestDocument(t *testing.T) {
 	visit("GET /v1/login/start", "Error", h.ask("GET", "/v1/login/start", nil), 404)
 	visit("GET /v1/login/callback", "Error", h.ask("GET", "/v1/login/callback?code=x&scope=y", nil), 404)
 	visit("POST /v1/logout", "Logout", h.ask("POST", "/v1/logout", nil), 200)
-	project, err := h.store.CreateProject(t.Context(), store.Actor{Database: true}, "cage", "ann")
+	project, err := h.store.People.CreateProject(t.Context(), people.Actor{Database: true}, "cage", "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +407,7 @@ func TestServe(t *testing.T) {
 	if _, err := http.Get("http://" + l.Addr().String() + "/healthz"); err == nil {
 		t.Error("it still answers")
 	}
-	list, err := h.store.Keys(context.Background(), store.Reach{User: h.user})
+	list, err := h.store.People.Keys(context.Background(), people.Reach{User: h.user})
 	if err != nil || list[0].LastUsedAt.IsZero() {
 		t.Error("the key's last use was not noted at the end")
 	}

@@ -12,20 +12,23 @@ import (
 	"pleat/api"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
+	"pleat/internal/store/ops"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // overviewCache holds what the operators see: the open pages of several of them ask for it every few seconds.
 type overviewCache struct {
 	mu     sync.Mutex
 	at     time.Time // when it was read; zero: never
-	seen   store.Overview
+	seen   ops.Overview
 	schema int64
 }
 
 // overviewMaxAge is the age up to which an overview may be used.
 const overviewMaxAge = time.Second
 
-func (o *overviewCache) get(ctx context.Context, s *store.Store) (store.Overview, int64, error) {
+func (o *overviewCache) get(ctx context.Context, s *store.Store) (ops.Overview, int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.at.IsZero() && time.Since(o.at) < overviewMaxAge {
@@ -34,11 +37,11 @@ func (o *overviewCache) get(ctx context.Context, s *store.Store) (store.Overview
 	// Others wait for the answer, even if this caller leaves.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer done()
-	seen, err := s.Overview(ctx)
+	seen, err := s.Ops.Overview(ctx)
 	if err != nil {
 		return seen, 0, err
 	}
-	schema, err := s.Version(ctx)
+	schema, err := s.DB.Version(ctx)
 	if err == nil {
 		o.seen, o.schema, o.at = seen, schema, time.Now()
 	}
@@ -55,11 +58,11 @@ func (s *Server) overview(ctx context.Context, _ *call) (api.Overview, error) {
 	if err != nil {
 		return api.Overview{}, err
 	}
-	paused, err := s.store.PausedModels(ctx)
+	paused, err := s.store.Runs.PausedModels(ctx)
 	out := api.Overview{
 		Version:       pleat.Version,
 		StartedAt:     api.At(s.began),
-		Database:      s.store.Dialect(),
+		Database:      s.store.DB.Dialect(),
 		SchemaVersion: schema,
 		At:            api.At(seen.At),
 		Users:         seen.Users,
@@ -81,12 +84,12 @@ func (s *Server) overview(ctx context.Context, _ *call) (api.Overview, error) {
 // last first.
 func (s *Server) operatorWorkers(ctx context.Context, _ *call) (api.List[api.OperatorWorker], error) {
 	out := api.List[api.OperatorWorker]{Data: []api.OperatorWorker{}}
-	list, err := s.store.Workers(ctx)
+	list, err := s.store.Runs.Workers(ctx)
 	if err != nil {
 		return out, err
 	}
-	held, err := s.store.TasksHeld(ctx)
-	now := s.store.Now()
+	held, err := s.store.Runs.TasksHeld(ctx)
+	now := s.store.DB.Now()
 	for i := range list {
 		out.Data = append(out.Data, wire.OperatorWorker(&list[i], held[list[i].ID], now))
 	}
@@ -97,14 +100,14 @@ func (s *Server) operatorWorkers(ctx context.Context, _ *call) (api.List[api.Ope
 // tasks have ended; that of a server ends, and the server goes on. 404: there is no such worker; 409: it has ended.
 func (s *Server) drainWorker(ctx context.Context, c *call) (api.DrainedWorker, error) {
 	id := c.r.PathValue("worker")
-	err := s.store.OrderDrain(ctx, c.actor(), pleat.WorkerID(id))
+	err := s.store.Runs.OrderDrain(ctx, c.actor(), pleat.WorkerID(id))
 	return api.DrainedWorker{ID: id, Draining: true}, err
 }
 
 // pauseModel is POST /v1/operator/models/{model}/pause, for operators: nobody claims its tasks any more, and its jobs
 // are accepted and wait. Another call replaces the reason. 404: there is no such model.
 func (s *Server) pauseModel(ctx context.Context, c *call, in *api.PauseModel) (api.PausedModel, error) {
-	p, err := s.store.PauseModel(ctx, c.actor(), c.r.PathValue("model"), in.Reason)
+	p, err := s.store.Runs.PauseModel(ctx, c.actor(), c.r.PathValue("model"), in.Reason)
 	return api.PausedModel{Model: p.Model, Paused: wire.ModelPause(&p)}, err
 }
 
@@ -112,19 +115,19 @@ func (s *Server) pauseModel(ctx context.Context, c *call, in *api.PauseModel) (a
 // 404: there is no such model.
 func (s *Server) resumeModel(ctx context.Context, c *call) (api.PausedModel, error) {
 	model := c.r.PathValue("model")
-	return api.PausedModel{Model: model}, s.store.ResumeModel(ctx, c.actor(), model)
+	return api.PausedModel{Model: model}, s.store.Runs.ResumeModel(ctx, c.actor(), model)
 }
 
 // pausedModel reports whether a model is paused, and why.
 func (s *Server) pausedModel(ctx context.Context, model string) (bool, *string, error) {
-	list, err := s.store.PausedModels(ctx)
+	list, err := s.store.Runs.PausedModels(ctx)
 	paused, reason := pauseOf(list, model)
 	return paused, reason, err
 }
 
 // pauseOf reports whether a model is among those that are paused, and why; nil: no reason was given.
-func pauseOf(list []store.ModelPause, model string) (bool, *string) {
-	i := slices.IndexFunc(list, func(p store.ModelPause) bool { return p.Model == model })
+func pauseOf(list []runs.ModelPause, model string) (bool, *string) {
+	i := slices.IndexFunc(list, func(p runs.ModelPause) bool { return p.Model == model })
 	if i < 0 {
 		return false, nil
 	}
@@ -138,8 +141,8 @@ func (s *Server) operatorUsers(ctx context.Context, c *call) (api.List[api.Opera
 		return api.List[api.OperatorUser]{}, err
 	}
 	s.flushKeyUsage(ctx)
-	list, err := s.store.UsersPage(ctx, pleat.UserID(p.before), p.limit+1)
-	return listOf(p, list, func(u *store.SeenUser) string { return string(u.ID) }, wire.OperatorUser), err
+	list, err := s.store.Ops.UsersPage(ctx, pleat.UserID(p.before), p.limit+1)
+	return listOf(p, list, func(u *ops.SeenUser) string { return string(u.ID) }, wire.OperatorUser), err
 }
 
 // disableUser returns the handler of POST /v1/operator/users/{user}/disable or of …/enable, for operators. 404: there
@@ -150,14 +153,14 @@ func disableUser(disable bool) handlerFunc[api.DisabledUser] {
 		if err != nil {
 			return api.DisabledUser{}, err
 		}
-		u, err := s.store.SetDisabled(ctx, c.actor(), id, disable)
+		u, err := s.store.People.SetDisabled(ctx, c.actor(), id, disable)
 		return api.DisabledUser{ID: id, Name: u.Name, DisabledAt: wire.OptionalTime(u.DisabledAt)}, err
 	}
 }
 
 // auditRange reads from and to of the audit log: days, both of them included; all of it if the request names none.
 func (s *Server) auditRange(c *call) (from, to time.Time, err error) {
-	today := s.store.Now().UTC().Truncate(24 * time.Hour)
+	today := s.store.DB.Now().UTC().Truncate(24 * time.Hour)
 	if from, err = dayQuery(c.r, "from", time.Unix(0, 0).UTC()); err != nil {
 		return from, to, err
 	}
@@ -193,22 +196,22 @@ func (s *Server) operatorAudit(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.store.AuditBetween(ctx, from, to, pleat.AuditID(p.before), p.limit+1)
+	list, err := s.store.People.AuditBetween(ctx, from, to, pleat.AuditID(p.before), p.limit+1)
 	if err != nil {
 		return err
 	}
-	return c.json(listOf(p, list, func(e *store.AuditEntry) string { return string(e.ID) }, wire.AuditEntry))
+	return c.json(listOf(p, list, func(e *people.AuditEntry) string { return string(e.ID) }, wire.AuditEntry))
 }
 
 // exportAudit sends the audit log of a time as a file. It refuses one that would be cut.
 func (s *Server) exportAudit(ctx context.Context, c *call, format string, from, to time.Time) error {
-	fits, err := s.store.AuditFits(ctx, from, to)
+	fits, err := s.store.People.AuditFits(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	if !fits {
 		return pleat.InvalidField("from", " would export more than %d entries; choose fewer days with from and to",
-			store.MaxAuditExport)
+			people.MaxAuditExport)
 	}
 	release, err := s.beginExport(c)
 	if err != nil {
@@ -224,7 +227,7 @@ func (s *Server) exportAudit(ctx context.Context, c *call, format string, from, 
 		return nil
 	}
 	for before := pleat.AuditID(""); ; {
-		page, err := s.store.AuditBetween(ctx, from, to, before, auditPage)
+		page, err := s.store.People.AuditBetween(ctx, from, to, before, auditPage)
 		if err != nil {
 			return err
 		}
@@ -237,10 +240,10 @@ func (s *Server) exportAudit(ctx context.Context, c *call, format string, from, 
 }
 
 // auditTable returns what writes entries as CSV; first the names of the columns.
-func (c *call) auditTable() func([]store.AuditEntry) error {
+func (c *call) auditTable() func([]people.AuditEntry) error {
 	w := csv.NewWriter(c.w)
 	begun := false
-	return func(list []store.AuditEntry) error {
+	return func(list []people.AuditEntry) error {
 		if !begun {
 			begun = true
 			_ = w.Write(wire.AuditHeader()) // Error returns what could not be written
@@ -255,9 +258,9 @@ func (c *call) auditTable() func([]store.AuditEntry) error {
 }
 
 // auditLines returns what writes each entry as a line of JSON.
-func (c *call) auditLines() func([]store.AuditEntry) error {
+func (c *call) auditLines() func([]people.AuditEntry) error {
 	w := json.NewEncoder(c.w)
-	return func(list []store.AuditEntry) error {
+	return func(list []people.AuditEntry) error {
 		for i := range list {
 			if err := w.Encode(wire.AuditEntry(&list[i])); err != nil {
 				return err

@@ -11,7 +11,8 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
 )
 
 // visitOperator calls the routes of operators, whose answers the document describes.
@@ -34,7 +35,7 @@ func (h *fixture) visitOperator(visit func(route, schema string, r reply, status
 func (h *fixture) operator(name string) (pleat.UserID, string) {
 	h.t.Helper()
 	id, key := h.newUser(name)
-	if err := h.store.SetOperator(context.Background(), store.Actor{Database: true}, name, true); err != nil {
+	if err := h.store.People.SetOperator(context.Background(), people.Actor{Database: true}, name, true); err != nil {
 		h.t.Fatal(err)
 	}
 	return id, key
@@ -82,7 +83,7 @@ func TestPausedModelSaysWhy(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	if o.Waiting != 1 || o.Users != 2 || o.Version != pleat.Version || o.SchemaVersion != store.Latest() ||
+	if o.Waiting != 1 || o.Users != 2 || o.Version != pleat.Version || o.SchemaVersion != db.Latest() ||
 		o.StartedAt.IsZero() || o.Database != "sqlite" {
 		t.Errorf("%+v", o)
 	}

@@ -141,7 +141,7 @@ func TestWorkflowOfOthers(t *testing.T) {
 		`"webhooks":{"custom_http":{"enabled":false}}}}`)
 	path := "/v1/workflows/" + w.ID
 	run := h.claimWorkflow("md/calvados")
-	if _, err := h.store.Heartbeat(t.Context(), "w1", []pleat.Heartbeat{{
+	if _, err := h.store.Runs.Heartbeat(t.Context(), "w1", []pleat.Heartbeat{{
 		Task:     run.Task.ID,
 		Attempt:  run.Task.Attempt,
 		Run:      run.Task.Run,

@@ -9,7 +9,7 @@ import (
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 const (
@@ -21,11 +21,11 @@ const (
 
 // me is GET /v1/me, for any user: who the credential stands for, and what it may do.
 func (s *Server) me(ctx context.Context, c *call) (api.Me, error) {
-	u, err := s.store.User(ctx, c.who.User)
+	u, err := s.store.People.User(ctx, c.who.User)
 	if err != nil {
 		return api.Me{}, err
 	}
-	list, err := s.store.Memberships(ctx, c.reach())
+	list, err := s.store.People.Memberships(ctx, c.reach())
 	out := api.Me{
 		UserID:     string(u.ID),
 		Name:       u.Name,
@@ -45,7 +45,7 @@ func (s *Server) me(ctx context.Context, c *call) (api.Me, error) {
 // all=true, for operators, all that are not users' own.
 func (s *Server) listProjects(ctx context.Context, c *call) (api.List[api.ProjectRole], error) {
 	out := api.List[api.ProjectRole]{Data: []api.ProjectRole{}}
-	list, err := s.store.Memberships(ctx, c.reach())
+	list, err := s.store.People.Memberships(ctx, c.reach())
 	switch all := c.r.URL.Query().Get("all"); all {
 	case "", "false":
 	case "true":
@@ -63,15 +63,15 @@ func (s *Server) listProjects(ctx context.Context, c *call) (api.List[api.Projec
 }
 
 // allProjects returns all projects that are not users' own, with the roles that an operator has in some of them.
-func (s *Server) allProjects(ctx context.Context, own []store.Membership) ([]store.Membership, error) {
+func (s *Server) allProjects(ctx context.Context, own []people.Membership) ([]people.Membership, error) {
 	roles := map[pleat.ProjectID]pleat.Role{}
 	for i := range own {
 		roles[own[i].Project.ID] = own[i].Role
 	}
-	list, err := s.store.Projects(ctx)
-	out := make([]store.Membership, 0, len(list))
+	list, err := s.store.People.Projects(ctx)
+	out := make([]people.Membership, 0, len(list))
 	for i := range list {
-		out = append(out, store.Membership{Project: list[i], Role: roles[list[i].ID]})
+		out = append(out, people.Membership{Project: list[i], Role: roles[list[i].ID]})
 	}
 	return out, err
 }
@@ -91,11 +91,11 @@ func (s *Server) createProject(ctx context.Context, c *call, in *api.CreateProje
 	if manager == "" {
 		manager = string(c.who.User)
 	}
-	p, err := s.store.CreateProject(ctx, c.actor(), in.Name, manager)
+	p, err := s.store.People.CreateProject(ctx, c.actor(), in.Name, manager)
 	if err != nil {
 		return api.ProjectRole{}, err
 	}
-	m, err := s.store.Project(ctx, store.Reach{User: c.who.User, Project: p.ID}, true)
+	m, err := s.store.People.Project(ctx, people.Reach{User: c.who.User, Project: p.ID}, true)
 	return wire.ProjectRole(&m), err
 }
 
@@ -105,7 +105,7 @@ func (c *call) enterPath() error {
 	if err != nil {
 		return err
 	}
-	c.in = store.Reach{User: c.who.User, Project: pleat.ProjectID(id)}
+	c.in = people.Reach{User: c.who.User, Project: pleat.ProjectID(id)}
 	if c.who.Project != "" && c.who.Project != c.in.Project {
 		return pleat.ErrNoProject
 	}
@@ -114,15 +114,15 @@ func (c *call) enterPath() error {
 
 // member reads the project of the path with the caller's role, and refuses who has a smaller one. An operator needs
 // none.
-func (s *Server) member(ctx context.Context, c *call, needs pleat.Role) (store.Membership, error) {
+func (s *Server) member(ctx context.Context, c *call, needs pleat.Role) (people.Membership, error) {
 	if err := c.enterPath(); err != nil {
-		return store.Membership{}, err
+		return people.Membership{}, err
 	}
-	m, err := s.store.Project(ctx, c.in, c.who.Operator)
+	m, err := s.store.People.Project(ctx, c.in, c.who.Operator)
 	switch {
 	case err != nil || m.Role >= needs:
 	case c.who.Operator:
-		c.in = store.InProject(c.in.Project)
+		c.in = people.InProject(c.in.Project)
 	default:
 		err = pleat.ErrRole(m.Role, needs)
 	}
@@ -156,7 +156,7 @@ func (s *Server) changeProject(ctx context.Context, c *call, in *api.ChangeProje
 	}
 	change, err := wire.ToProjectChange(in)
 	if err == nil {
-		err = s.store.ChangeProject(ctx, c.actor().In(c.in.Project), change)
+		err = s.store.People.ChangeProject(ctx, c.actor().In(c.in.Project), change)
 	}
 	if err != nil {
 		return api.ProjectRole{}, err
@@ -169,7 +169,7 @@ func (s *Server) deleteProject(ctx context.Context, c *call) (api.DeletedProject
 	if err := c.enterPath(); err != nil {
 		return api.DeletedProject{}, err
 	}
-	err := s.store.DeleteProject(ctx, c.actor().In(c.in.Project))
+	err := s.store.Ops.DeleteProject(ctx, c.actor().In(c.in.Project))
 	return api.DeletedProject{ID: string(c.in.Project), Deleted: true}, err
 }
 
@@ -179,7 +179,7 @@ func (s *Server) listMembers(ctx context.Context, c *call) (api.List[api.Member]
 	if _, err := s.member(ctx, c, pleat.Viewer); err != nil {
 		return out, err
 	}
-	list, err := s.store.Members(ctx, c.in)
+	list, err := s.store.People.Members(ctx, c.in)
 	for i := range list {
 		out.Data = append(out.Data, wire.Member(&list[i]))
 	}
@@ -196,7 +196,7 @@ func (s *Server) setMember(ctx context.Context, c *call, in *api.SetMember) (api
 	if err != nil {
 		return api.Member{}, err
 	}
-	m, err := s.store.SetMember(ctx, c.actor().In(c.in.Project), c.r.PathValue("user"), role)
+	m, err := s.store.People.SetMember(ctx, c.actor().In(c.in.Project), c.r.PathValue("user"), role)
 	return wire.Member(&m), err
 }
 
@@ -206,7 +206,7 @@ func (s *Server) removeMember(ctx context.Context, c *call) (api.RemovedMember, 
 	if err := c.enterPath(); err != nil {
 		return api.RemovedMember{}, err
 	}
-	m, err := s.store.SetMember(ctx, c.actor().In(c.in.Project), c.r.PathValue("user"), pleat.NoRole)
+	m, err := s.store.People.SetMember(ctx, c.actor().In(c.in.Project), c.r.PathValue("user"), pleat.NoRole)
 	return api.RemovedMember{UserID: string(m.User), Removed: true}, err
 }
 
@@ -219,8 +219,8 @@ func (s *Server) projectAudit(ctx context.Context, c *call) (api.List[api.AuditE
 	if err != nil {
 		return api.List[api.AuditEntry]{}, err
 	}
-	list, err := s.store.ProjectAudit(ctx, c.in, pleat.AuditID(p.before), p.limit+1)
-	return listOf(p, list, func(e *store.AuditEntry) string { return string(e.ID) }, wire.AuditEntry), err
+	list, err := s.store.People.ProjectAudit(ctx, c.in, pleat.AuditID(p.before), p.limit+1)
+	return listOf(p, list, func(e *people.AuditEntry) string { return string(e.ID) }, wire.AuditEntry), err
 }
 
 // listInvitations is GET /v1/projects/{id}/invitations, for its managers: those that can be used.
@@ -229,7 +229,7 @@ func (s *Server) listInvitations(ctx context.Context, c *call) (api.List[api.Inv
 	if _, err := s.member(ctx, c, pleat.Manager); err != nil {
 		return out, err
 	}
-	list, err := s.store.Invitations(ctx, c.in)
+	list, err := s.store.People.Invitations(ctx, c.in)
 	for i := range list {
 		out.Data = append(out.Data, wire.Invitation(&list[i]))
 	}
@@ -256,8 +256,8 @@ func (s *Server) createInvitation(ctx context.Context, c *call, in *api.CreateIn
 		return api.NewInvitation{}, err
 	}
 	token := seal.NewLinkToken()
-	i, err := s.store.Invite(ctx, c.actor().In(c.in.Project),
-		store.Invitation{Role: role, Label: in.Label, ExpiresAt: until}, seal.HashKey(token))
+	i, err := s.store.People.Invite(ctx, c.actor().In(c.in.Project),
+		people.Invitation{Role: role, Label: in.Label, ExpiresAt: until}, seal.HashKey(token))
 	return api.NewInvitation{
 		Invitation: wire.Invitation(&i),
 		Token:      token,
@@ -285,7 +285,7 @@ func (s *Server) revokeInvitation(ctx context.Context, c *call) (api.RevokedInvi
 		err = c.enterPath()
 	}
 	if err == nil {
-		err = s.store.RevokeInvitation(ctx, c.actor().In(c.in.Project), pleat.InvitationID(id))
+		err = s.store.People.RevokeInvitation(ctx, c.actor().In(c.in.Project), pleat.InvitationID(id))
 	}
 	return api.RevokedInvitation{ID: id, Revoked: true}, err
 }
@@ -293,7 +293,7 @@ func (s *Server) revokeInvitation(ctx context.Context, c *call) (api.RevokedInvi
 // readInvitation is POST /v1/invitations/read, for everyone who has the token: to what it invites. 404: to nothing, or
 // not any more.
 func (s *Server) readInvitation(ctx context.Context, _ *call, in *api.ReadInvitation) (api.InvitedTo, error) {
-	m, until, err := s.store.Invited(ctx, tokenHash(in.Token))
+	m, until, err := s.store.People.Invited(ctx, tokenHash(in.Token))
 	return api.InvitedTo{
 		ProjectID:   string(m.Project.ID),
 		ProjectName: m.Project.Name,
@@ -325,7 +325,7 @@ func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptIn
 			return api.Joined{}, pleat.Errorf(pleat.CodeForbidden, "This key may not accept an invitation; that needs "+
 				"the scope %s and a key that reaches all projects", pleat.ScopeManage)
 		}
-		m, err := s.store.AcceptInvitation(ctx, c.actor(), hash)
+		m, err := s.store.People.AcceptInvitation(ctx, c.actor(), hash)
 		return joined(&m, c.who.User, c.who.Name, nil), err
 	}
 	if s.issuer != nil {
@@ -339,14 +339,14 @@ func (s *Server) acceptInvitation(ctx context.Context, c *call, in *api.AcceptIn
 		return api.Joined{}, err
 	}
 	secret := seal.NewKey()
-	m, u, err := s.store.JoinByInvitation(ctx, in.Name, c.address(), hash, store.NewKey{
+	m, u, err := s.store.People.JoinByInvitation(ctx, in.Name, c.address(), hash, people.NewKey{
 		Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret), Label: "invitation",
 	})
 	return joined(&m, u.ID, u.Name, &secret), err
 }
 
 // joined says who has which role now.
-func joined(m *store.Membership, user pleat.UserID, name string, key *string) api.Joined {
+func joined(m *people.Membership, user pleat.UserID, name string, key *string) api.Joined {
 	return api.Joined{
 		UserID:      string(user),
 		Name:        name,
@@ -376,7 +376,7 @@ func (s *Server) createServiceUser(
 	if err != nil {
 		return api.NewServiceUser{}, err
 	}
-	u, k, err := s.store.CreateServiceUser(ctx, c.actor().In(c.in.Project), in.Name, role, n)
+	u, k, err := s.store.People.CreateServiceUser(ctx, c.actor().In(c.in.Project), in.Name, role, n)
 	return api.NewServiceUser{
 		Member: api.Member{
 			UserID: string(u.ID), Name: u.Name, Role: role.String(), IsService: true, AddedAt: api.At(u.CreatedAt),
@@ -404,7 +404,7 @@ func (s *Server) listServiceKeys(ctx context.Context, c *call) (api.List[api.Key
 	if err != nil {
 		return out, err
 	}
-	list, err := s.store.ServiceKeys(ctx, c.in, user)
+	list, err := s.store.People.ServiceKeys(ctx, c.in, user)
 	for i := range list {
 		out.Data = append(out.Data, wire.Key(&list[i], c.who.Key))
 	}
@@ -422,7 +422,7 @@ func (s *Server) createServiceKey(ctx context.Context, c *call, in *api.CreateKe
 	if err != nil {
 		return api.NewKey{}, err
 	}
-	k, err := s.store.CreateServiceKey(ctx, c.actor().In(c.in.Project), user, n)
+	k, err := s.store.People.CreateServiceKey(ctx, c.actor().In(c.in.Project), user, n)
 	return api.NewKey{Key: wire.Key(&k, c.who.Key), Secret: secret}, err
 }
 
@@ -434,7 +434,7 @@ func (s *Server) revokeServiceKey(ctx context.Context, c *call) (api.RevokedKey,
 	}
 	id, err := c.uuid("keyId", pleat.Errorf(pleat.CodeNotFound, "Key not found"))
 	if err == nil {
-		err = s.store.RevokeServiceKey(ctx, c.actor().In(c.in.Project), user, pleat.KeyID(id))
+		err = s.store.People.RevokeServiceKey(ctx, c.actor().In(c.in.Project), user, pleat.KeyID(id))
 	}
 	return api.RevokedKey{ID: id, Revoked: true}, err
 }

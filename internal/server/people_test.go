@@ -12,14 +12,14 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
 )
 
 // newProject makes a project that ann manages and returns its id.
 func (h *fixture) newProject(name string) string {
 	h.t.Helper()
-	p, err := h.store.CreateProject(context.Background(), store.Actor{Database: true}, name, "ann")
+	p, err := h.store.People.CreateProject(context.Background(), people.Actor{Database: true}, name, "ann")
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func visitPeople(t *testing.T, h *fixture, visit func(route, schema string, r re
 	visit("GET /v1/me", "Me", as("GET", "/v1/me", nil), 200)
 	visit("GET /v1/me", "Error", h.ask("GET", "/v1/me", nil), 401)
 	visit("POST /v1/projects", "Error", as("POST", "/v1/projects", `{"name":"x"}`), 403)
-	if err := h.store.SetOperator(context.Background(), store.Actor{Database: true}, "ann", true); err != nil {
+	if err := h.store.People.SetOperator(context.Background(), people.Actor{Database: true}, "ann", true); err != nil {
 		t.Fatal(err)
 	}
 	made := as("POST", "/v1/projects", `{"name":"Documented"}`)
@@ -227,7 +227,7 @@ func TestTwoManagersAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
-			h := newFixtureIn(t, database, store.Limits{}, func(*server.Config, *server.Deps) {})
+			h := newFixtureIn(t, database, people.Limits{}, func(*server.Config, *server.Deps) {})
 			_, bea := h.newUser("bea")
 			for round := range 20 {
 				project := h.newProject(fmt.Sprint("Lab ", round))
@@ -259,7 +259,7 @@ func TestDeletedWhileInUse(t *testing.T) {
 	}
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
-			h := newFixtureIn(t, database, store.Limits{}, func(*server.Config, *server.Deps) {})
+			h := newFixtureIn(t, database, people.Limits{}, func(*server.Config, *server.Deps) {})
 			h.register(testModel, calvadosModel)
 			for what, c := range create {
 				for round := range 10 {
@@ -417,7 +417,7 @@ func TestMove(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {
-			h := newFixtureIn(t, database, store.Limits{ResultsBytes: 1 << 40}, forHooks)
+			h := newFixtureIn(t, database, people.Limits{ResultsBytes: 1 << 40}, forHooks)
 			project := h.newProject("Lab")
 			hooked := strings.Replace(trp, `"params"`, `"constraints":{"webhooks":{"custom_http":{"enabled":true,`+
 				`"target_url":"http://127.0.0.1:9/x","token_value":"secret-0123456789"}}},"params"`, 1)
@@ -465,7 +465,7 @@ func TestMove(t *testing.T) {
 // A project with a setting of its own keeps results so long, whatever the service does.
 func TestProjectRetention(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, store.Limits{KeepResults: 30 * 24 * time.Hour})
+	h := newLimitedFixture(t, people.Limits{KeepResults: 30 * 24 * time.Hour})
 	short, ever := h.newProject("Short"), h.newProject("Ever")
 	if r := h.as(h.key, "PATCH", "/v1/projects/"+short, `{"keepResultsDays":2}`); r.status != 200 {
 		t.Fatalf("%d %s", r.status, r.body)
@@ -474,8 +474,8 @@ func TestProjectRetention(t *testing.T) {
 		t.Errorf("a manager keeps results for ever: %d %s", r.status, r.body)
 	}
 	keep := time.Duration(0)
-	if err := h.store.ChangeProject(context.Background(), store.Actor{Database: true}.In(pleat.ProjectID(ever)),
-		store.ProjectChange{KeepResults: &keep}); err != nil {
+	if err := h.store.People.ChangeProject(context.Background(), people.Actor{Database: true}.In(pleat.ProjectID(ever)),
+		people.ProjectChange{KeepResults: &keep}); err != nil {
 		t.Fatal(err)
 	}
 	jobs := map[string]string{"own": h.completed(trp).JobID}
@@ -487,7 +487,7 @@ func TestProjectRetention(t *testing.T) {
 		left string
 	}{{1, "[ever own short]"}, {3, "[ever own]"}, {31, "[ever]"}} {
 		h.clock.Advance(time.Duration(after.days) * 24 * time.Hour)
-		if _, err := h.store.ExpireResults(context.Background()); err != nil {
+		if _, err := h.store.Ops.ExpireResults(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		var left []string
@@ -541,14 +541,20 @@ func TestServiceKeysAreBounded(t *testing.T) {
 	h := newFixture(t)
 	project := "/v1/projects/" + h.newProject("Lab")
 	until := h.clock.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	manages := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys", `{"scopes":["manage"],"expiresAt":"`+until+`"}`)).Secret
+	manages := read[api.NewKey](
+		t,
+		h.as(h.key, "POST", "/v1/keys", `{"scopes":["manage"],"expiresAt":"`+until+`"}`),
+	).Secret
 	for _, more := range []string{`"scopes":["read"]`, `"expiresAt":"2999-01-01"`} {
 		r := h.as(manages, "POST", project+"/service-users", `{"name":"robot","role":"member",`+more+`}`)
 		if r.status != 400 {
 			t.Errorf("%s: %d %s", more, r.status, r.body)
 		}
 	}
-	made := read[api.NewServiceUser](t, h.as(manages, "POST", project+"/service-users", `{"name":"robot","role":"member"}`))
+	made := read[api.NewServiceUser](
+		t,
+		h.as(manages, "POST", project+"/service-users", `{"name":"robot","role":"member"}`),
+	)
 	if fmt.Sprint(made.Key.Scopes) != "[manage]" || made.Key.ExpiresAt == nil {
 		t.Errorf("%+v", made.Key.Key)
 	}

@@ -6,17 +6,17 @@ import (
 
 	"pleat"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // reach is what the caller may read and change: every project in which the caller has a role, or that of the key.
-func (c *call) reach() store.Reach { return c.who.Reach() }
+func (c *call) reach() people.Reach { return c.who.Reach() }
 
 // enter sets the project in which the call creates or lists: the one that a field of the request names, else that of
 // the key, else the caller's own. The caller needs the role that the scope of the route asks for. 404: the caller may
 // not read the project; 403: the role is too small.
 func (s *Server) enter(ctx context.Context, c *call, field, id string) error {
-	c.in = store.Reach{User: c.who.User, Project: c.who.Project}
+	c.in = people.Reach{User: c.who.User, Project: c.who.Project}
 	if id != "" {
 		project, err := parseProjectID(field, id)
 		if err != nil {
@@ -56,7 +56,7 @@ func (s *Server) enterNamed(ctx context.Context, c *call, id string) error {
 func (s *Server) allow(
 	ctx context.Context, c *call, owner pleat.ProjectID, needs pleat.Role, notFound error,
 ) error {
-	role, err := s.store.Role(ctx, c.reach(), owner)
+	role, err := s.store.People.Role(ctx, c.reach(), owner)
 	if err != nil {
 		return err
 	}
@@ -74,13 +74,13 @@ type owned struct {
 // audienceOf decides as whom the caller reads something. What the caller may not read is not found; a caller without a
 // credential gets pleat.ErrUnauthorized instead.
 func (s *Server) audienceOf(ctx context.Context, c *call, what owned) (wire.Audience, error) {
-	var caller store.Principal
+	var caller people.Principal
 	role := pleat.NoRole
 	if c.cred.given {
 		var err error
 		caller, err = s.identify(ctx, c.cred)
 		if err == nil {
-			role, err = s.store.Role(ctx, caller.Reach(), what.owner)
+			role, err = s.store.People.Role(ctx, caller.Reach(), what.owner)
 		}
 		if err != nil && pleat.CodeOf(err) != pleat.CodeUnauthorized {
 			return 0, err
@@ -110,6 +110,6 @@ func (s *Server) audienceOf(ctx context.Context, c *call, what owned) (wire.Audi
 // enterOwner sets the project of the call to that of a thing on which the caller acts. What the caller may not read is
 // not found.
 func (s *Server) enterOwner(ctx context.Context, c *call, owner pleat.ProjectID, notFound error) error {
-	c.in = store.Reach{User: c.who.User, Project: owner}
+	c.in = people.Reach{User: c.who.User, Project: owner}
 	return s.allow(ctx, c, owner, c.served.needs(), notFound)
 }

@@ -9,7 +9,8 @@ import (
 	"pleat"
 	"pleat/internal/flow"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // publicAnswers are all answers about an object that anybody may read, by path.
@@ -123,7 +124,7 @@ func TestPublicJobNamesNothingPrivate(t *testing.T) {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
 	c := h.claim()
-	err := h.store.FinishRun(ctx, store.LeaseOf(&c.Task), store.RunFinished{
+	err := h.store.Runs.FinishRun(ctx, tasks.LeaseOf(&c.Task), runs.RunFinished{
 		State: pleat.StateCompleted,
 		Result: &pleat.Result{
 			Notes:        []string{"A note.", "Result cached from run " + first.JobRunID + " of today"},
@@ -156,16 +157,16 @@ func TestReasonOfAFailureIsForTheOwner(t *testing.T) {
 	h := newWorkflowFixture(t)
 	ctx := context.Background()
 	const reason = "the library item 0195 has no structure file named my-secret-name.pdb"
-	failed := store.RunFinished{State: pleat.StateFailed, Failure: pleat.Failed(pleat.FailInvalidInput, reason)}
+	failed := runs.RunFinished{State: pleat.StateFailed, Failure: pleat.Failed(pleat.FailInvalidInput, reason)}
 	fold := h.completed(trp)
 	j := h.create(trp)
 	c := h.claim()
-	if err := h.store.FinishRun(ctx, store.LeaseOf(&c.Task), failed); err != nil {
+	if err := h.store.Runs.FinishRun(ctx, tasks.LeaseOf(&c.Task), failed); err != nil {
 		t.Fatal(err)
 	}
 	w := h.flow(ask(fold.JobID, "Which?", ""))
 	c = h.claimWorkflow("qna/analyst")
-	if err := h.store.FinishRun(ctx, store.LeaseOf(&c.Task), failed); err != nil {
+	if err := h.store.Runs.FinishRun(ctx, tasks.LeaseOf(&c.Task), failed); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.client(h.key).SetPublic(ctx, j.JobID, true); err != nil {

@@ -255,7 +255,7 @@ func TestOurFaults(t *testing.T) {
 	if r := h.ask("GET", "/readyz", nil); r.status != 200 {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if err := h.store.Close(); err != nil {
+	if err := h.store.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/usage", "/v1/jobs", "/v1/jobs/" + id + "/results", "/readyz"} {
@@ -329,7 +329,7 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer empty.Close()
+	defer empty.DB.Close()
 	dir := t.TempDir() + "/files"
 	files, err := blob.OpenDir(dir)
 	if err != nil {

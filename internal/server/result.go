@@ -11,7 +11,7 @@ import (
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // results is GET /v1/jobs/{id}/results, for readers of the job, in any state of it: scores and files are null or absent
@@ -51,7 +51,7 @@ func (s *Server) results(ctx context.Context, c *call) error {
 // resultsOf converts a job with one of its runs to the response for one audience. If the job is a complex, the
 // prediction is on the response and the sequences have none; otherwise each sequence has its own, and the first one's
 // is repeated on the response for clients that read only that.
-func (s *Server) resultsOf(v *store.View, to wire.Audience, hour time.Time) *api.Results {
+func (s *Server) resultsOf(v *runs.View, to wire.Audience, hour time.Time) *api.Results {
 	j, r := &v.Job, &v.Run
 	out := &api.Results{
 		Job:      wire.Job(j),

@@ -14,7 +14,8 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 )
 
@@ -32,16 +33,16 @@ func TestRevokedKeyCreatesNothing(t *testing.T) {
 	}
 	send(trp, 200)
 	send("{}", 400)
-	keys, err := other.Keys(t.Context(), store.Reach{User: h.user})
+	keys, err := other.People.Keys(t.Context(), people.Reach{User: h.user})
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
-	if err := other.RevokeKey(t.Context(), store.Actor{Reach: store.Own(h.user)}, keys[0].ID); err != nil {
+	if err := other.People.RevokeKey(t.Context(), people.Actor{Reach: people.Own(h.user)}, keys[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	send(trp, 401)
 	send("{}", 401)
-	list, err := other.ListJobs(t.Context(), store.Own(h.user), store.Filter{Limit: 10})
+	list, err := other.Runs.ListJobs(t.Context(), people.Own(h.user), runs.Filter{Limit: 10})
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d jobs: %v", len(list), err)
 	}
@@ -98,9 +99,9 @@ func TestRevokedKeyEndsStreamsOfOtherServers(t *testing.T) {
 			web := httptest.NewServer(s.Handler())
 			t.Cleanup(web.Close)
 			t.Cleanup(s.EndStreams)
-			newKey := func() (string, store.Key) {
+			newKey := func() (string, people.Key) {
 				secret := seal.NewKey()
-				k, err := here.CreateKey(t.Context(), store.Actor{Reach: owner}, store.NewKey{
+				k, err := here.People.CreateKey(t.Context(), people.Actor{Reach: owner}, people.NewKey{
 					Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret),
 				})
 				if err != nil {
@@ -113,7 +114,7 @@ func TestRevokedKeyEndsStreamsOfOtherServers(t *testing.T) {
 			open := openStream(t, web.URL+"/v1/events", stays)
 			all := openStream(t, web.URL+"/v1/events", revoked)
 			one := openStream(t, web.URL+"/v1/jobs/"+string(job)+"/events", revoked)
-			if err := here.RevokeKey(t.Context(), store.Actor{Reach: owner}, key.ID); err != nil {
+			if err := here.People.RevokeKey(t.Context(), people.Actor{Reach: owner}, key.ID); err != nil {
 				t.Fatal(err)
 			}
 			<-all
@@ -150,7 +151,7 @@ func TestEndedSessionEndsStreams(t *testing.T) {
 	}
 	defer res.Body.Close()
 	other := storetest.OpenAt(t, h.db, nil)
-	if err := other.DeleteSession(context.Background(), seal.HashKey(id)); err != nil {
+	if err := other.People.DeleteSession(context.Background(), seal.HashKey(id)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {

@@ -3,7 +3,7 @@ package server
 import (
 	"pleat"
 	"pleat/internal/server/openapi"
-	"pleat/internal/store"
+	"pleat/internal/store/webhooks"
 )
 
 // webhookRoutes are the routes of webhook configuration and deliveries. A project has one default endpoint, so its
@@ -37,7 +37,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		role:    pleat.Manager,
 		query:   inProject,
 		summary: "Deactivate your webhook",
-		handler: noBody(changeWebhook(store.EndpointDelete)),
+		handler: noBody(changeWebhook(webhooks.EndpointDelete)),
 		errors:  []int{404},
 	},
 	{
@@ -59,7 +59,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		role:    pleat.Manager,
 		query:   inProject,
 		summary: "Pause deliveries",
-		handler: noBody(changeWebhook(store.EndpointPause)),
+		handler: noBody(changeWebhook(webhooks.EndpointPause)),
 		errors:  []int{404},
 	},
 	{
@@ -70,7 +70,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		role:    pleat.Manager,
 		query:   inProject,
 		summary: "Resume deliveries",
-		handler: noBody(changeWebhook(store.EndpointResume)),
+		handler: noBody(changeWebhook(webhooks.EndpointResume)),
 		errors:  []int{404},
 	},
 	{
@@ -127,7 +127,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		scope:   pleat.ScopeManage,
 		role:    pleat.Manager,
 		summary: "Pause the deliveries to an endpoint",
-		handler: noBody(switchWebhookEndpoint(store.EndpointPause)),
+		handler: noBody(switchWebhookEndpoint(webhooks.EndpointPause)),
 	},
 	{
 		id:      "resumeWebhookEndpoint",
@@ -136,7 +136,7 @@ var webhookRoutes = inSection("Webhooks", []route{
 		scope:   pleat.ScopeManage,
 		role:    pleat.Manager,
 		summary: "Resume the deliveries to an endpoint",
-		handler: noBody(switchWebhookEndpoint(store.EndpointResume)),
+		handler: noBody(switchWebhookEndpoint(webhooks.EndpointResume)),
 	},
 	{
 		id:      "rotateEndpointSecret",

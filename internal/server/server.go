@@ -478,7 +478,7 @@ func (s *Server) flushKeyUsage(ctx context.Context) {
 	if len(keys) == 0 {
 		return
 	}
-	if err := s.store.TouchKeys(ctx, keys); err != nil {
+	if err := s.store.People.TouchKeys(ctx, keys); err != nil {
 		s.log.Warn("cannot record when keys were used", "error", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // sharePath begins the addresses of links. What follows is a secret, which no log has.
@@ -47,9 +47,9 @@ func (s *Server) shares(ctx context.Context, c *call, source pleat.Source) (bool
 		return false, nil
 	}
 	if source.Job != "" {
-		return s.store.SharesJob(ctx, hash, source.Job)
+		return s.store.People.SharesJob(ctx, hash, source.Job)
 	}
-	h, err := s.store.Shared(ctx, hash)
+	h, err := s.store.People.Shared(ctx, hash)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		return false, nil
 	}
@@ -60,7 +60,7 @@ func (s *Server) shares(ctx context.Context, c *call, source pleat.Source) (bool
 // page of what the link opens. 404: the link does not exist or has expired.
 func (s *Server) openShare(ctx context.Context, c *call) error {
 	token := c.r.PathValue("token")
-	h, err := s.store.Shared(ctx, tokenHash(token))
+	h, err := s.store.People.Shared(ctx, tokenHash(token))
 	if pleat.CodeOf(err) == pleat.CodeNotFound && strings.Contains(c.r.Header.Get("Accept"), "text/html") {
 		c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		c.w.Header().Set("Cache-Control", "no-store")
@@ -111,7 +111,7 @@ func pageOfSource(source pleat.Source) string {
 
 // source returns what the path names, of a route of jobs, batches or workflows.
 func (c *call) source(kind pleat.SourceKind) (pleat.Source, error) {
-	id, err := c.uuid("id", store.SourceNotFound(kind))
+	id, err := c.uuid("id", people.SourceNotFound(kind))
 	return pleat.SourceOf(kind, id), err
 }
 
@@ -128,14 +128,14 @@ func createLink(kind pleat.SourceKind) bodyHandlerFunc[api.CreateLink, api.NewLi
 			return api.NewLink{}, err
 		}
 		token := seal.NewLinkToken()
-		h, err := s.store.CreateShare(ctx, c.changer(), source, seal.HashKey(token), until)
+		h, err := s.store.People.CreateShare(ctx, c.changer(), source, seal.HashKey(token), until)
 		h.CreatedBy = c.who.Name
 		return api.NewLink{Link: wire.Link(&h), Token: token, URL: s.cfg.PublicURL + sharePath + token}, err
 	}
 }
 
 // changer is the actor of a verb that finds the project itself, within the reach of the caller.
-func (c *call) changer() store.Actor {
+func (c *call) changer() people.Actor {
 	by := c.actor()
 	by.Reach = c.reach()
 	return by
@@ -149,7 +149,7 @@ func listLinks(kind pleat.SourceKind) handlerFunc[api.List[api.Link]] {
 		if err != nil {
 			return out, err
 		}
-		list, err := s.store.Shares(ctx, c.reach(), source)
+		list, err := s.store.People.Shares(ctx, c.reach(), source)
 		for i := range list {
 			out.Data = append(out.Data, wire.Link(&list[i]))
 		}
@@ -166,7 +166,7 @@ func deleteLink(kind pleat.SourceKind) handlerFunc[api.DeletedLink] {
 		}
 		id, err := c.uuid("linkId", pleat.Errorf(pleat.CodeNotFound, "Link not found"))
 		if err == nil {
-			err = s.store.DeleteShare(ctx, c.changer(), source, pleat.ShareID(id))
+			err = s.store.People.DeleteShare(ctx, c.changer(), source, pleat.ShareID(id))
 		}
 		return api.DeletedLink{ID: id, Deleted: true}, err
 	}
@@ -181,7 +181,7 @@ func (s *Server) moveJob(ctx context.Context, c *call, in *api.Move) (api.MovedJ
 	}
 	to, err := parseProjectID("projectId", in.ProjectID)
 	if err == nil {
-		err = s.store.MoveJob(ctx, c.changer(), id, to)
+		err = s.store.Ops.MoveJob(ctx, c.changer(), id, to)
 	}
 	return api.MovedJob{JobID: string(id), ProjectID: string(to)}, err
 }
@@ -194,7 +194,7 @@ func (s *Server) moveWorkflow(ctx context.Context, c *call, in *api.Move) (api.M
 	}
 	to, err := parseProjectID("projectId", in.ProjectID)
 	if err == nil {
-		err = s.store.MoveWorkflow(ctx, c.changer(), pleat.WorkflowID(id), to)
+		err = s.store.Ops.MoveWorkflow(ctx, c.changer(), pleat.WorkflowID(id), to)
 	}
 	return api.MovedWorkflow{WorkflowID: id, ProjectID: string(to)}, err
 }

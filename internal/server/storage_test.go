@@ -18,7 +18,7 @@ import (
 	"pleat/api"
 	"pleat/internal/blob"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
 )
 
@@ -46,7 +46,7 @@ func jsonFile(n int) string { return `["` + strings.Repeat("x", n-4) + `"]` }
 // What is replaced or deleted leaves the disk at once, so that the library's limit bounds the disk.
 func TestReplacedFilesLeaveTheDisk(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, store.Limits{LibraryBytes: 1 << 20})
+	h := newLimitedFixture(t, people.Limits{LibraryBytes: 1 << 20})
 	const size = 9 << 20 / 10
 	item := h.item(h.key, "x", "")
 	for i := range 40 {
@@ -101,7 +101,7 @@ func (h *fixture) halfSent(item string, n int) (stop func()) {
 // Uploads under way count before they are written, and a user has only a few of them.
 func TestUploadsUnderWayAreBounded(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, store.Limits{LibraryBytes: 1 << 20})
+	h := newLimitedFixture(t, people.Limits{LibraryBytes: 1 << 20})
 	item := h.item(h.key, "x", "")
 	const part = 300 << 10
 	for i := range 3 {
@@ -114,7 +114,9 @@ func TestUploadsUnderWayAreBounded(t *testing.T) {
 		})
 	}
 	arrived(3 * (part - 8<<10))
-	if r := h.upload(item, [3]string{"files", "b.json", jsonFile(part)}); r.status != http.StatusRequestEntityTooLarge ||
+	if r := h.upload(
+		item, [3]string{"files", "b.json", jsonFile(part)},
+	); r.status != http.StatusRequestEntityTooLarge ||
 		!strings.Contains(r.message(t), "what you are uploading") {
 		t.Errorf("an upload over the limit: %d %s", r.status, r.body)
 	}
@@ -134,7 +136,7 @@ func TestUploadsUnderWayAreBounded(t *testing.T) {
 // Items and drafts of a user are bounded in number and in bytes.
 func TestItemsAndDraftsAreBounded(t *testing.T) {
 	t.Parallel()
-	limits := store.Limits{LibraryBytes: 1 << 20, LibraryItems: 40, Drafts: 6}
+	limits := people.Limits{LibraryBytes: 1 << 20, LibraryItems: 40, Drafts: 6}
 	fetch := func(c *server.Config) { c.ArchiveURLs.PDB = "http://127.0.0.1/{id}" }
 	h := newLimitedFixture(t, limits, fetch)
 	big := strings.Repeat("m", 32<<10-20)
@@ -350,7 +352,7 @@ func TestAlmostFullDisk(t *testing.T) {
 	h := newFixtureWith(t, disk(1))
 	job := h.create(trp)
 	item := h.item(h.key, "x", "a.fasta", ">x\nGSGS\n")
-	full := newFixtureOver(t, store.Limits{}, func(c *server.Config, d *server.Deps) {
+	full := newFixtureOver(t, people.Limits{}, func(c *server.Config, d *server.Deps) {
 		disk(all)(c, d)
 		d.Store, d.Blobs = h.store, h.blobs
 	})
@@ -411,7 +413,12 @@ func TestCreationsWithoutArtifacts(t *testing.T) {
 		"md":     `"sequence":"GSGSGSGSGS","sim_length_ns":1,"box_length":30`,
 		"qna_v1": `"question":"How many residues?","targetSource":"library","libraryItemId":"` + item + `"`,
 	} {
-		r := h.as(h.key, "POST", "/v1/workflows", `{"workflow_name":"`+name+`","name":"x","workflow_input":{`+input+`}}`)
+		r := h.as(
+			h.key,
+			"POST",
+			"/v1/workflows",
+			`{"workflow_name":"`+name+`","name":"x","workflow_input":{`+input+`}}`,
+		)
 		if r.status != 200 {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
 		}

@@ -15,7 +15,7 @@ import (
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 const (
@@ -163,7 +163,7 @@ func (s *Server) validCredentials(ctx context.Context, all []credential) (map[st
 			keys = append(keys, c.Hash)
 		}
 	}
-	return s.store.ValidCredentials(ctx, keys, sessions, logins)
+	return s.store.People.ValidCredentials(ctx, keys, sessions, logins)
 }
 
 // lastEventID returns the id of the last event that the client has received; 0: none. Browsers and the Client send it
@@ -184,7 +184,7 @@ func lastEventID(r *http.Request) (int64, error) {
 // maySkip reports whether a stream that read the database at a time, and that no news woke, may skip a poll: where
 // NOTIFY brings the news of other processes, every fifth suffices.
 func (s *Server) maySkip(read time.Time) bool {
-	return s.store.Notified() && time.Since(read) < 5*s.cfg.StreamPoll
+	return s.store.DB.Notified() && time.Since(read) < 5*s.cfg.StreamPoll
 }
 
 // streamedRun is the run whose events an SSE connection sends.
@@ -248,11 +248,11 @@ func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
 	if err != nil {
 		return err
 	}
-	news, stop := s.store.Subscribe(store.RunTopic(of.run))
+	news, stop := s.store.DB.Subscribe(runs.RunTopic(of.run))
 	defer stop()
 	ended, forget := s.credentialEnds(c)
 	defer forget()
-	first, err := s.store.Progress(ctx, of.run, last, streamBatch)
+	first, err := s.store.Runs.Progress(ctx, of.run, last, streamBatch)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (s *Server) credentialEnds(c *call) (news <-chan struct{}, forget func()) {
 	if !ok {
 		return nil, func() {}
 	}
-	return s.store.Subscribe(k.who.Topic())
+	return s.store.DB.Subscribe(k.who.Topic())
 }
 
 // quiet drops an error if the response has begun: the client has gone away.
@@ -349,7 +349,7 @@ func (s *Server) sendRun(ctx context.Context, st *runStream, batch []pleat.Progr
 			}
 		}
 		read = time.Now()
-		if batch, err = s.store.Progress(ctx, st.run, st.last, streamBatch); err != nil {
+		if batch, err = s.store.Runs.Progress(ctx, st.run, st.last, streamBatch); err != nil {
 			return err
 		}
 	}
@@ -411,9 +411,9 @@ func (s *Server) allEvents(ctx context.Context, c *call) error {
 		return err
 	}
 	if last == 0 {
-		last = s.store.Now().UnixMicro()
+		last = s.store.DB.Now().UnixMicro()
 	}
-	news, stop := s.store.Subscribe(store.OwnerTopic(c.in.Project))
+	news, stop := s.store.DB.Subscribe(runs.OwnerTopic(c.in.Project))
 	defer stop()
 	ended, forget := s.credentialEnds(c) // before the client hears of the stream, and may revoke its key
 	defer forget()
@@ -486,7 +486,7 @@ type changeMark struct{ at, seq, version int64 }
 func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *sentChanges) error {
 	since := max(t.from, t.last-changeOverlap.Microseconds())
 	for {
-		list, err := s.store.Changes(ctx, c.in, since, streamBatch)
+		list, err := s.store.Runs.Changes(ctx, c.in, since, streamBatch)
 		if err != nil {
 			return err
 		}
@@ -517,7 +517,7 @@ func (s *Server) writeChanges(ctx context.Context, c *call, st *sse, t *sentChan
 }
 
 // send writes a change to the stream unless it was sent before.
-func (t *sentChanges) send(st *sse, n *store.Change) error {
+func (t *sentChanges) send(st *sse, n *runs.Change) error {
 	mark := changeMark{n.At, n.Seq, n.Version}
 	if t.seen[n.Run] == mark {
 		return nil

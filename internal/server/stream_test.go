@@ -14,7 +14,8 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // events follows a job in the background.
@@ -49,9 +50,9 @@ func (e *events) next(t *testing.T) api.Event {
 	return api.Event{}
 }
 
-func (h *fixture) beat(c store.ClaimedTask, p ...pleat.Progress) {
+func (h *fixture) beat(c runs.ClaimedTask, p ...pleat.Progress) {
 	h.t.Helper()
-	if _, err := h.store.Heartbeat(context.Background(), "w1", []pleat.Heartbeat{{
+	if _, err := h.store.Runs.Heartbeat(context.Background(), "w1", []pleat.Heartbeat{{
 		Task:     c.Task.ID,
 		Attempt:  c.Task.Attempt,
 		Run:      c.Fold.Run,
@@ -87,7 +88,7 @@ func TestFollow(t *testing.T) {
 	if e := mine.next(t); e.Kind != "log" || e.Line != "a word" {
 		t.Errorf("%+v", e)
 	}
-	err := h.store.AddArtifact(ctx, store.LeaseOf(&task.Task),
+	err := h.store.Runs.AddArtifact(ctx, tasks.LeaseOf(&task.Task),
 		h.put(task.Fold.Run, pleat.Artifact{
 			Kind: pleat.ArtifactCoverage, Name: "coverage.png", ContentType: "image/png",
 		}, "png"))
@@ -286,7 +287,7 @@ func TestWatch(t *testing.T) {
 	ready := readStream(t, h.http.URL+"/v1/events", "X-API-Key", h.key)
 	<-ready // the stream stands, so one opened after the next line would too
 	// The goroutine may begin after what it must hear of.
-	from := h.store.Now().UnixMicro()
+	from := h.store.DB.Now().UnixMicro()
 	go func() {
 		done <- h.client(h.key).Watch(ctx, from, func(n api.Change) error {
 			got <- n

@@ -17,7 +17,8 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/garbage"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/words"
 )
@@ -42,7 +43,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.enterOwner(ctx, c, i.Owner, store.ErrNoItem); err != nil {
+	if err := s.enterOwner(ctx, c, i.Owner, runs.ErrNoItem); err != nil {
 		return err
 	}
 	if i.Type != "file" {
@@ -80,7 +81,7 @@ func (s *Server) uploadFiles(ctx context.Context, c *call) error {
 }
 
 // storeParts stores the files of a form, until one is refused.
-func (s *Server) storeParts(ctx context.Context, up *upload, i *store.LibraryItem,
+func (s *Server) storeParts(ctx context.Context, up *upload, i *runs.LibraryItem,
 	parts *multipart.Reader) (api.UploadedFiles, error) {
 	out := api.UploadedFiles{ID: string(i.ID), Files: []api.LibraryFile{}}
 	for {
@@ -119,33 +120,33 @@ func (c *call) allowLongUpload() {
 // storePart stores one part of an upload. The kind of a file follows from the ending of its name; the Content-Type of
 // the part is not read, since clients differ in what they send. The file is refused as soon as the library would hold
 // more than it may with what other uploads to it have received.
-func (s *Server) storePart(ctx context.Context, up *upload, i *store.LibraryItem,
-	p *multipart.Part) (store.LibraryFile, error) {
+func (s *Server) storePart(ctx context.Context, up *upload, i *runs.LibraryItem,
+	p *multipart.Part) (runs.LibraryFile, error) {
 	if p.FormName() != "files" {
-		return store.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
+		return runs.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
 			pleat.Clip(p.FormName())).At("files")
 	}
 	name := p.FileName()
 	kind, err := submit.KindOfFile(name)
 	if err != nil {
-		return store.LibraryFile{}, err
+		return runs.LibraryFile{}, err
 	}
-	use, err := s.store.LibraryUse(ctx, up.owner)
+	use, err := s.store.People.LibraryUse(ctx, up.owner)
 	if err != nil {
-		return store.LibraryFile{}, err
+		return runs.LibraryFile{}, err
 	}
 	replaced := int64(0)
 	if old, err := fileNamed(i, name); err == nil {
 		replaced = old.Bytes
 	}
-	in := up.receive(p, libraryFile{i.ID, name}, use, replaced, s.store.Limits().LibraryBytes)
+	in := up.receive(p, libraryFile{i.ID, name}, use, replaced, s.store.People.Limits().LibraryBytes)
 	defer in.done()
-	return s.storeFile(ctx, newFile{store.Reach{User: up.user, Project: i.Owner}, i.ID, name, kind}, in)
+	return s.storeFile(ctx, newFile{people.Reach{User: up.user, Project: i.Owner}, i.ID, name, kind}, in)
 }
 
 // newFile describes a file to add to a library.
 type newFile struct {
-	by   store.Reach
+	by   people.Reach
 	item pleat.ItemID
 	name string
 	kind submit.FileKind
@@ -160,11 +161,11 @@ func newLibraryKey(item pleat.ItemID) string {
 
 // storeFile streams a file to the artifact store, checks it and adds it to its library item. A file that is refused is
 // removed, and so is one that it replaces; garbage collection removes what a crash leaves behind.
-func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.LibraryFile, error) {
-	f := store.LibraryFile{Name: n.name, ContentType: n.kind.ContentType, Key: newLibraryKey(n.item)}
+func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (runs.LibraryFile, error) {
+	f := runs.LibraryFile{Name: n.name, ContentType: n.kind.ContentType, Key: newLibraryKey(n.item)}
 	info, err := s.blobs.Put(ctx, f.Key, io.LimitReader(r, submit.MaxFile+1))
 	if err == nil {
-		f.Bytes, f.SHA256, f.Created = info.Bytes, info.SHA256, s.store.Now()
+		f.Bytes, f.SHA256, f.Created = info.Bytes, info.SHA256, s.store.DB.Now()
 		err = s.checkFile(ctx, n, &f)
 	} else {
 		err = storageError(err)
@@ -172,7 +173,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (store.L
 	garbage := f.Key
 	if err == nil {
 		var replaced string
-		if replaced, err = s.store.AddFile(ctx, n.by, n.item, f); err == nil {
+		if replaced, err = s.store.Runs.AddFile(ctx, n.by, n.item, f); err == nil {
 			garbage = replaced
 		}
 	}
@@ -214,7 +215,7 @@ func storageError(err error) error {
 // checkFile checks the size of a stored file, and that its content has the format that its name implies, so that
 // workflows and alignments read only files that parse. At most uploadChecks files are checked at a time, one of each
 // user; the users that wait take turns.
-func (s *Server) checkFile(ctx context.Context, n newFile, f *store.LibraryFile) error {
+func (s *Server) checkFile(ctx context.Context, n newFile, f *runs.LibraryFile) error {
 	switch {
 	case f.Bytes > submit.MaxFile:
 		return pleat.Errorf(pleat.CodeTooLarge, "files: %q is larger than %d bytes", pleat.Clip(f.Name),

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // maxUploads is how many uploads to the library of one project may be under way on this node.
@@ -40,7 +40,7 @@ type upload struct {
 }
 
 // begin counts another upload to the library of the project of a reach. CodeLimited: maxUploads are under way.
-func (u *uploadCount) begin(by store.Reach) (*upload, error) {
+func (u *uploadCount) begin(by people.Reach) (*upload, error) {
 	owner := by.Project
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,7 +86,7 @@ type incoming struct {
 // receive starts to count a file of an upload. Most is the limit of the library, 0 for none, and used is what it holds
 // now, of which replaced is that of the file with the same name; of several uploads in its place only one gets its
 // room.
-func (up *upload) receive(r io.Reader, f libraryFile, use store.LibraryUse, replaced, most int64) *incoming {
+func (up *upload) receive(r io.Reader, f libraryFile, use people.LibraryUse, replaced, most int64) *incoming {
 	up.all.mu.Lock()
 	defer up.all.mu.Unlock()
 	of := up.all.projects[up.owner]
@@ -105,7 +105,7 @@ func (in *incoming) Read(p []byte) (int, error) {
 	of.bytes += int64(n)
 	in.received += int64(n)
 	if in.most > 0 && in.used+of.bytes > in.most && n > 0 {
-		return 0, store.ErrLibraryFull(in.most, in.used, of.bytes, "what you are uploading")
+		return 0, people.ErrLibraryFull(in.most, in.used, of.bytes, "what you are uploading")
 	}
 	return n, err
 }

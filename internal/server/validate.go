@@ -6,7 +6,7 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/submit"
 )
 
@@ -21,7 +21,7 @@ func (s *Server) validate(
 	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
 		return out, err
 	}
-	usages, err := s.store.Usage(ctx, c.in)
+	usages, err := s.store.People.Usage(ctx, c.in)
 	usage := usages.Jobs
 	if err != nil {
 		return out, err
@@ -45,7 +45,7 @@ func (s *Server) validate(
 	}
 	out.Errors = append(out.Errors, faults...)
 	if len(out.Errors) == 0 {
-		err := s.store.CheckBudget(ctx, c.in, submit.JobRun(&p.job, p.model))
+		err := s.store.Runs.CheckBudget(ctx, c.in, submit.JobRun(&p.job, p.model))
 		if err != nil && pleat.CodeOf(err) != pleat.CodeLimited {
 			return out, err
 		}
@@ -81,7 +81,7 @@ func describe(out *api.Validation, p *prepared) {
 
 // earlierRun returns an earlier run of the owner's that answered the same request; nil if there is none, or if the
 // request leaves the seed to the service, or names the result of a job as a template: that job may have run again.
-func (s *Server) earlierRun(ctx context.Context, by store.Reach, p *prepared) (*api.CachedRun, error) {
+func (s *Server) earlierRun(ctx context.Context, by people.Reach, p *prepared) (*api.CachedRun, error) {
 	seed, given := p.job.Params.Seed()
 	ofJob := func(t pleat.Template) bool { return t.Job != "" }
 	if !given || slices.ContainsFunc(p.job.Constraints.Templates, ofJob) {
@@ -97,7 +97,7 @@ func (s *Server) earlierRun(ctx context.Context, by store.Reach, p *prepared) (*
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.store.EarlierRun(ctx, by, request)
+	e, err := s.store.Runs.EarlierRun(ctx, by, request)
 	if e == nil || err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // waiting returns why a run waits, and its position in the queue, 1 for the one that is claimed next; nil if it does
@@ -19,11 +19,11 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 	if r.State.Terminal() {
 		return nil, nil, nil
 	}
-	w, err := s.store.WaitingTask(ctx, r.ID)
+	w, err := s.store.Runs.WaitingTask(ctx, r.ID)
 	if w == nil || err != nil {
 		return nil, nil, err
 	}
-	working, err := s.store.Working(ctx, w.Queue)
+	working, err := s.store.Runs.Working(ctx, w.Queue)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,14 +42,14 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 		Since:         api.At(w.Since),
 		ExpectedStart: wire.OptionalTime(w.Until),
 	}
-	d, ok := store.DemandOf(demand, w.Queue, w.Memory, w.Expected)
+	d, ok := runs.DemandOf(demand, w.Queue, w.Memory, w.Expected)
 	if ok {
 		out.Class = &d.Class.Name
 	}
 	if !w.Until.IsZero() {
 		return out, nil, nil
 	}
-	now := s.store.Now()
+	now := s.store.DB.Now()
 	if to == wire.ForOwner && ok && d.Live(now) < d.Wanted && d.Fleet.Reason != "" {
 		out.Reason = fleetReason(d, now)
 		out.ExpectedStart = wire.OptionalTime(d.Fleet.ExpectedStart)
@@ -68,7 +68,7 @@ func pausedText(model, reason string) string {
 }
 
 // fleetReason says in one sentence why the fleet does not start the workers that a class needs, and how old that is.
-func fleetReason(d *store.Demand, now time.Time) string {
+func fleetReason(d *runs.Demand, now time.Time) string {
 	f := &d.Fleet
 	reported := "the fleet has reported for " + sinceText(now.Sub(f.Since))
 	if silent := now.Sub(f.At); silent > pleat.FleetSilence {
@@ -92,7 +92,7 @@ func sinceText(d time.Duration) string {
 }
 
 // waitingReason says in one sentence why a task waits.
-func waitingReason(w *store.WaitingTask, working store.Working, model string) string {
+func waitingReason(w *runs.WaitingTask, working runs.Working, model string) string {
 	work := "runs " + model
 	if strings.HasPrefix(w.Queue, pleat.SearchQueue("")) {
 		work = "searches alignments for " + model

@@ -9,7 +9,8 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // A run that waits says why, to others without what its owner has in the queue.
@@ -55,7 +56,7 @@ func TestWaiting(t *testing.T) {
 	}
 	failure := pleat.Failed(pleat.FailCrashed, "the process died")
 	failure.Retry = true
-	if err := h.store.FinishRun(ctx, store.LeaseOf(&work.Task), store.RunFinished{
+	if err := h.store.Runs.FinishRun(ctx, tasks.LeaseOf(&work.Task), runs.RunFinished{
 		State: pleat.StateFailed, Failure: failure,
 	}); err != nil {
 		t.Fatal(err)
@@ -99,18 +100,18 @@ func TestWaitingForTheFleet(t *testing.T) {
 		TargetWait: pleat.DefaultTargetWait,
 		Driver:     "slurm",
 	}
-	if err := h.store.SetClasses(ctx, []pleat.Class{class}); err != nil {
+	if err := h.store.Runs.SetClasses(ctx, []pleat.Class{class}); err != nil {
 		t.Fatal(err)
 	}
-	start := h.store.Now().Add(time.Hour).Truncate(time.Second)
+	start := h.store.DB.Now().Add(time.Hour).Truncate(time.Second)
 	report := pleat.FleetReport{
-		At:            h.store.Now(),
+		At:            h.store.DB.Now(),
 		Pending:       1,
 		Reason:        "Slurm says Resources: the suitable nodes are busy",
-		Since:         h.store.Now().Add(-14 * time.Minute),
+		Since:         h.store.DB.Now().Add(-14 * time.Minute),
 		ExpectedStart: start,
 	}
-	if err := h.store.ReportFleet(ctx, class.Name, report); err != nil {
+	if err := h.store.Runs.ReportFleet(ctx, class.Name, report); err != nil {
 		t.Fatal(err)
 	}
 	j := h.create(strings.Replace(trp, `"name"`, `"isPublic":true,"name"`, 1))

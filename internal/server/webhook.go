@@ -10,7 +10,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -21,7 +21,7 @@ const rotationOverlap = 24 * time.Hour
 // webhookConfig is GET /v1/webhooks/custom-http-config, for any user: the caller's default endpoint, which all runs
 // notify that name no other. A caller without one gets an empty configuration.
 func (s *Server) webhookConfig(ctx context.Context, c *call) (api.WebhookConfig, error) {
-	e, err := s.store.DefaultEndpoint(ctx, c.in)
+	e, err := s.store.Webhooks.DefaultEndpoint(ctx, c.in)
 	if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
 		return api.WebhookConfig{}, err
 	}
@@ -53,7 +53,7 @@ func (s *Server) putWebhookConfig(ctx context.Context, c *call, in *api.PutWebho
 	}
 	secret := webhook.NewKey().Text()
 	sealed := s.ring.Seal(owner, "secret", []byte(secret))
-	e, err := s.store.PutEndpoint(ctx, c.actor().In(c.in.Project), store.EndpointConfig{
+	e, err := s.store.Webhooks.PutEndpoint(ctx, c.actor().In(c.in.Project), webhooks.EndpointConfig{
 		URL:              to.String(),
 		Token:            token,
 		Secret:           sealed,
@@ -98,7 +98,7 @@ func (s *Server) sealToken(owner pleat.ProjectID, token string) (string, error) 
 // configOut converts an endpoint to the caller's webhook configuration. It reveals the last letters of the token and
 // the public key of v1a, never a secret. It fails if token or secret cannot be opened, which means that the operator
 // has removed the master key under which they were sealed.
-func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
+func (s *Server) configOut(e *webhooks.Endpoint) (api.WebhookConfig, error) {
 	out := api.WebhookConfig{
 		UserID:           string(e.Owner),
 		IsActive:         e.Active,
@@ -129,7 +129,7 @@ func (s *Server) configOut(e *store.Endpoint) (api.WebhookConfig, error) {
 }
 
 // maskedToken returns the token of an endpoint as its manager sees it; nil: there is none.
-func (s *Server) maskedToken(e *store.Endpoint) (*string, error) {
+func (s *Server) maskedToken(e *webhooks.Endpoint) (*string, error) {
 	if e.Token == "" {
 		return nil, nil
 	}
@@ -142,7 +142,7 @@ func (s *Server) maskedToken(e *store.Endpoint) (*string, error) {
 }
 
 // verificationKey returns the public key of an endpoint whose signatures are v1a; empty: they are v1.
-func (s *Server) verificationKey(e *store.Endpoint) (string, error) {
+func (s *Server) verificationKey(e *webhooks.Endpoint) (string, error) {
 	if e.Secret == "" {
 		return "", nil
 	}
@@ -169,9 +169,9 @@ func mask(token string) string {
 
 // changeWebhook returns the handler of DELETE /v1/webhooks/custom-http-config and of …/pause and …/resume, which make
 // one change to the caller's default endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
-func changeWebhook(change store.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
+func changeWebhook(change webhooks.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
-		e, err := s.store.ChangeEndpoint(ctx, c.actor().In(c.in.Project), change)
+		e, err := s.store.Webhooks.ChangeEndpoint(ctx, c.actor().In(c.in.Project), change)
 		if err != nil {
 			return api.WebhookConfig{}, err
 		}
@@ -187,8 +187,8 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}
-	e, err := s.store.RotateSecret(ctx, c.actor().In(c.in.Project),
-		s.ring.Seal(string(c.in.Project), "secret", []byte(key.Text())), s.store.Now().Add(rotationOverlap))
+	e, err := s.store.Webhooks.RotateSecret(ctx, c.actor().In(c.in.Project),
+		s.ring.Seal(string(c.in.Project), "secret", []byte(key.Text())), s.store.DB.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}
@@ -217,11 +217,11 @@ func (s *Server) subscriptions(ctx context.Context, c *call) (api.List[api.Subsc
 	if err != nil {
 		return api.List[api.Subscription]{}, err
 	}
-	rows, err := s.store.Subscriptions(ctx, c.in, p.before, p.limit+1)
+	rows, err := s.store.Webhooks.Subscriptions(ctx, c.in, p.before, p.limit+1)
 	if err != nil {
 		return api.List[api.Subscription]{}, err
 	}
-	return listOf(p, rows, func(r *store.SubscriptionRow) string { return string(r.ID) }, wire.Subscription), nil
+	return listOf(p, rows, func(r *webhooks.SubscriptionRow) string { return string(r.ID) }, wire.Subscription), nil
 }
 
 // deliveryStatuses are the states that a list of deliveries may be filtered by.
@@ -236,7 +236,7 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 	if err != nil {
 		return api.List[api.Delivery]{}, err
 	}
-	f := store.DeliveryFilter{Limit: p.limit + 1, Before: p.before}
+	f := webhooks.DeliveryFilter{Limit: p.limit + 1, Before: p.before}
 	if f.Status, err = statusQuery(c.r, deliveryStatuses); err != nil {
 		return api.List[api.Delivery]{}, err
 	}
@@ -249,20 +249,20 @@ func (s *Server) deliveries(ctx context.Context, c *call) (api.List[api.Delivery
 		return api.List[api.Delivery]{}, err
 	}
 	f.Endpoint = pleat.EndpointID(strings.ToLower(endpoint))
-	rows, err := s.store.Deliveries(ctx, c.in, f)
+	rows, err := s.store.Webhooks.Deliveries(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.Delivery]{}, err
 	}
-	return listOf(p, rows, func(d *store.Delivery) string { return string(d.ID) }, wire.Delivery), nil
+	return listOf(p, rows, func(d *webhooks.Delivery) string { return string(d.ID) }, wire.Delivery), nil
 }
 
 // delivery is GET /v1/webhooks/deliveries/{id}, for its owner: a delivery with the log of its attempts, oldest first.
 func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, error) {
-	id, err := c.uuid("id", store.ErrNoDelivery)
+	id, err := c.uuid("id", webhooks.ErrNoDelivery)
 	if err != nil {
 		return api.DeliveryDetail{}, err
 	}
-	d, tries, err := s.store.Delivery(ctx, c.reach(), pleat.DeliveryID(id))
+	d, tries, err := s.store.Webhooks.Delivery(ctx, c.reach(), pleat.DeliveryID(id))
 	if err != nil {
 		return api.DeliveryDetail{}, err
 	}
@@ -276,14 +276,14 @@ func (s *Server) delivery(ctx context.Context, c *call) (api.DeliveryDetail, err
 // redeliverOne is POST /v1/webhooks/deliveries/{id}/redeliver, for its owner. The receiver gets the same webhook-id
 // again, by which it can recognise what it has processed. 409: the delivery has not finished, or it is a follow-up.
 func (s *Server) redeliverOne(ctx context.Context, c *call) (api.Delivery, error) {
-	id, err := c.uuid("id", store.ErrNoDelivery)
+	id, err := c.uuid("id", webhooks.ErrNoDelivery)
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	if err := s.store.Redeliver(ctx, c.reach(), pleat.DeliveryID(id)); err != nil {
+	if err := s.store.Webhooks.Redeliver(ctx, c.reach(), pleat.DeliveryID(id)); err != nil {
 		return api.Delivery{}, err
 	}
-	d, _, err := s.store.Delivery(ctx, c.reach(), pleat.DeliveryID(id))
+	d, _, err := s.store.Webhooks.Delivery(ctx, c.reach(), pleat.DeliveryID(id))
 	return wire.Delivery(&d), err
 }
 
@@ -295,7 +295,7 @@ const maxRedeliver = 1000
 // maxRedeliver of them. If more is true in the response, the caller calls again. 400: the filter is empty, since that
 // would send everything again.
 func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api.Redelivered, error) {
-	f := store.DeliveryFilter{
+	f := webhooks.DeliveryFilter{
 		Limit:    maxRedeliver,
 		Status:   pleat.DeliveryStatus(in.Status),
 		SourceID: strings.ToLower(in.SourceID),
@@ -329,18 +329,18 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 		}
 		f.Since = at
 	}
-	n, err := s.store.RedeliverAll(ctx, c.in, f)
+	n, err := s.store.Webhooks.RedeliverAll(ctx, c.in, f)
 	return api.Redelivered{Redelivered: n, More: n == maxRedeliver}, err
 }
 
 // testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's default endpoint and
 // answers with its delivery, whose attempts show the outcome. 404: the caller has no endpoint; 409: it is not active.
 func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
-	id, err := s.store.PingEndpoint(ctx, c.in)
+	id, err := s.store.Webhooks.PingEndpoint(ctx, c.in)
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	d, _, err := s.store.Delivery(ctx, c.in, id)
+	d, _, err := s.store.Webhooks.Delivery(ctx, c.in, id)
 	return wire.Delivery(&d), err
 }
 
@@ -397,6 +397,6 @@ func (s *Server) ingest(ctx context.Context, _ *call, in *api.IngestEvent) (api.
 	case len(e.Payload) > 0 && json.Unmarshal(e.Payload, &object) != nil:
 		return api.IngestedEvent{}, pleat.InvalidField("payload", " must be an object")
 	}
-	id, repeated, err := s.store.Ingest(ctx, in.ID, e)
+	id, repeated, err := s.store.Webhooks.Ingest(ctx, in.ID, e)
 	return api.IngestedEvent{EventID: string(id), Repeated: repeated}, err
 }

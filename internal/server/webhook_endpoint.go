@@ -7,7 +7,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -16,12 +16,12 @@ import (
 // address and nothing of a token.
 func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndpoints, error) {
 	out := api.WebhookEndpoints{Data: []api.WebhookEndpoint{}}
-	role, err := s.store.Role(ctx, c.in, c.in.Project)
+	role, err := s.store.People.Role(ctx, c.in, c.in.Project)
 	if err != nil {
 		return out, err
 	}
 	role = c.readsEndpointsAs(role)
-	list, err := s.store.NamedEndpoints(ctx, c.in)
+	list, err := s.store.Webhooks.NamedEndpoints(ctx, c.in)
 	if err != nil {
 		return out, err
 	}
@@ -32,7 +32,7 @@ func (s *Server) webhookEndpoints(ctx context.Context, c *call) (api.WebhookEndp
 		}
 		out.Data = append(out.Data, e)
 	}
-	e, err := s.store.DefaultEndpoint(ctx, c.in)
+	e, err := s.store.Webhooks.DefaultEndpoint(ctx, c.in)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		return out, nil
 	}
@@ -69,23 +69,23 @@ func addressFor(role pleat.Role, address string) string {
 }
 
 // restsUntil returns until when an endpoint gets nothing because it has failed; nil: it does not rest.
-func (s *Server) restsUntil(e *store.Endpoint) *api.Moment {
-	if !s.store.Now().Before(e.ResumeAt) {
+func (s *Server) restsUntil(e *webhooks.Endpoint) *api.Moment {
+	if !s.store.DB.Now().Before(e.ResumeAt) {
 		return nil
 	}
 	return api.MomentAt(e.ResumeAt)
 }
 
 // oldSecretUntil returns until when deliveries to an endpoint are signed with its old secret, too; nil: they are not.
-func (s *Server) oldSecretUntil(e *store.Endpoint) *api.Moment {
-	if e.OldSecret == "" || !s.store.Now().Before(e.OldSecretUntil) {
+func (s *Server) oldSecretUntil(e *webhooks.Endpoint) *api.Moment {
+	if e.OldSecret == "" || !s.store.DB.Now().Before(e.OldSecretUntil) {
 		return nil
 	}
 	return api.MomentAt(e.OldSecretUntil)
 }
 
 // endpointOut converts a named endpoint for a caller with a role in its project. An error is like that of configOut.
-func (s *Server) endpointOut(e *store.Endpoint, role pleat.Role) (api.WebhookEndpoint, error) {
+func (s *Server) endpointOut(e *webhooks.Endpoint, role pleat.Role) (api.WebhookEndpoint, error) {
 	out := api.WebhookEndpoint{
 		ID:              string(e.ID),
 		ProjectID:       string(e.Owner),
@@ -138,7 +138,7 @@ func (s *Server) createWebhookEndpoint(
 		return none, err
 	}
 	secret := webhook.NewKey().Text()
-	e, err := s.store.AddEndpoint(ctx, c.actor().In(c.in.Project), store.NewEndpoint{
+	e, err := s.store.Webhooks.AddEndpoint(ctx, c.actor().In(c.in.Project), webhooks.NewEndpoint{
 		Name:   *change.Name,
 		URL:    *change.URL,
 		Token:  *change.Token,
@@ -157,7 +157,7 @@ func (s *Server) createWebhookEndpoint(
 // endpointChange reads a change of a named endpoint of a project. 400: a field is wrong.
 func (s *Server) endpointChange(
 	ctx context.Context, owner pleat.ProjectID, in *api.ChangeEndpoint,
-) (out store.NamedEndpointChange, err error) {
+) (out webhooks.NamedEndpointChange, err error) {
 	if out.Name = in.Name; in.Name != nil {
 		if err := pleat.CheckEndpointName("name", *in.Name); err != nil {
 			return out, err
@@ -197,7 +197,7 @@ func (s *Server) endpointChange(
 
 // endpointID returns the id of the path.
 func (c *call) endpointID() (pleat.EndpointID, error) {
-	id, err := c.uuid("id", store.ErrNoNamedEndpoint)
+	id, err := c.uuid("id", webhooks.ErrNoNamedEndpoint)
 	return pleat.EndpointID(id), err
 }
 
@@ -207,7 +207,7 @@ func (s *Server) webhookEndpoint(ctx context.Context, c *call) (api.WebhookEndpo
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
-	e, role, err := s.store.NamedEndpoint(ctx, c.reach(), id)
+	e, role, err := s.store.Webhooks.NamedEndpoint(ctx, c.reach(), id)
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
@@ -228,9 +228,9 @@ func (s *Server) changeWebhookEndpoint(
 	if err != nil {
 		return none, err
 	}
-	before, role, err := s.store.NamedEndpoint(ctx, c.reach(), id)
+	before, role, err := s.store.Webhooks.NamedEndpoint(ctx, c.reach(), id)
 	if err == nil { // before faults of the body, which would tell what is allowed as an address
-		err = role.Allow(pleat.Manager, store.ErrNoNamedEndpoint)
+		err = role.Allow(pleat.Manager, webhooks.ErrNoNamedEndpoint)
 	}
 	if err != nil {
 		return none, err
@@ -239,7 +239,7 @@ func (s *Server) changeWebhookEndpoint(
 	if err != nil {
 		return none, err
 	}
-	e, err := s.store.ChangeNamedEndpoint(ctx, c.changer(), id, change)
+	e, err := s.store.Webhooks.ChangeNamedEndpoint(ctx, c.changer(), id, change)
 	if err != nil {
 		return none, err
 	}
@@ -248,14 +248,14 @@ func (s *Server) changeWebhookEndpoint(
 
 // switchWebhookEndpoint returns the handler of POST /v1/webhooks/endpoints/{id}/pause and …/resume.
 func switchWebhookEndpoint(
-	change store.EndpointChange,
+	change webhooks.EndpointChange,
 ) func(*Server, context.Context, *call) (api.WebhookEndpoint, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookEndpoint, error) {
 		id, err := c.endpointID()
 		if err != nil {
 			return api.WebhookEndpoint{}, err
 		}
-		e, err := s.store.SwitchEndpoint(ctx, c.changer(), id, change)
+		e, err := s.store.Webhooks.SwitchEndpoint(ctx, c.changer(), id, change)
 		if err != nil {
 			return api.WebhookEndpoint{}, err
 		}
@@ -268,7 +268,7 @@ func switchWebhookEndpoint(
 func (s *Server) deleteWebhookEndpoint(ctx context.Context, c *call) (api.DeletedEndpoint, error) {
 	id, err := c.endpointID()
 	if err == nil {
-		_, err = s.store.DeleteEndpoint(ctx, c.changer(), id)
+		_, err = s.store.Webhooks.DeleteEndpoint(ctx, c.changer(), id)
 	}
 	return api.DeletedEndpoint{ID: string(id), Deleted: true}, err
 }
@@ -287,7 +287,7 @@ func (s *Server) rotateEndpointSecret(
 		return api.WebhookEndpoint{}, err
 	}
 	sealed := func(owner pleat.ProjectID) string { return s.ring.Seal(string(owner), "secret", []byte(key.Text())) }
-	e, err := s.store.RotateNamedSecret(ctx, c.changer(), id, sealed, s.store.Now().Add(rotationOverlap))
+	e, err := s.store.Webhooks.RotateNamedSecret(ctx, c.changer(), id, sealed, s.store.DB.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
@@ -305,10 +305,10 @@ func (s *Server) testWebhookEndpoint(ctx context.Context, c *call) (api.Delivery
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	delivery, err := s.store.PingNamedEndpoint(ctx, c.changer(), id)
+	delivery, err := s.store.Webhooks.PingNamedEndpoint(ctx, c.changer(), id)
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	d, _, err := s.store.Delivery(ctx, c.reach(), delivery)
+	d, _, err := s.store.Webhooks.Delivery(ctx, c.reach(), delivery)
 	return wire.Delivery(&d), err
 }

@@ -15,7 +15,8 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -114,7 +115,13 @@ func visitEndpoints(
 func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	h.t.Helper()
 	ctx := context.Background()
-	got, err := h.store.ClaimDeliveries(ctx, "deliverer", "", 100, store.DeliveryLimits{Window: 100, Owner: 100})
+	got, err := h.store.Webhooks.ClaimDeliveries(
+		ctx,
+		"deliverer",
+		"",
+		100,
+		webhooks.DeliveryLimits{Window: 100, Owner: 100},
+	)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -122,9 +129,9 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var list []store.DeliveryOutcome
+	var list []webhooks.DeliveryOutcome
 	for _, d := range got.List {
-		list = append(list, store.DeliveryOutcome{
+		list = append(list, webhooks.DeliveryOutcome{
 			Claimed: d,
 			OK:      a.OK(),
 			Status:  a.Status,
@@ -133,9 +140,9 @@ func (h *fixture) deliver(a webhook.Attempt, next time.Time) {
 			Reason:  "it failed",
 		})
 	}
-	err = h.store.FinishDeliveries(ctx, "deliverer", list,
-		func(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-			return store.EndpointUpdate{Health: e.Health}
+	err = h.store.Webhooks.FinishDeliveries(ctx, "deliverer", list,
+		func(e webhooks.Endpoint, _ []webhooks.DeliveryOutcome, _ time.Time) webhooks.EndpointUpdate {
+			return webhooks.EndpointUpdate{Health: e.Health}
 		})
 	if err != nil {
 		h.t.Fatal(err)
@@ -164,7 +171,7 @@ func TestSecretsAreSealed(t *testing.T) {
 		*first.TokenMasked != "••••••••6789" {
 		t.Fatalf("%+v", first)
 	}
-	e, err := h.store.DefaultEndpoint(context.Background(), store.Own(h.user))
+	e, err := h.store.Webhooks.DefaultEndpoint(context.Background(), people.Own(h.user))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +195,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	if rotated.SigningSecret == first.SigningSecret || rotated.OldSecretUntil == nil {
 		t.Errorf("%+v", rotated)
 	}
-	e, _ = h.store.DefaultEndpoint(context.Background(), store.Own(h.user))
+	e, _ = h.store.Webhooks.DefaultEndpoint(context.Background(), people.Own(h.user))
 	if old, err := ring.Open(string(h.user), "secret", e.OldSecret); err != nil || string(old) != first.SigningSecret {
 		t.Errorf("the old secret: %q %v", old, err)
 	}
@@ -250,10 +257,16 @@ func TestAttemptsAreShown(t *testing.T) {
 		Timings: webhook.Timings{Wait: 1500 * time.Microsecond, Total: 2 * time.Millisecond, Reused: true},
 	}, h.clock.Now().Add(time.Second))
 	h.clock.Advance(2 * time.Second)
-	if _, err := h.store.Reap(context.Background(), h.store.Now()); err != nil {
+	if _, err := h.store.Runs.Reap(context.Background(), h.store.DB.Now()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := h.store.ClaimDeliveries(context.Background(), "dies", "", 1, store.DeliveryLimits{Window: 1, Owner: 1})
+	got, err := h.store.Webhooks.ClaimDeliveries(
+		context.Background(),
+		"dies",
+		"",
+		1,
+		webhooks.DeliveryLimits{Window: 1, Owner: 1},
+	)
 	if err != nil || len(got.List) != 1 {
 		t.Fatal(len(got.List), err)
 	}
@@ -262,7 +275,7 @@ func TestAttemptsAreShown(t *testing.T) {
 		running.AttemptLog[1].EndedAt != nil {
 		t.Errorf("%+v", running)
 	}
-	if _, err := h.store.FreeTasks(context.Background(), "dies"); err != nil {
+	if _, err := h.store.Runs.FreeTasks(context.Background(), "dies"); err != nil {
 		t.Fatal(err)
 	}
 	d := read[api.DeliveryDetail](t, h.as(h.key, "GET", "/v1/webhooks/deliveries/"+id, nil))

@@ -11,7 +11,7 @@ import (
 	"pleat/api"
 	"pleat/internal/flow"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/tracing"
 )
 
@@ -81,7 +81,7 @@ func (s *Server) startWorkflow(
 	if err != nil {
 		return "", err
 	}
-	n := store.NewWorkflow{By: c.in, Draft: p.Draft, Key: in.key, Digest: in.digest, Workflow: pleat.Workflow{
+	n := runs.NewWorkflow{By: c.in, Draft: p.Draft, Key: in.key, Digest: in.digest, Workflow: pleat.Workflow{
 		Owner:   c.in.Project,
 		Creator: c.who.User,
 		Kind:    p.Kind,
@@ -110,7 +110,7 @@ func (s *Server) startWorkflow(
 			return "", err
 		}
 	}
-	w, replayed, err := s.store.CreateWorkflowOnce(ctx, n)
+	w, replayed, err := s.store.Runs.CreateWorkflowOnce(ctx, n)
 	if (err != nil || replayed) && n.Design != nil {
 		s.removeBlobs(ctx, n.Design.Fresh...)
 	}
@@ -132,7 +132,7 @@ func (s *Server) withReset(ctx context.Context, c *call, err error) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err
 	}
-	u, uerr := s.store.Usage(ctx, c.in)
+	u, uerr := s.store.People.Usage(ctx, c.in)
 	if uerr != nil {
 		return uerr
 	}
@@ -191,11 +191,11 @@ func withField(input json.RawMessage, field string, value json.RawMessage) (json
 
 // ownWorkflow reads a workflow of a project in which the caller has a role; pleat.ErrWorkflowNotFound if it is of
 // another, even if it is public: only members may change a workflow or read its log.
-func (s *Server) ownWorkflow(ctx context.Context, c *call, id string) (store.WorkflowView, error) {
+func (s *Server) ownWorkflow(ctx context.Context, c *call, id string) (runs.WorkflowView, error) {
 	if !pleat.IsUUID(id) {
-		return store.WorkflowView{}, pleat.ErrWorkflowNotFound
+		return runs.WorkflowView{}, pleat.ErrWorkflowNotFound
 	}
-	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(strings.ToLower(id)))
+	v, err := s.store.Runs.WorkflowView(ctx, pleat.WorkflowID(strings.ToLower(id)))
 	if err == nil {
 		err = s.enterOwner(ctx, c, v.Workflow.Owner, pleat.ErrWorkflowNotFound)
 	}
@@ -232,7 +232,7 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if design != nil {
 		spec.Files = design.Files
 	}
-	if _, err := s.store.ExecuteWorkflow(ctx, c.reach(), w, spec); err != nil {
+	if _, err := s.store.Runs.ExecuteWorkflow(ctx, c.reach(), w, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
@@ -253,7 +253,7 @@ func (s *Server) drafted(ctx context.Context, w *pleat.Workflow) (*flow.Plan, er
 
 // readWorkflow reads a workflow for its owner after a change, so that the response shows what was stored.
 func (s *Server) readWorkflow(ctx context.Context, id pleat.WorkflowID) (api.Workflow, error) {
-	v, err := s.store.WorkflowView(ctx, id)
+	v, err := s.store.Runs.WorkflowView(ctx, id)
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -272,7 +272,7 @@ func (s *Server) cancelWorkflow(ctx context.Context, c *call) (api.CancelledWork
 	if err != nil {
 		return api.CancelledWorkflow{}, err
 	}
-	state, err := s.store.CancelWorkflow(ctx, c.reach(), pleat.WorkflowID(id))
+	state, err := s.store.Runs.CancelWorkflow(ctx, c.reach(), pleat.WorkflowID(id))
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
@@ -283,7 +283,7 @@ func (s *Server) deleteWorkflow(ctx context.Context, c *call) (api.DeletedWorkfl
 	if err != nil {
 		return api.DeletedWorkflow{}, err
 	}
-	if err := s.store.DeleteWorkflow(ctx, c.reach(), pleat.WorkflowID(id)); err != nil {
+	if err := s.store.Ops.DeleteWorkflow(ctx, c.reach(), pleat.WorkflowID(id)); err != nil {
 		return api.DeletedWorkflow{}, err
 	}
 	s.removeDeleted(ctx)
@@ -300,7 +300,7 @@ func (s *Server) setWorkflowPublic(ctx context.Context, c *call, in *api.SetPubl
 	if in.IsPublic == nil {
 		return api.WorkflowVisibility{}, pleat.InvalidField("isPublic", " is required; it must be true or false")
 	}
-	if err := s.store.SetWorkflowPublic(ctx, c.reach(), pleat.WorkflowID(id), *in.IsPublic); err != nil {
+	if err := s.store.Runs.SetWorkflowPublic(ctx, c.reach(), pleat.WorkflowID(id), *in.IsPublic); err != nil {
 		return api.WorkflowVisibility{}, err
 	}
 	return api.WorkflowVisibility{WorkflowID: id, IsPublic: *in.IsPublic}, nil
@@ -334,9 +334,14 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	_, err = s.store.EditDraft(ctx, c.reach(), v.Workflow.ID, func(input json.RawMessage) (json.RawMessage, error) {
-		return withField(input, "question", quoted)
-	})
+	_, err = s.store.Runs.EditDraft(
+		ctx,
+		c.reach(),
+		v.Workflow.ID,
+		func(input json.RawMessage) (json.RawMessage, error) {
+			return withField(input, "question", quoted)
+		},
+	)
 	if err != nil {
 		return api.Workflow{}, err
 	}

@@ -23,8 +23,10 @@ import (
 	"pleat/internal/calvados"
 	"pleat/internal/flow"
 	"pleat/internal/server"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/structure"
 )
 
@@ -59,18 +61,18 @@ func ask(job, question, rest string) string {
 }
 
 // claimWorkflow claims the oldest task of a queue as the worker would.
-func (h *fixture) claimWorkflow(queue string) store.ClaimedTask {
+func (h *fixture) claimWorkflow(queue string) runs.ClaimedTask {
 	h.t.Helper()
-	got, err := h.store.Claim(context.Background(), "w1", store.ClaimFilter{Queues: []string{queue}, N: 1})
+	got, err := h.store.Runs.Claim(context.Background(), "w1", tasks.ClaimFilter{Queues: []string{queue}, N: 1})
 	if err != nil || len(got) != 1 || got[0].Workflow == nil {
 		h.t.Fatalf("claim %s: %v, %+v", queue, err, got)
 	}
 	return got[0]
 }
 
-func (h *fixture) finishWorkflow(c store.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
+func (h *fixture) finishWorkflow(c runs.ClaimedTask, row json.RawMessage, files ...pleat.Artifact) {
 	h.t.Helper()
-	err := h.store.FinishRun(context.Background(), store.LeaseOf(&c.Task), store.RunFinished{
+	err := h.store.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), runs.RunFinished{
 		State:     pleat.StateCompleted,
 		Result:    &pleat.Result{Row: row},
 		Artifacts: files,
@@ -892,7 +894,7 @@ func TestUnknownFieldsOfASimulationAreBounded(t *testing.T) {
 // refused calls cost nothing, and the quota of jobs is not touched.
 func TestWorkflowQuota(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, store.Limits{Jobs: 1000, Workflows: 3})
+	h := newLimitedFixture(t, people.Limits{Jobs: 1000, Workflows: 3})
 	h.register(testModel, analystModel, calvadosModel)
 	const run = `{"workflow_name":"md","name":"m","workflow_input":{"sequence":"GSGS"}}`
 	draft := h.flow(strings.Replace(run, `{`, `{"create_mode":"draft",`, 1))

@@ -11,12 +11,13 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // visibleWorkflow is a workflow that the caller may read, and as whom.
 type visibleWorkflow struct {
-	store.WorkflowView
+	runs.WorkflowView
 	to wire.Audience
 	// fold is the fold that the workflow is about, if others may read that too; see showPublicFold.
 	fold pleat.FoldRef
@@ -29,7 +30,7 @@ func (s *Server) readableWorkflow(ctx context.Context, c *call) (visibleWorkflow
 	if err != nil {
 		return visibleWorkflow{}, s.preferUnauthorized(ctx, c, err)
 	}
-	v, err := s.store.WorkflowView(ctx, pleat.WorkflowID(id))
+	v, err := s.store.Runs.WorkflowView(ctx, pleat.WorkflowID(id))
 	if err != nil {
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			err = s.preferUnauthorized(ctx, c, err)
@@ -49,7 +50,7 @@ func (s *Server) showPublicFold(ctx context.Context, v *visibleWorkflow) error {
 	if v.to == wire.ForOwner || v.Workflow.Source.Job == "" {
 		return nil
 	}
-	switch head, err := s.store.Head(ctx, v.Workflow.Source.Job, store.Credential{}); {
+	switch head, err := s.store.Runs.Head(ctx, v.Workflow.Source.Job, people.Credential{}); {
 	case pleat.CodeOf(err) == pleat.CodeNotFound:
 	case err != nil:
 		return err
@@ -196,7 +197,7 @@ func (s *Server) flowLogs(ctx context.Context, c *call) error {
 	}
 	var b strings.Builder
 	for last, stage := int64(0), ""; v.Run != nil; {
-		batch, err := s.store.Progress(ctx, v.Run.ID, last, streamBatch)
+		batch, err := s.store.Runs.Progress(ctx, v.Run.ID, last, streamBatch)
 		if err != nil {
 			return err
 		}
@@ -277,7 +278,7 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 	if err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
-	f := store.WorkflowFilter{Limit: p.limit + 1, Before: p.before}
+	f := runs.WorkflowFilter{Limit: p.limit + 1, Before: p.before}
 	if f.State, err = statusQuery(c.r, workflowStates); err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
@@ -296,11 +297,11 @@ func (s *Server) listWorkflows(ctx context.Context, c *call) (api.List[api.Workf
 	if f.Source, err = sourceQuery(c.r); err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
-	rows, err := s.store.Workflows(ctx, c.in, f)
+	rows, err := s.store.Runs.Workflows(ctx, c.in, f)
 	if err != nil {
 		return api.List[api.WorkflowRow]{}, err
 	}
-	id := func(row *store.WorkflowRow) string { return string(row.Workflow.ID) }
+	id := func(row *runs.WorkflowRow) string { return string(row.Workflow.ID) }
 	return listOf(p, rows, id, wire.WorkflowRow), nil
 }
 
@@ -326,7 +327,7 @@ func sourceQuery(r *http.Request) (pleat.FoldRef, error) {
 // linkedQuestions reads the questions about the fold that the query names, newest first: those of the project that it
 // names or, if it names none, of the one that owns the fold, or else of the caller's. At least one id is
 // required, since without it the list would be that of all questions.
-func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.WorkflowRow, error) {
+func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]runs.WorkflowRow, error) {
 	limit, err := intQuery(c.r, "limit", 1, 200, 50)
 	if err != nil {
 		return nil, err
@@ -341,7 +342,7 @@ func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.Workflow
 			At("source_job_id")
 	}
 	if ref.Job != "" && !c.r.URL.Query().Has(projectParam) {
-		head, err := s.store.Head(ctx, ref.Job, c.cred.Credential)
+		head, err := s.store.Runs.Head(ctx, ref.Job, c.cred.Credential)
 		if err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
 			return nil, err
 		}
@@ -349,7 +350,7 @@ func (s *Server) linkedQuestions(ctx context.Context, c *call) ([]store.Workflow
 			c.in.Project = head.Owner
 		}
 	}
-	return s.store.Workflows(ctx, c.in, store.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
+	return s.store.Runs.Workflows(ctx, c.in, runs.WorkflowFilter{Limit: limit, Kind: pleat.TaskQnA, Source: ref})
 }
 
 // linkedHistory is GET /v1/workflows/qna/linked-history, for any user: the caller's questions about a fold with their
@@ -392,8 +393,8 @@ func (s *Server) linkedPreviews(ctx context.Context, c *call) (api.List[api.Link
 // others. Workflows of other users about a public job are not among them.
 func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) ([]api.LinkedItem, error) {
 	out := []api.LinkedItem{}
-	list, err := s.store.Workflows(ctx, store.InProject(j.Owner),
-		store.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
+	list, err := s.store.Runs.Workflows(ctx, people.InProject(j.Owner),
+		runs.WorkflowFilter{Limit: 200, Source: pleat.FoldRef{Job: j.ID}})
 	for i := range list {
 		if w := &list[i].Workflow; to == wire.ForOwner || w.Public {
 			out = append(out, api.LinkedItem{ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name})
@@ -402,11 +403,11 @@ func (s *Server) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience) (
 	if err != nil {
 		return out, err
 	}
-	made, ok, err := s.store.FoldedDesign(ctx, j.ID)
+	made, ok, err := s.store.Runs.FoldedDesign(ctx, j.ID)
 	if err != nil || !ok {
 		return out, err
 	}
-	v, err := s.store.WorkflowView(ctx, made.Workflow)
+	v, err := s.store.Runs.WorkflowView(ctx, made.Workflow)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		return out, nil // it was deleted
 	}

@@ -9,22 +9,24 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // newKey stores a key of a user.
-func newKey(t *testing.T, s *store.Store, u store.Reach, hash string) store.Actor {
+func newKey(t *testing.T, s *store.Store, u people.Reach, hash string) people.Actor {
 	t.Helper()
-	k, err := s.CreateKey(context.Background(), store.Actor{Reach: u}, store.NewKey{Prefix: hash, Hash: hash})
+	k, err := s.People.CreateKey(context.Background(), people.Actor{Reach: u}, people.NewKey{Prefix: hash, Hash: hash})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Actor{Reach: u, Key: k.ID, Address: "192.0.2.1"}
+	return people.Actor{Reach: u, Key: k.ID, Address: "192.0.2.1"}
 }
 
 // key and session are credentials with a hash.
-func key(hash string) store.Credential     { return store.Credential{Hash: hash} }
-func session(hash string) store.Credential { return store.Credential{Hash: hash, Session: true} }
+func key(hash string) people.Credential     { return people.Credential{Hash: hash} }
+func session(hash string) people.Credential { return people.Credential{Hash: hash, Session: true} }
 
 // A key has a bounded number of sessions: the oldest end, and expired ones go.
 func TestSessionsAreBounded(t *testing.T) {
@@ -35,7 +37,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		open := func(from, n int) {
 			t.Helper()
 			for i := from; i < from+n; i++ {
-				if _, err := s.CreateSession(ctx, by, fmt.Sprint(i), s.Now().Add(time.Hour)); err != nil {
+				if _, err := s.People.CreateSession(ctx, by, fmt.Sprint(i), s.DB.Now().Add(time.Hour)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -43,19 +45,19 @@ func TestSessionsAreBounded(t *testing.T) {
 		live := func() int {
 			n := 0
 			for i := range 200 {
-				if _, err := s.Identify(ctx, session(fmt.Sprint(i))); err == nil {
+				if _, err := s.People.Identify(ctx, session(fmt.Sprint(i))); err == nil {
 					n++
 				}
 			}
 			return n
 		}
 		open(0, 60)
-		if _, err := s.Identify(ctx, session("9")); live() != 50 || !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.People.Identify(ctx, session("9")); live() != 50 || !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("%d sessions live, and the tenth of sixty: %v", live(), err)
 		}
 		clock.Advance(2 * time.Hour)
 		open(100, 1)
-		r, err := s.Reap(ctx, s.Now())
+		r, err := s.Runs.Reap(ctx, s.DB.Now())
 		if err != nil || live() != 1 || r.Expired != 0 {
 			t.Errorf("%d sessions live; %d expired ones were left: %v", live(), r.Expired, err)
 		}
@@ -68,35 +70,39 @@ func TestKeyExpires(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		end := s.Now().Add(time.Hour).Truncate(time.Microsecond)
-		k, err := s.CreateKey(ctx, store.Actor{Reach: u}, store.NewKey{Hash: "k", ExpiresAt: end})
+		end := s.DB.Now().Add(time.Hour).Truncate(time.Microsecond)
+		k, err := s.People.CreateKey(ctx, people.Actor{Reach: u}, people.NewKey{Hash: "k", ExpiresAt: end})
 		if err != nil {
 			t.Fatal(err)
 		}
-		by := store.Actor{Reach: u, Key: k.ID}
-		if until, err := s.CreateSession(ctx, by, "s", s.Now().Add(12*time.Hour)); err != nil || !until.Equal(end) {
+		by := people.Actor{Reach: u, Key: k.ID}
+		if until, err := s.People.CreateSession(ctx, by, "s", s.DB.Now().Add(12*time.Hour)); err != nil ||
+			!until.Equal(end) {
 			t.Errorf("a session until %v, want %v: %v", until, end, err)
 		}
 		c := create(t, s, u, "one")
-		if h, err := s.Head(ctx, c.Job, key("k")); err != nil || h.Caller != u.User || len(h.Scopes) != 3 {
+		if h, err := s.Runs.Head(ctx, c.Job, key("k")); err != nil || h.Caller != u.User || len(h.Scopes) != 3 {
 			t.Errorf("%+v %v", h, err)
 		}
 		clock.Advance(time.Hour)
-		if _, err := s.Identify(ctx, key("k")); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.People.Identify(ctx, key("k")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("an expired key: %v", err)
 		}
-		if _, err := s.Identify(ctx, session("s")); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.People.Identify(ctx, session("s")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("its session: %v", err)
 		}
-		for _, by := range []store.Credential{key("k"), session("s")} {
-			if h, err := s.Head(ctx, c.Job, by); err != nil || h.Caller != "" || len(h.Scopes) != 0 {
+		for _, by := range []people.Credential{key("k"), session("s")} {
+			if h, err := s.Runs.Head(ctx, c.Job, by); err != nil || h.Caller != "" || len(h.Scopes) != 0 {
 				t.Errorf("%+v %v", h, err)
 			}
 		}
-		if _, err := s.CreateSession(ctx, by, "t", s.Now().Add(time.Hour)); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.People.CreateSession(ctx, by, "t", s.DB.Now().Add(time.Hour)); !errors.Is(
+			err,
+			pleat.ErrUnauthorized,
+		) {
 			t.Errorf("a session of an expired key: %v", err)
 		}
-		if _, err := s.CreateKey(ctx, by, store.NewKey{Hash: "n"}); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.People.CreateKey(ctx, by, people.NewKey{Hash: "n"}); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("a key made by an expired key: %v", err)
 		}
 	})
@@ -113,7 +119,11 @@ func TestNewKeysAreBounded(t *testing.T) {
 		made := 0
 		more := func() error {
 			made++
-			_, err := s.CreateKey(ctx, by, store.NewKey{Hash: fmt.Sprint(made), ExpiresAt: s.Now().Add(time.Minute)})
+			_, err := s.People.CreateKey(
+				ctx,
+				by,
+				people.NewKey{Hash: fmt.Sprint(made), ExpiresAt: s.DB.Now().Add(time.Minute)},
+			)
 			return err
 		}
 		for range 49 { // and the first
@@ -132,7 +142,7 @@ func TestNewKeysAreBounded(t *testing.T) {
 				}
 			}
 		}
-		keys, err := s.Keys(ctx, store.Reach{User: u.User})
+		keys, err := s.People.Keys(ctx, people.Reach{User: u.User})
 		if want := 1 + 100 + 50; err != nil || len(keys) != want { // those of today are valid
 			t.Errorf("%d keys in the list, want %d: %v", len(keys), want, err)
 		}
@@ -142,41 +152,45 @@ func TestNewKeysAreBounded(t *testing.T) {
 // Neither a flood of entries nor time lets the audit log grow, and a flood of one action displaces no other.
 func TestAuditIsBounded(t *testing.T) {
 	t.Parallel()
-	storetest.EachBounded(t, store.Bounds{Audit: 20}, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		ctx := context.Background()
-		u := storetest.User(t, s, "ada")
-		by := newKey(t, s, u, "k")
-		defaultEndpoint(t, s, u, true)
-		for range 25 {
-			if _, err := s.ChangeEndpoint(ctx, by, store.EndpointPause); err != nil {
-				t.Fatal(err)
+	storetest.EachWith(
+		t,
+		store.Options{People: people.Options{AuditEntries: 20}},
+		func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+			ctx := context.Background()
+			u := storetest.User(t, s, "ada")
+			by := newKey(t, s, u, "k")
+			defaultEndpoint(t, s, u, true)
+			for range 25 {
+				if _, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointPause); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		count := func() map[store.AuditAction]int {
-			t.Helper()
-			list, err := s.Audit(ctx, store.Reach{User: u.User}, "", 10_000)
-			if err != nil {
-				t.Fatal(err)
+			count := func() map[people.AuditAction]int {
+				t.Helper()
+				list, err := s.People.Audit(ctx, people.Reach{User: u.User}, "", 10_000)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out := map[people.AuditAction]int{}
+				for _, e := range list {
+					out[e.Action]++
+				}
+				return out
 			}
-			out := map[store.AuditAction]int{}
-			for _, e := range list {
-				out[e.Action]++
+			if got := count(); got[people.AuditWebhookPaused] != 20 || got[people.AuditKeyCreated] != 1 {
+				t.Errorf("%v", got)
 			}
-			return out
-		}
-		if got := count(); got[store.AuditWebhookPaused] != 20 || got[store.AuditKeyCreated] != 1 {
-			t.Errorf("%v", got)
-		}
-		for _, days := range []int{399, 2} {
-			clock.Advance(time.Duration(days) * 24 * time.Hour)
-			if err := s.ExpireAudit(ctx); err != nil {
-				t.Fatal(err)
+			for _, days := range []int{399, 2} {
+				clock.Advance(time.Duration(days) * 24 * time.Hour)
+				if err := s.People.ExpireAudit(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if got := len(count()); (got == 0) != (days == 2) {
+					t.Errorf("%d days later there are entries of %d actions", days, got)
+				}
 			}
-			if got := len(count()); (got == 0) != (days == 2) {
-				t.Errorf("%d days later there are entries of %d actions", days, got)
-			}
-		}
-	})
+		},
+	)
 }
 
 // The token of an endpoint goes to the origin for which it was given, and to no other.
@@ -184,9 +198,13 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		by := store.Actor{Reach: storetest.User(t, s, "ada")}
+		by := people.Actor{Reach: storetest.User(t, s, "ada")}
 		put := func(url, token string) error {
-			_, err := s.PutEndpoint(ctx, by, store.EndpointConfig{URL: url, Token: token, Secret: "s1.secret"})
+			_, err := s.Webhooks.PutEndpoint(
+				ctx,
+				by,
+				webhooks.EndpointConfig{URL: url, Token: token, Secret: "s1.secret"},
+			)
 			return err
 		}
 		if err := put("https://mine.example.org/x", ""); pleat.CodeOf(err) != pleat.CodeInvalid {
@@ -195,7 +213,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 		if err := put("https://mine.example.org/x", "s1.old"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.PingEndpoint(ctx, by.Reach); err != nil {
+		if _, err := s.Webhooks.PingEndpoint(ctx, by.Reach); err != nil {
 			t.Fatal(err)
 		}
 		for _, url := range []string{
@@ -206,7 +224,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 				t.Errorf("%s keeps the token: %v", url, err)
 			}
 		}
-		if _, err := s.ChangeEndpoint(ctx, by, store.EndpointDelete); err != nil {
+		if _, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointDelete); err != nil {
 			t.Fatal(err)
 		}
 		if err := put("https://other.example.org/x", ""); pleat.CodeOf(err) != pleat.CodeInvalid {

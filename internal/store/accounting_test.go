@@ -10,23 +10,26 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // lab makes a project with a manager and a member, and returns their reaches in it.
-func lab(t *testing.T, s *store.Store) (ada, bob store.Reach) {
+func lab(t *testing.T, s *store.Store) (ada, bob people.Reach) {
 	t.Helper()
 	ctx := context.Background()
 	a, b := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
-	p, err := s.CreateProject(ctx, store.Actor{Database: true}, "lab", "ada")
+	p, err := s.People.CreateProject(ctx, people.Actor{Database: true}, "lab", "ada")
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := store.Actor{Reach: store.InProject(p.ID)}
-	if _, err := s.SetMember(ctx, by, "bob", pleat.Member); err != nil {
+	by := people.Actor{Reach: people.InProject(p.ID)}
+	if _, err := s.People.SetMember(ctx, by, "bob", pleat.Member); err != nil {
 		t.Fatal(err)
 	}
-	return store.Reach{User: a.User, Project: p.ID}, store.Reach{User: b.User, Project: p.ID}
+	return people.Reach{User: a.User, Project: p.ID}, people.Reach{User: b.User, Project: p.ID}
 }
 
 // registerUses registers a worker that folds with «null» on an accelerator and four cores.
@@ -37,7 +40,7 @@ func registerUses(t *testing.T, s *store.Store, id pleat.WorkerID) {
 		{Name: "calvados", Kind: pleat.TaskMD, Device: "cpu", Cores: 2},
 		{Name: "nim", Kind: pleat.TaskFold, Device: "remote"},
 	}}
-	if err := s.RegisterWorker(context.Background(), w); err != nil {
+	if err := s.Runs.RegisterWorker(context.Background(), w); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,7 +81,7 @@ const (
 )
 
 // spend lets attempts at runs of two users of a project end in every way, on three days. It returns the jobs.
-func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.Reach) []pleat.JobID {
+func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob people.Reach) []pleat.JobID {
 	t.Helper()
 	ctx := context.Background()
 	registerUses(t, s, "w")
@@ -89,7 +92,7 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 		}
 	}
 	var jobs []pleat.JobID
-	fold := func(by store.Reach, name string) store.ClaimedTask {
+	fold := func(by people.Reach, name string) runs.ClaimedTask {
 		t.Helper()
 		jobs = append(jobs, storetest.CreateJob(t, s, storetest.NewFold(by, name)).Job)
 		return storetest.Claim(t, s, "w", storetest.FoldQueue)
@@ -99,47 +102,47 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 		step++
 		clock.Advance(time.Duration(step)*time.Second + time.Duration(7*step)*time.Microsecond)
 	}
-	lease := func(c store.ClaimedTask) store.Lease { return store.LeaseOf(&c.Task) }
+	lease := func(c runs.ClaimedTask) tasks.Lease { return tasks.LeaseOf(&c.Task) }
 
 	k := fold(ada, "completes after a failure, a lost lease and a release")
 	work()
-	ok(s.FinishRun(ctx, lease(k), store.RunFinished{State: pleat.StateFailed,
+	ok(s.Runs.FinishRun(ctx, lease(k), runs.RunFinished{State: pleat.StateFailed,
 		Failure: &pleat.Failure{Kind: pleat.FailCrashed, Message: "it broke", Retry: true}}))
 	clock.Advance(time.Hour)
-	_, err := s.Reap(ctx, s.Now())
+	_, err := s.Runs.Reap(ctx, s.DB.Now())
 	ok(err)
 	storetest.Claim(t, s, "w", storetest.FoldQueue)
 	clock.Advance(time.Minute) // the worker is killed
-	r, err := s.Reap(ctx, s.Now())
+	r, err := s.Runs.Reap(ctx, s.DB.Now())
 	if err != nil || r.Requeued != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	k = storetest.Claim(t, s, "w", storetest.FoldQueue)
 	work()
-	ok(s.Release(ctx, lease(k), 0, nil))
+	ok(s.Runs.Release(ctx, lease(k), 0, nil))
 	k = storetest.Claim(t, s, "stranger", storetest.FoldQueue) // of which nothing is known
 	work()
-	ok(s.FinishRun(ctx, lease(k), storetest.Completed()))
+	ok(s.Runs.FinishRun(ctx, lease(k), storetest.Completed()))
 
 	clock.Advance(24 * time.Hour)
 	k = fold(bob, "is stopped while it runs")
-	_, err = s.Cancel(ctx, bob, jobs[len(jobs)-1])
+	_, err = s.Runs.Cancel(ctx, bob, jobs[len(jobs)-1])
 	ok(err)
 	work()
-	ok(s.FinishRun(ctx, lease(k), storetest.Completed()))
+	ok(s.Runs.FinishRun(ctx, lease(k), storetest.Completed()))
 	fold(bob, "is held by a worker that starts again")
 	work()
 	registerUses(t, s, "w")
 	storetest.Claim(t, s, "w", storetest.FoldQueue)
 	work()
-	_, err = s.ReleaseAll(ctx, "w", nil)
+	_, err = s.Runs.ReleaseAll(ctx, "w", nil)
 	ok(err)
 	storetest.Claim(t, s, "w", storetest.FoldQueue)
 	work()
-	_, err = s.Cancel(ctx, bob, jobs[len(jobs)-1])
+	_, err = s.Runs.Cancel(ctx, bob, jobs[len(jobs)-1])
 	ok(err)
 	clock.Advance(time.Minute)
-	if r, err = s.Reap(ctx, s.Now()); err != nil || r.Stopped != 1 {
+	if r, err = s.Runs.Reap(ctx, s.DB.Now()); err != nil || r.Stopped != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 
@@ -147,25 +150,25 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob store.
 	n.Run.Queue = pleat.SearchQueue("null")
 	jobs = append(jobs, storetest.CreateJob(t, s, n).Job)
 	k = storetest.Claim(t, s, "w", n.Run.Queue)
-	ok(s.AddArtifact(ctx, lease(k), pleat.Artifact{Name: "a.a3m", Kind: pleat.ArtifactMSA, Bytes: 11, Key: "a3m"}))
+	ok(s.Runs.AddArtifact(ctx, lease(k), pleat.Artifact{Name: "a.a3m", Kind: pleat.ArtifactMSA, Bytes: 11, Key: "a3m"}))
 	work()
-	ok(s.FinishSearch(ctx, lease(k), store.SearchCompleted{FoldQueue: storetest.FoldQueue}))
+	ok(s.Runs.FinishSearch(ctx, lease(k), runs.SearchCompleted{FoldQueue: storetest.FoldQueue}))
 	k = storetest.Claim(t, s, "w", storetest.FoldQueue)
 	clock.Advance(23 * time.Hour) // over a midnight
-	ok(s.FinishRun(ctx, lease(k), storetest.Completed()))
+	ok(s.Runs.FinishRun(ctx, lease(k), storetest.Completed()))
 
 	flow := newFlow(bob, false)
 	flow.Workflow.Kind, flow.Workflow.Creator = pleat.TaskMD, bob.User
 	flow.Run.Queue, flow.Run.Model = simulationQueue, "calvados"
-	_, err = s.CreateWorkflow(ctx, flow)
+	_, err = s.Runs.CreateWorkflow(ctx, flow)
 	ok(err)
 	k = storetest.Claim(t, s, "w", simulationQueue)
 	work()
-	_, err = s.Yield(ctx, &k.Task, simulations, nil)
+	_, err = s.Runs.Yield(ctx, &k.Task, simulations, nil)
 	ok(err)
 	k = storetest.Claim(t, s, "w", simulationQueue)
 	work()
-	ok(s.FinishRun(ctx, lease(k), storetest.Completed()))
+	ok(s.Runs.FinishRun(ctx, lease(k), storetest.Completed()))
 	storetest.CreateJob(t, s, storetest.NewFold(ada, "is stopped while it waits"))
 	return jobs
 }
@@ -195,12 +198,12 @@ func TestSpentAgreesWithAttempts(t *testing.T) {
 		}
 
 		for _, id := range jobs {
-			if err := s.DeleteJob(ctx, ada, id); err != nil {
+			if err := s.Ops.DeleteJob(ctx, ada, id); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for {
-			p, err := s.PurgeDeleted(ctx)
+			p, err := s.Ops.PurgeDeleted(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}

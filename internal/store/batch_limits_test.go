@@ -11,7 +11,11 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // Nodes that advance the same batches at the same time end none of them before its job has run.
@@ -33,7 +37,7 @@ func TestBatchOnSeveralNodes(t *testing.T) {
 				for _, s := range []*store.Store{a, b, a, b, a, b} {
 					nodes.Go(func() {
 						for range 3 {
-							if _, err := s.AdvanceBatches(context.Background()); err != nil {
+							if _, err := s.Batches.AdvanceBatches(context.Background()); err != nil {
 								t.Error(err)
 							}
 						}
@@ -72,13 +76,13 @@ func TestBatchRetryNeedsNoClock(t *testing.T) {
 		failAll()
 		advance(t, s)
 		clock.Advance(-5 * time.Millisecond)
-		if n, err := s.RetryBatch(ctx, u, made.Batch); err != nil || n != rows {
+		if n, err := s.Batches.RetryBatch(ctx, u, made.Batch); err != nil || n != rows {
 			t.Fatal(n, err)
 		}
 		again := 0
 		for more := true; more; {
 			var err error
-			if more, err = s.AdvanceBatches(ctx); err != nil {
+			if more, err = s.Batches.AdvanceBatches(ctx); err != nil {
 				t.Fatal(err)
 			}
 			again += failAll()
@@ -97,7 +101,7 @@ func TestBatchesThatWait(t *testing.T) {
 			t.Parallel()
 			ctx := context.Background()
 			address := open(t)
-			opt := store.Options{Bounds: store.Bounds{Batches: 10}}
+			opt := store.Options{Batches: batches.Options{Open: 10}}
 			s := storetest.OpenWith(t, address, &storetest.Clock{}, opt)
 			u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 			const waiting, broken = 11, 11
@@ -110,7 +114,7 @@ func TestBatchesThatWait(t *testing.T) {
 				t.Fatalf("%d tasks", n)
 			}
 			for _, id := range made {
-				if err := s.CancelBatch(ctx, eve, id); err != nil {
+				if err := s.Batches.CancelBatch(ctx, eve, id); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -120,15 +124,15 @@ func TestBatchesThatWait(t *testing.T) {
 				storetest.Exec(t, address, "UPDATE batch_row SET input = '{' WHERE batch_id = '"+string(id)+"'")
 			}
 			late := createBatch(t, s, newBatch(u, "late", texts(150)...))
-			more, err := s.AdvanceBatches(ctx)
+			more, err := s.Batches.AdvanceBatches(ctx)
 			if !more || err == nil {
 				t.Errorf("first steps: %v %v", more, err)
 			}
 			if n := storetest.Count(t, s, "job"); n != waiting+100 {
 				t.Errorf("%d jobs after the first steps", n-waiting)
 			}
-			if more, _ = s.AdvanceBatches(ctx); more {
-				if more, _ = s.AdvanceBatches(ctx); more {
+			if more, _ = s.Batches.AdvanceBatches(ctx); more {
+				if more, _ = s.Batches.AdvanceBatches(ctx); more {
 					t.Error("there is always more to do at once")
 				}
 			}
@@ -152,9 +156,9 @@ func TestBatchesAreFair(t *testing.T) {
 		for range 3 {
 			create(t, s, u, "own")
 		}
-		turns := map[store.Reach]int{}
+		turns := map[people.Reach]int{}
 		for _, c := range claim(t, s, "w", 10) {
-			turns[store.Own(pleat.UserID(c.Task.Owner))]++
+			turns[people.Own(pleat.UserID(c.Task.Owner))]++
 		}
 		if turns[u] != 6 {
 			t.Errorf("ada, who has 6 jobs, got %d of 10 turns, and eve %d", turns[u], turns[eve])
@@ -170,39 +174,39 @@ func TestBatchRowAlone(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		made := createBatch(t, s, newBatch(u, "cancelled", texts(2)...))
 		advance(t, s)
-		if err := s.CancelBatch(ctx, u, made.Batch); err != nil {
+		if err := s.Batches.CancelBatch(ctx, u, made.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)
 		advance(t, s)
 		_, rows := readBatch(t, s, made.Batch)
 		spec := storetest.NewFold(u, "").Run
-		if _, err := s.Rerun(ctx, u, rows[0].Job, spec); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Runs.Rerun(ctx, u, rows[0].Job, spec); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a row of a cancelled batch was run again: %v", err)
 		}
-		if used, err := s.Usage(ctx, u); err != nil || used.Jobs.Used != 0 {
+		if used, err := s.People.Usage(ctx, u); err != nil || used.Jobs.Used != 0 {
 			t.Errorf("%+v %v", used.Jobs, err)
 		}
-		if err := s.SetPublic(ctx, u, rows[0].Job, true); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Runs.SetPublic(ctx, u, rows[0].Job, true); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a row of a private batch was made public: %v", err)
 		}
-		if err := s.SetBatchPublic(ctx, u, made.Batch, true); err != nil {
+		if err := s.Batches.SetBatchPublic(ctx, u, made.Batch, true); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.SetPublic(ctx, u, rows[0].Job, true); err != nil {
+		if err := s.Runs.SetPublic(ctx, u, rows[0].Job, true); err != nil {
 			t.Errorf("it is public already: %v", err)
 		}
-		if err := s.SetPublic(ctx, u, rows[0].Job, false); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Runs.SetPublic(ctx, u, rows[0].Job, false); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a row of a public batch was made private: %v", err)
 		}
-		if _, err := s.RetryBatch(ctx, u, made.Batch); err != nil {
+		if _, err := s.Batches.RetryBatch(ctx, u, made.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)
 		for _, c := range claim(t, s, "w", 2) {
 			finishScored(t, s, c, 50)
 		}
-		if _, err := s.Rerun(ctx, u, rows[0].Job, spec); err != nil {
+		if _, err := s.Runs.Rerun(ctx, u, rows[0].Job, spec); err != nil {
 			t.Errorf("a row of a retried batch could not be run again: %v", err)
 		}
 	})
@@ -211,56 +215,60 @@ func TestBatchRowAlone(t *testing.T) {
 // The inputs of a batch that is deleted while they are read are not taken for all of them, and no batch has no rows.
 func TestBatchInputs(t *testing.T) {
 	t.Parallel()
-	storetest.EachBounded(t, store.Bounds{InputRows: 20}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ctx := context.Background()
-		u := storetest.User(t, s, "ada")
-		made := createBatch(t, s, newBatch(u, "read", texts(41)...))
-		advance(t, s)
-		read := func(each func(n int)) (n int, err error) {
-			err = s.BatchInputs(ctx, made.Batch, func(string, store.RowInput) error {
-				n++
-				each(n)
-				return nil
-			})
-			return n, err
-		}
-		if n, err := read(func(int) {}); n != 41 || err != nil {
-			t.Errorf("%d rows, %v", n, err)
-		}
-		if err := s.CancelBatch(ctx, u, made.Batch); err != nil {
-			t.Fatal(err)
-		}
-		advance(t, s)
-		n, err := read(func(n int) {
-			if n == 1 {
-				if err := s.DeleteBatch(ctx, u, made.Batch); err != nil {
-					t.Fatal(err)
-				}
-				purge(t, s)
+	storetest.EachWith(
+		t,
+		store.Options{Batches: batches.Options{InputRows: 20}},
+		func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+			ctx := context.Background()
+			u := storetest.User(t, s, "ada")
+			made := createBatch(t, s, newBatch(u, "read", texts(41)...))
+			advance(t, s)
+			read := func(each func(n int)) (n int, err error) {
+				err = s.Batches.BatchInputs(ctx, made.Batch, func(string, batches.RowInput) error {
+					n++
+					each(n)
+					return nil
+				})
+				return n, err
 			}
-		})
-		if err != pleat.ErrBatchNotFound {
-			t.Errorf("%d rows, %v", n, err)
-		}
-		if c, err := s.CreateBatch(ctx, newBatch(u, "empty")); pleat.CodeOf(err) != pleat.CodeInvalid {
-			t.Errorf("%+v %v", c, err)
-		}
-		purge(t, s)
-		if n := storetest.Count(t, s, "batch"); n != 0 {
-			t.Errorf("%d batches are left", n)
-		}
-	})
+			if n, err := read(func(int) {}); n != 41 || err != nil {
+				t.Errorf("%d rows, %v", n, err)
+			}
+			if err := s.Batches.CancelBatch(ctx, u, made.Batch); err != nil {
+				t.Fatal(err)
+			}
+			advance(t, s)
+			n, err := read(func(n int) {
+				if n == 1 {
+					if err := s.Batches.DeleteBatch(ctx, u, made.Batch); err != nil {
+						t.Fatal(err)
+					}
+					purge(t, s)
+				}
+			})
+			if err != pleat.ErrBatchNotFound {
+				t.Errorf("%d rows, %v", n, err)
+			}
+			if c, err := s.Batches.CreateBatch(ctx, newBatch(u, "empty")); pleat.CodeOf(err) != pleat.CodeInvalid {
+				t.Errorf("%+v %v", c, err)
+			}
+			purge(t, s)
+			if n := storetest.Count(t, s, "batch"); n != 0 {
+				t.Errorf("%d batches are left", n)
+			}
+		},
+	)
 }
 
 // finishPairs completes a run with the scores of 20 pairs of chains, whose names begin with a letter.
-func finishPairs(t *testing.T, s *store.Store, c store.ClaimedTask, letter rune) {
+func finishPairs(t *testing.T, s *store.Store, c runs.ClaimedTask, letter rune) {
 	t.Helper()
 	end, v := storetest.Completed(), 0.5
 	for i := range 20 {
 		end.Result.Predictions[0].Pairs = append(end.Result.Predictions[0].Pairs,
 			pleat.PairScore{A: "A", B: fmt.Sprint(string(letter), i), IPTM: &v, IPSAE: &v, PDockQ2: &v})
 	}
-	if err := s.FinishRun(context.Background(), store.LeaseOf(&c.Task), end); err != nil {
+	if err := s.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), end); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -284,9 +292,9 @@ func TestBatchSharedScores(t *testing.T) {
 		if s := all[rows-1].Scores; len(s) != 1 || s[0].Value != 0 {
 			t.Errorf("the last row has %v", s)
 		}
-		q := store.TableQuery{Sort: "meanPLDDT", Descending: true, Limit: 1000}
+		q := batches.TableQuery{Sort: "meanPLDDT", Descending: true, Limit: 1000}
 		for want := rows + 1; want > 0; {
-			page, next, err := s.BatchTable(ctx, &b, q)
+			page, next, err := s.Batches.BatchTable(ctx, &b, q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -313,7 +321,7 @@ func TestBatchColumns(t *testing.T) {
 		for i, c := range claim(t, s, "w", 8) {
 			finishPairs(t, s, c, 'b'+rune(i))
 		}
-		got, err := s.BatchColumns(context.Background(), made.Batch)
+		got, err := s.Batches.BatchColumns(context.Background(), made.Batch)
 		if err != nil || len(got) != 200 || got[0] != "meanPLDDT" || !slices.Contains(got, "ipsae.A-b0") {
 			t.Errorf("%d columns, %v", len(got), err)
 		}
@@ -331,7 +339,7 @@ func TestBatchInputsAreDeleted(t *testing.T) {
 		advance(t, s)
 		tasks := claim(t, s, "w", 2)
 		finishScored(t, s, tasks[0], 50)
-		if err := s.DeleteBatch(context.Background(), u, made.Batch); err != nil {
+		if err := s.Batches.DeleteBatch(context.Background(), u, made.Batch); err != nil {
 			t.Fatal(err)
 		}
 		purge(t, s)
@@ -364,7 +372,7 @@ func TestBatchPurgeWaits(t *testing.T) {
 		made := createBatch(t, s, newBatch(u, "deleted", texts(3)...))
 		advance(t, s)
 		running := claim(t, s, "w", 1)
-		if err := s.DeleteBatch(context.Background(), u, made.Batch); err != nil {
+		if err := s.Batches.DeleteBatch(context.Background(), u, made.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)

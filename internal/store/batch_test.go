@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,27 +14,32 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // newBatch describes a batch whose rows have custom ids r1, r2 …; rows of one text are equal.
-func newBatch(owner store.Reach, name string, texts ...string) store.NewBatch {
-	rows := func(yield func(store.NewRow, error) bool) {
+func newBatch(owner people.Reach, name string, texts ...string) batches.NewBatch {
+	rows := func(yield func(batches.NewRow, error) bool) {
 		for i, text := range texts {
 			job := storetest.NewFold(owner, "")
-			in := store.RowInput{
+			in := batches.RowInput{
 				Name:      fmt.Sprint(name, " r", i+1),
 				Sequences: []pleat.Sequence{storetest.Protein(text, "A")},
 				Run:       job.Run,
 			}
-			row := store.NewRow{CustomID: fmt.Sprint("r", i+1), Digest: sha256.Sum256([]byte(text)), Input: in}
+			row := batches.NewRow{CustomID: fmt.Sprint("r", i+1), Digest: sha256.Sum256([]byte(text)), Input: in}
 			if !yield(row, nil) {
 				return
 			}
 		}
 	}
 	b := pleat.Batch{Owner: owner.Project, Creator: owner.User, Name: name, Kind: pleat.BatchList, Model: "null"}
-	return store.NewBatch{Batch: b, Rows: rows}
+	return batches.NewBatch{Batch: b, Rows: rows}
 }
 
 // texts returns n different sequences.
@@ -49,9 +55,9 @@ func texts(n int) []string {
 	return out
 }
 
-func createBatch(t *testing.T, s *store.Store, n store.NewBatch) store.CreatedBatch {
+func createBatch(t *testing.T, s *store.Store, n batches.NewBatch) batches.CreatedBatch {
 	t.Helper()
-	c, err := s.CreateBatch(context.Background(), n)
+	c, err := s.Batches.CreateBatch(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,20 +69,20 @@ func advance(t *testing.T, s *store.Store) {
 	t.Helper()
 	for more := true; more; {
 		var err error
-		if more, err = s.AdvanceBatches(context.Background()); err != nil {
+		if more, err = s.Batches.AdvanceBatches(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // readBatch reads a batch with its table.
-func readBatch(t *testing.T, s *store.Store, id pleat.BatchID) (pleat.Batch, []store.TableRow) {
+func readBatch(t *testing.T, s *store.Store, id pleat.BatchID) (pleat.Batch, []batches.TableRow) {
 	t.Helper()
-	b, err := s.Batch(context.Background(), id)
+	b, err := s.Batches.Batch(context.Background(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, next, err := s.BatchTable(context.Background(), &b, store.TableQuery{Limit: pleat.MaxBatchRows})
+	rows, next, err := s.Batches.BatchTable(context.Background(), &b, batches.TableQuery{Limit: pleat.MaxBatchRows})
 	if err != nil || next != nil {
 		t.Fatal(next, err)
 	}
@@ -84,11 +90,11 @@ func readBatch(t *testing.T, s *store.Store, id pleat.BatchID) (pleat.Batch, []s
 }
 
 // finishScored completes a run with a pLDDT.
-func finishScored(t *testing.T, s *store.Store, c store.ClaimedTask, plddt float64) {
+func finishScored(t *testing.T, s *store.Store, c runs.ClaimedTask, plddt float64) {
 	t.Helper()
 	end := storetest.Completed()
 	end.Result.Predictions[0].MeanPLDDT = &plddt
-	if err := s.FinishRun(context.Background(), store.LeaseOf(&c.Task), end); err != nil {
+	if err := s.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), end); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -139,11 +145,11 @@ func TestBatch(t *testing.T) {
 			list[0].Delivery.EventName != pleat.OnComplete {
 			t.Errorf("%+v", list)
 		}
-		jobs, err := s.ListJobs(ctx, u, store.Filter{Limit: 9})
+		jobs, err := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 9})
 		if err != nil || len(jobs) != 0 {
 			t.Errorf("the list of jobs has rows of a batch: %v %v", jobs, err)
 		}
-		if err := s.DeleteJob(ctx, u, rows[0].Job); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Ops.DeleteJob(ctx, u, rows[0].Job); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("one job of a batch deleted: %v", err)
 		}
 	})
@@ -157,13 +163,13 @@ func TestLongRowsAreStoredSoon(t *testing.T) {
 		n := newBatch(u, "b")
 		const rows, most = 24, 8
 		long := strings.Repeat("G", 1<<20)
-		n.Rows = func(yield func(store.NewRow, error) bool) {
+		n.Rows = func(yield func(batches.NewRow, error) bool) {
 			for i := range rows {
 				if held := i - storetest.Count(t, s, "batch_row"); held > most {
 					t.Fatalf("%d rows of 1 MiB wait to be stored", held)
 				}
-				in := store.RowInput{Sequences: []pleat.Sequence{storetest.Protein(long, "A")}}
-				if !yield(store.NewRow{CustomID: fmt.Sprint(i), Digest: [32]byte{byte(i)}, Input: in}, nil) {
+				in := batches.RowInput{Sequences: []pleat.Sequence{storetest.Protein(long, "A")}}
+				if !yield(batches.NewRow{CustomID: fmt.Sprint(i), Digest: [32]byte{byte(i)}, Input: in}, nil) {
 					return
 				}
 			}
@@ -200,11 +206,11 @@ func TestBatchStates(t *testing.T) {
 		if b.State() != pleat.StateCompleted {
 			t.Errorf("one completed: %s", b.State())
 		}
-		n, err := s.RetryBatch(ctx, u, b.ID)
+		n, err := s.Batches.RetryBatch(ctx, u, b.ID)
 		if err != nil || n != 1 {
 			t.Fatal(n, err)
 		}
-		if _, err := s.RetryBatch(ctx, u, b.ID); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Batches.RetryBatch(ctx, u, b.ID); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("retried while it runs: %v", err)
 		}
 		advance(t, s)
@@ -217,7 +223,7 @@ func TestBatchStates(t *testing.T) {
 		if b, _ = readBatch(t, s, b.ID); b.Counts[pleat.StateCompleted] != 2 || b.EndedAt.IsZero() {
 			t.Errorf("after the retry: %v", b.Counts)
 		}
-		if _, err := s.RetryBatch(ctx, u, b.ID); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Batches.RetryBatch(ctx, u, b.ID); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("retried without a failed row: %v", err)
 		}
 	})
@@ -231,11 +237,11 @@ func TestBatchCancel(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		const rows = 250
 		made := createBatch(t, s, newBatch(u, "large", texts(rows)...))
-		if _, err := s.AdvanceBatches(ctx); err != nil {
+		if _, err := s.Batches.AdvanceBatches(ctx); err != nil {
 			t.Fatal(err)
 		}
 		running := claim(t, s, "w", 1)
-		if err := s.CancelBatch(ctx, u, made.Batch); err != nil {
+		if err := s.Batches.CancelBatch(ctx, u, made.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)
@@ -250,10 +256,10 @@ func TestBatchCancel(t *testing.T) {
 		if b, _ = readBatch(t, s, made.Batch); b.State() != pleat.StateStopped || b.Counts[pleat.StateStopped] != rows {
 			t.Errorf("%s %v", b.State(), b.Counts)
 		}
-		if err := s.CancelBatch(ctx, u, made.Batch); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Batches.CancelBatch(ctx, u, made.Batch); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("cancelled twice: %v", err)
 		}
-		if n, err := s.RetryBatch(ctx, u, made.Batch); n != rows || err != nil {
+		if n, err := s.Batches.RetryBatch(ctx, u, made.Batch); n != rows || err != nil {
 			t.Fatal(n, err)
 		}
 		advance(t, s)
@@ -287,7 +293,7 @@ func TestBatchIsFair(t *testing.T) {
 // The rows of a batch count against a quota of their own, once for a repeated request.
 func TestBatchQuota(t *testing.T) {
 	t.Parallel()
-	limits := store.Limits{BatchRows: 5}
+	limits := people.Limits{BatchRows: 5}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -300,25 +306,25 @@ func TestBatchQuota(t *testing.T) {
 			t.Errorf("%+v", again)
 		}
 		n.Digest = "other"
-		if _, err := s.CreateBatch(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Batches.CreateBatch(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("another request with the key: %v", err)
 		}
 		second := newBatch(u, "second", texts(3)...)
 		second.Batch.Rows = 3
-		second.Rows = func(func(store.NewRow, error) bool) { t.Error("rows over the quota were read") }
-		_, err := s.CreateBatch(ctx, second)
+		second.Rows = func(func(batches.NewRow, error) bool) { t.Error("rows over the quota were read") }
+		_, err := s.Batches.CreateBatch(ctx, second)
 		const want = "Daily batch quota exceeded. Limit: 5 rows per day. Current: 3 rows. This batch: 3 rows."
 		if pleat.CodeOf(err) != pleat.CodeLimited || err.Error() != want {
 			t.Errorf("over the quota: %v", err)
 		}
-		if used, err := s.Usage(ctx, u); err != nil || used.BatchRows.Used != 3 || used.Jobs.Used != 0 {
+		if used, err := s.People.Usage(ctx, u); err != nil || used.BatchRows.Used != 3 || used.Jobs.Used != 0 {
 			t.Errorf("%+v %v", used, err)
 		}
-		list, err := s.ListBatches(ctx, u, store.BatchFilter{Limit: 9})
+		list, err := s.Batches.ListBatches(ctx, u, batches.BatchFilter{Limit: 9})
 		if err != nil || len(list) != 1 || list[0].ID != first.Batch {
 			t.Errorf("%+v %v", list, err)
 		}
-		_, err = s.CreateBatch(ctx, newBatch(u, "unexpected", texts(3)...))
+		_, err = s.Batches.CreateBatch(ctx, newBatch(u, "unexpected", texts(3)...))
 		if pleat.CodeOf(err) != pleat.CodeLimited {
 			t.Errorf("over the quota: %v", err)
 		}
@@ -354,11 +360,18 @@ func TestBatchTable(t *testing.T) {
 			}
 		}
 		b, table := readBatch(t, s, made.Batch)
-		if got, err := s.BatchColumns(ctx, b.ID); err != nil || !slices.Equal(got, []string{"meanPLDDT"}) {
+		if got, err := s.Batches.BatchColumns(ctx, b.ID); err != nil || !slices.Equal(got, []string{"meanPLDDT"}) {
 			t.Errorf("%v %v", got, err)
 		}
-		type reader func(context.Context, *pleat.Batch, store.TableQuery) ([]store.TableRow, *store.RowPosition, error)
-		read := func(read reader, q store.TableQuery) []int {
+		walking := batches.New(s.DB, s.People, s.Runs, batches.Options{Driving: -1})
+		numbers := make([]int, len(table))
+		for i := range numbers {
+			numbers[i] = i + 1
+		}
+		type reader func(
+			context.Context, *pleat.Batch, batches.TableQuery,
+		) ([]batches.TableRow, *batches.RowPosition, error)
+		read := func(read reader, q batches.TableQuery) []int {
 			t.Helper()
 			var out []int
 			for q.Limit = 7; ; {
@@ -379,8 +392,15 @@ func TestBatchTable(t *testing.T) {
 				for _, state := range []pleat.State{"", pleat.StateCompleted, pleat.StateFailed, pleat.StateRunning} {
 					for _, conditions := range [][]pleat.ScoreCondition{nil, {{Name: "meanPLDDT", Op: ">=", Value: 40}},
 						{{Name: "meanPLDDT", Op: "<", Value: 40}, {Name: "meanPLDDT", Op: "!=", Value: 10}}, {{Name: "ptm_score", Op: ">", Value: 0}}} {
-						q := store.TableQuery{Sort: sort, Descending: descending, State: state, Conditions: conditions}
-						want := q.Rows(table)
+						q := batches.TableQuery{
+							Sort:       sort,
+							Descending: descending,
+							State:      state,
+							Conditions: conditions,
+						}
+						chosen := q
+						chosen.Numbers = numbers
+						want := read(s.Batches.BatchTable, chosen)
 						for _, id := range []pleat.TextCondition{
 							{}, {Text: "R5", IsPart: true}, {Text: "r34"}, {Text: "_", IsPart: true},
 						} {
@@ -389,7 +409,8 @@ func TestBatchTable(t *testing.T) {
 									(!id.IsPart || !strings.Contains(table[n-1].CustomID, strings.ToLower(id.Text)))
 							})
 							q.CustomID = id
-							for way, by := range map[string]reader{"driven": s.BatchTable, "walked": s.WalkedTable} {
+							ways := map[string]reader{"driven": s.Batches.BatchTable, "walked": walking.BatchTable}
+							for way, by := range ways {
 								if got := read(by, q); !slices.Equal(want, got) {
 									t.Errorf("%s %+v: %v; want %v", way, q, got, want)
 								}
@@ -397,7 +418,7 @@ func TestBatchTable(t *testing.T) {
 						}
 						q.Numbers = []int{60, 4, 3, 2, 1, 11, 12, 13, 14, 15}
 						want = slices.DeleteFunc(want, func(n int) bool { return !slices.Contains(q.Numbers, n) })
-						if got := read(s.BatchTable, q); !slices.Equal(want, got) {
+						if got := read(s.Batches.BatchTable, q); !slices.Equal(want, got) {
 							t.Errorf("%+v: %v; want %v", q, got, want)
 						}
 					}
@@ -423,16 +444,16 @@ func TestBatchDeletion(t *testing.T) {
 		advance(t, s)
 		tasks := claim(t, s, "w", 2)
 		finishScored(t, s, tasks[0], 50)
-		if err := s.DeleteBatch(ctx, u, made.Batch); err != nil {
+		if err := s.Batches.DeleteBatch(ctx, u, made.Batch); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Batch(ctx, made.Batch); err != pleat.ErrBatchNotFound {
+		if _, err := s.Batches.Batch(ctx, made.Batch); err != pleat.ErrBatchNotFound {
 			t.Errorf("read a deleted batch: %v", err)
 		}
-		if _, err := s.View(ctx, tasks[0].Fold.Job); err != pleat.ErrJobNotFound {
+		if _, err := s.Runs.View(ctx, tasks[0].Fold.Job); err != pleat.ErrJobNotFound {
 			t.Errorf("read a job of a deleted batch: %v", err)
 		}
-		if err := s.DeleteBatch(ctx, u, made.Batch); err != pleat.ErrBatchNotFound {
+		if err := s.Batches.DeleteBatch(ctx, u, made.Batch); err != pleat.ErrBatchNotFound {
 			t.Errorf("deleted twice: %v", err)
 		}
 		advance(t, s)
@@ -441,7 +462,7 @@ func TestBatchDeletion(t *testing.T) {
 		}
 		for list := claimDeliveries(t, s, "d", 500); len(list) > 0; list = claimDeliveries(t, s, "d", 500) {
 			for _, d := range list {
-				finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+				finishDelivery(t, s, "d", webhooks.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 			}
 		}
 		purge(t, s)
@@ -460,20 +481,27 @@ func TestAbandonedBatch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		n := newBatch(u, "abandoned", texts(5)...)
-		if err := s.BeginBatch(ctx, &n); err != nil {
+		n := newBatch(u, "abandoned", texts(1000)...)
+		ending, end := context.WithCancel(ctx)
+		stored := n.Rows
+		n.Rows = func(yield func(batches.NewRow, error) bool) {
+			stored(yield)
+			end()
+		}
+		if _, err := s.Batches.CreateBatch(ending, n); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if storetest.Count(t, s, "batch_row") != 5 {
+		rows := storetest.Count(t, s, "batch_row")
+		if rows == 0 {
 			t.Fatal("no rows")
 		}
 		advance(t, s)
 		purge(t, s)
-		list, err := s.ListBatches(ctx, u, store.BatchFilter{Limit: 9})
+		list, err := s.Batches.ListBatches(ctx, u, batches.BatchFilter{Limit: 9})
 		if err != nil || len(list) != 0 || storetest.Count(t, s, "job") != 0 {
 			t.Errorf("%v %v", list, err)
 		}
-		if storetest.Count(t, s, "batch_row") != 5 {
+		if storetest.Count(t, s, "batch_row") != rows {
 			t.Error("a batch that is being stored was deleted")
 		}
 		clock.Advance(61 * time.Minute)

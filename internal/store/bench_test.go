@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // BenchmarkCreateJob creates jobs from 64 goroutines of 64 users: in groups, and one transaction each.
@@ -21,21 +25,25 @@ func BenchmarkCreateJob(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("%s/alone=%v", name, each), func(b *testing.B) {
 				ctx := context.Background()
-				s, err := store.Open(ctx, fresh(b), store.Options{CommitGroup: map[bool]int{true: 1}[each]})
+				s, err := store.Open(
+					ctx,
+					fresh(b),
+					store.Options{DB: db.Options{CommitGroup: map[bool]int{true: 1}[each]}},
+				)
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer s.Close()
-				if _, _, err := s.Migrate(ctx); err != nil {
+				defer s.DB.Close()
+				if _, _, err := s.DB.Migrate(ctx); err != nil {
 					b.Fatal(err)
 				}
-				users := make([]store.Reach, 64)
+				users := make([]people.Reach, 64)
 				for i := range users {
-					u, err := s.EnsureUser(ctx, fmt.Sprint("u", i))
+					u, err := s.People.EnsureUser(ctx, fmt.Sprint("u", i))
 					if err != nil {
 						b.Fatal(err)
 					}
-					users[i] = store.Own(u.ID)
+					users[i] = people.Own(u.ID)
 				}
 				var left atomic.Int64
 				left.Store(int64(b.N))
@@ -46,7 +54,7 @@ func BenchmarkCreateJob(b *testing.B) {
 					wg.Go(func() {
 						n := newJob(u, "bench")
 						for left.Add(-1) >= 0 {
-							if _, err := s.CreateJob(ctx, n); err != nil {
+							if _, err := s.Runs.CreateJob(ctx, n); err != nil {
 								b.Error(err)
 								return
 							}
@@ -67,16 +75,16 @@ func BenchmarkFinish(b *testing.B) {
 			ctx := context.Background()
 			s := storetest.OpenAt(b, fresh(b), nil)
 			u := storetest.User(b, s, "ada")
-			tasks := make([]store.ClaimedTask, 0, b.N)
+			taskList := make([]runs.ClaimedTask, 0, b.N)
 			for range b.N {
 				storetest.CreateJob(b, s, storetest.NewFold(u, "bench"))
 			}
-			for len(tasks) < b.N {
-				got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1000})
+			for len(taskList) < b.N {
+				got, err := s.Runs.Claim(ctx, "w", tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1000})
 				if err != nil {
 					b.Fatal(err)
 				}
-				tasks = append(tasks, got...)
+				taskList = append(taskList, got...)
 			}
 			var next atomic.Int64
 			var wg sync.WaitGroup
@@ -85,7 +93,9 @@ func BenchmarkFinish(b *testing.B) {
 			for range 16 {
 				wg.Go(func() {
 					for i := next.Add(1) - 1; i < int64(b.N); i = next.Add(1) - 1 {
-						if err := s.FinishRun(ctx, store.LeaseOf(&tasks[i].Task), storetest.Completed()); err != nil {
+						if err := s.Runs.FinishRun(
+							ctx, tasks.LeaseOf(&taskList[i].Task), storetest.Completed(),
+						); err != nil {
 							b.Error(err)
 							return
 						}
@@ -108,10 +118,10 @@ func BenchmarkClaim(b *testing.B) {
 			for range b.N {
 				storetest.CreateJob(b, s, storetest.NewFold(u, "bench"))
 			}
-			filter := store.ClaimFilter{Queues: []string{"search/null", "md/null", storetest.FoldQueue}, N: 1}
+			filter := tasks.ClaimFilter{Queues: []string{"search/null", "md/null", storetest.FoldQueue}, N: 1}
 			b.ResetTimer()
 			for range b.N {
-				got, err := s.Claim(ctx, "w", filter)
+				got, err := s.Runs.Claim(ctx, "w", filter)
 				if err != nil || len(got) != 1 {
 					b.Fatalf("%d tasks, %v", len(got), err)
 				}

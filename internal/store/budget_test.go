@@ -11,22 +11,27 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // budget sets a project's budget in seconds; a negative one is none.
 func budget(t *testing.T, s *store.Store, project pleat.ProjectID, gpu, cpu int64) {
 	t.Helper()
 	gpu, cpu = gpu*1_000_000, cpu*1_000_000
-	by := store.Actor{Reach: store.InProject(project), Database: true}
-	change := store.ProjectChange{Budget: &store.BudgetChange{GPU: &gpu, CPU: &cpu}}
-	if err := s.ChangeProject(context.Background(), by, change); err != nil {
+	by := people.Actor{Reach: people.InProject(project), Database: true}
+	change := people.ProjectChange{Budget: &people.BudgetChange{GPU: &gpu, CPU: &cpu}}
+	if err := s.People.ChangeProject(context.Background(), by, change); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // expecting describes a fold that is expected to take some seconds.
-func expecting(by store.Reach, seconds int) store.NewJob {
+func expecting(by people.Reach, seconds int) runs.NewJob {
 	n := storetest.NewFold(by, "expected")
 	n.Run.Expected = time.Duration(seconds) * time.Second
 	return n
@@ -35,7 +40,7 @@ func expecting(by store.Reach, seconds int) store.NewJob {
 // refused fails the test unless an error refuses work for the budget and says the words.
 func refused(t *testing.T, err error, words ...string) {
 	t.Helper()
-	if pleat.CodeOf(err) != pleat.CodeLimited || !errors.Is(err, store.ErrBudget) {
+	if pleat.CodeOf(err) != pleat.CodeLimited || !errors.Is(err, people.ErrBudget) {
 		t.Errorf("got %v, want a refusal for the budget", err)
 		return
 	}
@@ -62,7 +67,7 @@ func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
 		made := 0
 		for i := range 8 { // 300 s each
 			wg.Go(func() {
-				_, err := s.CreateJob(ctx, expecting([]store.Reach{ada, bob}[i%2], 300))
+				_, err := s.Runs.CreateJob(ctx, expecting([]people.Reach{ada, bob}[i%2], 300))
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -77,15 +82,15 @@ func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
 		if made != 3 {
 			t.Fatalf("%d jobs were created", made)
 		}
-		_, err := s.CreateJob(ctx, expecting(ada, 100)) // exactly what is left
+		_, err := s.Runs.CreateJob(ctx, expecting(ada, 100)) // exactly what is left
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.CreateJob(ctx, expecting(ada, 0)) // nobody knows what it takes
+		_, err = s.Runs.CreateJob(ctx, expecting(ada, 0)) // nobody knows what it takes
 		refused(t, err)
 		simulation := newFlow(ada, false)
 		simulation.Workflow.Kind, simulation.Run.Model, simulation.Run.Queue = pleat.TaskMD, "calvados", simulationQueue
-		if _, err := s.CreateWorkflow(ctx, simulation); err != nil {
+		if _, err := s.Runs.CreateWorkflow(ctx, simulation); err != nil {
 			t.Error("a simulation, which needs no GPU:", err)
 		}
 		if u := storetest.User(t, s, "ada"); u.Project != ada.Project {
@@ -95,10 +100,10 @@ func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
 		// A run that takes longer than expected is counted as it runs, and one that takes less gives back what is left.
 		k := storetest.Claim(t, s, "w", storetest.FoldQueue)
 		clock.Advance(10 * time.Second)
-		if err := s.FinishRun(ctx, store.LeaseOf(&k.Task), storetest.Completed()); err != nil {
+		if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&k.Task), storetest.Completed()); err != nil {
 			t.Fatal(err)
 		}
-		use, err := s.BudgetUse(ctx, ada, false)
+		use, err := s.People.BudgetUse(ctx, ada, false)
 		if err != nil || use.Spent.GPU != 10e6 || use.GPU != 1000e6 {
 			t.Errorf("%+v %v", use, err)
 		}
@@ -118,27 +123,27 @@ func TestBudgetOfEverythingThatRuns(t *testing.T) {
 		c := storetest.CreateJob(t, s, n)
 		k := storetest.Claim(t, s, "w", storetest.FoldQueue)
 		clock.Advance(20 * time.Second)
-		if err := s.FinishRun(ctx, store.LeaseOf(&k.Task), storetest.Completed()); err != nil {
+		if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&k.Task), storetest.Completed()); err != nil {
 			t.Fatal(err)
 		}
 		budget(t, s, ada.Project, 25, 85)
 
-		_, err := s.Rerun(ctx, ada, c.Job, expecting(ada, 10).Run)
+		_, err := s.Runs.Rerun(ctx, ada, c.Job, expecting(ada, 10).Run)
 		refused(t, err, "20 GPU-seconds of the 25 GPU-seconds", "this would take")
 		simulation := newFlow(ada, false)
 		simulation.Workflow.Kind, simulation.Run.Model, simulation.Run.Queue = pleat.TaskMD, "calvados", simulationQueue
 		simulation.Run.Expected = time.Minute
-		_, err = s.CreateWorkflow(ctx, simulation)
+		_, err = s.Runs.CreateWorkflow(ctx, simulation)
 		refused(t, err, "80 CPU-seconds of the 85 CPU-seconds", "this would take 120 CPU-seconds")
-		rows := func(count, seconds int) store.NewBatch {
-			return store.NewBatch{
+		rows := func(count, seconds int) batches.NewBatch {
+			return batches.NewBatch{
 				Batch: pleat.Batch{
 					Owner: ada.Project, Creator: ada.User, Kind: pleat.BatchList, Model: "null", Rows: count,
 				},
-				Rows: iter.Seq2[store.NewRow, error](func(yield func(store.NewRow, error) bool) {
+				Rows: iter.Seq2[batches.NewRow, error](func(yield func(batches.NewRow, error) bool) {
 					for i := range count {
 						run := expecting(ada, seconds).Run
-						row := store.NewRow{Digest: [32]byte{byte(i)}, Input: store.RowInput{
+						row := batches.NewRow{Digest: [32]byte{byte(i)}, Input: batches.RowInput{
 							Sequences: []pleat.Sequence{storetest.Protein("GSGS", "A")}, Run: run,
 						}}
 						if !yield(row, nil) {
@@ -148,37 +153,37 @@ func TestBudgetOfEverythingThatRuns(t *testing.T) {
 				}),
 			}
 		}
-		_, err = s.CreateBatch(ctx, rows(2, 3))
+		_, err = s.Batches.CreateBatch(ctx, rows(2, 3))
 		refused(t, err)
-		follow, err := s.ClaimFollowUps(ctx, "w", 1)
+		follow, err := s.Runs.ClaimFollowUps(ctx, "w", 1)
 		if err != nil || len(follow) != 1 {
 			t.Fatalf("%d follow-ups, %v", len(follow), err)
 		}
-		if _, err := s.StartFollowUp(ctx, follow[0], &simulation, ""); err != nil {
+		if _, err := s.Runs.StartFollowUp(ctx, follow[0], &simulation, ""); err != nil {
 			t.Fatal(err)
 		}
-		d, err := s.Deliveries(ctx, ada, store.DeliveryFilter{Limit: 10})
+		d, err := s.Webhooks.Deliveries(ctx, ada, webhooks.DeliveryFilter{Limit: 10})
 		if err != nil || len(d) != 1 || d[0].Status != pleat.DeliveryFailed ||
 			!strings.Contains(d[0].Reason, "raise the budget") {
 			t.Errorf("%+v, %v", d, err)
 		}
-		u, err := s.Usage(ctx, ada)
+		u, err := s.People.Usage(ctx, ada)
 		if err != nil || u.Jobs.Used != 1 || u.Workflows.Used != 0 || u.BatchRows.Used != 0 {
 			t.Errorf("%+v %v", u, err)
 		}
 
 		// The rows of a batch count before their jobs are made, by what the run has taken: twice what was expected.
 		budget(t, s, ada.Project, 32, -1)
-		if _, err = s.CreateBatch(ctx, rows(2, 3)); err != nil {
+		if _, err = s.Batches.CreateBatch(ctx, rows(2, 3)); err != nil {
 			t.Fatal(err)
 		}
-		use, err := s.BudgetUse(ctx, ada, false)
+		use, err := s.People.BudgetUse(ctx, ada, false)
 		if err != nil || use.Expected.GPU != 12e6 {
 			t.Errorf("%+v %v", use, err)
 		}
 
-		clock.Advance(s.EndOfMonth().Sub(s.Now()))
-		if use, err = s.BudgetUse(ctx, ada, false); err != nil || use.Spent.GPU != 0 {
+		clock.Advance(s.People.EndOfMonth().Sub(s.DB.Now()))
+		if use, err = s.People.BudgetUse(ctx, ada, false); err != nil || use.Spent.GPU != 0 {
 			t.Errorf("%+v %v", use, err)
 		}
 	})
@@ -191,14 +196,14 @@ func TestWhoMaySetBudgets(t *testing.T) {
 		ctx := context.Background()
 		ada, _ := lab(t, s)
 		one := int64(1)
-		change := store.ProjectChange{Budget: &store.BudgetChange{GPU: &one}}
-		err := s.ChangeProject(ctx, newKey(t, s, ada, "k"), change)
+		change := people.ProjectChange{Budget: &people.BudgetChange{GPU: &one}}
+		err := s.People.ChangeProject(ctx, newKey(t, s, ada, "k"), change)
 		if pleat.CodeOf(err) != pleat.CodeForbidden {
 			t.Errorf("a manager sets a budget: %v", err)
 		}
 		stranger := storetest.User(t, s, "eve")
 		stranger.Project = ada.Project
-		if _, err := s.BudgetUse(ctx, stranger, false); !errors.Is(err, pleat.ErrNoProject) {
+		if _, err := s.People.BudgetUse(ctx, stranger, false); !errors.Is(err, pleat.ErrNoProject) {
 			t.Errorf("a stranger reads a budget: %v", err)
 		}
 	})

@@ -10,17 +10,19 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // queueDeliveries queues n deliveries to each of some endpoints, one a user.
-func queueDeliveries(t *testing.T, s *store.Store, endpoints, n int) (out []store.Endpoint) {
+func queueDeliveries(t *testing.T, s *store.Store, endpoints, n int) (out []webhooks.Endpoint) {
 	t.Helper()
 	for i := range endpoints {
 		u := storetest.User(t, s, fmt.Sprintf("u%d", i))
 		out = append(out, defaultEndpoint(t, s, u, false))
 		for range n {
-			if _, err := s.PingEndpoint(context.Background(), u); err != nil {
+			if _, err := s.Webhooks.PingEndpoint(context.Background(), u); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -29,12 +31,12 @@ func queueDeliveries(t *testing.T, s *store.Store, endpoints, n int) (out []stor
 }
 
 // fail ends a delivery with an error, after which its endpoint has a health.
-func fail(t *testing.T, s *store.Store, d store.ClaimedDelivery, health string) {
+func fail(t *testing.T, s *store.Store, d webhooks.ClaimedDelivery, health string) {
 	t.Helper()
-	out := store.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.Now().Add(time.Hour)}
-	err := s.FinishDeliveries(context.Background(), d.Task.Worker, []store.DeliveryOutcome{out},
-		func(store.Endpoint, []store.DeliveryOutcome, time.Time) store.EndpointUpdate {
-			return store.EndpointUpdate{Health: health}
+	out := webhooks.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.DB.Now().Add(time.Hour)}
+	err := s.Webhooks.FinishDeliveries(context.Background(), d.Task.Worker, []webhooks.DeliveryOutcome{out},
+		func(webhooks.Endpoint, []webhooks.DeliveryOutcome, time.Time) webhooks.EndpointUpdate {
+			return webhooks.EndpointUpdate{Health: health}
 		})
 	if err != nil {
 		t.Fatal(err)
@@ -46,39 +48,39 @@ func fail(t *testing.T, s *store.Store, d store.ClaimedDelivery, health string) 
 func TestRoundTripsOfDeliveries(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		if s.Dialect() != "postgres" {
+		if s.DB.Dialect() != "postgres" {
 			t.Skip("SQLite has none")
 		}
 		queueDeliveries(t, s, 8, 20)
 		trips := func(want int64, verb string, fn func()) {
 			t.Helper()
-			before := s.RoundTrips()
+			before := s.DB.RoundTrips()
 			fn()
-			if got := s.RoundTrips() - before; got != want {
+			if got := s.DB.RoundTrips() - before; got != want {
 				t.Errorf("%s: %d round trips; want %d", verb, got, want)
 			}
 		}
-		var got []store.ClaimedDelivery
+		var got []webhooks.ClaimedDelivery
 		claim := func() {
 			t.Helper()
-			claims, err := s.ClaimDeliveries(context.Background(), "c", "", 256, limitN(8))
+			claims, err := s.Webhooks.ClaimDeliveries(context.Background(), "c", "", 256, limitN(8))
 			if got = claims.List; err != nil || len(got) != 64 {
 				t.Fatal(len(got), err)
 			}
 		}
 		trips(1, "claim", claim)
-		var list []store.DeliveryOutcome
+		var list []webhooks.DeliveryOutcome
 		for i, d := range got {
-			o := store.DeliveryOutcome{Claimed: d, OK: true, Status: 200}
+			o := webhooks.DeliveryOutcome{Claimed: d, OK: true, Status: 200}
 			if i%8 == 1 {
-				o = store.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.Now().Add(time.Second)}
+				o = webhooks.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.DB.Now().Add(time.Second)}
 			}
 			list = append(list, o)
 		}
 		trips(1, "outcomes", func() {
-			err := s.FinishDeliveries(context.Background(), "c", list,
-				func(_ store.Endpoint, list []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-					return store.EndpointUpdate{Health: fmt.Sprint("after ", len(list))}
+			err := s.Webhooks.FinishDeliveries(context.Background(), "c", list,
+				func(_ webhooks.Endpoint, list []webhooks.DeliveryOutcome, _ time.Time) webhooks.EndpointUpdate {
+					return webhooks.EndpointUpdate{Health: fmt.Sprint("after ", len(list))}
 				})
 			if err != nil {
 				t.Fatal(err)
@@ -90,9 +92,9 @@ func TestRoundTripsOfDeliveries(t *testing.T) {
 }
 
 // failed are outcomes of deliveries that are tried again.
-func failed(s *store.Store, list ...store.ClaimedDelivery) (out []store.DeliveryOutcome) {
+func failed(s *store.Store, list ...webhooks.ClaimedDelivery) (out []webhooks.DeliveryOutcome) {
 	for _, d := range list {
-		out = append(out, store.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.Now().Add(time.Hour)})
+		out = append(out, webhooks.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.DB.Now().Add(time.Hour)})
 	}
 	return out
 }
@@ -103,12 +105,14 @@ func TestClaimsTogetherKeepTheLimits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		own := queueDeliveries(t, s, 2, 30)
-		limits := store.DeliveryLimits{Window: 5, Owner: 10, Windows: map[pleat.EndpointID]int{own[1].ID: 20}}
+		limits := webhooks.DeliveryLimits{Window: 5, Owner: 10, Windows: map[pleat.EndpointID]int{own[1].ID: 20}}
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
 				for range 10 {
-					if _, err := s.ClaimDeliveries(ctx, pleat.WorkerID(fmt.Sprint("w", i)), "", 3, limits); err != nil {
+					if _, err := s.Webhooks.ClaimDeliveries(
+						ctx, pleat.WorkerID(fmt.Sprint("w", i)), "", 3, limits,
+					); err != nil {
 						t.Error(err)
 					}
 				}
@@ -116,13 +120,13 @@ func TestClaimsTogetherKeepTheLimits(t *testing.T) {
 		}
 		wg.Wait()
 		for i, want := range []int{5, 20} {
-			running := store.DeliveryFilter{Status: pleat.DeliveryRunning}
-			n := len(deliveries(t, s, store.InProject(own[i].Owner), running))
+			running := webhooks.DeliveryFilter{Status: pleat.DeliveryRunning}
+			n := len(deliveries(t, s, people.InProject(own[i].Owner), running))
 			if n != want {
 				t.Errorf("%d in flight to endpoint %d; want %d", n, i, want)
 			}
 		}
-		got, err := s.ClaimDeliveries(ctx, "w", "", 100, limits)
+		got, err := s.Webhooks.ClaimDeliveries(ctx, "w", "", 100, limits)
 		if err != nil || len(got.List) != 0 || len(got.Full) != 2 || got.Next != "" {
 			t.Errorf("%+v %v", got, err)
 		}
@@ -143,7 +147,7 @@ func TestBoundOfAnOwner(t *testing.T) {
 			}
 			c := fold(t, s, u, pleat.StateCompleted, own)
 			for k := range 9 {
-				if _, _, err := s.Ingest(context.Background(), fmt.Sprint(i, "-", k), pleat.Event{
+				if _, _, err := s.Webhooks.Ingest(context.Background(), fmt.Sprint(i, "-", k), pleat.Event{
 					Source: pleat.Source{Job: c.Job},
 					Name:   pleat.OnComplete,
 					Status: pleat.StateCompleted,
@@ -152,9 +156,9 @@ func TestBoundOfAnOwner(t *testing.T) {
 				}
 			}
 		}
-		claim := func(l store.DeliveryLimits) (n int, of pleat.EndpointID) {
+		claim := func(l webhooks.DeliveryLimits) (n int, of pleat.EndpointID) {
 			t.Helper()
-			got, err := s.ClaimDeliveries(context.Background(), "c", "", 100, l)
+			got, err := s.Webhooks.ClaimDeliveries(context.Background(), "c", "", 100, l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,11 +167,11 @@ func TestBoundOfAnOwner(t *testing.T) {
 			}
 			return len(got.List), of
 		}
-		n, first := claim(store.DeliveryLimits{Window: 4, Owner: 6})
+		n, first := claim(webhooks.DeliveryLimits{Window: 4, Owner: 6})
 		if n != 6 {
 			t.Errorf("%d are in flight; want 6", n)
 		}
-		n, of := claim(store.DeliveryLimits{Window: 4, Owner: 6, Windows: map[pleat.EndpointID]int{first: 8}})
+		n, of := claim(webhooks.DeliveryLimits{Window: 4, Owner: 6, Windows: map[pleat.EndpointID]int{first: 8}})
 		if n != 2 || of != first {
 			t.Errorf("%d more are in flight to %s; want 2 to %s", n, of, first)
 		}
@@ -183,18 +187,20 @@ func TestEndpointsWithAHealthTakeTurns(t *testing.T) {
 			if d.Endpoint.ID == ends[1].ID {
 				fail(t, s, d, "ill")
 			} else {
-				finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, Aborted: true})
+				finishDelivery(t, s, "c", webhooks.DeliveryOutcome{Claimed: d, Aborted: true})
 			}
 		}
 		for range 6 {
-			if _, err := s.PingEndpoint(context.Background(), store.Own(pleat.UserID(ends[1].Owner))); err != nil {
+			if _, err := s.Webhooks.PingEndpoint(
+				context.Background(), people.Own(pleat.UserID(ends[1].Owner)),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
 		seen := map[pleat.EndpointID]int{}
 		cursor := ""
 		for range 12 {
-			got, err := s.ClaimDeliveries(context.Background(), "c", cursor, 1, limitN(100))
+			got, err := s.Webhooks.ClaimDeliveries(context.Background(), "c", cursor, 1, limitN(100))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,18 +225,18 @@ func TestDecisionAboutAnOldHealth(t *testing.T) {
 		got := claimDeliveries(t, s, "c", 2)
 		fail(t, s, got[0], "ill")
 		limits := limitN(100)
-		limits.Decide = func(e store.WaitingEndpoint, _ time.Time) store.ClaimLimit {
+		limits.Decide = func(e webhooks.WaitingEndpoint, _ time.Time) webhooks.ClaimLimit {
 			if e.Health != "ill" || e.InFlight != 1 {
 				t.Errorf("%+v", e)
 			}
 			fail(t, s, got[1], "worse")
-			return store.ClaimLimit{N: 3, Window: 100, Health: "probing"}
+			return webhooks.ClaimLimit{N: 3, Window: 100, Health: "probing"}
 		}
-		more, err := s.ClaimDeliveries(context.Background(), "c", "", 10, limits)
+		more, err := s.Webhooks.ClaimDeliveries(context.Background(), "c", "", 10, limits)
 		if err != nil || len(more.List) != 0 {
 			t.Errorf("%d were claimed, %v", len(more.List), err)
 		}
-		if e, _ := s.DefaultEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "worse" {
+		if e, _ := s.Webhooks.DefaultEndpoint(context.Background(), people.InProject(e.Owner)); e.Health != "worse" {
 			t.Errorf("the health is %q", e.Health)
 		}
 	})
@@ -243,24 +249,24 @@ func TestBreakerOfTwoNodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		e := queueDeliveries(t, s, 1, 6)[0]
-		count := func(e store.Endpoint, list []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-			return store.EndpointUpdate{Health: e.Health + strings.Repeat("x", len(list))}
+		count := func(e webhooks.Endpoint, list []webhooks.DeliveryOutcome, _ time.Time) webhooks.EndpointUpdate {
+			return webhooks.EndpointUpdate{Health: e.Health + strings.Repeat("x", len(list))}
 		}
 		a, b := claimDeliveries(t, s, "a", 2), claimDeliveries(t, s, "b", 4)
-		if err := s.FinishDeliveries(context.Background(), "a", failed(s, a...), count); err != nil {
+		if err := s.Webhooks.FinishDeliveries(context.Background(), "a", failed(s, a...), count); err != nil {
 			t.Fatal(err)
 		}
-		list := append(failed(s, b[:3]...), store.DeliveryOutcome{Claimed: b[3], Aborted: true})
+		list := append(failed(s, b[:3]...), webhooks.DeliveryOutcome{Claimed: b[3], Aborted: true})
 		list[0].Claimed.Task.Attempt++ // another lease
-		if err := s.FinishDeliveries(context.Background(), "b", list, count); err != nil {
+		if err := s.Webhooks.FinishDeliveries(context.Background(), "b", list, count); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.DefaultEndpoint(context.Background(), store.InProject(e.Owner)); e.Health != "xxxx" {
+		if e, _ := s.Webhooks.DefaultEndpoint(context.Background(), people.InProject(e.Owner)); e.Health != "xxxx" {
 			t.Errorf("the health is %q", e.Health)
 		}
 		counts := map[pleat.DeliveryStatus]int{}
 		tried := 0
-		for _, d := range deliveries(t, s, store.InProject(e.Owner), store.DeliveryFilter{}) {
+		for _, d := range deliveries(t, s, people.InProject(e.Owner), webhooks.DeliveryFilter{}) {
 			counts[d.Status]++
 			tried += d.Attempts
 		}
@@ -280,23 +286,23 @@ func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, true)))
 		late := claimDeliveries(t, s, "a", 1)
 		clock.Advance(2 * pleat.LeaseDuration)
-		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
+		if r, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil || r.Requeued != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		for _, d := range claimDeliveries(t, s, "b", 1) {
-			finishDelivery(t, s, "b", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+			finishDelivery(t, s, "b", webhooks.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 		}
-		gone := func(store.Endpoint, []store.DeliveryOutcome, time.Time) store.EndpointUpdate {
-			return store.EndpointUpdate{Disable: "the receiver answered 410: it is gone"}
+		gone := func(webhooks.Endpoint, []webhooks.DeliveryOutcome, time.Time) webhooks.EndpointUpdate {
+			return webhooks.EndpointUpdate{Disable: "the receiver answered 410: it is gone"}
 		}
-		outcome := store.DeliveryOutcome{Claimed: late[0], Status: 410, Reason: "gone"}
-		if err := s.FinishDeliveries(ctx, "a", []store.DeliveryOutcome{outcome}, gone); err != nil {
+		outcome := webhooks.DeliveryOutcome{Claimed: late[0], Status: 410, Reason: "gone"}
+		if err := s.Webhooks.FinishDeliveries(ctx, "a", []webhooks.DeliveryOutcome{outcome}, gone); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := s.DefaultEndpoint(ctx, u); err != nil || !e.Active {
+		if e, err := s.Webhooks.DefaultEndpoint(ctx, u); err != nil || !e.Active {
 			t.Errorf("a late outcome has disabled the endpoint: %+v, %v", e, err)
 		}
-		if d := deliveries(t, s, u, store.DeliveryFilter{})[0]; d.Status != pleat.DeliverySucceeded {
+		if d := deliveries(t, s, u, webhooks.DeliveryFilter{})[0]; d.Status != pleat.DeliverySucceeded {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -309,7 +315,7 @@ func TestDeliveriesToAnEndpointKeepTheirOrder(t *testing.T) {
 		queueDeliveries(t, s, 1, 3)
 		lost := claimDeliveries(t, s, "a", 1)[0].Delivery.ID
 		clock.Advance(2 * pleat.LeaseDuration)
-		if r, err := s.Reap(context.Background(), s.Now()); err != nil || r.Requeued != 1 {
+		if r, err := s.Runs.Reap(context.Background(), s.DB.Now()); err != nil || r.Requeued != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		var got []pleat.DeliveryID

@@ -12,14 +12,17 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // claimFor claims tasks of the queue of folds for workers.
-func claimFor(t *testing.T, s *store.Store, f store.ClaimFilter, workers ...pleat.WorkerID) []store.ClaimedTask {
+func claimFor(t *testing.T, s *store.Store, f tasks.ClaimFilter, workers ...pleat.WorkerID) []runs.ClaimedTask {
 	t.Helper()
 	f.Queues = append([]string{storetest.FoldQueue}, f.Queues...)
-	got, err := s.ClaimFor(context.Background(), workers, f)
+	got, err := s.Runs.ClaimFor(context.Background(), workers, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +30,7 @@ func claimFor(t *testing.T, s *store.Store, f store.ClaimFilter, workers ...plea
 }
 
 // placed shows which worker holds which job.
-func placed(list []store.ClaimedTask) []string {
+func placed(list []runs.ClaimedTask) []string {
 	var out []string
 	for i := range list {
 		c := &list[i]
@@ -55,7 +58,7 @@ func TestClaimForManyWorkers(t *testing.T) {
 		}
 		create(t, s, bob, "bob0")
 		simulate(t, s, bob, 1)
-		got := claimFor(t, s, store.ClaimFilter{Queues: []string{simulationQueue}, Lease: time.Minute},
+		got := claimFor(t, s, tasks.ClaimFilter{Queues: []string{simulationQueue}, Lease: time.Minute},
 			"c", "a", "b", "c", "d", "e")
 		want := []string{"c ada0", "a bob0", "b ada1", "c ada2", "d md"}
 		if d := cmp.Diff(want, placed(got)); d != "" {
@@ -63,31 +66,31 @@ func TestClaimForManyWorkers(t *testing.T) {
 		}
 		for i := range got {
 			k := &got[i].Task
-			if k.Attempt != 1 || k.State != pleat.TaskRunning || !k.LeaseUntil.Equal(s.Now().Add(time.Minute)) ||
-				!got[i].Claimed.Equal(s.Now()) || !got[i].Queued.Equal(s.Now()) {
+			if k.Attempt != 1 || k.State != pleat.TaskRunning || !k.LeaseUntil.Equal(s.DB.Now().Add(time.Minute)) ||
+				!got[i].Claimed.Equal(s.DB.Now()) || !got[i].Queued.Equal(s.DB.Now()) {
 				t.Errorf("%+v", got[i])
 			}
-			if err := s.Release(ctx, store.LeaseOf(k), 0, nil); err != nil {
+			if err := s.Runs.Release(ctx, tasks.LeaseOf(k), 0, nil); err != nil {
 				t.Error(err)
 			}
 		}
-		v, err := s.View(ctx, got[0].Fold.Job)
+		v, err := s.Runs.View(ctx, got[0].Fold.Job)
 		if err != nil || v.Job.State != pleat.StateRunning || v.Job.Version != 2 || v.Run.StartedAt.IsZero() {
 			t.Errorf("%+v, %v", v, err)
 		}
-		events, err := s.Progress(ctx, v.Run.ID, 0, 10)
+		events, err := s.Runs.Progress(ctx, v.Run.ID, 0, 10)
 		if err != nil || len(events) != 1 || events[0].Seq != 1 || events[0].State != pleat.StateRunning ||
-			!events[0].At.Equal(s.Now()) {
+			!events[0].At.Equal(s.DB.Now()) {
 			t.Errorf("%+v, %v", events, err)
 		}
-		again := claimFor(t, s, store.ClaimFilter{N: 1}, "x", "y") // N does not count
+		again := claimFor(t, s, tasks.ClaimFilter{N: 1}, "x", "y") // N does not count
 		if d := cmp.Diff([]string{"x ada0", "y bob0"}, placed(again)); d != "" || again[0].Task.Attempt != 2 {
 			t.Error(d)
 		}
-		if v, err := s.View(ctx, got[0].Fold.Job); err != nil || v.Job.Version != 2 {
+		if v, err := s.Runs.View(ctx, got[0].Fold.Job); err != nil || v.Job.Version != 2 {
 			t.Errorf("a second claim has changed the job: %+v, %v", v, err)
 		}
-		if got := claimFor(t, s, store.ClaimFilter{}); got != nil {
+		if got := claimFor(t, s, tasks.ClaimFilter{}); got != nil {
 			t.Errorf("without workers, %+v was claimed", got)
 		}
 	})
@@ -104,12 +107,12 @@ func TestClaimForManyWorkersFilters(t *testing.T) {
 			storetest.CreateJob(t, s, n)
 		}
 		create(t, s, bob, "bob0")
-		short := store.ClaimFilter{Left: 200 * time.Second, Class: pleat.DefaultClass, Owner: ada.Project}
+		short := tasks.ClaimFilter{Left: 200 * time.Second, Class: pleat.DefaultClass, Owner: ada.Project}
 		got := claimFor(t, s, short, "a", "b")
 		if d := cmp.Diff([]string{"a ada0"}, placed(got)); d != "" {
 			t.Error(d)
 		}
-		got = claimFor(t, s, store.ClaimFilter{Memory: 1000}, "a", "b", "c")
+		got = claimFor(t, s, tasks.ClaimFilter{Memory: 1000}, "a", "b", "c")
 		if d := cmp.Diff([]string{"a bob0", "b ada2"}, placed(got)); d != "" {
 			t.Error(d)
 		}
@@ -120,9 +123,9 @@ func TestClaimForManyWorkersFilters(t *testing.T) {
 func TestConcurrentClaimsForManyWorkers(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		const tasks, claimers = 150, 4
+		const taskList, claimers = 150, 4
 		u := storetest.User(t, s, "ada")
-		for range tasks {
+		for range taskList {
 			create(t, s, u, "fold")
 		}
 		var mu sync.Mutex
@@ -135,8 +138,8 @@ func TestConcurrentClaimsForManyWorkers(t *testing.T) {
 					workers = append(workers, pleat.WorkerID(fmt.Sprint("w", n, "-", i)))
 				}
 				for range 4 {
-					folds := store.ClaimFilter{Queues: []string{storetest.FoldQueue}}
-					got, err := s.ClaimFor(t.Context(), workers, folds)
+					folds := tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}}
+					got, err := s.Runs.ClaimFor(t.Context(), workers, folds)
 					if err != nil || len(got) != len(workers) {
 						t.Errorf("%d tasks, %v", len(got), err)
 					}
@@ -176,7 +179,7 @@ func TestClaimForMoreWorkersThanAStatementHas(t *testing.T) {
 			create(t, s, u, fmt.Sprint(i))
 			want = append(want, fmt.Sprintf("%s %d", w, i))
 		}
-		got := claimFor(t, s, store.ClaimFilter{}, slices.Concat(workers, workers)...)
+		got := claimFor(t, s, tasks.ClaimFilter{}, slices.Concat(workers, workers)...)
 		if d := cmp.Diff(want, placed(got)); d != "" {
 			t.Error(d)
 		}
@@ -189,14 +192,14 @@ func TestLongLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := context.Background()
-		create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
-		c := claimFor(t, s, store.ClaimFilter{Lease: time.Hour}, "w")[0]
-		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&c.Task), pleat.Checkpoint{Key: "k"}); err != nil {
+		create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
+		c := claimFor(t, s, tasks.ClaimFilter{Lease: time.Hour}, "w")[0]
+		if err := s.Runs.SaveCheckpoint(ctx, tasks.LeaseOf(&c.Task), pleat.Checkpoint{Key: "k"}); err != nil {
 			t.Fatal(err)
 		}
 		reaped := func() int {
 			t.Helper()
-			r, err := s.Reap(ctx, s.Now())
+			r, err := s.Runs.Reap(ctx, s.DB.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,8 +209,8 @@ func TestLongLeases(t *testing.T) {
 		if reaped() != 0 {
 			t.Fatal("saving a checkpoint has cut the lease short")
 		}
-		beats := []store.WorkerHeartbeat{beatsOf("w", []store.ClaimedTask{c})}
-		if _, err := s.Heartbeats(ctx, 2*time.Second, beats); err != nil {
+		beats := []runs.WorkerHeartbeat{beatsOf("w", []runs.ClaimedTask{c})}
+		if _, err := s.Runs.Heartbeats(ctx, 2*time.Second, beats); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(3 * time.Second)

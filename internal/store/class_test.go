@@ -8,7 +8,10 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // foldClass is a class whose workers fold with the model null for at most two hours.
@@ -30,15 +33,15 @@ func foldClass(name string, change ...func(c *pleat.Class)) pleat.Class {
 
 func setClasses(t *testing.T, s *store.Store, classes ...pleat.Class) {
 	t.Helper()
-	if err := s.SetClasses(t.Context(), classes); err != nil {
+	if err := s.Runs.SetClasses(t.Context(), classes); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // demand returns the demand for a class.
-func demand(t *testing.T, s *store.Store, class string) store.Demand {
+func demand(t *testing.T, s *store.Store, class string) runs.Demand {
 	t.Helper()
-	all, err := s.Demand(t.Context())
+	all, err := s.Runs.Demand(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +51,11 @@ func demand(t *testing.T, s *store.Store, class string) store.Demand {
 		}
 	}
 	t.Fatalf("there is no class %s", class)
-	return store.Demand{}
+	return runs.Demand{}
 }
 
 // waits queues folds that are expected to take a time each.
-func waits(t *testing.T, s *store.Store, owner store.Reach, n int, expected time.Duration) {
+func waits(t *testing.T, s *store.Store, owner people.Reach, n int, expected time.Duration) {
 	t.Helper()
 	for range n {
 		f := storetest.NewFold(owner, "j")
@@ -67,7 +70,7 @@ func TestDemand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("gpu"), foldClass("long", func(c *pleat.Class) { c.Walltime = 0 }))
-		models, err := s.Models(t.Context())
+		models, err := s.Runs.Models(t.Context())
 		if m, ok := pleat.FindModel(models, "null"); err != nil || !ok || m.Workers != 0 {
 			t.Errorf("the model of a class without workers: %+v, %v, %v", m, ok, err)
 		}
@@ -80,12 +83,12 @@ func TestDemand(t *testing.T) {
 		if d := demand(t, s, "long"); d.Queued != 1 || d.Wanted != 1 {
 			t.Errorf("%+v", d)
 		}
-		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		storetest.Claim(t, s, "w", storetest.FoldQueue)
 		d = demand(t, s, "gpu")
-		if d.Busy != 1 || d.Queued != 29 || d.Live(s.Now()) != 1 || d.Wanted != 6 {
+		if d.Busy != 1 || d.Queued != 29 || d.Live(s.DB.Now()) != 1 || d.Wanted != 6 {
 			t.Errorf("with a worker: %+v", d)
 		}
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.MaxWorkers = 2 }))
@@ -93,7 +96,7 @@ func TestDemand(t *testing.T) {
 			t.Errorf("%d workers are wanted of %d needed, want 2 of 6", d.Wanted, d.Needed)
 		}
 		setClasses(t, s)
-		models, err = s.Models(t.Context())
+		models, err = s.Runs.Models(t.Context())
 		if _, ok := pleat.FindModel(models, "null"); err != nil || ok {
 			t.Errorf("the model of a class that is gone is known: %v, %v", ok, err)
 		}
@@ -105,7 +108,7 @@ func TestDemandOfTasksThatFitNowhere(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
-		waits(t, s, store.Own(storetest.User(t, s, "ada").User), 1, 3*time.Hour)
+		waits(t, s, people.Own(storetest.User(t, s, "ada").User), 1, 3*time.Hour)
 		if d := demand(t, s, "gpu"); d.Queued != 1 || d.Wanted != 0 {
 			t.Errorf("%+v", d)
 		}
@@ -118,14 +121,14 @@ func TestMeasuredSpeed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
-		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
 			waits(t, s, ada, 1, time.Minute)
 			task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
 			clock.Advance(10 * time.Second) // within the lease
-			if err := s.FinishRun(t.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+			if err := s.Runs.FinishRun(t.Context(), tasks.LeaseOf(&task), storetest.Completed()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -133,12 +136,12 @@ func TestMeasuredSpeed(t *testing.T) {
 		if d := demand(t, s, "gpu"); d.Backlog < 59*time.Minute || d.Backlog > 62*time.Minute {
 			t.Errorf("six hours by the manifest, six times as fast: %v", d.Backlog)
 		}
-		filter := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Class: "gpu", Left: 5 * time.Minute}
-		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
+		filter := tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Class: "gpu", Left: 5 * time.Minute}
+		if got, err := s.Runs.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
 			t.Errorf("%d tasks of ten minutes claimed with five left, %v", len(got), err)
 		}
 		filter.Left = 15 * time.Minute
-		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 6 {
+		if got, err := s.Runs.Claim(t.Context(), "w", filter); err != nil || len(got) != 6 {
 			t.Errorf("%d tasks of ten minutes claimed with fifteen left, %v", len(got), err)
 		}
 	})
@@ -150,13 +153,13 @@ func TestDemandByMeasuredSpeed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("short"), foldClass("fast", func(c *pleat.Class) { c.Walltime = 0 }))
-		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "fast"}); err != nil {
+		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "fast"}); err != nil {
 			t.Fatal(err)
 		}
 		waits(t, s, ada, 1, time.Minute)
 		task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
 		clock.Advance(6 * time.Second)
-		if err := s.FinishRun(t.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+		if err := s.Runs.FinishRun(t.Context(), tasks.LeaseOf(&task), storetest.Completed()); err != nil {
 			t.Fatal(err)
 		}
 		const hours = 3 // too long for the first class; the other is ten times as fast
@@ -167,8 +170,8 @@ func TestDemandByMeasuredSpeed(t *testing.T) {
 		if d := demand(t, s, "fast"); d.Queued != 1 || d.Wanted != 1 {
 			t.Errorf("the class whose workers can: %+v", d)
 		}
-		all, err := s.Demand(t.Context())
-		if d, ok := store.DemandOf(all, storetest.FoldQueue, 0, hours*time.Hour); err != nil || !ok ||
+		all, err := s.Runs.Demand(t.Context())
+		if d, ok := runs.DemandOf(all, storetest.FoldQueue, 0, hours*time.Hour); err != nil || !ok ||
 			d.Class.Name != "fast" {
 			t.Errorf("it waits for %+v, %v", d, err)
 		}
@@ -180,7 +183,7 @@ func TestDemandOfLongTasks(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
-		waits(t, s, store.Own(storetest.User(t, s, "ada").User), 300, pleat.Seconds(1e12))
+		waits(t, s, people.Own(storetest.User(t, s, "ada").User), 300, pleat.Seconds(1e12))
 		if d := demand(t, s, "gpu"); d.Wanted != 300 {
 			t.Errorf("%d workers are wanted, with a backlog of %v", d.Wanted, d.Backlog)
 		}
@@ -192,32 +195,32 @@ func TestClaimSimulation(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
-		if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		simulate := func(expected time.Duration) {
 			t.Helper()
 			w := newFlow(ada, false)
 			w.Workflow.Kind = pleat.TaskMD
-			w.Run = store.RunSpec{Queue: "md/calvados", Model: "calvados", Expected: expected}
-			if _, err := s.CreateWorkflow(t.Context(), w); err != nil {
+			w.Run = runs.RunSpec{Queue: "md/calvados", Model: "calvados", Expected: expected}
+			if _, err := s.Runs.CreateWorkflow(t.Context(), w); err != nil {
 				t.Fatal(err)
 			}
 		}
 		simulate(time.Second)
 		task := storetest.Claim(t, s, "w", "md/calvados").Task
 		clock.Advance(10 * time.Second)
-		if err := s.FinishRun(t.Context(), store.LeaseOf(&task), storetest.Completed()); err != nil {
+		if err := s.Runs.FinishRun(t.Context(), tasks.LeaseOf(&task), storetest.Completed()); err != nil {
 			t.Fatal(err)
 		}
 		simulate(5 * time.Minute) // fifty, as measured
-		filter := store.ClaimFilter{Queues: []string{"md/calvados"}, N: 1, Class: "gpu"}
+		filter := tasks.ClaimFilter{Queues: []string{"md/calvados"}, N: 1, Class: "gpu"}
 		filter.Left = pleat.SimulationTurn - 1
-		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
+		if got, err := s.Runs.Claim(t.Context(), "w", filter); err != nil || len(got) != 0 {
 			t.Errorf("%d simulations claimed without time for a turn, %v", len(got), err)
 		}
 		filter.Left = pleat.SimulationTurn
-		if got, err := s.Claim(t.Context(), "w", filter); err != nil || len(got) != 1 {
+		if got, err := s.Runs.Claim(t.Context(), "w", filter); err != nil || len(got) != 1 {
 			t.Errorf("%d simulations claimed with time for a turn, %v", len(got), err)
 		}
 	})
@@ -229,18 +232,18 @@ func TestClaimForOneUser(t *testing.T) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		waits(t, s, ada, 2, 0)
 		waits(t, s, bob, 2, 0)
-		mine := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Owner: bob.Project}
-		got, err := s.Claim(t.Context(), "w", mine)
+		mine := tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 9, Owner: bob.Project}
+		got, err := s.Runs.Claim(t.Context(), "w", mine)
 		if err != nil || len(got) != 2 || got[0].Task.Owner != bob.Project || got[1].Task.Owner != bob.Project {
 			t.Errorf("%d tasks, %v", len(got), err)
 		}
 		any := mine
 		any.Owner = ""
-		if needed, err := s.NeedsFreshWorker(t.Context(), mine, any); err != nil || !needed {
+		if needed, err := s.Runs.NeedsFreshWorker(t.Context(), mine, any); err != nil || !needed {
 			t.Errorf("ada's tasks need a new worker: %v, %v", needed, err)
 		}
 		mine.Owner = ada.Project
-		if needed, err := s.NeedsFreshWorker(t.Context(), mine, any); err != nil || needed {
+		if needed, err := s.Runs.NeedsFreshWorker(t.Context(), mine, any); err != nil || needed {
 			t.Errorf("ada's own worker needs a new one: %v, %v", needed, err)
 		}
 	})
@@ -252,7 +255,8 @@ func TestLead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		lead := func(holder string, want bool) {
 			t.Helper()
-			if got, err := s.Lead(context.Background(), "fleet", holder, time.Minute); err != nil || got != want {
+			if got, err := s.Runs.TryLead(context.Background(), "fleet", holder, time.Minute); err != nil ||
+				got != want {
 				t.Errorf("%s leads: %v, %v", holder, got, err)
 			}
 		}
@@ -265,11 +269,11 @@ func TestLead(t *testing.T) {
 		clock.Advance(11 * time.Second)
 		lead("b", true)
 		lead("a", false)
-		if err := s.Resign(t.Context(), "fleet", "a"); err != nil { // it does not lead
+		if err := s.Runs.StopLeading(t.Context(), "fleet", "a"); err != nil { // it does not lead
 			t.Fatal(err)
 		}
 		lead("a", false)
-		if err := s.Resign(t.Context(), "fleet", "b"); err != nil {
+		if err := s.Runs.StopLeading(t.Context(), "fleet", "b"); err != nil {
 			t.Fatal(err)
 		}
 		lead("a", true)
@@ -281,28 +285,28 @@ func TestDrainClass(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
 		for id, class := range map[pleat.WorkerID]string{"a": "gpu", "b": "gpu", "c": ""} {
-			if err := s.RegisterWorker(t.Context(), pleat.Worker{ID: id, Class: class}); err != nil {
+			if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: id, Class: class}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		news, quiet := make(chan struct{}, 1), make(chan struct{}, 1)
-		s.SubscribeTo(store.WorkerTopic("a"), news)
-		s.SubscribeTo(store.WorkerTopic("c"), quiet)
-		if n, err := s.DrainClass(t.Context(), "gpu"); err != nil || n != 2 {
+		s.DB.SubscribeTo(tasks.WorkerTopic("a"), news)
+		s.DB.SubscribeTo(tasks.WorkerTopic("c"), quiet)
+		if n, err := s.Runs.DrainClass(t.Context(), "gpu"); err != nil || n != 2 {
 			t.Errorf("%d workers, %v", n, err)
 		}
 		if len(news) != 1 || len(quiet) != 0 {
 			t.Errorf("%d tokens, %d for a worker of another class", len(news), len(quiet))
 		}
 		for id, want := range map[pleat.WorkerID]bool{"a": true, "b": true, "c": false} {
-			if drain, err := s.TouchWorker(t.Context(), id); err != nil || drain != want {
+			if drain, err := s.Runs.TouchWorker(t.Context(), id); err != nil || drain != want {
 				t.Errorf("%s drains: %v, %v", id, drain, err)
 			}
 		}
-		if n, err := s.DrainClass(t.Context(), "gpu"); err != nil || n != 0 {
+		if n, err := s.Runs.DrainClass(t.Context(), "gpu"); err != nil || n != 0 {
 			t.Errorf("again: %d workers, %v", n, err)
 		}
-		if _, err := s.DrainClass(t.Context(), "cpu"); !errors.Is(err, store.ErrClassNotFound) {
+		if _, err := s.Runs.DrainClass(t.Context(), "cpu"); !errors.Is(err, runs.ErrClassNotFound) {
 			t.Errorf("no such class: %v", err)
 		}
 	})
@@ -313,8 +317,8 @@ func TestReportFleet(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
-		want := pleat.FleetReport{At: s.Now(), Pending: 2, Reason: "Slurm says Resources", Since: s.Now()}
-		if err := s.ReportFleet(t.Context(), "gpu", want); err != nil {
+		want := pleat.FleetReport{At: s.DB.Now(), Pending: 2, Reason: "Slurm says Resources", Since: s.DB.Now()}
+		if err := s.Runs.ReportFleet(t.Context(), "gpu", want); err != nil {
 			t.Fatal(err)
 		}
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.MaxWorkers = 3 }))

@@ -15,13 +15,17 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // defaultEndpoint gives a user a default endpoint.
-func defaultEndpoint(t *testing.T, s *store.Store, owner store.Reach, byDefault bool) store.Endpoint {
+func defaultEndpoint(t *testing.T, s *store.Store, owner people.Reach, byDefault bool) webhooks.Endpoint {
 	t.Helper()
-	e, err := s.PutEndpoint(context.Background(), store.Actor{Reach: owner}, store.EndpointConfig{
+	e, err := s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: owner}, webhooks.EndpointConfig{
 		URL:              "https://hooks.example.org/x",
 		Token:            "s1.token",
 		Secret:           "s1.secret",
@@ -34,7 +38,7 @@ func defaultEndpoint(t *testing.T, s *store.Store, owner store.Reach, byDefault 
 }
 
 // toEndpoint is a subscription of a run to an endpoint.
-func toEndpoint(e store.Endpoint) pleat.Subscription {
+func toEndpoint(e webhooks.Endpoint) pleat.Subscription {
 	return pleat.Subscription{
 		Destination: pleat.DestCustom,
 		Alias:       "custom_http",
@@ -52,7 +56,7 @@ func TestDefaultEndpointOfARun(t *testing.T) {
 		byDefault := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", Default: true}
 		on := defaultEndpoint(t, s, ada, true)
 		defaultEndpoint(t, s, ben, false)
-		for _, u := range []store.Reach{ada, ben, eve} {
+		for _, u := range []people.Reach{ada, ben, eve} {
 			fold(t, s, u, pleat.StateCompleted, byDefault)
 		}
 		defaultEndpoint(t, s, ada, false)
@@ -65,11 +69,11 @@ func TestDefaultEndpointOfARun(t *testing.T) {
 }
 
 // fold makes a job with subscriptions and ends its run.
-func fold(t *testing.T, s *store.Store, owner store.Reach, end pleat.State, subs ...pleat.Subscription) store.Created {
+func fold(t *testing.T, s *store.Store, owner people.Reach, end pleat.State, subs ...pleat.Subscription) runs.Created {
 	t.Helper()
 	n := newJob(owner, "fold")
 	n.Subs = subs
-	c, err := s.CreateJob(context.Background(), n)
+	c, err := s.Runs.CreateJob(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,39 +88,39 @@ func fold(t *testing.T, s *store.Store, owner store.Reach, end pleat.State, subs
 }
 
 // limitN lets n deliveries per endpoint go at once.
-func limitN(n int) store.DeliveryLimits {
-	decide := func(e store.WaitingEndpoint, _ time.Time) store.ClaimLimit {
-		return store.ClaimLimit{N: n, Window: n, Health: e.Health}
+func limitN(n int) webhooks.DeliveryLimits {
+	decide := func(e webhooks.WaitingEndpoint, _ time.Time) webhooks.ClaimLimit {
+		return webhooks.ClaimLimit{N: n, Window: n, Health: e.Health}
 	}
-	return store.DeliveryLimits{Window: n, Owner: 1000, Decide: decide}
+	return webhooks.DeliveryLimits{Window: n, Owner: 1000, Decide: decide}
 }
 
-func claimDeliveries(t *testing.T, s *store.Store, w pleat.WorkerID, most int) []store.ClaimedDelivery {
+func claimDeliveries(t *testing.T, s *store.Store, w pleat.WorkerID, most int) []webhooks.ClaimedDelivery {
 	t.Helper()
-	got, err := s.ClaimDeliveries(context.Background(), w, "", most, limitN(1000))
+	got, err := s.Webhooks.ClaimDeliveries(context.Background(), w, "", most, limitN(1000))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got.List
 }
 
-func noUpdate(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-	return store.EndpointUpdate{Health: e.Health, RetryAt: e.ResumeAt}
+func noUpdate(e webhooks.Endpoint, _ []webhooks.DeliveryOutcome, _ time.Time) webhooks.EndpointUpdate {
+	return webhooks.EndpointUpdate{Health: e.Health, RetryAt: e.ResumeAt}
 }
 
-func finishDelivery(t *testing.T, s *store.Store, w pleat.WorkerID, d ...store.DeliveryOutcome) {
+func finishDelivery(t *testing.T, s *store.Store, w pleat.WorkerID, d ...webhooks.DeliveryOutcome) {
 	t.Helper()
-	if err := s.FinishDeliveries(context.Background(), w, d, noUpdate); err != nil {
+	if err := s.Webhooks.FinishDeliveries(context.Background(), w, d, noUpdate); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func deliveries(t *testing.T, s *store.Store, owner store.Reach, f store.DeliveryFilter) []store.Delivery {
+func deliveries(t *testing.T, s *store.Store, owner people.Reach, f webhooks.DeliveryFilter) []webhooks.Delivery {
 	t.Helper()
 	if f.Limit == 0 {
 		f.Limit = 1000
 	}
-	out, err := s.Deliveries(context.Background(), owner, f)
+	out, err := s.Webhooks.Deliveries(context.Background(), owner, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +140,7 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 			Settings:    json.RawMessage(`{"enabled":true}`),
 		}
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
-		list := deliveries(t, s, u, store.DeliveryFilter{})
+		list := deliveries(t, s, u, webhooks.DeliveryFilter{})
 		if len(list) != 2 {
 			t.Fatalf("%d deliveries", len(list))
 		}
@@ -151,23 +155,23 @@ func TestEventAndDeliveryAreWrittenWithTheEnd(t *testing.T) {
 		}
 		// A custom endpoint hears of every end, a follow-up starts on completion alone.
 		fold(t, s, u, pleat.StateFailed, toEndpoint(e), qna)
-		list = deliveries(t, s, u, store.DeliveryFilter{})
+		list = deliveries(t, s, u, webhooks.DeliveryFilter{})
 		if len(list) != 3 || list[0].EventName != pleat.OnFailed || list[0].Destination != pleat.DestCustom {
 			t.Errorf("%+v", list)
 		}
-		subs, err := s.Subscriptions(ctx, u, "", 200)
+		subs, err := s.Webhooks.Subscriptions(ctx, u, "", 200)
 		if err != nil || len(subs) != 4 || subs[3].Source.Job != c.Job || subs[3].Run != c.Run {
 			t.Errorf("%+v %v", subs, err)
 		}
 		// Nothing of this is anybody else's.
 		bob := storetest.User(t, s, "bob")
-		if got := deliveries(t, s, bob, store.DeliveryFilter{}); len(got) != 0 {
+		if got := deliveries(t, s, bob, webhooks.DeliveryFilter{}); len(got) != 0 {
 			t.Errorf("bob sees %+v", got)
 		}
-		if _, _, err := s.Delivery(ctx, bob, list[0].ID); !errors.Is(err, store.ErrNoDelivery) {
+		if _, _, err := s.Webhooks.Delivery(ctx, bob, list[0].ID); !errors.Is(err, webhooks.ErrNoDelivery) {
 			t.Errorf("bob reads one: %v", err)
 		}
-		if err := s.Redeliver(ctx, bob, list[0].ID); !errors.Is(err, store.ErrNoDelivery) {
+		if err := s.Webhooks.Redeliver(ctx, bob, list[0].ID); !errors.Is(err, webhooks.ErrNoDelivery) {
 			t.Errorf("bob redelivers one: %v", err)
 		}
 	})
@@ -192,31 +196,31 @@ func TestDeliveryLife(t *testing.T) {
 		}
 		first := got[0]
 		if diff := cmp.Diff(
-			claimed{Attempt: 1, MaxTries: store.DeliveryTries, URL: e.URL, End: pleat.StateCompleted},
+			claimed{Attempt: 1, MaxTries: webhooks.DeliveryTries, URL: e.URL, End: pleat.StateCompleted},
 			claimed{first.Task.Attempt, first.Task.MaxTries, first.Endpoint.URL, first.Event.Status}); diff != "" {
 			t.Error(diff)
 		}
 		if first.Event.At.IsZero() {
 			t.Error("the event has no time")
 		}
-		if d, tries, err := s.Delivery(ctx, u, id); err != nil || d.Status != "RUNNING" || len(tries) != 1 ||
+		if d, tries, err := s.Webhooks.Delivery(ctx, u, id); err != nil || d.Status != "RUNNING" || len(tries) != 1 ||
 			!tries[0].EndedAt.IsZero() {
 			t.Fatalf("%+v %+v %v", d, tries, err)
 		}
-		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "RUNNING"})); n != 1 {
+		if n := len(deliveries(t, s, u, webhooks.DeliveryFilter{Status: "RUNNING"})); n != 1 {
 			t.Errorf("%d are running", n)
 		}
 		if more := claimDeliveries(t, s, "c1", 10); len(more) != 0 {
 			t.Fatalf("claimed twice: %+v", more)
 		}
 		// A failure waits, is woken, and keeps its id.
-		finishDelivery(t, s, "c1", store.DeliveryOutcome{
+		finishDelivery(t, s, "c1", webhooks.DeliveryOutcome{
 			Claimed: got[0],
 			Status:  500,
 			Detail:  `{"status":500}`,
-			NextAt:  s.Now().Add(5 * time.Second),
+			NextAt:  s.DB.Now().Add(5 * time.Second),
 		})
-		if d, _, err := s.Delivery(ctx, u, id); err != nil || d.Status != "PENDING" || d.Attempts != 1 ||
+		if d, _, err := s.Webhooks.Delivery(ctx, u, id); err != nil || d.Status != "PENDING" || d.Attempts != 1 ||
 			d.ResponseStatus != 500 || d.NextAt.IsZero() {
 			t.Fatalf("%+v %v", d, err)
 		}
@@ -224,7 +228,7 @@ func TestDeliveryLife(t *testing.T) {
 			t.Fatal("claimed before its time")
 		}
 		clock.Advance(6 * time.Second)
-		if _, err := s.Reap(ctx, s.Now()); err != nil {
+		if _, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil {
 			t.Fatal(err)
 		}
 		got = claimDeliveries(t, s, "c2", 10)
@@ -233,21 +237,21 @@ func TestDeliveryLife(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		// A worker that lost the lease changes nothing.
-		finishDelivery(t, s, "c1", store.DeliveryOutcome{Claimed: got[0], Status: 200, OK: true})
-		if d, _, _ := s.Delivery(ctx, u, id); d.Status != "RUNNING" {
+		finishDelivery(t, s, "c1", webhooks.DeliveryOutcome{Claimed: got[0], Status: 200, OK: true})
+		if d, _, _ := s.Webhooks.Delivery(ctx, u, id); d.Status != "RUNNING" {
 			t.Errorf("%+v", d)
 		}
-		finishDelivery(t, s, "c2", store.DeliveryOutcome{
+		finishDelivery(t, s, "c2", webhooks.DeliveryOutcome{
 			Claimed: got[0],
 			Status:  204,
 			OK:      true,
 			Detail:  `{"status":204}`,
 		})
-		d, tries, err := s.Delivery(ctx, u, id)
+		d, tries, err := s.Webhooks.Delivery(ctx, u, id)
 		if err != nil || d.Status != "SUCCEEDED" || d.Attempts != 2 || d.ResponseStatus != 204 || !d.NextAt.IsZero() {
 			t.Fatalf("%+v %v", d, err)
 		}
-		if diff := cmp.Diff([]store.DeliveryAttempt{
+		if diff := cmp.Diff([]webhooks.DeliveryAttempt{
 			{Number: 1, Outcome: "failed", Detail: `{"status":500}`},
 			{Number: 2, Outcome: "done", Detail: `{"status":204}`},
 		}, tries, cmpopts.IgnoreTypes(time.Time{})); diff != "" {
@@ -265,7 +269,7 @@ func TestAbortedCountsNothing(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
 		got := claimDeliveries(t, s, "c1", 10)
-		finishDelivery(t, s, "c1", store.DeliveryOutcome{Claimed: got[0], Aborted: true})
+		finishDelivery(t, s, "c1", webhooks.DeliveryOutcome{Claimed: got[0], Aborted: true})
 		again := claimDeliveries(t, s, "c2", 10)
 		if len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID || again[0].Task.Tries != 0 ||
 			again[0].Delivery.Attempts != 0 {
@@ -282,7 +286,7 @@ func TestLostDeliveries(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
 		var id pleat.DeliveryID
-		for i := range store.DeliveryTries {
+		for i := range webhooks.DeliveryTries {
 			got := claimDeliveries(t, s, "c1", 10)
 			if len(got) != 1 {
 				t.Fatalf("round %d: %d claimed", i, len(got))
@@ -290,28 +294,28 @@ func TestLostDeliveries(t *testing.T) {
 			id = got[0].Delivery.ID
 			if i%2 == 0 { // half are freed when the lease expires, half when the worker restarts
 				clock.Advance(pleat.LeaseDuration + time.Second)
-				if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued+r.Failed != 1 {
+				if r, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil || r.Requeued+r.Failed != 1 {
 					t.Fatalf("round %d: %+v %v", i, r, err)
 				}
-			} else if r, err := s.FreeTasks(ctx, "c1"); err != nil || r.Requeued+r.Failed != 1 {
+			} else if r, err := s.Runs.FreeTasks(ctx, "c1"); err != nil || r.Requeued+r.Failed != 1 {
 				t.Fatalf("round %d: %+v %v", i, r, err)
 			}
 		}
-		d, tries, err := s.Delivery(ctx, u, id)
-		if err != nil || d.Status != "FAILED" || d.Attempts != store.DeliveryTries ||
-			!strings.Contains(d.Reason, "died during every attempt") || len(tries) != store.DeliveryTries {
+		d, tries, err := s.Webhooks.Delivery(ctx, u, id)
+		if err != nil || d.Status != "FAILED" || d.Attempts != webhooks.DeliveryTries ||
+			!strings.Contains(d.Reason, "died during every attempt") || len(tries) != webhooks.DeliveryTries {
 			t.Fatalf("%+v, %d attempts, %v", d, len(tries), err)
 		}
 		if tries[0].Outcome != "lost" {
 			t.Errorf("%+v", tries[0])
 		}
 		// A redelivery has all tries again.
-		if err := s.Redeliver(ctx, u, id); err != nil {
+		if err := s.Webhooks.Redeliver(ctx, u, id); err != nil {
 			t.Fatal(err)
 		}
 		got := claimDeliveries(t, s, "c1", 10)
 		if len(got) != 1 || got[0].Delivery.ID != id || got[0].Task.Tries != 0 ||
-			got[0].Delivery.Attempts != store.DeliveryTries {
+			got[0].Delivery.Attempts != webhooks.DeliveryTries {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -331,41 +335,41 @@ func TestRedeliver(t *testing.T) {
 		if len(got) != 4 {
 			t.Fatal(len(got))
 		}
-		finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: got[0], OK: true, Status: 200},
-			store.DeliveryOutcome{Claimed: got[1], Status: 500, Reason: "no"},
-			store.DeliveryOutcome{Claimed: got[2], Status: 404, Reason: "no"}, store.DeliveryOutcome{
-				Claimed: got[3], Status: 503, NextAt: s.Now().Add(time.Hour),
+		finishDelivery(t, s, "c", webhooks.DeliveryOutcome{Claimed: got[0], OK: true, Status: 200},
+			webhooks.DeliveryOutcome{Claimed: got[1], Status: 500, Reason: "no"},
+			webhooks.DeliveryOutcome{Claimed: got[2], Status: 404, Reason: "no"}, webhooks.DeliveryOutcome{
+				Claimed: got[3], Status: 503, NextAt: s.DB.Now().Add(time.Hour),
 			})
-		again := func(id pleat.DeliveryID, f store.DeliveryFilter) (int, error) {
+		again := func(id pleat.DeliveryID, f webhooks.DeliveryFilter) (int, error) {
 			if id != "" {
-				return 1, s.Redeliver(ctx, u, id)
+				return 1, s.Webhooks.Redeliver(ctx, u, id)
 			}
 			f.Limit = 100
-			return s.RedeliverAll(ctx, u, f)
+			return s.Webhooks.RedeliverAll(ctx, u, f)
 		}
-		if _, err := again(got[3].Delivery.ID, store.DeliveryFilter{}); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := again(got[3].Delivery.ID, webhooks.DeliveryFilter{}); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("one that is being tried: %v", err)
 		}
-		for _, d := range deliveries(t, s, u, store.DeliveryFilter{}) {
+		for _, d := range deliveries(t, s, u, webhooks.DeliveryFilter{}) {
 			if d.Destination == pleat.DestQnA {
-				if _, err := again(d.ID, store.DeliveryFilter{}); pleat.CodeOf(err) != pleat.CodeConflict {
+				if _, err := again(d.ID, webhooks.DeliveryFilter{}); pleat.CodeOf(err) != pleat.CodeConflict {
 					t.Errorf("a follow-up: %v", err)
 				}
 			}
 		}
-		if _, err := again("01890a5d-ac96-774b-bcce-b302099a8057", store.DeliveryFilter{}); !errors.Is(err,
-			store.ErrNoDelivery) {
+		if _, err := again("01890a5d-ac96-774b-bcce-b302099a8057", webhooks.DeliveryFilter{}); !errors.Is(err,
+			webhooks.ErrNoDelivery) {
 			t.Errorf("none: %v", err)
 		}
-		if n, err := again("", store.DeliveryFilter{
+		if n, err := again("", webhooks.DeliveryFilter{
 			SourceID: got[1].Delivery.Source.ID(), Status: "FAILED",
 		}); err != nil || n != 1 {
 			t.Errorf("by source: %d %v", n, err)
 		}
-		if n, err := again("", store.DeliveryFilter{Since: s.Now().Add(time.Hour)}); err != nil || n != 0 {
+		if n, err := again("", webhooks.DeliveryFilter{Since: s.DB.Now().Add(time.Hour)}); err != nil || n != 0 {
 			t.Errorf("since later: %d %v", n, err)
 		}
-		if n, err := again("", store.DeliveryFilter{Status: "FAILED"}); err != nil || n != 1 {
+		if n, err := again("", webhooks.DeliveryFilter{Status: "FAILED"}); err != nil || n != 1 {
 			t.Errorf("the other failed one: %d %v", n, err)
 		}
 		// Two at once send one task.
@@ -375,7 +379,7 @@ func TestRedeliver(t *testing.T) {
 		total := 0
 		for range 8 {
 			wg.Go(func() {
-				n, err := again("", store.DeliveryFilter{Status: "SUCCEEDED"})
+				n, err := again("", webhooks.DeliveryFilter{Status: "SUCCEEDED"})
 				mu.Lock()
 				defer mu.Unlock()
 				total += n
@@ -403,7 +407,7 @@ func TestEndpointsTakeTurns(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		var ends []store.Endpoint
+		var ends []webhooks.Endpoint
 		for i := range 5 {
 			u := storetest.User(t, s, fmt.Sprintf("u%d", i))
 			ends = append(ends, defaultEndpoint(t, s, u, false))
@@ -416,13 +420,13 @@ func TestEndpointsTakeTurns(t *testing.T) {
 			}
 		}
 		// The first endpoint's places are taken; claims of one find everybody else's.
-		if got, err := s.ClaimDeliveries(ctx, "c", "", 3, limitN(3)); err != nil || len(got.List) != 3 {
+		if got, err := s.Webhooks.ClaimDeliveries(ctx, "c", "", 3, limitN(3)); err != nil || len(got.List) != 3 {
 			t.Fatal(len(got.List), err)
 		}
 		seen := map[pleat.EndpointID]int{}
 		cursor := ""
 		for range 40 {
-			got, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(3))
+			got, err := s.Webhooks.ClaimDeliveries(ctx, "c", cursor, 1, limitN(3))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -445,37 +449,43 @@ func TestEndpointsTakeTurns(t *testing.T) {
 // More endpoints than one claim looks at, most of them asleep.
 func TestClaimLooksAtAllEndpoints(t *testing.T) {
 	t.Parallel()
-	storetest.EachBounded(t, store.Bounds{Endpoints: 25}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ctx := context.Background()
-		const n = 30
-		for i := range n {
-			u := storetest.User(t, s, fmt.Sprintf("u%d", i))
-			defaultEndpoint(t, s, u, false)
-			if _, err := s.PingEndpoint(ctx, u); err != nil {
-				t.Fatal(err)
-			}
-			if i != n-1 {
-				if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointPause); err != nil {
+	storetest.EachWith(
+		t,
+		store.Options{Webhooks: webhooks.Options{Endpoints: 25}},
+		func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+			ctx := context.Background()
+			const n = 30
+			for i := range n {
+				u := storetest.User(t, s, fmt.Sprintf("u%d", i))
+				defaultEndpoint(t, s, u, false)
+				if _, err := s.Webhooks.PingEndpoint(ctx, u); err != nil {
 					t.Fatal(err)
 				}
+				if i != n-1 {
+					if _, err := s.Webhooks.ChangeEndpoint(
+						ctx, people.Actor{Reach: u}, webhooks.EndpointPause,
+					); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
-		}
-		found, rounds := 0, 0
-		for cursor := ""; ; {
-			got, err := s.ClaimDeliveries(ctx, "c", cursor, 1, limitN(1))
-			if err != nil {
-				t.Fatal(err)
+			found, rounds := 0, 0
+			for cursor := ""; ; {
+				got, err := s.Webhooks.ClaimDeliveries(ctx, "c", cursor, 1, limitN(1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				found += len(got.List)
+				rounds++
+				if cursor = got.Next; cursor == "" {
+					break
+				}
 			}
-			found += len(got.List)
-			rounds++
-			if cursor = got.Next; cursor == "" {
-				break
+			if found != 1 || rounds > 3 {
+				t.Errorf("%d found in %d rounds", found, rounds)
 			}
-		}
-		if found != 1 || rounds > 3 {
-			t.Errorf("%d found in %d rounds", found, rounds)
-		}
-	})
+		},
+	)
 }
 
 func TestEndpointChanges(t *testing.T) {
@@ -483,18 +493,21 @@ func TestEndpointChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		if _, err := s.DefaultEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+		if _, err := s.Webhooks.DefaultEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
-		by := store.Actor{Reach: u}
-		if _, err := s.ChangeEndpoint(ctx, by, store.EndpointPause); !errors.Is(err, store.ErrNoEndpoint) {
+		by := people.Actor{Reach: u}
+		if _, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointPause); !errors.Is(
+			err,
+			webhooks.ErrNoEndpoint,
+		) {
 			t.Errorf("%v", err)
 		}
-		if _, err := s.PingEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+		if _, err := s.Webhooks.PingEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
 		e := defaultEndpoint(t, s, u, true)
-		want := store.Endpoint{
+		want := webhooks.Endpoint{
 			ID:               e.ID,
 			Owner:            u.Project,
 			URL:              "https://hooks.example.org/x",
@@ -509,7 +522,7 @@ func TestEndpointChanges(t *testing.T) {
 		if diff := cmp.Diff(want, e); diff != "" || e.UpdatedAt.IsZero() {
 			t.Fatal("a new endpoint: ", diff)
 		}
-		e2, err := s.PutEndpoint(ctx, store.Actor{Reach: u}, store.EndpointConfig{
+		e2, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointConfig{
 			URL:    "https://hooks.example.org:443/other",
 			Secret: "s1.other",
 			Format: "cloudevents",
@@ -519,23 +532,23 @@ func TestEndpointChanges(t *testing.T) {
 			t.Fatal("configured again: ", diff, err)
 		}
 		// Paused: events wait, and go when it resumes.
-		if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointPause); err != nil {
+		if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointPause); err != nil {
 			t.Fatal(err)
 		}
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		if got := claimDeliveries(t, s, "c", 10); len(got) != 0 {
 			t.Fatal("claimed while paused")
 		}
-		if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointDelete); err != nil {
+		if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointDelete); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.DefaultEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
+		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
 			t.Errorf("%+v", e)
 		}
-		if _, err := s.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Webhooks.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%v", err)
 		}
-		if e, err := s.ChangeEndpoint(ctx, by, store.EndpointResume); err != nil || !e.Active || e.Paused ||
+		if e, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointResume); err != nil || !e.Active || e.Paused ||
 			e.DisabledReason != "" {
 			t.Fatalf("%+v %v", e, err)
 		}
@@ -543,16 +556,16 @@ func TestEndpointChanges(t *testing.T) {
 			t.Fatalf("%d after resuming", len(got))
 		}
 		// Rotation keeps the old secret besides the new one.
-		until := s.Now().Add(24 * time.Hour)
+		until := s.DB.Now().Add(24 * time.Hour)
 		clock.Advance(time.Minute)
-		e3, err := s.RotateSecret(ctx, store.Actor{Reach: u}, "s1.new", until)
+		e3, err := s.Webhooks.RotateSecret(ctx, people.Actor{Reach: u}, "s1.new", until)
 		if err != nil || e3.Secret != "s1.new" || e3.OldSecret != "s1.secret" ||
 			e3.OldSecretUntil.Sub(until).Abs() > time.Millisecond || !e3.RotatedAt.After(e.RotatedAt) {
 			t.Errorf("%+v %v", e3, err)
 		}
 		// Resealing passes the old secret as a secret.
 		columns := map[string]string{}
-		n, err := s.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
+		n, err := s.Webhooks.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
 			if owner != u.Project {
 				t.Errorf("owner %s", owner)
 			}
@@ -563,16 +576,16 @@ func TestEndpointChanges(t *testing.T) {
 			columns["s1.secret"] != "secret" {
 			t.Errorf("%d %v %v", n, columns, err)
 		}
-		if e, _ := s.DefaultEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" ||
+		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" ||
 			e.OldSecret != "s2.secret" {
 			t.Errorf("%+v", e)
 		}
-		if _, err := s.Reseal(ctx, func(pleat.ProjectID, string, string) (string, bool, error) {
+		if _, err := s.Webhooks.Reseal(ctx, func(pleat.ProjectID, string, string) (string, bool, error) {
 			return "", false, errors.New("no key")
 		}); err == nil {
 			t.Error("a failed reseal is silent")
 		}
-		if e, _ := s.DefaultEndpoint(ctx, u); e.Token != "s2.token" {
+		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Token != "s2.token" {
 			t.Errorf("a failed reseal changed %+v", e)
 		}
 	})
@@ -589,41 +602,46 @@ func TestUpdateEndpoint(t *testing.T) {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		}
 		got := claimDeliveries(t, s, "c", 2)
-		resume := s.Now().Add(30 * time.Second)
-		err := s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{
-			{Claimed: got[0], Status: 500, NextAt: s.Now().Add(time.Second)},
-			{Claimed: got[1], Status: 500, NextAt: s.Now().Add(time.Second)},
+		resume := s.DB.Now().Add(30 * time.Second)
+		err := s.Webhooks.FinishDeliveries(ctx, "c", []webhooks.DeliveryOutcome{
+			{Claimed: got[0], Status: 500, NextAt: s.DB.Now().Add(time.Second)},
+			{Claimed: got[1], Status: 500, NextAt: s.DB.Now().Add(time.Second)},
 		},
-			func(e store.Endpoint, list []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-				return store.EndpointUpdate{Health: e.Health + strings.Repeat("x", len(list)), RetryAt: resume}
+			func(e webhooks.Endpoint, list []webhooks.DeliveryOutcome, _ time.Time) webhooks.EndpointUpdate {
+				return webhooks.EndpointUpdate{Health: e.Health + strings.Repeat("x", len(list)), RetryAt: resume}
 			})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.DefaultEndpoint(ctx, u); e.Health != "xx" || e.ResumeAt.Sub(resume).Abs() > time.Millisecond {
+		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Health != "xx" ||
+			e.ResumeAt.Sub(resume).Abs() > time.Millisecond {
 			t.Errorf("%+v", e)
 		}
 		if more := claimDeliveries(t, s, "c", 10); len(more) != 0 {
 			t.Error("claimed while the endpoint rests")
 		}
 		clock.Advance(31 * time.Second)
-		_, _ = s.Reap(ctx, s.Now())
-		probe, err := s.ClaimDeliveries(ctx, "c", "", 1, store.DeliveryLimits{Window: 4, Owner: 4,
-			Decide: func(e store.WaitingEndpoint, _ time.Time) store.ClaimLimit {
-				return store.ClaimLimit{N: 1, Window: 1, Probe: true, Health: e.Health + "probe"}
+		_, _ = s.Runs.Reap(ctx, s.DB.Now())
+		probe, err := s.Webhooks.ClaimDeliveries(ctx, "c", "", 1, webhooks.DeliveryLimits{Window: 4, Owner: 4,
+			Decide: func(e webhooks.WaitingEndpoint, _ time.Time) webhooks.ClaimLimit {
+				return webhooks.ClaimLimit{N: 1, Window: 1, Probe: true, Health: e.Health + "probe"}
 			}})
 		more := probe.List
 		if err != nil || len(more) != 1 || !more[0].Probe || more[0].Endpoint.Health != "xxprobe" {
 			t.Fatalf("%+v %v", more, err)
 		}
-		err = s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{{Claimed: more[0], Status: 410, Reason: "gone"}},
-			func(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-				return store.EndpointUpdate{Health: e.Health, Disable: "the receiver is gone"}
-			})
+		err = s.Webhooks.FinishDeliveries(
+			ctx,
+			"c",
+			[]webhooks.DeliveryOutcome{{Claimed: more[0], Status: 410, Reason: "gone"}},
+			func(e webhooks.Endpoint, _ []webhooks.DeliveryOutcome, _ time.Time) webhooks.EndpointUpdate {
+				return webhooks.EndpointUpdate{Health: e.Health, Disable: "the receiver is gone"}
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.DefaultEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" ||
+		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" ||
 			!e.EnabledByDefault {
 			t.Errorf("%+v", e)
 		}
@@ -631,7 +649,7 @@ func TestUpdateEndpoint(t *testing.T) {
 		if more := claimDeliveries(t, s, "c", 10); len(more) != 0 {
 			t.Error("claimed while it is disabled")
 		}
-		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "PENDING"})); n != 3 {
+		if n := len(deliveries(t, s, u, webhooks.DeliveryFilter{Status: "PENDING"})); n != 3 {
 			t.Errorf("%d are kept", n)
 		}
 		if e := defaultEndpoint(t, s, u, true); !e.Active || e.Health != "" {
@@ -656,14 +674,14 @@ func TestOwnEndpoint(t *testing.T) {
 			Custom:      &pleat.CustomTarget{URL: "https://own.example.org", Token: "s1.own"},
 		}
 		c := fold(t, s, u, pleat.StateCompleted, own)
-		if _, _, err := s.Ingest(ctx, "again", pleat.Event{
+		if _, _, err := s.Webhooks.Ingest(ctx, "again", pleat.Event{
 			Source: pleat.Source{Job: c.Job},
 			Name:   pleat.OnComplete,
 			Status: pleat.StateCompleted,
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.DefaultEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+		if _, err := s.Webhooks.DefaultEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("a run's own endpoint became the default one: %v", err)
 		}
 		got := claimDeliveries(t, s, "c", 1)
@@ -671,17 +689,21 @@ func TestOwnEndpoint(t *testing.T) {
 			!got[0].Endpoint.SingleRun {
 			t.Fatalf("%+v", got)
 		}
-		err := s.FinishDeliveries(ctx, "c", []store.DeliveryOutcome{{Claimed: got[0], Status: 410, Reason: "gone"}},
-			func(e store.Endpoint, _ []store.DeliveryOutcome, _ time.Time) store.EndpointUpdate {
-				return store.EndpointUpdate{Health: e.Health, Disable: "gone"}
-			})
+		err := s.Webhooks.FinishDeliveries(
+			ctx,
+			"c",
+			[]webhooks.DeliveryOutcome{{Claimed: got[0], Status: 410, Reason: "gone"}},
+			func(e webhooks.Endpoint, _ []webhooks.DeliveryOutcome, _ time.Time) webhooks.EndpointUpdate {
+				return webhooks.EndpointUpdate{Health: e.Health, Disable: "gone"}
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(deliveries(t, s, u, store.DeliveryFilter{Status: "FAILED"})); n != 2 {
+		if n := len(deliveries(t, s, u, webhooks.DeliveryFilter{Status: "FAILED"})); n != 2 {
 			t.Fatalf("%d failed", n)
 		}
-		if err := s.Redeliver(ctx, u, got[0].Delivery.ID); err != nil {
+		if err := s.Webhooks.Redeliver(ctx, u, got[0].Delivery.ID); err != nil {
 			t.Fatal(err)
 		}
 		if again := claimDeliveries(t, s, "c", 5); len(again) != 1 || again[0].Delivery.ID != got[0].Delivery.ID {
@@ -704,7 +726,7 @@ func TestIngest(t *testing.T) {
 			Status:  pleat.StateCompleted,
 			Payload: json.RawMessage(`{"a":1}`),
 		}
-		first, repeated, err := s.Ingest(ctx, "id-1", event)
+		first, repeated, err := s.Webhooks.Ingest(ctx, "id-1", event)
 		if err != nil || repeated || first == "" {
 			t.Fatal(first, repeated, err)
 		}
@@ -712,7 +734,7 @@ func TestIngest(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				id, repeated, err := s.Ingest(ctx, "id-1", event)
+				id, repeated, err := s.Webhooks.Ingest(ctx, "id-1", event)
 				if err != nil || !repeated || id != first {
 					t.Errorf("%s %v %v", id, repeated, err)
 				}
@@ -723,7 +745,7 @@ func TestIngest(t *testing.T) {
 		fresh := map[pleat.EventID]int{}
 		for range 8 {
 			wg.Go(func() {
-				id, repeated, err := s.Ingest(ctx, "id-2", event)
+				id, repeated, err := s.Webhooks.Ingest(ctx, "id-2", event)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -740,7 +762,7 @@ func TestIngest(t *testing.T) {
 		}
 		// custom_http is keyed by event, a follow-up by run.
 		custom, follow := 0, 0
-		for _, d := range deliveries(t, s, u, store.DeliveryFilter{}) {
+		for _, d := range deliveries(t, s, u, webhooks.DeliveryFilter{}) {
 			if d.Destination == pleat.DestCustom {
 				custom++
 			} else {
@@ -751,8 +773,8 @@ func TestIngest(t *testing.T) {
 			t.Errorf("%d custom deliveries and %d follow-ups", custom, follow)
 		}
 		// Without an id each is its own.
-		a, _, errA := s.Ingest(ctx, "", event)
-		b, _, errB := s.Ingest(ctx, "", event)
+		a, _, errA := s.Webhooks.Ingest(ctx, "", event)
+		b, _, errB := s.Webhooks.Ingest(ctx, "", event)
 		if errA != nil || errB != nil || a == b {
 			t.Error(a, b, errA, errB)
 		}
@@ -768,31 +790,31 @@ func TestIngest(t *testing.T) {
 				Status: pleat.StateCompleted,
 			},
 		} {
-			if _, _, err := s.Ingest(ctx, "", bad); pleat.CodeOf(err) != pleat.CodeInvalid {
+			if _, _, err := s.Webhooks.Ingest(ctx, "", bad); pleat.CodeOf(err) != pleat.CodeInvalid {
 				t.Errorf("%+v: %v", bad, err)
 			}
 		}
 		n := newFlow(u, false)
 		n.Subs = []pleat.Subscription{toEndpoint(e)}
-		w, err := s.CreateWorkflow(ctx, n)
+		w, err := s.Runs.CreateWorkflow(ctx, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Ingest(ctx, "flow", pleat.Event{
+		if _, _, err := s.Webhooks.Ingest(ctx, "flow", pleat.Event{
 			Source: pleat.Source{Workflow: w.ID},
 			Name:   pleat.OnFailed,
 			Status: pleat.StateFailed,
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(w.ID)}); len(list) != 1 ||
+		if list := deliveries(t, s, u, webhooks.DeliveryFilter{SourceID: string(w.ID)}); len(list) != 1 ||
 			list[0].Source.Workflow != w.ID || list[0].EventName != pleat.OnFailed {
 			t.Errorf("of a workflow: %+v", list)
 		}
-		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
+		if err := s.Ops.DeleteJob(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Ingest(ctx, "late", event); pleat.CodeOf(err) != pleat.CodeInvalid {
+		if _, _, err := s.Webhooks.Ingest(ctx, "late", event); pleat.CodeOf(err) != pleat.CodeInvalid {
 			t.Errorf("of a deleted job: %v", err)
 		}
 	})
@@ -804,7 +826,7 @@ func TestPing(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		defaultEndpoint(t, s, u, false)
-		id, err := s.PingEndpoint(ctx, u)
+		id, err := s.Webhooks.PingEndpoint(ctx, u)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -818,76 +840,80 @@ func TestPing(t *testing.T) {
 // However often a user tests the endpoint or sends a delivery again, the rows of it stay few.
 func TestTestsAndSendsAreBounded(t *testing.T) {
 	t.Parallel()
-	storetest.EachBounded(t, store.Bounds{Tests: 10}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		ctx := context.Background()
-		u := storetest.User(t, s, "ada")
-		defaultEndpoint(t, s, u, true)
-		rows := func() map[string]int {
-			out := map[string]int{}
-			for _, table := range []string{"event", "delivery", "task", "attempt"} {
-				out[table] = storetest.Count(t, s, table)
+	storetest.EachWith(
+		t,
+		store.Options{Webhooks: webhooks.Options{Tests: 10}},
+		func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+			ctx := context.Background()
+			u := storetest.User(t, s, "ada")
+			defaultEndpoint(t, s, u, true)
+			rows := func() map[string]int {
+				out := map[string]int{}
+				for _, table := range []string{"event", "delivery", "task", "attempt"} {
+					out[table] = storetest.Count(t, s, table)
+				}
+				return out
 			}
-			return out
-		}
-		send := func() {
-			for _, d := range claimDeliveries(t, s, "w", 1000) {
-				finishDelivery(t, s, "w", store.DeliveryOutcome{Claimed: d, OK: true})
+			send := func() {
+				for _, d := range claimDeliveries(t, s, "w", 1000) {
+					finishDelivery(t, s, "w", webhooks.DeliveryOutcome{Claimed: d, OK: true})
+				}
 			}
-		}
-		for range 15 {
-			if _, err := s.PingEndpoint(ctx, u); err != nil {
+			for range 15 {
+				if _, err := s.Webhooks.PingEndpoint(ctx, u); err != nil {
+					t.Fatal(err)
+				}
+				send()
+			}
+			want := map[string]int{"event": 10, "delivery": 10, "task": 0, "attempt": 10}
+			if d := cmp.Diff(want, rows()); d != "" {
+				t.Errorf("after many tests: -want +got\n%s", d)
+			}
+			list, err := s.Webhooks.Deliveries(ctx, u, webhooks.DeliveryFilter{Limit: 1})
+			if err != nil {
 				t.Fatal(err)
 			}
-			send()
-		}
-		want := map[string]int{"event": 10, "delivery": 10, "task": 0, "attempt": 10}
-		if d := cmp.Diff(want, rows()); d != "" {
-			t.Errorf("after many tests: -want +got\n%s", d)
-		}
-		list, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 12 {
-			if err := s.Redeliver(ctx, u, list[0].ID); err != nil {
+			for range 12 {
+				if err := s.Webhooks.Redeliver(ctx, u, list[0].ID); err != nil {
+					t.Fatal(err)
+				}
+				send()
+			}
+			want["attempt"] = 19
+			if d := cmp.Diff(want, rows()); d != "" {
+				t.Errorf("after many sends: -want +got\n%s", d)
+			}
+			for range 12 {
+				f := webhooks.DeliveryFilter{Limit: 1000, Status: pleat.DeliverySucceeded}
+				if _, err := s.Webhooks.RedeliverAll(ctx, u, f); err != nil {
+					t.Fatal(err)
+				}
+				send()
+			}
+			want["attempt"] = 100
+			if d := cmp.Diff(want, rows()); d != "" {
+				t.Errorf("after many sends of all: -want +got\n%s", d)
+			}
+			d, tries, err := s.Webhooks.Delivery(ctx, u, list[0].ID)
+			if err != nil || d.Status != pleat.DeliverySucceeded || len(tries) != 10 || d.Attempts != 25 {
+				t.Errorf("%+v %d %v", d, len(tries), err)
+			}
+			if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointPause); err != nil {
 				t.Fatal(err)
 			}
-			send()
-		}
-		want["attempt"] = 19
-		if d := cmp.Diff(want, rows()); d != "" {
-			t.Errorf("after many sends: -want +got\n%s", d)
-		}
-		for range 12 {
-			f := store.DeliveryFilter{Limit: 1000, Status: pleat.DeliverySucceeded}
-			if _, err := s.RedeliverAll(ctx, u, f); err != nil {
-				t.Fatal(err)
+			for range 10 {
+				if _, err := s.Webhooks.PingEndpoint(ctx, u); err != nil {
+					t.Fatal(err)
+				}
 			}
-			send()
-		}
-		want["attempt"] = 100
-		if d := cmp.Diff(want, rows()); d != "" {
-			t.Errorf("after many sends of all: -want +got\n%s", d)
-		}
-		d, tries, err := s.Delivery(ctx, u, list[0].ID)
-		if err != nil || d.Status != pleat.DeliverySucceeded || len(tries) != 10 || d.Attempts != 25 {
-			t.Errorf("%+v %d %v", d, len(tries), err)
-		}
-		if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: u}, store.EndpointPause); err != nil {
-			t.Fatal(err)
-		}
-		for range 10 {
-			if _, err := s.PingEndpoint(ctx, u); err != nil {
-				t.Fatal(err)
+			if _, err := s.Webhooks.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
+				t.Errorf("one more that would wait: %v", err)
 			}
-		}
-		if _, err := s.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
-			t.Errorf("one more that would wait: %v", err)
-		}
-		if n := storetest.Count(t, s, "delivery"); n != 10 {
-			t.Errorf("%d deliveries", n)
-		}
-	})
+			if n := storetest.Count(t, s, "delivery"); n != 10 {
+				t.Errorf("%d deliveries", n)
+			}
+		},
+	)
 }
 
 // Another run of a job notifies the subscribers of the first, with an event of its own.
@@ -897,26 +923,26 @@ func TestRerunNotifies(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c := fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
-		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run)
+		again, err := s.Runs.Rerun(ctx, u, c.Job, newJob(u, "").Run)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := finish(s, claim(t, s, "w1", 1)[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(c.Job)})
+		list := deliveries(t, s, u, webhooks.DeliveryFilter{SourceID: string(c.Job)})
 		if len(list) != 2 || list[0].Run != again.Run || list[1].Run != c.Run {
 			t.Fatalf("%+v", list)
 		}
-		views, err := s.RunViews(ctx, []pleat.RunID{c.Run, again.Run, c.Run, "none"})
+		views, err := s.Runs.RunViews(ctx, []pleat.RunID{c.Run, again.Run, c.Run, "none"})
 		if err != nil || len(views) != 2 || views[c.Run].Run.Number != 1 || views[again.Run].Run.Number != 2 ||
 			len(views[c.Run].Artifacts) != 1 {
 			t.Errorf("%+v %v", views, err)
 		}
-		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
+		if err := s.Ops.DeleteJob(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
 		}
-		if views, err := s.RunViews(ctx, []pleat.RunID{c.Run}); err != nil || len(views) != 0 {
+		if views, err := s.Runs.RunViews(ctx, []pleat.RunID{c.Run}); err != nil || len(views) != 0 {
 			t.Errorf("of a deleted job: %+v %v", views, err)
 		}
 	})
@@ -933,20 +959,20 @@ func TestForgetDeliveries(t *testing.T) {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(e), qna)
 		}
 		for _, d := range claimDeliveries(t, s, "c", 3) {
-			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+			finishDelivery(t, s, "c", webhooks.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 		}
 		attempts := storetest.Count(t, s, "attempt")
-		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 100); err != nil || n != 0 {
+		if n, err := s.Webhooks.ForgetDeliveries(ctx, s.DB.Now().Add(-time.Hour), 100); err != nil || n != 0 {
 			t.Fatal(err)
 		}
 		clock.Advance(2 * time.Hour)
-		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 2); err != nil || n != 2 {
+		if n, err := s.Webhooks.ForgetDeliveries(ctx, s.DB.Now().Add(-time.Hour), 2); err != nil || n != 2 {
 			t.Fatal(err)
 		}
-		if n, err := s.ForgetDeliveries(ctx, s.Now().Add(-time.Hour), 100); err != nil || n != 1 {
+		if n, err := s.Webhooks.ForgetDeliveries(ctx, s.DB.Now().Add(-time.Hour), 100); err != nil || n != 1 {
 			t.Fatal(err)
 		}
-		if n := len(deliveries(t, s, u, store.DeliveryFilter{})); n != 7 {
+		if n := len(deliveries(t, s, u, webhooks.DeliveryFilter{})); n != 7 {
 			t.Errorf("%d are left; want the two that wait and five follow-ups", n)
 		}
 		if n := storetest.Count(t, s, "attempt"); n != attempts-3 {
@@ -963,7 +989,7 @@ func TestCountsJoinDeliveries(t *testing.T) {
 			u := storetest.User(t, s, fmt.Sprint("u", i))
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(defaultEndpoint(t, s, u, false)))
 		}
-		counts, err := s.QueueCounts(context.Background())
+		counts, err := s.Tasks.QueueCounts(context.Background())
 		if err != nil || len(counts) != 1 || counts[0].Queue != "deliver" || counts[0].N != 3 {
 			t.Errorf("%+v %v", counts, err)
 		}
@@ -976,7 +1002,7 @@ func TestDeliverTopic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		news, end := s.Subscribe(store.DeliveryTopic)
+		news, end := s.DB.Subscribe(tasks.DeliveryTopic)
 		defer end()
 		await := func(what string) {
 			t.Helper()
@@ -994,9 +1020,9 @@ func TestDeliverTopic(t *testing.T) {
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		await("an event")
 		got := claimDeliveries(t, s, "c", 1)
-		finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: got[0], NextAt: s.Now().Add(time.Second)})
+		finishDelivery(t, s, "c", webhooks.DeliveryOutcome{Claimed: got[0], NextAt: s.DB.Now().Add(time.Second)})
 		clock.Advance(2 * time.Second)
-		if _, err := s.Reap(ctx, s.Now()); err != nil {
+		if _, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil {
 			t.Fatal(err)
 		}
 		// On PostgreSQL this may be the echo of the event. SQLite has no echoes: there the reaper's news is proven.

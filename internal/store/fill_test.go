@@ -9,7 +9,10 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // eachAddress runs fn on a fresh store of every database, with its address.
@@ -42,20 +45,20 @@ func TestFill(t *testing.T) {
 				t.Errorf("%s has %d rows", table, n)
 			}
 		}
-		sent, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 50})
+		sent, err := s.Webhooks.Deliveries(ctx, u, webhooks.DeliveryFilter{Limit: 50})
 		if err != nil || len(sent) != 11 || sent[0].Status != pleat.DeliverySucceeded || sent[0].Attempts != 1 {
 			t.Errorf("%v: %+v", err, sent)
 		}
-		progress, err := s.Progress(ctx, pleat.RunID(storetest.FilledJob(20)), 0, 10)
+		progress, err := s.Runs.Progress(ctx, pleat.RunID(storetest.FilledJob(20)), 0, 10)
 		if err != nil || len(progress) != 2 || progress[1].Seq != 2 || progress[1].State != pleat.StateCompleted {
 			t.Errorf("%v: %+v", err, progress)
 		}
 		made := create(t, s, u, "newest")
-		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 50})
+		rows, err := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 50})
 		if err != nil || len(rows) != 12 || rows[0].ID != made.Job || rows[1].ID != storetest.FilledJob(20) {
 			t.Fatalf("%d rows, %v: %+v", len(rows), err, rows)
 		}
-		v, err := s.View(ctx, storetest.FilledJob(20))
+		v, err := s.Runs.View(ctx, storetest.FilledJob(20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,13 +83,13 @@ func TestFill(t *testing.T) {
 func TestReadOfAGoneCaller(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		made := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
+		made := create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
 		ctx, gone := context.WithCancel(context.Background())
-		if _, err := s.Head(ctx, made.Job, store.Credential{}); err != nil {
+		if _, err := s.Runs.Head(ctx, made.Job, people.Credential{}); err != nil {
 			t.Fatal(err)
 		}
 		gone()
-		if _, err := s.Head(ctx, made.Job, store.Credential{}); !errors.Is(err, context.Canceled) {
+		if _, err := s.Runs.Head(ctx, made.Job, people.Credential{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("read for a caller that has gone: %v", err)
 		}
 	})
@@ -100,8 +103,8 @@ func TestEndedView(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		same := func(job pleat.JobID, state pleat.State, files int) {
 			t.Helper()
-			whole, err := s.View(ctx, job)
-			got, two := s.EndedView(ctx, job)
+			whole, err := s.Runs.View(ctx, job)
+			got, two := s.Runs.EndedView(ctx, job)
 			if err != nil || two != nil || got.Run.State != state || len(got.Artifacts) != files {
 				t.Fatalf("%+v, %v, %v; it should be %s with %d files", got, err, two, state, files)
 			}
@@ -118,7 +121,7 @@ func TestEndedView(t *testing.T) {
 		}
 		same(made.Job, pleat.StateCompleted, 1)
 		stopped := create(t, s, u, "two")
-		if _, err := s.Cancel(ctx, u, stopped.Job); err != nil {
+		if _, err := s.Runs.Cancel(ctx, u, stopped.Job); err != nil {
 			t.Fatal(err)
 		}
 		same(stopped.Job, pleat.StateStopped, 0)
@@ -127,7 +130,7 @@ func TestEndedView(t *testing.T) {
 		}
 		for i := 0; i <= 40; i += 2 { // every second job is the user's
 			job, deleted := storetest.FilledJob(i), make(chan error, 1)
-			go func() { deleted <- s.DeleteJob(ctx, u, job) }()
+			go func() { deleted <- s.Ops.DeleteJob(ctx, u, job) }()
 			for over := false; !over; {
 				select {
 				case err := <-deleted:
@@ -136,7 +139,7 @@ func TestEndedView(t *testing.T) {
 					}
 				default:
 				}
-				v, err := s.EndedView(ctx, job)
+				v, err := s.Runs.EndedView(ctx, job)
 				if missing := errors.Is(err, pleat.ErrJobNotFound); !missing &&
 					(over || err != nil || len(v.Artifacts) != 1) {
 					t.Fatalf("deleted %t: %+v, %v", over, v, err)

@@ -8,19 +8,22 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // demandToken is the i-th token that reads the demand.
-func demandToken(i int) store.FleetToken {
-	return store.FleetToken{Kind: store.TokenDemand, Hash: fmt.Sprint("hash", i)}
+func demandToken(i int) runs.FleetToken {
+	return runs.FleetToken{Kind: runs.TokenDemand, Hash: fmt.Sprint("hash", i)}
 }
 
 // workerToken makes a token of a class.
 func workerToken(t *testing.T, s *store.Store, class, hash string) {
 	t.Helper()
-	token := store.FleetToken{Kind: store.TokenWorker, Class: class, Hash: hash}
-	if err := s.CreateFleetToken(t.Context(), token); err != nil {
+	token := runs.FleetToken{Kind: runs.TokenWorker, Class: class, Hash: hash}
+	if err := s.Runs.CreateFleetToken(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -30,9 +33,9 @@ func TestFleetTokens(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
-		has := func(kind store.FleetTokenKind, hash string) bool {
+		has := func(kind runs.FleetTokenKind, hash string) bool {
 			t.Helper()
-			ok, err := s.HasFleetToken(ctx, kind, hash)
+			ok, err := s.Runs.HasFleetToken(ctx, kind, hash)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,31 +43,31 @@ func TestFleetTokens(t *testing.T) {
 		}
 		made := 0
 		for ; made < 1000; made++ {
-			if err := s.CreateFleetToken(ctx, demandToken(made)); err != nil {
+			if err := s.Runs.CreateFleetToken(ctx, demandToken(made)); err != nil {
 				if pleat.CodeOf(err) != pleat.CodeConflict {
 					t.Fatal(err)
 				}
 				break
 			}
 		}
-		if made != 100 || !has(store.TokenDemand, "hash0") || !has(store.TokenDemand, "hash99") {
+		if made != 100 || !has(runs.TokenDemand, "hash0") || !has(runs.TokenDemand, "hash99") {
 			t.Errorf("%d tokens", made)
 		}
-		if has(store.TokenDemand, "other") || has("class", "hash0") {
+		if has(runs.TokenDemand, "other") || has("class", "hash0") {
 			t.Error("a token is valid that was not made")
 		}
 		workerToken(t, s, "gpu", "of the class") // the bound is that of a kind and class
-		got, err := s.FleetTokens(ctx, store.TokenWorker)
+		got, err := s.Runs.FleetTokens(ctx, runs.TokenWorker)
 		if err != nil || len(got) != 1 || got["of the class"] != "gpu" {
 			t.Errorf("%v, %v", got, err)
 		}
-		if n, err := s.RevokeFleetTokens(ctx, store.TokenDemand, ""); n != made || err != nil {
+		if n, err := s.Runs.RevokeFleetTokens(ctx, runs.TokenDemand, ""); n != made || err != nil {
 			t.Errorf("%d revoked, %v", n, err)
 		}
-		if has(store.TokenDemand, "hash0") {
+		if has(runs.TokenDemand, "hash0") {
 			t.Error("a revoked token is valid")
 		}
-		if !has(store.TokenWorker, "of the class") {
+		if !has(runs.TokenWorker, "of the class") {
 			t.Error("a token of another kind was revoked")
 		}
 	})
@@ -78,16 +81,16 @@ func TestRegisterWithAToken(t *testing.T) {
 		one := func(id pleat.WorkerID, class, token string) pleat.Worker {
 			return pleat.Worker{ID: id, Class: class, Token: token}
 		}
-		create(t, s, store.Own(storetest.User(t, s, "ada").User), "fold")
+		create(t, s, people.Own(storetest.User(t, s, "ada").User), "fold")
 		for _, w := range []pleat.Worker{one("db", "gpu", ""), one("cpu", "cpu", "c"), one("gpu", "gpu", "g")} {
-			if err := s.RegisterWorker(ctx, w); err != nil {
+			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)
 			}
 		}
 		claim(t, s, "db", 1)
 		before := storetest.Tables(t, s)
 		for _, w := range []pleat.Worker{one("db", "gpu", "g"), one("cpu", "gpu", "g")} {
-			if err := s.RegisterWorker(ctx, w); pleat.CodeOf(err) != pleat.CodeConflict {
+			if err := s.Runs.RegisterWorker(ctx, w); pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Errorf("%s was registered with another's token: %v", w.ID, err)
 			}
 		}
@@ -97,11 +100,11 @@ func TestRegisterWithAToken(t *testing.T) {
 		for _, w := range []pleat.Worker{
 			one("gpu", "gpu", "renewed"), one("new", "gpu", "renewed"), one("cpu", "gpu", ""),
 		} {
-			if err := s.RegisterWorker(ctx, w); err != nil {
+			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
 				t.Errorf("%+v: %v", w, err)
 			}
 		}
-		workers, err := s.Workers(ctx)
+		workers, err := s.Runs.Workers(ctx)
 		tokens := map[pleat.WorkerID]string{}
 		for i := range workers {
 			tokens[workers[i].ID] = workers[i].Token
@@ -116,13 +119,13 @@ func TestRegisterWithAToken(t *testing.T) {
 // workerStates are the states of all workers.
 func workerStates(t *testing.T, s *store.Store) map[pleat.WorkerID]pleat.WorkerState {
 	t.Helper()
-	workers, err := s.Workers(t.Context())
+	workers, err := s.Runs.Workers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[pleat.WorkerID]pleat.WorkerState{}
 	for i := range workers {
-		out[workers[i].ID] = workers[i].State(s.Now())
+		out[workers[i].ID] = workers[i].State(s.DB.Now())
 	}
 	return out
 }
@@ -143,21 +146,21 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 			{ID: "cpu", Class: "cpu", Token: "c1"},
 			{ID: "db", Class: "gpu"},
 		} {
-			if err := s.RegisterWorker(ctx, w); err != nil {
+			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for i := range 5 {
 			create(t, s, u, fmt.Sprint(i))
 		}
-		got := claimFor(t, s, store.ClaimFilter{}, "a", "b", "cpu", "db", "b")
-		if _, err := s.Cancel(ctx, u, got[4].Fold.Job); err != nil {
+		got := claimFor(t, s, tasks.ClaimFilter{}, "a", "b", "cpu", "db", "b")
+		if _, err := s.Runs.Cancel(ctx, u, got[4].Fold.Job); err != nil {
 			t.Fatal(err)
 		}
 		news, quiet := make(chan struct{}, 1), make(chan struct{}, 1)
-		s.SubscribeTo(store.WorkerTopic("b"), news)
-		s.SubscribeTo(store.WorkerTopic("db"), quiet)
-		if n, err := s.RevokeFleetTokens(ctx, store.TokenWorker, "gpu"); n != 2 || err != nil {
+		s.DB.SubscribeTo(tasks.WorkerTopic("b"), news)
+		s.DB.SubscribeTo(tasks.WorkerTopic("db"), quiet)
+		if n, err := s.Runs.RevokeFleetTokens(ctx, runs.TokenWorker, "gpu"); n != 2 || err != nil {
 			t.Fatalf("%d revoked, %v", n, err)
 		}
 		if len(news) != 1 || len(quiet) != 0 {
@@ -171,8 +174,8 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		}, workerStates(t, s)); d != "" {
 			t.Error(d)
 		}
-		for i, want := range []string{store.OutcomeReleased, store.OutcomeReleased, "", "", store.OutcomeStopped} {
-			if o, err := s.AttemptOutcome(ctx, store.LeaseOf(&got[i].Task)); o != want || err != nil {
+		for i, want := range []string{tasks.OutcomeReleased, tasks.OutcomeReleased, "", "", tasks.OutcomeStopped} {
+			if o, err := s.Runs.AttemptOutcome(ctx, tasks.LeaseOf(&got[i].Task)); o != want || err != nil {
 				t.Errorf("attempt %d ended %q, %v", i, o, err)
 			}
 		}
@@ -180,10 +183,10 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		if len(again) != 2 || again[0].Task.Tries != 0 || again[0].Fold.Name != "0" || again[1].Fold.Name != "1" {
 			t.Errorf("%+v", again)
 		}
-		if v, err := s.View(ctx, got[4].Fold.Job); err != nil || v.Job.State != pleat.StateStopped {
+		if v, err := s.Runs.View(ctx, got[4].Fold.Job); err != nil || v.Job.State != pleat.StateStopped {
 			t.Errorf("the cancelled job is %s, %v", v.Job.State, err)
 		}
-		if left, err := s.FleetTokens(ctx, store.TokenWorker); err != nil || len(left) != 1 || left["c1"] != "cpu" {
+		if left, err := s.Runs.FleetTokens(ctx, runs.TokenWorker); err != nil || len(left) != 1 || left["c1"] != "cpu" {
 			t.Errorf("%v, %v", left, err)
 		}
 	})

@@ -11,12 +11,14 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // beatsOf are the heartbeats of the tasks of one worker.
-func beatsOf(w pleat.WorkerID, list []store.ClaimedTask) store.WorkerHeartbeat {
-	out := store.WorkerHeartbeat{Worker: w}
+func beatsOf(w pleat.WorkerID, list []runs.ClaimedTask) runs.WorkerHeartbeat {
+	out := runs.WorkerHeartbeat{Worker: w}
 	for i := range list {
 		if k := &list[i].Task; k.Worker == w {
 			out.Beats = append(out.Beats, pleat.Heartbeat{Task: k.ID, Attempt: k.Attempt, Run: k.Run})
@@ -28,7 +30,7 @@ func beatsOf(w pleat.WorkerID, list []store.ClaimedTask) store.WorkerHeartbeat {
 // logLines are the lines of a run's log.
 func logLines(t *testing.T, s *store.Store, run pleat.RunID) (out []string) {
 	t.Helper()
-	all, err := s.Progress(t.Context(), run, 0, 100)
+	all, err := s.Runs.Progress(t.Context(), run, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,25 +54,25 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 		for _, id := range []pleat.WorkerID{"a", "b", "idle"} {
 			register(t, s, id)
 		}
-		if err := s.DrainWorker(ctx, "b"); err != nil {
+		if err := s.Runs.DrainWorker(ctx, "b"); err != nil {
 			t.Fatal(err)
 		}
-		got := claimFor(t, s, store.ClaimFilter{Lease: time.Minute}, "b", "a", "b", "gone")
-		if _, err := s.Cancel(ctx, u, got[0].Fold.Job); err != nil {
+		got := claimFor(t, s, tasks.ClaimFilter{Lease: time.Minute}, "b", "a", "b", "gone")
+		if _, err := s.Runs.Cancel(ctx, u, got[0].Fold.Job); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(40 * time.Second)
-		list := []store.WorkerHeartbeat{beatsOf("b", got), {Worker: "idle"}, beatsOf("a", got), beatsOf("gone", got)}
+		list := []runs.WorkerHeartbeat{beatsOf("b", got), {Worker: "idle"}, beatsOf("a", got), beatsOf("gone", got)}
 		foreign := list[2].Beats[0] // a's task, as if gone held it
 		foreign.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "not mine"}}
 		list[3].Beats = append(list[3].Beats, foreign)
 		list[2].Beats[0].Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "mine"}}
 		list[2].Beats[0].Run = got[3].Task.Run // another worker's
-		replies, err := s.Heartbeats(ctx, time.Minute, list)
+		replies, err := s.Runs.Heartbeats(ctx, time.Minute, list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []store.WorkerReply{
+		want := []runs.WorkerReply{
 			{
 				Replies: []pleat.HeartbeatReply{
 					{Task: got[0].Task.ID, Run: got[0].Task.Run, Cancel: true},
@@ -93,12 +95,12 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 		if !slices.Equal(own, []string{"mine"}) || other != nil {
 			t.Errorf("the log of the task is %q, that of the other %q", own, other)
 		}
-		workers, err := s.Workers(ctx)
-		if err != nil || len(workers) != 3 || s.Now().Sub(workers[2].SeenAt) > 20*time.Second {
+		workers, err := s.Runs.Workers(ctx)
+		if err != nil || len(workers) != 3 || s.DB.Now().Sub(workers[2].SeenAt) > 20*time.Second {
 			t.Errorf("%+v, %v", workers, err)
 		}
 		clock.Advance(40 * time.Second)
-		if r, err := s.Reap(ctx, s.Now()); err != nil || r != (store.Reaped{}) {
+		if r, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil || r != (runs.Reaped{}) {
 			t.Errorf("leases have expired that were renewed: %+v, %v", r, err)
 		}
 	})
@@ -118,8 +120,8 @@ func TestConcurrentHeartbeats(t *testing.T) {
 		for range workers * perWorker {
 			create(t, s, u, "fold")
 		}
-		got := claimFor(t, s, store.ClaimFilter{}, slices.Repeat(ids, perWorker)...)
-		var list []store.WorkerHeartbeat
+		got := claimFor(t, s, tasks.ClaimFilter{}, slices.Repeat(ids, perWorker)...)
+		var list []runs.WorkerHeartbeat
 		for _, id := range ids {
 			h := beatsOf(id, got)
 			h.Beats[0].Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "line"}}
@@ -130,9 +132,9 @@ func TestConcurrentHeartbeats(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 4 {
 			wg.Go(func() {
-				batch := [][]store.WorkerHeartbeat{list, reversed}[i%2]
+				batch := [][]runs.WorkerHeartbeat{list, reversed}[i%2]
 				for range rounds {
-					replies, err := s.Heartbeats(t.Context(), pleat.LeaseDuration, batch)
+					replies, err := s.Runs.Heartbeats(t.Context(), pleat.LeaseDuration, batch)
 					if err != nil {
 						t.Error(err)
 						return
@@ -146,7 +148,7 @@ func TestConcurrentHeartbeats(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		events, err := s.Progress(t.Context(), got[0].Task.Run, 0, 100)
+		events, err := s.Runs.Progress(t.Context(), got[0].Task.Run, 0, 100)
 		if err != nil || len(events) != 1+4*rounds {
 			t.Errorf("%d events, %v", len(events), err)
 		}
@@ -165,39 +167,39 @@ func TestExtendLeases(t *testing.T) {
 		}
 		register(t, s, "own")
 		for _, id := range []pleat.WorkerID{"calls", "gone"} {
-			if err := s.RegisterWorker(ctx, pleat.Worker{ID: id, Host: "test", Token: "token"}); err != nil {
+			if err := s.Runs.RegisterWorker(ctx, pleat.Worker{ID: id, Host: "test", Token: "token"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		got := claimFor(t, s, store.ClaimFilter{Lease: time.Minute}, "own", "calls", "gone")
+		got := claimFor(t, s, tasks.ClaimFilter{Lease: time.Minute}, "own", "calls", "gone")
 		if len(got) != 3 {
 			t.Fatalf("%d claims", len(got))
 		}
 		clock.Advance(time.Hour)
-		if err := s.ExtendLeases(ctx, 30*time.Second); err != nil {
+		if err := s.Runs.ExtendLeases(ctx, 30*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		reap := func(want int) {
 			t.Helper()
-			if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != want {
+			if r, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil || r.Requeued != want {
 				t.Errorf("%+v %v, want %d leases expired", r, err, want)
 			}
 		}
 		reap(1)
 		clock.Advance(20 * time.Second)
-		beats := []store.WorkerHeartbeat{beatsOf("calls", got)}
-		if replies, err := s.Heartbeats(ctx, time.Minute, beats); err != nil || replies[0].Replies[0].Lost {
+		beats := []runs.WorkerHeartbeat{beatsOf("calls", got)}
+		if replies, err := s.Runs.Heartbeats(ctx, time.Minute, beats); err != nil || replies[0].Replies[0].Lost {
 			t.Errorf("%+v %v", replies, err)
 		}
 		clock.Advance(20 * time.Second)
 		reap(1)
 
 		// While servers answer, one that starts changes nothing.
-		got = claimFor(t, s, store.ClaimFilter{Lease: time.Second, N: 1}, "gone")
-		if _, err := s.Heartbeats(ctx, time.Minute, []store.WorkerHeartbeat{{Worker: "calls"}}); err != nil {
+		got = claimFor(t, s, tasks.ClaimFilter{Lease: time.Second, N: 1}, "gone")
+		if _, err := s.Runs.Heartbeats(ctx, time.Minute, []runs.WorkerHeartbeat{{Worker: "calls"}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.ExtendLeases(ctx, 30*time.Second); err != nil {
+		if err := s.Runs.ExtendLeases(ctx, 30*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(2 * time.Second)

@@ -8,6 +8,8 @@ import (
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // The table task holds the queues alone: whichever way a task ends, its row goes with the transaction that ends it, and
@@ -26,7 +28,7 @@ func TestEndedTasksAreDeleted(t *testing.T) {
 		attempts := 0
 		expire := func() {
 			clock.Advance(pleat.LeaseDuration + time.Second)
-			if _, err := s.Reap(ctx, s.Now()); err != nil {
+			if _, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -45,7 +47,7 @@ func TestEndedTasksAreDeleted(t *testing.T) {
 			{"completed", func() { end(pleat.StateCompleted) }},
 			{"failed", func() { end(pleat.StateFailed) }},
 			{"stopped while it waits", func() {
-				if _, err := s.Cancel(ctx, u, create("waits")); err != nil {
+				if _, err := s.Runs.Cancel(ctx, u, create("waits")); err != nil {
 					t.Fatal(err)
 				}
 			}},
@@ -53,14 +55,14 @@ func TestEndedTasksAreDeleted(t *testing.T) {
 				job := create("runs")
 				claim(t, s, "w", 1)
 				attempts++
-				if _, err := s.Cancel(ctx, u, job); err != nil {
+				if _, err := s.Runs.Cancel(ctx, u, job); err != nil {
 					t.Fatal(err)
 				}
 				expire()
 			}},
 			{"lost at every try", func() {
 				create("kills")
-				for range store.DefaultTries {
+				for range tasks.DefaultTries {
 					claim(t, s, "w", 1)
 					attempts++
 					expire()
@@ -69,7 +71,12 @@ func TestEndedTasksAreDeleted(t *testing.T) {
 		} {
 			c.end()
 			for _, d := range claimDeliveries(t, s, "d", 10) {
-				finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: d, OK: d.Delivery.EventName == "on_complete"})
+				finishDelivery(
+					t,
+					s,
+					"d",
+					webhooks.DeliveryOutcome{Claimed: d, OK: d.Delivery.EventName == "on_complete"},
+				)
 				attempts++
 			}
 			if n := storetest.Count(t, s, "task"); n != 0 {
@@ -79,12 +86,12 @@ func TestEndedTasksAreDeleted(t *testing.T) {
 		if n := storetest.Count(t, s, "attempt"); n != attempts {
 			t.Errorf("%d attempts are kept of %d", n, attempts)
 		}
-		sent := deliveries(t, s, u, store.DeliveryFilter{})
+		sent := deliveries(t, s, u, webhooks.DeliveryFilter{})
 		if len(sent) != 5 {
 			t.Errorf("%d deliveries", len(sent))
 		}
 		for _, d := range sent {
-			_, tries, err := s.Delivery(ctx, u, d.ID)
+			_, tries, err := s.Webhooks.Delivery(ctx, u, d.ID)
 			if err != nil || len(tries) != 1 {
 				t.Errorf("delivery %s: %+v %v", d.ID, tries, err)
 			}

@@ -8,19 +8,20 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
 )
 
 const testIssuer = "https://id.example.org"
 
 // claimsOf are those of a person of the test's issuer at the present time.
-func claimsOf(s *store.Store, subject, name string, groups ...string) store.Claims {
-	return store.Claims{Issuer: testIssuer, Subject: subject, Name: name, Groups: groups, At: s.Now()}
+func claimsOf(s *store.Store, subject, name string, groups ...string) people.Claims {
+	return people.Claims{Issuer: testIssuer, Subject: subject, Name: name, Groups: groups, At: s.DB.Now()}
 }
 
-func vouch(t *testing.T, s *store.Store, c store.Claims) pleat.UserID {
+func vouch(t *testing.T, s *store.Store, c people.Claims) pleat.UserID {
 	t.Helper()
-	user, err := s.Vouch(context.Background(), c)
+	user, err := s.People.AccountForClaims(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +29,14 @@ func vouch(t *testing.T, s *store.Store, c store.Claims) pleat.UserID {
 }
 
 // putLogin stores a login of a user that is to be checked in four minutes and ends in twelve hours.
-func putLogin(t *testing.T, s *store.Store, user pleat.UserID, kind store.LoginKind, hash string) store.Login {
+func putLogin(t *testing.T, s *store.Store, user pleat.UserID, kind people.LoginKind, hash string) people.Login {
 	t.Helper()
-	l := store.Login{Hash: hash, Kind: kind, User: user, Tokens: "sealed " + hash,
-		CheckAt: s.Now().Add(4 * time.Minute), ExpiresAt: s.Now().Add(12 * time.Hour)}
-	if err := s.PutLogin(context.Background(), l, "192.0.2.1"); err != nil {
+	l := people.Login{Hash: hash, Kind: kind, User: user, Tokens: "sealed " + hash,
+		CheckAt: s.DB.Now().Add(4 * time.Minute), ExpiresAt: s.DB.Now().Add(12 * time.Hour)}
+	if err := s.People.PutLogin(context.Background(), l, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
-	l, err := s.Login(context.Background(), hash)
+	l, err := s.People.Login(context.Background(), hash)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestVouch(t *testing.T) {
 		var wg sync.WaitGroup
 		users := make([]pleat.UserID, 8)
 		for n := range users {
-			wg.Go(func() { users[n], _ = s.Vouch(context.Background(), claimsOf(s, "s", "ada")) })
+			wg.Go(func() { users[n], _ = s.People.AccountForClaims(context.Background(), claimsOf(s, "s", "ada")) })
 		}
 		wg.Wait()
 		for _, u := range users {
@@ -68,7 +69,7 @@ func TestVouch(t *testing.T) {
 		other := claimsOf(s, "s", "ada")
 		other.Issuer = "https://other.example.org"
 		third := vouch(t, s, other)
-		list, err := s.Users(context.Background())
+		list, err := s.People.Users(context.Background())
 		if err != nil || len(list) != 3 || third == users[0] {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -78,18 +79,20 @@ func TestVouch(t *testing.T) {
 			}
 		}
 		nameless := vouch(t, s, claimsOf(s, "t", "\x01"))
-		if u, err := s.User(context.Background(), nameless); err != nil || u.Name != "user" {
+		if u, err := s.People.User(context.Background(), nameless); err != nil || u.Name != "user" {
 			t.Errorf("%+v, %v", u, err)
 		}
 		clock.Advance(time.Second)
-		if _, err := s.SetDisabled(context.Background(), store.Actor{Database: true}, "ada-2", true); err != nil {
+		if _, err := s.People.SetDisabled(
+			context.Background(), people.Actor{Database: true}, "ada-2", true,
+		); err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Vouch(context.Background(), claimsOf(s, "s", "ada"))
+		_, err = s.People.AccountForClaims(context.Background(), claimsOf(s, "s", "ada"))
 		wantCode(t, "a disabled user", err, pleat.CodeForbidden)
-		putLogin(t, s, third, store.LoginSession, "session")
+		putLogin(t, s, third, people.LoginSession, "session")
 		for _, name := range []string{"ada-2", "ada-3", "user"} {
-			if _, err := s.EraseUser(context.Background(), store.Actor{Database: true}, name); err != nil {
+			if _, err := s.Ops.EraseUser(context.Background(), people.Actor{Database: true}, name); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -103,29 +106,29 @@ func TestVouch(t *testing.T) {
 func TestGroupRoles(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		ctx, by := context.Background(), store.Actor{Database: true}
+		ctx, by := context.Background(), people.Actor{Database: true}
 		storetest.User(t, s, "ann")
-		p, err := s.CreateProject(ctx, by, "cage", "ann")
+		p, err := s.People.CreateProject(ctx, by, "cage", "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
 		by = by.In(p.ID)
 		old := claimsOf(s, "s", "ada", "readers", "others")
 		user := vouch(t, s, old)
-		at := store.Reach{User: user, Project: p.ID}
+		at := people.Reach{User: user, Project: p.ID}
 		want := func(want pleat.Role) {
 			t.Helper()
-			if role, err := s.Role(ctx, at, p.ID); err != nil || role != want {
+			if role, err := s.People.Role(ctx, at, p.ID); err != nil || role != want {
 				t.Errorf("the role is %v, %v; want %v", role, err, want)
 			}
-			list, err := s.Memberships(ctx, store.Reach{User: user})
+			list, err := s.People.Memberships(ctx, people.Reach{User: user})
 			if err != nil || (len(list) == 2) != (want != pleat.NoRole) || len(list) == 2 && list[1].Role != want {
 				t.Errorf("%+v, %v", list, err)
 			}
 		}
 		set := func(group string, role pleat.Role) {
 			t.Helper()
-			if _, err := s.SetGroup(ctx, by, group, role); err != nil {
+			if _, err := s.People.SetGroup(ctx, by, group, role); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -134,24 +137,24 @@ func TestGroupRoles(t *testing.T) {
 		want(pleat.Viewer)
 		set("others", pleat.Manager)
 		want(pleat.Manager)
-		if _, err := s.SetMember(ctx, store.Actor{Reach: at}, "ada", pleat.Member); err != nil {
+		if _, err := s.People.SetMember(ctx, people.Actor{Reach: at}, "ada", pleat.Member); err != nil {
 			t.Errorf("a manager by a group may not decide: %v", err)
 		}
-		_, err = s.SetMember(ctx, by, "ann", pleat.NoRole)
+		_, err = s.People.SetMember(ctx, by, "ann", pleat.NoRole)
 		wantCode(t, "the only manager who is not one by a group", err, pleat.CodeConflict)
 		set("others", pleat.NoRole)
 		want(pleat.Member)
-		_, err = s.SetGroup(ctx, store.Actor{Reach: at}, "readers", pleat.Manager)
+		_, err = s.People.SetGroup(ctx, people.Actor{Reach: at}, "readers", pleat.Manager)
 		wantCode(t, "a member decides", err, pleat.CodeForbidden)
-		_, err = s.SetGroup(ctx, by, "others", pleat.NoRole)
+		_, err = s.People.SetGroup(ctx, by, "others", pleat.NoRole)
 		wantCode(t, "a group without a role", err, pleat.CodeNotFound)
-		_, err = s.SetGroup(ctx, store.Actor{Database: true}.In(user.OwnProject()), "readers", pleat.Viewer)
+		_, err = s.People.SetGroup(ctx, people.Actor{Database: true}.In(user.OwnProject()), "readers", pleat.Viewer)
 		wantCode(t, "a user's own project", err, pleat.CodeConflict)
-		if _, err := s.SetMember(ctx, by, "ada", pleat.NoRole); err != nil {
+		if _, err := s.People.SetMember(ctx, by, "ada", pleat.NoRole); err != nil {
 			t.Fatal(err)
 		}
 		want(pleat.Viewer)
-		groups, err := s.Groups(ctx, at)
+		groups, err := s.People.Groups(ctx, at)
 		if err != nil || len(groups) != 1 || groups[0].Name != "readers" || groups[0].Role != pleat.Viewer {
 			t.Errorf("%+v, %v", groups, err)
 		}
@@ -160,7 +163,7 @@ func TestGroupRoles(t *testing.T) {
 		want(pleat.NoRole)
 		vouch(t, s, old) // what is older than what is known does not count
 		want(pleat.NoRole)
-		_, err = s.Groups(ctx, at)
+		_, err = s.People.Groups(ctx, at)
 		wantCode(t, "groups for a stranger", err, pleat.CodeNotFound)
 	})
 }
@@ -171,17 +174,21 @@ func TestOperatorByClaims(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx, yes, no := context.Background(), true, false
 		c := claimsOf(s, "s", "ada")
-		by := store.Actor{Reach: store.Reach{User: vouch(t, s, c)}}
+		by := people.Actor{Reach: people.Reach{User: vouch(t, s, c)}}
 		create := func(name string) error {
-			_, err := s.CreateProject(ctx, by, name, "ada")
+			_, err := s.People.CreateProject(ctx, by, name, "ada")
 			return err
 		}
 		wantCode(t, "a person", create("a"), pleat.CodeForbidden)
-		wantCode(t, "nobody", func() error { _, err := s.CreateProject(ctx, store.Actor{}, "a", "ada"); return err }(),
-			pleat.CodeForbidden)
+		wantCode(
+			t,
+			"nobody",
+			func() error { _, err := s.People.CreateProject(ctx, people.Actor{}, "a", "ada"); return err }(),
+			pleat.CodeForbidden,
+		)
 		for n, operator := range []*bool{&yes, nil, &no} {
 			clock.Advance(time.Second)
-			c.At, c.Operator = s.Now(), operator
+			c.At, c.Operator = s.DB.Now(), operator
 			vouch(t, s, c)
 			if err := create(string(rune('a' + n))); (err == nil) != (operator != &no) {
 				t.Errorf("claims %d: %v", n, err)
@@ -196,26 +203,26 @@ func TestLogins(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		user := vouch(t, s, claimsOf(s, "s", "ada", "lab"))
-		l := putLogin(t, s, user, store.LoginSession, "session")
-		grant := putLogin(t, s, user, store.LoginGrant, store.GrantOf(user))
-		by := store.Actor{Reach: store.Reach{User: user}}
-		key, err := s.CreateKey(ctx, by, store.NewKey{Prefix: "p", Hash: "key"})
+		l := putLogin(t, s, user, people.LoginSession, "session")
+		grant := putLogin(t, s, user, people.LoginGrant, people.GrantOf(user))
+		by := people.Actor{Reach: people.Reach{User: user}}
+		key, err := s.People.CreateKey(ctx, by, people.NewKey{Prefix: "p", Hash: "key"})
 		if err != nil || key.Scopes.String() != pleat.AllScopes.String() {
 			t.Fatalf("%+v, %v", key, err)
 		}
-		identify := func(c store.Credential) (store.Principal, error) { return s.Identify(ctx, c) }
-		p, err := identify(store.Credential{Hash: "session", Login: true})
+		identify := func(c people.Credential) (people.Principal, error) { return s.People.Identify(ctx, c) }
+		p, err := identify(people.Credential{Hash: "session", Login: true})
 		if err != nil || p.User != user || p.Key != "" || len(p.Scopes) != 3 || p.Operator {
 			t.Errorf("%+v, %v", p, err)
 		}
-		for _, c := range []store.Credential{{Hash: "session"}, {Hash: "session", Session: true},
-			{Hash: store.GrantOf(user), Login: true}, {Hash: "key", Login: true}} {
+		for _, c := range []people.Credential{{Hash: "session"}, {Hash: "session", Session: true},
+			{Hash: people.GrantOf(user), Login: true}, {Hash: "key", Login: true}} {
 			_, err := identify(c)
 			wantCode(t, c.Hash, err, pleat.CodeUnauthorized)
 		}
-		lease := func(l *store.Login) bool {
+		lease := func(l *people.Login) bool {
 			t.Helper()
-			ok, err := s.LeaseLogin(ctx, l, s.Now().Add(25*time.Second))
+			ok, err := s.People.LeaseLogin(ctx, l, s.DB.Now().Add(25*time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +230,7 @@ func TestLogins(t *testing.T) {
 		}
 		due := func() int {
 			t.Helper()
-			list, err := s.DueGrants(ctx, testIssuer, 10)
+			list, err := s.People.GrantsToCheck(ctx, testIssuer, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +240,8 @@ func TestLogins(t *testing.T) {
 			t.Error("a grant is due before its time")
 		}
 		clock.Advance(4 * time.Minute)
-		if due() != 1 || !lease(&grant) || lease(&store.Login{Hash: grant.Hash, CheckAt: grant.CheckAt}) || due() != 0 {
+		if due() != 1 || !lease(&grant) || lease(&people.Login{Hash: grant.Hash, CheckAt: grant.CheckAt}) ||
+			due() != 0 {
 			t.Error("a grant is leased twice, or not at all")
 		}
 		clock.Advance(25 * time.Second)
@@ -242,38 +250,39 @@ func TestLogins(t *testing.T) {
 			t.Error("a lease does not end")
 		}
 		lost.Tokens = "of who has lost the lease"
-		if err := s.KeepLogin(ctx, lost, nil); err != nil {
+		if err := s.People.KeepLogin(ctx, lost, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.RefuseLogin(ctx, lost, true, "late"); err != nil {
+		if err := s.People.RefuseLogin(ctx, lost, true, "late"); err != nil {
 			t.Fatal(err)
 		}
 		old := grant
-		grant.CheckAt, grant.Tokens = s.Now().Add(4*time.Minute), "sealed anew"
+		grant.CheckAt, grant.Tokens = s.DB.Now().Add(4*time.Minute), "sealed anew"
 		claims := claimsOf(s, "s", "ada", "lab")
-		if err := s.KeepLogin(ctx, grant, &claims); err != nil {
+		if err := s.People.KeepLogin(ctx, grant, &claims); err != nil {
 			t.Fatal(err)
 		}
 		if lease(&old) || due() != 0 {
 			t.Error("a check that another has made is repeated")
 		}
-		if got, err := s.Login(ctx, grant.Hash); err != nil || got.Tokens != "sealed anew" || got.Subject != "s" {
+		if got, err := s.People.Login(ctx, grant.Hash); err != nil || got.Tokens != "sealed anew" ||
+			got.Subject != "s" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if c, err := s.ClaimsOf(ctx, user); err != nil || c.Subject != "s" || len(c.Groups) != 1 {
+		if c, err := s.People.ClaimsOf(ctx, user); err != nil || c.Subject != "s" || len(c.Groups) != 1 {
 			t.Errorf("%+v, %v", c, err)
 		}
-		got, err := s.ValidCredentials(ctx, []string{"key"}, nil, []string{"session", store.GrantOf(user)})
+		got, err := s.People.ValidCredentials(ctx, []string{"key"}, nil, []string{"session", people.GrantOf(user)})
 		if err != nil || len(got) != 2 || !got["key"] || !got["session"] {
 			t.Errorf("%v, %v", got, err)
 		}
-		n, err := s.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
-			return sealed + " again", owner == user.OwnProject() && column == store.LoginColumn, nil
+		n, err := s.Webhooks.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
+			return sealed + " again", owner == user.OwnProject() && column == people.LoginColumn, nil
 		})
 		if err != nil || n != 2 {
 			t.Errorf("%d logins were sealed again, %v", n, err)
 		}
-		if got, err := s.Login(ctx, l.Hash); err != nil || got.Tokens != "sealed session again" {
+		if got, err := s.People.Login(ctx, l.Hash); err != nil || got.Tokens != "sealed session again" {
 			t.Errorf("%+v, %v", got, err)
 		}
 		testSuspend(t, s, clock, grant)
@@ -281,37 +290,37 @@ func TestLogins(t *testing.T) {
 }
 
 // testSuspend suspends the user of TestLogins, and lets the user come back.
-func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, grant store.Login) {
+func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, grant people.Login) {
 	t.Helper()
 	ctx, user, before := context.Background(), grant.User, claimsOf(s, "s", "ada", "lab")
 	clock.Advance(4 * time.Minute)
-	if ok, err := s.LeaseLogin(ctx, &grant, s.Now().Add(time.Minute)); err != nil || !ok {
+	if ok, err := s.People.LeaseLogin(ctx, &grant, s.DB.Now().Add(time.Minute)); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	for range 2 {
-		if err := s.RefuseLogin(ctx, grant, true, "left"); err != nil {
+		if err := s.People.RefuseLogin(ctx, grant, true, "left"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := s.Identify(ctx, store.Credential{Hash: "session", Login: true})
+	_, err := s.People.Identify(ctx, people.Credential{Hash: "session", Login: true})
 	wantCode(t, "a session", err, pleat.CodeUnauthorized)
-	_, err = s.Identify(ctx, store.Credential{Hash: "key"})
+	_, err = s.People.Identify(ctx, people.Credential{Hash: "key"})
 	if wantCode(t, "a key", err, pleat.CodeUnauthorized); err.Error() !=
 		"The sign-in of this key's user has ended; the key counts again once the user has signed in" {
 		t.Error(err)
 	}
-	_, err = s.Vouch(ctx, before)
+	_, err = s.People.AccountForClaims(ctx, before)
 	wantCode(t, "claims from before", err, pleat.CodeUnauthorized)
-	entries, err := s.Audit(ctx, store.Reach{User: user}, "", 10)
-	if err != nil || entries[0].Action != store.AuditUserSuspended || entries[0].Detail != "left" ||
-		entries[0].Actor.Address != testIssuer || entries[1].Action == store.AuditUserSuspended {
+	entries, err := s.People.Audit(ctx, people.Reach{User: user}, "", 10)
+	if err != nil || entries[0].Action != people.AuditUserSuspended || entries[0].Detail != "left" ||
+		entries[0].Actor.Address != testIssuer || entries[1].Action == people.AuditUserSuspended {
 		t.Errorf("%+v, %v", entries, err)
 	}
 	clock.Advance(time.Second)
 	vouch(t, s, claimsOf(s, "s", "ada"))
 	counts := func(want bool) {
 		t.Helper()
-		if _, err := s.Identify(ctx, store.Credential{Hash: "key"}); (err == nil) != want {
+		if _, err := s.People.Identify(ctx, people.Credential{Hash: "key"}); (err == nil) != want {
 			t.Errorf("the key counts: %v, want %v", err, want)
 		}
 	}
@@ -320,20 +329,20 @@ func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, grant sto
 	counts(false)
 	vouch(t, s, claimsOf(s, "s", "ada"))
 	counts(true)
-	grant = putLogin(t, s, user, store.LoginGrant, store.GrantOf(user))
+	grant = putLogin(t, s, user, people.LoginGrant, people.GrantOf(user))
 	clock.Advance(time.Hour)
 	counts(true)
-	if tokens, err := s.EndGrant(ctx, user); err != nil || tokens != "" {
+	if tokens, err := s.People.EndGrant(ctx, user); err != nil || tokens != "" {
 		t.Errorf("a grant that a key needs ends: %q, %v", tokens, err)
 	}
-	list, err := s.Keys(ctx, store.Reach{User: user})
+	list, err := s.People.Keys(ctx, people.Reach{User: user})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RevokeKey(ctx, store.Actor{Reach: store.Reach{User: user}}, list[0].ID); err != nil {
+	if err := s.People.RevokeKey(ctx, people.Actor{Reach: people.Reach{User: user}}, list[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if tokens, err := s.EndGrant(ctx, user); err != nil || tokens != grant.Tokens {
+	if tokens, err := s.People.EndGrant(ctx, user); err != nil || tokens != grant.Tokens {
 		t.Errorf("a grant that nothing needs stays: %q, %v", tokens, err)
 	}
 }
@@ -345,17 +354,17 @@ func TestLoginBounds(t *testing.T) {
 		ctx := context.Background()
 		user := vouch(t, s, claimsOf(s, "s", "ada"))
 		for n := range 52 {
-			putLogin(t, s, user, store.LoginSession, "session "+string(rune('A'+n)))
+			putLogin(t, s, user, people.LoginSession, "session "+string(rune('A'+n)))
 			clock.Advance(time.Second)
 		}
 		if n := storetest.Count(t, s, "login"); n != 50 {
 			t.Errorf("the user has %d sessions", n)
 		}
-		_, err := s.Login(ctx, "session A")
+		_, err := s.People.Login(ctx, "session A")
 		wantCode(t, "the oldest session", err, pleat.CodeUnauthorized)
 		use := func() bool {
 			t.Helper()
-			ok, err := s.UseAttempt(ctx, "attempt", s.Now().Add(10*time.Minute))
+			ok, err := s.People.UseAttempt(ctx, "attempt", s.DB.Now().Add(10*time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -365,10 +374,10 @@ func TestLoginBounds(t *testing.T) {
 			t.Error("an attempt counts twice, or not at all")
 		}
 		clock.Advance(13 * time.Hour)
-		if p, err := s.Poll(ctx); err != nil || !p.Reap {
+		if p, err := s.Runs.Poll(ctx); err != nil || !p.Reap {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if _, err := s.Reap(ctx, time.Time{}); err != nil {
+		if _, err := s.Runs.Reap(ctx, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := storetest.Count(t, s, "login") + storetest.Count(t, s, "login_attempt"); n != 0 {

@@ -5,17 +5,17 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 )
 
 // Calls at the same time cannot all use what a limit has left.
 func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 	t.Parallel()
-	limits := store.Limits{LibraryItems: 5, Drafts: 3}
+	limits := people.Limits{LibraryItems: 5, Drafts: 3}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -24,8 +24,8 @@ func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 		for range 12 {
 			wg.Go(func() {
 				<-start
-				_, item := s.CreateItem(ctx, u, store.LibraryItem{Owner: u.Project, Name: "x", Type: "file"})
-				_, draft := s.CreateWorkflow(ctx, newFlow(u, true))
+				_, item := s.Runs.CreateItem(ctx, u, runs.LibraryItem{Owner: u.Project, Name: "x", Type: "file"})
+				_, draft := s.Runs.CreateWorkflow(ctx, newFlow(u, true))
 				for _, err := range []error{item, draft} {
 					if err != nil && pleat.CodeOf(err) != pleat.CodeConflict {
 						t.Error(err)
@@ -38,31 +38,6 @@ func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 		if items, drafts := storetest.Count(t, s, "library_item"), storetest.Count(t, s, "workflow"); items != 5 ||
 			drafts != 3 {
 			t.Errorf("%d items and %d drafts; 5 and 3 are allowed", items, drafts)
-		}
-	})
-}
-
-// A service has the bounds that its documentation and messages name; a test may set each alone.
-func TestDefaultBounds(t *testing.T) {
-	t.Parallel()
-	want := store.Bounds{
-		HeldTasks:    1000,
-		Endpoints:    256,
-		Batches:      100,
-		InputRows:    500,
-		Tests:        100,
-		Audit:        500,
-		ProjectAudit: 10_000,
-	}
-	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		if d := cmp.Diff(want, s.Bounds()); d != "" {
-			t.Error(d)
-		}
-	})
-	want.Tests = 7
-	storetest.EachBounded(t, store.Bounds{Tests: 7}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		if d := cmp.Diff(want, s.Bounds()); d != "" {
-			t.Error(d)
 		}
 	})
 }
@@ -80,7 +55,7 @@ func TestRecountResults(t *testing.T) {
 			storetest.Exec(t, address, "DELETE FROM result_use")
 			create(t, s, u, "counted too")
 			for range 2 {
-				if err := s.RecountResults(t.Context()); err != nil {
+				if err := s.People.RecountResults(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,14 +9,18 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/mails"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // mailbox is a user of a test who gets mails.
 type mailbox struct {
 	t *testing.T
 	s *store.Store
-	store.Reach
+	people.Reach
 }
 
 // newMailbox creates a user with a confirmed address who wants mails of some kinds.
@@ -24,15 +28,15 @@ func newMailbox(t *testing.T, s *store.Store, name string, events ...pleat.MailK
 	t.Helper()
 	b := mailbox{t, s, storetest.User(t, s, name)}
 	b.set(name+"@lab.test", events...)
-	if _, err := s.ConfirmMail(context.Background(), store.Actor{Reach: b.Reach}, b.last(1)[0].ID); err != nil {
+	if _, err := s.Mails.ConfirmMail(context.Background(), people.Actor{Reach: b.Reach}, b.last(1)[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func (b mailbox) set(address string, events ...pleat.MailKind) store.MailSetting {
+func (b mailbox) set(address string, events ...pleat.MailKind) mails.MailSetting {
 	b.t.Helper()
-	m, err := b.s.SetMail(context.Background(), store.Actor{Reach: b.Reach}, address, events)
+	m, err := b.s.Mails.SetMail(context.Background(), people.Actor{Reach: b.Reach}, address, events)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -40,9 +44,9 @@ func (b mailbox) set(address string, events ...pleat.MailKind) store.MailSetting
 }
 
 // last lists the last mails, of which there must be n.
-func (b mailbox) last(n int) []store.Mail {
+func (b mailbox) last(n int) []mails.Mail {
 	b.t.Helper()
-	m, err := b.s.MailSetting(context.Background(), b.User, 1000)
+	m, err := b.s.Mails.MailSetting(context.Background(), b.User, 1000)
 	if err != nil || len(m.Last) != n {
 		b.t.Fatalf("%d mails, want %d: %+v %v", len(m.Last), n, m.Last, err)
 	}
@@ -50,24 +54,24 @@ func (b mailbox) last(n int) []store.Mail {
 }
 
 // next claims the next mail to be sent; nil: there is none.
-func next(t *testing.T, s *store.Store) *store.OutgoingMail {
+func next(t *testing.T, s *store.Store) *mails.OutgoingMail {
 	t.Helper()
-	m, err := s.NextMail(context.Background(), "mailer")
+	m, err := s.Mails.NextMail(context.Background(), "mailer")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func finishMail(t *testing.T, s *store.Store, m *store.OutgoingMail, o store.MailOutcome) {
+func finishMail(t *testing.T, s *store.Store, m *mails.OutgoingMail, o mails.MailOutcome) {
 	t.Helper()
-	if err := s.FinishMail(context.Background(), m, o); err != nil {
+	if err := s.Mails.FinishMail(context.Background(), m, o); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // fold completes a fold of a user.
-func (b mailbox) fold(in store.Reach) store.Created {
+func (b mailbox) fold(in people.Reach) runs.Created {
 	b.t.Helper()
 	n := storetest.NewFold(in, "mailed")
 	return storetest.CompleteFold(b.t, b.s, n)
@@ -93,8 +97,8 @@ func TestMailsAreWritten(t *testing.T) {
 			m.Kind != pleat.MailRunCompleted || m.Workflow != "" {
 			t.Fatalf("%+v", m)
 		}
-		finishMail(t, s, m, store.MailOutcome{OK: true})
-		if err := s.FinishMail(ctx, m, store.MailOutcome{OK: true}); err == nil {
+		finishMail(t, s, m, mails.MailOutcome{OK: true})
+		if err := s.Mails.FinishMail(ctx, m, mails.MailOutcome{OK: true}); err == nil {
 			t.Error("a mail ends twice")
 		}
 		const rows = 20
@@ -114,7 +118,7 @@ func TestMailsAreWritten(t *testing.T) {
 			t.Errorf("a further mail: %+v", again)
 		}
 		// One that fails for now is tried again with the next lease.
-		finishMail(t, s, m, store.MailOutcome{NextAt: s.Now().Add(time.Millisecond), Reason: "later"})
+		finishMail(t, s, m, mails.MailOutcome{NextAt: s.DB.Now().Add(time.Millisecond), Reason: "later"})
 		if l := ada.last(3)[0]; l.Status != pleat.MailPending || l.Attempts != 1 || l.Reason != "later" {
 			t.Errorf("%+v", l)
 		}
@@ -128,16 +132,16 @@ func TestMailsAreSkipped(t *testing.T) {
 		ctx := context.Background()
 		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted)
 		bob := newMailbox(t, s, "bob", pleat.MailRunCompleted, pleat.MailRunFailed)
-		operator := store.Actor{Database: true}
-		p, err := s.CreateProject(ctx, operator, "Lab", "ada")
+		operator := people.Actor{Database: true}
+		p, err := s.People.CreateProject(ctx, operator, "Lab", "ada")
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := store.Reach{User: bob.User, Project: p.ID}
-		manager := store.Actor{Reach: store.Reach{User: ada.User, Project: p.ID}}
+		in := people.Reach{User: bob.User, Project: p.ID}
+		manager := people.Actor{Reach: people.Reach{User: ada.User, Project: p.ID}}
 		member := func(role pleat.Role) {
 			t.Helper()
-			if _, err := s.SetMember(ctx, manager, "bob", role); err != nil {
+			if _, err := s.People.SetMember(ctx, manager, "bob", role); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -156,12 +160,12 @@ func TestMailsAreSkipped(t *testing.T) {
 		if m == nil || m.Project != "Lab" {
 			t.Fatalf("%+v", m)
 		}
-		finishMail(t, s, m, store.MailOutcome{OK: true})
+		finishMail(t, s, m, mails.MailOutcome{OK: true})
 		bob.fold(in)
 		member(pleat.NoRole)
 		skipped(3, "no role")
 		c := bob.fold(bob.Reach)
-		if err := s.DeleteJob(ctx, bob.Reach, c.Job); err != nil {
+		if err := s.Ops.DeleteJob(ctx, bob.Reach, c.Job); err != nil {
 			t.Fatal(err)
 		}
 		skipped(4, "deleted")
@@ -174,23 +178,23 @@ func TestMailsAreSkipped(t *testing.T) {
 		if m := next(t, s); m == nil || m.Kind != pleat.MailConfirm || m.Address != "other@lab.test" {
 			t.Errorf("%+v", m)
 		}
-		if _, err := s.ConfirmMail(ctx, store.Actor{Reach: bob.Reach}, bob.last(7)[0].ID); err != nil {
+		if _, err := s.Mails.ConfirmMail(ctx, people.Actor{Reach: bob.Reach}, bob.last(7)[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		bob.fold(bob.Reach)
 		clock.Advance(5 * 24 * time.Hour)
 		skipped(8, "in time")
 		bob.fold(bob.Reach)
-		if _, err := s.SetDisabled(ctx, operator, "bob", true); err != nil {
+		if _, err := s.People.SetDisabled(ctx, operator, "bob", true); err != nil {
 			t.Fatal(err)
 		}
 		skipped(9, "disabled")
-		if _, err := s.SetDisabled(ctx, operator, "bob", false); err != nil {
+		if _, err := s.People.SetDisabled(ctx, operator, "bob", false); err != nil {
 			t.Fatal(err)
 		}
 		bob.set("third@lab.test", pleat.MailRunCompleted)
 		m = next(t, s)
-		finishMail(t, s, m, store.MailOutcome{Aborted: true})
+		finishMail(t, s, m, mails.MailOutcome{Aborted: true})
 		if l := bob.last(10)[0]; l.Attempts != 0 || l.NextAt.IsZero() {
 			t.Errorf("a mail that a process gave back: %+v", l)
 		}
@@ -204,21 +208,21 @@ func TestMailsOfADay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
-		clock.Advance(s.Now().Truncate(24 * time.Hour).Add(25 * time.Hour).Sub(s.Now()))
+		clock.Advance(s.DB.Now().Truncate(24 * time.Hour).Add(25 * time.Hour).Sub(s.DB.Now()))
 		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted)
-		for range store.MailsPerDay + store.ListedMails + 10 {
+		for range mails.MailsPerDay + mails.ListedMails + 10 {
 			ada.fold(ada.Reach)
 		}
-		ada.last(store.MailsPerDay + store.ListedMails) // with the one that has asked
+		ada.last(mails.MailsPerDay + mails.ListedMails) // with the one that has asked
 		sent := 0
 		for m := next(t, s); m != nil; m = next(t, s) {
 			sent++
-			if m.Last != (sent == store.MailsPerDay) {
+			if m.Last != (sent == mails.MailsPerDay) {
 				t.Fatalf("mail %d: last is %v", sent, m.Last)
 			}
-			o := store.MailOutcome{OK: sent > 1}
+			o := mails.MailOutcome{OK: sent > 1}
 			if sent == 1 { // what was not sent does not count
-				finishMail(t, s, m, store.MailOutcome{Reason: "no"})
+				finishMail(t, s, m, mails.MailOutcome{Reason: "no"})
 				sent--
 				m = next(t, s)
 				sent++
@@ -226,10 +230,10 @@ func TestMailsOfADay(t *testing.T) {
 			}
 			finishMail(t, s, m, o)
 		}
-		if sent != store.MailsPerDay {
+		if sent != mails.MailsPerDay {
 			t.Errorf("%d were sent", sent)
 		}
-		if l := ada.last(store.MailsPerDay + store.ListedMails)[0]; l.Status != pleat.MailSkipped ||
+		if l := ada.last(mails.MailsPerDay + mails.ListedMails)[0]; l.Status != pleat.MailSkipped ||
 			!strings.Contains(l.Reason, "100 mails") {
 			t.Errorf("%+v", l)
 		}
@@ -238,8 +242,8 @@ func TestMailsOfADay(t *testing.T) {
 		if m := next(t, s); m == nil || m.Last {
 			t.Errorf("the next day: %+v", m)
 		}
-		if n, err := s.ForgetMails(context.Background(), s.Now().Add(-time.Hour), 1000); err != nil ||
-			n != store.MailsPerDay+store.ListedMails {
+		if n, err := s.Mails.ForgetMails(context.Background(), s.DB.Now().Add(-time.Hour), 1000); err != nil ||
+			n != mails.MailsPerDay+mails.ListedMails {
 			t.Errorf("%d, %v", n, err)
 		}
 		ada.last(1)
@@ -256,7 +260,7 @@ func TestVouchedAddress(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		c := claimsOf(s, "s1", "ada")
 		c.Email = "ada@lab.test"
-		b := mailbox{t, s, store.Own(vouch(t, s, c))}
+		b := mailbox{t, s, people.Own(vouch(t, s, c))}
 		if m := b.set("ada@lab.test"); !m.Confirmed || !m.AskedUntil.IsZero() {
 			t.Errorf("%+v", m)
 		}
@@ -279,18 +283,18 @@ func TestMailsAboutEndpoints(t *testing.T) {
 		ada := newMailbox(t, s, "ada", pleat.MailEndpointDisabled)
 		bob := newMailbox(t, s, "bob", pleat.MailEndpointDisabled)
 		eve := newMailbox(t, s, "eve")
-		p, err := s.CreateProject(ctx, store.Actor{Database: true}, "Lab", "ada")
+		p, err := s.People.CreateProject(ctx, people.Actor{Database: true}, "Lab", "ada")
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := store.Reach{User: ada.User, Project: p.ID}
+		in := people.Reach{User: ada.User, Project: p.ID}
 		for name, role := range map[string]pleat.Role{"bob": pleat.Member, "eve": pleat.Manager} {
-			if _, err := s.SetMember(ctx, store.Actor{Reach: in}, name, role); err != nil {
+			if _, err := s.People.SetMember(ctx, people.Actor{Reach: in}, name, role); err != nil {
 				t.Fatal(err)
 			}
 		}
 		yes := true
-		e, err := s.PutEndpoint(ctx, store.Actor{Reach: in}, store.EndpointConfig{
+		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: in}, webhooks.EndpointConfig{
 			URL: "https://receiver.example.org/secret-path", Token: "t", Secret: "s", EnabledByDefault: &yes,
 		})
 		if err != nil {
@@ -305,15 +309,15 @@ func TestMailsAboutEndpoints(t *testing.T) {
 		}
 		disable := func() {
 			t.Helper()
-			claims, err := s.ClaimDeliveries(ctx, "c", "", 8, limitN(8))
+			claims, err := s.Webhooks.ClaimDeliveries(ctx, "c", "", 8, limitN(8))
 			if err != nil || len(claims.List) == 0 {
 				t.Fatal(len(claims.List), err)
 			}
 			for _, d := range claims.List {
-				list := []store.DeliveryOutcome{{Claimed: d, Status: 410, Reason: "gone"}}
-				if err := s.FinishDeliveries(ctx, "c", list,
-					func(store.Endpoint, []store.DeliveryOutcome, time.Time) store.EndpointUpdate {
-						return store.EndpointUpdate{Disable: "it answered 410"}
+				list := []webhooks.DeliveryOutcome{{Claimed: d, Status: 410, Reason: "gone"}}
+				if err := s.Webhooks.FinishDeliveries(ctx, "c", list,
+					func(webhooks.Endpoint, []webhooks.DeliveryOutcome, time.Time) webhooks.EndpointUpdate {
+						return webhooks.EndpointUpdate{Disable: "it answered 410"}
 					}); err != nil {
 					t.Fatal(err)
 				}
@@ -328,13 +332,13 @@ func TestMailsAboutEndpoints(t *testing.T) {
 			m.Reason != "it answered 410" || m.Project != "Lab" {
 			t.Fatalf("%+v", m)
 		}
-		finishMail(t, s, m, store.MailOutcome{OK: true})
+		finishMail(t, s, m, mails.MailOutcome{OK: true})
 		clock.Stop()
 		for range 30 {
-			if _, err := s.ChangeEndpoint(ctx, store.Actor{Reach: in}, store.EndpointResume); err != nil {
+			if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: in}, webhooks.EndpointResume); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.PingEndpoint(ctx, in); err != nil {
+			if _, err := s.Webhooks.PingEndpoint(ctx, in); err != nil {
 				t.Fatal(err)
 			}
 			clock.Advance(time.Second)
@@ -350,7 +354,7 @@ func TestErasedMail(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ada := newMailbox(t, s, "ada", pleat.MailRunCompleted)
 		ada.fold(ada.Reach)
-		if _, err := s.EraseUser(context.Background(), store.Actor{Database: true}, "ada"); err != nil {
+		if _, err := s.Ops.EraseUser(context.Background(), people.Actor{Database: true}, "ada"); err != nil {
 			t.Fatal(err)
 		}
 		if n := storetest.Count(t, s, "mail") + storetest.Count(t, s, "mail_setting"); n != 0 {
@@ -371,7 +375,7 @@ func TestAddressIsNotFlooded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ask := func(user, address string) error {
 			u := storetest.User(t, s, user)
-			_, err := s.SetMail(context.Background(), store.Actor{Reach: u}, address, nil)
+			_, err := s.Mails.SetMail(context.Background(), people.Actor{Reach: u}, address, nil)
 			return err
 		}
 		for i := range 10 {

@@ -9,13 +9,15 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // seriesOf returns the series of a store that are not 0 and whose names begin so.
 func seriesOf(t *testing.T, s *store.Store, prefix string) map[string]float64 {
 	t.Helper()
-	out := storetest.Metrics(t, s.Collectors()...)
+	out := storetest.Metrics(t, s.Runs.Collectors()...)
 	for series := range out {
 		if !strings.HasPrefix(series, prefix) {
 			delete(out, series)
@@ -31,13 +33,13 @@ func TestStartDelay(t *testing.T) {
 		clock.Stop()
 		storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "ada"), "one"))
 		clock.Advance(90 * time.Second)
-		filter := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 2, Class: "gpu"}
+		filter := tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 2, Class: "gpu"}
 		for range 2 {
-			got, err := s.Claim(t.Context(), "w", filter)
+			got, err := s.Runs.Claim(t.Context(), "w", filter)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("%d tasks: %v", len(got), err)
 			}
-			if err := s.Release(t.Context(), store.LeaseOf(&got[0].Task), 0, nil); err != nil {
+			if err := s.Runs.Release(t.Context(), tasks.LeaseOf(&got[0].Task), 0, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,25 +58,32 @@ func TestStages(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		owner := storetest.User(t, s, "ada")
-		finish := func(change func(f *store.RunFinished)) {
+		finish := func(change func(f *runs.RunFinished)) {
 			t.Helper()
 			storetest.CreateJob(t, s, storetest.NewFold(owner, "x"))
 			task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
 			f := storetest.Completed()
 			change(&f)
-			if err := s.FinishRun(t.Context(), store.LeaseOf(&task), f); err != nil {
+			if err := s.Runs.FinishRun(t.Context(), tasks.LeaseOf(&task), f); err != nil {
 				t.Fatal(err)
 			}
 		}
-		finish(func(f *store.RunFinished) {
-			f.Result.Timings = map[string]float64{"queue": 1, "msa": 2, "load": 3, "infer": 4, "write": 5, "invented": 6}
+		finish(func(f *runs.RunFinished) {
+			f.Result.Timings = map[string]float64{
+				"queue":    1,
+				"msa":      2,
+				"load":     3,
+				"infer":    4,
+				"write":    5,
+				"invented": 6,
+			}
 		})
-		finish(func(f *store.RunFinished) { f.Result.Timings = map[string]float64{"infer": -1} })
-		finish(func(f *store.RunFinished) { f.Result.AnsweredFrom = "r" })
-		finish(func(f *store.RunFinished) {
+		finish(func(f *runs.RunFinished) { f.Result.Timings = map[string]float64{"infer": -1} })
+		finish(func(f *runs.RunFinished) { f.Result.AnsweredFrom = "r" })
+		finish(func(f *runs.RunFinished) {
 			f.State, f.Failure, f.Artifacts = pleat.StateFailed, pleat.Failed(pleat.FailOOM, "no memory"), nil
 		})
-		finish(func(f *store.RunFinished) { // as a worker of another version may report
+		finish(func(f *runs.RunFinished) { // as a worker of another version may report
 			f.State, f.Failure, f.Artifacts = pleat.StateFailed, pleat.Failed("new\nkind", "unknown"), nil
 		})
 		want := map[string]float64{}

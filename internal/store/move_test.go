@@ -6,13 +6,16 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // newProject makes a project that a user manages.
-func newProject(t *testing.T, s *store.Store, name string, manager store.Reach) pleat.ProjectID {
+func newProject(t *testing.T, s *store.Store, name string, manager people.Reach) pleat.ProjectID {
 	t.Helper()
-	p, err := s.CreateProject(context.Background(), store.Actor{Database: true}, name, string(manager.User))
+	p, err := s.People.CreateProject(context.Background(), people.Actor{Database: true}, name, string(manager.User))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +31,14 @@ func TestMoveKeepsTheCreator(t *testing.T) {
 		to := newProject(t, s, "Lab", u)
 		n := newFlow(u, true)
 		n.Workflow.Creator = ""
-		w, err := s.CreateWorkflow(ctx, n)
+		w, err := s.Runs.CreateWorkflow(ctx, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.MoveWorkflow(ctx, store.Actor{Reach: store.Reach{User: u.User}}, w.ID, to); err != nil {
+		if err := s.Ops.MoveWorkflow(ctx, people.Actor{Reach: people.Reach{User: u.User}}, w.ID, to); err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.WorkflowView(ctx, w.ID)
+		v, err := s.Runs.WorkflowView(ctx, w.ID)
 		if err != nil || v.Workflow.Owner != to || v.Workflow.CreatedBy() != u.User {
 			t.Errorf("%+v %v", v.Workflow, err)
 		}
@@ -46,15 +49,15 @@ func TestMoveKeepsTheCreator(t *testing.T) {
 // have.
 func TestMoveIsBounded(t *testing.T) {
 	t.Parallel()
-	limits := store.Limits{Drafts: 2, LibraryItems: 4}
+	limits := people.Limits{Drafts: 2, LibraryItems: 4}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		by := store.Actor{Reach: store.Reach{User: u.User}}
+		by := people.Actor{Reach: people.Reach{User: u.User}}
 		lab := newProject(t, s, "Lab", u)
 		folder := func(owner pleat.ProjectID, parent pleat.ItemID) pleat.ItemID {
 			t.Helper()
-			i, err := s.CreateItem(ctx, u, store.LibraryItem{
+			i, err := s.Runs.CreateItem(ctx, u, runs.LibraryItem{
 				Owner: owner, Parent: parent, Name: "x", Type: "folder", Metadata: []byte("{}"),
 			})
 			if err != nil {
@@ -63,31 +66,31 @@ func TestMoveIsBounded(t *testing.T) {
 			return i.ID
 		}
 		design := newDesign(t, s, u)
-		v, err := s.Design(ctx, design.ID)
+		v, err := s.Runs.Design(ctx, design.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		deepest := folder(u.Project, folder(u.Project, v.Workspace))
 		taken := folder(lab, "")
 		folder(lab, taken)
-		if err := s.MoveWorkflow(ctx, by, design.ID, lab); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Ops.MoveWorkflow(ctx, by, design.ID, lab); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("more items than a library may hold: %v", err)
 		}
-		if _, err := s.DeleteItem(ctx, store.InProject(lab), taken); err != nil {
+		if _, err := s.Runs.DeleteItem(ctx, people.InProject(lab), taken); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.MoveWorkflow(ctx, by, design.ID, lab); err != nil {
+		if err := s.Ops.MoveWorkflow(ctx, by, design.ID, lab); err != nil {
 			t.Fatal(err)
 		}
-		if i, err := s.Item(ctx, u, deepest); pleat.CodeOf(err) != pleat.CodeNotFound {
+		if i, err := s.Runs.Item(ctx, u, deepest); pleat.CodeOf(err) != pleat.CodeNotFound {
 			t.Errorf("an item below the workspace stays: %+v %v", i, err)
 		}
 		for i := range 2 {
-			w, err := s.CreateWorkflow(ctx, newFlow(u, true))
+			w, err := s.Runs.CreateWorkflow(ctx, newFlow(u, true))
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = s.MoveWorkflow(ctx, by, w.ID, lab)
+			err = s.Ops.MoveWorkflow(ctx, by, w.ID, lab)
 			if full := pleat.CodeOf(err) == pleat.CodeConflict; full != (i == 1) || err != nil && !full {
 				t.Errorf("draft %d: %v", i+2, err)
 			}
@@ -102,19 +105,19 @@ func TestMovedDesignLeavesItsFolds(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		w, _ := attachedDesign(t, s, u)
-		if _, _, err := s.FoldDesigns(ctx, store.DesignFolds{
-			Owner: u.Project, Workflow: w, Jobs: []store.DesignJob{{Design: "x_2", Rank: 2, Job: newJob(u, "folded")}},
+		if _, _, err := s.Runs.FoldDesigns(ctx, runs.DesignFolds{
+			Owner: u.Project, Workflow: w, Jobs: []runs.DesignJob{{Design: "x_2", Rank: 2, Job: newJob(u, "folded")}},
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.DesignFolds(ctx, w); err != nil || len(list) != 1 {
+		if list, err := s.Runs.DesignFolds(ctx, w); err != nil || len(list) != 1 {
 			t.Fatalf("%d folds, %v", len(list), err)
 		}
 		to := newProject(t, s, "Lab", u)
-		if err := s.MoveWorkflow(ctx, store.Actor{Reach: store.Reach{User: u.User}}, w, to); err != nil {
+		if err := s.Ops.MoveWorkflow(ctx, people.Actor{Reach: people.Reach{User: u.User}}, w, to); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.DesignFolds(ctx, w); err != nil || len(list) != 0 {
+		if list, err := s.Runs.DesignFolds(ctx, w); err != nil || len(list) != 0 {
 			t.Errorf("%d folds after the move, %v", len(list), err)
 		}
 	})
@@ -123,14 +126,14 @@ func TestMovedDesignLeavesItsFolds(t *testing.T) {
 // A flood of changes in one project displaces no entry of another.
 func TestAuditIsBoundedByProject(t *testing.T) {
 	t.Parallel()
-	bounds := store.Bounds{Audit: 20, ProjectAudit: 30}
-	storetest.EachBounded(t, bounds, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+	opt := store.Options{People: people.Options{AuditEntries: 20, ProjectAuditEntries: 30}}
+	storetest.EachWith(t, opt, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		by := newKey(t, s, u, "k")
 		lab := newProject(t, s, "Lab", u)
 		for _, in := range []pleat.ProjectID{lab, u.Project} {
-			if _, err := s.PutEndpoint(ctx, by.In(in), store.EndpointConfig{
+			if _, err := s.Webhooks.PutEndpoint(ctx, by.In(in), webhooks.EndpointConfig{
 				URL: "https://x.example", Token: "s1.t", Secret: "s1.s",
 			}); err != nil {
 				t.Fatal(err)
@@ -138,16 +141,16 @@ func TestAuditIsBoundedByProject(t *testing.T) {
 		}
 		for range 35 {
 			for _, in := range []pleat.ProjectID{lab, u.Project} {
-				if _, err := s.ChangeEndpoint(ctx, by.In(in), store.EndpointPause); err != nil {
+				if _, err := s.Webhooks.ChangeEndpoint(ctx, by.In(in), webhooks.EndpointPause); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		for project, want := range map[pleat.ProjectID]int{lab: 30, u.Project: 20} {
-			list, err := s.ProjectAudit(ctx, store.Reach{User: u.User, Project: project}, "", 10_000)
+			list, err := s.People.ProjectAudit(ctx, people.Reach{User: u.User, Project: project}, "", 10_000)
 			n := 0
 			for _, e := range list {
-				if e.Action == store.AuditWebhookPaused {
+				if e.Action == people.AuditWebhookPaused {
 					n++
 				}
 			}

@@ -13,17 +13,19 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // addEndpoint gives the project of a reach a named endpoint for some events.
-func addEndpoint(t *testing.T, s *store.Store, by store.Reach, name string, events ...string) store.Endpoint {
+func addEndpoint(t *testing.T, s *store.Store, by people.Reach, name string, events ...string) webhooks.Endpoint {
 	t.Helper()
 	set, err := pleat.ParseEvents("events", events)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.AddEndpoint(context.Background(), store.Actor{Reach: by}, store.NewEndpoint{
+	e, err := s.Webhooks.AddEndpoint(context.Background(), people.Actor{Reach: by}, webhooks.NewEndpoint{
 		Name:   name,
 		URL:    "https://" + strings.ReplaceAll(name, " ", "-") + ".example.org/x",
 		Token:  "s1.token",
@@ -47,17 +49,17 @@ func fieldOf(err error) string {
 }
 
 // managed makes a project that a user manages, and returns the reach of the manager in it.
-func managed(t *testing.T, s *store.Store) store.Reach {
+func managed(t *testing.T, s *store.Store) people.Reach {
 	t.Helper()
 	boss := storetest.User(t, s, "boss")
-	return store.Reach{User: boss.User, Project: newProject(t, s, "lab", boss)}
+	return people.Reach{User: boss.User, Project: newProject(t, s, "lab", boss)}
 }
 
 // heard lists what each named endpoint of a project gets, as its name, the kind of the source and the event.
-func heard(t *testing.T, s *store.Store, by store.Reach) []string {
+func heard(t *testing.T, s *store.Store, by people.Reach) []string {
 	t.Helper()
 	out := []string{}
-	for _, d := range deliveries(t, s, by, store.DeliveryFilter{}) {
+	for _, d := range deliveries(t, s, by, webhooks.DeliveryFilter{}) {
 		if d.EndpointName != "" {
 			out = append(out, fmt.Sprintf("%s %s.%s", d.EndpointName, d.Source.Kind(), d.EventName))
 		}
@@ -91,12 +93,12 @@ func TestNamedEndpointsGetTheirEvents(t *testing.T) {
 		if d := cmp.Diff(want, heard(t, s, u)); d != "" {
 			t.Error("of two folds: ", d)
 		}
-		w, err := s.CreateWorkflow(ctx, newFlow(u, false))
+		w, err := s.Runs.CreateWorkflow(ctx, newFlow(u, false))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, _, err := s.Ingest(ctx, "once", pleat.Event{
+			if _, _, err := s.Webhooks.Ingest(ctx, "once", pleat.Event{
 				Source: pleat.Source{Workflow: w.ID}, Name: pleat.OnFailed, Status: pleat.StateFailed,
 			}); err != nil {
 				t.Fatal(err)
@@ -121,11 +123,11 @@ func TestNamedEndpointsGetTheirEvents(t *testing.T) {
 		if got := heard(t, s, other); len(got) != 0 {
 			t.Errorf("of another project: %v", got)
 		}
-		if list := deliveries(t, s, u, store.DeliveryFilter{SourceID: string(c.Job)}); len(list) != 2 {
+		if list := deliveries(t, s, u, webhooks.DeliveryFilter{SourceID: string(c.Job)}); len(list) != 2 {
 			t.Errorf("of a job that asks for nothing: %+v", list)
 		}
 		rows := 0
-		for _, d := range deliveries(t, s, u, store.DeliveryFilter{Endpoint: own.ID}) {
+		for _, d := range deliveries(t, s, u, webhooks.DeliveryFilter{Endpoint: own.ID}) {
 			if d.Endpoint != own.ID || d.EndpointName != "" {
 				t.Errorf("of the default endpoint: %+v", d)
 			}
@@ -145,38 +147,42 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		by := store.Actor{Reach: u}
-		var list []store.Endpoint
-		for i := range store.MaxEndpoints {
+		by := people.Actor{Reach: u}
+		var list []webhooks.Endpoint
+		for i := range webhooks.MaxEndpoints {
 			list = append(list, addEndpoint(t, s, u, fmt.Sprint("e", i)))
 		}
-		n := store.NewEndpoint{Name: "one more", URL: "https://x.example.org", Secret: "s1.s"}
-		if _, err := s.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
-			t.Errorf("%d endpoints and one more: %v", store.MaxEndpoints, err)
+		n := webhooks.NewEndpoint{Name: "one more", URL: "https://x.example.org", Secret: "s1.s"}
+		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
+			t.Errorf("%d endpoints and one more: %v", webhooks.MaxEndpoints, err)
 		}
-		if _, err := s.DeleteEndpoint(ctx, by, list[3].ID); err != nil {
+		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, list[3].ID); err != nil {
 			t.Fatal(err)
 		}
 		n.Name = "e4"
-		if _, err := s.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict || fieldOf(err) != "name" {
+		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict ||
+			fieldOf(err) != "name" {
 			t.Errorf("a name that is taken: %v", err)
 		}
 		again := addEndpoint(t, s, u, "e3")
 		name := "e4"
-		if _, err := s.ChangeNamedEndpoint(ctx, by, again.ID, store.NamedEndpointChange{Name: &name}); pleat.CodeOf(
-			err) != pleat.CodeConflict {
+		if _, err := s.Webhooks.ChangeNamedEndpoint(
+			ctx, by, again.ID, webhooks.NamedEndpointChange{Name: &name},
+		); pleat.CodeOf(
+			err,
+		) != pleat.CodeConflict {
 			t.Errorf("renamed to a name that is taken: %v", err)
 		}
 		for range 98 {
-			if _, err := s.DeleteEndpoint(ctx, by, again.ID); err != nil {
+			if _, err := s.Webhooks.DeleteEndpoint(ctx, by, again.ID); err != nil {
 				t.Fatal(err)
 			}
 			again = addEndpoint(t, s, u, "e3")
 		}
-		if _, err := s.DeleteEndpoint(ctx, by, again.ID); err != nil {
+		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, again.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("added after 100 were deleted: %v", err)
 		}
 	})
@@ -188,51 +194,54 @@ func TestChangeNamedEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		by := store.Actor{Reach: u}
+		by := people.Actor{Reach: u}
 		e := addEndpoint(t, s, u, "ci", "fold_job.on_failed")
-		change := func(c store.NamedEndpointChange) (store.Endpoint, error) {
+		change := func(c webhooks.NamedEndpointChange) (webhooks.Endpoint, error) {
 			t.Helper()
-			return s.ChangeNamedEndpoint(ctx, by, e.ID, c)
+			return s.Webhooks.ChangeNamedEndpoint(ctx, by, e.ID, c)
 		}
 		elsewhere, token, none, all := "https://elsewhere.example.org", "s1.new", "", pleat.EventSet(0)
-		if _, err := change(store.NamedEndpointChange{URL: &elsewhere}); fieldOf(err) != "token_value" {
+		if _, err := change(webhooks.NamedEndpointChange{URL: &elsewhere}); fieldOf(err) != "token_value" {
 			t.Errorf("the token would go to another host: %v", err)
 		}
 		sibling := "https://CI.example.org:443/y"
-		if got, err := change(store.NamedEndpointChange{URL: &sibling}); err != nil || got.Token != e.Token {
+		if got, err := change(webhooks.NamedEndpointChange{URL: &sibling}); err != nil || got.Token != e.Token {
 			t.Errorf("another path: %+v %v", got, err)
 		}
-		got, err := change(store.NamedEndpointChange{URL: &elsewhere, Token: &token, Events: &all})
+		got, err := change(webhooks.NamedEndpointChange{URL: &elsewhere, Token: &token, Events: &all})
 		if err != nil || got.Token != token || got.Events != 0 || got.Secret != e.Secret || got.Name != "ci" {
 			t.Errorf("%+v %v", got, err)
 		}
-		if got, err = change(store.NamedEndpointChange{Token: &none}); err != nil || got.Token != "" {
+		if got, err = change(webhooks.NamedEndpointChange{Token: &none}); err != nil || got.Token != "" {
 			t.Errorf("without a token: %+v %v", got, err)
 		}
-		if _, err := change(store.NamedEndpointChange{URL: &sibling}); err != nil {
+		if _, err := change(webhooks.NamedEndpointChange{URL: &sibling}); err != nil {
 			t.Errorf("there is no token to send elsewhere: %v", err)
 		}
-		until := s.Now().Add(time.Hour)
+		until := s.DB.Now().Add(time.Hour)
 		sealed := func(p pleat.ProjectID) string { return "s1.new secret of " + string(p) }
-		got, err = s.RotateNamedSecret(ctx, by, e.ID, sealed, until)
+		got, err = s.Webhooks.RotateNamedSecret(ctx, by, e.ID, sealed, until)
 		if err != nil || got.Secret != sealed(u.Project) || got.OldSecret != e.Secret {
 			t.Errorf("%+v %v", got, err)
 		}
-		for _, c := range []store.EndpointChange{store.EndpointPause, store.EndpointPause, store.EndpointResume} {
-			if got, err = s.SwitchEndpoint(ctx, by, e.ID, c); err != nil || got.Paused != (c == store.EndpointPause) {
+		for _, c := range []webhooks.EndpointChange{
+			webhooks.EndpointPause, webhooks.EndpointPause, webhooks.EndpointResume,
+		} {
+			if got, err = s.Webhooks.SwitchEndpoint(ctx, by, e.ID, c); err != nil ||
+				got.Paused != (c == webhooks.EndpointPause) {
 				t.Errorf("%s: %+v %v", c, got, err)
 			}
 		}
-		if _, err := s.DeleteEndpoint(ctx, by, e.ID); err != nil {
+		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, e.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.DefaultEndpoint(ctx, u); !errors.Is(err, store.ErrNoEndpoint) {
+		if _, err := s.Webhooks.DefaultEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("a named endpoint is the default one: %v", err)
 		}
-		if _, _, err := s.NamedEndpoint(ctx, u, e.ID); !errors.Is(err, store.ErrNoNamedEndpoint) {
+		if _, _, err := s.Webhooks.NamedEndpoint(ctx, u, e.ID); !errors.Is(err, webhooks.ErrNoNamedEndpoint) {
 			t.Errorf("a deleted one is read: %v", err)
 		}
-		log, err := s.Audit(ctx, u, "", 100)
+		log, err := s.People.Audit(ctx, u, "", 100)
 		var actions []string
 		for _, a := range log {
 			if strings.HasPrefix(string(a.Action), "webhook.") {
@@ -267,17 +276,17 @@ func TestNamedEndpointRoles(t *testing.T) {
 		for name, role := range map[string]pleat.Role{
 			"vera": pleat.Viewer, "mia": pleat.Member, "stranger": pleat.NoRole,
 		} {
-			by := store.Reach{User: storetest.User(t, s, name).User, Project: boss.Project}
+			by := people.Reach{User: storetest.User(t, s, name).User, Project: boss.Project}
 			if role > pleat.NoRole {
-				if _, err := s.SetMember(ctx, store.Actor{Reach: boss}, name, role); err != nil {
+				if _, err := s.People.SetMember(ctx, people.Actor{Reach: boss}, name, role); err != nil {
 					t.Fatal(err)
 				}
 			}
-			list, err := s.NamedEndpoints(ctx, by)
-			_, got, one := s.NamedEndpoint(ctx, store.Reach{User: by.User}, e.ID)
-			anywhere := store.Actor{Reach: store.Reach{User: by.User}}
-			_, change := s.SwitchEndpoint(ctx, anywhere, e.ID, store.EndpointPause)
-			_, add := s.AddEndpoint(ctx, store.Actor{Reach: by}, store.NewEndpoint{Name: "x"})
+			list, err := s.Webhooks.NamedEndpoints(ctx, by)
+			_, got, one := s.Webhooks.NamedEndpoint(ctx, people.Reach{User: by.User}, e.ID)
+			anywhere := people.Actor{Reach: people.Reach{User: by.User}}
+			_, change := s.Webhooks.SwitchEndpoint(ctx, anywhere, e.ID, webhooks.EndpointPause)
+			_, add := s.Webhooks.AddEndpoint(ctx, people.Actor{Reach: by}, webhooks.NewEndpoint{Name: "x"})
 			want, refused := 1, pleat.CodeForbidden
 			if role == pleat.NoRole {
 				want, refused = 0, pleat.CodeNotFound
@@ -297,7 +306,7 @@ func TestDeleteEndpoint(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		by := store.Actor{Reach: u}
+		by := people.Actor{Reach: u}
 		kept := addEndpoint(t, s, u, "kept")
 		gone := addEndpoint(t, s, u, "gone")
 		c := fold(t, s, u, pleat.StateCompleted)
@@ -306,18 +315,18 @@ func TestDeleteEndpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		limits := limitN(3)
-		claimed, err := s.ClaimDeliveries(ctx, "d", "", 100, limits)
+		claimed, err := s.Webhooks.ClaimDeliveries(ctx, "d", "", 100, limits)
 		if err != nil || len(claimed.List) != 4 {
 			t.Fatalf("%d claimed, %v", len(claimed.List), err)
 		}
-		inFlight := slices.DeleteFunc(claimed.List, func(d store.ClaimedDelivery) bool {
+		inFlight := slices.DeleteFunc(claimed.List, func(d webhooks.ClaimedDelivery) bool {
 			return d.Endpoint.ID != gone.ID
 		})
-		if _, err := s.DeleteEndpoint(ctx, by, gone.ID); err != nil {
+		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, gone.ID); err != nil {
 			t.Fatal(err)
 		}
 		failed := func() int {
-			return len(deliveries(t, s, u, store.DeliveryFilter{
+			return len(deliveries(t, s, u, webhooks.DeliveryFilter{
 				Endpoint: gone.ID, Status: pleat.DeliveryFailed, Limit: 2 * many,
 			}))
 		}
@@ -331,7 +340,7 @@ func TestDeleteEndpoint(t *testing.T) {
 			t.Helper()
 			for more := true; more; {
 				var err error
-				if more, err = s.EndDeliveries(ctx); err != nil {
+				if more, err = s.Webhooks.EndDeliveries(ctx); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -341,12 +350,12 @@ func TestDeleteEndpoint(t *testing.T) {
 			t.Errorf("%d of %d have failed", n, many+1)
 		}
 		finishDelivery(t, s, "d",
-			store.DeliveryOutcome{Claimed: inFlight[0], OK: true, Status: 200},
-			store.DeliveryOutcome{Claimed: inFlight[1], NextAt: s.Now().Add(time.Minute)},
-			store.DeliveryOutcome{Claimed: inFlight[2], Aborted: true},
+			webhooks.DeliveryOutcome{Claimed: inFlight[0], OK: true, Status: 200},
+			webhooks.DeliveryOutcome{Claimed: inFlight[1], NextAt: s.DB.Now().Add(time.Minute)},
+			webhooks.DeliveryOutcome{Claimed: inFlight[2], Aborted: true},
 		)
 		ended()
-		list := deliveries(t, s, u, store.DeliveryFilter{Endpoint: gone.ID, Limit: 2 * many})
+		list := deliveries(t, s, u, webhooks.DeliveryFilter{Endpoint: gone.ID, Limit: 2 * many})
 		states := map[pleat.DeliveryStatus]int{}
 		for _, d := range list {
 			states[d.Status]++
@@ -358,12 +367,15 @@ func TestDeleteEndpoint(t *testing.T) {
 		if d := cmp.Diff(want, states); d != "" {
 			t.Error(d)
 		}
-		if err := s.Redeliver(ctx, u, list[0].ID); pleat.CodeOf(err) != pleat.CodeConflict ||
+		if err := s.Webhooks.Redeliver(ctx, u, list[0].ID); pleat.CodeOf(err) != pleat.CodeConflict ||
 			!strings.Contains(err.Error(), "deleted") {
 			t.Errorf("one is sent again: %v", err)
 		}
 		for _, status := range []pleat.DeliveryStatus{pleat.DeliveryFailed, pleat.DeliverySucceeded} {
-			if n, err := s.RedeliverAll(ctx, u, store.DeliveryFilter{Status: status, Limit: 10}); err != nil || n != 0 {
+			if n, err := s.Webhooks.RedeliverAll(
+				ctx, u, webhooks.DeliveryFilter{Status: status, Limit: 10},
+			); err != nil ||
+				n != 0 {
 				t.Errorf("%d that are %s are sent again, %v", n, status, err)
 			}
 		}
@@ -371,7 +383,7 @@ func TestDeleteEndpoint(t *testing.T) {
 		if n := storetest.Count(t, s, "task"); n != 1 {
 			t.Errorf("%d tasks", n)
 		}
-		if list := deliveries(t, s, u, store.DeliveryFilter{Endpoint: kept.ID}); len(list) != 1 ||
+		if list := deliveries(t, s, u, webhooks.DeliveryFilter{Endpoint: kept.ID}); len(list) != 1 ||
 			list[0].Status != pleat.DeliveryRunning {
 			t.Errorf("of the other endpoint: %+v", list)
 		}
@@ -387,15 +399,15 @@ func TestDeletedEndpointIsForgotten(t *testing.T) {
 		shown := addEndpoint(t, s, u, "shown")
 		fold(t, s, u, pleat.StateCompleted)
 		unused := addEndpoint(t, s, u, "unused")
-		for _, e := range []store.Endpoint{shown, unused} {
-			if _, err := s.DeleteEndpoint(ctx, store.Actor{Reach: u}, e.ID); err != nil {
+		for _, e := range []webhooks.Endpoint{shown, unused} {
+			if _, err := s.Webhooks.DeleteEndpoint(ctx, people.Actor{Reach: u}, e.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, want := range []int{2, 1, 0} {
 			for more := true; more; {
 				var err error
-				if more, err = s.EndDeliveries(ctx); err != nil {
+				if more, err = s.Webhooks.EndDeliveries(ctx); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -403,7 +415,7 @@ func TestDeletedEndpointIsForgotten(t *testing.T) {
 				t.Errorf("%d endpoints, not %d", n, want)
 			}
 			if want == 1 {
-				if _, err := s.ForgetDeliveries(ctx, s.Now().Add(time.Second), 10); err != nil {
+				if _, err := s.Webhooks.ForgetDeliveries(ctx, s.DB.Now().Add(time.Second), 10); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -423,7 +435,13 @@ func TestNamedEndpointsShareTheBound(t *testing.T) {
 		for range 4 {
 			fold(t, s, u, pleat.StateCompleted, toEndpoint(own))
 		}
-		got, err := s.ClaimDeliveries(context.Background(), "d", "", 100, store.DeliveryLimits{Window: 4, Owner: 7})
+		got, err := s.Webhooks.ClaimDeliveries(
+			context.Background(),
+			"d",
+			"",
+			100,
+			webhooks.DeliveryLimits{Window: 4, Owner: 7},
+		)
 		if err != nil || len(got.List) != 7 {
 			t.Errorf("%d of 12 deliveries are in flight, %v", len(got.List), err)
 		}
@@ -437,12 +455,12 @@ func TestEndpointsGoWithTheirProject(t *testing.T) {
 		ctx := context.Background()
 		boss := managed(t, s)
 		addEndpoint(t, s, boss, "lab hook")
-		if err := s.DeleteProject(ctx, store.Actor{Reach: boss}); err != nil {
+		if err := s.Ops.DeleteProject(ctx, people.Actor{Reach: boss}); err != nil {
 			t.Fatal(err)
 		}
 		u := storetest.User(t, s, "ada")
 		addEndpoint(t, s, u, "Ada's phone")
-		if _, err := s.EraseUser(ctx, store.Actor{Database: true}, "ada"); err != nil {
+		if _, err := s.Ops.EraseUser(ctx, people.Actor{Database: true}, "ada"); err != nil {
 			t.Fatal(err)
 		}
 		for _, row := range storetest.Query(t, s, "SELECT name, url, token, secret, active FROM endpoint") {
@@ -463,13 +481,15 @@ func TestResealNamedEndpoints(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		e := addEndpoint(t, s, u, "kept")
-		if _, err := s.DeleteEndpoint(ctx, store.Actor{Reach: u}, addEndpoint(t, s, u, "gone").ID); err != nil {
+		if _, err := s.Webhooks.DeleteEndpoint(
+			ctx, people.Actor{Reach: u}, addEndpoint(t, s, u, "gone").ID,
+		); err != nil {
 			t.Fatal(err)
 		}
-		n, err := s.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
+		n, err := s.Webhooks.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
 			return fmt.Sprintf("%s of %s", column, owner), true, nil
 		})
-		got, _, readErr := s.NamedEndpoint(ctx, u, e.ID)
+		got, _, readErr := s.Webhooks.NamedEndpoint(ctx, u, e.ID)
 		if n != 1 || err != nil || readErr != nil || got.Token != "token of "+string(u.Project) ||
 			got.Secret != "secret of "+string(u.Project) {
 			t.Errorf("%d, %v, %v: %+v", n, err, readErr, got)

@@ -3,7 +3,7 @@ package store_test
 import (
 	"testing"
 
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 )
 
@@ -23,7 +23,7 @@ func TestSearchReadsTheIndexOfNames(t *testing.T) {
 	search := func(name string, want int) {
 		t.Helper()
 		for range 8 { // PostgreSQL keeps a plan from the sixth time on
-			rows, err := s.ListJobs(t.Context(), u, store.Filter{Query: name, Limit: 50})
+			rows, err := s.Runs.ListJobs(t.Context(), u, runs.Filter{Query: name, Limit: 50})
 			if err != nil || len(rows) != want {
 				t.Fatalf("%q: %d jobs, %v", name, len(rows), err)
 			}
@@ -40,6 +40,6 @@ func TestSearchReadsTheIndexOfNames(t *testing.T) {
 	search("FOLD", 50)
 	search("nothing", 0)
 	search("fold 1234", 6) // 1234 itself and 12340, 12342 … 12348
-	_ = s.Close()          // connections report what they have read when they end
+	_ = s.DB.Close()       // connections report what they have read when they end
 	storetest.Eventually(t, "the index was read for each of the rare names", func() bool { return scans() == 16 })
 }

@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // A list reads the rows of its page and no rows of others, however many of those are newer: whatever PostgreSQL
@@ -64,32 +65,32 @@ func TestListsReadTheirPage(t *testing.T) {
 	before, deliveriesBefore := read()
 	lists, narrowed, last := 0, 0, ""
 	for range 8 { // PostgreSQL keeps a plan from the sixth time on
-		for _, f := range []store.Filter{{}, {State: pleat.StateCompleted}} {
+		for _, f := range []runs.Filter{{}, {State: pleat.StateCompleted}} {
 			f.Limit, f.Creator = limit, other.User // whose jobs are the oldest
-			rows, err := s.ListJobs(t.Context(), u, f)
+			rows, err := s.Runs.ListJobs(t.Context(), u, f)
 			if err != nil || len(rows) != limit || rows[0].Creator != other.User || rows[0].CreatorName != "eve" {
 				t.Fatalf("%d jobs, %v", len(rows), err)
 			}
 			narrowed++
 		}
-		for _, f := range []store.Filter{{}, {State: pleat.StateCompleted}} {
+		for _, f := range []runs.Filter{{}, {State: pleat.StateCompleted}} {
 			f.Limit, f.Before = limit, last
-			rows, err := s.ListJobs(t.Context(), u, f)
+			rows, err := s.Runs.ListJobs(t.Context(), u, f)
 			if err != nil || len(rows) != limit {
 				t.Fatalf("%d jobs, %v", len(rows), err)
 			}
 			last = string(rows[limit-1].ID)
 			lists++
 		}
-		for _, f := range []store.DeliveryFilter{{}, {Status: pleat.DeliverySucceeded}} {
+		for _, f := range []webhooks.DeliveryFilter{{}, {Status: pleat.DeliverySucceeded}} {
 			f.Limit = limit
-			rows, err := s.Deliveries(t.Context(), u, f)
+			rows, err := s.Webhooks.Deliveries(t.Context(), u, f)
 			if err != nil || len(rows) != limit {
 				t.Fatalf("%d deliveries, %v", len(rows), err)
 			}
 		}
 	}
-	_ = s.Close() // connections report what they have read when they end
+	_ = s.DB.Close() // connections report what they have read when they end
 	var jobs, deliveries int
 	storetest.Eventually(t, "the lists are counted", func() bool {
 		jobs, deliveries = read()

@@ -11,13 +11,17 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/ops"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 const nullSearch = "search/null"
 
 // inQueue creates a job that waits in a queue.
-func inQueue(t *testing.T, s *store.Store, by store.Reach, queue, name string) store.Created {
+func inQueue(t *testing.T, s *store.Store, by people.Reach, queue, name string) runs.Created {
 	t.Helper()
 	n := storetest.NewFold(by, name)
 	n.Run.Queue = queue
@@ -25,19 +29,19 @@ func inQueue(t *testing.T, s *store.Store, by store.Reach, queue, name string) s
 }
 
 // anOperator makes a user an operator and returns the user as an actor.
-func anOperator(t *testing.T, s *store.Store, name string) store.Actor {
+func anOperator(t *testing.T, s *store.Store, name string) people.Actor {
 	t.Helper()
 	u := storetest.User(t, s, name)
-	if err := s.SetOperator(t.Context(), store.Actor{Database: true}, name, true); err != nil {
+	if err := s.People.SetOperator(t.Context(), people.Actor{Database: true}, name, true); err != nil {
 		t.Fatal(err)
 	}
-	return store.Actor{Reach: store.Reach{User: u.User}, Address: "192.0.2.1"}
+	return people.Actor{Reach: people.Reach{User: u.User}, Address: "192.0.2.1"}
 }
 
 // pause pauses a model.
-func pause(t *testing.T, s *store.Store, by store.Actor, model, reason string) store.ModelPause {
+func pause(t *testing.T, s *store.Store, by people.Actor, model, reason string) runs.ModelPause {
 	t.Helper()
-	p, err := s.PauseModel(t.Context(), by, model, reason)
+	p, err := s.Runs.PauseModel(t.Context(), by, model, reason)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +49,7 @@ func pause(t *testing.T, s *store.Store, by store.Actor, model, reason string) s
 }
 
 // names are the names of claimed folds.
-func names(list []store.ClaimedTask) []string {
+func names(list []runs.ClaimedTask) []string {
 	out := []string{}
 	for i := range list {
 		out = append(out, list[i].Fold.Name)
@@ -73,16 +77,16 @@ func TestPausedModel(t *testing.T) {
 		}
 		inQueue(t, s, bob, other, "bob0")
 		p := pause(t, s, op, "null", " the weights are wrong ")
-		want := store.ModelPause{Model: "null", Reason: "the weights are wrong", By: op.User, ByName: "olga"}
-		if d := cmp.Diff(want, p, cmpopts.IgnoreFields(store.ModelPause{}, "Since")); d != "" || p.Since.IsZero() {
+		want := runs.ModelPause{Model: "null", Reason: "the weights are wrong", By: op.User, ByName: "olga"}
+		if d := cmp.Diff(want, p, cmpopts.IgnoreFields(runs.ModelPause{}, "Since")); d != "" || p.Since.IsZero() {
 			t.Error(p, d)
 		}
 		node := storetest.OpenAt(t, address, nil) // another process
-		one, err := node.Claim(ctx, "w2", store.ClaimFilter{Queues: queues, N: 2})
+		one, err := node.Runs.Claim(ctx, "w2", tasks.ClaimFilter{Queues: queues, N: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		many, err := s.ClaimFor(ctx, []pleat.WorkerID{"a", "b", "c"}, store.ClaimFilter{Queues: queues})
+		many, err := s.Runs.ClaimFor(ctx, []pleat.WorkerID{"a", "b", "c"}, tasks.ClaimFilter{Queues: queues})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,16 +96,16 @@ func TestPausedModel(t *testing.T) {
 		if err := finish(s, running, pleat.StateCompleted); err != nil {
 			t.Error(err)
 		}
-		news, end := s.Subscribe(store.QueueTopic(nullSearch))
+		news, end := s.DB.Subscribe(tasks.QueueTopic(nullSearch))
 		defer end()
 		for range len(news) { // the listener wakes everybody when it begins
 			<-news
 		}
-		if err := s.ResumeModel(ctx, op, "null"); err != nil {
+		if err := s.Runs.ResumeModel(ctx, op, "null"); err != nil {
 			t.Fatal(err)
 		}
 		<-news
-		many, err = node.ClaimFor(ctx, []pleat.WorkerID{"a", "b", "c"}, store.ClaimFilter{Queues: queues})
+		many, err = node.Runs.ClaimFor(ctx, []pleat.WorkerID{"a", "b", "c"}, tasks.ClaimFilter{Queues: queues})
 		if d := cmp.Diff([]string{"waits", "searches"}, names(many)); d != "" {
 			t.Error(d, err)
 		}
@@ -125,14 +129,14 @@ func TestPauseTwice(t *testing.T) {
 			t.Errorf("%+v after %+v", second, first)
 		}
 		for range 2 {
-			if err := s.ResumeModel(ctx, op, "null"); err != nil {
+			if err := s.Runs.ResumeModel(ctx, op, "null"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if list, err := s.PausedModels(ctx); len(list) != 0 || err != nil {
+		if list, err := s.Runs.PausedModels(ctx); len(list) != 0 || err != nil {
 			t.Errorf("%+v %v", list, err)
 		}
-		log, err := s.Audit(ctx, store.Reach{}, "", 10)
+		log, err := s.People.Audit(ctx, people.Reach{}, "", 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,29 +156,29 @@ func TestPauseRefusals(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
-		nobody := store.Actor{Reach: store.Reach{User: storetest.User(t, s, "ada").User}}
+		nobody := people.Actor{Reach: people.Reach{User: storetest.User(t, s, "ada").User}}
 		register(t, s, "w", "null")
 		for _, c := range []struct {
-			by            store.Actor
+			by            people.Actor
 			model, reason string
 			want          pleat.Code
 		}{
 			{op, "nul", "", pleat.CodeNotFound},
-			{op, "null", strings.Repeat("é", store.MaxPauseReason+1), pleat.CodeInvalid},
+			{op, "null", strings.Repeat("é", runs.MaxPauseReason+1), pleat.CodeInvalid},
 			{op, "null", "a\nb", pleat.CodeInvalid},
 			{nobody, "null", "", pleat.CodeForbidden},
 		} {
-			if _, err := s.PauseModel(ctx, c.by, c.model, c.reason); pleat.CodeOf(err) != c.want {
+			if _, err := s.Runs.PauseModel(ctx, c.by, c.model, c.reason); pleat.CodeOf(err) != c.want {
 				t.Errorf("%q %q: %v", c.model, c.reason, err)
 			}
 		}
-		if err := s.ResumeModel(ctx, op, "nul"); pleat.CodeOf(err) != pleat.CodeNotFound {
+		if err := s.Runs.ResumeModel(ctx, op, "nul"); pleat.CodeOf(err) != pleat.CodeNotFound {
 			t.Error(err)
 		}
-		if err := s.ResumeModel(ctx, nobody, "null"); pleat.CodeOf(err) != pleat.CodeForbidden {
+		if err := s.Runs.ResumeModel(ctx, nobody, "null"); pleat.CodeOf(err) != pleat.CodeForbidden {
 			t.Error(err)
 		}
-		pause(t, s, op, "null", strings.Repeat("é", store.MaxPauseReason))
+		pause(t, s, op, "null", strings.Repeat("é", runs.MaxPauseReason))
 	})
 }
 
@@ -185,8 +189,8 @@ func TestNobodyWorksForAPausedModel(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop()
 		ctx := t.Context()
-		if s.Dialect() == "postgres" {
-			storetest.Eventually(t, "the store listens", s.Notified)
+		if s.DB.Dialect() == "postgres" {
+			storetest.Eventually(t, "the store listens", s.DB.Notified)
 		}
 		op := anOperator(t, s, "olga")
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
@@ -194,19 +198,19 @@ func TestNobodyWorksForAPausedModel(t *testing.T) {
 		run := create(t, s, ada, "a").Run
 		running := claim(t, s, "w", 1)[0]
 		made := create(t, s, bob, "b")
-		slots := store.Slots{Queues: []string{storetest.FoldQueue}}
-		own := store.ClaimFilter{Queues: slots.Queues, N: 1, Owner: ada.Project}
-		fresh := store.ClaimFilter{Queues: slots.Queues, N: 1}
-		news, end := s.Subscribe(store.QueueTopic(storetest.FoldQueue))
+		slots := runs.Slots{Queues: []string{storetest.FoldQueue}}
+		own := tasks.ClaimFilter{Queues: slots.Queues, N: 1, Owner: ada.Project}
+		fresh := tasks.ClaimFilter{Queues: slots.Queues, N: 1}
+		news, end := s.DB.Subscribe(tasks.QueueTopic(storetest.FoldQueue))
 		defer end()
 		type seen struct{ wanted, fresh, yields, polled, told bool }
 		look := func() seen {
 			t.Helper()
-			needs, err := s.NeedsFreshWorker(ctx, own, fresh)
+			needs, err := s.Runs.NeedsFreshWorker(ctx, own, fresh)
 			if err != nil {
 				t.Fatal(err)
 			}
-			yields, err := s.OthersWait(ctx, &running.Task, slots)
+			yields, err := s.Runs.OthersWait(ctx, &running.Task, slots)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +218,7 @@ func TestNobodyWorksForAPausedModel(t *testing.T) {
 				<-news
 			}
 			poll(t, s)
-			w, err := s.WaitingTask(ctx, made.Run)
+			w, err := s.Runs.WaitingTask(ctx, made.Run)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +231,7 @@ func TestNobodyWorksForAPausedModel(t *testing.T) {
 		if got := look(); got != (seen{told: true}) {
 			t.Errorf("paused: %+v", got)
 		}
-		if w, err := s.WaitingTask(ctx, run); w != nil || err != nil {
+		if w, err := s.Runs.WaitingTask(ctx, run); w != nil || err != nil {
 			t.Errorf("a run that runs: %+v %v", w, err)
 		}
 	})
@@ -240,9 +244,13 @@ func TestPauseCostsNoRoundTrip(t *testing.T) {
 		op := anOperator(t, s, "olga")
 		register(t, s, "w", "null")
 		pause(t, s, op, "null", "")
-		before := s.RoundTrips()
-		_, err := s.Claim(t.Context(), "w", store.ClaimFilter{Queues: []string{storetest.FoldQueue, "other"}, N: 8})
-		if n := s.RoundTrips() - before; n > 1 || err != nil {
+		before := s.DB.RoundTrips()
+		_, err := s.Runs.Claim(
+			t.Context(),
+			"w",
+			tasks.ClaimFilter{Queues: []string{storetest.FoldQueue, "other"}, N: 8},
+		)
+		if n := s.DB.RoundTrips() - before; n > 1 || err != nil {
 			t.Errorf("%d round trips, %v", n, err)
 		}
 	})
@@ -254,36 +262,36 @@ func TestOrderDrain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
-		nobody := store.Actor{Reach: store.Reach{User: storetest.User(t, s, "ada").User}}
+		nobody := people.Actor{Reach: people.Reach{User: storetest.User(t, s, "ada").User}}
 		register(t, s, "w", "null")
 		register(t, s, "ended", "null")
-		if err := s.StopWorker(ctx, "ended"); err != nil {
+		if err := s.Runs.StopWorker(ctx, "ended"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.OrderDrain(ctx, nobody, "w"); pleat.CodeOf(err) != pleat.CodeForbidden {
+		if err := s.Runs.OrderDrain(ctx, nobody, "w"); pleat.CodeOf(err) != pleat.CodeForbidden {
 			t.Error(err)
 		}
-		if err := s.OrderDrain(ctx, op, "x"); pleat.CodeOf(err) != pleat.CodeNotFound {
+		if err := s.Runs.OrderDrain(ctx, op, "x"); pleat.CodeOf(err) != pleat.CodeNotFound {
 			t.Error(err)
 		}
-		if err := s.OrderDrain(ctx, op, "ended"); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Runs.OrderDrain(ctx, op, "ended"); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Error(err)
 		}
-		news, end := s.Subscribe(store.WorkerTopic("w"))
+		news, end := s.DB.Subscribe(tasks.WorkerTopic("w"))
 		defer end()
 		for range 2 {
-			if err := s.OrderDrain(ctx, op, "w"); err != nil {
+			if err := s.Runs.OrderDrain(ctx, op, "w"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		<-news
-		if drain, err := s.TouchWorker(ctx, "w"); !drain || err != nil {
+		if drain, err := s.Runs.TouchWorker(ctx, "w"); !drain || err != nil {
 			t.Error(drain, err)
 		}
-		log, err := s.Audit(ctx, store.Reach{User: op.User}, "", 10)
+		log, err := s.People.Audit(ctx, people.Reach{User: op.User}, "", 10)
 		n := 0
 		for _, e := range log {
-			if e.Action == store.AuditWorkerDrained && e.Subject == "w" && e.Detail == "test" {
+			if e.Action == people.AuditWorkerDrained && e.Subject == "w" && e.Detail == "test" {
 				n++
 			}
 		}
@@ -300,7 +308,7 @@ func TestOverview(t *testing.T) {
 		clock.Stop()
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")
-		if _, err := s.CreateProject(ctx, store.Actor{Database: true}, "Lab", "ada"); err != nil {
+		if _, err := s.People.CreateProject(ctx, people.Actor{Database: true}, "Lab", "ada"); err != nil {
 			t.Fatal(err)
 		}
 		register(t, s, "w", "null")
@@ -311,14 +319,14 @@ func TestOverview(t *testing.T) {
 		}
 		tasks := claim(t, s, "w", 3)
 		inQueue(t, s, u, nullSearch, "searches")
-		oldest := s.Now()
+		oldest := s.DB.Now()
 		clock.Advance(time.Minute)
 		inQueue(t, s, u, storetest.FoldQueue, "waits")
-		got, err := s.Overview(ctx)
+		got, err := s.Ops.Overview(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []store.ModelQueue{{Model: "null", Waiting: 2, Running: 3, Oldest: oldest}}
+		want := []ops.ModelQueue{{Model: "null", Waiting: 2, Running: 3, Oldest: oldest}}
 		if d := cmp.Diff(want, got.Models); d != "" || got.Users != 1 || got.Projects != 1 {
 			t.Error(d, got.Users, got.Projects)
 		}
@@ -342,7 +350,7 @@ func TestOverview(t *testing.T) {
 		if d := cmp.Diff(order, slowest); d != "" {
 			t.Error(d)
 		}
-		held, err := s.TasksHeld(ctx)
+		held, err := s.Runs.TasksHeld(ctx)
 		if d := cmp.Diff(map[pleat.WorkerID]int{"w": 3}, held); d != "" || err != nil {
 			t.Error(d, err)
 		}
@@ -360,11 +368,11 @@ func TestUsersPage(t *testing.T) {
 		}
 		u := storetest.User(t, s, "ada")
 		newKey(t, s, u, "k")
-		first, err := s.UsersPage(ctx, "", 2)
+		first, err := s.Ops.UsersPage(ctx, "", 2)
 		if err != nil || len(first) != 2 || first[0].Name != "cleo" || !first[0].SeenAt.IsZero() {
 			t.Fatalf("%+v %v", first, err)
 		}
-		rest, err := s.UsersPage(ctx, first[1].ID, 2)
+		rest, err := s.Ops.UsersPage(ctx, first[1].ID, 2)
 		if err != nil || len(rest) != 1 || rest[0].Name != "ada" {
 			t.Fatalf("%+v %v", rest, err)
 		}
@@ -378,25 +386,25 @@ func TestOperatorsAlone(t *testing.T) {
 		ctx := t.Context()
 		op := anOperator(t, s, "olga")
 		ada := storetest.User(t, s, "ada")
-		nobody := store.Actor{Reach: ada}
+		nobody := people.Actor{Reach: ada}
 		for what, err := range map[string]error{
-			"operator": s.SetOperator(ctx, nobody, "ada", true),
-			"disable":  second(s.SetDisabled(ctx, nobody, "olga", true)),
-			"delete":   second(s.EraseUser(ctx, nobody, "olga")),
-			"zero":     s.SetOperator(ctx, store.Actor{}, "ada", true),
+			"operator": s.People.SetOperator(ctx, nobody, "ada", true),
+			"disable":  second(s.People.SetDisabled(ctx, nobody, "olga", true)),
+			"delete":   second(s.Ops.EraseUser(ctx, nobody, "olga")),
+			"zero":     s.People.SetOperator(ctx, people.Actor{}, "ada", true),
 		} {
 			if pleat.CodeOf(err) != pleat.CodeForbidden {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if _, err := s.SetDisabled(ctx, op, string(op.User), true); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.People.SetDisabled(ctx, op, string(op.User), true); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Error(err)
 		}
-		u, err := s.SetDisabled(ctx, op, string(ada.User), true)
+		u, err := s.People.SetDisabled(ctx, op, string(ada.User), true)
 		if err != nil || u.Name != "ada" || u.DisabledAt.IsZero() {
 			t.Errorf("%+v %v", u, err)
 		}
-		if u, err = s.SetDisabled(ctx, op, "ada", false); err != nil || !u.DisabledAt.IsZero() {
+		if u, err = s.People.SetDisabled(ctx, op, "ada", false); err != nil || !u.DisabledAt.IsZero() {
 			t.Errorf("%+v %v", u, err)
 		}
 	})
@@ -418,15 +426,15 @@ func TestAuditBetween(t *testing.T) {
 			times = append(times, time.Now())
 			pause(t, s, op, "null", fmt.Sprint(i))
 		}
-		page, err := s.AuditBetween(ctx, times[1], times[3], "", 1)
+		page, err := s.People.AuditBetween(ctx, times[1], times[3], "", 1)
 		if err != nil || len(page) != 1 || page[0].Detail != "2" {
 			t.Fatalf("%+v %v", page, err)
 		}
-		page, err = s.AuditBetween(ctx, times[1], times[3], page[0].ID, 9)
+		page, err = s.People.AuditBetween(ctx, times[1], times[3], page[0].ID, 9)
 		if err != nil || len(page) != 1 || page[0].Detail != "1" {
 			t.Fatalf("%+v %v", page, err)
 		}
-		if fits, err := s.AuditFits(ctx, times[0], times[3]); !fits || err != nil {
+		if fits, err := s.People.AuditFits(ctx, times[0], times[3]); !fits || err != nil {
 			t.Error(fits, err)
 		}
 	})
@@ -435,10 +443,10 @@ func TestAuditBetween(t *testing.T) {
 // A claim beside a paused model finds its tasks by the index of the queue, as before.
 func TestClaimReadsPausesByIndex(t *testing.T) {
 	t.Parallel()
-	db := openForPlans(t)
-	checkScansNoTable(t, db, `
+	db := storetest.OpenForPlans(t)
+	storetest.CheckPostgresPlan(t, db, `
 		SELECT id FROM task
-		WHERE state = 'queued' AND queue = $1 AND `+store.NotPaused("$1")+`
+		WHERE state = 'queued' AND queue = $1 AND `+tasks.NotPaused("$1")+`
 		ORDER BY position, id
 		LIMIT 8
 		FOR UPDATE SKIP LOCKED`, storetest.FoldQueue)

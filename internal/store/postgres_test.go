@@ -3,13 +3,13 @@ package store_test
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"testing"
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // On PostgreSQL, heartbeats can replace rows within their page (HOT): an index that has the lease's end would cost each
@@ -20,14 +20,14 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 	s := storetest.OpenAt(t, address, nil)
 	ctx := context.Background()
 	db := openRaw(t, address)
-	const tasks, rounds = 200, 20
+	const taskList, rounds = 200, 20
 	u := storetest.User(t, s, "ada")
 	var beats []pleat.Heartbeat
-	for range tasks {
+	for range taskList {
 		create(t, s, u, "fold")
 	}
-	for len(beats) < tasks {
-		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 50})
+	for len(beats) < taskList {
+		got, err := s.Runs.Claim(ctx, "w", tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 50})
 		if err != nil || len(got) == 0 {
 			t.Fatalf("%d tasks, %v", len(got), err)
 		}
@@ -45,15 +45,15 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 		return updated, hot
 	}
 	for range rounds {
-		if _, err := s.Heartbeat(ctx, "w", beats); err != nil {
+		if _, err := s.Runs.Heartbeat(ctx, "w", beats); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var updated, hot int
 	storetest.Eventually(t, "the updates are counted", func() bool {
-		_, _ = s.Heartbeat(ctx, "w", nil) // a connection reports what it has counted with a later transaction
+		_, _ = s.Runs.Heartbeat(ctx, "w", nil) // a connection reports what it has counted with a later transaction
 		updated, hot = counted()
-		return updated >= tasks*(rounds+1)
+		return updated >= taskList*(rounds+1)
 	})
 	t.Logf("%d of %d updates were HOT", hot, updated)
 	if hot < updated/10 { // usually nine in ten, fewer while other sessions hold snapshots; with such an index, none
@@ -148,16 +148,16 @@ func TestClaimReadsFewTasks(t *testing.T) {
 	register(t, s, "w2")
 	queues := []string{storetest.FoldQueue, "fold/second", "fold/third"}
 	for range claims {
-		got, err := s.Claim(t.Context(), "w1", store.ClaimFilter{Queues: queues, N: 2})
+		got, err := s.Runs.Claim(t.Context(), "w1", tasks.ClaimFilter{Queues: queues, N: 2})
 		if err != nil || len(got) != 2 {
 			t.Fatalf("%d tasks, %v", len(got), err)
 		}
-		got, err = s.ClaimFor(t.Context(), []pleat.WorkerID{"w1", "w2"}, store.ClaimFilter{Queues: queues})
+		got, err = s.Runs.ClaimFor(t.Context(), []pleat.WorkerID{"w1", "w2"}, tasks.ClaimFilter{Queues: queues})
 		if err != nil || len(got) != 2 {
 			t.Fatalf("%d tasks, %v", len(got), err)
 		}
 	}
-	_ = s.Close() // connections report what they have read when they end
+	_ = s.DB.Close() // connections report what they have read when they end
 	var read, updated int
 	storetest.Eventually(t, "the connections have reported", func() bool {
 		err := db.QueryRow(`
@@ -170,45 +170,6 @@ func TestClaimReadsFewTasks(t *testing.T) {
 	})
 	if most := 2 * claims * 1000; read > most { // dead entries too; a plan that reads a queue reads 20 times as many
 		t.Errorf("%d claims read %d entries of tasks and indexes, at most %d are allowed", 2*claims, read, most)
-	}
-}
-
-// A purge finds its rows by indexes, so that it takes no longer as the service grows old.
-func TestPurgeScansNoTable(t *testing.T) {
-	t.Parallel()
-	db := openForPlans(t)
-	for _, q := range store.PurgeStatements() {
-		checkScansNoTable(t, db, q, "01900000-0000-7000-8000-000000000000")
-	}
-}
-
-// openForPlans opens a new database of PostgreSQL as the store does, which plans with indexes alone.
-func openForPlans(t *testing.T) *sql.DB {
-	t.Helper()
-	address := storetest.MigratedPostgres(t)
-	storetest.OpenAt(t, address, nil)
-	return openRaw(t, address+"&enable_seqscan=off")
-}
-
-// checkScansNoTable checks that PostgreSQL's plan of a statement scans no table.
-func checkScansNoTable(t *testing.T, db *sql.DB, q string, args ...any) {
-	t.Helper()
-	rows, err := db.Query("EXPLAIN "+q, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", q, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(line, "Seq Scan") {
-			t.Errorf("%s\n%s", q, line)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -227,7 +188,7 @@ func TestOldestSnapshot(t *testing.T) {
 	}
 	oldest := func() time.Duration {
 		t.Helper()
-		d, err := s.OldestSnapshot(t.Context())
+		d, err := s.DB.OldestSnapshot(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +226,7 @@ func TestTune(t *testing.T) {
 	}
 	tune := func() {
 		t.Helper()
-		if err := s.Tune(t.Context()); err != nil {
+		if err := s.Ops.Tune(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -298,12 +259,12 @@ func TestTune(t *testing.T) {
 		t.Errorf("%s, and %d indexes", got, indexes())
 	}
 	exec("DROP INDEX job_name; CREATE SCHEMA elsewhere; ALTER EXTENSION pg_trgm SET SCHEMA elsewhere")
-	if err := s.Tune(t.Context()); err == nil {
+	if err := s.Ops.Tune(t.Context()); err == nil {
 		t.Error("no error without the extension")
 	}
 	u := storetest.User(t, s, "ada")
 	create(t, s, u, "Trp-cage")
-	rows, err := s.ListJobs(t.Context(), u, store.Filter{Query: "trp", Limit: 50})
+	rows, err := s.Runs.ListJobs(t.Context(), u, runs.Filter{Query: "trp", Limit: 50})
 	if err != nil || len(rows) != 1 || indexes() != 0 {
 		t.Errorf("%d jobs, %v, and %d indexes", len(rows), err, indexes())
 	}

@@ -28,7 +28,7 @@ func TestDatabaseFilesArePrivate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Migrate(context.Background()); err != nil {
+			if _, _, err := s.DB.Migrate(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			storetest.User(t, s, "ann")
@@ -36,14 +36,14 @@ func TestDatabaseFilesArePrivate(t *testing.T) {
 		}
 		if old {
 			// A database that is in use, so that its log and its index are there too.
-			defer open().Close()
+			defer open().DB.Close()
 			for _, file := range []string{path, path + "-wal", path + "-shm"} {
 				if err := os.Chmod(file, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		defer open().Close()
+		defer open().DB.Close()
 		seen := 0
 		files, err := os.ReadDir(dir)
 		if err != nil {

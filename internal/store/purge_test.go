@@ -14,7 +14,11 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // ofSources says of every table whether a job or workflow has rows in it. A new table fails TestDeletionLeavesNothing
@@ -73,7 +77,7 @@ var ofSources = map[string]bool{
 
 // attached makes a job and a workflow with a row in every table that ofSources names, and returns the keys of their
 // blobs.
-func attached(t *testing.T, s *store.Store, u store.Reach) (store.Created, pleat.Workflow, []string) {
+func attached(t *testing.T, s *store.Store, u people.Reach) (runs.Created, pleat.Workflow, []string) {
 	t.Helper()
 	ctx := context.Background()
 	must := func(err error) {
@@ -92,28 +96,28 @@ func attached(t *testing.T, s *store.Store, u store.Reach) (store.Created, pleat
 	md := pleat.Subscription{Destination: pleat.DestMD, Alias: "md", TargetType: "md"}
 	n := newJob(u, "deleted")
 	n.Key, n.Digest, n.Subs = "idempotent", "digest", []pleat.Subscription{own, md}
-	job, err := s.CreateJob(ctx, n)
+	job, err := s.Runs.CreateJob(ctx, n)
 	must(err)
 	c := claim(t, s, "w", 1)[0]
-	must(s.SaveCheckpoint(ctx, store.LeaseOf(&c.Task), pleat.Checkpoint{Key: "runs/x/checkpoint", Step: 1}))
+	must(s.Runs.SaveCheckpoint(ctx, tasks.LeaseOf(&c.Task), pleat.Checkpoint{Key: "runs/x/checkpoint", Step: 1}))
 	must(finish(s, c, pleat.StateCompleted))
 
-	f, err := s.ClaimFollowUps(ctx, "w", 5)
+	f, err := s.Runs.ClaimFollowUps(ctx, "w", 5)
 	if err != nil || len(f) != 1 {
 		t.Fatalf("%+v %v", f, err)
 	}
 	flow := newFlow(u, false)
 	flow.Workflow.Kind, flow.Run.Queue = pleat.TaskMD, "md/test"
-	follow, err := s.StartFollowUp(ctx, f[0], &flow, "")
+	follow, err := s.Runs.StartFollowUp(ctx, f[0], &flow, "")
 	must(err)
 	flow.Subs = []pleat.Subscription{own}
-	other, err := s.CreateWorkflow(ctx, flow)
+	other, err := s.Runs.CreateWorkflow(ctx, flow)
 	must(err)
 	keys := []string{"runs/x/1/model.cif"}
 	for _, w := range []pleat.Workflow{follow, other} {
 		task := storetest.Claim(t, s, "w", "md/test").Task
 		key := "runs/" + string(w.ID) + "/topology.pdb"
-		must(s.FinishRun(ctx, store.LeaseOf(&task), store.RunFinished{
+		must(s.Runs.FinishRun(ctx, tasks.LeaseOf(&task), runs.RunFinished{
 			State:  pleat.StateCompleted,
 			Result: &pleat.Result{},
 			Artifacts: []pleat.Artifact{{
@@ -123,39 +127,45 @@ func attached(t *testing.T, s *store.Store, u store.Reach) (store.Created, pleat
 		keys = append(keys, key, key)
 	}
 	design, more := attachedDesign(t, s, u)
-	must(s.DeleteWorkflow(ctx, u, design))
+	must(s.Ops.DeleteWorkflow(ctx, u, design))
 	keys = append(keys, more...)
 	for _, source := range []pleat.Source{{Job: job.Job}, {Workflow: other.ID}} {
-		_, err := s.CreateShare(ctx, store.Actor{Reach: u}, source, "share "+source.ID(), s.Now().Add(time.Hour))
+		_, err := s.People.CreateShare(
+			ctx,
+			people.Actor{Reach: u},
+			source,
+			"share "+source.ID(),
+			s.DB.Now().Add(time.Hour),
+		)
 		must(err)
 	}
 	for range 2 { // endpoints
 		for _, d := range claimDeliveries(t, s, "c", 10) {
-			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+			finishDelivery(t, s, "c", webhooks.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 		}
 	}
 	return job, other, keys
 }
 
 // attachedDesign makes a design with a compiled spec, a result and a fold of it, and returns the keys of its blobs.
-func attachedDesign(t *testing.T, s *store.Store, u store.Reach) (pleat.WorkflowID, []string) {
+func attachedDesign(t *testing.T, s *store.Store, u people.Reach) (pleat.WorkflowID, []string) {
 	t.Helper()
 	ctx := context.Background()
 	n := newFlow(u, false)
 	n.Workflow.Kind, n.Run.Queue, n.Workflow.Alias = pleat.TaskDesign, "design/test", pleat.AliasDesign
-	file := store.LibraryFile{Name: "design.yaml", Bytes: 4, SHA256: "ab", Key: "library/spec"}
-	n.Design = &store.NewDesign{
+	file := runs.LibraryFile{Name: "design.yaml", Bytes: 4, SHA256: "ab", Key: "library/spec"}
+	n.Design = &runs.NewDesign{
 		Graph: "version: 1",
-		Items: []store.LibraryItem{{ID: store.NewItemID(), Name: "design.yaml", Files: []store.LibraryFile{file}}},
+		Items: []runs.LibraryItem{{ID: runs.NewItemID(), Name: "design.yaml", Files: []runs.LibraryFile{file}}},
 		Fresh: []string{file.Key},
 	}
-	n.Run.Files = []store.RunFile{{Name: file.Name, Main: true, Key: file.Key, SHA256: "ab", Bytes: 4, Fresh: true}}
-	w, err := s.CreateWorkflow(ctx, n)
+	n.Run.Files = []runs.RunFile{{Name: file.Name, Main: true, Key: file.Key, SHA256: "ab", Bytes: 4, Fresh: true}}
+	w, err := s.Runs.CreateWorkflow(ctx, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	task := storetest.Claim(t, s, "w", "design/test").Task
-	err = s.FinishRun(ctx, store.LeaseOf(&task), store.RunFinished{
+	err = s.Runs.FinishRun(ctx, tasks.LeaseOf(&task), runs.RunFinished{
 		State:  pleat.StateCompleted,
 		Result: &pleat.Result{},
 		Artifacts: []pleat.Artifact{{
@@ -165,13 +175,13 @@ func attachedDesign(t *testing.T, s *store.Store, u store.Reach) (pleat.Workflow
 	if err != nil {
 		t.Fatal(err)
 	}
-	folds, _, err := s.FoldDesigns(ctx, store.DesignFolds{
-		Owner: u.Project, Workflow: w.ID, Jobs: []store.DesignJob{{Design: "x_1", Rank: 1, Job: newJob(u, "folded")}},
+	folds, _, err := s.Runs.FoldDesigns(ctx, runs.DesignFolds{
+		Owner: u.Project, Workflow: w.ID, Jobs: []runs.DesignJob{{Design: "x_1", Rank: 1, Job: newJob(u, "folded")}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteJob(ctx, u, folds[0].Job); err != nil {
+	if err := s.Ops.DeleteJob(ctx, u, folds[0].Job); err != nil {
 		t.Fatal(err)
 	}
 	return w.ID, []string{file.Key, file.Key, "runs/design/rank1", "runs/design/rank1"}
@@ -181,7 +191,7 @@ func attachedDesign(t *testing.T, s *store.Store, u store.Reach) (pleat.Workflow
 func purge(t *testing.T, s *store.Store) (calls int, keys []string) {
 	t.Helper()
 	for {
-		p, err := s.PurgeDeleted(context.Background())
+		p, err := s.Ops.PurgeDeleted(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,16 +221,16 @@ func TestDeletionLeavesNothing(t *testing.T) {
 				t.Errorf("the test has nothing in %s", table)
 			}
 		}
-		if err := s.DeleteWorkflow(ctx, storetest.User(t, s, "eve"), w.ID); err != pleat.ErrWorkflowNotFound {
+		if err := s.Ops.DeleteWorkflow(ctx, storetest.User(t, s, "eve"), w.ID); err != pleat.ErrWorkflowNotFound {
 			t.Errorf("a stranger deletes a workflow: %v", err)
 		}
-		if err := s.DeleteJob(ctx, u, job.Job); err != nil {
+		if err := s.Ops.DeleteJob(ctx, u, job.Job); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteWorkflow(ctx, u, w.ID); err != nil {
+		if err := s.Ops.DeleteWorkflow(ctx, u, w.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteWorkflow(ctx, u, w.ID); err != pleat.ErrWorkflowNotFound {
+		if err := s.Ops.DeleteWorkflow(ctx, u, w.ID); err != pleat.ErrWorkflowNotFound {
 			t.Errorf("deleted twice: %v", err)
 		}
 		_, got := purge(t, s)
@@ -241,7 +251,7 @@ func TestDeletionLeavesNothing(t *testing.T) {
 				t.Errorf("%s has %d rows: %q", table, len(left), left)
 			}
 		}
-		if v, err := s.View(ctx, kept.Job); err != nil || v.Job.Name != "kept" {
+		if v, err := s.Runs.View(ctx, kept.Job); err != nil || v.Job.Name != "kept" {
 			t.Errorf("another job: %v", err)
 		}
 	})
@@ -256,12 +266,12 @@ func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
 		e := defaultEndpoint(t, s, u, false)
 		n := newJob(u, "runs")
 		n.Subs = []pleat.Subscription{toEndpoint(e)}
-		job, err := s.CreateJob(ctx, n)
+		job, err := s.Runs.CreateJob(ctx, n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := claim(t, s, "w", 1)[0]
-		if err := s.DeleteJob(ctx, u, job.Job); err != nil {
+		if err := s.Ops.DeleteJob(ctx, u, job.Job); err != nil {
 			t.Fatal(err)
 		}
 		if calls, _ := purge(t, s); calls != 0 {
@@ -274,14 +284,14 @@ func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
 			t.Error("the job went before its last event")
 		}
 		for _, d := range claimDeliveries(t, s, "c", 10) {
-			finishDelivery(t, s, "c", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+			finishDelivery(t, s, "c", webhooks.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 		}
 		if calls, _ := purge(t, s); calls != 1 || storetest.Count(t, s, "job") != 0 {
 			t.Errorf("%d calls, %d jobs", calls, storetest.Count(t, s, "job"))
 		}
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e)) // its delivery waits
-		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 1})
-		if err != nil || s.DeleteJob(ctx, u, rows[0].ID) != nil {
+		rows, err := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 1})
+		if err != nil || s.Ops.DeleteJob(ctx, u, rows[0].ID) != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(59 * time.Minute)
@@ -312,7 +322,7 @@ func TestLargeDeletionIsInParts(t *testing.T) {
 				lines = append(lines, pleat.Progress{Kind: pleat.ProgressLog, Line: fmt.Sprint(part, i)})
 			}
 			beat := pleat.Heartbeat{Task: c.Task.ID, Attempt: c.Task.Attempt, Run: job.Run, Progress: lines}
-			if _, err := s.Heartbeat(ctx, "w", []pleat.Heartbeat{beat}); err != nil {
+			if _, err := s.Runs.Heartbeat(ctx, "w", []pleat.Heartbeat{beat}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -320,7 +330,7 @@ func TestLargeDeletionIsInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := storetest.Count(t, s, "run_event")
-		if err := s.DeleteJob(ctx, u, job.Job); err != nil {
+		if err := s.Ops.DeleteJob(ctx, u, job.Job); err != nil {
 			t.Fatal(err)
 		}
 		if calls, _ := purge(t, s); n < 1000 || calls != n/500+1 || storetest.Count(t, s, "run_event") != 0 {

@@ -9,6 +9,8 @@ import (
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // Tasks are counted by queue and state, with the age of the oldest; the queues of all endpoints count as one.
@@ -24,18 +26,18 @@ func TestQueueCounts(t *testing.T) {
 		simulate(t, s, u, 2)
 		running := claim(t, s, "w", 1)[0]
 		waiting := storetest.Claim(t, s, "w", simulationQueue)
-		if err := s.Release(ctx, store.LeaseOf(&waiting.Task), time.Hour, nil); err != nil {
+		if err := s.Runs.Release(ctx, tasks.LeaseOf(&waiting.Task), time.Hour, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i, id := range []pleat.EndpointID{
 			"01800000-0000-7000-8000-00000000000a", "f1800000-0000-7000-8000-00000000000f",
 		} {
-			e := store.Endpoint{ID: id, Owner: u.Project}
+			e := webhooks.Endpoint{ID: id, Owner: u.Project}
 			if err := storetest.FillDeliveries(ctx, address, e, made.Job, made.Run, 10*i, 3); err != nil {
 				t.Fatal(err)
 			}
 		}
-		got, err := s.QueueCounts(ctx)
+		got, err := s.Tasks.QueueCounts(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

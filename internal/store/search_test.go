@@ -11,26 +11,29 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 const searchQueue = "search/null"
 
 // toSearch creates a job whose fold begins with a search, and claims that.
-func toSearch(t *testing.T, s *store.Store, owner store.Reach) (store.Created, store.ClaimedTask) {
+func toSearch(t *testing.T, s *store.Store, owner people.Reach) (runs.Created, runs.ClaimedTask) {
 	t.Helper()
 	n := newJob(owner, "searched")
 	n.Run.Queue = searchQueue
-	c, err := s.CreateJob(context.Background(), n)
+	c, err := s.Runs.CreateJob(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c, claimSearch(t, s, "w1")
 }
 
-func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.ClaimedTask {
+func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) runs.ClaimedTask {
 	t.Helper()
-	got, err := s.Claim(context.Background(), w, store.ClaimFilter{Queues: []string{searchQueue}, N: 1})
+	got, err := s.Runs.Claim(context.Background(), w, tasks.ClaimFilter{Queues: []string{searchQueue}, N: 1})
 	if err != nil || len(got) != 1 {
 		t.Fatalf("claimed %+v, %v", got, err)
 	}
@@ -38,12 +41,12 @@ func claimSearch(t *testing.T, s *store.Store, w pleat.WorkerID) store.ClaimedTa
 }
 
 // endSearch sends a search on to its fold.
-func endSearch(s *store.Store, c store.ClaimedTask, p ...pleat.Progress) error {
-	end := store.SearchCompleted{FoldQueue: "fold/null", Progress: p}
-	return s.FinishSearch(context.Background(), store.LeaseOf(&c.Task), end)
+func endSearch(s *store.Store, c runs.ClaimedTask, p ...pleat.Progress) error {
+	end := runs.SearchCompleted{FoldQueue: "fold/null", Progress: p}
+	return s.Runs.FinishSearch(context.Background(), tasks.LeaseOf(&c.Task), end)
 }
 
-func publish(t *testing.T, s *store.Store, c store.ClaimedTask, name, key string) {
+func publish(t *testing.T, s *store.Store, c runs.ClaimedTask, name, key string) {
 	t.Helper()
 	a := pleat.Artifact{
 		Name:        name,
@@ -53,7 +56,7 @@ func publish(t *testing.T, s *store.Store, c store.ClaimedTask, name, key string
 		SHA256:      "00",
 		Key:         key,
 	}
-	if err := s.AddArtifact(context.Background(), store.LeaseOf(&c.Task), a); err != nil {
+	if err := s.Runs.AddArtifact(context.Background(), tasks.LeaseOf(&c.Task), a); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,14 +82,14 @@ func TestSearchThenFold(t *testing.T) {
 		if err := endSearch(s, search); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("ending twice: %v", err)
 		}
-		shown, err := s.View(ctx, c.Job)
+		shown, err := s.Runs.View(ctx, c.Job)
 		if err != nil || shown.Run.State != pleat.StateRunning || len(shown.Artifacts) != 1 {
 			t.Fatalf("between the steps %+v, %v", shown, err)
 		}
 		lost := claim(t, s, "w1", 1)[0]
 		publish(t, s, lost, "early.txt", "runs/x/2/early.txt")
 		clock.Advance(pleat.LeaseDuration + time.Second)
-		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
+		if r, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
 		fold := claim(t, s, "w2", 1)[0]
@@ -109,12 +112,12 @@ func TestSearchThenFold(t *testing.T) {
 		if err := finish(s, fold, pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.View(ctx, c.Job)
+		v, err := s.Runs.View(ctx, c.Job)
 		if err != nil || len(v.Artifacts) != 2 || v.Artifacts[0].ID != shown.Artifacts[0].ID ||
 			v.Artifacts[0].Name != "msa.a3m" || v.Artifacts[1].Name != "model.cif" {
 			t.Errorf("the files are %+v, %v", v.Artifacts, err)
 		}
-		news, err := s.Progress(ctx, c.Run, 0, 100)
+		news, err := s.Runs.Progress(ctx, c.Run, 0, 100)
 		if err != nil || news[2].Line != "found" {
 			t.Errorf("the progress is %+v, %v", news, err)
 		}
@@ -126,10 +129,10 @@ func TestLostSearch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		_, first := toSearch(t, s, store.Own(storetest.User(t, s, "ada").User))
+		_, first := toSearch(t, s, people.Own(storetest.User(t, s, "ada").User))
 		publish(t, s, first, "msa.a3m", "runs/x/1/msa.a3m")
 		clock.Advance(pleat.LeaseDuration + time.Second)
-		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Requeued != 1 {
+		if r, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
 		if err := endSearch(s, first); !errors.Is(err, pleat.ErrLost) {
@@ -155,26 +158,26 @@ func TestCancelAroundASearch(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c, search := toSearch(t, s, u)
-		if _, err := s.Cancel(ctx, u, c.Job); err != nil {
+		if _, err := s.Runs.Cancel(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
 		}
 		if err := endSearch(s, search); err != nil {
 			t.Fatal(err)
 		}
 		between, search := toSearch(t, s, u)
-		if err := s.SetMSA(ctx, store.LeaseOf(&search.Task), pleat.StateCompleted); err != nil {
+		if err := s.Runs.SetMSA(ctx, tasks.LeaseOf(&search.Task), pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
 		if err := endSearch(s, search); err != nil {
 			t.Fatal(err)
 		}
-		if state, err := s.Cancel(ctx, u, between.Job); err != nil || state != pleat.StateStopped {
+		if state, err := s.Runs.Cancel(ctx, u, between.Job); err != nil || state != pleat.StateStopped {
 			t.Errorf("cancelled to %s, %v", state, err)
 		}
 		for job, msa := range map[pleat.JobID]pleat.State{
 			c.Job: pleat.StatePending, between.Job: pleat.StateCompleted,
 		} {
-			v, err := s.View(ctx, job)
+			v, err := s.Runs.View(ctx, job)
 			if err != nil || v.Job.State != pleat.StateStopped || v.Run.Failure.Kind != pleat.FailCancelled ||
 				v.Run.MSA != msa {
 				t.Errorf("%s %s %v, %v", v.Job.State, v.Run.MSA, v.Run.Failure, err)
@@ -220,7 +223,7 @@ func TestClaimSearches(t *testing.T) {
 		ann, ada := storetest.User(t, s, "ann"), storetest.User(t, s, "ada")
 		claim := func(worker pleat.WorkerID, want ...bool) {
 			t.Helper()
-			got, err := s.ClaimSearches(ctx, worker, []store.Search{
+			got, err := s.Runs.ClaimSearches(ctx, worker, []runs.Search{
 				{Key: "msa/b", Owner: ann.Project, Protein: "pb"}, {Key: "msa/a", Owner: ann.Project, Protein: "pa"},
 			})
 			if err != nil || !slices.Equal(got, want) {
@@ -229,13 +232,14 @@ func TestClaimSearches(t *testing.T) {
 		}
 		end := func(worker pleat.WorkerID, found bool, keys ...string) {
 			t.Helper()
-			if err := s.EndSearches(ctx, worker, keys, found); err != nil {
+			if err := s.Runs.EndSearches(ctx, worker, keys, found); err != nil {
 				t.Fatal(err)
 			}
 		}
-		known := func(user store.Reach, want int) {
+		known := func(user people.Reach, want int) {
 			t.Helper()
-			if n, err := s.CountAlignments(ctx, user.Project, []string{"pa", "pb", "pc"}); err != nil || n != want {
+			if n, err := s.Runs.CountAlignments(ctx, user.Project, []string{"pa", "pb", "pc"}); err != nil ||
+				n != want {
 				t.Errorf("%d alignments at hand, %v; want %d", n, err, want)
 			}
 		}
@@ -257,11 +261,11 @@ func TestClaimSearches(t *testing.T) {
 		clock.Advance(pleat.SearchLease + time.Second)
 		claim("one", true, true)
 		clock.Advance(pleat.SearchLease + time.Second)
-		if err := s.ForgetSearches(ctx, clock.Now()); err != nil {
+		if err := s.Runs.ForgetSearches(ctx, clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		known(ann, 0)
-		if _, err := s.ClaimSearches(ctx, "one", []store.Search{{Key: "msa/s", Protein: "pc"}}); err != nil {
+		if _, err := s.Runs.ClaimSearches(ctx, "one", []runs.Search{{Key: "msa/s", Protein: "pc"}}); err != nil {
 			t.Fatal(err)
 		}
 		end("one", true, "msa/s")

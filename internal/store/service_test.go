@@ -9,6 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"pleat/internal/store/ops"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"pleat"
@@ -28,11 +34,11 @@ func TestNodesAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := unmigrated.Service(ctx)
-			if diff := gocmp.Diff(store.Service{}, got); diff != "" || err != nil {
+			got, err := unmigrated.Ops.Service(ctx)
+			if diff := gocmp.Diff(ops.Service{}, got); diff != "" || err != nil {
 				t.Error(diff, err)
 			}
-			if err := unmigrated.Close(); err != nil {
+			if err := unmigrated.DB.Close(); err != nil {
 				t.Fatal(err)
 			}
 			s := storetest.OpenAt(t, address, nil)
@@ -43,29 +49,29 @@ func TestNodesAgree(t *testing.T) {
 			for i := range nodes {
 				wg.Go(func() {
 					var err error
-					if names[i], err = s.NameDatabase(ctx); err != nil {
+					if names[i], err = s.Ops.NameDatabase(ctx); err != nil {
 						t.Error(err)
 					}
-					a, err := s.AdoptArtifacts(ctx, store.ArtifactStore{Marker: fmt.Sprint(i), Address: "dir:/x"})
+					a, err := s.Ops.AdoptArtifacts(ctx, ops.ArtifactStore{Marker: fmt.Sprint(i), Address: "dir:/x"})
 					if err != nil {
 						t.Error(err)
 					}
 					markers[i] = a.Marker
-					err = s.AgreeOnSecrets(ctx, []string{fmt.Sprint(i)})
-					if refused[i] = errors.Is(err, store.ErrOtherSecrets); err != nil && !refused[i] {
+					err = s.Ops.AgreeOnSecrets(ctx, []string{fmt.Sprint(i)})
+					if refused[i] = errors.Is(err, ops.ErrOtherSecrets); err != nil && !refused[i] {
 						t.Error(err)
 					}
 				})
 			}
 			wg.Wait()
-			got, err = s.Service(ctx)
+			got, err = s.Ops.Service(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			accepted := slices.Index(refused[:], false)
-			want := store.Service{
+			want := ops.Service{
 				Database:  names[0],
-				Artifacts: &store.ArtifactStore{Marker: markers[0], Address: "dir:/x"},
+				Artifacts: &ops.ArtifactStore{Marker: markers[0], Address: "dir:/x"},
 				Secrets:   []string{fmt.Sprint(accepted)},
 			}
 			if diff := gocmp.Diff(want, got); diff != "" || names[0] == "" {
@@ -99,20 +105,20 @@ func TestAgreeOnSecrets(t *testing.T) {
 			{[]string{"old"}, false},
 			{[]string{"new"}, true},
 		} {
-			err := s.AgreeOnSecrets(ctx, step.keys)
-			if step.ok && err != nil || !step.ok && !errors.Is(err, store.ErrOtherSecrets) {
+			err := s.Ops.AgreeOnSecrets(ctx, step.keys)
+			if step.ok && err != nil || !step.ok && !errors.Is(err, ops.ErrOtherSecrets) {
 				t.Errorf("step %d, %v: %v", i, step.keys, err)
 			}
 		}
-		if err := s.ReplaceSecrets(ctx, []string{"other"}); err != nil {
+		if err := s.Ops.ReplaceSecrets(ctx, []string{"other"}); err != nil {
 			t.Error(err)
 		}
-		a := store.ArtifactStore{Marker: "m", Address: "dir:/y"}
-		if err := s.ReplaceArtifacts(ctx, a); err != nil {
+		a := ops.ArtifactStore{Marker: "m", Address: "dir:/y"}
+		if err := s.Ops.ReplaceArtifacts(ctx, a); err != nil {
 			t.Error(err)
 		}
-		got, err := s.Service(ctx)
-		if diff := gocmp.Diff(store.Service{Artifacts: &a, Secrets: []string{"other"}}, got); diff != "" || err != nil {
+		got, err := s.Ops.Service(ctx)
+		if diff := gocmp.Diff(ops.Service{Artifacts: &a, Secrets: []string{"other"}}, got); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
 	})
@@ -125,44 +131,44 @@ func TestBlobRefs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		var want []store.BlobRef
+		var want []ops.BlobRef
 		for i := range 7 {
 			created := storetest.CreateJob(t, s, storetest.NewFold(u, "x"))
 			task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
 			done := storetest.Completed()
-			own := store.BlobRef{Key: fmt.Sprintf("runs/%d/1/a", i), Bytes: int64(i), SHA256: fmt.Sprint("0", i)}
+			own := ops.BlobRef{Key: fmt.Sprintf("runs/%d/1/a", i), Bytes: int64(i), SHA256: fmt.Sprint("0", i)}
 			done.Artifacts = []pleat.Artifact{
 				{Name: "a", Key: own.Key, Bytes: own.Bytes, SHA256: own.SHA256},
 				{Name: "shared", Key: "runs/3/1/shared", Bytes: 9, SHA256: "09"},
 			}
-			if err := s.FinishRun(ctx, store.LeaseOf(&task), done); err != nil {
+			if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&task), done); err != nil {
 				t.Fatal(created, err)
 			}
 			want = append(want, own)
 		}
-		want = append(want, store.BlobRef{Key: "runs/3/1/shared", Bytes: 9, SHA256: "09"})
+		want = append(want, ops.BlobRef{Key: "runs/3/1/shared", Bytes: 9, SHA256: "09"})
 		storetest.CreateJob(t, s, storetest.NewFold(u, "x"))
 		task := storetest.Claim(t, s, "w", storetest.FoldQueue).Task
 		saved := pleat.Checkpoint{Key: "runs/4/1/checkpoint-5", Step: 5}
-		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&task), saved); err != nil {
+		if err := s.Runs.SaveCheckpoint(ctx, tasks.LeaseOf(&task), saved); err != nil {
 			t.Fatal(err)
 		}
-		item, err := s.CreateItem(ctx, u,
-			store.LibraryItem{Owner: u.Project, Name: "x", Type: "file", Metadata: []byte("{}")})
+		item, err := s.Runs.CreateItem(ctx, u,
+			runs.LibraryItem{Owner: u.Project, Name: "x", Type: "file", Metadata: []byte("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := store.LibraryFile{Name: "x.pdb", Key: "library/x", Bytes: 4, SHA256: "0f"}
-		if _, err := s.AddFile(ctx, u, item.ID, file); err != nil {
+		file := runs.LibraryFile{Name: "x.pdb", Key: "library/x", Bytes: 4, SHA256: "0f"}
+		if _, err := s.Runs.AddFile(ctx, u, item.ID, file); err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, store.BlobRef{Key: saved.Key, Bytes: -1},
-			store.BlobRef{Key: file.Key, Bytes: file.Bytes, SHA256: file.SHA256})
-		slices.SortFunc(want, func(a, b store.BlobRef) int { return strings.Compare(a.Key, b.Key) })
+		want = append(want, ops.BlobRef{Key: saved.Key, Bytes: -1},
+			ops.BlobRef{Key: file.Key, Bytes: file.Bytes, SHA256: file.SHA256})
+		slices.SortFunc(want, func(a, b ops.BlobRef) int { return strings.Compare(a.Key, b.Key) })
 		for _, limit := range []int{1, 3, 100} {
-			var got []store.BlobRef
+			var got []ops.BlobRef
 			for after := ""; ; after = got[len(got)-1].Key {
-				page, err := s.BlobRefs(ctx, after, limit)
+				page, err := s.Ops.BlobRefs(ctx, after, limit)
 				if err != nil || len(page) > limit {
 					t.Fatalf("%d files of %d: %v", len(page), limit, err)
 				}
@@ -184,17 +190,21 @@ func TestCountSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		for _, token := range []string{"old.1", "new.1"} {
-			_, err := s.PutEndpoint(ctx, store.Actor{Reach: storetest.User(t, s, token)}, store.EndpointConfig{
-				URL:    "https://example.org/",
-				Token:  token,
-				Secret: "new.2",
-			})
+			_, err := s.Webhooks.PutEndpoint(
+				ctx,
+				people.Actor{Reach: storetest.User(t, s, token)},
+				webhooks.EndpointConfig{
+					URL:    "https://example.org/",
+					Token:  token,
+					Secret: "new.2",
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		for prefix, want := range map[string]int{"new.": 1, "old.": 2, "": 0} {
-			n, err := s.CountSealed(ctx, func(v string) bool { return strings.HasPrefix(v, prefix) })
+			n, err := s.Ops.CountSealed(ctx, func(v string) bool { return strings.HasPrefix(v, prefix) })
 			if err != nil || n != want {
 				t.Errorf("%q: %d endpoints, %v; want %d", prefix, n, err, want)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
 	"pleat/internal/store/storetest"
 )
 
@@ -18,17 +19,17 @@ func TestSnapshotNeedsOneConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := context.Background()
-			s, err := store.Open(ctx, fresh(t), store.Options{Connections: store.MinConnections})
+			s, err := store.Open(ctx, fresh(t), store.Options{DB: db.Options{Connections: db.MinConnections}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = s.Close() })
+			t.Cleanup(func() { _ = s.DB.Close() })
 			made := storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "u"), "one"))
 			done := make(chan error, 1)
 			go func() {
-				_, err := s.RunViews(ctx, []pleat.RunID{made.Run})
+				_, err := s.Runs.RunViews(ctx, []pleat.RunID{made.Run})
 				if err == nil {
-					_, err = s.View(ctx, made.Job)
+					_, err = s.Runs.View(ctx, made.Job)
 				}
 				done <- err
 			}()

@@ -16,26 +16,30 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // Every test of this package runs on both databases.
 
 // newJob is a fold of storetest whose owner chose the seed.
-func newJob(owner store.Reach, name string) store.NewJob {
+func newJob(owner people.Reach, name string) runs.NewJob {
 	n := storetest.NewFold(owner, name)
 	n.Run.Params.Values = map[string]any{"seed": n.Run.Seed}
 	return n
 }
 
-func create(t *testing.T, s *store.Store, owner store.Reach, name string) store.Created {
+func create(t *testing.T, s *store.Store, owner people.Reach, name string) runs.Created {
 	t.Helper()
 	return storetest.CreateJob(t, s, newJob(owner, name))
 }
 
-func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.ClaimedTask {
+func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []runs.ClaimedTask {
 	t.Helper()
-	c, err := s.Claim(context.Background(), w, store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: n})
+	c, err := s.Runs.Claim(context.Background(), w, tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,16 +47,16 @@ func claim(t *testing.T, s *store.Store, w pleat.WorkerID, n int) []store.Claime
 }
 
 // finish ends a claimed run in a state.
-func finish(s *store.Store, c store.ClaimedTask, state pleat.State) error {
-	return s.FinishRun(context.Background(), store.LeaseOf(&c.Task), outcome(state))
+func finish(s *store.Store, c runs.ClaimedTask, state pleat.State) error {
+	return s.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), outcome(state))
 }
 
 // outcome is how a run of the model «null» ends in a state.
-func outcome(state pleat.State) store.RunFinished {
+func outcome(state pleat.State) runs.RunFinished {
 	if state == pleat.StateCompleted {
 		return storetest.Completed()
 	}
-	return store.RunFinished{
+	return runs.RunFinished{
 		State:   state,
 		Engine:  "null 1",
 		MSA:     pleat.StatePending,
@@ -73,14 +77,14 @@ func TestLife(t *testing.T) {
 		if len(got) != 1 || got[0].Fold.Run != c.Run || got[0].Task.Attempt != 1 || got[0].Fold.Seed != "7" {
 			t.Fatalf("claimed %+v", got)
 		}
-		v, err := s.View(ctx, c.Job)
+		v, err := s.Runs.View(ctx, c.Job)
 		if err != nil || v.Job.State != pleat.StateRunning || v.Run.StartedAt.IsZero() {
 			t.Fatalf("running view %+v %v", v, err)
 		}
 		if err := finish(s, got[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		v, err = s.View(ctx, c.Job)
+		v, err = s.Runs.View(ctx, c.Job)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +98,7 @@ func TestLife(t *testing.T) {
 		if err := finish(s, got[0], pleat.StateCompleted); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("finishing twice: %v", err)
 		}
-		news, err := s.Progress(ctx, c.Run, 0, 100)
+		news, err := s.Runs.Progress(ctx, c.Run, 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +117,7 @@ func TestLife(t *testing.T) {
 		if n := storetest.Count(t, s, "event"); n != 1 {
 			t.Errorf("%d events", n)
 		}
-		rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 10, Query: "ON"})
+		rows, err := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 10, Query: "ON"})
 		if err != nil || len(rows) != 1 || rows[0].MeanPLDDT == nil {
 			t.Errorf("list %+v %v", rows, err)
 		}
@@ -128,11 +132,11 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 		c := create(t, s, u, "one")
 		first := claim(t, s, "w1", 1)[0]
 		clock.Advance(pleat.LeaseDuration + time.Second)
-		r, err := s.Reap(ctx, s.Now())
+		r, err := s.Runs.Reap(ctx, s.DB.Now())
 		if err != nil || r.Requeued != 1 {
 			t.Fatalf("reaped %+v %v", r, err)
 		}
-		pulses, err := s.Heartbeat(ctx, "w1", []pleat.Heartbeat{{
+		pulses, err := s.Runs.Heartbeat(ctx, "w1", []pleat.Heartbeat{{
 			Task:     first.Task.ID,
 			Attempt:  1,
 			Run:      c.Run,
@@ -145,13 +149,13 @@ func TestStaleWorkerIsRefused(t *testing.T) {
 		if second.Task.Attempt != 2 {
 			t.Fatalf("attempt %d", second.Task.Attempt)
 		}
-		stale := store.LeaseOf(&first.Task)
+		stale := tasks.LeaseOf(&first.Task)
 		for what, err := range map[string]error{
 			"finish":     finish(s, first, pleat.StateCompleted),
-			"alignment":  s.SetMSA(ctx, stale, pleat.StateCompleted),
-			"artifact":   s.AddArtifact(ctx, stale, pleat.Artifact{Name: "x"}),
-			"checkpoint": s.SaveCheckpoint(ctx, stale, pleat.Checkpoint{Key: "k", Step: 1}),
-			"release":    s.Release(ctx, stale, 0, nil),
+			"alignment":  s.Runs.SetMSA(ctx, stale, pleat.StateCompleted),
+			"artifact":   s.Runs.AddArtifact(ctx, stale, pleat.Artifact{Name: "x"}),
+			"checkpoint": s.Runs.SaveCheckpoint(ctx, stale, pleat.Checkpoint{Key: "k", Step: 1}),
+			"release":    s.Runs.Release(ctx, stale, 0, nil),
 		} {
 			if !errors.Is(err, pleat.ErrLost) {
 				t.Errorf("%s by a stale worker: %v", what, err)
@@ -170,17 +174,17 @@ func TestTriesRunOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
-		for i := range store.DefaultTries {
+		c := create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
+		for i := range tasks.DefaultTries {
 			if got := claim(t, s, "w", 1); len(got) != 1 {
 				t.Fatalf("try %d: nothing to claim", i)
 			}
 			clock.Advance(pleat.LeaseDuration + time.Second)
-			if _, err := s.Reap(ctx, s.Now()); err != nil {
+			if _, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		v, err := s.View(ctx, c.Job)
+		v, err := s.Runs.View(ctx, c.Job)
 		if err != nil || v.Run.State != pleat.StateFailed || v.Run.Failure.Kind != pleat.FailCrashed {
 			t.Fatalf("%+v %v", v.Run, err)
 		}
@@ -191,17 +195,17 @@ func TestRetryWaits(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
+		c := create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
 		c1, f := claim(t, s, "w", 1)[0], outcome(pleat.StateFailed)
 		f.Failure = pleat.Failed(pleat.FailDeviceLost, "gone")
-		if err := s.FinishRun(ctx, store.LeaseOf(&c1.Task), f); err != nil {
+		if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&c1.Task), f); err != nil {
 			t.Fatal(err)
 		}
 		if got := claim(t, s, "w", 1); len(got) != 0 {
 			t.Fatal("claimed before its delay was over")
 		}
 		clock.Advance(2 * time.Second)
-		if r, err := s.Reap(ctx, s.Now()); err != nil || r.Woken != 1 {
+		if r, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil || r.Woken != 1 {
 			t.Fatalf("%+v %v", r, err)
 		}
 		got := claim(t, s, "w", 1)
@@ -211,7 +215,7 @@ func TestRetryWaits(t *testing.T) {
 		if err := finish(s, got[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := s.View(ctx, c.Job); v.Job.State != pleat.StateCompleted {
+		if v, _ := s.Runs.View(ctx, c.Job); v.Job.State != pleat.StateCompleted {
 			t.Fatal(v.Job.State)
 		}
 	})
@@ -223,13 +227,13 @@ func TestCancel(t *testing.T) {
 		ctx := context.Background()
 		u, other := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 		waiting := create(t, s, u, "waits")
-		if _, err := s.Cancel(ctx, other, waiting.Job); !errors.Is(err, pleat.ErrJobNotFound) {
+		if _, err := s.Runs.Cancel(ctx, other, waiting.Job); !errors.Is(err, pleat.ErrJobNotFound) {
 			t.Errorf("a stranger cancels: %v", err)
 		}
-		if st, err := s.Cancel(ctx, u, waiting.Job); err != nil || st != pleat.StateStopped {
+		if st, err := s.Runs.Cancel(ctx, u, waiting.Job); err != nil || st != pleat.StateStopped {
 			t.Fatalf("%s %v", st, err)
 		}
-		if _, err := s.Cancel(ctx, u, waiting.Job); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Runs.Cancel(ctx, u, waiting.Job); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("cancelling twice: %v", err)
 		}
 		if got := claim(t, s, "w", 1); len(got) != 0 {
@@ -237,9 +241,9 @@ func TestCancel(t *testing.T) {
 		}
 		running := create(t, s, u, "runs")
 		got := claim(t, s, "w", 1)
-		woken, end := s.Subscribe(store.WorkerTopic("w"))
+		woken, end := s.DB.Subscribe(tasks.WorkerTopic("w"))
 		defer end()
-		if st, err := s.Cancel(ctx, u, running.Job); err != nil || st != pleat.StateRunning {
+		if st, err := s.Runs.Cancel(ctx, u, running.Job); err != nil || st != pleat.StateRunning {
 			t.Fatalf("%s %v", st, err)
 		}
 		select {
@@ -247,7 +251,7 @@ func TestCancel(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Error("the worker was not woken")
 		}
-		ids, err := s.CancelledTasks(ctx, "w")
+		ids, err := s.Runs.CancelledTasks(ctx, "w")
 		if err != nil || len(ids) != 1 {
 			t.Fatalf("%v %v", ids, err)
 		}
@@ -255,7 +259,7 @@ func TestCancel(t *testing.T) {
 		if err := finish(s, got[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.View(ctx, running.Job)
+		v, err := s.Runs.View(ctx, running.Job)
 		if err != nil || v.Job.State != pleat.StateStopped || len(v.Artifacts) != 0 ||
 			!reflect.DeepEqual(v.Run.Result, v.Run.Result.TimingsOnly()) {
 			t.Fatalf("%+v %v", v, err)
@@ -268,12 +272,12 @@ func TestFilesOfARunningAttempt(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		c := create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
+		c := create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
 		key := func(attempt int, name string) string { return fmt.Sprintf("runs/%s/%d/%s", c.Run, attempt, name) }
 		check := func(what string, want ...string) {
 			t.Helper()
 			all := []string{key(1, "a.cif"), key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x"}
-			got, err := s.UnreferencedBlobs(ctx, all)
+			got, err := s.Runs.UnreferencedBlobs(ctx, all)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %s%v", what, diff, err)
 			}
@@ -281,7 +285,7 @@ func TestFilesOfARunningAttempt(t *testing.T) {
 		check("queued", key(1, "a.cif"), key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x")
 		first := claim(t, s, "w", 1)[0]
 		check("first attempt", key(1, "checkpoint-7.tar"), key(2, "a.cif"), "runs/x/1/a.cif", "runs/x")
-		if err := s.Release(ctx, store.LeaseOf(&first.Task), 0, nil); err != nil {
+		if err := s.Runs.Release(ctx, tasks.LeaseOf(&first.Task), 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		claim(t, s, "w", 1)
@@ -299,16 +303,16 @@ func TestRelease(t *testing.T) {
 		for i, want := range []pleat.State{pleat.StateRunning, pleat.StateStopped} {
 			c := storetest.Claim(t, s, "w", storetest.FoldQueue)
 			if want == pleat.StateStopped {
-				if _, err := s.Cancel(ctx, u, job.Job); err != nil {
+				if _, err := s.Runs.Cancel(ctx, u, job.Job); err != nil {
 					t.Fatal(err)
 				}
 			}
 			line := pleat.Progress{Kind: pleat.ProgressLog, Line: fmt.Sprint("last of attempt ", i)}
-			if err := s.Release(ctx, store.LeaseOf(&c.Task), 0, []pleat.Progress{line}); err != nil {
+			if err := s.Runs.Release(ctx, tasks.LeaseOf(&c.Task), 0, []pleat.Progress{line}); err != nil {
 				t.Fatal(err)
 			}
 			storetest.AwaitLine(t, s, job.Run, line.Line)
-			if v, err := s.View(ctx, job.Job); err != nil || v.Job.State != want || v.Run.State != want {
+			if v, err := s.Runs.View(ctx, job.Job); err != nil || v.Job.State != want || v.Run.State != want {
 				t.Errorf("after release %d the job is %s, the run %s, %v", i, v.Job.State, v.Run.State, err)
 			}
 		}
@@ -320,7 +324,7 @@ func TestRelease(t *testing.T) {
 
 func TestQuotaIsExact(t *testing.T) {
 	t.Parallel()
-	storetest.EachLimited(t, store.Limits{Jobs: 30}, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+	storetest.EachLimited(t, people.Limits{Jobs: 30}, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		clock.Stop() // a day must not end in between
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -331,7 +335,7 @@ func TestQuotaIsExact(t *testing.T) {
 		for range 16 {
 			wg.Go(func() {
 				for range 5 {
-					_, err := s.CreateJob(ctx, n)
+					_, err := s.Runs.CreateJob(ctx, n)
 					mu.Lock()
 					switch {
 					case err == nil:
@@ -352,19 +356,19 @@ func TestQuotaIsExact(t *testing.T) {
 		if n := storetest.Count(t, s, "job"); n != 30 {
 			t.Errorf("%d rows", n)
 		}
-		used, err := s.Usage(ctx, u)
+		used, err := s.People.Usage(ctx, u)
 		usage := used.Jobs
-		if err != nil || usage.Used != 30 || usage.Reset.Before(s.Now()) || usage.Reset.Hour() != 0 {
+		if err != nil || usage.Used != 30 || usage.Reset.Before(s.DB.Now()) || usage.Reset.Hour() != 0 {
 			t.Errorf("%+v %v", usage, err)
 		}
 		clock.Advance(24 * time.Hour)
-		if _, err := s.CreateJob(ctx, n); err != nil {
+		if _, err := s.Runs.CreateJob(ctx, n); err != nil {
 			t.Errorf("the next day: %v", err)
 		}
-		if err := s.SetQuota(ctx, "ada", 1); err != nil {
+		if err := s.People.SetQuota(ctx, "ada", 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.CreateJob(ctx, n); err == nil ||
+		if _, err := s.Runs.CreateJob(ctx, n); err == nil ||
 			err.Error() != "Daily quota exceeded. Limit: 1 calls per day. Current: 1 calls." {
 			t.Errorf("own quota: %v", err)
 		}
@@ -382,7 +386,7 @@ func TestIdempotency(t *testing.T) {
 		ids := make([]pleat.JobID, 20)
 		for i := range ids {
 			wg.Go(func() {
-				c, err := s.CreateJob(ctx, n)
+				c, err := s.Runs.CreateJob(ctx, n)
 				if err != nil {
 					t.Error(err)
 				}
@@ -399,11 +403,11 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("%d jobs", n)
 		}
 		n.Digest = "other"
-		if _, err := s.CreateJob(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Runs.CreateJob(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("another body: %v", err)
 		}
 		clock.Advance(25 * time.Hour)
-		if c, err := s.CreateJob(ctx, n); err != nil || c.Job == ids[0] || c.Replayed {
+		if c, err := s.Runs.CreateJob(ctx, n); err != nil || c.Job == ids[0] || c.Replayed {
 			t.Errorf("a day later: %+v %v", c, err)
 		}
 	})
@@ -419,7 +423,7 @@ func TestTurnsAreFair(t *testing.T) {
 		for range 10 {
 			claim(t, s, "w", 1)
 		}
-		first, second := create(t, s, store.Own(b.User), "first"), create(t, s, store.Own(b.User), "second")
+		first, second := create(t, s, people.Own(b.User), "first"), create(t, s, people.Own(b.User), "second")
 		var place []int
 		for i := range 8 {
 			got := claim(t, s, "w", 1)[0]
@@ -474,23 +478,23 @@ func TestRestartFreesLeases(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		create(t, s, store.Own(storetest.User(t, s, "ada").User), "one")
+		create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
 		w := pleat.Worker{
 			ID: "node-1", Queues: []string{storetest.FoldQueue}, Models: []pleat.Model{
 				{Name: "null", Kind: pleat.TaskFold},
 			},
 		}
-		if err := s.RegisterWorker(ctx, w); err != nil {
+		if err := s.Runs.RegisterWorker(ctx, w); err != nil {
 			t.Fatal(err)
 		}
 		claim(t, s, "node-1", 1)
-		if err := s.RegisterWorker(ctx, w); err != nil {
+		if err := s.Runs.RegisterWorker(ctx, w); err != nil {
 			t.Fatal(err)
 		}
 		if got := claim(t, s, "node-1", 1); len(got) != 1 || got[0].Task.Attempt != 2 {
 			t.Fatalf("%+v", got)
 		}
-		models, err := s.Models(ctx)
+		models, err := s.Runs.Models(ctx)
 		if err != nil || len(models) != 1 || models[0].Name != "null" {
 			t.Errorf("%+v %v", models, err)
 		}
@@ -509,10 +513,10 @@ func TestModelsHaveTheLargestRoom(t *testing.T) {
 					{Name: "boltz-2", Kind: pleat.TaskFold, Room: c.room},
 				},
 			}
-			if err := s.RegisterWorker(ctx, w); err != nil {
+			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)
 			}
-			models, err := s.Models(ctx)
+			models, err := s.Runs.Models(ctx)
 			if err != nil || len(models) != 1 || models[0].Room != c.want {
 				t.Errorf("%+v, %v; want room for %d", models, err, c.want)
 			}
@@ -526,41 +530,41 @@ func TestVisibility(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
-		by := store.Actor{Reach: u}
-		k, err := s.CreateKey(ctx, by, store.NewKey{Prefix: "pleat_abc", Hash: "hash", Label: "laptop"})
+		by := people.Actor{Reach: u}
+		k, err := s.People.CreateKey(ctx, by, people.NewKey{Prefix: "pleat_abc", Hash: "hash", Label: "laptop"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := s.Head(ctx, c.Job, key("hash"))
+		h, err := s.Runs.Head(ctx, c.Job, key("hash"))
 		if err != nil || h.Caller != u.User || h.Owner != u.Project || h.Public {
 			t.Fatalf("%+v %v", h, err)
 		}
-		if h, _ := s.Head(ctx, c.Job, key("wrong")); h.Caller != "" {
+		if h, _ := s.Runs.Head(ctx, c.Job, key("wrong")); h.Caller != "" {
 			t.Error("a wrong key has a caller")
 		}
 		before := h
 		for _, public := range []bool{true, true, false} {
-			if err := s.SetPublic(ctx, u, c.Job, public); err != nil {
+			if err := s.Runs.SetPublic(ctx, u, c.Job, public); err != nil {
 				t.Fatal(err)
 			}
 		}
-		h, _ = s.Head(ctx, c.Job, key("hash"))
+		h, _ = s.Runs.Head(ctx, c.Job, key("hash"))
 		if h.Version != before.Version+2 || h.Epoch != before.Epoch+1 {
 			t.Errorf("version %d → %d, epoch %d → %d", before.Version, h.Version, before.Epoch, h.Epoch)
 		}
-		if err := s.RevokeKey(ctx, store.Actor{Reach: u}, k.ID); err != nil {
+		if err := s.People.RevokeKey(ctx, people.Actor{Reach: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
-		if h, _ = s.Head(ctx, c.Job, key("hash")); h.Caller != "" {
+		if h, _ = s.Runs.Head(ctx, c.Job, key("hash")); h.Caller != "" {
 			t.Error("a revoked key has a caller")
 		}
-		if _, err := s.Identify(ctx, key("hash")); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.People.Identify(ctx, key("hash")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("revoked key: %v", err)
 		}
-		if err := s.DeleteJob(ctx, u, c.Job); err != nil {
+		if err := s.Ops.DeleteJob(ctx, u, c.Job); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Head(ctx, c.Job, store.Credential{}); !errors.Is(err, pleat.ErrJobNotFound) {
+		if _, err := s.Runs.Head(ctx, c.Job, people.Credential{}); !errors.Is(err, pleat.ErrJobNotFound) {
 			t.Errorf("deleted job: %v", err)
 		}
 	})
@@ -571,23 +575,23 @@ func TestSessionDiesWithItsKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		k, err := s.CreateKey(ctx, store.Actor{Reach: u}, store.NewKey{Prefix: "p", Hash: "h"})
+		k, err := s.People.CreateKey(ctx, people.Actor{Reach: u}, people.NewKey{Prefix: "p", Hash: "h"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"s1", "s2"} {
-			by := store.Actor{Reach: u, Key: k.ID}
-			if _, err := s.CreateSession(ctx, by, id, s.Now().Add(time.Hour)); err != nil {
+			by := people.Actor{Reach: u, Key: k.ID}
+			if _, err := s.People.CreateSession(ctx, by, id, s.DB.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if p, err := s.Identify(ctx, session("s1")); err != nil || p.User != u.User {
+		if p, err := s.People.Identify(ctx, session("s1")); err != nil || p.User != u.User {
 			t.Fatalf("%+v %v", p, err)
 		}
-		if err := s.RevokeKey(ctx, store.Actor{Reach: u}, k.ID); err != nil {
+		if err := s.People.RevokeKey(ctx, people.Actor{Reach: u}, k.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Identify(ctx, session("s2")); !errors.Is(err, pleat.ErrUnauthorized) {
+		if _, err := s.People.Identify(ctx, session("s2")); !errors.Is(err, pleat.ErrUnauthorized) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -599,22 +603,22 @@ func TestRerun(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		c := create(t, s, u, "one")
-		if _, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Runs.Rerun(ctx, u, c.Job, newJob(u, "").Run); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("rerun of a waiting job: %v", err)
 		}
 		if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		again, err := s.Rerun(ctx, u, c.Job, newJob(u, "").Run)
+		again, err := s.Runs.Rerun(ctx, u, c.Job, newJob(u, "").Run)
 		if err != nil || again.Run == c.Run || again.Usage.Used != 2 {
 			t.Fatalf("%+v %v", again, err)
 		}
-		v, err := s.View(ctx, c.Job)
+		v, err := s.Runs.View(ctx, c.Job)
 		if err != nil || v.Run.ID != again.Run || v.Run.Number != 2 || v.Job.State != pleat.StateInitialized ||
 			len(v.Artifacts) != 0 {
 			t.Fatalf("%+v %v", v, err)
 		}
-		if runs, err := s.Runs(ctx, c.Job); err != nil || len(runs) != 2 {
+		if runs, err := s.Runs.Runs(ctx, c.Job); err != nil || len(runs) != 2 {
 			t.Errorf("%d runs %v", len(runs), err)
 		}
 	})
@@ -629,11 +633,11 @@ func TestPages(t *testing.T) {
 		for i := range 7 {
 			want = append([]pleat.JobID{create(t, s, u, fmt.Sprintf("job 100%%_%d", i)).Job}, want...)
 		}
-		create(t, s, store.Own(storetest.User(t, s, "eve").User), "hers")
+		create(t, s, people.Own(storetest.User(t, s, "eve").User), "hers")
 		var got []pleat.JobID
 		before := ""
 		for {
-			page, err := s.ListJobs(ctx, u, store.Filter{Limit: 3, Before: before})
+			page, err := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 3, Before: before})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -648,10 +652,10 @@ func TestPages(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		if rows, _ := s.ListJobs(ctx, u, store.Filter{Limit: 9, Query: "0%_3"}); len(rows) != 1 {
+		if rows, _ := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 9, Query: "0%_3"}); len(rows) != 1 {
 			t.Errorf("%d rows match a literal pattern", len(rows))
 		}
-		if rows, _ := s.ListJobs(ctx, u, store.Filter{Limit: 9, State: pleat.StateCompleted}); len(rows) != 0 {
+		if rows, _ := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 9, State: pleat.StateCompleted}); len(rows) != 0 {
 			t.Errorf("%d completed", len(rows))
 		}
 	})
@@ -666,15 +670,15 @@ func TestSQLiteSurvivesReopening(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, to, err := s.Migrate(ctx); err != nil || to != store.Latest() {
+		if _, to, err := s.DB.Migrate(ctx); err != nil || to != db.Latest() {
 			t.Fatalf("%d %v", to, err)
 		}
 		u := storetest.User(t, s, "ada")
 		create(t, s, u, fmt.Sprint(i))
-		if rows, err := s.ListJobs(ctx, u, store.Filter{Limit: 9}); err != nil || len(rows) != i+1 {
+		if rows, err := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 9}); err != nil || len(rows) != i+1 {
 			t.Fatalf("%d jobs at opening %d: %v", len(rows), i, err)
 		}
-		if err := s.Close(); err != nil {
+		if err := s.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -694,7 +698,7 @@ func TestCallerTimesOut(t *testing.T) {
 			wg.Go(func() {
 				for k := range 25 {
 					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(k)*200*time.Microsecond)
-					if _, err := s.CreateJob(ctx, newJob(u, fmt.Sprint(i, k))); err == nil {
+					if _, err := s.Runs.CreateJob(ctx, newJob(u, fmt.Sprint(i, k))); err == nil {
 						made.Add(1)
 					}
 					cancel()
@@ -704,7 +708,7 @@ func TestCallerTimesOut(t *testing.T) {
 		wg.Wait()
 		// On PostgreSQL an answer may be lost on its way; SQLite's writer is in the process.
 		n := int64(storetest.Count(t, s, "job"))
-		if sqlite := s.Dialect() == "sqlite"; n < made.Load() || sqlite && n != made.Load() {
+		if sqlite := s.DB.Dialect() == "sqlite"; n < made.Load() || sqlite && n != made.Load() {
 			t.Errorf("%d jobs are stored, %d calls succeeded", n, made.Load())
 		}
 		if used := int64(storetest.Count(t, s, "run")); used != n {

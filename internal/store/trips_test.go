@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // A verb waits for PostgreSQL as often as it has steps that depend on one another, not once for each statement: between
@@ -23,9 +24,9 @@ func TestRoundTrips(t *testing.T) {
 	newKey(t, s, u, "k")
 	addEndpoint(t, s, u, "named")
 	register(t, s, "w")
-	var keyed store.NewJob
-	var tasks []store.ClaimedTask
-	claim := store.ClaimFilter{Queues: []string{storetest.FoldQueue, "other"}, N: 8}
+	var keyed runs.NewJob
+	var taskList []runs.ClaimedTask
+	claim := tasks.ClaimFilter{Queues: []string{storetest.FoldQueue, "other"}, N: 8}
 	for _, c := range []struct {
 		name string
 		most int64
@@ -36,39 +37,39 @@ func TestRoundTrips(t *testing.T) {
 			n.By = key("k")
 			to := &pleat.CustomTarget{URL: "https://receiver.example.org"}
 			n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Custom: to}}
-			_, err := s.CreateJob(ctx, n)
+			_, err := s.Runs.CreateJob(ctx, n)
 			return err
 		}},
 		{"create a job with an idempotency key", 2, func() error {
 			keyed = storetest.NewFold(u, "two")
 			keyed.Key, keyed.Digest = "key", "digest"
-			_, err := s.CreateJob(ctx, keyed)
+			_, err := s.Runs.CreateJob(ctx, keyed)
 			return err
 		}},
 		{"repeat the creation of a job", 2, func() error {
-			c, err := s.CreateJob(ctx, keyed)
+			c, err := s.Runs.CreateJob(ctx, keyed)
 			if !c.Replayed {
 				t.Error("a job was created twice")
 			}
 			return err
 		}},
 		{"claim a group", 1, func() (err error) {
-			tasks, err = s.Claim(ctx, "w", claim)
-			if len(tasks) != 2 {
-				t.Errorf("%d tasks", len(tasks))
+			taskList, err = s.Runs.Claim(ctx, "w", claim)
+			if len(taskList) != 2 {
+				t.Errorf("%d tasks", len(taskList))
 			}
 			return err
 		}},
 		{"renew all leases of a worker", 1, func() error {
 			var beats []pleat.Heartbeat
-			for i := range tasks {
+			for i := range taskList {
 				beats = append(beats, pleat.Heartbeat{
-					Task:     tasks[i].Task.ID,
-					Attempt:  tasks[i].Task.Attempt,
+					Task:     taskList[i].Task.ID,
+					Attempt:  taskList[i].Task.Attempt,
 					Progress: []pleat.Progress{{Kind: pleat.ProgressStage, Stage: "infer", Done: 1, Total: 2}},
 				})
 			}
-			replies, err := s.Heartbeat(ctx, "w", beats)
+			replies, err := s.Runs.Heartbeat(ctx, "w", beats)
 			for _, r := range replies {
 				if r.Lost {
 					t.Error("a lease is lost")
@@ -79,14 +80,14 @@ func TestRoundTrips(t *testing.T) {
 		{"finish", 2, func() error {
 			f := storetest.Completed()
 			f.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "done"}}
-			return s.FinishRun(ctx, store.LeaseOf(&tasks[0].Task), f)
+			return s.Runs.FinishRun(ctx, tasks.LeaseOf(&taskList[0].Task), f)
 		}},
 	} {
-		before := s.RoundTrips()
+		before := s.DB.RoundTrips()
 		if err := c.do(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if n := s.RoundTrips() - before; n > c.most || n < 1 {
+		if n := s.DB.RoundTrips() - before; n > c.most || n < 1 {
 			t.Errorf("%s took %d round trips, at most %d are allowed", c.name, n, c.most)
 		}
 	}

@@ -4,11 +4,21 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
+
+	"pleat/internal/store/batches"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/webhooks"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -34,44 +44,44 @@ type belongings struct {
 	Used, Quota                     int
 }
 
-func belongingsOf(t *testing.T, s *store.Store, by store.Reach) belongings {
+func belongingsOf(t *testing.T, s *store.Store, by people.Reach) belongings {
 	t.Helper()
 	ctx := context.Background()
 	var b belongings
-	jobs, err := s.ListJobs(ctx, by, store.Filter{Limit: 100})
+	jobs, err := s.Runs.ListJobs(ctx, by, runs.Filter{Limit: 100})
 	for _, j := range jobs {
 		b.Jobs = append(b.Jobs, j.Name+" "+string(j.State))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches, err := s.ListBatches(ctx, by, store.BatchFilter{Limit: 100})
+	batches, err := s.Batches.ListBatches(ctx, by, batches.BatchFilter{Limit: 100})
 	for _, x := range batches {
 		b.Batches = append(b.Batches, x.Name)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	flows, err := s.Workflows(ctx, by, store.WorkflowFilter{Limit: 100})
+	flows, err := s.Runs.Workflows(ctx, by, runs.WorkflowFilter{Limit: 100})
 	for _, w := range flows {
 		b.Workflows = append(b.Workflows, w.Workflow.Name)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, err := s.Items(ctx, by, "", 100)
+	items, err := s.Runs.Items(ctx, by, "", 100)
 	for _, i := range items {
 		b.Items = append(b.Items, i.Name)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.DefaultEndpoint(ctx, by)
+	e, err := s.Webhooks.DefaultEndpoint(ctx, by)
 	b.Endpoint = e.URL
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := s.Usage(ctx, by)
+	u, err := s.People.Usage(ctx, by)
 	b.Used, b.Quota = u.Jobs.Used, u.Jobs.Limit
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +91,10 @@ func belongingsOf(t *testing.T, s *store.Store, by store.Reach) belongings {
 
 // filledBaseline gives users rows of every kind in a database of the first version, among them a job that runs, one
 // that waits and a delivery that is to be sent, and returns who has what.
-func filledBaseline(t *testing.T, s *store.Store) (users map[string]store.Reach, want map[string]belongings) {
+func filledBaseline(t *testing.T, s *store.Store) (users map[string]people.Reach, want map[string]belongings) {
 	t.Helper()
 	ctx := context.Background()
-	users, want = map[string]store.Reach{}, map[string]belongings{}
+	users, want = map[string]people.Reach{}, map[string]belongings{}
 	names := []string{"ada", "bob"}
 	for _, name := range names { // the claims find nothing else
 		by := storetest.User(t, s, name)
@@ -98,20 +108,52 @@ func filledBaseline(t *testing.T, s *store.Store) (users map[string]store.Reach,
 		newKey(t, s, by, "key of "+name)
 		create(t, s, by, name+"'s that waits")
 		createBatch(t, s, newBatch(by, "batch of "+name, texts(2)...))
-		if _, err := s.CreateWorkflow(ctx, newFlow(by, true)); err != nil {
+		if _, err := s.Runs.CreateWorkflow(ctx, newFlow(by, true)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.CreateItem(ctx, by, store.LibraryItem{
+		if _, err := s.Runs.CreateItem(ctx, by, runs.LibraryItem{
 			Owner: by.Project, Name: "item of " + name, Type: "file", Metadata: []byte("{}"),
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.SetQuota(ctx, name, 10+i); err != nil {
+		if err := s.People.SetQuota(ctx, name, 10+i); err != nil {
 			t.Fatal(err)
 		}
 		want[name] = belongingsOf(t, s, by)
 	}
 	return users, want
+}
+
+// withMigrations returns the migrations of this program and others, by the names of their files.
+func withMigrations(t *testing.T, more map[string]string) fs.FS {
+	t.Helper()
+	all := fstest.MapFS{}
+	names, err := filepath.Glob("db/migrations/*.sql")
+	if err != nil || len(names) == 0 {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(name)] = &fstest.MapFile{Data: text}
+	}
+	for name, text := range more {
+		all[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return all
+}
+
+// migrateLater migrates the database of a store as a later program does, which knows more migrations.
+func migrateLater(t *testing.T, s *store.Store, more map[string]string) (from, to int64, err error) {
+	t.Helper()
+	d, err := db.Open(t.Context(), storetest.Address(t, s), db.Options{Migrations: withMigrations(t, more)})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer d.Close()
+	return d.Migrate(t.Context())
 }
 
 // A later program brings a database of the first version with rows to its own: nothing is lost, every user keeps what
@@ -122,7 +164,7 @@ func TestUpgradeFromTheBaseline(t *testing.T) {
 		ctx := context.Background()
 		users, want := filledBaseline(t, s)
 		before := storetest.Tables(t, s)
-		if from, to, err := s.MigrateLater(ctx, later); from != 1 || to != 2 || err != nil {
+		if from, to, err := migrateLater(t, s, later); from != 1 || to != 2 || err != nil {
 			t.Fatalf("from %d to %d, %v", from, to, err)
 		}
 		after := storetest.Tables(t, s)
@@ -145,16 +187,16 @@ func TestUpgradeFromTheBaseline(t *testing.T) {
 			if d := gocmp.Diff(want[name], belongingsOf(t, s, by)); d != "" {
 				t.Errorf("%s: %s", name, d)
 			}
-			p, err := s.Identify(ctx, key("key of "+name))
+			p, err := s.People.Identify(ctx, key("key of "+name))
 			if err != nil || p.User != by.User || p.Project != "" || p.Operator {
 				t.Errorf("%s: %+v %v", name, p, err)
 			}
 		}
-		stranger := store.Reach{User: users["bob"].User, Project: users["ada"].Project}
-		if list, err := s.ListJobs(ctx, stranger, store.Filter{Limit: 100}); err != nil || len(list) != 0 {
+		stranger := people.Reach{User: users["bob"].User, Project: users["ada"].Project}
+		if list, err := s.Runs.ListJobs(ctx, stranger, runs.Filter{Limit: 100}); err != nil || len(list) != 0 {
 			t.Errorf("bob lists %v of ada, %v", list, err)
 		}
-		if role, err := s.Role(ctx, stranger, users["ada"].Project); err != nil || role != pleat.NoRole {
+		if role, err := s.People.Role(ctx, stranger, users["ada"].Project); err != nil || role != pleat.NoRole {
 			t.Errorf("bob's role is %s, %v", role, err)
 		}
 		workOff(t, s, clock)
@@ -165,7 +207,7 @@ func TestUpgradeFromTheBaseline(t *testing.T) {
 func workOff(t *testing.T, s *store.Store, clock *storetest.Clock) {
 	t.Helper()
 	clock.Advance(time.Hour) // every lease has expired
-	if r, err := s.Reap(context.Background(), s.Now()); err != nil || r.Requeued != 2 {
+	if r, err := s.Runs.Reap(context.Background(), s.DB.Now()); err != nil || r.Requeued != 2 {
 		t.Fatalf("%+v %v", r, err)
 	}
 	var names []string
@@ -184,7 +226,7 @@ func workOff(t *testing.T, s *store.Store, clock *storetest.Clock) {
 	for got := claimDeliveries(t, s, "d", 100); len(got) > 0; got = claimDeliveries(t, s, "d", 100) {
 		sent += len(got) // a claim may not reach every endpoint
 		for _, d := range got {
-			finishDelivery(t, s, "d", store.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
+			finishDelivery(t, s, "d", webhooks.DeliveryOutcome{Claimed: d, OK: true, Status: 200})
 		}
 	}
 	if sent != 2 {
@@ -199,9 +241,9 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, address := context.Background(), fresh(t)
-			var stores []*store.Store
+			var stores []*db.DB
 			for range 4 {
-				s, err := store.Open(ctx, address, store.Options{})
+				s, err := db.Open(ctx, address, db.Options{Migrations: withMigrations(t, later)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -211,13 +253,13 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, s := range stores {
 				wg.Go(func() {
-					if _, to, err := s.MigrateLater(ctx, later); to != 2 || err != nil {
+					if _, to, err := s.Migrate(ctx); to != 2 || err != nil {
 						t.Errorf("to %d, %v", to, err)
 					}
 				})
 			}
 			wg.Wait()
-			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+store.VersionTable+" ORDER BY id")
+			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+db.VersionTable+" ORDER BY id")
 			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}}, applied); d != "" {
 				t.Error(d)
 			}
@@ -235,13 +277,13 @@ func TestMigrationFails(t *testing.T) {
 		ctx := context.Background()
 		create(t, s, storetest.User(t, s, "ada"), "kept")
 		before := storetest.Tables(t, s)
-		from, to, err := s.MigrateLater(ctx, map[string]string{
+		from, to, err := migrateLater(t, s, map[string]string{
 			"00002_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
 		})
 		if from != 1 || to != 1 || err == nil || !strings.Contains(err.Error(), "none") {
 			t.Errorf("from %d to %d, %v", from, to, err)
 		}
-		if v, err := s.Version(ctx); v != 1 || err != nil {
+		if v, err := s.DB.Version(ctx); v != 1 || err != nil {
 			t.Errorf("version %d, %v", v, err)
 		}
 		if d := gocmp.Diff(before, storetest.Tables(t, s)); d != "" {
@@ -265,7 +307,7 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 			refused := func(text string) error {
 				t.Helper()
 				before := storetest.Tables(t, s)
-				from, to, err := s.Migrate(ctx)
+				from, to, err := s.DB.Migrate(ctx)
 				if from != to || err == nil || err.Error() != text {
 					t.Errorf("from %d to %d, %v", from, to, err)
 				}
@@ -274,7 +316,7 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 				}
 				return err
 			}
-			if _, _, err := s.MigrateLater(ctx, later); err != nil {
+			if _, _, err := migrateLater(t, s, later); err != nil {
 				t.Fatal(err)
 			}
 			refused(newer)
@@ -282,17 +324,17 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 			storetest.Exec(t, address, "ALTER TABLE schema_version RENAME TO goose_db_version")
 			for _, version := range []string{"30", "2", "3"} {
 				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = "+version+" WHERE version_id = 2")
-				if err := refused(unreleased); !errors.Is(err, store.ErrUnreleased) {
+				if err := refused(unreleased); !errors.Is(err, db.ErrUnreleased) {
 					t.Errorf("version %s: %v", version, err)
 				}
 				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = 2 WHERE version_id = "+version)
 			}
 		})
 	}
-	if err := store.RefuseNewer(2); err == nil || err.Error() != newer {
+	if err := db.RefuseNewer(2); err == nil || err.Error() != newer {
 		t.Errorf("%v", err)
 	}
-	if err := store.RefuseNewer(1); err != nil {
+	if err := db.RefuseNewer(1); err != nil {
 		t.Error(err)
 	}
 }
@@ -308,8 +350,8 @@ func TestMigratedDatabasesAreEmpty(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := s.Version(ctx)
-			if err := cmp.Or(err, s.Close()); err != nil || v != store.Latest() {
+			v, err := s.DB.Version(ctx)
+			if err := cmp.Or(err, s.DB.Close()); err != nil || v != db.Latest() {
 				t.Errorf("version %d, %v", v, err)
 			}
 			for table, rows := range storetest.Tables(t, storetest.OpenAt(t, address, nil)) {

@@ -7,7 +7,10 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // register registers a worker that runs the model null.
@@ -18,19 +21,19 @@ func register(t *testing.T, s *store.Store, id pleat.WorkerID, models ...string)
 		w.Models = append(w.Models, pleat.Model{Name: name, Kind: pleat.TaskFold})
 		w.Queues = append(w.Queues, pleat.Queue(pleat.TaskFold, name))
 	}
-	if err := s.RegisterWorker(context.Background(), w); err != nil {
+	if err := s.Runs.RegisterWorker(context.Background(), w); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // working returns how many live workers run a model, and fails the test if GET /v1/models would tell another number.
-func working(t *testing.T, s *store.Store, model string) store.Working {
+func working(t *testing.T, s *store.Store, model string) runs.Working {
 	t.Helper()
-	w, err := s.Working(t.Context(), pleat.Queue(pleat.TaskFold, model))
+	w, err := s.Runs.Working(t.Context(), pleat.Queue(pleat.TaskFold, model))
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := s.Models(t.Context())
+	models, err := s.Runs.Models(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,7 @@ func TestWorkersThatAreAway(t *testing.T) {
 		if n := working(t, s, "shared").Live; n != 2 {
 			t.Errorf("%d workers", n)
 		}
-		if err := s.StopWorker(t.Context(), "a"); err != nil {
+		if err := s.Runs.StopWorker(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		if n := working(t, s, "shared").Live; n != 1 {
@@ -62,18 +65,18 @@ func TestWorkersThatAreAway(t *testing.T) {
 			t.Errorf("the model of a stopped worker: %+v", own)
 		}
 		clock.Advance(pleat.WorkerSilence + time.Second)
-		if any, err := s.Working(t.Context(), ""); err != nil || any.Live != 0 {
+		if any, err := s.Runs.Working(t.Context(), ""); err != nil || any.Live != 0 {
 			t.Errorf("after the silence: %+v, %v", any, err)
 		}
 		states := map[pleat.WorkerState]int{}
-		all, err := s.Workers(t.Context())
+		all, err := s.Runs.Workers(t.Context())
 		for i := range all {
-			states[all[i].State(s.Now())]++
+			states[all[i].State(s.DB.Now())]++
 		}
 		if err != nil || states[pleat.WorkerStopped] != 1 || states[pleat.WorkerSilent] != 1 {
 			t.Errorf("%v, %v", states, err)
 		}
-		if _, err := s.TouchWorker(t.Context(), "b"); err != nil {
+		if _, err := s.Runs.TouchWorker(t.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
 		if n := working(t, s, "shared").Live; n != 1 {
@@ -97,7 +100,7 @@ func TestModelsStayKnownWhileNobodyWorks(t *testing.T) {
 			t.Errorf("%d workers after a month", n)
 		}
 		register(t, s, "b", "new")
-		models, err := s.Models(t.Context())
+		models, err := s.Runs.Models(t.Context())
 		if err != nil || len(models) != 1 || models[0].Name != "new" {
 			t.Errorf("%+v, %v", models, err)
 		}
@@ -116,7 +119,7 @@ func TestStoppedWorkersLeaveOneRow(t *testing.T) {
 		}
 		stop := func(id pleat.WorkerID) {
 			t.Helper()
-			if err := s.StopWorker(t.Context(), id); err != nil {
+			if err := s.Runs.StopWorker(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -127,13 +130,13 @@ func TestStoppedWorkersLeaveOneRow(t *testing.T) {
 		if n := storetest.Count(t, s, "worker"); n != 1 {
 			t.Errorf("%d rows", n)
 		}
-		create(t, s, store.Own(storetest.User(t, s, "ada").User), "fold")
+		create(t, s, people.Own(storetest.User(t, s, "ada").User), "fold")
 		got := claim(t, s, "3", 1)
 		start("4")
 		if n := storetest.Count(t, s, "worker"); n != 2 {
 			t.Errorf("%d rows, while one of them holds a task", n)
 		}
-		if err := s.Release(t.Context(), store.LeaseOf(&got[0].Task), 0, nil); err != nil {
+		if err := s.Runs.Release(t.Context(), tasks.LeaseOf(&got[0].Task), 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		stop("4")

@@ -12,11 +12,15 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
-func newFlow(owner store.Reach, draft bool) store.NewWorkflow {
-	return store.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
+func newFlow(owner people.Reach, draft bool) runs.NewWorkflow {
+	return runs.NewWorkflow{Draft: draft, Workflow: pleat.Workflow{
 		Owner:  owner.Project,
 		Kind:   pleat.TaskQnA,
 		Alias:  "evolla",
@@ -24,7 +28,7 @@ func newFlow(owner store.Reach, draft bool) store.NewWorkflow {
 		Name:   "q",
 		Input:  json.RawMessage(`{"question":"why?"}`),
 		Source: pleat.FoldRef{Job: "j1", Run: "r1", Sequence: "s1"},
-	}, Run: store.RunSpec{Queue: "qna/analyst", Model: "analyst"}}
+	}, Run: runs.RunSpec{Queue: "qna/analyst", Model: "analyst"}}
 }
 
 func TestFlowLife(t *testing.T) {
@@ -32,60 +36,64 @@ func TestFlowLife(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		w, err := s.CreateWorkflow(ctx, newFlow(u, true))
+		w, err := s.Runs.CreateWorkflow(ctx, newFlow(u, true))
 		if err != nil || w.State != pleat.StateDraft || w.Run != "" || w.TaskType() != "inference_qna" {
 			t.Fatalf("%+v %v", w, err)
 		}
-		_, err = s.EditDraft(ctx, storetest.User(t, s, "eve"), w.ID, nil)
+		_, err = s.Runs.EditDraft(ctx, storetest.User(t, s, "eve"), w.ID, nil)
 		if !errors.Is(err, pleat.ErrWorkflowNotFound) {
 			t.Errorf("a stranger edits: %v", err)
 		}
 		before := w
-		w, err = s.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) {
+		w, err = s.Runs.EditDraft(ctx, u, w.ID, func(json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"question":"how?"}`), nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.ExecuteWorkflow(ctx, store.InProject(before.Owner), &before, newFlow(u, false).Run)
+		_, err = s.Runs.ExecuteWorkflow(ctx, people.InProject(before.Owner), &before, newFlow(u, false).Run)
 		if pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed as it was before it was changed: %v", err)
 		}
-		w, err = s.ExecuteWorkflow(ctx, store.InProject(w.Owner), &w, newFlow(u, false).Run)
+		w, err = s.Runs.ExecuteWorkflow(ctx, people.InProject(w.Owner), &w, newFlow(u, false).Run)
 		if err != nil || w.State != pleat.StateQueued {
 			t.Fatalf("%+v %v", w, err)
 		}
-		_, err = s.ExecuteWorkflow(ctx, store.InProject(w.Owner), &w, newFlow(u, false).Run)
+		_, err = s.Runs.ExecuteWorkflow(ctx, people.InProject(w.Owner), &w, newFlow(u, false).Run)
 		if pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("executed twice: %v", err)
 		}
-		got, err := s.Claim(ctx, "w", store.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
+		got, err := s.Runs.Claim(ctx, "w", tasks.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
 		if err != nil || len(got) != 1 || got[0].Workflow == nil ||
 			string(got[0].Workflow.Input) != `{"question":"how?"}` {
 			t.Fatalf("%+v %v", got, err)
 		}
-		if v, _ := s.WorkflowView(ctx, w.ID); v.Workflow.State != pleat.StateRunning {
+		if v, _ := s.Runs.WorkflowView(ctx, w.ID); v.Workflow.State != pleat.StateRunning {
 			t.Error(v.Workflow.State)
 		}
-		err = s.FinishRun(ctx, store.LeaseOf(&got[0].Task), store.RunFinished{State: pleat.StateCompleted,
+		err = s.Runs.FinishRun(ctx, tasks.LeaseOf(&got[0].Task), runs.RunFinished{State: pleat.StateCompleted,
 			Result:    &pleat.Result{Row: json.RawMessage(`{"answer":"so"}`)},
 			Artifacts: []pleat.Artifact{{Name: "a.txt", Key: "runs/f/1/a.txt"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.WorkflowView(ctx, w.ID)
+		v, err := s.Runs.WorkflowView(ctx, w.ID)
 		if err != nil || v.Workflow.State != pleat.StateCompleted || string(v.Run.Result.Row) != `{"answer":"so"}` ||
 			len(v.Artifacts) != 1 {
 			t.Fatalf("%+v %v", v, err)
 		}
-		if _, h, err := s.Artifact(ctx, v.Artifacts[0].ID); err != nil || h.Owner != u.Project || h.Public {
+		if _, h, err := s.Runs.Artifact(ctx, v.Artifacts[0].ID); err != nil || h.Owner != u.Project || h.Public {
 			t.Errorf("%+v %v", h, err)
 		}
-		if c, err := s.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA ||
+		if c, err := s.Runs.Changes(ctx, u, 0, 9); err != nil || len(c) != 1 || c[0].Kind != pleat.TaskQnA ||
 			c[0].Source != (pleat.Source{Workflow: w.ID}) {
 			t.Errorf("%+v %v", c, err)
 		}
-		list, err := s.Workflows(ctx, u, store.WorkflowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}})
+		list, err := s.Runs.Workflows(
+			ctx,
+			u,
+			runs.WorkflowFilter{Limit: 5, Source: pleat.FoldRef{Job: "j1", Run: "r1"}},
+		)
 		if err != nil || len(list) != 1 || list[0].Result == nil {
 			t.Errorf("%+v %v", list, err)
 		}
@@ -97,7 +105,7 @@ func TestFlowLife(t *testing.T) {
 
 // foldWithFollowUp completes a fold that starts a workflow.
 func foldWithFollowUp(
-	t *testing.T, s *store.Store, owner store.Reach, to pleat.Destination, alias, targetType string,
+	t *testing.T, s *store.Store, owner people.Reach, to pleat.Destination, alias, targetType string,
 ) {
 	t.Helper()
 	fold(t, s, owner, pleat.StateCompleted, pleat.Subscription{
@@ -114,19 +122,19 @@ func TestFollowUpStartsOnce(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		foldWithFollowUp(t, s, u, pleat.DestQnA, "evolla", "evolla_v1")
-		f, err := s.ClaimFollowUps(ctx, "w", 5)
+		f, err := s.Runs.ClaimFollowUps(ctx, "w", 5)
 		if err != nil || len(f) != 1 || f[0].Alias != "evolla" {
 			t.Fatalf("%+v %v", f, err)
 		}
 		flow := newFlow(u, false)
-		w, err := s.StartFollowUp(ctx, f[0], &flow, "")
+		w, err := s.Runs.StartFollowUp(ctx, f[0], &flow, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.StartFollowUp(ctx, f[0], &flow, ""); !errors.Is(err, pleat.ErrLost) {
+		if _, err := s.Runs.StartFollowUp(ctx, f[0], &flow, ""); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("started twice: %v", err)
 		}
-		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
+		d, err := s.Webhooks.Deliveries(ctx, u, webhooks.DeliveryFilter{Limit: 5})
 		if err != nil || len(d) != 1 || d[0].Triggered != w.ID || d[0].Status != "SUCCEEDED" {
 			t.Errorf("%+v %v", d, err)
 		}
@@ -136,23 +144,23 @@ func TestFollowUpStartsOnce(t *testing.T) {
 // A follow-up that is refused, since its owner's results are full, costs none of today's workflows.
 func TestRefusedFollowUpCostsNothing(t *testing.T) {
 	t.Parallel()
-	limits := store.Limits{ResultsBytes: 1}
+	limits := people.Limits{ResultsBytes: 1}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		foldWithFollowUp(t, s, u, pleat.DestQnA, "evolla", "evolla_v1")
-		f, err := s.ClaimFollowUps(ctx, "w", 5)
+		f, err := s.Runs.ClaimFollowUps(ctx, "w", 5)
 		if err != nil || len(f) != 1 {
 			t.Fatalf("%+v %v", f, err)
 		}
 		flow := newFlow(u, false)
-		if w, err := s.StartFollowUp(ctx, f[0], &flow, ""); err != nil || w.ID != "" {
+		if w, err := s.Runs.StartFollowUp(ctx, f[0], &flow, ""); err != nil || w.ID != "" {
 			t.Fatalf("%+v %v", w, err)
 		}
-		if used, err := s.Usage(ctx, u); err != nil || used.Workflows.Used != 0 {
+		if used, err := s.People.Usage(ctx, u); err != nil || used.Workflows.Used != 0 {
 			t.Errorf("%+v %v", used, err)
 		}
-		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
+		d, err := s.Webhooks.Deliveries(ctx, u, webhooks.DeliveryFilter{Limit: 5})
 		if err != nil || len(d) != 1 || d[0].Status != "FAILED" || !strings.Contains(d[0].Reason, "may hold 1") {
 			t.Errorf("%+v %v", d, err)
 		}
@@ -165,16 +173,16 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		foldWithFollowUp(t, s, u, pleat.DestMD, "md", "md")
-		for range store.DefaultTries {
-			if f, err := s.ClaimFollowUps(ctx, "w", 5); err != nil || len(f) != 1 {
+		for range tasks.DefaultTries {
+			if f, err := s.Runs.ClaimFollowUps(ctx, "w", 5); err != nil || len(f) != 1 {
 				t.Fatalf("%+v %v", f, err)
 			}
 			clock.Advance(pleat.LeaseDuration + time.Second)
-			if _, err := s.Reap(ctx, s.Now()); err != nil {
+			if _, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		d, err := s.Deliveries(ctx, u, store.DeliveryFilter{Limit: 5})
+		d, err := s.Webhooks.Deliveries(ctx, u, webhooks.DeliveryFilter{Limit: 5})
 		if err != nil || len(d) != 1 || d[0].Status != "FAILED" || d[0].Reason == "" {
 			t.Errorf("%+v %v", d, err)
 		}
@@ -183,10 +191,10 @@ func TestFollowUpThatKillsItsWorkersFails(t *testing.T) {
 
 func TestLibrary(t *testing.T) {
 	t.Parallel()
-	storetest.EachLimited(t, store.Limits{LibraryBytes: 100}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+	storetest.EachLimited(t, people.Limits{LibraryBytes: 100}, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		folder, err := s.CreateItem(ctx, u, store.LibraryItem{
+		folder, err := s.Runs.CreateItem(ctx, u, runs.LibraryItem{
 			Owner:    u.Project,
 			Name:     "box",
 			Type:     "folder",
@@ -195,7 +203,7 @@ func TestLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		item, err := s.CreateItem(ctx, u, store.LibraryItem{
+		item, err := s.Runs.CreateItem(ctx, u, runs.LibraryItem{
 			Owner:    u.Project,
 			Name:     "x",
 			Type:     "file",
@@ -205,34 +213,34 @@ func TestLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := store.LibraryFile{Name: "a.pdb", Bytes: 60, Key: "library/a"}
-		if _, err := s.AddFile(ctx, u, item.ID, f); err != nil {
+		f := runs.LibraryFile{Name: "a.pdb", Bytes: 60, Key: "library/a"}
+		if _, err := s.Runs.AddFile(ctx, u, item.ID, f); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.AddFile(ctx, u, item.ID, f); err != nil {
+		if _, err := s.Runs.AddFile(ctx, u, item.ID, f); err != nil {
 			t.Errorf("replacing a file counts it twice: %v", err)
 		}
 		f.Name = "b.pdb"
-		if _, err := s.AddFile(ctx, u, item.ID, f); pleat.CodeOf(err) != pleat.CodeTooLarge {
+		if _, err := s.Runs.AddFile(ctx, u, item.ID, f); pleat.CodeOf(err) != pleat.CodeTooLarge {
 			t.Errorf("over the quota: %v", err)
 		}
-		if _, err := s.AddFile(ctx, storetest.User(t, s, "eve"), item.ID, f); !errors.Is(err, store.ErrNoItem) {
+		if _, err := s.Runs.AddFile(ctx, storetest.User(t, s, "eve"), item.ID, f); !errors.Is(err, runs.ErrNoItem) {
 			t.Errorf("a stranger adds: %v", err)
 		}
-		got, err := s.Item(ctx, u, folder.ID)
+		got, err := s.Runs.Item(ctx, u, folder.ID)
 		if err != nil || len(got.Children) != 1 || got.Children[0].ID != item.ID {
 			t.Fatalf("%+v %v", got, err)
 		}
-		if dead, _ := s.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 0 {
+		if dead, _ := s.Runs.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 0 {
 			t.Error("a library file counts as an orphan")
 		}
-		if _, err := s.DeleteItem(ctx, u, folder.ID); err != nil {
+		if _, err := s.Runs.DeleteItem(ctx, u, folder.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Item(ctx, u, item.ID); !errors.Is(err, store.ErrNoItem) {
+		if _, err := s.Runs.Item(ctx, u, item.ID); !errors.Is(err, runs.ErrNoItem) {
 			t.Errorf("a child outlived its folder: %v", err)
 		}
-		if dead, _ := s.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 1 {
+		if dead, _ := s.Runs.UnreferencedBlobs(ctx, []string{"library/a"}); len(dead) != 1 {
 			t.Error("a deleted file is still named")
 		}
 	})
@@ -242,7 +250,7 @@ func TestLibrary(t *testing.T) {
 // Above it a follow-up does not start, and says why; the fold is not touched.
 func TestFollowUpAboveTheQuota(t *testing.T) {
 	t.Parallel()
-	limits := store.Limits{Workflows: 1, Drafts: 1}
+	limits := people.Limits{Workflows: 1, Drafts: 1}
 	storetest.EachLimited(t, limits, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
@@ -259,18 +267,18 @@ func TestFollowUpAboveTheQuota(t *testing.T) {
 			if err := finish(s, claim(t, s, "w", 1)[0], pleat.StateCompleted); err != nil {
 				t.Fatal(err)
 			}
-			all, err := s.ClaimFollowUps(ctx, "w", 5)
+			all, err := s.Runs.ClaimFollowUps(ctx, "w", 5)
 			if err != nil || len(all) != 2 {
 				t.Fatalf("%d follow-ups, %v", len(all), err)
 			}
 			for _, f := range all {
 				flow := newFlow(u, draft)
-				if _, err := s.StartFollowUp(ctx, f, &flow, ""); err != nil {
+				if _, err := s.Runs.StartFollowUp(ctx, f, &flow, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
-			failed, err := s.Deliveries(ctx, u,
-				store.DeliveryFilter{Limit: 5, Status: pleat.DeliveryFailed, SourceID: string(c.Job)})
+			failed, err := s.Webhooks.Deliveries(ctx, u,
+				webhooks.DeliveryFilter{Limit: 5, Status: pleat.DeliveryFailed, SourceID: string(c.Job)})
 			if err != nil || len(failed) != 1 || !strings.HasPrefix(failed[0].Reason, why) ||
 				failed[0].Triggered != "" {
 				t.Errorf("%+v %v", failed, err)
@@ -280,7 +288,7 @@ func TestFollowUpAboveTheQuota(t *testing.T) {
 		if n := storetest.Count(t, s, "workflow"); n != 2 {
 			t.Errorf("%d workflows, want one and a draft", n)
 		}
-		if used, err := s.Usage(ctx, u); err != nil || used.Workflows.Used != 1 || used.Workflows.Limit != 1 {
+		if used, err := s.People.Usage(ctx, u); err != nil || used.Workflows.Used != 1 || used.Workflows.Limit != 1 {
 			t.Errorf("%+v %v", used, err)
 		}
 	})
@@ -299,7 +307,7 @@ func TestWorkflowIdempotency(t *testing.T) {
 		ids := make([]pleat.WorkflowID, 8)
 		for i := range ids {
 			wg.Go(func() {
-				w, replayed, err := s.CreateWorkflowOnce(ctx, n)
+				w, replayed, err := s.Runs.CreateWorkflowOnce(ctx, n)
 				if err != nil {
 					t.Error(err)
 				}
@@ -314,17 +322,17 @@ func TestWorkflowIdempotency(t *testing.T) {
 				t.Fatalf("answers differ: %v", ids)
 			}
 		}
-		usage, err := s.Usage(ctx, u)
+		usage, err := s.People.Usage(ctx, u)
 		if got := storetest.Count(t, s, "workflow"); got != 1 || first.Load() != 1 || err != nil ||
 			usage.Workflows.Used != 1 {
 			t.Errorf("%d workflows, %d of them new; %+v, %v", got, first.Load(), usage.Workflows, err)
 		}
 		n.Digest = "other"
-		if _, _, err := s.CreateWorkflowOnce(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, _, err := s.Runs.CreateWorkflowOnce(ctx, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("another body: %v", err)
 		}
 		clock.Advance(25 * time.Hour)
-		if w, replayed, err := s.CreateWorkflowOnce(ctx, n); err != nil || w.ID == ids[0] || replayed {
+		if w, replayed, err := s.Runs.CreateWorkflowOnce(ctx, n); err != nil || w.ID == ids[0] || replayed {
 			t.Errorf("a day later: %+v %v %v", w, replayed, err)
 		}
 	})

@@ -10,22 +10,25 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 const simulationQueue = "md/calvados"
 
 // simulations are the slots of a worker that runs simulations only.
-var simulations = store.Slots{Queues: []string{simulationQueue}}
+var simulations = runs.Slots{Queues: []string{simulationQueue}}
 
 // simulate queues simulations of a user, and returns their workflows.
-func simulate(t *testing.T, s *store.Store, owner store.Reach, n int) []pleat.WorkflowID {
+func simulate(t *testing.T, s *store.Store, owner people.Reach, n int) []pleat.WorkflowID {
 	t.Helper()
 	var out []pleat.WorkflowID
 	for range n {
 		flow := newFlow(owner, false)
 		flow.Workflow.Kind, flow.Run.Queue = pleat.TaskMD, simulationQueue
-		w, err := s.CreateWorkflow(context.Background(), flow)
+		w, err := s.Runs.CreateWorkflow(context.Background(), flow)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,9 +38,9 @@ func simulate(t *testing.T, s *store.Store, owner store.Reach, n int) []pleat.Wo
 }
 
 // othersWait asks whether a task is to yield.
-func othersWait(t *testing.T, s *store.Store, c store.ClaimedTask, slots store.Slots) bool {
+func othersWait(t *testing.T, s *store.Store, c runs.ClaimedTask, slots runs.Slots) bool {
 	t.Helper()
-	wait, err := s.OthersWait(context.Background(), &c.Task, slots)
+	wait, err := s.Runs.OthersWait(context.Background(), &c.Task, slots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +48,9 @@ func othersWait(t *testing.T, s *store.Store, c store.ClaimedTask, slots store.S
 }
 
 // yield returns a task to its queue, for a task of the queue want.
-func yield(t *testing.T, s *store.Store, c store.ClaimedTask, slots store.Slots, want string) {
+func yield(t *testing.T, s *store.Store, c runs.ClaimedTask, slots runs.Slots, want string) {
 	t.Helper()
-	queue, err := s.Yield(context.Background(), &c.Task, slots, nil)
+	queue, err := s.Runs.Yield(context.Background(), &c.Task, slots, nil)
 	if err != nil || queue != want {
 		t.Fatalf("it yields to the queue %q, %v; want %q", queue, err, want)
 	}
@@ -61,16 +64,16 @@ func TestYield(t *testing.T) {
 		clock.Stop()
 		ctx := context.Background()
 		many, one := storetest.User(t, s, "many"), storetest.User(t, s, "one")
-		first := simulate(t, s, store.Own(many.User), 10)
+		first := simulate(t, s, people.Own(many.User), 10)
 		a, b := storetest.Claim(t, s, "w", simulationQueue), storetest.Claim(t, s, "w", simulationQueue)
 		if othersWait(t, s, a, simulations) {
 			t.Error("it is to yield to another run of its own user")
 		}
-		short := simulate(t, s, store.Own(one.User), 3)
+		short := simulate(t, s, people.Own(one.User), 3)
 		if !othersWait(t, s, a, simulations) || !othersWait(t, s, b, simulations) {
 			t.Fatal("no run is to yield to another user's")
 		}
-		if err := s.SaveCheckpoint(ctx, store.LeaseOf(&a.Task), pleat.Checkpoint{Key: "c", Step: 7}); err != nil {
+		if err := s.Runs.SaveCheckpoint(ctx, tasks.LeaseOf(&a.Task), pleat.Checkpoint{Key: "c", Step: 7}); err != nil {
 			t.Fatal(err)
 		}
 		clock.Advance(10 * time.Second)
@@ -83,7 +86,7 @@ func TestYield(t *testing.T) {
 			t.Error("each user has a slot, and one is to yield")
 		}
 		clock.Advance(10 * time.Second)
-		if err := s.FinishRun(ctx, store.LeaseOf(&c.Task), storetest.Completed()); err != nil {
+		if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&c.Task), storetest.Completed()); err != nil {
 			t.Fatal(err)
 		}
 
@@ -96,7 +99,7 @@ func TestYield(t *testing.T) {
 			State          pleat.State
 		}
 		want := resumed{first[0], 2, 0, pleat.Checkpoint{Key: "c", Step: 7}, 10 * time.Second, pleat.StateRunning}
-		view, err := s.WorkflowView(ctx, first[0])
+		view, err := s.Runs.WorkflowView(ctx, first[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +118,7 @@ func TestYield(t *testing.T) {
 func TestYieldTakesTurns(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		names := map[store.Reach]string{}
+		names := map[people.Reach]string{}
 		for i, name := range []string{"ada", "bob", "cem"} {
 			u := storetest.User(t, s, name)
 			names[u] = name
@@ -124,7 +127,7 @@ func TestYieldTakesTurns(t *testing.T) {
 		var turns []string
 		for range 9 {
 			c := storetest.Claim(t, s, "w", simulationQueue)
-			turns = append(turns, names[store.Own(pleat.UserID(c.Task.Owner))])
+			turns = append(turns, names[people.Own(pleat.UserID(c.Task.Owner))])
 			yield(t, s, c, simulations, simulationQueue)
 		}
 		want := []string{"ada", "bob", "cem", "ada", "bob", "cem", "ada", "bob", "cem"}
@@ -141,11 +144,11 @@ func TestYieldIsForWhoHasLess(t *testing.T) {
 		ada, bob := storetest.User(t, s, "ada"), storetest.User(t, s, "bob")
 		simulate(t, s, ada, 3)
 		simulate(t, s, bob, 2)
-		var held []store.ClaimedTask
+		var held []runs.ClaimedTask
 		for range 3 {
 			held = append(held, storetest.Claim(t, s, "w", simulationQueue))
 		}
-		late := simulate(t, s, store.Own(storetest.User(t, s, "late").User), 1)
+		late := simulate(t, s, people.Own(storetest.User(t, s, "late").User), 1)
 		yield(t, s, held[0], simulations, simulationQueue)
 		if c := storetest.Claim(t, s, "w", simulationQueue); c.Workflow.ID != late[0] {
 			t.Error("the user without a slot did not get the one that was made free")
@@ -157,21 +160,21 @@ func TestYieldIsForWhoHasLess(t *testing.T) {
 func TestYieldToWhatFits(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		simulate(t, s, store.Own(storetest.User(t, s, "ada").User), 2)
+		simulate(t, s, people.Own(storetest.User(t, s, "ada").User), 2)
 		c := storetest.Claim(t, s, "w", simulationQueue)
-		n := newJob(store.Own(storetest.User(t, s, "bob").User), "large")
+		n := newJob(people.Own(storetest.User(t, s, "bob").User), "large")
 		n.Run.Memory = 2000
 		storetest.CreateJob(t, s, n)
 		both := []string{simulationQueue, storetest.FoldQueue}
 		for memory, want := range map[int64]bool{1999: false, 2000: true, 0: true} {
-			if got := othersWait(t, s, c, store.Slots{Queues: both, Memory: memory}); got != want {
+			if got := othersWait(t, s, c, runs.Slots{Queues: both, Memory: memory}); got != want {
 				t.Errorf("with %d bytes it is to yield: %v", memory, got)
 			}
 		}
 		if othersWait(t, s, c, simulations) {
 			t.Error("it is to yield to a task that does not use its slot")
 		}
-		yield(t, s, c, store.Slots{Queues: both}, storetest.FoldQueue)
+		yield(t, s, c, runs.Slots{Queues: both}, storetest.FoldQueue)
 		yield(t, s, storetest.Claim(t, s, "w", simulationQueue), simulations, "")
 	})
 }
@@ -183,24 +186,24 @@ func TestYieldOfALostOrCancelledTask(t *testing.T) {
 		ctx := context.Background()
 		ada := storetest.User(t, s, "ada")
 		id := simulate(t, s, ada, 1)[0]
-		simulate(t, s, store.Own(storetest.User(t, s, "bob").User), 1)
+		simulate(t, s, people.Own(storetest.User(t, s, "bob").User), 1)
 		lost := storetest.Claim(t, s, "w", simulationQueue)
 		clock.Advance(pleat.LeaseDuration + time.Second)
-		if _, err := s.Reap(ctx, s.Now()); err != nil {
+		if _, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Yield(ctx, &lost.Task, simulations, nil); !errors.Is(err, pleat.ErrLost) {
+		if _, err := s.Runs.Yield(ctx, &lost.Task, simulations, nil); !errors.Is(err, pleat.ErrLost) {
 			t.Errorf("a lost task yields: %v", err)
 		}
 		c := storetest.Claim(t, s, "w", simulationQueue)
 		if c.Workflow.ID != id {
 			t.Fatal("it was not claimed again")
 		}
-		if _, err := s.CancelWorkflow(ctx, ada, id); err != nil {
+		if _, err := s.Runs.CancelWorkflow(ctx, ada, id); err != nil {
 			t.Fatal(err)
 		}
 		yield(t, s, c, simulations, "")
-		if v, err := s.WorkflowView(ctx, id); err != nil || v.Workflow.State != pleat.StateStopped {
+		if v, err := s.Runs.WorkflowView(ctx, id); err != nil || v.Workflow.State != pleat.StateStopped {
 			t.Errorf("the cancelled run is %s, %v", v.Workflow.State, err)
 		}
 	})

@@ -10,15 +10,16 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/flow"
 	"pleat/internal/msa"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // GivenAlignments lists the alignments that a job names: those of its sequences first, then those of its parameter
 // alignmentId, then those of its library item. Where several are of one sequence, the first is used. What an earlier
 // check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's;
 // ErrNoItem: the library item of the job is gone, and what is returned are the others.
-func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error) {
-	var out []store.GivenAlignment
+func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
+	var out []runs.ReferencedAlignment
 	for i := range f.Sequences {
 		s := &f.Sequences[i]
 		if s.MSA == (pleat.FileRef{}) {
@@ -47,12 +48,12 @@ func (r *Resolver) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]s
 // libraryAlignments lists the alignments of a library item of the owner's.
 func (r *Resolver) libraryAlignments(
 	ctx context.Context, owner pleat.ProjectID, id pleat.ItemID,
-) ([]store.GivenAlignment, error) {
-	var out []store.GivenAlignment
-	item, err := r.Store.Item(ctx, store.InProject(owner), id)
+) ([]runs.ReferencedAlignment, error) {
+	var out []runs.ReferencedAlignment
+	item, err := r.Store.Runs.Item(ctx, people.InProject(owner), id)
 	for _, file := range item.Files {
 		if pleat.IsA3M(file.Name) {
-			out = append(out, store.GivenAlignment{Name: file.Name, Key: file.Key})
+			out = append(out, runs.ReferencedAlignment{Name: file.Name, Key: file.Key})
 		}
 	}
 	return out, err
@@ -61,18 +62,18 @@ func (r *Resolver) libraryAlignments(
 // ownAlignment finds the file of the owner's library that a field names for a sequence.
 func (r *Resolver) ownAlignment(
 	ctx context.Context, owner pleat.ProjectID, s *pleat.Sequence, field string,
-) (store.GivenAlignment, error) {
+) (runs.ReferencedAlignment, error) {
 	role := FileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
 	file, err := r.ownFile(ctx, owner, s.MSA, role)
-	return store.GivenAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text}, err
+	return runs.ReferencedAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text}, err
 }
 
 // madeField names the alignment that a job uses of those that POST /v1/alignments has made.
 const madeField = "params.alignmentId"
 
 // CheckUsed checks that an alignment has one of a job's proteins.
-func CheckUsed(id pleat.WorkflowID, made []store.GivenAlignment, proteins []string) error {
-	used := func(a store.GivenAlignment) bool { return slices.Contains(proteins, a.Sequence) }
+func CheckUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []string) error {
+	used := func(a runs.ReferencedAlignment) bool { return slices.Contains(proteins, a.Sequence) }
 	if !slices.ContainsFunc(made, used) {
 		return pleat.InvalidField(madeField, ": the alignment %s has none of the job's proteins", id)
 	}
@@ -83,8 +84,8 @@ func CheckUsed(id pleat.WorkflowID, made []store.GivenAlignment, proteins []stri
 // read. An error has CodeInvalid and names params.alignmentId, unless it is the store's.
 func (r *Resolver) MadeAlignments(
 	ctx context.Context, owner pleat.ProjectID, id pleat.WorkflowID,
-) ([]store.GivenAlignment, error) {
-	v, err := r.Store.WorkflowView(ctx, id)
+) ([]runs.ReferencedAlignment, error) {
+	v, err := r.Store.Runs.WorkflowView(ctx, id)
 	if err == nil && (v.Workflow.Owner != owner && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
 		err = pleat.ErrWorkflowNotFound
 	}
@@ -106,12 +107,12 @@ func (r *Resolver) MadeAlignments(
 	if err != nil {
 		return nil, fmt.Errorf("read alignment %s: %w", id, err)
 	}
-	var out []store.GivenAlignment
+	var out []runs.ReferencedAlignment
 	for i, p := range proteins {
 		for _, name := range []string{p.File, p.PairFile} {
 			k := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 			if i < len(plan.Align.Sequences) && k >= 0 {
-				out = append(out, store.GivenAlignment{
+				out = append(out, runs.ReferencedAlignment{
 					Name:     name,
 					Key:      v.Artifacts[k].Key,
 					Sequence: plan.Align.Sequences[i].Text,
@@ -179,7 +180,7 @@ func (r *Resolver) CheckAlignment(ctx context.Context, owner pleat.ProjectID, s 
 }
 
 // checkLibrary checks the alignments of the library item of a job.
-func (r *Resolver) checkLibrary(ctx context.Context, files []store.GivenAlignment, proteins []string) error {
+func (r *Resolver) checkLibrary(ctx context.Context, files []runs.ReferencedAlignment, proteins []string) error {
 	names := make([]string, len(files))
 	for i := range files {
 		names[i] = files[i].Name
@@ -201,10 +202,10 @@ func (r *Resolver) checkLibrary(ctx context.Context, files []store.GivenAlignmen
 }
 
 // alignedSequence returns the sequence that the alignment which a field names begins with.
-func (r *Resolver) alignedSequence(ctx context.Context, file store.GivenAlignment, field string) (string, error) {
+func (r *Resolver) alignedSequence(ctx context.Context, file runs.ReferencedAlignment, field string) (string, error) {
 	in, _, err := r.Blobs.Open(ctx, file.Key)
 	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
-		return "", store.ErrNoItem
+		return "", runs.ErrNoItem
 	}
 	if err != nil {
 		return "", err

@@ -10,13 +10,14 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // ComparedFile finds a structure of a comparison, of those in reach and of public jobs. Field names it in messages. An
 // error has CodeNotFound, CodeConflict for a run without a result, or CodeInvalid, unless it is the store's.
 func (r *Resolver) ComparedFile(
-	ctx context.Context, by store.Reach, s flow.StructureSource, field string,
+	ctx context.Context, by people.Reach, s flow.StructureSource, field string,
 ) (flow.ComparedFile, error) {
 	var out flow.ComparedFile
 	out.Of, out.Kind = s.Compared()
@@ -45,13 +46,13 @@ func (r *Resolver) ComparedFile(
 
 // comparedFold finds the structure of a fold: its own, or that of a sample.
 func (r *Resolver) comparedFold(
-	ctx context.Context, by store.Reach, s flow.StructureSource, out *flow.ComparedFile,
+	ctx context.Context, by people.Reach, s flow.StructureSource, out *flow.ComparedFile,
 ) error {
-	v, err := r.Store.View(ctx, s.Fold.Job)
+	v, err := r.Store.Runs.View(ctx, s.Fold.Job)
 	if err != nil {
 		return err
 	}
-	if role, err := r.Store.Role(ctx, by, v.Job.Owner); err != nil || role < pleat.Viewer && !v.Job.Public {
+	if role, err := r.Store.People.Role(ctx, by, v.Job.Owner); err != nil || role < pleat.Viewer && !v.Job.Public {
 		return cmp.Or(err, error(pleat.ErrJobNotFound))
 	}
 	if err := (Fold{View: &v}).CheckCompleted(); err != nil {
@@ -71,7 +72,7 @@ func (r *Resolver) comparedFold(
 
 // StructureOf returns the structure of a run that a sample names: the first one if it is empty, that of the sample's
 // number, or that of a file name. An error has CodeInvalid and says what structures there are.
-func StructureOf(v *store.View, sample string) (*pleat.Artifact, error) {
+func StructureOf(v *runs.View, sample string) (*pleat.Artifact, error) {
 	number, err := strconv.Atoi(sample)
 	numbered := err == nil && number > 0
 	for i := range v.Artifacts {
@@ -112,7 +113,7 @@ func structureNames(files []pleat.Artifact) string {
 // have ended.
 func (r *Resolver) checkCompared(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) error {
 	for i, s := range p.Compare.Of {
-		f, err := r.ComparedFile(ctx, store.InProject(owner), s, fmt.Sprintf("%s[%d]", p.Compare.Field, i))
+		f, err := r.ComparedFile(ctx, people.InProject(owner), s, fmt.Sprintf("%s[%d]", p.Compare.Field, i))
 		if err != nil && !(p.Draft && pleat.CodeOf(err) == pleat.CodeConflict) {
 			return err
 		}
@@ -126,7 +127,7 @@ func (r *Resolver) comparedFiles(
 	ctx context.Context, owner pleat.ProjectID, c *flow.Comparison,
 ) (out flow.SourceFiles, err error) {
 	for i, s := range c.Of {
-		f, err := r.ComparedFile(ctx, store.InProject(owner), s, fmt.Sprintf("of[%d]", i))
+		f, err := r.ComparedFile(ctx, people.InProject(owner), s, fmt.Sprintf("of[%d]", i))
 		if err != nil {
 			return out, err
 		}

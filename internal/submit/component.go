@@ -6,13 +6,13 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/component"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // GivenComponents finds the files of the components that a job names by library item, in their order. What an earlier
 // check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
-	var out []store.GivenFile
+func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+	var out []runs.ReferencedFile
 	for i := range f.Constraints.Components {
 		c := &f.Constraints.Components[i]
 		if c.Item == "" {
@@ -30,10 +30,10 @@ func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]s
 // componentFile finds the file of a component in owner's library. A field names the component.
 func (r *Resolver) componentFile(
 	ctx context.Context, owner pleat.ProjectID, c *pleat.Component, field string,
-) (store.GivenFile, error) {
+) (runs.ReferencedFile, error) {
 	role := FileRole{Name: "component", Endings: pleat.ComponentEndings, Field: field}
 	file, err := r.ownFile(ctx, owner, pleat.FileRef{Item: c.Item, Name: c.File}, role)
-	return store.GivenFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
+	return runs.ReferencedFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
 }
 
 // MaxComponentsRead bounds the different files of components that a request has checked.

@@ -16,7 +16,8 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/design"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/structure"
 )
 
@@ -26,10 +27,10 @@ const maxDesignBytes = MaxFile
 // DesignSpec is the spec of a design that has passed every check, with the files that a run pins.
 type DesignSpec struct {
 	*design.Spec
-	Files []store.RunFile // the spec and what it uses; the file of a compiled spec is Fresh and has no key yet
-	Text  string          // of the main spec
+	Files []runs.RunFile // the spec and what it uses; the file of a compiled spec is Fresh and has no key yet
+	Text  string         // of the main spec
 	// Target is the file of the target of a compiled spec. Its key is empty where the caller has fetched it.
-	Target  store.LibraryFile
+	Target  runs.LibraryFile
 	Fetched []byte // of the target, if the caller has fetched it
 }
 
@@ -69,7 +70,7 @@ func (r *Resolver) DesignSpec(
 		}
 	}
 	used := out.Spec.Files()
-	out.Files = slices.DeleteFunc(out.Files, func(f store.RunFile) bool {
+	out.Files = slices.DeleteFunc(out.Files, func(f runs.RunFile) bool {
 		return !f.Main && !slices.Contains(used, f.Name)
 	})
 	p.Size.Residues = out.Spec.Tokens()
@@ -100,7 +101,7 @@ func (r *Resolver) ownSpec(
 		} else {
 			texts[ref.Name] = text
 		}
-		out.Files = append(out.Files, store.RunFile{
+		out.Files = append(out.Files, runs.RunFile{
 			Name:   ref.Name,
 			Main:   i == 0,
 			Key:    f.Key,
@@ -114,19 +115,19 @@ func (r *Resolver) ownSpec(
 // designFile finds the file of a reference: the one of its name, or the only one of the item.
 func (r *Resolver) designFile(
 	ctx context.Context, owner pleat.ProjectID, ref design.Reference,
-) (store.LibraryFile, error) {
-	item, err := r.Store.Item(ctx, store.InProject(owner), ref.Item)
-	if errors.Is(err, store.ErrNoItem) {
+) (runs.LibraryFile, error) {
+	item, err := r.Store.Runs.Item(ctx, people.InProject(owner), ref.Item)
+	if errors.Is(err, runs.ErrNoItem) {
 		field := ref.Field + ".libraryItemId"
 		if strings.HasSuffix(ref.Field, ".inputYML") {
 			field = ref.Field + "LibraryItemId"
 		}
-		return store.LibraryFile{}, pleat.Errorf(pleat.CodeNotFound, "%s: %s", field, err).At(field)
+		return runs.LibraryFile{}, pleat.Errorf(pleat.CodeNotFound, "%s: %s", field, err).At(field)
 	}
 	if err != nil {
-		return store.LibraryFile{}, err
+		return runs.LibraryFile{}, err
 	}
-	if i := slices.IndexFunc(item.Files, func(f store.LibraryFile) bool { return f.Name == ref.Name }); i >= 0 {
+	if i := slices.IndexFunc(item.Files, func(f runs.LibraryFile) bool { return f.Name == ref.Name }); i >= 0 {
 		return item.Files[i], nil
 	}
 	if len(item.Files) == 1 {
@@ -140,7 +141,7 @@ func (r *Resolver) designFile(
 	if len(names) > 0 {
 		has = pleat.ListNames(names, 20)
 	}
-	return store.LibraryFile{}, pleat.InvalidField(ref.Field, ": the library item has no file named %q; it has %s",
+	return runs.LibraryFile{}, pleat.InvalidField(ref.Field, ": the library item has no file named %q; it has %s",
 		pleat.Clip(ref.Name), has)
 }
 
@@ -193,7 +194,7 @@ func (r *Resolver) compiledSpec(
 	if out.Text, err = flow.CompileDesign(p.Design.Task, target, name); err != nil {
 		return nil, nil, err
 	}
-	out.Files = []store.RunFile{{
+	out.Files = []runs.RunFile{{
 		Name:   flow.CompiledSpec,
 		Main:   true,
 		SHA256: hashOf([]byte(out.Text)),
@@ -201,7 +202,7 @@ func (r *Resolver) compiledSpec(
 		Fresh:  true,
 	}}
 	if target != nil {
-		out.Files = append(out.Files, store.RunFile{
+		out.Files = append(out.Files, runs.RunFile{
 			Name:   name,
 			Key:    out.Target.Key,
 			SHA256: out.Target.SHA256,
@@ -220,7 +221,7 @@ func hashOf(text []byte) string {
 
 // target finds and reads the structure that a design is for.
 func (r *Resolver) target(
-	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched, f *store.LibraryFile,
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched, f *runs.LibraryFile,
 ) ([]byte, error) {
 	const field = "workflow_input.target"
 	switch src := &p.Source; src.Kind {
@@ -236,12 +237,12 @@ func (r *Resolver) target(
 		if a == nil {
 			return nil, pleat.InvalidField(field, ": the fold has no structure; the model it ran with predicts none")
 		}
-		*f = store.LibraryFile{Name: a.Name, ContentType: a.ContentType, Bytes: a.Bytes, SHA256: a.SHA256, Key: a.Key}
+		*f = runs.LibraryFile{Name: a.Name, ContentType: a.ContentType, Bytes: a.Bytes, SHA256: a.SHA256, Key: a.Key}
 	case flow.SourceLibrary:
 		role := StructureFile
 		role.Field = field
-		file, err := r.File(ctx, store.InProject(owner), src.Structure, role)
-		if errors.Is(err, store.ErrNoItem) {
+		file, err := r.File(ctx, people.InProject(owner), src.Structure, role)
+		if errors.Is(err, runs.ErrNoItem) {
 			err = pleat.Errorf(pleat.CodeNotFound, "%s.libraryItemId: %s", field, err).At(field + ".libraryItemId")
 		}
 		if err != nil {
@@ -249,7 +250,7 @@ func (r *Resolver) target(
 		}
 		*f = file
 	default:
-		*f = store.LibraryFile{
+		*f = runs.LibraryFile{
 			Name:        fetched.Name,
 			ContentType: fileKinds[strings.ToLower(path.Ext(fetched.Name))].ContentType,
 			Bytes:       int64(len(fetched.Text)),
@@ -262,7 +263,7 @@ func (r *Resolver) target(
 
 // designFiles finds the files that a run of a design has pinned.
 func (r *Resolver) designFiles(ctx context.Context, w *pleat.Workflow) (out flow.SourceFiles, err error) {
-	files, err := r.Store.RunFiles(ctx, w.Run)
+	files, err := r.Store.Runs.RunFiles(ctx, w.Run)
 	for _, f := range files {
 		out.Design = append(out.Design, flow.DesignFile{Name: f.Name, Main: f.Main, Key: f.Key, SHA256: f.SHA256})
 	}

@@ -7,17 +7,17 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // JobRun returns what a run of a validated job needs: model, seed, queue, and the memory and time that it expects. If
 // the job names no seed, a random one is chosen and recorded with the run; a remote model that takes no seed gets none.
-func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
+func JobRun(j *pleat.Job, m pleat.Model) runs.RunSpec {
 	seed, given := j.Params.Seed()
 	if !given && m.Seeded() {
 		seed = randomSeed()
 	}
-	return store.RunSpec{
+	return runs.RunSpec{
 		Model:     m.Name,
 		WeightSet: m.WeightSet,
 		Method:    m.Method,
@@ -32,15 +32,15 @@ func JobRun(j *pleat.Job, m pleat.Model) store.RunSpec {
 // WorkflowRun returns what a run of a workflow needs: the engine is the best that runs here, or one of fallback if
 // none does. If the plan names no seed, a random one is chosen and recorded with the run. An error with CodeInvalid
 // says that no engine can execute the plan, or none within MaxTime.
-func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pleat.Model) (store.RunSpec, error) {
+func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pleat.Model) (runs.RunSpec, error) {
 	models, err := r.Models(ctx)
 	if err != nil {
-		return store.RunSpec{}, err
+		return runs.RunSpec{}, err
 	}
 	t, err := flow.Choose(p, models)
 	if err != nil {
 		if models, err = r.RecentModels(ctx); err != nil {
-			return store.RunSpec{}, err
+			return runs.RunSpec{}, err
 		}
 		t, err = flow.Choose(p, models)
 	}
@@ -48,15 +48,15 @@ func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pl
 		t, err = flow.Choose(p, append(models[:len(models):len(models)], fallback...))
 	}
 	if err != nil {
-		return store.RunSpec{}, err
+		return runs.RunSpec{}, err
 	}
 	if err := p.CheckCost(&t.Model, r.MaxTime); err != nil {
-		return store.RunSpec{}, err
+		return runs.RunSpec{}, err
 	}
 	if t.Seed == "" {
 		t.Seed = randomSeed()
 	}
-	return store.RunSpec{
+	return runs.RunSpec{
 		Model:     t.Model.Name,
 		WeightSet: t.Model.WeightSet,
 		Method:    t.Model.Method,

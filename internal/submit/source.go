@@ -10,7 +10,8 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
@@ -41,12 +42,12 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.ProjectID, p *fl
 			p.QnA.Reference = src.Reference()
 		}
 	case flow.SourceLibrary, flow.SourceUpload:
-		file, err := r.File(ctx, store.InProject(owner), src.Structure, StructureFile)
+		file, err := r.File(ctx, people.InProject(owner), src.Structure, StructureFile)
 		src.Name = file.Name
 		if p.Size.Structure = file.Bytes; err != nil || src.PAE.Item == "" {
 			return err
 		}
-		file, err = r.File(ctx, store.InProject(owner), src.PAE, PAEFile)
+		file, err = r.File(ctx, people.InProject(owner), src.PAE, PAEFile)
 		p.Size.PAE = file.Bytes
 		return err
 	case flow.SourcePDB:
@@ -71,14 +72,14 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.ProjectID, p *fl
 
 // Fold is one run of a fold job and the protein in it that a workflow works on.
 type Fold struct {
-	View     *store.View // the job as of the run, with the run's artifacts
+	View     *runs.View // the job as of the run, with the run's artifacts
 	Sequence pleat.Sequence
 }
 
 // Fold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it names no
 // sequence. A job that owner may not read is pleat.ErrJobNotFound. The run may be in any state.
 func (r *Resolver) Fold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (Fold, error) {
-	v, err := r.Store.View(ctx, ref.Job)
+	v, err := r.Store.Runs.View(ctx, ref.Job)
 	if err != nil {
 		return Fold{}, err
 	}
@@ -86,7 +87,7 @@ func (r *Resolver) Fold(ctx context.Context, owner pleat.ProjectID, ref pleat.Fo
 		return Fold{}, pleat.ErrJobNotFound
 	}
 	if ref.Run != "" && ref.Run != v.Run.ID {
-		views, err := r.Store.RunViews(ctx, []pleat.RunID{ref.Run})
+		views, err := r.Store.Runs.RunViews(ctx, []pleat.RunID{ref.Run})
 		if err != nil {
 			return Fold{}, err
 		}
@@ -210,9 +211,9 @@ var (
 // ownFile is File for a field of a request that names the item: one that is not owner's is a fault of libraryItemId.
 func (r *Resolver) ownFile(
 	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role FileRole,
-) (store.LibraryFile, error) {
-	file, err := r.File(ctx, store.InProject(owner), ref, role)
-	if errors.Is(err, store.ErrNoItem) {
+) (runs.LibraryFile, error) {
+	file, err := r.File(ctx, people.InProject(owner), ref, role)
+	if errors.Is(err, runs.ErrNoItem) {
 		err = pleat.InvalidField(role.Field+".libraryItemId", " is %s, which is no item of your library", ref.Item)
 	}
 	return file, err
@@ -221,13 +222,13 @@ func (r *Resolver) ownFile(
 // File returns the library file in reach that ref names, or the first of the item that fits the role. An error has
 // CodeNotFound for an item out of reach, or CodeInvalid for one without such a file.
 func (r *Resolver) File(
-	ctx context.Context, by store.Reach, ref pleat.FileRef, role FileRole,
-) (store.LibraryFile, error) {
-	item, err := r.Store.Item(ctx, by, ref.Item)
+	ctx context.Context, by people.Reach, ref pleat.FileRef, role FileRole,
+) (runs.LibraryFile, error) {
+	item, err := r.Store.Runs.Item(ctx, by, ref.Item)
 	if err != nil {
-		return store.LibraryFile{}, err
+		return runs.LibraryFile{}, err
 	}
-	fits := func(f store.LibraryFile) bool {
+	fits := func(f runs.LibraryFile) bool {
 		return (ref.Name == "" || f.Name == ref.Name) &&
 			slices.Contains(role.Endings, strings.ToLower(path.Ext(f.Name)))
 	}
@@ -236,11 +237,11 @@ func (r *Resolver) File(
 	}
 	endings, field := strings.Join(role.Endings, ", "), cmp.Or(role.Field, "workflow_input")
 	if ref.Name != "" {
-		return store.LibraryFile{}, pleat.InvalidField(field,
+		return runs.LibraryFile{}, pleat.InvalidField(field,
 			": the library item %s has no %s file named %q; names end in %s", item.ID, role.Name, pleat.Clip(ref.Name),
 			endings)
 	}
-	return store.LibraryFile{}, pleat.InvalidField(field,
+	return runs.LibraryFile{}, pleat.InvalidField(field,
 		": the library item %s has no %s file; POST /v1/library/%s/upload-files adds one, ending in %s", item.ID,
 		role.Name, item.ID, endings)
 }
@@ -318,7 +319,7 @@ func (r *Resolver) libraryFiles(
 func (r *Resolver) libraryFile(
 	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role FileRole,
 ) (flow.SourceFile, error) {
-	file, err := r.File(ctx, store.InProject(owner), ref, role)
+	file, err := r.File(ctx, people.InProject(owner), ref, role)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		err = pleat.Errorf(pleat.CodeNotFound, "the library item %s is gone, or is not the caller's", ref.Item)
 	}

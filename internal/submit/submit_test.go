@@ -13,15 +13,18 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
 // world is a store with two users and one job of ann, of a ligand and a protein.
 type world struct {
 	*Resolver
-	ann, ben store.Reach
-	job      store.Created
+	ann, ben people.Reach
+	job      runs.Created
 }
 
 var mini = pleat.Model{
@@ -37,19 +40,19 @@ func newWorld(t *testing.T, s *store.Store) *world {
 	t.Helper()
 	ctx := t.Context()
 	w := &world{Resolver: &Resolver{Store: s}}
-	for name, id := range map[string]*store.Reach{"ann": &w.ann, "ben": &w.ben} {
-		u, err := s.EnsureUser(ctx, name)
+	for name, id := range map[string]*people.Reach{"ann": &w.ann, "ben": &w.ben} {
+		u, err := s.People.EnsureUser(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		*id = store.Own(u.ID)
+		*id = people.Own(u.ID)
 	}
 	w.job = w.create(t)
 	return w
 }
 
 // create makes a job of ann.
-func (w *world) create(t *testing.T) store.Created {
+func (w *world) create(t *testing.T) runs.Created {
 	t.Helper()
 	ctx := t.Context()
 	job := pleat.Job{
@@ -64,7 +67,7 @@ func (w *world) create(t *testing.T) store.Created {
 	if err := job.Validate(mini); err != nil {
 		t.Fatal(err)
 	}
-	made, err := w.Store.CreateJob(ctx, store.NewJob{Job: job, Run: JobRun(&job, mini)})
+	made, err := w.Store.Runs.CreateJob(ctx, runs.NewJob{Job: job, Run: JobRun(&job, mini)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +103,7 @@ func TestFold(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, err, c.want)
 			}
 		}
-		if err := s.SetPublic(ctx, w.ann, w.job.Job, true); err != nil {
+		if err := s.Runs.SetPublic(ctx, w.ann, w.job.Job, true); err != nil {
 			t.Fatal(err)
 		}
 		got, err := w.Fold(ctx, w.ben.Project, fold("", ""))
@@ -118,7 +121,7 @@ func TestFile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)
 		ctx := t.Context()
-		item, err := s.CreateItem(ctx, w.ann, store.LibraryItem{
+		item, err := s.Runs.CreateItem(ctx, w.ann, runs.LibraryItem{
 			Owner:    w.ann.Project,
 			Name:     "item",
 			Type:     "file",
@@ -128,13 +131,13 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"notes.json", "a.PDB", "b.cif"} {
-			f := store.LibraryFile{Name: name, Key: "library/" + name, Bytes: int64(len(name)), Created: s.Now()}
-			if _, err := s.AddFile(ctx, w.ann, item.ID, f); err != nil {
+			f := runs.LibraryFile{Name: name, Key: "library/" + name, Bytes: int64(len(name)), Created: s.DB.Now()}
+			if _, err := s.Runs.AddFile(ctx, w.ann, item.ID, f); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, c := range []struct {
-			owner      store.Reach
+			owner      people.Reach
 			name       string
 			role       FileRole
 			want, fail string
@@ -144,7 +147,7 @@ func TestFile(t *testing.T) {
 			{w.ann, "", PAEFile, "notes.json", ""},
 			{w.ann, "a.PDB", PAEFile, "", `has no PAE file named "a.PDB"`},
 			{w.ann, "c.cif", StructureFile, "", `has no structure file named "c.cif"`},
-			{w.ben, "", StructureFile, "", store.ErrNoItem.Message},
+			{w.ben, "", StructureFile, "", runs.ErrNoItem.Message},
 		} {
 			got, err := w.File(ctx, c.owner, pleat.FileRef{Item: item.ID, Name: c.name}, c.role)
 			if got.Name != c.want || (err == nil) != (c.fail == "") || err != nil &&
@@ -202,7 +205,7 @@ func TestJobWebhooks(t *testing.T) {
 		}
 		w.Ring = ring
 		w.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, nil)
-		e, err := s.PutEndpoint(ctx, store.Actor{Reach: w.ann}, store.EndpointConfig{
+		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: w.ann}, webhooks.EndpointConfig{
 			URL: "https://hooks.example.org", Token: "token", Secret: "secret",
 		})
 		if err != nil {

@@ -8,15 +8,16 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/structure"
 	"pleat/internal/template"
 )
 
 // GivenTemplates finds the files of the templates that a job names, in their order. What an earlier check has found may
 // be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
-	var out []store.GivenFile
+func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+	var out []runs.ReferencedFile
 	for i := range f.Constraints.Templates {
 		file, err := r.templateFile(ctx, f.Owner, &f.Constraints.Templates[i], pleat.TemplatePath(i))
 		if err != nil {
@@ -31,17 +32,17 @@ func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]st
 // ones. A field names the template.
 func (r *Resolver) templateFile(
 	ctx context.Context, owner pleat.ProjectID, t *pleat.Template, field string,
-) (store.GivenFile, error) {
+) (runs.ReferencedFile, error) {
 	switch {
 	case t.Item != "":
 		role := StructureFile
 		role.Field = field
 		file, err := r.ownFile(ctx, owner, pleat.FileRef{Item: t.Item, Name: t.File}, role)
-		return store.GivenFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
+		return runs.ReferencedFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
 	case t.Job != "":
 		source := flow.StructureSource{Kind: flow.SourceFold, Fold: pleat.FoldRef{Job: t.Job}, Sample: t.File}
 		var file flow.ComparedFile
-		err := r.comparedFold(ctx, store.InProject(owner), source, &file)
+		err := r.comparedFold(ctx, people.InProject(owner), source, &file)
 		at := field + ".jobId"
 		switch pleat.CodeOf(err) {
 		case pleat.CodeNotFound:
@@ -51,9 +52,9 @@ func (r *Resolver) templateFile(
 		case pleat.CodeInvalid:
 			err = pleat.InvalidField(field, ": %s", err)
 		}
-		return store.GivenFile{Name: file.Stored, Key: file.Key, Bytes: file.Bytes}, err
+		return runs.ReferencedFile{Name: file.Stored, Key: file.Key, Bytes: file.Bytes}, err
 	}
-	return store.GivenFile{Name: t.PDB}, nil
+	return runs.ReferencedFile{Name: t.PDB}, nil
 }
 
 // MaxTemplatesRead bounds the files of the templates that a request has checked, in bytes.
@@ -97,7 +98,7 @@ func (c *TemplateCheck) Check(ctx context.Context, job *pleat.Job, t *pleat.Temp
 }
 
 // read reads the file of a template.
-func (c *TemplateCheck) read(ctx context.Context, file store.GivenFile, field string) error {
+func (c *TemplateCheck) read(ctx context.Context, file runs.ReferencedFile, field string) error {
 	if file.Bytes > template.MaxBytes {
 		return pleat.InvalidField(field, ": the file %s has more than %d MiB; a template may have that much",
 			pleat.Clip(file.Name), template.MaxBytes>>20)
@@ -113,7 +114,7 @@ func (c *TemplateCheck) read(ctx context.Context, file store.GivenFile, field st
 
 // readTemplate reads the file of a template.
 func (r *Resolver) readTemplate(
-	ctx context.Context, file store.GivenFile, field string,
+	ctx context.Context, file runs.ReferencedFile, field string,
 ) (*structure.Structure, error) {
 	in, err := r.openGiven(ctx, file, field)
 	if err != nil {
@@ -125,7 +126,7 @@ func (r *Resolver) readTemplate(
 }
 
 // openGiven opens the file of a template or a component, which a field names.
-func (r *Resolver) openGiven(ctx context.Context, file store.GivenFile, field string) (io.ReadCloser, error) {
+func (r *Resolver) openGiven(ctx context.Context, file runs.ReferencedFile, field string) (io.ReadCloser, error) {
 	in, _, err := r.Blobs.Open(ctx, file.Key)
 	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
 		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))

@@ -20,6 +20,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
 )
 
 // Status is the response of /healthz and /readyz. It is not in package api, whose types are those of /v1.
@@ -59,15 +60,15 @@ func (h *Health) Ready(ctx context.Context) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	const silent = "not ready: the database does not answer"
-	v, err := h.Store.Version(ctx)
+	v, err := h.Store.DB.Version(ctx)
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}
-	if v != store.Latest() {
+	if v != db.Latest() {
 		return Status{}, pleat.Errorf(pleat.CodeUnavailable,
-			"not ready: the database has schema %d and this version needs %d; run pleat migrate", v, store.Latest())
+			"not ready: the database has schema %d and this version needs %d; run pleat migrate", v, db.Latest())
 	}
-	w, err := h.Store.Working(ctx, "")
+	w, err := h.Store.Runs.Working(ctx, "")
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}

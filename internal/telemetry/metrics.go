@@ -11,6 +11,9 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // Names and labels of metrics are part of the interface that operators use. docs/operations.md lists them; a test
@@ -19,12 +22,12 @@ import (
 // Process returns the metrics of one process, server or worker: what it has ended, its errors, its clock, its
 // connections and its memory. Without a monitor, there are no figures of artifacts.
 func Process(s *store.Store, b *blob.Monitor) []prometheus.Collector {
-	out := append(Program(), s.Collectors()...)
+	out := append(Program(), s.Runs.Collectors()...)
 	return append(out, &processCollector{s, b},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pleat_build_schema_version",
 			Help: "Version of the database's schema that this program needs.",
-		}, func() float64 { return float64(store.Latest()) }),
+		}, func() float64 { return float64(db.Latest()) }),
 	)
 }
 
@@ -84,9 +87,9 @@ func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(artifactsFailingDesc, flag(c.blobs.Failing()))
 	}
-	gauge(clockDesc, c.store.ClockAhead().Seconds())
-	counter(transactionsDesc, float64(c.store.Transactions()))
-	for name, p := range c.store.Pools() {
+	gauge(clockDesc, c.store.DB.ClockAhead().Seconds())
+	counter(transactionsDesc, float64(c.store.DB.Transactions()))
+	for name, p := range c.store.DB.Pools() {
 		gauge(connectionsDesc, float64(p.InUse), name, "used")
 		gauge(connectionsDesc, float64(p.Idle), name, "idle")
 		gauge(maxConnectionsDesc, float64(p.MaxOpenConnections), name)
@@ -115,8 +118,8 @@ type Service struct {
 	mu     sync.Mutex
 	at     time.Time
 	up     bool
-	queues []store.QueueCount
-	demand []store.Demand
+	queues []tasks.QueueCount
+	demand []runs.Demand
 	schema int64
 	oldest time.Duration // snapshot
 }
@@ -173,7 +176,7 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 			pleat.WorkerStopped:  0,
 		}
 		for j := range d.Workers {
-			states[d.Workers[j].State(c.store.Now())]++
+			states[d.Workers[j].State(c.store.DB.Now())]++
 		}
 		for state, n := range states {
 			gauge(workerDesc, float64(n), d.Class.Name, string(state))
@@ -192,7 +195,7 @@ func (c *Service) tasks(gauge func(d *prometheus.Desc, v float64, labels ...stri
 		queue string
 		state pleat.TaskState
 	}
-	counts := map[key]store.QueueCount{}
+	counts := map[key]tasks.QueueCount{}
 	queues := map[string]bool{deliveries: true}
 	for i := range c.demand {
 		for _, q := range c.demand[i].Class.Queues() {
@@ -222,15 +225,15 @@ const deliveries = "deliver"
 func (c *Service) read() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if c.queues, err = c.store.QueueCounts(ctx); err != nil {
+	if c.queues, err = c.store.Tasks.QueueCounts(ctx); err != nil {
 		return err
 	}
-	if c.demand, err = c.store.Demand(ctx); err != nil {
+	if c.demand, err = c.store.Runs.Demand(ctx); err != nil {
 		return err
 	}
-	if c.oldest, err = c.store.OldestSnapshot(ctx); err != nil {
+	if c.oldest, err = c.store.DB.OldestSnapshot(ctx); err != nil {
 		return err
 	}
-	c.schema, err = c.store.Version(ctx)
+	c.schema, err = c.store.DB.Version(ctx)
 	return err
 }

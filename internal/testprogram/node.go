@@ -214,7 +214,7 @@ func (n *Node) WantNoOrphans(referenced int) {
 	if err != nil {
 		n.T.Fatal(err)
 	}
-	defer s.Close()
+	defer s.DB.Close()
 	blobs, err := blob.Open(ctx, "dir:"+filepath.Join(n.Dir, "data", "blobs"))
 	if err != nil {
 		n.T.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/tasks"
 )
 
 // A task is claimed ahead while an accelerator still runs another, so that its input is there when the accelerator
@@ -40,7 +40,7 @@ func (p *Pool) claimAhead(ctx, run context.Context, g *slotGroup, queues []strin
 	if next > 0 {
 		g.soon = time.AfterFunc(next, func() { queue.Wake(g.freed) })
 	}
-	filter := p.narrow(store.ClaimFilter{Queues: queues, N: n, Memory: p.smallestDevice(), Waited: aheadAge})
+	filter := p.narrow(tasks.ClaimFilter{Queues: queues, N: n, Memory: p.smallestDevice(), Waited: aheadAge})
 	if filter.Left > 0 { // it begins later
 		if filter.Left -= aheadWindow; filter.Left <= 0 {
 			return nil, nil

@@ -181,7 +181,7 @@ func (f *fixture) computes(e accelerated, want pleat.JobID) {
 func (f *fixture) states(jobs []pleat.JobID) (out []pleat.State) {
 	f.t.Helper()
 	for _, id := range jobs {
-		v, err := f.s.View(context.Background(), id)
+		v, err := f.s.Runs.View(context.Background(), id)
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestClaimedAheadEnds(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newAccelerated(t)
 		jobs, log, stop := f.aheadWorker(e, 4, func(*work.Config) {})
-		if _, err := f.s.Cancel(context.Background(), f.owner, jobs[2]); err != nil {
+		if _, err := f.s.Runs.Cancel(context.Background(), f.owner, jobs[2]); err != nil {
 			t.Fatal(err)
 		}
 		f.await(jobs[2], pleat.StateStopped)
@@ -295,7 +295,7 @@ func TestDrainEndsClaimedAhead(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newAccelerated(t)
 		jobs, log, _ := f.aheadWorker(e, 4, func(*work.Config) {})
-		if _, err := f.s.DrainClass(t.Context(), pleat.DefaultClass); err != nil {
+		if _, err := f.s.Runs.DrainClass(t.Context(), pleat.DefaultClass); err != nil {
 			t.Fatal(err)
 		}
 		log.await("the worker drains: it claims nothing more and ends when its tasks have ended", 1)

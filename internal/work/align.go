@@ -16,7 +16,7 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/msa"
 	"pleat/internal/report"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/tracing"
 )
 
@@ -62,9 +62,9 @@ type searchClaims struct {
 
 // ClaimSearches implements msa.Claims.
 func (c searchClaims) ClaimSearches(ctx context.Context, searches []msa.Search) ([]bool, error) {
-	all := make([]store.Search, len(searches))
+	all := make([]runs.Search, len(searches))
 	for i, s := range searches {
-		all[i] = store.Search(s)
+		all[i] = runs.Search(s)
 	}
 	return c.service.ClaimSearches(ctx, c.worker, all)
 }

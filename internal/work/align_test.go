@@ -17,7 +17,8 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/msa"
 	"pleat/internal/msa/msatest"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
@@ -53,16 +54,16 @@ func finder(server *msatest.Server) *msa.Finder {
 }
 
 // toSearch queues a fold for its MSA search.
-func toSearch(n *store.NewJob) { n.Run.Queue = pleat.SearchQueue("null") }
+func toSearch(n *runs.NewJob) { n.Run.Queue = pleat.SearchQueue("null") }
 
 // fold queues a fold, its search first.
-func (a *aligned) fold(change ...func(n *store.NewJob)) store.Created {
+func (a *aligned) fold(change ...func(n *runs.NewJob)) runs.Created {
 	a.t.Helper()
 	return a.create(append(change, toSearch)...)
 }
 
 // proteins sets the proteins that are folded: each with one chain, in the order of the alphabet.
-func proteins(texts ...string) func(n *store.NewJob) {
+func proteins(texts ...string) func(n *runs.NewJob) {
 	var out []pleat.Sequence
 	for i, text := range texts {
 		out = append(out, storetest.Protein(text, string(rune('A'+i))))
@@ -94,7 +95,7 @@ func TestAlignmentReachesTheEngine(t *testing.T) {
 				t.Error("the search is not cited")
 			}
 			// What was found is readable before the fold has ended.
-			v, err := f.s.View(context.Background(), w.Fold.Job)
+			v, err := f.s.Runs.View(context.Background(), w.Fold.Job)
 			if err != nil || v.Run.MSA != pleat.StateCompleted || v.Run.State != pleat.StateRunning {
 				t.Errorf("the alignment is %s, the run %s, %v", v.Run.MSA, v.Run.State, err)
 			}
@@ -111,7 +112,7 @@ func TestAlignmentReachesTheEngine(t *testing.T) {
 			t.Errorf("artifacts %v, %v", got, names(v, pleat.ArtifactCoverage))
 		}
 		progress := ""
-		news, err := f.s.Progress(context.Background(), c.Run, 0, 50)
+		news, err := f.s.Runs.Progress(context.Background(), c.Run, 0, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +171,7 @@ func TestNoAlignment(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
 		dna := pleat.Sequence{Kind: pleat.DNA, Text: "ACGT", Chains: []string{"A"}, Count: 1}
-		for _, c := range []store.Created{a.fold(params(withoutMSA)),
+		for _, c := range []runs.Created{a.fold(params(withoutMSA)),
 			a.fold(sequences(dna))} {
 			v := a.await(c.Job, pleat.StateCompleted)
 			if _, timed := v.Run.Result.Timings["msa"]; v.Run.MSA != pleat.StatePending || timed ||
@@ -181,7 +182,7 @@ func TestNoAlignment(t *testing.T) {
 		if len(a.server.Tickets) != 0 {
 			t.Errorf("%d tickets", len(a.server.Tickets))
 		}
-		models, err := f.s.Models(context.Background())
+		models, err := f.s.Runs.Models(context.Background())
 		m, _ := pleat.FindModel(models, "null")
 		if err != nil || len(models) != 2 || m.Params[0].Name != "msaAlgorithm" || m.Params[0].Default != "mmseqs2" {
 			t.Errorf("%v, %v", models, err)
@@ -200,7 +201,7 @@ func TestNothingMakesAlignments(t *testing.T) {
 		// A job that was accepted where alignments are made fails here, and waits for another worker.
 		c := f.create(params(map[string]any{"msaAlgorithm": "mmseqs2"}))
 		storetest.AwaitLine(t, f.s, c.Run, "trying again: this worker makes no alignments")
-		models, err := f.s.Models(context.Background())
+		models, err := f.s.Runs.Models(context.Background())
 		if err != nil || models[0].Params[0].Default != "none" || len(models[0].Params[0].Values) != 1 {
 			t.Errorf("%v, %v", models, err)
 		}
@@ -238,7 +239,7 @@ func TestCancelledSearch(t *testing.T) {
 		a.server.Submit = []msatest.Answer{{Hang: true}}
 		c := a.fold(proteins(seqA))
 		a.awaitSearch(c.Job)
-		if _, err := f.s.Cancel(context.Background(), a.owner, c.Job); err != nil {
+		if _, err := f.s.Runs.Cancel(context.Background(), a.owner, c.Job); err != nil {
 			t.Fatal(err)
 		}
 		// The server hangs for as long as the test lasts.
@@ -253,8 +254,8 @@ func TestGivenAlignment(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
-		from := func(item pleat.ItemID) func(n *store.NewJob) {
-			return func(n *store.NewJob) { n.Job.LibraryItem = item }
+		from := func(item pleat.ItemID) func(n *runs.NewJob) {
+			return func(n *runs.NewJob) { n.Job.LibraryItem = item }
 		}
 		a.see = func(w pleat.Work) {
 			raw, err := os.ReadFile(filepath.Join(w.Dir, w.Fold.Alignments[0].File))
@@ -292,11 +293,11 @@ func TestGivenAlignment(t *testing.T) {
 }
 
 // searched folds a protein for a user and returns the lines that the user reads about it.
-func (a *aligned) searched(user store.Reach, protein string) []string {
+func (a *aligned) searched(user people.Reach, protein string) []string {
 	a.t.Helper()
-	c := a.fold(proteins(protein), func(n *store.NewJob) { n.Job.Owner = user.Project })
+	c := a.fold(proteins(protein), func(n *runs.NewJob) { n.Job.Owner = user.Project })
 	a.await(c.Job, pleat.StateCompleted)
-	news, err := a.s.Progress(context.Background(), c.Run, 0, 50)
+	news, err := a.s.Runs.Progress(context.Background(), c.Run, 0, 50)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -348,7 +349,7 @@ func TestWorkersSearchOnce(t *testing.T) {
 		a.server.Gate = make(chan struct{})
 		want := []string{seqA, seqB, "AAAAAAAA", "CCCCCCCC"}
 		slices.Sort(want)
-		var jobs []store.Created
+		var jobs []runs.Created
 		for range 5 {
 			for _, s := range want {
 				jobs = append(jobs, a.fold(proteins(s)))
@@ -396,7 +397,14 @@ func TestAlignmentAlone(t *testing.T) {
 			names = append(names, file.Name)
 		}
 		slices.Sort(names)
-		want := []string{"A-msa-paired.a3m", "A-msa.a3m", "B-msa-paired.a3m", "B-msa.a3m", "coverage.png", "coverage.svg"}
+		want := []string{
+			"A-msa-paired.a3m",
+			"A-msa.a3m",
+			"B-msa-paired.a3m",
+			"B-msa.a3m",
+			"coverage.png",
+			"coverage.svg",
+		}
 		if d := cmp.Diff(want, names); d != "" {
 			t.Errorf("files (-want +got):\n%s", d)
 		}

@@ -86,7 +86,7 @@ func resultsWait(t *testing.T, f *fixture, fail func(*blobtest.Faulty)) {
 	if n := attempts(t, f); n != 1 {
 		t.Errorf("%d attempts while the store fails", n)
 	}
-	if v, err := f.s.View(t.Context(), first.Job); err != nil || v.Job.State != pleat.StateRunning {
+	if v, err := f.s.Runs.View(t.Context(), first.Job); err != nil || v.Job.State != pleat.StateRunning {
 		t.Errorf("the job is %s, %v", v.Job.State, err)
 	}
 	s3.Recover()
@@ -114,7 +114,7 @@ func TestWaitingResultsCanBeStopped(t *testing.T) {
 		s3.Fill()
 		a, b := f.create(), f.create()
 		storetest.AwaitLine(t, f.s, a.Run, "the results cannot be stored at the moment")
-		if _, err := f.s.Cancel(t.Context(), f.owner, a.Job); err != nil {
+		if _, err := f.s.Runs.Cancel(t.Context(), f.owner, a.Job); err != nil {
 			t.Fatal(err)
 		}
 		f.await(a.Job, pleat.StateStopped)
@@ -200,13 +200,13 @@ func TestStoppedWorkerSaysSo(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		stop := f.start("w", writeResult(t))
 		f.await(f.create().Job, pleat.StateCompleted)
-		live, err := f.s.Working(t.Context(), storetest.FoldQueue)
+		live, err := f.s.Runs.Working(t.Context(), storetest.FoldQueue)
 		if err != nil || live.Live != 1 {
 			t.Errorf("%+v, %v", live, err)
 		}
 		stop()
-		all, err := f.s.Workers(t.Context())
-		if err != nil || len(all) != 1 || all[0].State(f.s.Now()) != pleat.WorkerStopped {
+		all, err := f.s.Runs.Workers(t.Context())
+		if err != nil || len(all) != 1 || all[0].State(f.s.DB.Now()) != pleat.WorkerStopped {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})

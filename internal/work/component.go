@@ -11,7 +11,7 @@ import (
 	"pleat/internal/component"
 	"pleat/internal/engine"
 	"pleat/internal/report"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // components puts the components that the job names as files into the folder of the work, each as mmCIF. The files are
@@ -51,7 +51,7 @@ func (p *Pool) components(t *runningTask, w *pleat.Work) *pleat.Failure {
 }
 
 // writeComponent reads the file of component i and writes it into the folder of the work.
-func (p *Pool) writeComponent(t *runningTask, w *pleat.Work, i int, file store.GivenFile) error {
+func (p *Pool) writeComponent(t *runningTask, w *pleat.Work, i int, file runs.ReferencedFile) error {
 	at := pleat.ComponentPath(i)
 	stored, err := p.openGiven(t.ctx, file, at)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/queue"
 	"pleat/internal/report"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // maxSource bounds a file that a workflow reads, in bytes. Engines read it into memory whole.
@@ -57,7 +57,7 @@ func (p *Pool) storeFile(
 	if rel, err := filepath.Rel(dir, f.Path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return pleat.Artifact{}, fmt.Errorf("%s is outside the folder of the work", f.Name)
 	}
-	key := store.ArtifactKey(&t.Task, f.Name)
+	key := runs.ArtifactKey(&t.Task, f.Name)
 	var info blob.Info
 	var err error
 	quiet := slog.New(slog.DiscardHandler) // the monitor logs a fault once

@@ -26,6 +26,8 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server/workers"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 	"pleat/internal/workerapi"
@@ -94,7 +96,7 @@ type fixture struct {
 	s     *store.Store
 	blobs blob.Store
 	dir   string
-	owner store.Reach
+	owner people.Reach
 	clock *storetest.Clock
 	// called: workers call a server, which the first of them starts; else they reach the database.
 	called    bool
@@ -135,8 +137,8 @@ func (f *fixture) serve() {
 		f.t.Fatal(err)
 	}
 	f.token = seal.NewFleetToken()
-	err = f.s.CreateFleetToken(context.Background(), store.FleetToken{
-		Kind:  store.TokenWorker,
+	err = f.s.Runs.CreateFleetToken(context.Background(), runs.FleetToken{
+		Kind:  runs.TokenWorker,
 		Class: pleat.DefaultClass,
 		Hash:  seal.HashKey(f.token),
 	})
@@ -233,7 +235,7 @@ func (f *fixture) startWith(id string, change func(*work.Config), engines ...eng
 }
 
 // create queues a fold, whose description each of the functions changes.
-func (f *fixture) create(change ...func(n *store.NewJob)) store.Created {
+func (f *fixture) create(change ...func(n *runs.NewJob)) runs.Created {
 	f.t.Helper()
 	n := storetest.NewFold(f.owner, "j")
 	for _, fn := range change {
@@ -243,33 +245,33 @@ func (f *fixture) create(change ...func(n *store.NewJob)) store.Created {
 }
 
 // params sets the parameters of a fold.
-func params(values map[string]any) func(n *store.NewJob) {
-	return func(n *store.NewJob) { n.Run.Params.Values = values }
+func params(values map[string]any) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) { n.Run.Params.Values = values }
 }
 
 // memory sets how many bytes a fold expects to use.
-func memory(bytes int64) func(n *store.NewJob) {
-	return func(n *store.NewJob) { n.Run.Memory = bytes }
+func memory(bytes int64) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) { n.Run.Memory = bytes }
 }
 
 // named sets the name of a fold.
-func named(name string) func(n *store.NewJob) {
-	return func(n *store.NewJob) { n.Job.Name = name }
+func named(name string) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) { n.Job.Name = name }
 }
 
 // sequences sets what is folded.
-func sequences(s ...pleat.Sequence) func(n *store.NewJob) {
-	return func(n *store.NewJob) { n.Job.Sequences, n.Job.Complex = s, len(s) > 1 }
+func sequences(s ...pleat.Sequence) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) { n.Job.Sequences, n.Job.Complex = s, len(s) > 1 }
 }
 
 // await waits until a job has a state.
-func (f *fixture) await(job pleat.JobID, want pleat.State) store.View {
+func (f *fixture) await(job pleat.JobID, want pleat.State) runs.View {
 	f.t.Helper()
 	return storetest.AwaitJob(f.t, f.s, job, want)
 }
 
 // createWorkflow queues a question, a simulation or an alignment.
-func (f *fixture) createWorkflow(owner store.Reach, kind pleat.TaskKind, input string) pleat.WorkflowID {
+func (f *fixture) createWorkflow(owner people.Reach, kind pleat.TaskKind, input string) pleat.WorkflowID {
 	f.t.Helper()
 	alias, queue := "qna", "qna/analyst"
 	switch kind {
@@ -280,7 +282,7 @@ func (f *fixture) createWorkflow(owner store.Reach, kind pleat.TaskKind, input s
 	case pleat.TaskAlign:
 		alias, queue = pleat.AliasAlignment, pleat.Queue(kind, pleat.MSAMMseqs2)
 	}
-	w, err := f.s.CreateWorkflow(context.Background(), store.NewWorkflow{
+	w, err := f.s.Runs.CreateWorkflow(context.Background(), runs.NewWorkflow{
 		Workflow: pleat.Workflow{
 			Owner: owner.Project,
 			Kind:  kind,
@@ -289,7 +291,7 @@ func (f *fixture) createWorkflow(owner store.Reach, kind pleat.TaskKind, input s
 			Name:  "w",
 			Input: json.RawMessage(input),
 		},
-		Run: store.RunSpec{Queue: queue, Model: "m", Seed: "11"},
+		Run: runs.RunSpec{Queue: queue, Model: "m", Seed: "11"},
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -298,7 +300,7 @@ func (f *fixture) createWorkflow(owner store.Reach, kind pleat.TaskKind, input s
 }
 
 // awaitWorkflow waits until a workflow has a state, and returns the row of its result too.
-func (f *fixture) awaitWorkflow(id pleat.WorkflowID, want pleat.State) (v store.WorkflowView, row map[string]any) {
+func (f *fixture) awaitWorkflow(id pleat.WorkflowID, want pleat.State) (v runs.WorkflowView, row map[string]any) {
 	f.t.Helper()
 	v = storetest.AwaitWorkflow(f.t, f.s, id, want)
 	row = map[string]any{}
@@ -311,7 +313,7 @@ func (f *fixture) awaitWorkflow(id pleat.WorkflowID, want pleat.State) (v store.
 }
 
 // names returns the names of a run's files of a kind, sorted.
-func names(v store.View, kind pleat.ArtifactKind) []string {
+func names(v runs.View, kind pleat.ArtifactKind) []string {
 	var out []string
 	for _, a := range v.Artifacts {
 		if a.Kind == kind {

@@ -7,7 +7,8 @@ import (
 	"pleat"
 	"pleat/internal/flow"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
@@ -19,14 +20,14 @@ const maxFollowUps = 16
 // and one transaction starts its workflow and ends it, so that each starts once, however many workers do this.
 func (u *Upkeep) startFollowUps(ctx context.Context) {
 	queue.ClaimLoop{
-		News:   u.Store,
-		Topics: []string{store.QueueTopic(string(pleat.TaskFollow))},
+		News:   u.Store.DB,
+		Topics: []string{tasks.QueueTopic(string(pleat.TaskFollow))},
 		Wake:   make(chan struct{}, 1),
 		Log:    u.Log,
 		Claim: func(ctx context.Context) error {
 			// While the disk is almost full, follow-ups wait as other new work is refused.
 			for ctx.Err() == nil && u.Disk.Check() == nil {
-				got, err := u.Store.ClaimFollowUps(ctx, u.Worker, maxFollowUps)
+				got, err := u.Store.Runs.ClaimFollowUps(ctx, u.Worker, maxFollowUps)
 				for _, f := range got {
 					u.startFollowUp(ctx, f)
 				}
@@ -41,7 +42,7 @@ func (u *Upkeep) startFollowUps(ctx context.Context) {
 
 // startFollowUp starts one workflow, or records why it cannot start. If the database is away, the follow-up's lease
 // expires and another worker claims it.
-func (u *Upkeep) startFollowUp(ctx context.Context, f store.FollowUp) {
+func (u *Upkeep) startFollowUp(ctx context.Context, f runs.FollowUp) {
 	ctx, span := u.Tracer.Process(ctx, tracedFollowUp(&f))
 	n, reason, err := u.followUp(ctx, f)
 	defer func() { tracing.EndWith(span, err) }()
@@ -49,7 +50,7 @@ func (u *Upkeep) startFollowUp(ctx context.Context, f store.FollowUp) {
 		if n != nil {
 			n.Run.Trace = tracing.Text(ctx)
 		}
-		_, err = u.Store.StartFollowUp(ctx, f, n, reason)
+		_, err = u.Store.Runs.StartFollowUp(ctx, f, n, reason)
 	}
 	log := tracing.LogWith(ctx, u.Log).With("delivery", f.Delivery.ID, "run", f.Delivery.Run)
 	switch {
@@ -62,8 +63,8 @@ func (u *Upkeep) startFollowUp(ctx context.Context, f store.FollowUp) {
 
 // followUp returns the workflow to start, or the reason why there is none, which the owner reads as that of a failed
 // delivery. An error means that another attempt may succeed.
-func (u *Upkeep) followUp(ctx context.Context, f store.FollowUp) (*store.NewWorkflow, string, error) {
-	views, err := u.Store.RunViews(ctx, []pleat.RunID{f.Delivery.Run})
+func (u *Upkeep) followUp(ctx context.Context, f runs.FollowUp) (*runs.NewWorkflow, string, error) {
+	views, err := u.Store.Runs.RunViews(ctx, []pleat.RunID{f.Delivery.Run})
 	if err != nil {
 		return nil, "", err
 	}
@@ -85,7 +86,7 @@ func (u *Upkeep) followUp(ctx context.Context, f store.FollowUp) (*store.NewWork
 	}
 	plan := &made.Plan
 	plan.Size = fold.Size()
-	n := &store.NewWorkflow{Draft: plan.Draft, Workflow: pleat.Workflow{
+	n := &runs.NewWorkflow{Draft: plan.Draft, Workflow: pleat.Workflow{
 		Owner:   v.Job.Owner,
 		Creator: v.Job.Creator,
 		Kind:    plan.Kind,

@@ -10,7 +10,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/msa"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // givenAlignments are the alignments that a job names, by sequence.
@@ -29,13 +29,13 @@ func (a *alignmentStage) readGiven(ctx context.Context) *pleat.Failure {
 	}
 	files, err := a.p.service.GivenAlignments(ctx, fold)
 	switch {
-	case errors.Is(err, store.ErrNoItem):
+	case errors.Is(err, runs.ErrNoItem):
 		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
 	case err != nil:
 		return a.p.givenFailure(a.t, err, "alignments")
 	}
 	a.given = givenAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
-	var library []store.GivenAlignment
+	var library []runs.ReferencedAlignment
 	for _, f := range files {
 		of := a.given.unpaired
 		if f.Paired {
@@ -65,7 +65,7 @@ func (a *alignmentStage) readGiven(ctx context.Context) *pleat.Failure {
 
 // readLibrary reads the alignments of the library item that the job was made from.
 func (a *alignmentStage) readLibrary(
-	ctx context.Context, files []store.GivenAlignment, proteins []string,
+	ctx context.Context, files []runs.ReferencedAlignment, proteins []string,
 ) *pleat.Failure {
 	names := make([]string, len(files))
 	for i, f := range files {
@@ -94,7 +94,7 @@ func (a *alignmentStage) readLibrary(
 
 // readAlignment reads one alignment, whose first row must be its sequence, if that is known.
 func (a *alignmentStage) readAlignment(
-	ctx context.Context, f store.GivenAlignment,
+	ctx context.Context, f runs.ReferencedAlignment,
 ) (*msa.Alignment, *pleat.Failure) {
 	in, _, err := a.p.files.Open(ctx, f.Key)
 	if err != nil {
@@ -116,7 +116,7 @@ func invalidAlignment(file, why string) *pleat.Failure {
 }
 
 // openGiven opens the file of a template or a component, which a field names.
-func (p *Pool) openGiven(ctx context.Context, file store.GivenFile, field string) (io.ReadCloser, error) {
+func (p *Pool) openGiven(ctx context.Context, file runs.ReferencedFile, field string) (io.ReadCloser, error) {
 	in, _, err := p.files.Open(ctx, file.Key)
 	if errors.Is(err, blob.ErrNotFound) {
 		err = pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))

@@ -7,7 +7,8 @@ import (
 
 	"pleat"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // Life bounds how long a worker lives. At each bound it drains: it claims nothing more, and ends when its tasks have
@@ -68,7 +69,7 @@ func (p *Pool) isDraining() bool {
 }
 
 // narrow limits what a claim may take to what the worker's life allows. N is 0 if that is nothing.
-func (p *Pool) narrow(f store.ClaimFilter) store.ClaimFilter {
+func (p *Pool) narrow(f tasks.ClaimFilter) tasks.ClaimFilter {
 	l := &p.life
 	f.Class = p.cfg.Class
 	if p.isDraining() {
@@ -91,7 +92,7 @@ func (p *Pool) narrow(f store.ClaimFilter) store.ClaimFilter {
 }
 
 // countClaimed records that tasks were claimed.
-func (p *Pool) countClaimed(tasks []store.ClaimedTask) {
+func (p *Pool) countClaimed(tasks []runs.ClaimedTask) {
 	l := &p.life
 	p.mu.Lock()
 	l.claimed += len(tasks)
@@ -146,7 +147,7 @@ func (p *Pool) idleFor(now time.Time) (time.Duration, bool) {
 // makeRoom drains an idle worker if a task waits that it cannot claim for want of time, or because it serves another
 // user: a new worker can.
 func (p *Pool) makeRoom(ctx context.Context) {
-	own := p.narrow(store.ClaimFilter{Queues: p.queues(), N: 1, Memory: p.cfg.Memory})
+	own := p.narrow(tasks.ClaimFilter{Queues: p.queues(), N: 1, Memory: p.cfg.Memory})
 	if own.Left == 0 && own.Owner == "" {
 		return
 	}

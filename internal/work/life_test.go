@@ -11,7 +11,7 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
@@ -48,7 +48,7 @@ func (f *fixture) startLife(id string, change func(*work.Config), e engine.Engin
 // worker returns what the database knows of a worker.
 func (f *fixture) worker(id pleat.WorkerID) pleat.Worker {
 	f.t.Helper()
-	all, err := f.s.Workers(context.Background())
+	all, err := f.s.Runs.Workers(context.Background())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (f *fixture) worker(id pleat.WorkerID) pleat.Worker {
 func (f *fixture) state(id pleat.WorkerID) pleat.WorkerState {
 	f.t.Helper()
 	w := f.worker(id)
-	return w.State(f.s.Now())
+	return w.State(f.s.DB.Now())
 }
 
 // blocking is an engine whose runs last until the channel is closed. It says when one begins.
@@ -81,8 +81,8 @@ func blocking(began chan<- pleat.RunID, end <-chan struct{}) engine.Engine {
 	}}
 }
 
-func expected(d time.Duration) func(n *store.NewJob) {
-	return func(n *store.NewJob) { n.Run.Expected = d }
+func expected(d time.Duration) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) { n.Run.Expected = d }
 }
 
 // A worker that drains finishes what it runs, claims nothing more and ends. The service may ask it to.
@@ -97,7 +97,7 @@ func TestDrain(t *testing.T) {
 		}, blocking(began, end))
 		first := f.create()
 		<-began
-		if n, err := f.s.DrainClass(t.Context(), pleat.DefaultClass); err != nil || n != 1 {
+		if n, err := f.s.Runs.DrainClass(t.Context(), pleat.DefaultClass); err != nil || n != 1 {
 			t.Fatalf("%d workers were asked to drain, %v", n, err)
 		}
 		<-drains.seen
@@ -108,7 +108,7 @@ func TestDrain(t *testing.T) {
 		close(end)
 		<-ended
 		f.await(first.Job, pleat.StateCompleted)
-		if v, err := f.s.View(t.Context(), second.Job); err != nil || v.Job.State != pleat.StateInitialized {
+		if v, err := f.s.Runs.View(t.Context(), second.Job); err != nil || v.Job.State != pleat.StateInitialized {
 			t.Errorf("the job that came later is %s, %v", v.Job.State, err)
 		}
 		if got := f.state("w"); got != pleat.WorkerStopped {
@@ -217,7 +217,7 @@ func TestOneUser(t *testing.T) {
 		ended := f.startLife("w", one, blocking(began, end))
 		<-began
 		bob := storetest.User(t, f.s, "bob")
-		his := f.create(func(n *store.NewJob) { n.Job.Owner = bob.Project })
+		his := f.create(func(n *runs.NewJob) { n.Job.Owner = bob.Project })
 		hers := f.create()
 		if run := <-began; run != hers.Run {
 			t.Error("the worker serves a second user")

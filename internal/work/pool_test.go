@@ -14,7 +14,7 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/garbage"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
@@ -44,7 +44,7 @@ func TestRunsAndStoresFiles(t *testing.T) {
 		if _, ok := v.Run.Result.Timings["queue"]; !ok {
 			t.Error("no time in the queue")
 		}
-		news, err := f.s.Progress(context.Background(), c.Run, 0, 50)
+		news, err := f.s.Runs.Progress(context.Background(), c.Run, 0, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func cancelRunning(t *testing.T, f *fixture) (took time.Duration) {
 	c := f.create()
 	<-began
 	asked := time.Now()
-	if _, err := f.s.Cancel(context.Background(), f.owner, c.Job); err != nil {
+	if _, err := f.s.Runs.Cancel(context.Background(), f.owner, c.Job); err != nil {
 		t.Fatal(err)
 	}
 	took = (<-ended).Sub(asked)
@@ -148,7 +148,7 @@ func TestFailuresAreData(t *testing.T) {
 		// A file from elsewhere counts as a failure to store, which is tried again; it must never become an artifact.
 		c := f.create(named("escape"))
 		storetest.AwaitLine(t, f.s, c.Run, "trying again: the results could not be stored")
-		if v, err := f.s.View(context.Background(), c.Job); err != nil || v.Job.State.Terminal() ||
+		if v, err := f.s.Runs.View(context.Background(), c.Job); err != nil || v.Job.State.Terminal() ||
 			len(v.Artifacts) != 0 {
 			t.Errorf("the job is %s with the files %+v; %v", v.Job.State, v.Artifacts, err)
 		}
@@ -203,7 +203,7 @@ func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
 			t.Fatalf("%d files deleted, %v", n, err)
 		}
 		f.content(v.Artifacts, "out.txt")
-		if err := f.s.DeleteJob(ctx, f.owner, v.Job.ID); err != nil {
+		if err := f.s.Ops.DeleteJob(ctx, f.owner, v.Job.ID); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
@@ -253,12 +253,12 @@ func TestClockJumpLosesNoLease(t *testing.T) {
 		f.clock.Advance(2 * time.Hour)
 		<-jumped.seen
 		// On PostgreSQL the worker takes the jump back. The times of this test must not come from both sides of that.
-		if err := f.s.SyncClock(t.Context()); err != nil {
+		if err := f.s.DB.SyncClock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		close(report)
 		storetest.AwaitLine(t, f.s, c.Run, "after the jump") // it came with a heartbeat, which renews the lease
-		if r, err := f.s.Reap(context.Background(), f.s.Now()); err != nil || r != (store.Reaped{}) {
+		if r, err := f.s.Runs.Reap(context.Background(), f.s.DB.Now()); err != nil || r != (runs.Reaped{}) {
 			t.Errorf("reaped %+v, %v", r, err)
 		}
 		close(end)

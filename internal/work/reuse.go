@@ -12,7 +12,7 @@ import (
 
 	"pleat"
 	"pleat/internal/report"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // reuse is what an attempt at a fold knows of other runs of the same input.
@@ -83,7 +83,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 // shareResults makes the output of a run from the files of another. Files that contain the identity of the job are
 // written again; all others reference the same blobs.
 func (p *Pool) shareResults(
-	ctx context.Context, t *runningTask, w *pleat.Work, a *store.CachedResult, began time.Time,
+	ctx context.Context, t *runningTask, w *pleat.Work, a *runs.CachedResult, began time.Time,
 ) (pleat.Output, error) {
 	from := report.CachedRun{
 		Dir:       filepath.Join(w.Dir, "answer"),

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"pleat"
@@ -21,7 +24,6 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/garbage"
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 	"pleat/internal/structure"
 )
@@ -60,7 +62,7 @@ func quick(t *testing.T, runs *atomic.Int64) engine.Engine {
 // tripeptide is a fold that a test asks for, by default one of ada's.
 type tripeptide struct {
 	model  string // empty: null
-	owner  store.Reach
+	owner  people.Reach
 	name   string
 	seed   string // that the request has; empty: the service chose chosen
 	chosen string
@@ -69,7 +71,7 @@ type tripeptide struct {
 	fresh  bool
 }
 
-func (f *fixture) createTripeptide(p tripeptide) store.Created {
+func (f *fixture) createTripeptide(p tripeptide) runs.Created {
 	f.t.Helper()
 	model, values := cmp.Or(p.model, "null"), map[string]any{}
 	if p.seed != "" {
@@ -77,10 +79,10 @@ func (f *fixture) createTripeptide(p tripeptide) store.Created {
 	}
 	sequence := storetest.Protein("GAG", cmp.Or(p.chain, "A"))
 	sequence.Label = p.label
-	return f.create(named(p.name), sequences(sequence), func(n *store.NewJob) {
+	return f.create(named(p.name), sequences(sequence), func(n *runs.NewJob) {
 		n.Job.Owner = cmp.Or(p.owner, f.owner).Project
 		n.Job.Params = pleat.Params{Model: model, Values: values}
-		n.Run = store.RunSpec{
+		n.Run = runs.RunSpec{
 			Model:  model,
 			Seed:   cmp.Or(p.seed, p.chosen),
 			Queue:  pleat.Queue(pleat.TaskFold, model),
@@ -91,7 +93,7 @@ func (f *fixture) createTripeptide(p tripeptide) store.Created {
 }
 
 // folded creates a fold, waits for its end and reports whether the engine ran for it.
-func (f *fixture) folded(runs *atomic.Int64, p tripeptide) (v store.View, ran bool) {
+func (f *fixture) folded(runs *atomic.Int64, p tripeptide) (v runs.View, ran bool) {
 	f.t.Helper()
 	before := runs.Load()
 	v = f.await(f.createTripeptide(p).Job, pleat.StateCompleted)
@@ -99,7 +101,7 @@ func (f *fixture) folded(runs *atomic.Int64, p tripeptide) (v store.View, ran bo
 }
 
 // files reads every artifact of a view, and those inside its archive under ZIP/NAME.
-func (f *fixture) files(v store.View) map[string][]byte {
+func (f *fixture) files(v runs.View) map[string][]byte {
 	f.t.Helper()
 	out := map[string][]byte{}
 	for _, a := range v.Artifacts {
@@ -164,7 +166,7 @@ func TestSameInputSameAnswer(t *testing.T) {
 		if n := third.Run.Result.Notes; ran || len(n) != len(second.Run.Result.Notes) {
 			t.Errorf("an answer from an answer: %v, notes %q", ran, n)
 		}
-		news, err := f.s.Progress(context.Background(), second.Run.ID, 0, 50)
+		news, err := f.s.Runs.Progress(context.Background(), second.Run.ID, 0, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +221,7 @@ func untitled(t *testing.T, name string, file []byte) string {
 
 // sameFiles: the arrays are the same blobs, the structures differ in their titles alone, and what says whose it is
 // belongs to the second.
-func sameFiles(t *testing.T, f *fixture, first, second store.View) {
+func sameFiles(t *testing.T, f *fixture, first, second runs.View) {
 	t.Helper()
 	keys := map[string]string{}
 	for _, a := range first.Artifacts {
@@ -290,32 +292,34 @@ func TestAnswersArePrivate(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
-		runs := &atomic.Int64{}
-		f.start("w", quick(t, runs))
-		adas, _ := f.folded(runs, tripeptide{name: "ada's", seed: "7"})
-		if _, ran := f.folded(runs, tripeptide{name: "bob's", seed: "7", owner: storetest.User(t, f.s, "bob")}); !ran {
+		runList := &atomic.Int64{}
+		f.start("w", quick(t, runList))
+		adas, _ := f.folded(runList, tripeptide{name: "ada's", seed: "7"})
+		if _, ran := f.folded(
+			runList, tripeptide{name: "bob's", seed: "7", owner: storetest.User(t, f.s, "bob")},
+		); !ran {
 			t.Fatal("a private job answered another user's")
 		}
-		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
+		if err := f.s.Runs.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		carols, ran := f.folded(runs, tripeptide{name: "carol's", seed: "7", owner: storetest.User(t, f.s, "carol")})
+		carols, ran := f.folded(runList, tripeptide{name: "carol's", seed: "7", owner: storetest.User(t, f.s, "carol")})
 		if ran || carols.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Fatal("a public job did not answer")
 		}
-		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, false); err != nil {
+		if err := f.s.Runs.SetPublic(ctx, f.owner, adas.Job.ID, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, ran := f.folded(runs, tripeptide{
+		if _, ran := f.folded(runList, tripeptide{
 			name: "dave's", seed: "7", owner: storetest.User(t, f.s, "dave"),
 		}); !ran {
 			t.Error("a job that is private again answered another user's")
 		}
 		// What a public job no longer shows is not given out either.
-		if err := f.s.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
+		if err := f.s.Runs.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.s.Rerun(ctx, f.owner, adas.Job.ID, store.RunSpec{
+		if _, err := f.s.Runs.Rerun(ctx, f.owner, adas.Job.ID, runs.RunSpec{
 			Model:  "null",
 			Seed:   "8",
 			Queue:  "fold/null",
@@ -324,17 +328,17 @@ func TestAnswersArePrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.await(adas.Job.ID, pleat.StateCompleted)
-		if _, ran := f.folded(runs, tripeptide{
+		if _, ran := f.folded(runList, tripeptide{
 			name: "erin's", seed: "7", owner: storetest.User(t, f.s, "erin"),
 		}); !ran {
 			t.Error("an older run of a public job answered another user's")
 		}
-		if again, ran := f.folded(runs, tripeptide{name: "ada's again", seed: "7"}); ran ||
+		if again, ran := f.folded(runList, tripeptide{name: "ada's again", seed: "7"}); ran ||
 			again.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Error("an older run of one's own did not answer")
 		}
 		// The first job is deleted, and its garbage collected; the runs that share its files keep them.
-		if err := f.s.DeleteJob(ctx, f.owner, adas.Job.ID); err != nil {
+		if err := f.s.Ops.DeleteJob(ctx, f.owner, adas.Job.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Hour)); err != nil { // or the worker did
@@ -346,10 +350,10 @@ func TestAnswersArePrivate(t *testing.T) {
 		if _, _, err := f.blobs.Open(ctx, key(adas, "config.json")); err == nil {
 			t.Error("what only the deleted job had was kept")
 		}
-		if err := f.s.DeleteJob(ctx, storetest.User(t, f.s, "carol"), carols.Job.ID); err != nil {
+		if err := f.s.Ops.DeleteJob(ctx, storetest.User(t, f.s, "carol"), carols.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if v, ran := f.folded(runs, tripeptide{
+		if v, ran := f.folded(runList, tripeptide{
 			name: "frank's", seed: "7", owner: storetest.User(t, f.s, "frank"),
 		}); !ran ||
 			v.Run.Result.AnsweredFrom != "" {
@@ -358,7 +362,7 @@ func TestAnswersArePrivate(t *testing.T) {
 	})
 }
 
-func key(v store.View, name string) string {
+func key(v runs.View, name string) string {
 	i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 	return v.Artifacts[i].Key
 }
@@ -381,14 +385,14 @@ func (b *tampered) Open(ctx context.Context, key string) (io.ReadSeekCloser, blo
 // Where the source is deleted while it is read, or its files are no longer what they were, the run is computed.
 func TestResultThatCannotBeReused(t *testing.T) {
 	t.Parallel()
-	for what, spoil := range map[string]func(f *fixture, v store.View) error{
-		"deleted": func(f *fixture, v store.View) error {
-			return f.s.DeleteJob(context.Background(), f.owner, v.Job.ID)
+	for what, spoil := range map[string]func(f *fixture, v runs.View) error{
+		"deleted": func(f *fixture, v runs.View) error {
+			return f.s.Ops.DeleteJob(context.Background(), f.owner, v.Job.ID)
 		},
-		"file is gone": func(f *fixture, v store.View) error {
+		"file is gone": func(f *fixture, v runs.View) error {
 			return f.blobs.Delete(context.Background(), key(v, "model.pdb"))
 		},
-		"file is another": func(f *fixture, v store.View) error {
+		"file is another": func(f *fixture, v runs.View) error {
 			_, err := f.blobs.Put(context.Background(), key(v, "model.pdb"), strings.NewReader("x"))
 			return err
 		},

@@ -10,8 +10,8 @@ import (
 	"pleat"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/msa/msatest"
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/work"
 )
 
@@ -33,7 +33,7 @@ func (a *aligned) worker(id string) (stop func()) {
 func (a *aligned) awaitSearch(job pleat.JobID) {
 	a.t.Helper()
 	storetest.Eventually(a.t, "the search begins", func() bool {
-		v, err := a.s.View(context.Background(), job)
+		v, err := a.s.Runs.View(context.Background(), job)
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -104,16 +104,16 @@ func TestWorkerWithoutAlignerUsesSearchResults(t *testing.T) {
 		open()
 		c := a.create(toSearch, memory(100))
 		storetest.Eventually(t, "the search ends", func() bool {
-			counts, err := f.s.QueueCounts(context.Background())
+			counts, err := f.s.Tasks.QueueCounts(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return !slices.ContainsFunc(counts, func(n store.QueueCount) bool {
+			return !slices.ContainsFunc(counts, func(n tasks.QueueCount) bool {
 				return n.Queue == pleat.SearchQueue("null")
 			})
 		})
 		stop()
-		if _, err := f.s.Cancel(context.Background(), f.owner, busy.Job); err != nil {
+		if _, err := f.s.Runs.Cancel(context.Background(), f.owner, busy.Job); err != nil {
 			t.Fatal(err)
 		}
 		a.start("bare", scripted{func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {

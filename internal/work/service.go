@@ -10,6 +10,9 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 	"pleat/internal/submit"
 )
 
@@ -31,7 +34,7 @@ type Members interface {
 	RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.WorkerTerms, error)
 	// WatchWorker waits for news about the worker, at most for about WorkerTerms.Heartbeat, and records that the worker
 	// is alive. It may return the same orders again.
-	WatchWorker(ctx context.Context, id pleat.WorkerID) (store.WorkerOrders, error)
+	WatchWorker(ctx context.Context, id pleat.WorkerID) (runs.WorkerOrders, error)
 	// DrainWorker records that the worker claims nothing more, and StopWorker that it ends.
 	DrainWorker(ctx context.Context, id pleat.WorkerID) error
 	StopWorker(ctx context.Context, id pleat.WorkerID) error
@@ -40,40 +43,40 @@ type Members interface {
 // Claims hands out tasks.
 type Claims interface {
 	// Claim leases tasks that wait. It returns none where none can be had at once: what News tells of comes later.
-	Claim(ctx context.Context, worker pleat.WorkerID, filter store.ClaimFilter) ([]store.ClaimedTask, error)
-	NeedsFreshWorker(ctx context.Context, own, fresh store.ClaimFilter) (bool, error)
-	OthersWait(ctx context.Context, k *pleat.Task, slots store.Slots) (bool, error)
+	Claim(ctx context.Context, worker pleat.WorkerID, filter tasks.ClaimFilter) ([]runs.ClaimedTask, error)
+	NeedsFreshWorker(ctx context.Context, own, fresh tasks.ClaimFilter) (bool, error)
+	OthersWait(ctx context.Context, k *pleat.Task, slots runs.Slots) (bool, error)
 }
 
 // Ends ends attempts. Each verb is fenced: pleat.ErrLost if the lease is no longer held.
 type Ends interface {
-	FinishRun(ctx context.Context, l store.Lease, f store.RunFinished) error
-	FinishSearch(ctx context.Context, l store.Lease, f store.SearchCompleted) error
-	Release(ctx context.Context, l store.Lease, delay time.Duration, progress []pleat.Progress) error
-	Yield(ctx context.Context, k *pleat.Task, slots store.Slots, progress []pleat.Progress) (string, error)
+	FinishRun(ctx context.Context, l tasks.Lease, f runs.RunFinished) error
+	FinishSearch(ctx context.Context, l tasks.Lease, f runs.SearchCompleted) error
+	Release(ctx context.Context, l tasks.Lease, delay time.Duration, progress []pleat.Progress) error
+	Yield(ctx context.Context, k *pleat.Task, slots runs.Slots, progress []pleat.Progress) (string, error)
 }
 
 // Outputs takes what an attempt has before it ends. Each verb is fenced.
 type Outputs interface {
-	SetMSA(ctx context.Context, l store.Lease, state pleat.State) error
-	AddArtifact(ctx context.Context, l store.Lease, a pleat.Artifact) error
-	SaveCheckpoint(ctx context.Context, l store.Lease, c pleat.Checkpoint) error
+	SetMSA(ctx context.Context, l tasks.Lease, state pleat.State) error
+	AddArtifact(ctx context.Context, l tasks.Lease, a pleat.Artifact) error
+	SaveCheckpoint(ctx context.Context, l tasks.Lease, c pleat.Checkpoint) error
 }
 
 // Inputs tells what an attempt reads besides what its claim has. Files opens the files.
 type Inputs interface {
 	// CachedResult finds a result of the same input that the owner of a task may reuse; nil: there is none.
-	CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*store.CachedResult, error)
+	CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*runs.CachedResult, error)
 	// GivenAlignments lists the alignments that a fold names; see submit.Resolver. store.ErrNoItem: the library item of
 	// its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
-	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error)
+	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error)
 	// GivenTemplates finds the templates that a fold names; see submit.Resolver.
-	GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error)
+	GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
 	// GivenComponents finds the files of the components that a fold names; see submit.Resolver.
-	GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error)
+	GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
 	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
 	// store.Store.
-	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []store.Search) ([]bool, error)
+	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []runs.Search) ([]bool, error)
 	EndSearches(ctx context.Context, worker pleat.WorkerID, keys []string, found bool) error
 	// WorkflowSource finds what a workflow reads. An error with CodeNotFound, CodeInvalid or CodeConflict says why it
 	// cannot be read.
@@ -100,30 +103,42 @@ func (f DirectFiles) Open(ctx context.Context, key string) (io.ReadCloser, blob.
 
 // Direct is the Service of one worker that reaches the database itself.
 type Direct struct {
-	*store.Store
+	*runs.Store
+	db       *db.DB
 	resolver *submit.Resolver
 	news     chan struct{} // of the worker's topic
 }
 
 // NewDirect returns a Direct for one worker.
 func NewDirect(s *store.Store) *Direct {
-	return &Direct{Store: s, resolver: &submit.Resolver{Store: s, FetchPDB: true}, news: make(chan struct{}, 1)}
+	return &Direct{
+		Store:    s.Runs,
+		db:       s.DB,
+		resolver: &submit.Resolver{Store: s, FetchPDB: true},
+		news:     make(chan struct{}, 1),
+	}
 }
+
+// SubscribeTo implements queue.News.
+func (d *Direct) SubscribeTo(topic string, ch chan struct{}) { d.db.SubscribeTo(topic, ch) }
+
+// Unsubscribe implements queue.News.
+func (d *Direct) Unsubscribe(topic string, ch chan struct{}) { d.db.Unsubscribe(topic, ch) }
 
 // RegisterWorker implements Members.
 func (d *Direct) RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.WorkerTerms, error) {
-	d.SubscribeTo(store.WorkerTopic(w.ID), d.news)
+	d.db.SubscribeTo(tasks.WorkerTopic(w.ID), d.news)
 	return queue.DirectTerms, d.Store.RegisterWorker(ctx, w)
 }
 
 // StopWorker implements Members.
 func (d *Direct) StopWorker(ctx context.Context, id pleat.WorkerID) error {
-	d.Unsubscribe(store.WorkerTopic(id), d.news)
+	d.db.Unsubscribe(tasks.WorkerTopic(id), d.news)
 	return d.Store.StopWorker(ctx, id)
 }
 
 // WatchWorker implements Members.
-func (d *Direct) WatchWorker(ctx context.Context, id pleat.WorkerID) (out store.WorkerOrders, err error) {
+func (d *Direct) WatchWorker(ctx context.Context, id pleat.WorkerID) (out runs.WorkerOrders, err error) {
 	wait := time.NewTimer(pleat.HeartbeatInterval)
 	defer wait.Stop()
 	select {
@@ -131,32 +146,32 @@ func (d *Direct) WatchWorker(ctx context.Context, id pleat.WorkerID) (out store.
 		return out, ctx.Err()
 	case <-wait.C:
 	case <-d.news:
-		if out.Cancel, err = d.CancelledTasks(ctx, id); err != nil {
+		if out.Cancel, err = d.Store.CancelledTasks(ctx, id); err != nil {
 			queue.Wake(d.news)
 			return out, err
 		}
 	}
-	out.Drain, err = d.TouchWorker(ctx, id)
+	out.Drain, err = d.Store.TouchWorker(ctx, id)
 	return out, err
 }
 
 // CachedResult implements Inputs.
-func (d *Direct) CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*store.CachedResult, error) {
+func (d *Direct) CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*runs.CachedResult, error) {
 	return d.Store.CachedResult(ctx, k.Owner, inputHash)
 }
 
 // GivenAlignments implements Inputs.
-func (d *Direct) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error) {
+func (d *Direct) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
 	return d.resolver.GivenAlignments(ctx, f)
 }
 
 // GivenTemplates implements Inputs.
-func (d *Direct) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+func (d *Direct) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	return d.resolver.GivenTemplates(ctx, f)
 }
 
 // GivenComponents implements Inputs.
-func (d *Direct) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+func (d *Direct) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	return d.resolver.GivenComponents(ctx, f)
 }
 

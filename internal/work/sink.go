@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // maxLine bounds a log line and the name of a stage, in bytes. What is longer is cut off.
@@ -52,7 +52,7 @@ func (s *sink) Publish(f pleat.File) error {
 // while the worker shuts down, too. The blob store and the database have a minute. The run's context may end then: the
 // attempt yields if another user's task waits.
 func (s *sink) Checkpoint(path string, step int64) error {
-	key := store.CheckpointKey(&s.t.Task, step, filepath.Ext(path))
+	key := runs.CheckpointKey(&s.t.Task, step, filepath.Ext(path))
 	in, err := os.Open(path)
 	if err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/queue"
 	"pleat/internal/report"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // maxSearches is how many MSA searches a worker claims at once. The search server or program gets them one by one
@@ -55,11 +56,11 @@ func (p *Pool) slotGroups() []*slotGroup {
 
 // claim claims tasks of a group's queues while it has slots. Tasks run under run, which outlives ctx, so that a
 // shutdown can cancel them with its cause.
-func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGroup) {
+func (p *Pool) claim(ctx, run context.Context, taskList *sync.WaitGroup, g *slotGroup) {
 	queues := slices.Clone(g.Queues)
 	loop := queue.ClaimLoop{News: p.service, Wake: g.freed, Log: p.cfg.Log}
 	for _, q := range queues {
-		loop.Topics = append(loop.Topics, store.QueueTopic(q))
+		loop.Topics = append(loop.Topics, tasks.QueueTopic(q))
 	}
 	loop.Claim = func(ctx context.Context) error {
 		p.prefer(g, queues)
@@ -71,7 +72,7 @@ func (p *Pool) claim(ctx, run context.Context, tasks *sync.WaitGroup, g *slotGro
 			queues = append(queues[1:], queues[0])
 		}
 		for _, t := range got {
-			tasks.Go(func() { p.execute(t) })
+			taskList.Go(func() { p.execute(t) })
 		}
 		return err
 	}
@@ -105,7 +106,7 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		if memory != 0 && g.Pool == nil {
 			free = 1 // the next one has less memory
 		}
-		filter := p.narrow(store.ClaimFilter{Queues: queues, N: free, Memory: memory})
+		filter := p.narrow(tasks.ClaimFilter{Queues: queues, N: free, Memory: memory})
 		if filter.N <= 0 || ctx.Err() != nil {
 			return out, nil
 		}
@@ -122,7 +123,7 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 
 // claimTasks claims tasks. A claim under way when ctx ends is still awaited: a task that was claimed without this
 // worker's knowledge would keep its lease, and then cost a try.
-func (p *Pool) claimTasks(ctx context.Context, filter store.ClaimFilter) ([]store.ClaimedTask, error) {
+func (p *Pool) claimTasks(ctx context.Context, filter tasks.ClaimFilter) ([]runs.ClaimedTask, error) {
 	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {

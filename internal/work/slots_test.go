@@ -7,7 +7,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/builtin"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/work"
 )
 
@@ -63,7 +63,7 @@ func TestMemoryIsShared(t *testing.T) {
 			<-end
 			return pleat.Output{Result: &pleat.Result{}}
 		}}
-		var jobs []store.Created
+		var jobs []runs.Created
 		for range 6 {
 			jobs = append(jobs, f.create(named("large"), memory(40)))
 		}
@@ -129,7 +129,7 @@ func TestWritingFreesTheSlot(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newComputing(t)
-		var jobs []store.Created
+		var jobs []runs.Created
 		for range 6 {
 			jobs = append(jobs, f.create(memory(60<<10)))
 		}
@@ -138,7 +138,7 @@ func TestWritingFreesTheSlot(t *testing.T) {
 		for range 3 {
 			<-e.computed // four are being written, none has ended
 		}
-		if _, err := f.s.Cancel(context.Background(), f.owner, first); err != nil {
+		if _, err := f.s.Runs.Cancel(context.Background(), f.owner, first); err != nil {
 			t.Fatal(err)
 		}
 		f.await(first, pleat.StateStopped)

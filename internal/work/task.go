@@ -17,13 +17,13 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/queue"
 	"pleat/internal/sandbox"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/tracing"
 )
 
 // runningTask is a task that this worker has claimed and not ended yet.
 type runningTask struct {
-	store.ClaimedTask
+	runs.ClaimedTask
 	lease *queue.Held
 	// ctx is that of the attempt. It ends with the lease, with Config.Timeout and with end.
 	ctx context.Context
@@ -100,7 +100,7 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 // startAttempt holds a task that was claimed since asked, and reserves what it needs of a group, unless it was claimed
 // ahead and waits for its turn.
 func (p *Pool) startAttempt(
-	run context.Context, c store.ClaimedTask, g *slotGroup, turn chan struct{}, asked time.Time,
+	run context.Context, c runs.ClaimedTask, g *slotGroup, turn chan struct{}, asked time.Time,
 ) *runningTask {
 	t := &runningTask{
 		ClaimedTask: c,
@@ -185,7 +185,7 @@ func (p *Pool) conclude(t *runningTask, dir string, out pleat.Output) {
 		p.release(t, artifactPause)
 		p.logEnd(t, "released", out.Failure)
 	case t.Task.NeedsSearch() && out.Failure == nil:
-		end := store.SearchCompleted{
+		end := runs.SearchCompleted{
 			FoldQueue: pleat.Queue(t.Task.Kind, p.models[t.Task.Queue].Name),
 			Progress:  t.lease.DrainProgress(context.WithoutCancel(t.ctx)),
 		}
@@ -239,8 +239,8 @@ func (p *Pool) scratch(t *runningTask) (string, error) {
 
 // finished stores the files of an attempt and returns how it ended. A result whose files cannot be stored counts as a
 // failure that is tried again. Only a completed run has artifacts: those of other runs become garbage.
-func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) store.RunFinished {
-	f := store.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
+func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) runs.RunFinished {
+	f := runs.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
 	if out.Failure == nil {
 		var err error
 		began := time.Now()
@@ -288,7 +288,7 @@ func (p *Pool) persist(t *runningTask, write func(ctx context.Context) error) {
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, store.ErrSourceGone):
+	case errors.Is(err, runs.ErrSourceGone):
 		log.Info("the run with the cached result is gone; the run is computed", "source", t.reuse.source)
 		p.release(t, 0)
 	case errors.Is(err, pleat.ErrLost):

@@ -13,7 +13,7 @@ import (
 	"pleat"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // TestPersist checks how long the end of an attempt is tried to be stored, and which answers end it at once.
@@ -46,7 +46,7 @@ func TestPersist(t *testing.T) {
 				log := slog.New(slog.DiscardHandler)
 				task := pleat.Task{ID: "task", Attempt: 1}
 				leases := queue.NewLeases(nil, "worker", time.Now, log)
-				r := &runningTask{ClaimedTask: store.ClaimedTask{Task: task}, lease: leases.Add(t.Context(), &task)}
+				r := &runningTask{ClaimedTask: runs.ClaimedTask{Task: task}, lease: leases.Add(t.Context(), &task)}
 				r.ctx = r.lease.Context()
 				if c.cause != nil {
 					time.AfterFunc(c.at, func() { leases.CancelAll(c.cause) })

@@ -13,7 +13,7 @@ import (
 	"pleat/internal/archive"
 	"pleat/internal/engine"
 	"pleat/internal/report"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/structure"
 	"pleat/internal/template"
 )
@@ -63,7 +63,7 @@ func (p *Pool) readTemplates(ctx context.Context, t *runningTask, w *pleat.Work,
 
 // readTemplate reads the file of a template, or an entry of the Protein Data Bank.
 func (p *Pool) readTemplate(
-	ctx context.Context, t *runningTask, of *pleat.Template, at string, file store.GivenFile,
+	ctx context.Context, t *runningTask, of *pleat.Template, at string, file runs.ReferencedFile,
 ) (*structure.Structure, *pleat.Failure) {
 	var in io.Reader
 	if file.Key == "" {

@@ -11,7 +11,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/builtin"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/structure"
 	"pleat/internal/work"
 )
@@ -29,10 +29,10 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv := structureServer(t, raw)
-		var runs atomic.Int64
+		var runList atomic.Int64
 		f.startWith("w", func(c *work.Config) { c.ArchiveURLs.PDB = srv.URL + "/pdb/{id}.pdb" },
 			scripted{func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-				runs.Add(1)
+				runList.Add(1)
 				for i, got := range w.Fold.Templates {
 					checkTemplate(t, w, i, got)
 				}
@@ -42,8 +42,8 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 				return builtin.Null{}.Run(ctx, w, sink)
 			}})
 		item := f.libraryFile("crambin.pdb", raw)
-		fold := func(all ...pleat.Template) store.Created {
-			return f.create(proteins("GG"+crambin, "MKTAYIAK"), func(n *store.NewJob) {
+		fold := func(all ...pleat.Template) runs.Created {
+			return f.create(proteins("GG"+crambin, "MKTAYIAK"), func(n *runs.NewJob) {
 				n.Job.Constraints.Templates = all
 			})
 		}
@@ -51,8 +51,8 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 			pleat.Template{Item: item, Chain: "A"},
 			pleat.Template{PDB: "1CRN", TemplateChain: "A", Chain: "A", Force: true, MaxDistance: 2},
 		).Job, pleat.StateCompleted)
-		if runs.Load() != 1 {
-			t.Fatalf("the engine ran %d times", runs.Load())
+		if runList.Load() != 1 {
+			t.Fatalf("the engine ran %d times", runList.Load())
 		}
 		for _, c := range []struct {
 			template pleat.Template

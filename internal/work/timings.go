@@ -4,12 +4,12 @@ import (
 	"maps"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // timingsBefore returns the seconds of a run before an attempt, by the database's clock: how long no worker had it, and
 // how long earlier attempts ran. The search before a fold is not among them; alignmentStage counts it.
-func timingsBefore(c *store.ClaimedTask) map[string]float64 {
+func timingsBefore(c *runs.ClaimedTask) map[string]float64 {
 	earlier := max(c.Earlier, c.SearchDuration+c.Worked) // a server of an earlier version sends no c.Earlier
 	out := map[string]float64{pleat.StageQueue: max(c.Claimed.Sub(c.Queued)-earlier, 0).Seconds()}
 	if earlier > c.SearchDuration {

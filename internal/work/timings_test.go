@@ -12,7 +12,7 @@ import (
 	"pleat"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/msa/msatest"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
@@ -49,7 +49,7 @@ func (f *fixture) wantTimings(r *pleat.Run, want ...string) {
 }
 
 // mini makes a fold one of the engine mini.
-func mini(n *store.NewJob) {
+func mini(n *runs.NewJob) {
 	n.Run.Model, n.Run.Params.Model, n.Run.Queue = "mini", "mini", pleat.Queue(pleat.TaskFold, "mini")
 	n.Job.Sequences[0].Text = "GSGSGSGS"
 }

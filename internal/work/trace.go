@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/tracing"
 )
 
@@ -63,6 +63,6 @@ func (a *alignmentStage) traced(ctx context.Context, sequences int) (context.Con
 }
 
 // tracedFollowUp describes a follow-up for its spans.
-func tracedFollowUp(f *store.FollowUp) *tracing.Task {
+func tracedFollowUp(f *runs.FollowUp) *tracing.Task {
 	return &tracing.Task{Trace: f.Trace, Task: &f.Task, Run: f.Delivery.Run, Claimed: f.Claimed}
 }

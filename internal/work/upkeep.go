@@ -12,6 +12,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
 )
@@ -66,7 +67,7 @@ func (u *Upkeep) Run(ctx context.Context) {
 
 // advanceBatches makes the jobs of batches and ends them.
 func (u *Upkeep) advanceBatches(ctx context.Context) {
-	news, stop := u.Store.Subscribe(store.BatchesTopic)
+	news, stop := u.Store.DB.Subscribe(runs.BatchesTopic)
 	defer stop()
 	for {
 		if err := advanceAll(ctx, u.Store); err != nil && ctx.Err() == nil {
@@ -88,7 +89,7 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 // others; its error is returned once they have no more steps.
 func advanceAll(ctx context.Context, s *store.Store) error {
 	for {
-		if more, err := s.AdvanceBatches(ctx); !more {
+		if more, err := s.Batches.AdvanceBatches(ctx); !more {
 			return err
 		}
 	}
@@ -97,12 +98,12 @@ func advanceAll(ctx context.Context, s *store.Store) error {
 // keepDatabase tunes the database, and counts once a day what the users' runs hold.
 func (u *Upkeep) keepDatabase(ctx context.Context) {
 	if u.Tune {
-		if err := u.Store.Tune(ctx); err != nil && ctx.Err() == nil {
+		if err := u.Store.Ops.Tune(ctx); err != nil && ctx.Err() == nil {
 			u.Log.Warn("the database could not be tuned and will be slower with many jobs", "error", err)
 		}
 	}
 	for queue.Sleep(ctx, recountInterval) {
-		if err := u.Store.RecountResults(ctx); err != nil && ctx.Err() == nil {
+		if err := u.Store.People.RecountResults(ctx); err != nil && ctx.Err() == nil {
 			u.Log.Warn("the size of the users' results could not be counted", "error", err)
 		}
 	}
@@ -120,7 +121,7 @@ const mailsKept = 30 * 24 * time.Hour
 func (u *Upkeep) forgetMails(ctx context.Context) error {
 	const atOnce = 1000
 	for {
-		if n, err := u.Store.ForgetMails(ctx, u.Clock().Add(-mailsKept), atOnce); n < atOnce || err != nil {
+		if n, err := u.Store.Mails.ForgetMails(ctx, u.Clock().Add(-mailsKept), atOnce); n < atOnce || err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ func (u *Upkeep) forgetMails(ctx context.Context) error {
 // collectGarbage deletes, from time to time, files that nothing refers to, old entries of the audit log and old mails.
 func (u *Upkeep) collectGarbage(ctx context.Context) {
 	for queue.Sleep(ctx, garbageInterval) {
-		if err := u.Store.ExpireAudit(ctx); err != nil && ctx.Err() == nil {
+		if err := u.Store.People.ExpireAudit(ctx); err != nil && ctx.Err() == nil {
 			u.Log.Warn("old entries of the audit log could not be deleted", "error", err)
 		}
 		if err := u.forgetMails(ctx); err != nil && ctx.Err() == nil {
@@ -149,7 +150,7 @@ func (u *Upkeep) collectGarbage(ctx context.Context) {
 // under way for them.
 func (u *Upkeep) removeDeleted(ctx context.Context) {
 	for queue.Sleep(ctx, deletedInterval) {
-		expired, err := u.Store.ExpireResults(ctx)
+		expired, err := u.Store.Ops.ExpireResults(ctx)
 		if expired > 0 {
 			u.Log.Info("old jobs and workflows deleted", "number", expired)
 		}
@@ -172,7 +173,7 @@ func (u *Upkeep) forgetAlignments(ctx context.Context) {
 			return u.Blobs.Delete(ctx, i.Key)
 		})
 		if err == nil {
-			err = u.Store.ForgetSearches(ctx, u.Clock().Add(-u.KeepAlignments))
+			err = u.Store.Runs.ForgetSearches(ctx, u.Clock().Add(-u.KeepAlignments))
 		}
 		if err != nil && ctx.Err() == nil {
 			u.Log.Warn("old alignments cannot be deleted", "error", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/batches"
 	"pleat/internal/store/storetest"
 )
 
@@ -20,16 +20,16 @@ func TestBrokenBatchSlowsNoOther(t *testing.T) {
 	s := storetest.OpenAt(t, address, &storetest.Clock{})
 	u := storetest.User(t, s, "ada")
 	create := func(n int) pleat.BatchID {
-		rows := func(yield func(store.NewRow, error) bool) {
+		rows := func(yield func(batches.NewRow, error) bool) {
 			for i := range n {
 				id := fmt.Sprint("r", i)
-				in := store.RowInput{Name: id, Sequences: []pleat.Sequence{storetest.Protein("GS")}}
-				if !yield(store.NewRow{CustomID: id, Digest: sha256.Sum256([]byte(id)), Input: in}, nil) {
+				in := batches.RowInput{Name: id, Sequences: []pleat.Sequence{storetest.Protein("GS")}}
+				if !yield(batches.NewRow{CustomID: id, Digest: sha256.Sum256([]byte(id)), Input: in}, nil) {
 					return
 				}
 			}
 		}
-		made, err := s.CreateBatch(ctx, store.NewBatch{Batch: pleat.Batch{Owner: u.Project}, Rows: rows})
+		made, err := s.Batches.CreateBatch(ctx, batches.NewBatch{Batch: pleat.Batch{Owner: u.Project}, Rows: rows})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,20 +19,23 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/engine/builtin"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/work"
 )
 
 // ask queues a question of a user and waits for its end.
-func (f *fixture) ask(owner store.Reach, want pleat.State, format string, args ...any) (store.WorkflowView,
+func (f *fixture) ask(owner people.Reach, want pleat.State, format string, args ...any) (runs.WorkflowView,
 	map[string]any) {
 	f.t.Helper()
 	return f.awaitWorkflow(f.createWorkflow(owner, pleat.TaskQnA, fmt.Sprintf(format, args...)), want)
 }
 
 // wantRefusal asks a question that must fail with a message that has a text.
-func (f *fixture) wantRefusal(owner store.Reach, message, format string, args ...any) {
+func (f *fixture) wantRefusal(owner people.Reach, message, format string, args ...any) {
 	f.t.Helper()
 	v, _ := f.ask(owner, pleat.StateFailed, format, args...)
 	if !strings.Contains(v.Run.Failure.Message, message) {
@@ -57,7 +60,7 @@ func wantAnswer(t *testing.T, row map[string]any, text string, want target) {
 
 // wantUnnamed compares the files of a workflow with the ids of the fold that it is about: the files are public with the
 // workflow, though the fold may be private.
-func (f *fixture) wantUnnamed(v store.WorkflowView, fold store.Created) {
+func (f *fixture) wantUnnamed(v runs.WorkflowView, fold runs.Created) {
 	f.t.Helper()
 	for _, a := range v.Artifacts {
 		raw := f.content(v.Artifacts, a.Name)
@@ -73,7 +76,7 @@ func TestWorkflowsOfAFold(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		f.start("w", trpCage(t), builtin.Analyst{}, builtin.Calvados{Workers: 1})
-		private, public := f.create(), f.create(func(n *store.NewJob) { n.Job.Public = true })
+		private, public := f.create(), f.create(func(n *runs.NewJob) { n.Job.Public = true })
 		f.await(private.Job, pleat.StateCompleted)
 		f.await(public.Job, pleat.StateCompleted)
 
@@ -103,7 +106,9 @@ func TestWorkflowsOfAFold(t *testing.T) {
 
 		md := f.createWorkflow(f.owner, pleat.TaskMD, fmt.Sprintf(
 			`{"sourceType":"fold_job","sourceJobId":%q,"sourceJobRunId":%q,"step_size_ns":0.0005,"sim_length_ns":0.005}`,
-			private.Job, private.Run))
+			private.Job,
+			private.Run,
+		))
 		v, row = f.awaitWorkflow(md, pleat.StateCompleted)
 		f.wantUnnamed(v, private)
 		metrics := row["metrics"].(map[string]any)
@@ -203,7 +208,8 @@ func TestDynamicsMovesToAnotherWorker(t *testing.T) {
 		id := f.createWorkflow(f.owner, pleat.TaskMD, steps30000)
 		step := float64(<-paused)
 		stop()
-		if v, err := f.s.WorkflowView(context.Background(), id); err != nil || v.Workflow.State != pleat.StateRunning {
+		if v, err := f.s.Runs.WorkflowView(context.Background(), id); err != nil ||
+			v.Workflow.State != pleat.StateRunning {
 			t.Fatalf("after the shutdown it is %s, %v", v.Workflow.State, err)
 		}
 		f.start("second", builtin.Calvados{Workers: 1})
@@ -232,7 +238,7 @@ func TestCheckpointOfADeadWorker(t *testing.T) {
 		if _, err := f.blobs.Put(ctx, key, strings.NewReader("so far")); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.s.SaveCheckpoint(ctx, store.LeaseOf(&task), pleat.Checkpoint{Key: key, Step: 7}); err != nil {
+		if err := f.s.Runs.SaveCheckpoint(ctx, tasks.LeaseOf(&task), pleat.Checkpoint{Key: key, Step: 7}); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.Advance(pleat.LeaseDuration + time.Second)
@@ -335,8 +341,8 @@ type followUp struct {
 }
 
 // followedBy subscribes a fold to a workflow with settings.
-func followedBy(destination pleat.Destination, alias, settings string) func(n *store.NewJob) {
-	return func(n *store.NewJob) {
+func followedBy(destination pleat.Destination, alias, settings string) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) {
 		n.Subs = append(n.Subs, pleat.Subscription{
 			Destination: destination,
 			Alias:       alias,
@@ -347,11 +353,11 @@ func followedBy(destination pleat.Destination, alias, settings string) func(n *s
 }
 
 // endedFollowUps waits until n follow-ups of the owner's folds, and no others, have started or failed.
-func (f *fixture) endedFollowUps(n int) map[followUp]store.Delivery {
+func (f *fixture) endedFollowUps(n int) map[followUp]webhooks.Delivery {
 	f.t.Helper()
-	out := map[followUp]store.Delivery{}
+	out := map[followUp]webhooks.Delivery{}
 	storetest.Eventually(f.t, fmt.Sprint(n, " follow-ups"), func() bool {
-		all, err := f.s.Deliveries(context.Background(), f.owner, store.DeliveryFilter{Limit: 20})
+		all, err := f.s.Webhooks.Deliveries(context.Background(), f.owner, webhooks.DeliveryFilter{Limit: 20})
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -369,7 +375,7 @@ func (f *fixture) endedFollowUps(n int) map[followUp]store.Delivery {
 func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 	f.t.Helper()
 	ctx := context.Background()
-	item, err := f.s.CreateItem(ctx, f.owner, store.LibraryItem{
+	item, err := f.s.Runs.CreateItem(ctx, f.owner, runs.LibraryItem{
 		Owner:    f.owner.Project,
 		Name:     name,
 		Type:     "file",
@@ -382,8 +388,8 @@ func (f *fixture) libraryFile(name string, content []byte) pleat.ItemID {
 	if _, err := f.blobs.Put(ctx, key, bytes.NewReader(content)); err != nil {
 		f.t.Fatal(err)
 	}
-	file := store.LibraryFile{Name: name, Bytes: int64(len(content)), Key: key}
-	if _, err := f.s.AddFile(ctx, f.owner, item.ID, file); err != nil {
+	file := runs.LibraryFile{Name: name, Bytes: int64(len(content)), Key: key}
+	if _, err := f.s.Runs.AddFile(ctx, f.owner, item.ID, file); err != nil {
 		f.t.Fatal(err)
 	}
 	return item.ID
@@ -417,7 +423,7 @@ func TestFetchShowsNoKey(t *testing.T) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		}, builtin.Analyst{})
 		id := f.createWorkflow(f.owner, pleat.TaskQnA, `{"question":"q","targetSource":"pdb","pdbId":"1CRN"}`)
-		v, err := f.s.WorkflowView(context.Background(), id)
+		v, err := f.s.Runs.WorkflowView(context.Background(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -426,7 +432,7 @@ func TestFetchShowsNoKey(t *testing.T) {
 		if !strings.Contains(log.String(), "a structure cannot be fetched") {
 			t.Errorf("the log does not say that the fetch failed: %s", log.String())
 		}
-		news, err := f.s.Progress(context.Background(), v.Run.ID, 0, 50)
+		news, err := f.s.Runs.Progress(context.Background(), v.Run.ID, 0, 50)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // stageWaiting is the stage of a run that has yielded, until its next attempt begins.
@@ -14,8 +14,8 @@ const stageWaiting = "wait"
 
 // slotsOf returns what another task could use if t made room: the queues of its group, and its memory with what is
 // free. On accelerators it is the memory of the largest, on which one task runs at a time.
-func (p *Pool) slotsOf(t *runningTask) store.Slots {
-	s := store.Slots{Queues: t.group.Queues}
+func (p *Pool) slotsOf(t *runningTask) runs.Slots {
+	s := runs.Slots{Queues: t.group.Queues}
 	if t.group.Pool != nil {
 		for _, d := range p.cfg.Devices {
 			s.Memory = max(s.Memory, d.Memory)

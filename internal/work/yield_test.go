@@ -11,7 +11,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/builtin"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/work"
 )
@@ -42,12 +42,12 @@ func TestLongSimulationsYield(t *testing.T) {
 		f.awaitWorkflow(short, pleat.StateCompleted)
 		for i, id := range long {
 			want := []pleat.State{pleat.StateRunning, pleat.StateQueued, pleat.StateQueued}[i]
-			if v, err := f.s.WorkflowView(ctx, id); err != nil || v.Workflow.State != want {
+			if v, err := f.s.Runs.WorkflowView(ctx, id); err != nil || v.Workflow.State != want {
 				t.Errorf("the long run %d is %s, %v", i+1, v.Workflow.State, err)
 			}
 		}
 		for _, id := range slices.Backward(long) { // else the next one would start
-			if _, err := f.s.CancelWorkflow(ctx, f.owner, id); err != nil {
+			if _, err := f.s.Runs.CancelWorkflow(ctx, f.owner, id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -114,9 +114,9 @@ func (s *announcingSink) Checkpoint(path string, step int64) error {
 }
 
 // log returns the lines that a workflow's run has logged.
-func (f *fixture) log(v store.WorkflowView) string {
+func (f *fixture) log(v runs.WorkflowView) string {
 	f.t.Helper()
-	lines, err := f.s.Progress(context.Background(), v.Run.ID, 0, 1000)
+	lines, err := f.s.Runs.Progress(context.Background(), v.Run.ID, 0, 1000)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // attempt is a task that the worker holds.
@@ -21,7 +22,7 @@ type attempt struct {
 }
 
 // attemptOf returns the attempt that a lease names; nil if the worker does not hold it.
-func (c *Client) attemptOf(l store.Lease) *attempt {
+func (c *Client) attemptOf(l tasks.Lease) *attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a := c.attempts[l.Task]; a != nil && a.number == l.Attempt {
@@ -31,7 +32,7 @@ func (c *Client) attemptOf(l store.Lease) *attempt {
 }
 
 // about calls the server about a task. pleat.ErrLost: the worker does not hold it any more.
-func (c *Client) about(ctx context.Context, l store.Lease, r request) error {
+func (c *Client) about(ctx context.Context, l tasks.Lease, r request) error {
 	a := c.attemptOf(l)
 	if a == nil {
 		return pleat.ErrLost
@@ -43,7 +44,7 @@ func (c *Client) about(ctx context.Context, l store.Lease, r request) error {
 }
 
 // conclude is about for a call that ends the attempt.
-func (c *Client) conclude(ctx context.Context, l store.Lease, r request) error {
+func (c *Client) conclude(ctx context.Context, l tasks.Lease, r request) error {
 	err := c.about(ctx, l, r)
 	if err == nil || errors.Is(err, pleat.ErrLost) {
 		c.mu.Lock()
@@ -61,113 +62,113 @@ func (c *Client) forget(id pleat.TaskID, number int) {
 }
 
 // FinishRun ends a run.
-func (c *Client) FinishRun(ctx context.Context, l store.Lease, f store.RunFinished) error {
+func (c *Client) FinishRun(ctx context.Context, l tasks.Lease, f runs.RunFinished) error {
 	a := c.attemptOf(l)
 	if a == nil {
 		return pleat.ErrLost
 	}
-	own := store.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
+	own := runs.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
 	in := finishOf(&f, func(key string) bool { return strings.HasPrefix(key, own) })
 	in.Report = c.report(f.Progress)
 	return c.conclude(ctx, l, request{path: "finish", in: in})
 }
 
 // FinishSearch moves a task from its MSA search to its fold.
-func (c *Client) FinishSearch(ctx context.Context, l store.Lease, f store.SearchCompleted) error {
+func (c *Client) FinishSearch(ctx context.Context, l tasks.Lease, f runs.SearchCompleted) error {
 	return c.conclude(ctx, l, request{path: "searched", in: Searched{f.FoldQueue, c.report(f.Progress)}})
 }
 
 // Release returns a task to its queue.
-func (c *Client) Release(ctx context.Context, l store.Lease, wait time.Duration, progress []pleat.Progress) error {
+func (c *Client) Release(ctx context.Context, l tasks.Lease, wait time.Duration, progress []pleat.Progress) error {
 	return c.conclude(ctx, l, request{path: "release", in: Release{SecondsOf(wait), c.report(progress)}})
 }
 
 // OthersWait reports whether a task is to make room for another user's.
-func (c *Client) OthersWait(ctx context.Context, k *pleat.Task, slots store.Slots) (bool, error) {
+func (c *Client) OthersWait(ctx context.Context, k *pleat.Task, slots runs.Slots) (bool, error) {
 	var out Answer
-	err := c.about(ctx, store.LeaseOf(k), request{path: "others-wait", in: Slots(slots), out: &out})
+	err := c.about(ctx, tasks.LeaseOf(k), request{path: "others-wait", in: Slots(slots), out: &out})
 	return out.Yes, err
 }
 
 // Yield returns a task to its queue to make room for another user's.
 func (c *Client) Yield(
-	ctx context.Context, k *pleat.Task, slots store.Slots, progress []pleat.Progress,
+	ctx context.Context, k *pleat.Task, slots runs.Slots, progress []pleat.Progress,
 ) (string, error) {
 	var out Yielded
 	in := Yield{Slots(slots), c.report(progress)}
-	err := c.conclude(ctx, store.LeaseOf(k), request{path: "yield", in: in, out: &out})
+	err := c.conclude(ctx, tasks.LeaseOf(k), request{path: "yield", in: in, out: &out})
 	return out.Queue, err
 }
 
 // SetMSA stores the state of an alignment.
-func (c *Client) SetMSA(ctx context.Context, l store.Lease, state pleat.State) error {
+func (c *Client) SetMSA(ctx context.Context, l tasks.Lease, state pleat.State) error {
 	return c.about(ctx, l, request{path: "msa", in: MSA{state}})
 }
 
 // AddArtifact publishes a file that is stored.
-func (c *Client) AddArtifact(ctx context.Context, l store.Lease, a pleat.Artifact) error {
+func (c *Client) AddArtifact(ctx context.Context, l tasks.Lease, a pleat.Artifact) error {
 	return c.about(ctx, l, request{path: "publish", in: FilesOf([]pleat.Artifact{a})[0]})
 }
 
 // SaveCheckpoint names a stored file as the checkpoint of a task.
-func (c *Client) SaveCheckpoint(ctx context.Context, l store.Lease, k pleat.Checkpoint) error {
+func (c *Client) SaveCheckpoint(ctx context.Context, l tasks.Lease, k pleat.Checkpoint) error {
 	name := k.Key[strings.LastIndexByte(k.Key, '/')+1:]
 	return c.about(ctx, l, request{path: "checkpoint", in: SaveCheckpoint{name, k.Step}})
 }
 
 // CachedResult finds a result of the same input; nil: there is none.
-func (c *Client) CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*store.CachedResult, error) {
+func (c *Client) CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*runs.CachedResult, error) {
 	var out CachedResult
-	err := c.about(ctx, store.LeaseOf(k), request{path: "cached-result", in: HashOfInput{inputHash}, out: &out})
+	err := c.about(ctx, tasks.LeaseOf(k), request{path: "cached-result", in: HashOfInput{inputHash}, out: &out})
 	c.addLinks(k.ID, out.Links)
 	return out.result(), err
 }
 
 // GivenAlignments lists the alignments that a fold names.
-func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]store.GivenAlignment, error) {
+func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
 	var out Alignments
 	l := c.leaseOf(f.Run)
 	if err := c.about(ctx, l, request{method: http.MethodGet, path: "alignments", out: &out}); err != nil {
 		return nil, err
 	}
 	c.addLinks(l.Task, out.Links)
-	var files []store.GivenAlignment
+	var files []runs.ReferencedAlignment
 	for _, f := range out.Files {
-		files = append(files, store.GivenAlignment(f))
+		files = append(files, runs.ReferencedAlignment(f))
 	}
 	if out.LibraryGone {
-		return files, store.ErrNoItem
+		return files, runs.ErrNoItem
 	}
 	return files, nil
 }
 
 // GivenTemplates finds the templates that a fold names.
-func (c *Client) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+func (c *Client) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	return c.givenFiles(ctx, f, "templates")
 }
 
 // GivenComponents finds the files of the components that a fold names.
-func (c *Client) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]store.GivenFile, error) {
+func (c *Client) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	return c.givenFiles(ctx, f, "components")
 }
 
 // givenFiles asks for the files of one kind that a fold names.
-func (c *Client) givenFiles(ctx context.Context, f *pleat.FoldInput, path string) ([]store.GivenFile, error) {
+func (c *Client) givenFiles(ctx context.Context, f *pleat.FoldInput, path string) ([]runs.ReferencedFile, error) {
 	var out GivenFiles
 	l := c.leaseOf(f.Run)
 	if err := c.about(ctx, l, request{method: http.MethodGet, path: path, out: &out}); err != nil {
 		return nil, err
 	}
 	c.addLinks(l.Task, out.Links)
-	var files []store.GivenFile
+	var files []runs.ReferencedFile
 	for _, f := range out.Files {
-		files = append(files, store.GivenFile(f))
+		files = append(files, runs.ReferencedFile(f))
 	}
 	return files, nil
 }
 
 // ClaimSearches implements work.Inputs.
-func (c *Client) ClaimSearches(ctx context.Context, _ pleat.WorkerID, searches []store.Search) ([]bool, error) {
+func (c *Client) ClaimSearches(ctx context.Context, _ pleat.WorkerID, searches []runs.Search) ([]bool, error) {
 	in := ClaimSearches{Searches: make([]Search, len(searches))}
 	for i, s := range searches {
 		in.Searches[i] = Search(s)
@@ -195,15 +196,15 @@ func (c *Client) WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.So
 }
 
 // leaseOf returns the lease of the task that works on a run; the zero value if the worker holds none.
-func (c *Client) leaseOf(run pleat.RunID) store.Lease {
+func (c *Client) leaseOf(run pleat.RunID) tasks.Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, a := range c.attempts {
 		if a.run == run {
-			return store.Lease{Task: id, Attempt: a.number, Worker: c.worker}
+			return tasks.Lease{Task: id, Attempt: a.number, Worker: c.worker}
 		}
 	}
-	return store.Lease{}
+	return tasks.Lease{}
 }
 
 // addLinks keeps links to files that a task may read.

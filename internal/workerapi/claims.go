@@ -10,7 +10,8 @@ import (
 
 	"pleat"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // claims is what the worker has room for, and what it was given but has not taken yet. Client.mu guards it.
@@ -20,7 +21,7 @@ import (
 // calls Claim again.
 type claims struct {
 	asks    map[string]*standingAsk // by the names of their queues
-	given   []store.ClaimedTask
+	given   []runs.ClaimedTask
 	topics  map[string]map[chan struct{}]bool
 	changed chan struct{} // gets a token when asks or given have changed
 	idle    bool          // the last claim brought nothing
@@ -70,23 +71,23 @@ func (c *Client) Unsubscribe(topic string, ch chan struct{}) {
 	}
 	delete(c.claims.topics, topic)
 	for key, a := range c.claims.asks {
-		if slices.ContainsFunc(a.Queues, func(q string) bool { return store.QueueTopic(q) == topic }) {
+		if slices.ContainsFunc(a.Queues, func(q string) bool { return tasks.QueueTopic(q) == topic }) {
 			delete(c.claims.asks, key)
 		}
 	}
-	c.returnGiven(func(t *store.ClaimedTask) bool { return store.QueueTopic(t.Task.Queue) == topic })
+	c.returnGiven(func(t *runs.ClaimedTask) bool { return tasks.QueueTopic(t.Task.Queue) == topic })
 	c.claims.signal()
 }
 
 // Claim returns tasks that the server has given to the worker and that a filter allows. What it still has room for is
 // asked for until the next Claim of the same queues, or Unsubscribe.
 func (c *Client) Claim(
-	_ context.Context, _ pleat.WorkerID, filter store.ClaimFilter,
-) ([]store.ClaimedTask, error) {
+	_ context.Context, _ pleat.WorkerID, filter tasks.ClaimFilter,
+) ([]runs.ClaimedTask, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []store.ClaimedTask
-	c.claims.given = slices.DeleteFunc(c.claims.given, func(t store.ClaimedTask) bool {
+	var out []runs.ClaimedTask
+	c.claims.given = slices.DeleteFunc(c.claims.given, func(t runs.ClaimedTask) bool {
 		fits := len(out) < filter.N && slices.Contains(filter.Queues, t.Task.Queue) &&
 			(filter.Memory == 0 || t.Task.Memory <= filter.Memory) &&
 			(filter.Owner == "" || t.Task.Owner == filter.Owner)
@@ -96,7 +97,7 @@ func (c *Client) Claim(
 		return fits
 	})
 	// The group has less room than it had asked for.
-	c.returnGiven(func(t *store.ClaimedTask) bool { return slices.Contains(filter.Queues, t.Task.Queue) })
+	c.returnGiven(func(t *runs.ClaimedTask) bool { return slices.Contains(filter.Queues, t.Task.Queue) })
 	filter.N -= len(out)
 	key := keyOf(filter.Queues)
 	delete(c.claims.asks, key)
@@ -113,9 +114,9 @@ func (c *Client) Claim(
 }
 
 // returnGiven releases the tasks among given for which fn is true. The caller holds mu.
-func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
-	var back []store.ClaimedTask
-	c.claims.given = slices.DeleteFunc(c.claims.given, func(t store.ClaimedTask) bool {
+func (c *Client) returnGiven(fn func(t *runs.ClaimedTask) bool) {
+	var back []runs.ClaimedTask
+	c.claims.given = slices.DeleteFunc(c.claims.given, func(t runs.ClaimedTask) bool {
 		if !fn(&t) {
 			return false
 		}
@@ -126,7 +127,7 @@ func (c *Client) returnGiven(fn func(t *store.ClaimedTask) bool) {
 		c.awaited.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), min(returnTimeout, c.timeout))
 			defer cancel()
-			if err := c.Release(ctx, store.LeaseOf(&t.Task), 0, nil); err != nil && !errors.Is(err, pleat.ErrLost) {
+			if err := c.Release(ctx, tasks.LeaseOf(&t.Task), 0, nil); err != nil && !errors.Is(err, pleat.ErrLost) {
 				c.log.Warn("a task that the worker has no room for could not be returned; the next claim returns it",
 					"task", t.Task.ID, "run", t.Task.Run, "error", err)
 				c.mu.Lock()
@@ -178,13 +179,13 @@ func (c *Client) nextAsks() []Ask {
 		c.mu.Lock()
 		if passed { // the group has no room any more, and so does not claim; it asks again when it has
 			for key, a := range c.claims.asks {
-				if slices.ContainsFunc(c.claims.given, func(t store.ClaimedTask) bool {
+				if slices.ContainsFunc(c.claims.given, func(t runs.ClaimedTask) bool {
 					return slices.Contains(a.Queues, t.Task.Queue)
 				}) {
 					delete(c.claims.asks, key)
 				}
 			}
-			c.returnGiven(func(*store.ClaimedTask) bool { return true })
+			c.returnGiven(func(*runs.ClaimedTask) bool { return true })
 		}
 		asks, refused, given := c.currentAsks(), c.refused, len(c.claims.given)
 		c.mu.Unlock()
@@ -297,19 +298,19 @@ func (c *Client) claimOnce(asks []Ask) error {
 }
 
 // take keeps tasks that the server has given, and wakes the groups that wait for them.
-func (c *Client) take(tasks []Task) {
+func (c *Client) take(taskList []Task) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.claims.unsure, c.claims.idle = false, len(tasks) == 0
-	for i := range tasks {
-		t := &tasks[i]
+	c.claims.unsure, c.claims.idle = false, len(taskList) == 0
+	for i := range taskList {
+		t := &taskList[i]
 		if held := c.attempts[t.ID]; held != nil && held.number >= t.Attempt {
 			continue // it came by an earlier answer
 		}
 		claimed := t.claimed(c.worker, c.clock())
 		c.attempts[t.ID] = &attempt{number: t.Attempt, run: t.Run, token: t.Token, links: t.Links}
 		c.claims.given = append(c.claims.given, claimed)
-		for ch := range c.claims.topics[store.QueueTopic(t.Queue)] {
+		for ch := range c.claims.topics[tasks.QueueTopic(t.Queue)] {
 			queue.Wake(ch)
 		}
 	}
@@ -317,11 +318,11 @@ func (c *Client) take(tasks []Task) {
 		return
 	}
 	// What nobody waits for any more goes back.
-	c.returnGiven(func(t *store.ClaimedTask) bool { return c.claims.topics[store.QueueTopic(t.Task.Queue)] == nil })
+	c.returnGiven(func(t *runs.ClaimedTask) bool { return c.claims.topics[tasks.QueueTopic(t.Task.Queue)] == nil })
 }
 
 // NeedsFreshWorker reports whether a task waits that a new worker could claim, but not this one.
-func (c *Client) NeedsFreshWorker(ctx context.Context, own, fresh store.ClaimFilter) (bool, error) {
+func (c *Client) NeedsFreshWorker(ctx context.Context, own, fresh tasks.ClaimFilter) (bool, error) {
 	var out Answer
 	err := c.call(ctx, request{path: "fresh", in: Fresh{askOf(own), askOf(fresh)}, out: &out})
 	return out.Yes, err

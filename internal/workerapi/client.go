@@ -19,7 +19,7 @@ import (
 
 	"pleat"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/tracing"
 	"pleat/internal/words"
 )
@@ -169,7 +169,7 @@ func (c *Client) RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.Work
 }
 
 // WatchWorker waits until the server has orders for the worker that it does not know, or for a while.
-func (c *Client) WatchWorker(ctx context.Context, _ pleat.WorkerID) (store.WorkerOrders, error) {
+func (c *Client) WatchWorker(ctx context.Context, _ pleat.WorkerID) (runs.WorkerOrders, error) {
 	c.mu.Lock()
 	in := Watch{Wait: SecondsOf(c.wait), Cancelled: c.known.Cancel, Draining: c.known.Drain}
 	c.mu.Unlock()
@@ -185,7 +185,7 @@ func (c *Client) WatchWorker(ctx context.Context, _ pleat.WorkerID) (store.Worke
 		err, out.Drain = nil, true
 	}
 	if err != nil {
-		return store.WorkerOrders{}, err
+		return runs.WorkerOrders{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func (c *Client) WatchWorker(ctx context.Context, _ pleat.WorkerID) (store.Worke
 		c.session = out.Session
 	}
 	c.known = Orders{Cancel: out.Cancel, Drain: out.Drain}
-	return store.WorkerOrders{Cancel: out.Cancel, Drain: out.Drain}, nil
+	return runs.WorkerOrders{Cancel: out.Cancel, Drain: out.Drain}, nil
 }
 
 // DrainWorker tells the server that the worker claims nothing more.
@@ -370,7 +370,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	case code == CodeLost:
 		return pleat.ErrLost
 	case code == CodeSourceGone:
-		return store.ErrSourceGone
+		return runs.ErrSourceGone
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
 		retryAfter(ctx, resp.Header.Get("Retry-After"))
 		return pleat.Errorf(pleat.CodeUnavailable, "%s", message)

@@ -5,12 +5,13 @@ import (
 
 	"pleat"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // TaskOf returns a claimed task for the wire, without its token and links. What the owner's webhooks hold stays with
 // the service.
-func TaskOf(c *store.ClaimedTask) Task {
+func TaskOf(c *runs.ClaimedTask) Task {
 	k := &c.Task
 	out := Task{
 		ID:         k.ID,
@@ -54,8 +55,8 @@ func TaskOf(c *store.ClaimedTask) Task {
 }
 
 // claimed returns the task that a worker claimed at a time by its own clock.
-func (t *Task) claimed(worker pleat.WorkerID, now time.Time) store.ClaimedTask {
-	out := store.ClaimedTask{
+func (t *Task) claimed(worker pleat.WorkerID, now time.Time) runs.ClaimedTask {
+	out := runs.ClaimedTask{
 		Task: pleat.Task{
 			ID:       t.ID,
 			Kind:     t.Kind,
@@ -145,8 +146,8 @@ func artifacts(list []File) []pleat.Artifact {
 }
 
 // Filter returns the filter of an ask.
-func (a *Ask) Filter() store.ClaimFilter {
-	return store.ClaimFilter{
+func (a *Ask) Filter() tasks.ClaimFilter {
+	return tasks.ClaimFilter{
 		Queues: a.Queues,
 		N:      a.N,
 		Memory: a.Memory,
@@ -157,7 +158,7 @@ func (a *Ask) Filter() store.ClaimFilter {
 }
 
 // askOf returns the ask of a filter.
-func askOf(f store.ClaimFilter) Ask {
+func askOf(f tasks.ClaimFilter) Ask {
 	return Ask{
 		Queues: f.Queues,
 		N:      min(f.N, MaxTasks),
@@ -170,8 +171,8 @@ func askOf(f store.ClaimFilter) Ask {
 
 // Finished returns the outcome that a Finish describes, without its progress, with the artifacts that the caller has
 // checked.
-func (f *Finish) Finished(artifacts []pleat.Artifact) store.RunFinished {
-	return store.RunFinished{
+func (f *Finish) Finished(artifacts []pleat.Artifact) runs.RunFinished {
+	return runs.RunFinished{
 		State:       f.State,
 		Result:      f.Result,
 		Failure:     f.Failure,
@@ -187,7 +188,7 @@ func (f *Finish) Finished(artifacts []pleat.Artifact) store.RunFinished {
 
 // finishOf returns an outcome for the wire, without its progress. Artifacts whose keys are not of the attempt are those
 // of the source.
-func finishOf(f *store.RunFinished, own func(key string) bool) Finish {
+func finishOf(f *runs.RunFinished, own func(key string) bool) Finish {
 	out := Finish{
 		State:       f.State,
 		Result:      f.Result,
@@ -210,7 +211,7 @@ func finishOf(f *store.RunFinished, own func(key string) bool) Finish {
 }
 
 // CachedResultOf returns a cached result for the wire, without its links.
-func CachedResultOf(r *store.CachedResult) CachedResult {
+func CachedResultOf(r *runs.CachedResult) CachedResult {
 	return CachedResult{
 		Job:       r.Job,
 		Run:       r.Run,
@@ -224,11 +225,11 @@ func CachedResultOf(r *store.CachedResult) CachedResult {
 }
 
 // result returns the cached result; nil if there is none.
-func (r *CachedResult) result() *store.CachedResult {
+func (r *CachedResult) result() *runs.CachedResult {
 	if r.Run == "" {
 		return nil
 	}
-	return &store.CachedResult{
+	return &runs.CachedResult{
 		Job:       r.Job,
 		Run:       r.Run,
 		Sequences: r.Sequences,

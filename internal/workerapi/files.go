@@ -16,7 +16,8 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/msa"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 	"pleat/internal/tracing"
 )
 
@@ -91,16 +92,16 @@ func (c *Client) put(ctx context.Context, key string, r io.Reader) (blob.Info, e
 }
 
 // ownFile returns the lease and the name of a file by its key. pleat.ErrLost: the worker does not hold the task.
-func (c *Client) ownFile(key string) (store.Lease, string, error) {
+func (c *Client) ownFile(key string) (tasks.Lease, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, a := range c.attempts {
-		own := store.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
+		own := runs.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
 		if name, ok := strings.CutPrefix(key, own); ok {
-			return store.Lease{Task: id, Attempt: a.number, Worker: c.worker}, name, nil
+			return tasks.Lease{Task: id, Attempt: a.number, Worker: c.worker}, name, nil
 		}
 	}
-	return store.Lease{}, "", pleat.ErrLost
+	return tasks.Lease{}, "", pleat.ErrLost
 }
 
 // upload sends n bytes to a link. Token is for a link of the server; empty: the session's.

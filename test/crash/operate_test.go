@@ -15,6 +15,7 @@ import (
 	"pleat/internal/blob/blobtest"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
 	"pleat/internal/store/storetest"
 	"pleat/internal/testprogram"
 )
@@ -43,8 +44,8 @@ func version(t *testing.T, database string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	v, err := s.Version(t.Context())
+	defer s.DB.Close()
+	v, err := s.DB.Version(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func untouched(t *testing.T, fresh func(testing.TB) string) string {
 	database := fresh(t)
 	s, err := store.Open(t.Context(), database, store.Options{}) // makes the file of an SQLite database
 	if err == nil {
-		err = s.Close()
+		err = s.DB.Close()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -92,12 +93,12 @@ func TestUnreleasedDatabaseIsRefused(t *testing.T) {
 				{"serve", "--addr", "127.0.0.1:0"}, {"worker"}, {"migrate"}, {"keys", "list"}, {"fsck"},
 			} {
 				code, out, errs := runProgram(t, env, args...)
-				if code != exitFailed || errs != "pleat: "+store.ErrUnreleased.Error()+"\n" {
+				if code != exitFailed || errs != "pleat: "+db.ErrUnreleased.Error()+"\n" {
 					t.Errorf("%v: code %d: %s%s", args, code, out, errs)
 				}
 			}
 			_, out, _ := runProgram(t, env, "doctor")
-			if !strings.Contains(out, "FAILED database") || !strings.Contains(out, store.ErrUnreleased.Error()) {
+			if !strings.Contains(out, "FAILED database") || !strings.Contains(out, db.ErrUnreleased.Error()) {
 				t.Errorf("doctor: %s", out)
 			}
 			if d := cmp.Diff(before, tables()); d != "" {

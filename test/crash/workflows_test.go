@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"pleat/api"
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/testprogram"
 )
 
@@ -224,8 +224,8 @@ func (n *workflowNode) wantFollowUps(rounds int) {
 	folds := testprogram.QueryInt(n.T, n.db, "SELECT count(*) FROM job WHERE name = 'follow'")
 	const died = "SELECT count(*) FROM attempt WHERE detail LIKE '%died during every attempt'"
 	spent := testprogram.QueryInt(n.T, n.db, died)
-	if rounds < store.DefaultTries && spent > 0 {
-		n.T.Errorf("%d tasks have spent %d tries in %d kills", spent, store.DefaultTries, rounds)
+	if rounds < tasks.DefaultTries && spent > 0 {
+		n.T.Errorf("%d tasks have spent %d tries in %d kills", spent, tasks.DefaultTries, rounds)
 	}
 	for what, q := range map[string]string{
 		"questions":               "SELECT count(*) FROM workflow WHERE kind = 'qna' AND state = 'DRAFT'",

@@ -15,6 +15,7 @@ import (
 	"pleat/internal/app"
 	"pleat/internal/cli"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // ServiceCommands returns the commands that are processes of the service.
@@ -31,10 +32,10 @@ func Commands() []*cobra.Command {
 }
 
 // operator is the actor of a command on the database: an operator without a key.
-func operator() store.Actor { return store.Actor{Database: true} }
+func operator() people.Actor { return people.Actor{Database: true} }
 
 // operatorFor is the operator as the actor of what a user does else, such as to revoke a key.
-func operatorFor(user pleat.UserID) store.Actor {
+func operatorFor(user pleat.UserID) people.Actor {
 	by := operator()
 	by.User = user
 	return by
@@ -51,6 +52,6 @@ func withStore(cmd *cobra.Command, fn func(ctx context.Context, s *store.Store) 
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.DB.Close()
 	return fn(cmd.Context(), s)
 }

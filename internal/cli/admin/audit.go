@@ -11,6 +11,7 @@ import (
 	"pleat/internal/cli"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // auditCmd returns the command that prints the audit log from the database. GET /v1/audit shows users their own.
@@ -86,12 +87,12 @@ func auditOf(ctx context.Context, s *store.Store, name string, limit int) ([]aud
 		}
 		user = u.ID
 	}
-	list, err := s.Audit(ctx, store.Reach{User: user}, "", limit)
+	list, err := s.People.Audit(ctx, people.Reach{User: user}, "", limit)
 	return auditRows(list), err
 }
 
 // auditRows returns entries as they are printed.
-func auditRows(list []store.AuditEntry) []auditRow {
+func auditRows(list []people.AuditEntry) []auditRow {
 	out := []auditRow{}
 	for _, e := range list {
 		out = append(out, auditRow{

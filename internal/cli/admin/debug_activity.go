@@ -9,7 +9,8 @@ import (
 	"pleat/api"
 	"pleat/internal/cli"
 	"pleat/internal/config"
-	"pleat/internal/store"
+	"pleat/internal/store/ops"
+	"pleat/internal/store/runs"
 )
 
 // activity is the part of a bundle that says what the service does, without the names of users and jobs. Ages and
@@ -19,7 +20,7 @@ type activity struct {
 	Paused  []pausedModel     `json:"paused"`
 	Queues  []queueActivity   `json:"queues"`
 	Workers []workerActivity  `json:"workers"` // that have not stopped
-	Running []runningActivity `json:"running"` // at most store.GlanceRunning
+	Running []runningActivity `json:"running"` // at most ops.ActivityRunning
 	Minute  minuteActivity    `json:"last_minute"`
 }
 
@@ -30,7 +31,7 @@ type pausedModel struct {
 	Age    float64 `json:"since_s"`
 }
 
-// queueActivity counts the tasks of a queue that are in one state, up to store.GlanceCounted.
+// queueActivity counts the tasks of a queue that are in one state, up to ops.ActivityCounted.
 type queueActivity struct {
 	Queue  string  `json:"queue"`
 	State  string  `json:"state"`
@@ -62,7 +63,7 @@ type runningActivity struct {
 	Duration float64 `json:"seconds"` // of the attempt
 }
 
-// minuteActivity has counts over the last minute, each up to store.GlanceCounted.
+// minuteActivity has counts over the last minute, each up to ops.ActivityCounted.
 type minuteActivity struct {
 	Created          int `json:"created"`
 	Completed        int `json:"completed"`
@@ -78,16 +79,16 @@ func bundleActivity(ctx context.Context, w io.Writer, c config.Config) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	g, err := s.Glance(ctx)
+	defer s.DB.Close()
+	g, err := s.Ops.Activity(ctx)
 	if err != nil {
 		return err
 	}
-	workers, err := s.Workers(ctx)
+	workers, err := s.Runs.Workers(ctx)
 	if err != nil {
 		return err
 	}
-	paused, err := s.PausedModels(ctx)
+	paused, err := s.Runs.PausedModels(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func bundleActivity(ctx context.Context, w io.Writer, c config.Config) error {
 }
 
 // newActivity joins what was read.
-func newActivity(g *store.Glance, workers []pleat.Worker, paused []store.ModelPause) activity {
+func newActivity(g *ops.Activity, workers []pleat.Worker, paused []runs.ModelPause) activity {
 	out := activity{
 		At:      api.At(g.At),
 		Paused:  []pausedModel{},

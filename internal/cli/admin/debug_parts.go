@@ -24,6 +24,7 @@ import (
 	"pleat/internal/cli"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
 )
 
 // bundleVersions writes the versions of everything that runs.
@@ -41,15 +42,15 @@ func bundleVersions(ctx context.Context, w io.Writer, c config.Config) error {
 	}{
 		build:   buildOf(info),
 		Kernel:  unix.ByteSliceToString(kernel.Release[:]),
-		Needs:   store.Latest(),
+		Needs:   db.Latest(),
 		Engines: []string{},
 	}
 	s, fault := openBundleStore(ctx, c)
 	if fault == nil {
-		defer s.Close()
-		version, err := s.ServerVersion(ctx)
-		out.Database = s.Dialect() + " " + version
-		out.Schema, fault = s.Version(ctx)
+		defer s.DB.Close()
+		version, err := s.DB.ServerVersion(ctx)
+		out.Database = s.DB.Dialect() + " " + version
+		out.Schema, fault = s.DB.Version(ctx)
 		fault = errors.Join(err, fault)
 	}
 	engines, _, err := app.NewEngines(c, slog.New(slog.DiscardHandler), nil)
@@ -67,7 +68,7 @@ func openBundleStore(ctx context.Context, c config.Config) (*store.Store, error)
 	if path, missing := app.MissingDatabase(c); missing {
 		return nil, fmt.Errorf("there is no database %s", path)
 	}
-	return store.Open(ctx, c.DatabaseURL(), store.Options{Direct: c.Direct})
+	return store.Open(ctx, c.DatabaseURL(), store.Options{DB: db.Options{Direct: c.Direct}})
 }
 
 // bundleSettings writes the settings with where each comes from; those at their defaults by name alone.

@@ -23,6 +23,8 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/runs"
 	"pleat/runners"
 )
 
@@ -261,32 +263,32 @@ func (d *doctor) database(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	s, err := store.Open(ctx, d.cfg.DatabaseURL(), store.Options{Direct: d.cfg.Direct})
+	s, err := store.Open(ctx, d.cfg.DatabaseURL(), store.Options{DB: db.Options{Direct: d.cfg.Direct}})
 	if err != nil {
 		d.unreachable(err)
 		return
 	}
-	defer s.Close()
-	version, err := s.Version(ctx)
-	switch latest := store.Latest(); {
-	case errors.Is(err, store.ErrUnreleased):
+	defer s.DB.Close()
+	version, err := s.DB.Version(ctx)
+	switch latest := db.Latest(); {
+	case errors.Is(err, db.ErrUnreleased):
 		d.fail("database", "%v", err)
 		return
 	case err != nil:
 		d.unreachable(err)
 		return
 	case version < latest:
-		d.fail("database", "%s at schema %d of %d; run: pleat migrate", s.Dialect(), version, latest)
+		d.fail("database", "%s at schema %d of %d; run: pleat migrate", s.DB.Dialect(), version, latest)
 		return
 	case version > latest:
 		const text = "%s at schema %d, newer than this pleat's %d; run a newer pleat"
-		d.fail("database", text, s.Dialect(), version, latest)
+		d.fail("database", text, s.DB.Dialect(), version, latest)
 		return
 	}
-	d.ok("database", "%s at schema %d", s.Dialect(), version)
+	d.ok("database", "%s at schema %d", s.DB.Dialect(), version)
 	d.privacy()
 	d.secrets(ctx, s)
-	if off := time.Until(s.Now()).Abs(); off > time.Second {
+	if off := time.Until(s.DB.Now()).Abs(); off > time.Second {
 		d.note("clock", "differs by %s from the database's clock, which the service uses", off.Round(time.Millisecond))
 	} else {
 		d.ok("clock", "agrees with the database's clock")
@@ -300,7 +302,7 @@ func (d *doctor) privacy() {
 	if !ok {
 		return
 	}
-	for _, name := range store.SQLiteFiles(path) {
+	for _, name := range db.SQLiteFiles(path) {
 		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
 			d.fail("database", "%s can be read by other users; as its owner run: chmod 600 %s", name, name)
 		}
@@ -310,15 +312,15 @@ func (d *doctor) privacy() {
 // workers prints the workers with their states and the models that each runs, what the fleet reports of their classes,
 // and the lengths of the queues. Without a live worker the check fails, unless the fleet starts workers.
 func (d *doctor) workers(ctx context.Context, s *store.Store) {
-	demand, err := s.Demand(ctx)
+	demand, err := s.Runs.Demand(ctx)
 	if err != nil {
 		d.fail("workers", "%v", err)
 		return
 	}
 	live, fleet := 0, false
 	for i := range demand {
-		live += d.classWorkers(&demand[i], s.Now())
-		fleet = d.classFleet(&demand[i], s.Now()) || fleet
+		live += d.classWorkers(&demand[i], s.DB.Now())
+		fleet = d.classFleet(&demand[i], s.DB.Now()) || fleet
 	}
 	switch {
 	case live > 0:
@@ -327,7 +329,7 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 	default:
 		d.fail("workers", "none is live, so jobs wait; start pleat worker, or pleat serve without --work=false")
 	}
-	counts, err := s.QueueCounts(ctx)
+	counts, err := s.Tasks.QueueCounts(ctx)
 	if err != nil {
 		d.fail("queue", "%v", err)
 		return
@@ -338,7 +340,7 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 }
 
 // classWorkers prints the workers of a class and returns how many of them work.
-func (d *doctor) classWorkers(c *store.Demand, now time.Time) (live int) {
+func (d *doctor) classWorkers(c *runs.Demand, now time.Time) (live int) {
 	for i := range c.Workers {
 		w := &c.Workers[i]
 		var models []string
@@ -368,7 +370,7 @@ func (d *doctor) classWorkers(c *store.Demand, now time.Time) (live int) {
 }
 
 // classFleet prints what the fleet reports of a class that it starts workers for, and reports whether it does.
-func (d *doctor) classFleet(c *store.Demand, now time.Time) bool {
+func (d *doctor) classFleet(c *runs.Demand, now time.Time) bool {
 	f := &c.Fleet
 	if c.Class.Driver == "" || f.At.IsZero() {
 		return false

@@ -27,7 +27,7 @@ func (d *doctor) unreachable(err error) {
 
 // secrets compares the secret keys with those of the database. A node with others does not start.
 func (d *doctor) secrets(ctx context.Context, s *store.Store) {
-	known, err := s.Service(ctx)
+	known, err := s.Ops.Service(ctx)
 	if err == nil {
 		err = app.CheckSecrets(ctx, d.cfg, s)
 	}
@@ -50,7 +50,7 @@ func (d *doctor) artifacts(ctx context.Context) {
 	// Without a database there is nothing to compare; database reports why there is none.
 	s, err := app.OpenMigrated(ctx, d.cfg, nil)
 	if err == nil {
-		defer func() { _ = s.Close() }()
+		defer func() { _ = s.DB.Close() }()
 	}
 	if folder, missing := app.MissingArtifacts(d.cfg); missing {
 		d.missingArtifacts(ctx, s, folder)
@@ -76,7 +76,7 @@ func (d *doctor) artifacts(ctx context.Context) {
 // missingArtifacts prints that the folder of the artifacts does not exist: before the first start it need not.
 func (d *doctor) missingArtifacts(ctx context.Context, s *store.Store, folder string) {
 	if s != nil {
-		known, err := s.Service(ctx)
+		known, err := s.Ops.Service(ctx)
 		if err != nil {
 			d.fail("artifacts", "%v", err)
 			return

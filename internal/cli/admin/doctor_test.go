@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"pleat/internal/config"
-	"pleat/internal/store"
+	"pleat/internal/store/db"
 )
 
 // A database that other users can read, and that pleat could not make private, fails the check.
 func TestDoctorRefusesAReadableDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pleat.db")
-	for _, name := range store.SQLiteFiles(path) {
+	for _, name := range db.SQLiteFiles(path) {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func TestDoctorRefusesAReadableDatabase(t *testing.T) {
 	if d.privacy(); d.failed != 0 {
 		t.Errorf("private: %s", out.String())
 	}
-	for _, name := range store.SQLiteFiles(path) {
+	for _, name := range db.SQLiteFiles(path) {
 		if err := os.Chmod(name, 0o640); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // fleetCmd returns the command fleet, which starts workers on a cluster. It prints nothing but its log, and ends with
@@ -68,7 +69,7 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 		Args: cli.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				demand, err := s.Demand(ctx)
+				demand, err := s.Runs.Demand(ctx)
 				if err != nil {
 					return err
 				}
@@ -76,8 +77,8 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 				for i := range demand {
 					d := &demand[i]
 					rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
-						strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.Now())), strconv.Itoa(d.Fleet.Running),
-						strconv.Itoa(d.Fleet.Pending), cmp.Or(fleetReason(d, s.Now()), "-")})
+						strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.DB.Now())), strconv.Itoa(d.Fleet.Running),
+						strconv.Itoa(d.Fleet.Pending), cmp.Or(fleetReason(d, s.DB.Now()), "-")})
 				}
 				return cli.PrintTable(cmd.OutOrStdout(), rows)
 			})
@@ -88,7 +89,7 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 }
 
 // fleetReason says why workers of a class do not start; empty: nothing keeps them.
-func fleetReason(d *store.Demand, now time.Time) string {
+func fleetReason(d *runs.Demand, now time.Time) string {
 	switch missing := d.Live(now) < d.Wanted; {
 	case missing && d.Class.Driver == "":
 		return "no driver: start pleat worker --class " + d.Class.Name
@@ -118,7 +119,7 @@ many workers of a class are wanted. It gives access to nothing else.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			demand, _ := cmd.Flags().GetBool("demand")
 			revoke, _ := cmd.Flags().GetBool("revoke")
-			t := store.FleetToken{Kind: store.TokenDemand}
+			t := runs.FleetToken{Kind: runs.TokenDemand}
 			switch {
 			case len(args) > 1:
 				return cli.ExactArgs("the name of a class")(cmd, args)
@@ -128,7 +129,7 @@ many workers of a class are wanted. It gives access to nothing else.`,
 			case !demand && len(args) == 0:
 				return cli.Usagef("%s needs the name of a class, or --demand; see %[1]s --help", cmd.CommandPath())
 			case !demand:
-				t.Kind, t.Class = store.TokenWorker, args[0]
+				t.Kind, t.Class = runs.TokenWorker, args[0]
 			}
 			return withStore(cmd, func(_ context.Context, s *store.Store) error {
 				if revoke {
@@ -146,8 +147,8 @@ many workers of a class are wanted. It gives access to nothing else.`,
 
 // revokeFleetTokens ends the tokens of a kind and class and prints how many there were. A class that the service no
 // longer has may have had some.
-func revokeFleetTokens(cmd *cobra.Command, s *store.Store, t store.FleetToken) error {
-	n, err := s.RevokeFleetTokens(cmd.Context(), t.Kind, t.Class)
+func revokeFleetTokens(cmd *cobra.Command, s *store.Store, t runs.FleetToken) error {
+	n, err := s.Runs.RevokeFleetTokens(cmd.Context(), t.Kind, t.Class)
 	if err == nil && n == 0 {
 		err = checkTokenClass(cmd.Context(), s, t)
 	}
@@ -159,13 +160,13 @@ func revokeFleetTokens(cmd *cobra.Command, s *store.Store, t store.FleetToken) e
 }
 
 // createFleetToken creates a token and prints it. A class must exist.
-func createFleetToken(cmd *cobra.Command, s *store.Store, t store.FleetToken) error {
+func createFleetToken(cmd *cobra.Command, s *store.Store, t runs.FleetToken) error {
 	if err := checkTokenClass(cmd.Context(), s, t); err != nil {
 		return err
 	}
 	token := seal.NewFleetToken()
 	t.Hash = seal.HashKey(token)
-	if err := s.CreateFleetToken(cmd.Context(), t); err != nil {
+	if err := s.Runs.CreateFleetToken(cmd.Context(), t); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
@@ -173,11 +174,11 @@ func createFleetToken(cmd *cobra.Command, s *store.Store, t store.FleetToken) er
 }
 
 // checkTokenClass refuses the token of a class that the service does not have.
-func checkTokenClass(ctx context.Context, s *store.Store, t store.FleetToken) error {
-	if t.Kind != store.TokenWorker {
+func checkTokenClass(ctx context.Context, s *store.Store, t runs.FleetToken) error {
+	if t.Kind != runs.TokenWorker {
 		return nil
 	}
-	classes, err := s.Classes(ctx)
+	classes, err := s.Runs.Classes(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"pleat/internal/cli"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // keysCmd returns the group of commands on API keys. They work on the database itself, next to a running server or
@@ -60,7 +61,7 @@ that a mistyped folder is not taken for a new service; --init creates one that d
 				}
 				if f.Changed("user-quota") {
 					quota, _ := f.GetInt("user-quota")
-					if err := s.SetQuota(ctx, user, quota); err != nil {
+					if err := s.People.SetQuota(ctx, user, quota); err != nil {
 						return err
 					}
 				}
@@ -95,8 +96,8 @@ func initDatabase(cmd *cobra.Command) error {
 }
 
 // newKeyOf returns the key that the flags of keys create describe.
-func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
-	var n store.NewKey
+func newKeyOf(f *pflag.FlagSet) (people.NewKey, error) {
+	var n people.NewKey
 	n.Label, _ = f.GetString("label")
 	if f.Changed("scopes") {
 		names, _ := f.GetStringSlice("scopes")
@@ -121,7 +122,7 @@ func newKeyOf(f *pflag.FlagSet) (store.NewKey, error) {
 }
 
 // bindKey sets the project of a new key to that of the flag --project, which must be one in which the user has a role.
-func bindKey(ctx context.Context, s *store.Store, f *pflag.FlagSet, user string, n *store.NewKey) error {
+func bindKey(ctx context.Context, s *store.Store, f *pflag.FlagSet, user string, n *people.NewKey) error {
 	text, _ := f.GetString("project")
 	if text == "" {
 		return nil
@@ -130,7 +131,7 @@ func bindKey(ctx context.Context, s *store.Store, f *pflag.FlagSet, user string,
 	if err != nil {
 		return err
 	}
-	list, err := s.Memberships(ctx, store.Reach{User: u.ID})
+	list, err := s.People.Memberships(ctx, people.Reach{User: u.ID})
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ type keyRow struct {
 
 // keysOf returns the keys of a user, revoked ones too; an empty name means all users.
 func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) {
-	keys, err := s.Keys(ctx, store.Reach{})
+	keys, err := s.People.Keys(ctx, people.Reach{})
 	if err != nil {
 		return nil, err
 	}
@@ -265,11 +266,11 @@ that pleat keys list shows.`,
 		Args: cli.ExactArgs("a key's identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				keys, err := s.Keys(ctx, store.Reach{})
+				keys, err := s.People.Keys(ctx, people.Reach{})
 				if err != nil {
 					return err
 				}
-				var match []store.Key
+				var match []people.Key
 				for _, k := range keys {
 					if string(k.ID) == args[0] || k.Prefix == args[0] {
 						match = append(match, k)
@@ -283,7 +284,7 @@ that pleat keys list shows.`,
 					const text = "%d keys begin with %q; name one by its identifier"
 					return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
 				}
-				if err := s.RevokeKey(ctx, operatorFor(match[0].User), match[0].ID); err != nil {
+				if err := s.People.RevokeKey(ctx, operatorFor(match[0].User), match[0].ID); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "revoked %s of %s\n", match[0].Prefix, pleat.Clip(match[0].UserName))

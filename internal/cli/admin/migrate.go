@@ -33,12 +33,12 @@ name, which takes minutes where there are millions of jobs. A server does this i
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			from, to, err := s.Migrate(cmd.Context())
+			defer s.DB.Close()
+			from, to, err := s.DB.Migrate(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := s.Tune(cmd.Context()); err != nil {
+			if err := s.Ops.Tune(cmd.Context()); err != nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "warning: PostgreSQL will be slower with many jobs: %v\n", err)
 			}
 			if from == to {

@@ -16,6 +16,7 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // ProjectCommands returns the commands on projects that operators use on the database, next to a running server.
@@ -39,17 +40,17 @@ func withProjects(cmd *cobra.Command, fn func(ctx context.Context, s *store.Stor
 }
 
 // storedProject returns the project that an argument gives by id or name, of those that are not users' own.
-func storedProject(ctx context.Context, s *store.Store, text string) (store.Project, error) {
-	list, err := s.Projects(ctx)
+func storedProject(ctx context.Context, s *store.Store, text string) (people.Project, error) {
+	list, err := s.People.Projects(ctx)
 	if err != nil {
-		return store.Project{}, err
+		return people.Project{}, err
 	}
 	for _, p := range list {
 		if p.Name == text || string(p.ID) == strings.ToLower(text) {
 			return p, nil
 		}
 	}
-	return store.Project{}, fmt.Errorf("there is no project %q; pleat projects list shows them", pleat.Clip(text))
+	return people.Project{}, fmt.Errorf("there is no project %q; pleat projects list shows them", pleat.Clip(text))
 }
 
 // projectsCreate returns the command that creates a project and prints its id alone on standard output.
@@ -68,7 +69,7 @@ func projectsCreate() *cobra.Command {
 			}
 			manager, _ := cmd.Flags().GetString("manager")
 			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
-				p, err := s.CreateProject(ctx, operator(), args[0], manager)
+				p, err := s.People.CreateProject(ctx, operator(), args[0], manager)
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), p.ID)
 				}
@@ -100,7 +101,7 @@ func projectsList() *cobra.Command {
 		Args:  cli.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
-				list, err := s.Projects(ctx)
+				list, err := s.People.Projects(ctx)
 				if err != nil {
 					return err
 				}
@@ -128,7 +129,7 @@ func projectsList() *cobra.Command {
 	return c
 }
 
-func projectRowOf(p *store.Project) projectRow {
+func projectRowOf(p *people.Project) projectRow {
 	r := projectRow{ID: string(p.ID), Name: p.Name, Budget: wire.Budget(p.Budget), CreatedAt: p.CreatedAt}
 	if p.Quota >= 0 {
 		r.Quota = &p.Quota
@@ -157,7 +158,7 @@ the next job on. For the quota of a user's own project, see pleat keys create --
 				return cli.Usagef(text, pleat.Clip(args[1]))
 			}
 			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
-				p, err := changeStored(ctx, s, args[0], store.ProjectChange{Quota: &n})
+				p, err := changeStored(ctx, s, args[0], people.ProjectChange{Quota: &n})
 				if err == nil {
 					quota := fmt.Sprintf("%d jobs a day", n)
 					if n < 0 {
@@ -199,7 +200,7 @@ limit. What would pass the budget is refused when it is created. pleat usage --e
 				return cli.Usagef("%v", err)
 			}
 			return withProjects(cmd, func(ctx context.Context, s *store.Store) error {
-				p, err := changeStored(ctx, s, args[0], store.ProjectChange{Budget: change})
+				p, err := changeStored(ctx, s, args[0], people.ProjectChange{Budget: change})
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", pleat.Clip(p.Name), budgetText(p.Budget))
 				}
@@ -215,11 +216,11 @@ limit. What would pass the budget is refused when it is created. pleat usage --e
 
 // changeStored changes the project that an argument gives, and returns it as it is then.
 func changeStored(
-	ctx context.Context, s *store.Store, text string, change store.ProjectChange,
-) (store.Project, error) {
+	ctx context.Context, s *store.Store, text string, change people.ProjectChange,
+) (people.Project, error) {
 	p, err := storedProject(ctx, s, text)
 	if err == nil {
-		err = s.ChangeProject(ctx, operator().In(p.ID), change)
+		err = s.People.ChangeProject(ctx, operator().In(p.ID), change)
 	}
 	if err != nil {
 		return p, err
@@ -228,7 +229,7 @@ func changeStored(
 }
 
 // budgetText says what a project may spend in a month.
-func budgetText(b store.Budget) string {
+func budgetText(b people.Budget) string {
 	limits, text := wire.Budget(b), ""
 	for _, l := range []struct {
 		limit *float64
@@ -262,7 +263,7 @@ roles in it end, and its service users are disabled.`,
 				if err != nil {
 					return err
 				}
-				if err := s.DeleteProject(ctx, operator().In(p.ID)); err != nil {
+				if err := s.Ops.DeleteProject(ctx, operator().In(p.ID)); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "deleted %s\n", pleat.Clip(p.Name))

@@ -48,9 +48,12 @@ or of the one before. docs/operations.md describes the steps.`,
 				if err != nil {
 					return err
 				}
-				n, err := s.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
-					return ring.Reseal(string(owner), column, sealed)
-				})
+				n, err := s.Webhooks.Reseal(
+					ctx,
+					func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
+						return ring.Reseal(string(owner), column, sealed)
+					},
+				)
 				if err != nil {
 					return fmt.Errorf("nothing was changed: %w", err)
 				}

@@ -11,6 +11,7 @@ import (
 	"pleat/internal/cli"
 	"pleat/internal/config"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // usersCmd returns the group of commands on users. They work on the database itself, as those of keys do.
@@ -31,7 +32,7 @@ type userRow struct {
 	CreatedAt  time.Time  `json:"createdAt"`
 }
 
-func userRowOf(u *store.User) userRow {
+func userRowOf(u *people.User) userRow {
 	return userRow{
 		ID: string(u.ID), Name: u.Name, IsService: u.Service, ProjectID: projectOf(u.Project), IsOperator: u.Operator,
 		DisabledAt: optional(u.DisabledAt), CreatedAt: u.CreatedAt,
@@ -46,7 +47,7 @@ func usersList() *cobra.Command {
 		Args:  cli.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				list, err := s.Users(ctx)
+				list, err := s.People.Users(ctx)
 				if err != nil {
 					return err
 				}
@@ -97,7 +98,7 @@ and decide who works in them. An operator who is in no project does not read wha
 		return nil
 	}
 	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
-		return s.SetOperator(ctx, operator(), name, grant)
+		return s.People.SetOperator(ctx, operator(), name, grant)
 	})
 }
 
@@ -115,7 +116,7 @@ func usersDisable(disable bool) *cobra.Command {
 	}
 	c.Args = cli.ExactArgs("a user's name")
 	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
-		_, err := s.SetDisabled(ctx, operator(), name, disable)
+		_, err := s.People.SetDisabled(ctx, operator(), name, disable)
 		return err
 	})
 }
@@ -224,25 +225,25 @@ files are not in it.`,
 }
 
 // userNamed returns the user of a name.
-func userNamed(ctx context.Context, s *store.Store, name string) (store.User, error) {
-	list, err := s.Users(ctx)
+func userNamed(ctx context.Context, s *store.Store, name string) (people.User, error) {
+	list, err := s.People.Users(ctx)
 	if err != nil {
-		return store.User{}, err
+		return people.User{}, err
 	}
 	for _, u := range list {
 		if u.Name == name {
 			return u, nil
 		}
 	}
-	return store.User{}, fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
+	return people.User{}, fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
 }
 
 // personalDataOf collects what is stored about a user.
-func personalDataOf(ctx context.Context, s *store.Store, u store.User) (personalData, error) {
+func personalDataOf(ctx context.Context, s *store.Store, u people.User) (personalData, error) {
 	out := personalData{
 		User: userRowOf(&u), Roles: []personalRole{}, Created: []personalObject{}, Counts: map[string]int{},
 	}
-	roles, err := s.Memberships(ctx, store.Reach{User: u.ID})
+	roles, err := s.People.Memberships(ctx, people.Reach{User: u.ID})
 	if err != nil {
 		return out, err
 	}
@@ -254,14 +255,14 @@ func personalDataOf(ctx context.Context, s *store.Store, u store.User) (personal
 	if out.Keys, err = keysOf(ctx, s, u.Name); err != nil {
 		return out, err
 	}
-	c, err := s.ClaimsOf(ctx, u.ID)
+	c, err := s.People.ClaimsOf(ctx, u.ID)
 	if err != nil {
 		return out, err
 	}
 	if c.Issuer != "" {
 		out.Identity = &personalIdentity{c.Issuer, c.Subject, c.Email, append([]string{}, c.Groups...), c.At}
 	}
-	made, err := s.MadeBy(ctx, u.ID)
+	made, err := s.Ops.UserContents(ctx, u.ID)
 	if err != nil {
 		return out, err
 	}
@@ -272,7 +273,7 @@ func personalDataOf(ctx context.Context, s *store.Store, u store.User) (personal
 	if out.Notifications, err = mailOf(ctx, s, u.ID); err != nil {
 		return out, err
 	}
-	entries, err := s.AuditOf(ctx, u)
+	entries, err := s.Ops.AuditOf(ctx, u)
 	out.Audit = auditRows(entries)
 	return out, err
 }
@@ -280,7 +281,7 @@ func personalDataOf(ctx context.Context, s *store.Store, u store.User) (personal
 // mailOf collects which mails a user gets; nil: none were ever set.
 func mailOf(ctx context.Context, s *store.Store, user pleat.UserID) (*personalMail, error) {
 	const all = 1 << 20
-	m, err := s.MailSetting(ctx, user, all)
+	m, err := s.Mails.MailSetting(ctx, user, all)
 	if err != nil || m.Address == "" && len(m.Events)+len(m.Last) == 0 {
 		return nil, err
 	}
@@ -315,11 +316,11 @@ most at once and the last after about an hour.`,
 					"to do so, pass --yes", pleat.Clip(args[0]))
 			}
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				u, err := s.EraseUser(ctx, operator(), args[0])
+				u, err := s.Ops.EraseUser(ctx, operator(), args[0])
 				if err != nil {
 					return err
 				}
-				made, err := s.MadeBy(ctx, u.ID)
+				made, err := s.Ops.UserContents(ctx, u.ID)
 				if err != nil {
 					return err
 				}

@@ -12,7 +12,7 @@ import (
 	"pleat/internal/cli"
 	"pleat/internal/cli/client"
 	"pleat/internal/config"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // demoCmd returns the command that shows the whole service without any setup: a server with an empty data folder in
@@ -70,7 +70,7 @@ func runDemo(cmd *cobra.Command, _ []string) error {
 
 // runDemoJob creates a key in the database, and folds with it.
 func runDemoJob(cmd *cobra.Command, a *app.App, url string) error {
-	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", store.NewKey{})
+	key, err := app.CreateKey(cmd.Context(), a.Store, "demo", people.NewKey{})
 	if err != nil {
 		return err
 	}

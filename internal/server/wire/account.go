@@ -7,11 +7,13 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/mails"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // Class returns what GET /v1/classes says about a class at a time.
-func Class(d *store.Demand, now time.Time) api.Class {
+func Class(d *runs.Demand, now time.Time) api.Class {
 	c := &d.Class
 	out := api.Class{
 		Name:    c.Name,
@@ -30,7 +32,7 @@ func Class(d *store.Demand, now time.Time) api.Class {
 }
 
 // ClassDemand returns what GET /fleet/v1/classes/{class} says about a class at a time.
-func ClassDemand(d *store.Demand, now time.Time) api.ClassDemand {
+func ClassDemand(d *runs.Demand, now time.Time) api.ClassDemand {
 	out := api.ClassDemand{
 		Class:     d.Class.Name,
 		Wanted:    d.Wanted,
@@ -94,7 +96,7 @@ func Model(m *pleat.Model) api.Model {
 
 // Key returns an API key without its secret, of which the service has only a hash. current is the key of the caller's
 // request, or the one with which its session was opened.
-func Key(k *store.Key, current pleat.KeyID) api.Key {
+func Key(k *people.Key, current pleat.KeyID) api.Key {
 	return api.Key{
 		ID:         string(k.ID),
 		Prefix:     k.Prefix,
@@ -110,12 +112,12 @@ func Key(k *store.Key, current pleat.KeyID) api.Key {
 }
 
 // Quota returns the use of a quota.
-func Quota(u store.Usage) api.Quota {
+func Quota(u people.Usage) api.Quota {
 	return api.Quota{Limit: u.Limit, Used: u.Used, Remaining: max(0, u.Limit-u.Used), ResetAt: api.At(u.Reset)}
 }
 
 // AuditEntry returns an entry of the audit log.
-func AuditEntry(e *store.AuditEntry) api.AuditEntry {
+func AuditEntry(e *people.AuditEntry) api.AuditEntry {
 	return api.AuditEntry{
 		ID:        string(e.ID),
 		At:        api.At(e.At),
@@ -132,7 +134,7 @@ func AuditEntry(e *store.AuditEntry) api.AuditEntry {
 }
 
 // Notifications converts the mails that a user gets. Whether the service sends any is for the caller to say.
-func Notifications(m *store.MailSetting) api.Notifications {
+func Notifications(m *mails.MailSetting) api.Notifications {
 	out := api.Notifications{
 		Mail:      OptionalString(m.Address),
 		Confirmed: m.Confirmed,

@@ -8,7 +8,7 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 	"pleat/internal/words"
 )
 
@@ -16,7 +16,7 @@ import (
 func seconds(us int64) float64 { return float64(us) / 1e6 }
 
 // spent returns what runs have spent.
-func spent(v *store.Spent) api.Spent {
+func spent(v *people.Spent) api.Spent {
 	known := func(us, unknown int64) *float64 {
 		if v.Wall > 0 && unknown == v.Wall.Microseconds() {
 			return nil
@@ -38,11 +38,11 @@ func spent(v *store.Spent) api.Spent {
 }
 
 // SpentTable returns the sums of a query, and the sum of all of them.
-func SpentTable(q *store.SpentQuery, list []store.Spent) api.SpentTable {
+func SpentTable(q *people.SpentQuery, list []people.Spent) api.SpentTable {
 	out := api.SpentTable{
 		From: q.From.Format(time.DateOnly), To: q.To.Format(time.DateOnly), Usage: []api.SpentRow{},
 	}
-	var all store.Spent
+	var all people.Spent
 	for i := range list {
 		v := &list[i]
 		all.Add(v)
@@ -57,7 +57,7 @@ func SpentTable(q *store.SpentQuery, list []store.Spent) api.SpentTable {
 			day := v.Day.UTC().Format(time.DateOnly)
 			row.Day = &day
 		}
-		if slices.Contains(q.By, store.UsageByModel) {
+		if slices.Contains(q.By, people.UsageByModel) {
 			row.Model = &v.Model
 		}
 		out.Usage = append(out.Usage, row)
@@ -97,7 +97,7 @@ func SpentCells(r *api.SpentRow) []string {
 }
 
 // Budget returns a budget.
-func Budget(b store.Budget) api.Budget {
+func Budget(b people.Budget) api.Budget {
 	limit := func(us int64) *float64 {
 		if us < 0 {
 			return nil
@@ -109,7 +109,7 @@ func Budget(b store.Budget) api.Budget {
 }
 
 // BudgetUse returns a budget and how much of it is used.
-func BudgetUse(u *store.BudgetUse) api.BudgetUse {
+func BudgetUse(u *people.BudgetUse) api.BudgetUse {
 	return api.BudgetUse{
 		Budget:      Budget(u.Budget),
 		UsedGPU:     seconds(u.Spent.GPU),
@@ -124,11 +124,11 @@ func BudgetUse(u *store.BudgetUse) api.BudgetUse {
 const maxBudget = 1e13 / 4
 
 // ToBudgetChange returns the change of a budget that a request asks for.
-func ToBudgetChange(in *api.BudgetChange) (*store.BudgetChange, error) {
+func ToBudgetChange(in *api.BudgetChange) (*people.BudgetChange, error) {
 	if in == nil {
 		return nil, nil
 	}
-	var out store.BudgetChange
+	var out people.BudgetChange
 	for _, f := range []struct {
 		name string
 		in   *float64

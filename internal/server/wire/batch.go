@@ -4,7 +4,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/batch"
-	"pleat/internal/store"
+	"pleat/internal/store/batches"
 )
 
 // ToBatch converts a request to a batch. It validates nothing except what is lost in the conversion, as ToJob does.
@@ -77,7 +77,7 @@ func ToBatch(in *api.CreateBatch) (batch.Spec, error) {
 }
 
 // CreatedBatch returns what the creation of a batch answers.
-func CreatedBatch(c store.CreatedBatch) api.CreatedBatch {
+func CreatedBatch(c batches.CreatedBatch) api.CreatedBatch {
 	return api.CreatedBatch{BatchID: string(c.Batch), Rows: c.Rows, Jobs: c.Jobs, Notes: []string{}}
 }
 

@@ -5,11 +5,11 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // JobRow returns a job in a list: its name, state and progress, without sequences, files and earlier runs.
-func JobRow(r *store.JobRow) api.JobRow {
+func JobRow(r *runs.JobRow) api.JobRow {
 	return api.JobRow{
 		ID:         string(r.ID),
 		Owned:      Owned(r.Owner, r.Creator, r.CreatorName, ForOwner),
@@ -33,7 +33,7 @@ func JobRow(r *store.JobRow) api.JobRow {
 // JobView returns everything about a job that the row and its runs hold. The caller adds the links, workflows,
 // deliveries and the position in the queue, which need the store. runs are all runs of the job. Others than the owner
 // see neither its chat and library item, nor its webhook settings, nor where its sequences came from.
-func JobView(v *store.View, runs []pleat.Run, to Audience) api.JobView {
+func JobView(v *runs.View, runs []pleat.Run, to Audience) api.JobView {
 	out := api.JobView{
 		Job: api.JobDetail{
 			Job:     Job(&v.Job),
@@ -206,7 +206,7 @@ func Artifact(a *pleat.Artifact, link string) api.Artifact {
 // Prediction returns the prediction of one sequence of a run; of the complex if id is empty. links are the URLs of
 // v.Artifacts for an audience, in their order. Scores are present once the run is COMPLETED, links as soon as a file
 // is published. Of several predictions of one sequence the first is shown.
-func Prediction(v *store.View, id pleat.SequenceID, links []string, to Audience) api.Prediction {
+func Prediction(v *runs.View, id pleat.SequenceID, links []string, to Audience) api.Prediction {
 	r := &v.Run
 	minutes := r.Seconds() / 60
 	out := api.Prediction{
@@ -267,7 +267,7 @@ func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind,
 }
 
 // CreatedJob returns the response to the creation of a job or run.
-func CreatedJob(m store.Created) api.CreatedJob {
+func CreatedJob(m runs.Created) api.CreatedJob {
 	out := api.CreatedJob{
 		JobID:        string(m.Job),
 		JobRunID:     string(m.Run),

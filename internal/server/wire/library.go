@@ -2,11 +2,11 @@ package wire
 
 import (
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 )
 
 // LibraryRow returns an item of a library in a list, without its files and metadata.
-func LibraryRow(i *store.LibraryItem) api.LibraryRow {
+func LibraryRow(i *runs.LibraryItem) api.LibraryRow {
 	return api.LibraryRow{
 		ID:        string(i.ID),
 		ProjectID: string(i.Owner),
@@ -21,7 +21,7 @@ func LibraryRow(i *store.LibraryItem) api.LibraryRow {
 }
 
 // LibraryFile returns a file of a library item, without its key in the artifact store.
-func LibraryFile(f *store.LibraryFile) api.LibraryFile {
+func LibraryFile(f *runs.LibraryFile) api.LibraryFile {
 	return api.LibraryFile{
 		FileName:    f.Name,
 		ContentType: f.ContentType,

@@ -8,13 +8,14 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
-	"pleat/internal/store"
+	"pleat/internal/store/ops"
+	"pleat/internal/store/runs"
 	"pleat/internal/words"
 )
 
 // ModelQueues returns the queues of models: of those that have tasks, of the others that are known, and of those that
 // are paused. Counts are of the first list.
-func ModelQueues(busy []store.ModelQueue, known []pleat.Model, paused []store.ModelPause) []api.ModelQueue {
+func ModelQueues(busy []ops.ModelQueue, known []pleat.Model, paused []runs.ModelPause) []api.ModelQueue {
 	out := []api.ModelQueue{}
 	of := func(name string) *api.ModelQueue {
 		i := slices.IndexFunc(out, func(q api.ModelQueue) bool { return q.Model == name })
@@ -40,12 +41,12 @@ func ModelQueues(busy []store.ModelQueue, known []pleat.Model, paused []store.Mo
 }
 
 // ModelPause returns why a model is paused. A reason without an author was given on the database.
-func ModelPause(p *store.ModelPause) *api.ModelPause {
+func ModelPause(p *runs.ModelPause) *api.ModelPause {
 	return &api.ModelPause{Reason: p.Reason, By: p.ByName, Since: api.At(p.Since)}
 }
 
 // SlowRun returns a run that has taken long.
-func SlowRun(r *store.SlowRun) api.SlowRun {
+func SlowRun(r *ops.SlowRun) api.SlowRun {
 	out := api.SlowRun{
 		RunID:       string(r.Run),
 		JobID:       OptionalString(r.Source.Job),
@@ -100,7 +101,7 @@ func OperatorWorker(w *pleat.Worker, tasks int, now time.Time) api.OperatorWorke
 }
 
 // OperatorUser returns a user as an operator sees it.
-func OperatorUser(u *store.SeenUser) api.OperatorUser {
+func OperatorUser(u *ops.SeenUser) api.OperatorUser {
 	return api.OperatorUser{
 		ID:         string(u.ID),
 		Name:       u.Name,

@@ -5,14 +5,14 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
 )
 
 // day is the unit of keepResultsDays.
 const day = 24 * time.Hour
 
 // Project returns a project.
-func Project(p *store.Project) api.Project {
+func Project(p *people.Project) api.Project {
 	out := api.Project{ID: string(p.ID), Name: p.Name, IsOwn: p.Own, Budget: Budget(p.Budget),
 		CreatedAt: api.At(p.CreatedAt)}
 	if p.Quota >= 0 {
@@ -26,7 +26,7 @@ func Project(p *store.Project) api.Project {
 }
 
 // ProjectRole returns a project with the caller's role in it.
-func ProjectRole(m *store.Membership) api.ProjectRole {
+func ProjectRole(m *people.Membership) api.ProjectRole {
 	out := api.ProjectRole{Project: Project(&m.Project)}
 	if m.Role != pleat.NoRole {
 		role := m.Role.String()
@@ -36,8 +36,8 @@ func ProjectRole(m *store.Membership) api.ProjectRole {
 }
 
 // ToProjectChange returns the change of a project that a request asks for.
-func ToProjectChange(in *api.ChangeProject) (store.ProjectChange, error) {
-	out := store.ProjectChange{Name: in.Name, Quota: in.Quota}
+func ToProjectChange(in *api.ChangeProject) (people.ProjectChange, error) {
+	out := people.ProjectChange{Name: in.Name, Quota: in.Quota}
 	var err error
 	out.Budget, err = ToBudgetChange(in.Budget)
 	if in.KeepDays != nil {
@@ -51,7 +51,7 @@ func ToProjectChange(in *api.ChangeProject) (store.ProjectChange, error) {
 }
 
 // GroupRole returns the role of a group in a project.
-func GroupRole(g *store.GroupRole) api.GroupRole {
+func GroupRole(g *people.GroupRole) api.GroupRole {
 	return api.GroupRole{Name: g.Name, Role: g.Role.String(), AddedAt: api.At(g.AddedAt)}
 }
 
@@ -65,7 +65,7 @@ func Owned(owner pleat.ProjectID, creator pleat.UserID, name string, to Audience
 }
 
 // Member returns a member of a project.
-func Member(m *store.ProjectMember) api.Member {
+func Member(m *people.ProjectMember) api.Member {
 	return api.Member{
 		UserID:    string(m.User),
 		Name:      m.Name,
@@ -76,7 +76,7 @@ func Member(m *store.ProjectMember) api.Member {
 }
 
 // Invitation returns an invitation.
-func Invitation(i *store.Invitation) api.Invitation {
+func Invitation(i *people.Invitation) api.Invitation {
 	return api.Invitation{
 		ID:        string(i.ID),
 		Role:      i.Role.String(),
@@ -87,7 +87,7 @@ func Invitation(i *store.Invitation) api.Invitation {
 }
 
 // Link returns a link to a job, batch or workflow.
-func Link(h *store.Share) api.Link {
+func Link(h *people.Share) api.Link {
 	return api.Link{
 		ID:        string(h.ID),
 		CreatedBy: h.CreatedBy,

@@ -6,12 +6,12 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
 // Delivery returns a delivery in a list, without its body, its attempts and the address that it goes to.
-func Delivery(d *store.Delivery) api.Delivery {
+func Delivery(d *webhooks.Delivery) api.Delivery {
 	return api.Delivery{
 		ID:              string(d.ID),
 		EventID:         string(d.Event),
@@ -34,7 +34,7 @@ func Delivery(d *store.Delivery) api.Delivery {
 }
 
 // LinkedDelivery returns a delivery in the view of its job: destination, status and event.
-func LinkedDelivery(d *store.Delivery) api.LinkedItem {
+func LinkedDelivery(d *webhooks.Delivery) api.LinkedItem {
 	return api.LinkedItem{
 		ID:     string(d.ID),
 		Type:   string(d.Destination),
@@ -45,7 +45,7 @@ func LinkedDelivery(d *store.Delivery) api.LinkedItem {
 
 // Subscription returns a destination of a run. Its name joins the kind of the source, the source's id and the word
 // under which the request named the destination.
-func Subscription(r *store.SubscriptionRow) api.Subscription {
+func Subscription(r *webhooks.SubscriptionRow) api.Subscription {
 	out := api.Subscription{
 		ID:         string(r.ID),
 		Name:       "fold:" + r.Source.ID() + ":" + r.Alias,
@@ -67,7 +67,7 @@ func Subscription(r *store.SubscriptionRow) api.Subscription {
 
 // DeliveryAttempt returns one attempt of a delivery. One that has not ended is running; one whose process died has no
 // details: neither a response nor timings. Timings are converted to milliseconds.
-func DeliveryAttempt(t *store.DeliveryAttempt) api.DeliveryAttempt {
+func DeliveryAttempt(t *webhooks.DeliveryAttempt) api.DeliveryAttempt {
 	out := api.DeliveryAttempt{
 		Number:    t.Number,
 		StartedAt: api.Moment{Time: t.StartedAt},

@@ -7,12 +7,12 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/flow"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/words"
 )
 
 // WorkflowRow returns a workflow in a list, without its input and its result.
-func WorkflowRow(row *store.WorkflowRow) api.WorkflowRow {
+func WorkflowRow(row *runs.WorkflowRow) api.WorkflowRow {
 	w := &row.Workflow
 	return api.WorkflowRow{
 		ID:               string(w.ID),

@@ -12,7 +12,8 @@ import (
 
 	"pleat"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 )
 
@@ -32,7 +33,7 @@ type dispatcher struct {
 // profile is a set of workers that wait for the same tasks.
 type profile struct {
 	name    string
-	filter  store.ClaimFilter
+	filter  tasks.ClaimFilter
 	waiting list.List // of *ask; those behind get tasks first
 	due     bool      // tasks may be there
 }
@@ -50,7 +51,7 @@ type waiter struct {
 	places map[*profile]*list.Element // where its asks wait; empty while tasks are claimed for it
 	taken  bool                       // tasks are being claimed for it, and got will have a value
 	gone   bool                       // it does not wait any more: it was answered, or its worker has left
-	got    chan []store.ClaimedTask   // gets one value, for which it has a buffer
+	got    chan []runs.ClaimedTask    // gets one value, for which it has a buffer
 }
 
 // awaited is a queue that profiles wait for.
@@ -81,7 +82,7 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 		return out, pleat.InvalidField("asks", " has %d entries; at most %d are allowed", len(in.Asks),
 			workerapi.MaxAsks)
 	}
-	var filters []store.ClaimFilter
+	var filters []tasks.ClaimFilter
 	queues := 0
 	for i := range in.Asks {
 		f, err := g.filter(ctx, c, indexed("asks", i), &in.Asks[i])
@@ -102,7 +103,7 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 		worker: c.Worker,
 		idle:   in.Idle,
 		places: map[*profile]*list.Element{},
-		got:    make(chan []store.ClaimedTask, 1),
+		got:    make(chan []runs.ClaimedTask, 1),
 	}
 	g.claims.join(w, filters)
 	got, ok := until(ctx, g, in.Wait, w.got)
@@ -139,12 +140,12 @@ func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, held []workerap
 	if len(held) > workerapi.MaxHeld {
 		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(held), workerapi.MaxHeld)
 	}
-	var kept []store.Lease
+	var kept []tasks.Lease
 	for _, l := range held {
-		kept = append(kept, store.Lease{Task: l.Task, Attempt: l.Attempt, Worker: c.Worker})
+		kept = append(kept, tasks.Lease{Task: l.Task, Attempt: l.Attempt, Worker: c.Worker})
 	}
 	return g.writes(ctx, func() error {
-		n, err := g.store.ReleaseAll(ctx, c.Worker, kept)
+		n, err := g.store.Runs.ReleaseAll(ctx, c.Worker, kept)
 		if n > 0 {
 			g.cfg.Log.Info("tasks whose claim was lost are queued again", "worker", c.Worker, "tasks", n)
 		}
@@ -153,7 +154,7 @@ func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, held []workerap
 }
 
 // taskOf returns a claimed task as its worker gets it.
-func (g *Gateway) taskOf(ctx context.Context, c *caller, t *store.ClaimedTask) (workerapi.Task, error) {
+func (g *Gateway) taskOf(ctx context.Context, c *caller, t *runs.ClaimedTask) (workerapi.Task, error) {
 	out := workerapi.TaskOf(t)
 	out.Token = g.taskToken(*c, t)
 	var err error
@@ -162,12 +163,12 @@ func (g *Gateway) taskOf(ctx context.Context, c *caller, t *store.ClaimedTask) (
 }
 
 // giveBack returns tasks to their queues whose worker is gone.
-func (g *Gateway) giveBack(tasks []store.ClaimedTask) {
+func (g *Gateway) giveBack(taskList []runs.ClaimedTask) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for i := range tasks {
-		k := &tasks[i].Task
-		err := g.writes(ctx, func() error { return g.store.Release(ctx, store.LeaseOf(k), 0, nil) })
+	for i := range taskList {
+		k := &taskList[i].Task
+		err := g.writes(ctx, func() error { return g.store.Runs.Release(ctx, tasks.LeaseOf(k), 0, nil) })
 		if err != nil {
 			g.cfg.Log.Warn("a task that no worker got could not be returned; its lease will expire", "task", k.ID,
 				"run", k.Run, "error", err)
@@ -177,7 +178,7 @@ func (g *Gateway) giveBack(tasks []store.ClaimedTask) {
 
 // profileOf returns what a filter has in common with those of other workers, with its name. The order of the queues
 // does not count: the dispatcher goes round them.
-func profileOf(f store.ClaimFilter) (string, store.ClaimFilter) {
+func profileOf(f tasks.ClaimFilter) (string, tasks.ClaimFilter) {
 	f.N = 0
 	f.Queues = slices.Sorted(slices.Values(f.Queues))
 	if f.Left > 0 {
@@ -193,7 +194,7 @@ func profileOf(f store.ClaimFilter) (string, store.ClaimFilter) {
 
 // join makes a worker wait, and ends its wait for an earlier claim, whose answer it does not wait for any more. One
 // that was idle before is the last to get a task, so that few workers are kept warm and the others end.
-func (d *dispatcher) join(w *waiter, filters []store.ClaimFilter) {
+func (d *dispatcher) join(w *waiter, filters []tasks.ClaimFilter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if before := d.waiters[w.worker]; before != nil && !before.gone && !before.taken {
@@ -217,7 +218,7 @@ func (d *dispatcher) join(w *waiter, filters []store.ClaimFilter) {
 }
 
 // profile returns the profile of a filter. The caller holds mu, and lets a worker wait there.
-func (d *dispatcher) profile(f store.ClaimFilter) *profile {
+func (d *dispatcher) profile(f tasks.ClaimFilter) *profile {
 	name, shared := profileOf(f)
 	p := d.profiles[name]
 	if p == nil {
@@ -238,7 +239,7 @@ func (p *profile) add(a *ask) {
 }
 
 // leave ends the wait of a worker. If tasks are being claimed for it at this moment, it returns those.
-func (d *dispatcher) leave(w *waiter) []store.ClaimedTask {
+func (d *dispatcher) leave(w *waiter) []runs.ClaimedTask {
 	d.mu.Lock()
 	w.gone = true
 	d.remove(w)
@@ -291,10 +292,10 @@ func (d *dispatcher) await(p *profile) {
 			a = &awaited{profiles: map[*profile]bool{}, end: make(chan struct{})}
 			d.queues[q] = a
 			news := make(chan struct{}, 1)
-			topic := store.QueueTopic(q)
-			d.g.store.SubscribeTo(topic, news)
+			topic := tasks.QueueTopic(q)
+			d.g.store.DB.SubscribeTo(topic, news)
 			d.changed.Go(func() {
-				defer d.g.store.Unsubscribe(topic, news)
+				defer d.g.store.DB.Unsubscribe(topic, news)
 				d.listen(a, news)
 			})
 		}
@@ -372,8 +373,8 @@ func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error 
 	f.Lease = d.g.cfg.Terms.Lease
 	first := round % len(f.Queues) // else tasks of the first queue could keep the others waiting for ever
 	f.Queues = slices.Concat(f.Queues[first:], f.Queues[:first])
-	got, err := d.g.store.ClaimFor(ctx, workers, f)
-	given := map[pleat.WorkerID][]store.ClaimedTask{}
+	got, err := d.g.store.Runs.ClaimFor(ctx, workers, f)
+	given := map[pleat.WorkerID][]runs.ClaimedTask{}
 	for _, t := range got {
 		given[t.Task.Worker] = append(given[t.Task.Worker], t)
 	}

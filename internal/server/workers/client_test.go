@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi/workerapitest"
 )
 
 // revoke ends the tokens of a class.
 func (f *fixture) revoke(class string) {
 	f.t.Helper()
-	if n, err := f.s.RevokeFleetTokens(f.t.Context(), store.TokenWorker, class); err != nil || n == 0 {
+	if n, err := f.s.Runs.RevokeFleetTokens(f.t.Context(), runs.TokenWorker, class); err != nil || n == 0 {
 		f.t.Fatalf("%d tokens revoked: %v", n, err)
 	}
 }
@@ -26,8 +27,8 @@ func TestRevokedWorkerDrains(t *testing.T) {
 	f := onSQLite(t)
 	c := f.worker(f.url)
 	news := make(chan struct{}, 1)
-	c.SubscribeTo(store.QueueTopic(storetest.FoldQueue), news)
-	defer c.Unsubscribe(store.QueueTopic(storetest.FoldQueue), news)
+	c.SubscribeTo(tasks.QueueTopic(storetest.FoldQueue), news)
+	defer c.Unsubscribe(tasks.QueueTopic(storetest.FoldQueue), news)
 	f.revoke("gpu")
 	storetest.Eventually(t, "a heartbeat is refused", func() bool {
 		l, err := c.Heartbeat(t.Context(), "", []pleat.Heartbeat{{Task: "x"}})
@@ -55,10 +56,10 @@ func TestReturnLost(t *testing.T) {
 		p := workerapitest.NewProxy(t, f.url)
 		p.On("release", 1, fault)
 		c := f.worker(p.URL)
-		job := f.create(func(n *store.NewJob) { n.Run.Memory = 100 })
+		job := f.create(func(n *runs.NewJob) { n.Run.Memory = 100 })
 		news := make(chan struct{}, 1)
-		c.SubscribeTo(store.QueueTopic(storetest.FoldQueue), news)
-		filter := store.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1}
+		c.SubscribeTo(tasks.QueueTopic(storetest.FoldQueue), news)
+		filter := tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 1}
 		if got, err := c.Claim(t.Context(), "", filter); err != nil || len(got) != 0 {
 			t.Fatalf("%d tasks: %v", len(got), err)
 		}
@@ -73,7 +74,7 @@ func TestReturnLost(t *testing.T) {
 			t.Errorf("fault %d: attempt %d at %s, want a later one at %s", fault, got.Task.Attempt, got.Task.Run,
 				job.Run)
 		}
-		c.Unsubscribe(store.QueueTopic(storetest.FoldQueue), news)
+		c.Unsubscribe(tasks.QueueTopic(storetest.FoldQueue), news)
 	}
 }
 
@@ -89,7 +90,7 @@ func TestLostTaskIsForgotten(t *testing.T) {
 	if l, err := c.Heartbeat(t.Context(), "", []pleat.Heartbeat{{Task: k.ID, Attempt: 1}}); err != nil || !l[0].Lost {
 		t.Fatalf("%+v %v", l, err)
 	}
-	if err := c.FinishRun(t.Context(), store.LeaseOf(&k), completed()); !errors.Is(err, pleat.ErrLost) {
+	if err := c.FinishRun(t.Context(), tasks.LeaseOf(&k), completed()); !errors.Is(err, pleat.ErrLost) {
 		t.Errorf("%v, want that the lease is lost", err)
 	}
 	if n := p.Calls("finish"); n != 0 {

@@ -11,8 +11,9 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 	"pleat/internal/workerapi/workerapitest"
 )
@@ -40,7 +41,7 @@ func TestClaimAnswerLost(t *testing.T) {
 			t.Errorf("the attempt whose claim was lost: %d %s", a.status, a.body)
 		}
 		file := put(t, c, &got.Task, "model.cif", "abc")
-		if err := c.FinishRun(t.Context(), store.LeaseOf(&got.Task), completed(file)); err != nil {
+		if err := c.FinishRun(t.Context(), tasks.LeaseOf(&got.Task), completed(file)); err != nil {
 			t.Fatal(err)
 		}
 		if v := f.view(job); v.Run.State != pleat.StateCompleted {
@@ -73,32 +74,32 @@ type ending struct {
 var endings = []ending{
 	{"finish", storetest.FoldQueue,
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, file pleat.Artifact) error {
-			return c.FinishRun(f.t.Context(), store.LeaseOf(k), completed(file))
+			return c.FinishRun(f.t.Context(), tasks.LeaseOf(k), completed(file))
 		}},
 	{"searched", pleat.SearchQueue("null"),
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, _ pleat.Artifact) error {
-			return c.FinishSearch(f.t.Context(), store.LeaseOf(k), store.SearchCompleted{FoldQueue: "fold/null"})
+			return c.FinishSearch(f.t.Context(), tasks.LeaseOf(k), runs.SearchCompleted{FoldQueue: "fold/null"})
 		}},
 	{"release", storetest.FoldQueue,
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, _ pleat.Artifact) error {
-			return c.Release(f.t.Context(), store.LeaseOf(k), time.Second, nil)
+			return c.Release(f.t.Context(), tasks.LeaseOf(k), time.Second, nil)
 		}},
 	{"yield", storetest.FoldQueue,
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, _ pleat.Artifact) error {
-			_, err := c.Yield(f.t.Context(), k, store.Slots{Queues: []string{k.Queue}}, nil)
+			_, err := c.Yield(f.t.Context(), k, runs.Slots{Queues: []string{k.Queue}}, nil)
 			return err
 		}},
 	{"publish", storetest.FoldQueue,
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, file pleat.Artifact) error {
-			return c.AddArtifact(f.t.Context(), store.LeaseOf(k), file)
+			return c.AddArtifact(f.t.Context(), tasks.LeaseOf(k), file)
 		}},
 	{"checkpoint", storetest.FoldQueue,
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, file pleat.Artifact) error {
-			return c.SaveCheckpoint(f.t.Context(), store.LeaseOf(k), pleat.Checkpoint{Key: file.Key, Step: 5})
+			return c.SaveCheckpoint(f.t.Context(), tasks.LeaseOf(k), pleat.Checkpoint{Key: file.Key, Step: 5})
 		}},
 	{"msa", storetest.FoldQueue,
 		func(f *fixture, c *workerapi.Client, k *pleat.Task, _ pleat.Artifact) error {
-			return c.SetMSA(f.t.Context(), store.LeaseOf(k), pleat.StateRunning)
+			return c.SetMSA(f.t.Context(), tasks.LeaseOf(k), pleat.StateRunning)
 		}},
 }
 
@@ -112,7 +113,7 @@ const (
 // many rows in every table, so one event and one delivery of it too.
 func TestLostAndRepeatedCalls(t *testing.T) {
 	t.Parallel()
-	subscribed := func(n *store.NewJob) {
+	subscribed := func(n *runs.NewJob) {
 		n.Subs = []pleat.Subscription{{
 			Destination: pleat.DestCustom,
 			Alias:       "custom_http",
@@ -166,12 +167,12 @@ func TestLostAndRepeatedCalls(t *testing.T) {
 }
 
 // endJob cancels a job whose run has not ended, and ends its task, so that it is out of the way.
-func (f *fixture) endJob(job store.Created) {
+func (f *fixture) endJob(job runs.Created) {
 	f.t.Helper()
 	if f.view(job).Run.State.Terminal() {
 		return
 	}
-	if _, err := f.s.Cancel(f.t.Context(), f.owner, job.Job); err != nil {
+	if _, err := f.s.Runs.Cancel(f.t.Context(), f.owner, job.Job); err != nil {
 		f.t.Fatal(err)
 	}
 	f.reap(2 * lease)
@@ -261,8 +262,8 @@ func TestSilentWorker(t *testing.T) {
 		if !beat() {
 			t.Error("a late heartbeat is not answered with the loss")
 		}
-		key := store.ArtifactKey(&pleat.Task{Run: job.Run, Attempt: 1}, "model.cif")
-		if garbage, err := f.s.UnreferencedBlobs(t.Context(), []string{key}); err != nil || len(garbage) != 1 {
+		key := runs.ArtifactKey(&pleat.Task{Run: job.Run, Attempt: 1}, "model.cif")
+		if garbage, err := f.s.Runs.UnreferencedBlobs(t.Context(), []string{key}); err != nil || len(garbage) != 1 {
 			t.Errorf("the file of the lost attempt is no garbage: %v %v", garbage, err)
 		}
 		f.post(204, about(&next, "searched"), next.Token, workerapi.Searched{FoldQueue: "fold/null"}, nil)
@@ -278,9 +279,9 @@ func TestRestart(t *testing.T) {
 		first := f.create()
 		k := f.take(c, storetest.FoldQueue).Task
 		news := make(chan struct{}, 1)
-		c.SubscribeTo(store.QueueTopic("fold/other"), news)
-		defer c.Unsubscribe(store.QueueTopic("fold/other"), news)
-		filter := store.ClaimFilter{Queues: []string{"fold/other"}, N: 1}
+		c.SubscribeTo(tasks.QueueTopic("fold/other"), news)
+		defer c.Unsubscribe(tasks.QueueTopic("fold/other"), news)
+		filter := tasks.ClaimFilter{Queues: []string{"fold/other"}, N: 1}
 		held := p.Calls("claim")
 		if got, err := c.Claim(t.Context(), "", filter); err != nil || len(got) != 0 {
 			t.Fatalf("%d tasks: %v", len(got), err)
@@ -291,10 +292,11 @@ func TestRestart(t *testing.T) {
 		p.Target(f.url)
 		f.create(inQueue("fold/other"))
 		<-news
-		if got, err := c.Claim(t.Context(), "", filter); err != nil || len(got) != 1 || got[0].Task.Queue != "fold/other" {
+		if got, err := c.Claim(t.Context(), "", filter); err != nil || len(got) != 1 ||
+			got[0].Task.Queue != "fold/other" {
 			t.Errorf("after the restart: %d tasks, %v", len(got), err)
 		}
-		if err := c.FinishRun(t.Context(), store.LeaseOf(&k), completed()); err != nil {
+		if err := c.FinishRun(t.Context(), tasks.LeaseOf(&k), completed()); err != nil {
 			t.Fatal(err)
 		}
 		if s := f.view(first).Run.State; s != pleat.StateCompleted {
@@ -325,7 +327,7 @@ func TestWrongUploads(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, a.status, a.body)
 		}
 	}
-	key := store.ArtifactKey(&pleat.Task{Run: task.Run, Attempt: 1}, "model.cif")
+	key := runs.ArtifactKey(&pleat.Task{Run: task.Run, Attempt: 1}, "model.cif")
 	if _, err := f.blobs.Stat(t.Context(), key); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("something is stored: %v", err)
 	}
@@ -363,7 +365,7 @@ func TestFilesAtFinish(t *testing.T) {
 				if err := spoil(file); err != nil {
 					t.Fatal(err)
 				}
-				if err := c.FinishRun(t.Context(), store.LeaseOf(&k), completed(file)); err != nil {
+				if err := c.FinishRun(t.Context(), tasks.LeaseOf(&k), completed(file)); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				f.reap(10 * time.Second)
@@ -398,7 +400,7 @@ func TestClocksOfWorkers(t *testing.T) {
 			if l, err := c.Heartbeat(t.Context(), "", beats); err != nil || l[0].Lost {
 				t.Fatalf("%+v %v", l, err)
 			}
-			all, err := f.s.Progress(t.Context(), job.Run, 0, 100)
+			all, err := f.s.Runs.Progress(t.Context(), job.Run, 0, 100)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -480,7 +482,8 @@ func TestUnknownFields(t *testing.T) {
 		job := f.create(inQueue(e.queue))
 		k := f.take(c, e.queue).Task
 		file := put(t, c, &k, "model.cif", "abc")
-		if l, err := c.Heartbeat(t.Context(), "", []pleat.Heartbeat{{Task: k.ID, Attempt: k.Attempt}}); err != nil || l[0].Lost {
+		if l, err := c.Heartbeat(t.Context(), "", []pleat.Heartbeat{{Task: k.ID, Attempt: k.Attempt}}); err != nil ||
+			l[0].Lost {
 			t.Errorf("%+v %v", l, err)
 		}
 		if _, err := c.CachedResult(t.Context(), &k, "hash"); err != nil {
@@ -503,9 +506,9 @@ func TestHalfOpenConnections(t *testing.T) {
 	c := f.worker(p.URL, func(o *workerapi.Options) { o.Timeout = 5 * time.Second })
 	k := f.take(c, storetest.FoldQueue).Task
 	news := make(chan struct{}, 1)
-	c.SubscribeTo(store.QueueTopic("fold/other"), news)
-	defer c.Unsubscribe(store.QueueTopic("fold/other"), news)
-	if _, err := c.Claim(t.Context(), "", store.ClaimFilter{Queues: []string{"fold/other"}, N: 1}); err != nil {
+	c.SubscribeTo(tasks.QueueTopic("fold/other"), news)
+	defer c.Unsubscribe(tasks.QueueTopic("fold/other"), news)
+	if _, err := c.Claim(t.Context(), "", tasks.ClaimFilter{Queues: []string{"fold/other"}, N: 1}); err != nil {
 		t.Fatal(err)
 	}
 	<-dead.Reached()

@@ -57,7 +57,7 @@ func (g *Gateway) links(ctx context.Context, c *caller, keys []string) (map[stri
 			continue
 		}
 		if !signs {
-			raw, _ := json.Marshal(blobRef{key, c.Worker, g.store.Now().Add(linkLife).Unix()})
+			raw, _ := json.Marshal(blobRef{key, c.Worker, g.store.DB.Now().Add(linkLife).Unix()})
 			text := base64.RawURLEncoding.EncodeToString(raw)
 			out[key] = workerapi.Link{
 				URL: workerapi.Path + "blobs/" + text + "." + g.cfg.Ring.Sign(blobLabel, text),
@@ -198,7 +198,7 @@ func (g *Gateway) download(w http.ResponseWriter, r *http.Request) error {
 	text, signature, _ := strings.Cut(r.PathValue("ref"), ".")
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || !g.cfg.Ring.Verify(blobLabel, signature, text) || json.Unmarshal(raw, &ref) != nil ||
-		ref.Worker != c.Worker || ref.Expires < g.store.Now().Unix() {
+		ref.Worker != c.Worker || ref.Expires < g.store.DB.Now().Unix() {
 		return pleat.Errorf(pleat.CodeForbidden, "the link to the file is not valid, or not any more")
 	}
 	return g.send(w, r, ref.Key)

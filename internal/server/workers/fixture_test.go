@@ -26,7 +26,10 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/server/workers"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 	"pleat/internal/workerapi/workerapitest"
 )
@@ -47,7 +50,7 @@ type fixture struct {
 	blobs *blob.Monitor
 	dir   string
 	ring  *seal.Ring
-	owner store.Reach
+	owner people.Reach
 	log   *storetest.Log
 
 	url    string
@@ -87,7 +90,7 @@ func newFixture(t testing.TB, s *store.Store, clock *storetest.Clock) *fixture {
 	if f.ring, err = seal.Parse(strings.Repeat("01", 32)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetClasses(context.Background(), []pleat.Class{
+	if err := s.Runs.SetClasses(context.Background(), []pleat.Class{
 		{Name: "gpu", Models: []pleat.Model{
 			{Name: "null", Kind: pleat.TaskFold, Engine: "null", Features: []pleat.Feature{pleat.FeatureMSA}},
 			{Name: "other", Kind: pleat.TaskFold, Engine: "null"},
@@ -108,8 +111,8 @@ func newFixture(t testing.TB, s *store.Store, clock *storetest.Clock) *fixture {
 func (f *fixture) newToken(class string) string {
 	f.t.Helper()
 	token := seal.NewFleetToken()
-	if err := f.s.CreateFleetToken(context.Background(), store.FleetToken{
-		Kind:  store.TokenWorker,
+	if err := f.s.Runs.CreateFleetToken(context.Background(), runs.FleetToken{
+		Kind:  runs.TokenWorker,
 		Class: class,
 		Hash:  seal.HashKey(token),
 	}); err != nil {
@@ -195,7 +198,7 @@ func (f *fixture) registerAs(c *workerapi.Client, id pleat.WorkerID) {
 func newID() pleat.WorkerID { return pleat.WorkerID(uuid.NewString()) }
 
 // create queues a fold that fails for good when a try is spent.
-func (f *fixture) create(change ...func(n *store.NewJob)) store.Created {
+func (f *fixture) create(change ...func(n *runs.NewJob)) runs.Created {
 	f.t.Helper()
 	n := storetest.NewFold(f.owner, "j")
 	n.Run.Tries = 1
@@ -205,23 +208,23 @@ func (f *fixture) create(change ...func(n *store.NewJob)) store.Created {
 	return storetest.CreateJob(f.t, f.s, n)
 }
 
-func inQueue(queue string) func(n *store.NewJob) {
-	return func(n *store.NewJob) { n.Run.Queue = queue }
+func inQueue(queue string) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) { n.Run.Queue = queue }
 }
 
-func withTries(tries int) func(n *store.NewJob) {
-	return func(n *store.NewJob) { n.Run.Tries = tries }
+func withTries(tries int) func(n *runs.NewJob) {
+	return func(n *runs.NewJob) { n.Run.Tries = tries }
 }
 
 // take waits until a client is given a task of a queue.
-func (f *fixture) take(c *workerapi.Client, queue string) store.ClaimedTask {
+func (f *fixture) take(c *workerapi.Client, queue string) runs.ClaimedTask {
 	f.t.Helper()
 	news := make(chan struct{}, 1)
-	c.SubscribeTo(store.QueueTopic(queue), news)
-	defer c.Unsubscribe(store.QueueTopic(queue), news)
+	c.SubscribeTo(tasks.QueueTopic(queue), news)
+	defer c.Unsubscribe(tasks.QueueTopic(queue), news)
 	patience := time.After(time.Minute)
 	for {
-		got, err := c.Claim(f.t.Context(), "", store.ClaimFilter{Queues: []string{queue}, N: 1})
+		got, err := c.Claim(f.t.Context(), "", tasks.ClaimFilter{Queues: []string{queue}, N: 1})
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -239,7 +242,7 @@ func (f *fixture) take(c *workerapi.Client, queue string) store.ClaimedTask {
 // put stores a file of a task, and returns the artifact that it is.
 func put(t testing.TB, c *workerapi.Client, k *pleat.Task, name, content string) pleat.Artifact {
 	t.Helper()
-	info, err := c.Put(t.Context(), store.ArtifactKey(k, name), strings.NewReader(content))
+	info, err := c.Put(t.Context(), runs.ArtifactKey(k, name), strings.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +257,7 @@ func put(t testing.TB, c *workerapi.Client, k *pleat.Task, name, content string)
 }
 
 // completed is how a run ends with some files.
-func completed(files ...pleat.Artifact) store.RunFinished {
+func completed(files ...pleat.Artifact) runs.RunFinished {
 	f := storetest.Completed()
 	f.Artifacts = files
 	return f
@@ -391,10 +394,10 @@ func sha(text string) string {
 }
 
 // reap moves the clock ahead, and ends leases and delays.
-func (f *fixture) reap(ahead time.Duration) store.Reaped {
+func (f *fixture) reap(ahead time.Duration) runs.Reaped {
 	f.t.Helper()
 	f.clock.Advance(ahead)
-	r, err := f.s.Reap(context.Background(), f.s.Now())
+	r, err := f.s.Runs.Reap(context.Background(), f.s.DB.Now())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -402,9 +405,9 @@ func (f *fixture) reap(ahead time.Duration) store.Reaped {
 }
 
 // view reads a job and its run, with its files.
-func (f *fixture) view(c store.Created) store.View {
+func (f *fixture) view(c runs.Created) runs.View {
 	f.t.Helper()
-	v, err := f.s.View(context.Background(), c.Job)
+	v, err := f.s.Runs.View(context.Background(), c.Job)
 	if err != nil {
 		f.t.Fatal(err)
 	}

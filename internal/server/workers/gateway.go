@@ -37,6 +37,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
 	"pleat/internal/workerapi"
@@ -376,8 +377,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	switch {
 	case errors.Is(err, pleat.ErrLost):
 		code, message = workerapi.CodeLost, pleat.ErrLost.Message
-	case errors.Is(err, store.ErrSourceGone):
-		code, message = workerapi.CodeSourceGone, store.ErrSourceGone.Message
+	case errors.Is(err, runs.ErrSourceGone):
+		code, message = workerapi.CodeSourceGone, runs.ErrSourceGone.Message
 	case errors.As(err, &e) && e.Code != pleat.CodeInternal:
 		code, message = e.Code, e.Message
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/workerapi"
 )
 
@@ -22,13 +22,13 @@ const (
 
 // beat is a heartbeat that waits for its reply.
 type beat struct {
-	store.WorkerHeartbeat
+	runs.WorkerHeartbeat
 	reply chan beatReply // with a buffer of one
 }
 
 // beatReply is the reply, or the error of the transaction.
 type beatReply struct {
-	store.WorkerReply
+	runs.WorkerReply
 	err error
 }
 
@@ -42,11 +42,11 @@ func (g *Gateway) sendHeartbeats(ctx context.Context) {
 		case b := <-g.beats:
 			list = g.gather(b)
 		}
-		in := make([]store.WorkerHeartbeat, len(list))
+		in := make([]runs.WorkerHeartbeat, len(list))
 		for i := range list {
 			in[i] = list[i].WorkerHeartbeat
 		}
-		replies, err := g.store.Heartbeats(ctx, g.cfg.Terms.Lease, in)
+		replies, err := g.store.Runs.Heartbeats(ctx, g.cfg.Terms.Lease, in)
 		for i := range list {
 			r := beatReply{err: err}
 			if err == nil {
@@ -74,18 +74,18 @@ func (g *Gateway) gather(first beat) []beat {
 }
 
 // beat renews the leases of a worker's tasks, and marks the worker as alive.
-func (g *Gateway) beat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) (store.WorkerReply, error) {
-	b := beat{store.WorkerHeartbeat{Worker: worker, Beats: beats}, make(chan beatReply, 1)}
+func (g *Gateway) beat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) (runs.WorkerReply, error) {
+	b := beat{runs.WorkerHeartbeat{Worker: worker, Beats: beats}, make(chan beatReply, 1)}
 	select {
 	case g.beats <- b:
 	case <-ctx.Done():
-		return store.WorkerReply{}, ctx.Err()
+		return runs.WorkerReply{}, ctx.Err()
 	}
 	select {
 	case r := <-b.reply:
 		return r.WorkerReply, r.err
 	case <-ctx.Done():
-		return store.WorkerReply{}, ctx.Err()
+		return runs.WorkerReply{}, ctx.Err()
 	}
 }
 
@@ -130,7 +130,7 @@ func (g *Gateway) heartbeat(
 
 // reportInterval is the time between a worker's reports of a run: a short one if somebody watches the run here.
 func (g *Gateway) reportInterval(run pleat.RunID) time.Duration {
-	if run != "" && g.store.Subscribed(store.RunTopic(run)) {
+	if run != "" && g.store.DB.Subscribed(runs.RunTopic(run)) {
 		return min(watchedInterval, g.cfg.Terms.Progress)
 	}
 	return g.cfg.Terms.Progress
@@ -155,5 +155,5 @@ func (g *Gateway) progress(field string, r *workerapi.Report) ([]pleat.Progress,
 		p.Stage = storable(p.Stage)
 		p.State, p.Data, p.Seq = "", nil, 0
 	}
-	return r.At(g.store.Now()), nil
+	return r.At(g.store.DB.Now()), nil
 }

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"pleat/internal/store"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // Claims that are held do not keep others from sending a body whose length a proxy has hidden.
@@ -26,7 +26,7 @@ func TestHeldCallsLeaveRoom(t *testing.T) {
 		})
 	}
 	storetest.Eventually(t, "the claims wait", func() bool {
-		return f.s.Subscribed(store.QueueTopic(storetest.FoldQueue))
+		return f.s.DB.Subscribed(tasks.QueueTopic(storetest.FoldQueue))
 	})
 	answered := make(chan answer, 1)
 	held.Go(func() {

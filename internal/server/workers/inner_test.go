@@ -15,12 +15,15 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 )
 
 // eachDispatcher runs fn with a gateway that does not run yet, on each database at hand.
-func eachDispatcher(t *testing.T, fn func(t *testing.T, g *Gateway, owner store.Reach)) {
+func eachDispatcher(t *testing.T, fn func(t *testing.T, g *Gateway, owner people.Reach)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		log := slog.New(slog.DiscardHandler)
@@ -45,20 +48,20 @@ func newWaiter(worker string, idle bool) *waiter {
 		worker: pleat.WorkerID(worker),
 		idle:   idle,
 		places: map[*profile]*list.Element{},
-		got:    make(chan []store.ClaimedTask, 1),
+		got:    make(chan []runs.ClaimedTask, 1),
 	}
 }
 
 // asks are the filters of asks for n tasks of each of some queues.
-func asks(n int, queues ...string) (out []store.ClaimFilter) {
+func asks(n int, queues ...string) (out []tasks.ClaimFilter) {
 	for _, q := range queues {
-		out = append(out, store.ClaimFilter{Queues: []string{q}, N: n})
+		out = append(out, tasks.ClaimFilter{Queues: []string{q}, N: n})
 	}
 	return out
 }
 
 // createIn queues n folds.
-func createIn(t *testing.T, s *store.Store, owner store.Reach, queue string, n int) {
+func createIn(t *testing.T, s *store.Store, owner people.Reach, queue string, n int) {
 	t.Helper()
 	for range n {
 		job := storetest.NewFold(owner, "j")
@@ -78,7 +81,7 @@ func running(g *Gateway) (stop func()) {
 // A worker whose claim was answered may claim again before it took the answer: no task is lost, and nobody waits.
 func TestClaimBehindAnAnswer(t *testing.T) {
 	t.Parallel()
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner people.Reach) {
 		createIn(t, g.store, owner, storetest.FoldQueue, 1)
 		first, second := newWaiter("w", false), newWaiter("w", false)
 		g.claims.join(first, asks(1, storetest.FoldQueue))
@@ -98,10 +101,14 @@ func TestClaimBehindAnAnswer(t *testing.T) {
 // Workers of several profiles that wait together get tasks that no other gets, of queues that they have asked for.
 func TestWaitersGetDistinctTasks(t *testing.T) {
 	t.Parallel()
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner people.Reach) {
 		createIn(t, g.store, owner, "fold/a", 8)
 		createIn(t, g.store, owner, "fold/b", 8)
-		queues := [][]store.ClaimFilter{asks(1, "fold/a"), asks(1, "fold/b"), {{Queues: []string{"fold/b", "fold/a"}, N: 1}}}
+		queues := [][]tasks.ClaimFilter{
+			asks(1, "fold/a"),
+			asks(1, "fold/b"),
+			{{Queues: []string{"fold/b", "fold/a"}, N: 1}},
+		}
 		var all []*waiter
 		for i := range 12 {
 			w := newWaiter(string(rune('A'+i)), i%2 == 0)
@@ -127,7 +134,7 @@ func TestWaitersGetDistinctTasks(t *testing.T) {
 func TestIdleWorkersAreLast(t *testing.T) {
 	t.Parallel()
 	for _, idleFirst := range []bool{true, false} {
-		eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
+		eachDispatcher(t, func(t *testing.T, g *Gateway, owner people.Reach) {
 			createIn(t, g.store, owner, "fold/a", 1)
 			idle, busy := newWaiter("idle", true), newWaiter("busy", false)
 			order := []*waiter{idle, busy}
@@ -151,7 +158,7 @@ func TestIdleWorkersAreLast(t *testing.T) {
 // A worker with two asks gets tasks of one of them, and no more than it has asked for.
 func TestTwoAsksOfOneWorker(t *testing.T) {
 	t.Parallel()
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner people.Reach) {
 		createIn(t, g.store, owner, "fold/a", 3)
 		createIn(t, g.store, owner, "fold/b", 3)
 		w := newWaiter("w", false)
@@ -170,14 +177,14 @@ func TestTwoAsksOfOneWorker(t *testing.T) {
 // When nobody waits any more, nothing is left of what was waited for.
 func TestNothingIsLeftOfWaiters(t *testing.T) {
 	t.Parallel()
-	eachDispatcher(t, func(t *testing.T, g *Gateway, _ store.Reach) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, _ people.Reach) {
 		var all []*waiter
 		for range 5 {
 			w := newWaiter("w", true)
 			g.claims.join(w, asks(1, "fold/a", "fold/b"))
 			all = append(all, w)
 		}
-		if !g.store.Subscribed(store.QueueTopic("fold/a")) {
+		if !g.store.DB.Subscribed(tasks.QueueTopic("fold/a")) {
 			t.Error("nobody listens for tasks")
 		}
 		for _, w := range all {
@@ -187,7 +194,7 @@ func TestNothingIsLeftOfWaiters(t *testing.T) {
 		if n, m := len(g.claims.profiles), len(g.claims.queues); n+m > 0 {
 			t.Errorf("%d profiles and %d queues are left", n, m)
 		}
-		if g.store.Subscribed(store.QueueTopic("fold/a")) {
+		if g.store.DB.Subscribed(tasks.QueueTopic("fold/a")) {
 			t.Error("a subscription is left")
 		}
 	})
@@ -196,7 +203,7 @@ func TestNothingIsLeftOfWaiters(t *testing.T) {
 // A worker that leaves while tasks are claimed for it returns them.
 func TestLeavingDuringClaim(t *testing.T) {
 	t.Parallel()
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner people.Reach) {
 		defer running(g)()
 		for range 30 {
 			w := newWaiter("leaving", false)
@@ -211,7 +218,7 @@ func TestLeavingDuringClaim(t *testing.T) {
 			if k.Tries != 0 || k.Worker != "next" {
 				t.Fatalf("%d tries are spent of a task that %s has", k.Tries, k.Worker)
 			}
-			if err := g.store.FinishRun(t.Context(), store.LeaseOf(&k), storetest.Completed()); err != nil {
+			if err := g.store.Runs.FinishRun(t.Context(), tasks.LeaseOf(&k), storetest.Completed()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -222,7 +229,7 @@ func TestLeavingDuringClaim(t *testing.T) {
 // and goes meanwhile.
 func TestNewsDuringClaim(t *testing.T) {
 	t.Parallel()
-	eachDispatcher(t, func(t *testing.T, g *Gateway, owner store.Reach) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, owner people.Reach) {
 		d, w := &g.claims, newWaiter("w", false)
 		d.join(w, asks(1, "fold/a"))
 		var p *profile
@@ -252,10 +259,10 @@ func TestNewsDuringClaim(t *testing.T) {
 // on, and the worker would end.
 func TestEndedClaimIsNotRefused(t *testing.T) {
 	t.Parallel()
-	eachDispatcher(t, func(t *testing.T, g *Gateway, _ store.Reach) {
+	eachDispatcher(t, func(t *testing.T, g *Gateway, _ people.Reach) {
 		token := seal.NewFleetToken()
-		if err := g.store.CreateFleetToken(t.Context(), store.FleetToken{
-			Kind: store.TokenWorker, Class: "a", Hash: seal.HashKey(token),
+		if err := g.store.Runs.CreateFleetToken(t.Context(), runs.FleetToken{
+			Kind: runs.TokenWorker, Class: "a", Hash: seal.HashKey(token),
 		}); err != nil {
 			t.Fatal(err)
 		}

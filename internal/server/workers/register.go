@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 )
 
@@ -40,7 +40,7 @@ func (g *Gateway) register(
 	}
 	w, err := g.worker(ctx, c, in)
 	if err == nil {
-		err = g.writes(ctx, func() error { return g.store.RegisterWorker(ctx, w) })
+		err = g.writes(ctx, func() error { return g.store.Runs.RegisterWorker(ctx, w) })
 	}
 	if err != nil {
 		return out, err
@@ -83,7 +83,7 @@ func (g *Gateway) worker(ctx context.Context, c *caller, in *workerapi.Registrat
 		Memory:     in.Memory,
 	}
 	if in.Left > 0 {
-		w.Ends = g.store.Now().Add(min(in.Left.Duration(), maxLife))
+		w.Ends = g.store.DB.Now().Add(min(in.Left.Duration(), maxLife))
 	}
 	if err := checkID("worker", string(in.Worker)); err != nil {
 		return w, err
@@ -108,18 +108,18 @@ func (g *Gateway) worker(ctx context.Context, c *caller, in *workerapi.Registrat
 
 // drain is POST drain: the worker claims nothing more.
 func (g *Gateway) drain(ctx context.Context, c *caller, _ *none) (none, error) {
-	return none{}, g.writes(ctx, func() error { return g.store.DrainWorker(ctx, c.Worker) })
+	return none{}, g.writes(ctx, func() error { return g.store.Runs.DrainWorker(ctx, c.Worker) })
 }
 
 // stopped is POST stop: the worker ends, and returns its tasks one by one.
 func (g *Gateway) stopped(ctx context.Context, c *caller, _ *none) (none, error) {
-	return none{}, g.writes(ctx, func() error { return g.store.StopWorker(ctx, c.Worker) })
+	return none{}, g.writes(ctx, func() error { return g.store.Runs.StopWorker(ctx, c.Worker) })
 }
 
 // deregister is POST deregister: the worker has ended. What it holds now was claimed for it without its knowledge.
 func (g *Gateway) deregister(ctx context.Context, c *caller, _ *none) (none, error) {
 	return none{}, g.writes(ctx, func() error {
-		n, err := g.store.ReleaseAll(ctx, c.Worker, nil)
+		n, err := g.store.Runs.ReleaseAll(ctx, c.Worker, nil)
 		if n > 0 {
 			g.cfg.Log.Info("tasks of a worker that has ended are queued again", "worker", c.Worker, "tasks", n)
 		}
@@ -137,14 +137,14 @@ func (g *Gateway) fresh(ctx context.Context, c *caller, in *workerapi.Fresh) (wo
 	if err != nil {
 		return workerapi.Answer{}, err
 	}
-	yes, err := g.store.NeedsFreshWorker(ctx, own, fresh)
+	yes, err := g.store.Runs.NeedsFreshWorker(ctx, own, fresh)
 	return workerapi.Answer{Yes: yes}, err
 }
 
 // filter checks an ask and returns its filter.
 func (g *Gateway) filter(
 	ctx context.Context, c *caller, field string, a *workerapi.Ask,
-) (store.ClaimFilter, error) {
+) (tasks.ClaimFilter, error) {
 	f := a.Filter()
 	f.Class, f.Left, f.Waited = c.Class, min(f.Left, maxLife), min(f.Waited, maxLife)
 	if a.N < 0 || a.N > workerapi.MaxTasks {

@@ -9,7 +9,7 @@ import (
 	"pleat"
 	"pleat/internal/blob"
 	"pleat/internal/msa"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/workerapi"
 )
 
@@ -24,7 +24,7 @@ func (g *Gateway) claimSearches(
 	if err := g.checkSearches(ctx, c, len(in.Searches)); err != nil {
 		return out, err
 	}
-	searches := make([]store.Search, len(in.Searches))
+	searches := make([]runs.Search, len(in.Searches))
 	for i, s := range in.Searches {
 		field := fmt.Sprintf("searches[%d]", i)
 		if err := checkSearchKey(field+".key", s.Key); err != nil {
@@ -36,10 +36,10 @@ func (g *Gateway) claimSearches(
 		if s.Protein != "" && !proteinHash.MatchString(s.Protein) {
 			return out, pleat.InvalidField(field+".protein", " is no SHA-256 in hex")
 		}
-		searches[i] = store.Search(s)
+		searches[i] = runs.Search(s)
 	}
 	err := g.writes(ctx, func() (err error) {
-		out.Granted, err = g.store.ClaimSearches(ctx, c.Worker, searches)
+		out.Granted, err = g.store.Runs.ClaimSearches(ctx, c.Worker, searches)
 		return err
 	})
 	return out, err
@@ -55,7 +55,7 @@ func (g *Gateway) endSearches(ctx context.Context, c *caller, in *workerapi.EndS
 			return none{}, err
 		}
 	}
-	return none{}, g.writes(ctx, func() error { return g.store.EndSearches(ctx, c.Worker, in.Keys, in.Found) })
+	return none{}, g.writes(ctx, func() error { return g.store.Runs.EndSearches(ctx, c.Worker, in.Keys, in.Found) })
 }
 
 // checkSearches checks that the class of a worker makes searches, and how many there are.

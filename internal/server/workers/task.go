@@ -12,7 +12,8 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 	"pleat/internal/tracing"
 	"pleat/internal/workerapi"
 )
@@ -23,7 +24,7 @@ func (g *Gateway) ended(ctx context.Context, c *caller, err error, outcomes ...s
 	if !errors.Is(err, pleat.ErrLost) {
 		return err
 	}
-	outcome, found := g.store.AttemptOutcome(ctx, c.lease())
+	outcome, found := g.store.Runs.AttemptOutcome(ctx, c.lease())
 	if found != nil {
 		return found
 	}
@@ -60,11 +61,11 @@ func (g *Gateway) finish(ctx context.Context, c *caller, in *workerapi.Finish) (
 		return none{}, err
 	}
 	outcomes := map[pleat.State][]string{
-		pleat.StateCompleted: {store.OutcomeDone, store.OutcomeStopped},
-		pleat.StateFailed:    {store.OutcomeFailed, store.OutcomeStopped},
-		pleat.StateStopped:   {store.OutcomeStopped},
+		pleat.StateCompleted: {tasks.OutcomeDone, tasks.OutcomeStopped},
+		pleat.StateFailed:    {tasks.OutcomeFailed, tasks.OutcomeStopped},
+		pleat.StateStopped:   {tasks.OutcomeStopped},
 	}
-	err = g.writes(ctx, func() error { return g.store.FinishRun(ctx, c.lease(), end) })
+	err = g.writes(ctx, func() error { return g.store.Runs.FinishRun(ctx, c.lease(), end) })
 	return none{}, g.ended(ctx, c, err, outcomes[in.State]...)
 }
 
@@ -176,19 +177,19 @@ func (g *Gateway) artifacts(ctx context.Context, c *caller, in *workerapi.Finish
 
 // shared returns the files of a source that a run shares. FinishRun checks that its owner may.
 func (g *Gateway) shared(ctx context.Context, in *workerapi.Finish) ([]pleat.Artifact, error) {
-	views, err := g.store.RunViews(ctx, []pleat.RunID{in.Source})
+	views, err := g.store.Runs.RunViews(ctx, []pleat.RunID{in.Source})
 	if err != nil {
 		return nil, err
 	}
 	v := views[in.Source]
 	if v == nil {
-		return nil, store.ErrSourceGone
+		return nil, runs.ErrSourceGone
 	}
 	var out []pleat.Artifact
 	for _, name := range in.Shared {
 		i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
 		if i < 0 {
-			return nil, store.ErrSourceGone
+			return nil, runs.ErrSourceGone
 		}
 		out = append(out, v.Artifacts[i])
 	}
@@ -226,7 +227,7 @@ func checkDigest(field, sum string) error {
 
 // keyOf returns the key of a file of an attempt.
 func keyOf(c *caller, field, name string) (string, error) {
-	key := store.ArtifactKey(c.task(), name)
+	key := runs.ArtifactKey(c.task(), name)
 	if name == "" || slices.Contains([]byte(name), '/') || blob.CheckKey(key) != nil {
 		return "", pleat.InvalidField(field, " is %q; it must be a plain name of letters, digits, '.', '_' and '-'",
 			pleat.Clip(name))
@@ -267,9 +268,9 @@ func (g *Gateway) searched(ctx context.Context, c *caller, in *workerapi.Searche
 	if err != nil {
 		return none{}, err
 	}
-	end := store.SearchCompleted{FoldQueue: in.FoldQueue, Progress: progress}
-	err = g.writes(ctx, func() error { return g.store.FinishSearch(ctx, c.lease(), end) })
-	return none{}, g.ended(ctx, c, err, store.OutcomeSearched, store.OutcomeStopped)
+	end := runs.SearchCompleted{FoldQueue: in.FoldQueue, Progress: progress}
+	err = g.writes(ctx, func() error { return g.store.Runs.FinishSearch(ctx, c.lease(), end) })
+	return none{}, g.ended(ctx, c, err, tasks.OutcomeSearched, tasks.OutcomeStopped)
 }
 
 // checkFoldQueue refuses a queue other than that of the fold whose search the task is.
@@ -295,8 +296,8 @@ func (g *Gateway) release(ctx context.Context, c *caller, in *workerapi.Release)
 		return none{}, err
 	}
 	delay := min(max(in.Pause.Duration(), 0), maxDelay)
-	err = g.writes(ctx, func() error { return g.store.Release(ctx, c.lease(), delay, progress) })
-	return none{}, g.ended(ctx, c, err, store.OutcomeReleased, store.OutcomeStopped)
+	err = g.writes(ctx, func() error { return g.store.Runs.Release(ctx, c.lease(), delay, progress) })
+	return none{}, g.ended(ctx, c, err, tasks.OutcomeReleased, tasks.OutcomeStopped)
 }
 
 // yield is POST tasks/{id}/yield: the task makes room for another user's.
@@ -310,10 +311,10 @@ func (g *Gateway) yield(ctx context.Context, c *caller, in *workerapi.Yield) (wo
 		return out, err
 	}
 	err = g.writes(ctx, func() (err error) {
-		out.Queue, err = g.store.Yield(ctx, c.task(), store.Slots(in.Slots), progress)
+		out.Queue, err = g.store.Runs.Yield(ctx, c.task(), runs.Slots(in.Slots), progress)
 		return err
 	})
-	return out, g.ended(ctx, c, err, store.OutcomeYielded, store.OutcomeStopped)
+	return out, g.ended(ctx, c, err, tasks.OutcomeYielded, tasks.OutcomeStopped)
 }
 
 // checkSlots refuses slots that the workers of a class do not have.
@@ -332,7 +333,7 @@ func (g *Gateway) othersWait(ctx context.Context, c *caller, in *workerapi.Slots
 	if err := g.checkSlots(ctx, c, in); err != nil {
 		return workerapi.Answer{}, err
 	}
-	yes, err := g.store.OthersWait(ctx, c.task(), store.Slots(*in))
+	yes, err := g.store.Runs.OthersWait(ctx, c.task(), runs.Slots(*in))
 	return workerapi.Answer{Yes: yes}, err
 }
 
@@ -342,7 +343,7 @@ func (g *Gateway) setMSA(ctx context.Context, c *caller, in *workerapi.MSA) (non
 		return none{}, pleat.InvalidField("state", " is %q; it must be one of %s", pleat.Clip(string(in.State)),
 			stateNames())
 	}
-	return none{}, g.writes(ctx, func() error { return g.store.SetMSA(ctx, c.lease(), in.State) })
+	return none{}, g.writes(ctx, func() error { return g.store.Runs.SetMSA(ctx, c.lease(), in.State) })
 }
 
 // publish is POST tasks/{id}/publish: a stored file becomes readable before the run ends.
@@ -362,13 +363,13 @@ func (g *Gateway) publish(ctx context.Context, c *caller, in *workerapi.File) (n
 	if err != nil || published {
 		return none{}, err
 	}
-	return none{}, g.writes(ctx, func() error { return g.store.AddArtifact(ctx, c.lease(), a) })
+	return none{}, g.writes(ctx, func() error { return g.store.Runs.AddArtifact(ctx, c.lease(), a) })
 }
 
 // published reports whether a file of the attempt is readable already: the call is repeated then, and must not give the
 // file a new id, which would end the links to it. pleat.ErrLost: the attempt has ended.
 func (g *Gateway) published(ctx context.Context, c *caller, a *pleat.Artifact) (bool, error) {
-	views, err := g.store.RunViews(ctx, []pleat.RunID{c.Task.Run})
+	views, err := g.store.Runs.RunViews(ctx, []pleat.RunID{c.Task.Run})
 	v := views[c.Task.Run]
 	if err != nil || v == nil {
 		return false, err
@@ -401,7 +402,7 @@ func (g *Gateway) checkpoint(ctx context.Context, c *caller, in *workerapi.SaveC
 		return none{}, err
 	}
 	saved := pleat.Checkpoint{Key: key, Step: in.Step}
-	return none{}, g.writes(ctx, func() error { return g.store.SaveCheckpoint(ctx, c.lease(), saved) })
+	return none{}, g.writes(ctx, func() error { return g.store.Runs.SaveCheckpoint(ctx, c.lease(), saved) })
 }
 
 // cachedResult is POST tasks/{id}/cached-result: a result of the same input that the owner of the task may reuse.
@@ -411,7 +412,7 @@ func (g *Gateway) cachedResult(
 	if err := checkName("input_hash", in.InputHash, maxHost); err != nil {
 		return workerapi.CachedResult{}, err
 	}
-	r, err := g.store.CachedResult(ctx, c.Task.Owner, in.InputHash)
+	r, err := g.store.Runs.CachedResult(ctx, c.Task.Owner, in.InputHash)
 	if err != nil || r == nil {
 		return workerapi.CachedResult{}, err
 	}
@@ -422,7 +423,7 @@ func (g *Gateway) cachedResult(
 
 // foldOf returns what the files that a fold names depend on.
 func (g *Gateway) foldOf(ctx context.Context, c *caller) (*pleat.FoldInput, error) {
-	views, err := g.store.RunViews(ctx, []pleat.RunID{c.Task.Run})
+	views, err := g.store.Runs.RunViews(ctx, []pleat.RunID{c.Task.Run})
 	if err != nil {
 		return nil, err
 	}
@@ -451,7 +452,7 @@ func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi
 
 // givenFiles answers with the files of one kind that the fold names, which find finds.
 func (g *Gateway) givenFiles(
-	ctx context.Context, c *caller, find func(context.Context, *pleat.FoldInput) ([]store.GivenFile, error),
+	ctx context.Context, c *caller, find func(context.Context, *pleat.FoldInput) ([]runs.ReferencedFile, error),
 ) (workerapi.GivenFiles, error) {
 	out := workerapi.GivenFiles{Files: []workerapi.GivenFile{}}
 	fold, err := g.foldOf(ctx, c)
@@ -479,7 +480,7 @@ func (g *Gateway) alignments(ctx context.Context, c *caller, _ *none) (workerapi
 		return out, err
 	}
 	files, err := g.resolver.GivenAlignments(ctx, fold)
-	if out.LibraryGone = errors.Is(err, store.ErrNoItem); err != nil && !out.LibraryGone {
+	if out.LibraryGone = errors.Is(err, runs.ErrNoItem); err != nil && !out.LibraryGone {
 		return out, err
 	}
 	var keys []string
@@ -496,7 +497,7 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 	if c.Task.Workflow == "" {
 		return workerapi.Source{}, pleat.Errorf(pleat.CodeConflict, "the task is not one of a workflow")
 	}
-	v, err := g.store.WorkflowView(ctx, c.Task.Workflow)
+	v, err := g.store.Runs.WorkflowView(ctx, c.Task.Workflow)
 	if err != nil {
 		return workerapi.Source{}, err
 	}

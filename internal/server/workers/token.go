@@ -14,7 +14,8 @@ import (
 	"pleat"
 	"pleat/internal/queue"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 )
 
@@ -41,8 +42,8 @@ type tokenTask struct {
 }
 
 // lease is the lease under which the worker holds the task.
-func (c *caller) lease() store.Lease {
-	return store.Lease{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Worker}
+func (c *caller) lease() tasks.Lease {
+	return tasks.Lease{Task: c.Task.ID, Attempt: c.Task.Attempt, Worker: c.Worker}
 }
 
 // task is the task as far as the token knows it.
@@ -85,7 +86,7 @@ func (g *Gateway) verify(prefix, token string) *caller {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	c := &caller{}
-	if err != nil || json.Unmarshal(raw, c) != nil || c.Expires != 0 && c.Expires < g.store.Now().Unix() {
+	if err != nil || json.Unmarshal(raw, c) != nil || c.Expires != 0 && c.Expires < g.store.DB.Now().Unix() {
 		return nil
 	}
 	return c
@@ -93,12 +94,12 @@ func (g *Gateway) verify(prefix, token string) *caller {
 
 // sessionToken returns a token for a session that ends after some time.
 func (g *Gateway) sessionToken(c caller, life time.Duration) string {
-	c.Expires, c.Task = g.store.Now().Add(life).Unix(), nil
+	c.Expires, c.Task = g.store.DB.Now().Add(life).Unix(), nil
 	return g.sign(sessionPrefix, &c)
 }
 
 // taskToken returns the token of a task that a worker has claimed.
-func (g *Gateway) taskToken(c caller, t *store.ClaimedTask) string {
+func (g *Gateway) taskToken(c caller, t *runs.ClaimedTask) string {
 	c.Expires = 0
 	c.Task = &tokenTask{
 		ID:      t.Task.ID,
@@ -161,7 +162,7 @@ func (g *Gateway) callerOfHeld(r *http.Request) (*caller, error) {
 
 // checkHeld returns pleat.ErrLost if the attempt of a task's caller has ended.
 func (g *Gateway) checkHeld(ctx context.Context, c *caller) error {
-	outcome, err := g.store.AttemptOutcome(ctx, c.lease())
+	outcome, err := g.store.Runs.AttemptOutcome(ctx, c.lease())
 	if err == nil && outcome != "" {
 		err = pleat.ErrLost
 	}
@@ -195,7 +196,7 @@ const (
 func (g *Gateway) classOfToken(ctx context.Context, hash string, age time.Duration) (string, bool, error) {
 	return latest(ctx, &g.tokens, age,
 		func(ctx context.Context) (map[string]string, error) {
-			return g.store.FleetTokens(ctx, store.TokenWorker)
+			return g.store.Runs.FleetTokens(ctx, runs.TokenWorker)
 		},
 		func(valid map[string]string) (string, bool) {
 			class, ok := valid[hash]
@@ -271,7 +272,7 @@ func (s *snapshot[T]) get(t time.Time) (T, bool) {
 
 // findClass returns a class; false if the service has none of this name.
 func (g *Gateway) findClass(ctx context.Context, name string) (pleat.Class, bool, error) {
-	return latest(ctx, &g.classes, classesAge, g.store.Classes, func(list []pleat.Class) (pleat.Class, bool) {
+	return latest(ctx, &g.classes, classesAge, g.store.Runs.Classes, func(list []pleat.Class) (pleat.Class, bool) {
 		i := slices.IndexFunc(list, func(k pleat.Class) bool { return k.Name == name })
 		if i < 0 {
 			return pleat.Class{}, false

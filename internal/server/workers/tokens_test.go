@@ -11,8 +11,9 @@ import (
 
 	"pleat"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 )
 
@@ -30,7 +31,7 @@ func TestNewClass(t *testing.T) {
 	t.Parallel()
 	f := onSQLite(t)
 	f.post(200, "register", f.tokens["gpu"], workerapi.Registration{Protocol: 1, Worker: newID()}, nil)
-	if err := f.s.SetClasses(t.Context(), []pleat.Class{{Name: "gpu"}, {Name: "cpu"}, {Name: "new"}}); err != nil {
+	if err := f.s.Runs.SetClasses(t.Context(), []pleat.Class{{Name: "gpu"}, {Name: "cpu"}, {Name: "new"}}); err != nil {
 		t.Fatal(err)
 	}
 	f.renewToken("new")
@@ -41,8 +42,14 @@ func TestNewClass(t *testing.T) {
 var (
 	classCalls = [][2]string{{"GET", "class"}, {"POST", "register"}}
 	calls      = [][2]string{
-		{"POST", "claim"}, {"POST", "heartbeat"}, {"POST", "watch"}, {"POST", "fresh"}, {"POST", "drain"}, {"POST", "stop"},
-		{"POST", "deregister"}, {"GET", "files"}, {"GET", "blobs/x"}, {"GET", "alignments/a/b"}, {"PUT", "alignments/a/b"},
+		{
+			"POST",
+			"claim",
+		}, {"POST", "heartbeat"}, {"POST", "watch"}, {"POST", "fresh"}, {"POST", "drain"}, {"POST", "stop"},
+		{
+			"POST",
+			"deregister",
+		}, {"GET", "files"}, {"GET", "blobs/x"}, {"GET", "alignments/a/b"}, {"PUT", "alignments/a/b"},
 	}
 )
 
@@ -63,8 +70,8 @@ func TestTokensAreForTheirCalls(t *testing.T) {
 	session := f.session("gpu", newID())
 	task, other := f.claim(session, storetest.FoldQueue), f.claim(session, storetest.FoldQueue)
 	demand := seal.NewFleetToken()
-	if err := f.s.CreateFleetToken(t.Context(), store.FleetToken{
-		Kind: store.TokenDemand,
+	if err := f.s.Runs.CreateFleetToken(t.Context(), runs.FleetToken{
+		Kind: runs.TokenDemand,
 		Hash: seal.HashKey(demand),
 	}); err != nil {
 		t.Fatal(err)
@@ -192,7 +199,7 @@ func TestRevokedWhileItWaits(t *testing.T) {
 			answered <- f.ask("POST", "claim", session, `{"asks":[{"queues":["fold/null"],"n":1}],"wait_s":50}`)
 		}()
 		storetest.Eventually(t, "the claim waits", func() bool {
-			return f.s.Subscribed(store.QueueTopic(storetest.FoldQueue))
+			return f.s.DB.Subscribed(tasks.QueueTopic(storetest.FoldQueue))
 		})
 		f.revoke("gpu")
 		f.renewToken("gpu")
@@ -247,7 +254,7 @@ func TestWorkersAreApart(t *testing.T) {
 		// An identity is its class's.
 		f.post(409, "register", f.tokens["cpu"], workerapi.Registration{Protocol: 1, Worker: id}, nil)
 		direct := newID() // a worker that has the database's address
-		if err := f.s.RegisterWorker(t.Context(), pleat.Worker{ID: direct, Class: "gpu"}); err != nil {
+		if err := f.s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: direct, Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		f.post(409, "register", f.tokens["gpu"], workerapi.Registration{Protocol: 1, Worker: direct}, nil)
@@ -302,7 +309,7 @@ func TestInventedEngines(t *testing.T) {
 func TestDefaultClassClaimsWorkOfEngines(t *testing.T) {
 	t.Parallel()
 	f := onSQLite(t)
-	if err := f.s.SetDefaultClass(t.Context(), pleat.Class{Name: pleat.DefaultClass}); err != nil {
+	if err := f.s.Runs.SetDefaultClass(t.Context(), pleat.Class{Name: pleat.DefaultClass}); err != nil {
 		t.Fatal(err)
 	}
 	f.tokens[pleat.DefaultClass] = f.newToken(pleat.DefaultClass)

@@ -48,12 +48,12 @@ func TestEndlessWorker(t *testing.T) {
 		in := workerapi.Registration{Protocol: 1, Worker: newID(), Left: left}
 		f.post(200, "register", f.tokens["gpu"], in, &out)
 		f.post(200, "heartbeat", out.Session, workerapi.Heartbeat{}, nil)
-		all, err := f.s.Workers(t.Context())
+		all, err := f.s.Runs.Workers(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range all {
-			if w.ID == in.Worker && w.Ends.Before(f.s.Now().Add(300*24*time.Hour)) {
+			if w.ID == in.Worker && w.Ends.Before(f.s.DB.Now().Add(300*24*time.Hour)) {
 				t.Errorf("%v s are left, and the worker ends at %v", float64(left), w.Ends)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	"pleat"
 	"pleat/internal/queue"
-	"pleat/internal/store"
+	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
 )
 
@@ -36,7 +36,7 @@ func (g *Gateway) subscription(id pleat.WorkerID) *subscription {
 	if s == nil {
 		s = &subscription{news: make(chan struct{}, 1)}
 		g.subscriptions.byWorker[id] = s
-		g.store.SubscribeTo(store.WorkerTopic(id), s.news)
+		g.store.DB.SubscribeTo(tasks.WorkerTopic(id), s.news)
 		queue.Wake(s.news)
 	}
 	s.seen = time.Now()
@@ -49,7 +49,7 @@ func (g *Gateway) endSubscriptions(ctx context.Context) {
 		g.subscriptions.mu.Lock()
 		for id, s := range g.subscriptions.byWorker {
 			if time.Since(s.seen) > subscriptionLife {
-				g.store.Unsubscribe(store.WorkerTopic(id), s.news)
+				g.store.DB.Unsubscribe(tasks.WorkerTopic(id), s.news)
 				delete(g.subscriptions.byWorker, id)
 			}
 		}
@@ -60,7 +60,7 @@ func (g *Gateway) endSubscriptions(ctx context.Context) {
 // watch is POST watch: it marks the worker as alive, and waits for orders that the worker does not know.
 func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (workerapi.Orders, error) {
 	out := workerapi.Orders{Cancel: in.Cancelled}
-	if c.Renewed && time.Unix(c.Expires, 0).Sub(g.store.Now()) < sessionLife/2 {
+	if c.Renewed && time.Unix(c.Expires, 0).Sub(g.store.DB.Now()) < sessionLife/2 {
 		out.Session = g.sessionToken(*c, sessionLife)
 	}
 	news := g.subscription(c.Worker).news
@@ -86,7 +86,7 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 		if _, err := g.authenticate(ctx, c, 0); err != nil {
 			return out, err
 		}
-		if out.Cancel, err = g.store.CancelledTasks(ctx, c.Worker); err != nil {
+		if out.Cancel, err = g.store.Runs.CancelledTasks(ctx, c.Worker); err != nil {
 			queue.Wake(news)
 			return out, err
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/workerapi"
 	"pleat/internal/workerapi/workerapitest"
@@ -23,7 +23,7 @@ func TestCancelReachesWorker(t *testing.T) {
 		answered := make(chan answer, 1)
 		watch := func(in workerapi.Watch) { answered <- f.ask("POST", "watch", session, in) }
 		go watch(workerapi.Watch{Wait: 50})
-		if _, err := f.s.Cancel(t.Context(), f.owner, job.Job); err != nil {
+		if _, err := f.s.Runs.Cancel(t.Context(), f.owner, job.Job); err != nil {
 			t.Fatal(err)
 		}
 		want := []pleat.TaskID{task.ID}
@@ -35,7 +35,7 @@ func TestCancelReachesWorker(t *testing.T) {
 			t.Errorf("orders (-want +got):\n%s", d)
 		}
 		go watch(workerapi.Watch{Wait: 50, Cancelled: want})
-		if n, err := f.s.DrainClass(t.Context(), "gpu"); err != nil || n != 1 {
+		if n, err := f.s.Runs.DrainClass(t.Context(), "gpu"); err != nil || n != 1 {
 			t.Fatalf("%d workers drain: %v", n, err)
 		}
 		if a := <-answered; a.status != 200 || json.Unmarshal(a.body, &orders) != nil {
@@ -60,14 +60,14 @@ func TestOrderLost(t *testing.T) {
 		c := f.worker(p.URL)
 		job := f.create()
 		k := f.take(c, storetest.FoldQueue).Task
-		if _, err := f.s.Cancel(t.Context(), f.owner, job.Job); err != nil {
+		if _, err := f.s.Runs.Cancel(t.Context(), f.owner, job.Job); err != nil {
 			t.Fatal(err)
 		}
 		if orders, err := c.WatchWorker(t.Context(), ""); pleat.CodeOf(err) != pleat.CodeUnavailable {
 			t.Fatalf("the lost answer: %+v %v", orders, err)
 		}
 		orders, err := c.WatchWorker(t.Context(), "")
-		if d := cmp.Diff(store.WorkerOrders{Cancel: []pleat.TaskID{k.ID}}, orders); d != "" || err != nil {
+		if d := cmp.Diff(runs.WorkerOrders{Cancel: []pleat.TaskID{k.ID}}, orders); d != "" || err != nil {
 			t.Errorf("orders (-want +got), %v:\n%s", err, d)
 		}
 	})

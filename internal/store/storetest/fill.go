@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/webhooks"
 )
 
 // filledPrefix begins the ids that Fill makes: version 7, of a day before this service existed, so that every job made
@@ -206,7 +206,7 @@ func progressOf(seq int, body string) string {
 // them. Their numbers start at from; no two calls for one endpoint may overlap. A worker that polls finds them: no
 // topic has news.
 func FillDeliveries(
-	ctx context.Context, address string, e store.Endpoint, job pleat.JobID, run pleat.RunID, from, n int,
+	ctx context.Context, address string, e webhooks.Endpoint, job pleat.JobID, run pleat.RunID, from, n int,
 ) error {
 	db, err := openRaw(address)
 	if err != nil {

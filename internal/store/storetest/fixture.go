@@ -9,6 +9,9 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
 
 // FoldQueue is the queue of the jobs that NewFold describes.
@@ -18,13 +21,13 @@ const FoldQueue = "fold/null"
 const patience = 2 * time.Minute
 
 // User returns the reach of the user of a name in the user's own project, and creates the user first if there is none.
-func User(t testing.TB, s *store.Store, name string) store.Reach {
+func User(t testing.TB, s *store.Store, name string) people.Reach {
 	t.Helper()
-	u, err := s.EnsureUser(context.Background(), name)
+	u, err := s.People.EnsureUser(context.Background(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Own(u.ID)
+	return people.Own(u.ID)
 }
 
 // Protein is a protein with one copy for each chain.
@@ -34,19 +37,19 @@ func Protein(text string, chains ...string) pleat.Sequence {
 
 // NewFold describes a fold of a short protein by the model «null», with a seed that the service chose: no other run's
 // result is reused for it. The test changes what it is about.
-func NewFold(by store.Reach, name string) store.NewJob {
-	return store.NewJob{
+func NewFold(by people.Reach, name string) runs.NewJob {
+	return runs.NewJob{
 		Job: pleat.Job{
 			Owner: by.Project, Creator: by.User, Name: name, Sequences: []pleat.Sequence{Protein("GSGS", "A")},
 		},
-		Run: store.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: pleat.Params{Model: "null"}},
+		Run: runs.RunSpec{Model: "null", Seed: "7", Queue: FoldQueue, Params: pleat.Params{Model: "null"}},
 	}
 }
 
 // CreateJob creates a job and queues its run; a worker of the test may claim it at once.
-func CreateJob(t testing.TB, s *store.Store, n store.NewJob) store.Created {
+func CreateJob(t testing.TB, s *store.Store, n runs.NewJob) runs.Created {
 	t.Helper()
-	c, err := s.CreateJob(context.Background(), n)
+	c, err := s.Runs.CreateJob(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +57,9 @@ func CreateJob(t testing.TB, s *store.Store, n store.NewJob) store.Created {
 }
 
 // Claim claims the next task of a queue, as a worker does. There must be one.
-func Claim(t testing.TB, s *store.Store, w pleat.WorkerID, queue string) store.ClaimedTask {
+func Claim(t testing.TB, s *store.Store, w pleat.WorkerID, queue string) runs.ClaimedTask {
 	t.Helper()
-	got, err := s.Claim(context.Background(), w, store.ClaimFilter{Queues: []string{queue}, N: 1})
+	got, err := s.Runs.Claim(context.Background(), w, tasks.ClaimFilter{Queues: []string{queue}, N: 1})
 	if err != nil || len(got) != 1 {
 		t.Fatalf("claimed %d tasks of %s: %v", len(got), queue, err)
 	}
@@ -64,9 +67,9 @@ func Claim(t testing.TB, s *store.Store, w pleat.WorkerID, queue string) store.C
 }
 
 // Completed is how a run of the model «null» ends: with one prediction, whose structure nobody has stored.
-func Completed() store.RunFinished {
+func Completed() runs.RunFinished {
 	plddt := 71.5
-	return store.RunFinished{
+	return runs.RunFinished{
 		State:  pleat.StateCompleted,
 		Engine: "null 1",
 		Served: "null",
@@ -88,11 +91,11 @@ func Completed() store.RunFinished {
 
 // CompleteFold creates a job and completes its run, as a worker does, with the outcome that Completed describes. No
 // other task may wait in the job's queue.
-func CompleteFold(t testing.TB, s *store.Store, n store.NewJob) store.Created {
+func CompleteFold(t testing.TB, s *store.Store, n runs.NewJob) runs.Created {
 	t.Helper()
 	c := CreateJob(t, s, n)
 	task := Claim(t, s, "completing", n.Run.Queue).Task
-	if err := s.FinishRun(context.Background(), store.LeaseOf(&task), Completed()); err != nil {
+	if err := s.Runs.FinishRun(context.Background(), tasks.LeaseOf(&task), Completed()); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -110,11 +113,11 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 }
 
 // AwaitJob waits until a job has a state. A job that ends in another state fails the test.
-func AwaitJob(t testing.TB, s *store.Store, job pleat.JobID, want pleat.State) (v store.View) {
+func AwaitJob(t testing.TB, s *store.Store, job pleat.JobID, want pleat.State) (v runs.View) {
 	t.Helper()
 	Eventually(t, "job "+string(want), func() bool {
 		var err error
-		if v, err = s.View(context.Background(), job); err != nil {
+		if v, err = s.Runs.View(context.Background(), job); err != nil {
 			t.Fatal(err)
 		}
 		if v.Job.State != want && v.Job.State.Terminal() {
@@ -126,11 +129,11 @@ func AwaitJob(t testing.TB, s *store.Store, job pleat.JobID, want pleat.State) (
 }
 
 // AwaitWorkflow waits until a workflow has a state. A workflow that ends in another state fails the test.
-func AwaitWorkflow(t testing.TB, s *store.Store, id pleat.WorkflowID, want pleat.State) (v store.WorkflowView) {
+func AwaitWorkflow(t testing.TB, s *store.Store, id pleat.WorkflowID, want pleat.State) (v runs.WorkflowView) {
 	t.Helper()
 	Eventually(t, "workflow "+string(want), func() bool {
 		var err error
-		if v, err = s.WorkflowView(context.Background(), id); err != nil {
+		if v, err = s.Runs.WorkflowView(context.Background(), id); err != nil {
 			t.Fatal(err)
 		}
 		if v.Workflow.State != want && v.Workflow.State.Terminal() {
@@ -145,7 +148,7 @@ func AwaitWorkflow(t testing.TB, s *store.Store, id pleat.WorkflowID, want pleat
 func AwaitLine(t testing.TB, s *store.Store, run pleat.RunID, begin string) {
 	t.Helper()
 	Eventually(t, "the log line «"+begin+"»", func() bool {
-		all, err := s.Progress(context.Background(), run, 0, store.MaxLogLines)
+		all, err := s.Runs.Progress(context.Background(), run, 0, runs.MaxLogLines)
 		if err != nil {
 			t.Fatal(err)
 		}

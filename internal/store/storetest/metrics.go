@@ -47,7 +47,7 @@ func Metrics(t testing.TB, from ...prometheus.Collector) map[string]float64 {
 func RunsEnded(t testing.TB, s *store.Store) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
-	for series, n := range Metrics(t, s.Collectors()...) {
+	for series, n := range Metrics(t, s.Runs.Collectors()...) {
 		name, labels, _ := strings.Cut(series, "{")
 		if v := strings.Split(labels, `"`); name == "pleat_runs_ended_total" {
 			out[v[5]+" "+v[1]+" "+v[3]] = n

@@ -23,6 +23,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
 )
 
 // Log is a buffer that a program writes while a test reads it. The zero value is empty.
@@ -81,22 +83,17 @@ func (c *Clock) Advance(d time.Duration) {
 // Each runs fn on a fresh, migrated store of every database at hand, as a subtest with the database's name.
 func Each(t *testing.T, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
-	EachLimited(t, store.Limits{}, fn)
+	EachLimited(t, people.Limits{}, fn)
 }
 
 // EachLimited is Each with limits of what one user may have.
-func EachLimited(t *testing.T, limits store.Limits, fn func(t *testing.T, s *store.Store, clock *Clock)) {
+func EachLimited(t *testing.T, limits people.Limits, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
-	eachWith(t, store.Options{Limits: limits}, fn)
+	EachWith(t, store.Options{People: people.Options{Limits: limits}}, fn)
 }
 
-// EachBounded is Each with small bounds, which a test reaches with few rows.
-func EachBounded(t *testing.T, bounds store.Bounds, fn func(t *testing.T, s *store.Store, clock *Clock)) {
-	t.Helper()
-	eachWith(t, store.Options{Bounds: bounds}, fn)
-}
-
-func eachWith(t *testing.T, opt store.Options, fn func(t *testing.T, s *store.Store, clock *Clock)) {
+// EachWith is Each with options, such as sizes that a test reaches with few rows.
+func EachWith(t *testing.T, opt store.Options, fn func(t *testing.T, s *store.Store, clock *Clock)) {
 	t.Helper()
 	for name, fresh := range Migrated() {
 		t.Run(name, func(t *testing.T) {
@@ -148,23 +145,23 @@ func OpenAt(t testing.TB, address string, clock *Clock) *store.Store {
 }
 
 // OpenLimited is OpenAt with limits of what one user may have.
-func OpenLimited(t testing.TB, address string, clock *Clock, limits store.Limits) *store.Store {
+func OpenLimited(t testing.TB, address string, clock *Clock, limits people.Limits) *store.Store {
 	t.Helper()
-	return OpenWith(t, address, clock, store.Options{Limits: limits})
+	return OpenWith(t, address, clock, store.Options{People: people.Options{Limits: limits}})
 }
 
 // OpenWith is OpenAt with further options.
 func OpenWith(t testing.TB, address string, clock *Clock, opt store.Options) *store.Store {
 	t.Helper()
 	// PostgreSQL's clock does not go with a Clock that was moved: its next measurement would take the move back.
-	opt.ClockInterval = 24 * time.Hour
+	opt.DB.ClockInterval = 24 * time.Hour
 	if clock != nil {
-		opt.Clock = clock.Now
+		opt.DB.Clock = clock.Now
 	}
 	copyMigrated(t, address)
 	at := address
 	if pooled := Pooled(t, address); pooled != "" {
-		at, opt.Direct = pooled, address
+		at, opt.DB.Direct = pooled, address
 	}
 	s, err := store.Open(context.Background(), at, opt)
 	if err != nil {
@@ -175,7 +172,7 @@ func OpenWith(t testing.TB, address string, clock *Clock, opt store.Options) *st
 		addresses.Delete(s)
 		checkResultUse(t, address)
 		checkSpent(t, address)
-		_ = s.Close()
+		_ = s.DB.Close()
 	})
 	if err := Migrate(context.Background(), s); err != nil {
 		t.Fatal(err)
@@ -185,10 +182,10 @@ func OpenWith(t testing.TB, address string, clock *Clock, opt store.Options) *st
 
 // Migrate migrates and tunes a database, as a start of the program does.
 func Migrate(ctx context.Context, s *store.Store) error {
-	if _, _, err := s.Migrate(ctx); err != nil {
+	if _, _, err := s.DB.Migrate(ctx); err != nil {
 		return err
 	}
-	return s.Tune(ctx)
+	return s.Ops.Tune(ctx)
 }
 
 // checkResultUse fails a test after which the bytes that are counted for a user are not those of the user's runs. A
@@ -270,8 +267,8 @@ var migrated = sync.OnceValues(func() (out sqliteTemplate, err error) {
 	if err != nil {
 		return out, err
 	}
-	_, _, err = s.Migrate(context.Background())
-	if err := errors.Join(err, s.Close()); err != nil {
+	_, _, err = s.DB.Migrate(context.Background())
+	if err := errors.Join(err, s.DB.Close()); err != nil {
 		return out, err
 	}
 	if out.schema, err = schemaHash(file); err != nil {
@@ -386,7 +383,7 @@ func makeTemplate(ctx context.Context, conn *sql.Conn, server, name string) erro
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(Migrate(ctx, s), s.Close()); err != nil {
+	if err := errors.Join(Migrate(ctx, s), s.DB.Close()); err != nil {
 		return err
 	}
 	_, err = conn.ExecContext(ctx, "ALTER DATABASE "+name+" IS_TEMPLATE true")
@@ -463,32 +460,38 @@ func Pooled(t testing.TB, address string) string {
 // rawOf opens the database of a store behind its back. OpenAt must have opened the store.
 func rawOf(t testing.TB, s *store.Store) *rawDB {
 	t.Helper()
-	address, ok := addresses.Load(s)
-	if !ok {
-		t.Fatal("storetest needs a store that OpenAt opened")
-	}
-	db, err := openRaw(address.(string))
+	db, err := openRaw(Address(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
 
+// Address is that of the database of a store that OpenAt opened.
+func Address(t testing.TB, s *store.Store) string {
+	t.Helper()
+	address, ok := addresses.Load(s)
+	if !ok {
+		t.Fatal("storetest needs a store that OpenAt opened")
+	}
+	return address.(string)
+}
+
 // Tables returns the rows of every table of a store, by name, as one text for each row. The tables are those of the
 // schema, but for VersionTable. OpenAt must have opened the store.
 func Tables(t testing.TB, s *store.Store) map[string][]string {
 	t.Helper()
-	db := rawOf(t, s)
-	defer db.Close()
+	database := rawOf(t, s)
+	defer database.Close()
 	schema := "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-	if db.sqlite {
+	if database.sqlite {
 		schema = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 	}
 	out := map[string][]string{}
-	for _, name := range texts(t, db, schema) {
-		if name[0] != store.VersionTable {
+	for _, name := range texts(t, database, schema) {
+		if name[0] != db.VersionTable {
 			rows := []string{}
-			for _, row := range texts(t, db, "SELECT * FROM "+name[0]) {
+			for _, row := range texts(t, database, "SELECT * FROM "+name[0]) {
 				rows = append(rows, strings.Join(row, "|"))
 			}
 			out[name[0]] = rows

@@ -1,0 +1,192 @@
+package runs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"pleat"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
+)
+
+// DesignFolds are the jobs that fold designs of a workflow, all of its project.
+type DesignFolds struct {
+	By       people.Credential
+	Creator  pleat.UserID
+	Owner    pleat.ProjectID
+	Workflow pleat.WorkflowID
+	Key      string // Idempotency-Key; empty: none
+	Digest   string // of the request
+	Jobs     []DesignJob
+}
+
+// DesignJob is a job that folds a design.
+type DesignJob struct {
+	Design string // its id
+	Rank   int    // its final rank
+	Job    NewJob // without By, Key and Digest
+}
+
+// planned is the work of the jobs, which are all of one model.
+func (d *DesignFolds) planned() people.Work {
+	var all people.Work
+	for i := range d.Jobs {
+		run := PlannedRun(d.Jobs[i].Job.Run)
+		all = people.Work{Queue: run.Queue, Expected: all.Expected + run.Expected}
+	}
+	return all
+}
+
+// FoldDesigns stores the jobs, or none of them, each of which counts against the project's quota. An idempotency key
+// works as in CreateJob. Its errors are those of CreateJob, and pleat.ErrWorkflowNotFound.
+func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
+	err = s.db.Write(ctx, "fold designs", func(t *db.Tx) error {
+		made = nil
+		var may people.Access
+		people.AskAccess(t, d.By, d.Creator, d.Owner, &may)
+		var earlier EarlierCall
+		call := NewKeyedCall(d.Creator, d.Owner, d.Key, d.Digest)
+		AskReplay(t, call, &earlier)
+		spent := make([]people.Charge, len(d.Jobs))
+		for i := range d.Jobs {
+			s.people.AskCharge(t, d.Owner, &spent[i])
+		}
+		if err := t.Wait(); err != nil {
+			return err
+		}
+		if err := may.Err(); err != nil {
+			return err
+		}
+		if d.Key != "" && !earlier.None {
+			return earlier.Replay(call, &made)
+		}
+		var w pleat.Workflow
+		if err := LockWorkflow(t, people.InProject(d.Owner), pleat.Member, d.Workflow, &w); err != nil {
+			return err
+		}
+		for i := range d.Jobs {
+			if i == 0 {
+				if err := people.CheckBudget(t, d.Owner, spent[i].Budget, d.planned()); err != nil {
+					return err
+				}
+			}
+			usage, err := s.people.JobUsage(t, &spent[i])
+			if err != nil {
+				return err
+			}
+			var c Created
+			InsertJob(t, &d.Jobs[i].Job, &c)
+			c.Usage = usage
+			made = append(made, c)
+			t.Send(`
+				INSERT INTO design_fold (job_id, workflow_id, design_id, final_rank, of_run, binder_rmsd)
+				VALUES ($1, $2, $3, $4, '', 0)`,
+				c.Job, d.Workflow, d.Jobs[i].Design, d.Jobs[i].Rank)
+		}
+		KeepAnswer(t, call, made)
+		return nil
+	})
+	if errors.Is(err, ErrReplayed) {
+		return made, true, nil
+	}
+	return made, false, err
+}
+
+// ReplayedFolds reads what FoldDesigns has made for the idempotency key; nil: no call of the last day has it. It is for
+// answering a repeated call whose model is gone. CodeConflict: the key came with another request.
+func (s *Store) ReplayedFolds(
+	ctx context.Context, by people.Reach, key, digest string,
+) ([]Created, error) {
+	call := NewKeyedCall(by.User, by.Project, key, digest)
+	var earlier EarlierCall
+	err := s.db.ReadRow(ctx, AnsweredCall, []any{call.Creator, call.Key, KeysSince(s.db.Micros())},
+		&earlier.digest, &earlier.Answer)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, db.Unavailable("read folds of designs", err)
+	}
+	var made []Created
+	if err := earlier.Replay(call, &made); !errors.Is(err, ErrReplayed) {
+		return nil, err
+	}
+	return made, nil
+}
+
+// DesignFold is a fold of a design, as its job's latest run is.
+type DesignFold struct {
+	Workflow pleat.WorkflowID
+	Design   string
+	Rank     int
+	Job      pleat.JobID
+	Run      pleat.RunID
+	Model    string
+	State    pleat.State
+	Result   *pleat.Result // nil unless the run completed
+	// BinderRMSD in Å is measured for Run if Measured is set; below 0: it cannot be measured.
+	BinderRMSD float64
+	Measured   bool
+}
+
+// maxDesignFolds is how many folds of a workflow are read.
+const maxDesignFolds = 200
+
+// DesignFolds reads the folds of a workflow's designs whose jobs exist and were not moved to another project, in the
+// order in which they were made: the newest maxDesignFolds.
+func (s *Store) DesignFolds(ctx context.Context, w pleat.WorkflowID) ([]DesignFold, error) {
+	return s.designFolds(ctx, `f.workflow_id = $1
+		AND j.project_id = (SELECT w.project_id FROM workflow w WHERE w.id = f.workflow_id)`, w)
+}
+
+// FoldedDesign reads the design that a job folds; false if it folds none.
+func (s *Store) FoldedDesign(ctx context.Context, job pleat.JobID) (DesignFold, bool, error) {
+	list, err := s.designFolds(ctx, "f.job_id = $1", job)
+	if len(list) == 0 {
+		return DesignFold{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// designFolds reads the folds that a condition on $1 selects.
+func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]DesignFold, error) {
+	var out []DesignFold
+	rows, err := s.db.Read(ctx, `
+		SELECT f.workflow_id, f.design_id, f.final_rank, f.job_id, r.id, r.model, j.state, COALESCE(r.result, ''),
+			f.binder_rmsd, f.of_run
+		FROM design_fold f
+		JOIN job j ON j.id = f.job_id AND j.deleted_at = 0
+		JOIN run r ON r.id = j.run_id
+		WHERE `+where+`
+		ORDER BY f.job_id DESC
+		LIMIT $2`, arg, maxDesignFolds)
+	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
+		var f DesignFold
+		var result, of string
+		if err := scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &f.BinderRMSD,
+			&of); err != nil {
+			return err
+		}
+		f.Measured = of == string(f.Run)
+		if f.State == pleat.StateCompleted {
+			if err := db.DecodeJSON(result, &f.Result); err != nil {
+				return err
+			}
+		}
+		out = append(out, f)
+		return nil
+	})
+	slices.Reverse(out)
+	return out, db.Unavailable("read folds of designs", err)
+}
+
+// MeasureFold records the RMSD of the binder in a fold of a design, which holds for one run of its job.
+func (s *Store) MeasureFold(ctx context.Context, f *DesignFold) error {
+	return s.db.Write(ctx, "measure fold", func(t *db.Tx) error {
+		_, err := t.Exec("UPDATE design_fold SET of_run = $1, binder_rmsd = $2 WHERE job_id = $3", f.Run, f.BinderRMSD,
+			f.Job)
+		return err
+	})
+}

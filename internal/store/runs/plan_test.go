@@ -1,0 +1,43 @@
+package runs_test
+
+import (
+	"strings"
+	"testing"
+
+	"pleat/internal/store/runs"
+	"pleat/internal/store/storetest"
+)
+
+// What looks for leases that have expired reads only tasks that run.
+func TestNoTableIsScanned(t *testing.T) {
+	t.Parallel()
+	storetest.CheckSQLitePlans(t, runs.Plans, false)
+	storetest.CheckSQLitePlans(t, runs.HeldStatements, true)
+}
+
+// What counts the tasks of workers reads an index of a busy PostgreSQL.
+func TestNoTableOfPostgresIsScanned(t *testing.T) {
+	t.Parallel()
+	d := storetest.OpenForPlans(t)
+	for q, args := range runs.HeldStatements {
+		storetest.CheckPostgresPlan(t, d, q, args...)
+	}
+}
+
+// What one person created in a shared project is read from an index that has it alone, in the order of the list, and
+// its creators by their ids.
+func TestCreatorsAreIndexed(t *testing.T) {
+	t.Parallel()
+	s := storetest.OpenAt(t, "sqlite:"+t.TempDir()+"/pleat.db", nil)
+	for q, p := range runs.CreatorPages() {
+		index := "SEARCH j USING INDEX job_creator"
+		if strings.Contains(q, "FROM workflow") {
+			index = "SEARCH w USING INDEX workflow_creator"
+		}
+		steps := strings.Join(storetest.SQLitePlan(t, s.DB, q, p.Args), "\n")
+		if !strings.Contains(steps, index) || strings.Contains(steps, "TEMP B-TREE") ||
+			!strings.Contains(steps, "SEARCH y USING INDEX sqlite_autoindex_account_1 (id=?)") {
+			t.Errorf("the plan of %s is\n%s", q, steps)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package runs
+
+import (
+	"encoding/json"
+
+	"pleat"
+	"pleat/internal/store/db"
+)
+
+// keyedCall is a call that may have an idempotency key. Each user has keys of their own.
+type keyedCall struct {
+	Creator pleat.UserID
+	Key     string // empty: none
+	digest  string // of the request, and of the project unless it is the user's own
+}
+
+// NewKeyedCall returns a call for a project.
+func NewKeyedCall(creator pleat.UserID, owner pleat.ProjectID, key, digest string) keyedCall {
+	if owner != creator.OwnProject() {
+		digest += " " + string(owner)
+	}
+	return keyedCall{creator, key, digest}
+}
+
+// EarlierCall is the call that has an idempotency key.
+type EarlierCall struct {
+	None           bool // this call has claimed the key
+	digest, Answer string
+}
+
+// AskReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
+// day is free again. The INSERT makes a concurrent call wait until this one has committed.
+func AskReplay(t *db.Tx, c keyedCall, e *EarlierCall) {
+	if c.Key == "" {
+		return
+	}
+	t.Send("DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at < $3",
+		c.Creator, c.Key, KeysSince(t.Now))
+	t.Ask(`
+		INSERT INTO idempotency (account_id, key, digest, answer, created_at)
+		VALUES ($1, $2, $3, '', $4)
+		ON CONFLICT (account_id, key) DO NOTHING
+		RETURNING key`,
+		[]any{c.Creator, c.Key, c.digest, t.Now},
+		func(scan func(...any) error) error {
+			e.None = true
+			return scan(new(string))
+		})
+	t.Ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{c.Creator, c.Key},
+		e.Scan)
+}
+
+// Scan reads the call that has the key.
+func (e *EarlierCall) Scan(scan func(...any) error) error {
+	return scan(&e.digest, &e.Answer)
+}
+
+// Replay reads the result of the earlier call into c, and returns ErrReplayed. CodeConflict: it was another request
+// than this one.
+func (e *EarlierCall) Replay(call keyedCall, c any) error {
+	if e.digest != call.digest {
+		return pleat.Errorf(pleat.CodeConflict,
+			"the Idempotency-Key was used with another request; use a new key for a new job")
+	}
+	if err := json.Unmarshal([]byte(e.Answer), c); err != nil {
+		return err
+	}
+	return ErrReplayed
+}
+
+// KeepAnswer stores the result of a call for those that repeat it, if it has an idempotency key.
+func KeepAnswer(t *db.Tx, c keyedCall, answer any) {
+	if c.Key == "" {
+		return
+	}
+	t.Send("UPDATE idempotency SET answer = $1 WHERE account_id = $2 AND key = $3", db.EncodeJSON(answer), c.Creator,
+		c.Key)
+}
+
+// KeysSince is the time in microseconds since which an idempotency key must have been used to hold now. It holds for a
+// day.
+func KeysSince(now int64) int64 { return now - db.MicrosPerDay }
+
+// AnsweredCall reads the call of the user $1 that has the idempotency key $2, used since $3, if it was answered.
+const AnsweredCall = `
+	SELECT digest, answer FROM idempotency
+	WHERE account_id = $1 AND key = $2 AND created_at >= $3 AND answer <> ''`

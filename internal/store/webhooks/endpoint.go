@@ -1,0 +1,301 @@
+package webhooks
+
+import (
+	"context"
+	"time"
+
+	"pleat"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
+	"pleat/internal/store/tasks"
+)
+
+// Endpoint receives a project's deliveries: its default one, a named one, or one that a single run brought. It receives
+// deliveries while it is active and not paused, and once ResumeAt has passed; until then they wait. Token and secrets
+// are sealed by package seal for their columns: this package cannot read them.
+type Endpoint struct {
+	ID               pleat.EndpointID
+	Owner            pleat.ProjectID
+	Name             string         // of a named one; empty: it is another one
+	Events           pleat.EventSet // that a named one gets
+	SingleRun        bool           // one run brought it for its own events
+	URL              string
+	Token            string // sealed for the column «token»
+	Secret           string // sealed for the column «secret»; empty: none
+	OldSecret        string // sealed for the column «secret»; signs besides Secret until OldSecretUntil
+	OldSecretUntil   time.Time
+	Format           string // of the bodies; empty: the service's own
+	Active           bool
+	Paused           bool      // its owner lets deliveries wait
+	EnabledByDefault bool      // runs without webhook settings use it
+	DisabledReason   string    // why it is not active
+	Health           string    // the circuit breaker's state, as internal/deliver writes it
+	ResumeAt         time.Time // when it may receive again; zero: now
+	RotatedAt        time.Time // when Secret was stored
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
+}
+
+// DeactivatedByOwner is the DisabledReason of an endpoint that its owner has deactivated.
+const DeactivatedByOwner = "deactivated by its owner"
+
+// Deactivated reports whether the owner has deactivated the endpoint, as opposed to the service.
+func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == DeactivatedByOwner }
+
+// endpointColumns are the columns that endpointRow scans, of the row e of endpoint.
+const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
+	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
+	e.created_at, e.updated_at, e.name, e.events`
+
+// endpointRow holds the columns of an endpoint whose types differ from those of Endpoint; see runs.jobRow.
+type endpointRow struct {
+	// the id of the job or workflow that brought it; empty: none did
+	source                                                              string
+	until, active, paused, byDefault, resume, rotated, created, updated int64
+}
+
+// into returns where to scan endpointColumns; fill then completes the endpoint.
+func (r *endpointRow) into(e *Endpoint) []any {
+	return []any{
+		&e.ID, &e.Owner, &r.source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active,
+		&r.paused,
+		&r.byDefault, &e.DisabledReason, &e.Health, &r.resume, &r.rotated, &r.created, &r.updated, &e.Name, &e.Events,
+	}
+}
+
+func (r *endpointRow) fill(e *Endpoint) {
+	e.SingleRun = r.source != ""
+	e.Active, e.Paused, e.EnabledByDefault = r.active == 1, r.paused == 1, r.byDefault == 1
+	e.OldSecretUntil, e.ResumeAt = db.FromMicros(r.until), db.FromMicros(r.resume)
+	e.RotatedAt, e.CreatedAt, e.UpdatedAt = db.FromMicros(r.rotated), db.FromMicros(r.created), db.FromMicros(r.updated)
+}
+
+// ErrNoEndpoint refuses a call on the webhook of a project that has none.
+var ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
+	"No webhook is configured; PUT /v1/webhooks/custom-http-config does that")
+
+// defaultEndpointQuery finds the default endpoint of a project, of which a unique index allows one.
+const defaultEndpointQuery = "SELECT " + endpointColumns +
+	" FROM endpoint e WHERE e.project_id = $1 AND e.run_source = '' AND e.name = ''"
+
+// isDefault is the condition that a row of endpoint is the default one of its project.
+const isDefault = "run_source = '' AND name = ''"
+
+// DefaultEndpoint reads a project's default endpoint; ErrNoEndpoint if nobody has configured one.
+func (s *Store) DefaultEndpoint(ctx context.Context, by people.Reach) (Endpoint, error) {
+	var e Endpoint
+	var r endpointRow
+	err := s.db.ReadRow(ctx, defaultEndpointQuery+" AND "+people.RoleSQL("e.project_id", "$2", "$1")+" > 0",
+		[]any{by.Project, by.User}, r.into(&e)...)
+	r.fill(&e)
+	return e, db.Unavailable("read endpoint", db.MapNoRows(err, ErrNoEndpoint))
+}
+
+// EnabledEndpoint is the row e of the endpoint that gets the events of the runs of the project $2 unless their settings
+// say otherwise; none, if there is none. It may be one that the service has disabled: its deliveries wait.
+const EnabledEndpoint = "endpoint e " +
+	"WHERE e.project_id = $2 AND e.run_source = '' AND e.name = '' AND e.enabled_by_default = 1"
+
+// EndpointConfig is what a manager configures of the default endpoint. Token and Secret are sealed already.
+type EndpointConfig struct {
+	URL    string
+	Token  string // sealed; empty: the stored one stays
+	Secret string // sealed; used if none is stored
+	Format string
+	// EnabledByDefault sets whether runs without webhook settings use the endpoint; nil: as it was, at first false.
+	EnabledByDefault *bool
+}
+
+// PutEndpoint stores the default endpoint of by.Project, makes it active, resets its circuit breaker and records it; a
+// paused one stays paused. A first call must bring a token and a secret. A later one keeps the secret, which
+// RotateSecret changes, and keeps the token if it brings none and its URL has the same origin. Deliveries that wait are
+// sent to the new URL with the token that is stored with it. CodeInvalid: the token is missing.
+func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, c EndpointConfig) (Endpoint, error) {
+	var e Endpoint
+	err := s.db.Write(ctx, "put endpoint", func(t *db.Tx) error {
+		if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
+			return err
+		}
+		if err := checkToken(t, by.Project, &c); err != nil {
+			return err
+		}
+		if _, err := t.Exec(`
+			INSERT INTO endpoint (
+				id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
+				enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
+			VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, 0, '', '', 0, $7, $7, $7)
+			ON CONFLICT (project_id) WHERE run_source = '' AND name = '' DO UPDATE SET
+				url = excluded.url, format = excluded.format, active = 1, disabled_reason = '', health = '',
+				resume_at = 0,
+				updated_at = excluded.updated_at,
+				token = CASE WHEN excluded.token = '' THEN endpoint.token ELSE excluded.token END,
+				secret = CASE WHEN endpoint.secret = '' THEN excluded.secret ELSE endpoint.secret END`,
+			db.NewID(), by.Project, c.URL, c.Token, c.Secret, c.Format, t.Now); err != nil {
+			return err
+		}
+		if c.EnabledByDefault != nil {
+			if _, err := t.Exec("UPDATE endpoint SET enabled_by_default = $1 WHERE project_id = $2 AND "+isDefault,
+				db.BoolToInt(*c.EnabledByDefault), by.Project); err != nil {
+				return err
+			}
+		}
+		return s.changedEndpoint(t, by, people.AuditWebhookSet, &e)
+	})
+	return e, err
+}
+
+// checkToken refuses a configuration without a token where none is stored, or where the stored one was given for
+// another origin: who may change the address must not be able to have the token sent there. It locks the
+// project, so that a concurrent change of the address is seen.
+func checkToken(t *db.Tx, owner pleat.ProjectID, c *EndpointConfig) error {
+	if err := people.LockProject(t, owner); err != nil || c.Token != "" {
+		return err
+	}
+	var e Endpoint
+	var r endpointRow
+	if err := db.MapNoRows(t.Row(defaultEndpointQuery, []any{owner}, r.into(&e)...), nil); err != nil {
+		return err
+	}
+	switch {
+	case e.Token == "":
+		return pleat.InvalidField("token_value", " is required the first time; deliveries carry it in X-Webhook-Token")
+	case pleat.Origin(e.URL) != pleat.Origin(c.URL):
+		return pleat.InvalidField("token_value", " is required again, because target_url has another scheme, host or "+
+			"port than before; deliveries carry it in X-Webhook-Token")
+	}
+	return nil
+}
+
+// defaultEndpoint reads a project's default endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the
+// change found none.
+func defaultEndpoint(t *db.Tx, owner pleat.ProjectID, e *Endpoint) error {
+	var r endpointRow
+	err := t.Row(defaultEndpointQuery, []any{owner}, r.into(e)...)
+	r.fill(e)
+	t.Notify(tasks.DeliveryTopic)
+	return db.MapNoRows(err, ErrNoEndpoint)
+}
+
+// EndpointChange is a change of the state of a project's default endpoint.
+type EndpointChange string
+
+// The changes of an endpoint's state.
+const (
+	EndpointPause  EndpointChange = "pause"  // deliveries wait
+	EndpointResume EndpointChange = "resume" // deliveries start again at once; the circuit breaker is reset
+	EndpointDelete EndpointChange = "delete" // deactivated; its deliveries wait for another configuration
+)
+
+// endpointChanges are the changes as SQL, with what the audit log records.
+var endpointChanges = map[EndpointChange]struct {
+	set    string
+	action people.AuditAction
+}{
+	EndpointPause: {"paused = 1", people.AuditWebhookPaused},
+	EndpointResume: {"paused = 0, active = 1, disabled_reason = '', health = '', resume_at = 0",
+		people.AuditWebhookResumed},
+	EndpointDelete: {"active = 0, enabled_by_default = 0, disabled_reason = '" + DeactivatedByOwner + "'",
+		people.AuditWebhookDeactivated},
+}
+
+// ChangeEndpoint pauses, resumes or deactivates the default endpoint of by.Project, and records it. Events of the time
+// between become deliveries that wait. Repeating a change is no error. ErrNoEndpoint: nobody has configured one.
+func (s *Store) ChangeEndpoint(ctx context.Context, by people.Actor, change EndpointChange) (Endpoint, error) {
+	c := endpointChanges[change]
+	var e Endpoint
+	err := s.db.Write(ctx, string(change)+" endpoint", func(t *db.Tx) error {
+		if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
+			return err
+		}
+		if _, err := t.Exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE project_id = $2 AND "+isDefault,
+			t.Now, by.Project); err != nil {
+			return err
+		}
+		return s.changedEndpoint(t, by, c.action, &e)
+	})
+	return e, err
+}
+
+// changedEndpoint reads a project's default endpoint after a change and records the change.
+func (s *Store) changedEndpoint(t *db.Tx, by people.Actor, action people.AuditAction, e *Endpoint) error {
+	if err := defaultEndpoint(t, by.Project, e); err != nil {
+		return err
+	}
+	return s.people.RecordAudit(t, by, action, pleat.Origin(e.URL), "")
+}
+
+// rotateSQL is the statement of a rotation, up to the condition on the endpoint.
+const rotateSQL = `
+	UPDATE endpoint
+	SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
+	WHERE `
+
+// RotateSecret stores a new signing secret, sealed, of the default endpoint of by.Project, and records it. Deliveries
+// are signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation
+// in that time drops the oldest of the three. ErrNoEndpoint: nobody has configured one.
+func (s *Store) RotateSecret(ctx context.Context, by people.Actor, secret string, until time.Time) (Endpoint, error) {
+	var e Endpoint
+	err := s.db.Write(ctx, "rotate secret", func(t *db.Tx) error {
+		if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
+			return err
+		}
+		if _, err := t.Exec(rotateSQL+"project_id = $4 AND "+isDefault,
+			db.ToMicros(until), secret, t.Now, by.Project); err != nil {
+			return err
+		}
+		return s.changedEndpoint(t, by, people.AuditWebhookRotated, &e)
+	})
+	return e, err
+}
+
+// Reseal passes every sealed value through fn, which returns it sealed with the current key and whether that changed
+// it. Reseal returns the number of endpoints and logins that changed. An old secret is sealed for the column «secret»,
+// since a rotation moves it as it is. One transaction changes all endpoints or, after an error of fn, none: no key is
+// half replaced. The command pleat secrets calls it.
+func (s *Store) Reseal(
+	ctx context.Context, fn func(owner pleat.ProjectID, column, sealed string) (string, bool, error),
+) (int, error) {
+	changed := 0
+	err := s.db.Write(ctx, "reseal", func(t *db.Tx) error {
+		changed = 0
+		var all []Endpoint
+		rows, err := t.Query("SELECT " + endpointColumns + " FROM endpoint e ORDER BY e.id")
+		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
+			var e Endpoint
+			var r endpointRow
+			defer func() { all = append(all, e) }()
+			return scan(r.into(&e)...)
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range all {
+			resealed := false
+			for _, c := range []struct {
+				column string
+				value  *string
+			}{{"token", &e.Token}, {"secret", &e.Secret}, {"secret", &e.OldSecret}} {
+				if *c.value == "" {
+					continue
+				}
+				sealed, differs, err := fn(e.Owner, c.column, *c.value)
+				if err != nil {
+					return err
+				}
+				*c.value, resealed = sealed, resealed || differs
+			}
+			if !resealed {
+				continue
+			}
+			changed++
+			if _, err := t.Exec("UPDATE endpoint SET token = $1, secret = $2, old_secret = $3 WHERE id = $4",
+				e.Token, e.Secret, e.OldSecret, e.ID); err != nil {
+				return err
+			}
+		}
+		n, err := people.ResealLogins(t, fn)
+		changed += n
+		return err
+	})
+	return changed, err
+}
