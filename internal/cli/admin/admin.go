@@ -22,7 +22,7 @@ func ServiceCommands(hooks cli.Hooks) []*cobra.Command {
 	return []*cobra.Command{serveCmd(hooks), workerCmd(hooks), fleetCmd()}
 }
 
-// Commands returns the commands on the data and the settings of a service, but for those on projects.
+// Commands returns the commands on the data and the settings of a service.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		usersCmd(), keysCmd(), auditCmd(), mailCmd(), secretsCmd(), doctorCmd(), debugCmd(), fsckCmd(), migrateCmd(),

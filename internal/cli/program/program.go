@@ -86,7 +86,7 @@ differs, 130 interrupted.`
 func New(hooks cli.Hooks) *cobra.Command {
 	root := cli.Group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		slices.Concat(admin.ServiceCommands(hooks), []*cobra.Command{demoCmd()}, client.Commands(),
-			[]*cobra.Command{projectsCmd(), engines.Command()}, admin.Commands())...)
+			[]*cobra.Command{engines.Command()}, admin.Commands())...)
 	// cobra's own flag would execute a template, see decision 050.
 	version := root.Flags().BoolP("version", "v", false, "version for pleat")
 	help := root.RunE
@@ -124,15 +124,4 @@ func flagFault(cmd *cobra.Command, err error) error {
 		}
 	}
 	return cli.Usagef("%v; see %s --help", err, cmd.CommandPath())
-}
-
-// projectsCmd returns the group of commands on projects.
-func projectsCmd() *cobra.Command {
-	return cli.Group("projects", "Create projects, and decide who works in them",
-		`A project owns jobs, batches, workflows and a library, and its members share them. Every user has an own one,
-which needs none of these commands.
-
-create, list, quota, budget and delete are for operators and open the server's database. The others call a
-server, with the key of somebody who is in the project.`,
-		slices.Concat(admin.ProjectCommands(), client.ProjectCommands())...)
 }
