@@ -141,3 +141,18 @@ func (c *Client) PauseModel(ctx context.Context, name, reason string) (PausedMod
 func (c *Client) ResumeModel(ctx context.Context, name string) (PausedModel, error) {
 	return do[PausedModel](ctx, c, post("/v1/operator/models/"+url.PathEscape(name)+"/resume", nil))
 }
+
+// AllUsers reads a page of the list of all users, newest first, to an operator. Cursor is the NextCursor of the page
+// before; empty: the first page.
+func (c *Client) AllUsers(ctx context.Context, cursor string) (List[OperatorUser], error) {
+	return do[List[OperatorUser]](ctx, c, get("/v1/operator/users", largestPage(cursor)))
+}
+
+// AllAudit reads a page of the audit log of all users, newest first, to an operator. Cursor is the NextCursor of the
+// page before; empty: the first page.
+func (c *Client) AllAudit(ctx context.Context, cursor string) (List[AuditEntry], error) {
+	return do[List[AuditEntry]](ctx, c, get("/v1/operator/audit", largestPage(cursor)))
+}
+
+// largestPage asks for a page of as many entries as a server sends at most.
+func largestPage(cursor string) url.Values { return url.Values{"limit": {"200"}, "cursor": {cursor}} }

@@ -25,7 +25,7 @@ func ServiceCommands(hooks cli.Hooks) []*cobra.Command {
 // Commands returns the commands on the data and the settings of a service.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
-		usersCmd(), keysCmd(), auditCmd(), mailCmd(), secretsCmd(), doctorCmd(), debugCmd(), fsckCmd(), migrateCmd(),
+		usersCmd(), keysCmd(), mailCmd(), secretsCmd(), doctorCmd(), debugCmd(), fsckCmd(), migrateCmd(),
 		versionCmd(),
 	}
 }

@@ -336,3 +336,32 @@ most at once and the last after about an hour.`,
 	config.AddFlags(c.Flags(), config.Store)
 	return c
 }
+
+// auditRow is an entry of the audit log in the output of users export. KeyPrefix is empty without a key, and Address
+// for a change by an operator.
+type auditRow struct {
+	At        time.Time `json:"at"`
+	User      string    `json:"user"`
+	KeyPrefix string    `json:"keyPrefix"`
+	Address   string    `json:"address"`
+	Action    string    `json:"action"`
+	Subject   string    `json:"subject"`
+	Detail    string    `json:"detail"`
+}
+
+// auditRows returns entries as they are printed.
+func auditRows(list []store.AuditEntry) []auditRow {
+	out := []auditRow{}
+	for _, e := range list {
+		out = append(out, auditRow{
+			At:        e.At,
+			User:      e.UserName,
+			KeyPrefix: e.KeyPrefix,
+			Address:   e.Actor.Address,
+			Action:    string(e.Action),
+			Subject:   e.Subject,
+			Detail:    e.Detail,
+		})
+	}
+	return out
+}

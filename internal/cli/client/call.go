@@ -19,7 +19,7 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
 		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(), loginCmd(), logoutCmd(), notificationsCmd(),
-		modelsCmd(), workersCmd(), usageCmd(), webhooksCmd(),
+		modelsCmd(), workersCmd(), usageCmd(), auditCmd(), webhooksCmd(),
 	}
 }
 
