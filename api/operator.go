@@ -148,6 +148,16 @@ func (c *Client) AllUsers(ctx context.Context, cursor string) (List[OperatorUser
 	return do[List[OperatorUser]](ctx, c, get("/v1/operator/users", largestPage(cursor)))
 }
 
+// DisableUser refuses all keys and sessions of a user. 409: the caller is that user.
+func (c *Client) DisableUser(ctx context.Context, id string) (DisabledUser, error) {
+	return do[DisabledUser](ctx, c, post("/v1/operator/users/"+url.PathEscape(id)+"/disable", nil))
+}
+
+// EnableUser accepts the keys of a disabled user again. 409: the user was deleted.
+func (c *Client) EnableUser(ctx context.Context, id string) (DisabledUser, error) {
+	return do[DisabledUser](ctx, c, post("/v1/operator/users/"+url.PathEscape(id)+"/enable", nil))
+}
+
 // AllAudit reads a page of the audit log of all users, newest first, to an operator. Cursor is the NextCursor of the
 // page before; empty: the first page.
 func (c *Client) AllAudit(ctx context.Context, cursor string) (List[AuditEntry], error) {

@@ -13,14 +13,12 @@ import (
 	"pleat/internal/store"
 )
 
-// usersCmd returns the group of commands on users. They work on the database itself, as those of keys do.
-func usersCmd() *cobra.Command {
-	return cli.Group("users", "List users, disable and delete them, and name operators, in the server's database", "",
-		usersList(), usersGrant(true), usersGrant(false), usersDisable(true), usersDisable(false), usersExport(),
-		usersDelete())
+// UserCommands returns the commands on users that work on the database itself, as those on keys do.
+func UserCommands() []*cobra.Command {
+	return []*cobra.Command{usersGrant(true), usersGrant(false), usersExport(), usersDelete()}
 }
 
-// userRow is a user in the output of users list. ProjectID is that of a service user; else null.
+// userRow is a user in the output of users export. ProjectID is that of a service user; else null.
 type userRow struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -36,42 +34,6 @@ func userRowOf(u *store.User) userRow {
 		ID: string(u.ID), Name: u.Name, IsService: u.Service, ProjectID: projectOf(u.Project), IsOperator: u.Operator,
 		DisabledAt: optional(u.DisabledAt), CreatedAt: u.CreatedAt,
 	}
-}
-
-// usersList returns the command that lists all users.
-func usersList() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "List users",
-		Args:  cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				list, err := s.Users(ctx)
-				if err != nil {
-					return err
-				}
-				out := []userRow{}
-				rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
-				for i := range list {
-					r := userRowOf(&list[i])
-					out = append(out, r)
-					kind := "person"
-					switch {
-					case r.IsService:
-						kind = "service"
-					case r.IsOperator:
-						kind = "operator"
-					}
-					disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
-					rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
-				}
-				return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
-			})
-		},
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Store)
-	return c
 }
 
 // usersGrant returns the command that makes a user an operator, or the one that ends that.
@@ -98,25 +60,6 @@ and decide who works in them. An operator who is in no project does not read wha
 	}
 	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
 		return s.SetOperator(ctx, operator(), name, grant)
-	})
-}
-
-// usersDisable returns the command that disables a user, or the one that enables a user again.
-func usersDisable(disable bool) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "disable NAME",
-		Short: "Refuse all keys and sessions of a user from now on",
-		Long:  `Refuses all keys and sessions of a user, until pleat users enable. What runs goes on.`,
-	}
-	done := "is disabled"
-	if !disable {
-		c.Use, c.Short, c.Long = "enable NAME", "Accept the keys of a user again who was disabled", ""
-		done = "is enabled"
-	}
-	c.Args = cli.ExactArgs("a user's name")
-	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
-		_, err := s.SetDisabled(ctx, operator(), name, disable)
-		return err
 	})
 }
 
@@ -229,12 +172,17 @@ func userNamed(ctx context.Context, s *store.Store, name string) (store.User, er
 	if err != nil {
 		return store.User{}, err
 	}
+	var names []string
 	for _, u := range list {
 		if u.Name == name {
 			return u, nil
 		}
+		names = append(names, u.Name)
 	}
-	return store.User{}, fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
+	if near := pleat.Nearest(name, names); near != "" {
+		return store.User{}, fmt.Errorf("there is no user %q; did you mean %q?", pleat.Clip(name), near)
+	}
+	return store.User{}, fmt.Errorf("there is no user %q", pleat.Clip(name))
 }
 
 // personalDataOf collects what is stored about a user.

@@ -86,7 +86,7 @@ differs, 130 interrupted.`
 func New(hooks cli.Hooks) *cobra.Command {
 	root := cli.Group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		slices.Concat(admin.ServiceCommands(hooks), []*cobra.Command{demoCmd()}, client.Commands(),
-			[]*cobra.Command{engines.Command()}, admin.Commands())...)
+			[]*cobra.Command{usersCmd(), engines.Command()}, admin.Commands())...)
 	// cobra's own flag would execute a template, see decision 050.
 	version := root.Flags().BoolP("version", "v", false, "version for pleat")
 	help := root.RunE
@@ -124,4 +124,12 @@ func flagFault(cmd *cobra.Command, err error) error {
 		}
 	}
 	return cli.Usagef("%v; see %s --help", err, cmd.CommandPath())
+}
+
+// usersCmd returns the group of commands on users.
+func usersCmd() *cobra.Command {
+	return cli.Group("users", "List, disable and delete users, and grant the role of operators",
+		`list, disable and enable call a server, with the key of an operator. grant, revoke, export and delete open the
+server's database, next to a running server or without one, and need no key: so the first operator is made.`,
+		slices.Concat(client.UserCommands(), admin.UserCommands())...)
 }
