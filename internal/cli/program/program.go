@@ -1,8 +1,8 @@
 // Package program is the program pleat. It joins the commands of packages client, admin and engines, and runs a command
 // line; cmd/pleat does that, and so do the binaries of tests.
 //
-// The package owns the names of the commands on the first level, the exit code of every error, and what needs a server
-// and a client in one process: the demo. Other commands belong into the packages that it joins.
+// The package owns the exit code of every error, and what needs two of those packages: the demo, with a server and a
+// client in one process, and the group of commands on users. It must not have other commands.
 package program
 
 import (
@@ -130,6 +130,6 @@ func flagFault(cmd *cobra.Command, err error) error {
 func usersCmd() *cobra.Command {
 	return cli.Group("users", "List, disable and delete users, and grant the role of operators",
 		`list, disable and enable call a server, with the key of an operator. grant, revoke, export and delete open the
-server's database, next to a running server or without one, and need no key: so the first operator is made.`,
+server's database, next to a running server or without one, and need no key.`,
 		slices.Concat(client.UserCommands(), admin.UserCommands())...)
 }
