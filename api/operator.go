@@ -141,3 +141,28 @@ func (c *Client) PauseModel(ctx context.Context, name, reason string) (PausedMod
 func (c *Client) ResumeModel(ctx context.Context, name string) (PausedModel, error) {
 	return do[PausedModel](ctx, c, post("/v1/operator/models/"+url.PathEscape(name)+"/resume", nil))
 }
+
+// AllUsers reads a page of the list of all users, newest first, to an operator. Cursor is the NextCursor of the page
+// before; empty: the first page.
+func (c *Client) AllUsers(ctx context.Context, cursor string) (List[OperatorUser], error) {
+	return do[List[OperatorUser]](ctx, c, get("/v1/operator/users", largestPage(cursor)))
+}
+
+// DisableUser refuses all keys and sessions of a user. 409: the caller is that user.
+func (c *Client) DisableUser(ctx context.Context, id string) (DisabledUser, error) {
+	return do[DisabledUser](ctx, c, post("/v1/operator/users/"+url.PathEscape(id)+"/disable", nil))
+}
+
+// EnableUser accepts the keys of a disabled user again. 409: the user was deleted.
+func (c *Client) EnableUser(ctx context.Context, id string) (DisabledUser, error) {
+	return do[DisabledUser](ctx, c, post("/v1/operator/users/"+url.PathEscape(id)+"/enable", nil))
+}
+
+// AllAudit reads a page of the audit log of all users, newest first, to an operator. Cursor is the NextCursor of the
+// page before; empty: the first page.
+func (c *Client) AllAudit(ctx context.Context, cursor string) (List[AuditEntry], error) {
+	return do[List[AuditEntry]](ctx, c, get("/v1/operator/audit", largestPage(cursor)))
+}
+
+// largestPage asks for a page of as many entries as a server sends at most.
+func largestPage(cursor string) url.Values { return url.Values{"limit": {"200"}, "cursor": {cursor}} }

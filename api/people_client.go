@@ -21,6 +21,24 @@ func (c *Client) AllProjects(ctx context.Context) (List[ProjectRole], error) {
 	return do[List[ProjectRole]](ctx, c, get("/v1/projects", url.Values{"all": {"true"}}))
 }
 
+// CreateProject creates a project, with a manager if the request names one, else the caller. It is for operators. 404:
+// there is no such user; 409: there is a project of that name.
+func (c *Client) CreateProject(ctx context.Context, in CreateProject) (ProjectRole, error) {
+	return do[ProjectRole](ctx, c, post("/v1/projects", in))
+}
+
+// ChangeProject changes the name or the limits of a project. It is for managers; operators alone change its quota and
+// its budget. 409: there is a project of that name, or it is a user's own.
+func (c *Client) ChangeProject(ctx context.Context, project string, in ChangeProject) (ProjectRole, error) {
+	return do[ProjectRole](ctx, c, request{method: http.MethodPatch, path: projectPath(project, ""), body: in})
+}
+
+// DeleteProject deletes a project that owns nothing, ends the roles in it and disables its service users. It is for
+// managers. 409: it owns something, or is a user's own.
+func (c *Client) DeleteProject(ctx context.Context, project string) (DeletedProject, error) {
+	return do[DeletedProject](ctx, c, request{method: http.MethodDelete, path: projectPath(project, "")})
+}
+
 // Members lists the members of a project.
 func (c *Client) Members(ctx context.Context, project string) (List[Member], error) {
 	return do[List[Member]](ctx, c, get(projectPath(project, "/members"), nil))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -89,11 +88,3 @@ func Printable(s string) string {
 
 // PrintableLine is Printable for one line: every run of white space, such as a line break, is replaced by a space.
 func PrintableLine(s string) string { return strings.Join(strings.Fields(Printable(s)), " ") }
-
-// FormatSeconds returns seconds with one decimal, or a dash for nil, which is not known.
-func FormatSeconds(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*v, 'f', 1, 64)
-}

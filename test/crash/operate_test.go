@@ -302,7 +302,7 @@ func TestFsck(t *testing.T) {
 // No command but those of servers and migrate creates a database, even in a data folder that exists.
 func TestCommandsCreateNoDatabase(t *testing.T) {
 	for _, args := range [][]string{{"keys", "create", "--user", "ada"}, {"keys", "list"}, {"keys", "revoke", "x"},
-		{"audit"}, {"secrets", "rotate"}, {"secrets", "adopt"}, {"fsck"}, {"fsck", "--adopt"}} {
+		{"users", "grant", "ada", "operator"}, {"secrets", "rotate"}, {"secrets", "adopt"}, {"fsck"}, {"fsck", "--adopt"}} {
 		for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "mistyped")} {
 			env := operated(t, "")
 			env["PLEAT_DATA"] = folder

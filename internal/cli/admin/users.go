@@ -14,14 +14,12 @@ import (
 	"pleat/internal/store/people"
 )
 
-// usersCmd returns the group of commands on users. They work on the database itself, as those of keys do.
-func usersCmd() *cobra.Command {
-	return cli.Group("users", "List users, disable and delete them, and name operators, in the server's database", "",
-		usersList(), usersGrant(true), usersGrant(false), usersDisable(true), usersDisable(false), usersExport(),
-		usersDelete())
+// UserCommands returns the commands on users that work on the database itself, as those on keys do.
+func UserCommands() []*cobra.Command {
+	return []*cobra.Command{usersGrant(true), usersGrant(false), usersExport(), usersDelete()}
 }
 
-// userRow is a user in the output of users list. ProjectID is that of a service user; else null.
+// userRow is a user in the output of users export. ProjectID is that of a service user; else null.
 type userRow struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -37,42 +35,6 @@ func userRowOf(u *people.User) userRow {
 		ID: string(u.ID), Name: u.Name, IsService: u.Service, ProjectID: projectOf(u.Project), IsOperator: u.Operator,
 		DisabledAt: optional(u.DisabledAt), CreatedAt: u.CreatedAt,
 	}
-}
-
-// usersList returns the command that lists all users.
-func usersList() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "List users",
-		Args:  cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				list, err := s.People.Users(ctx)
-				if err != nil {
-					return err
-				}
-				out := []userRow{}
-				rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
-				for i := range list {
-					r := userRowOf(&list[i])
-					out = append(out, r)
-					kind := "person"
-					switch {
-					case r.IsService:
-						kind = "service"
-					case r.IsOperator:
-						kind = "operator"
-					}
-					disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
-					rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
-				}
-				return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
-			})
-		},
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Store)
-	return c
 }
 
 // usersGrant returns the command that makes a user an operator, or the one that ends that.
@@ -99,25 +61,6 @@ and decide who works in them. An operator who is in no project does not read wha
 	}
 	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
 		return s.People.SetOperator(ctx, operator(), name, grant)
-	})
-}
-
-// usersDisable returns the command that disables a user, or the one that enables a user again.
-func usersDisable(disable bool) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "disable NAME",
-		Short: "Refuse all keys and sessions of a user from now on",
-		Long:  `Refuses all keys and sessions of a user, until pleat users enable. What runs goes on.`,
-	}
-	done := "is disabled"
-	if !disable {
-		c.Use, c.Short, c.Long = "enable NAME", "Accept the keys of a user again who was disabled", ""
-		done = "is enabled"
-	}
-	c.Args = cli.ExactArgs("a user's name")
-	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
-		_, err := s.People.SetDisabled(ctx, operator(), name, disable)
-		return err
 	})
 }
 
@@ -230,12 +173,17 @@ func userNamed(ctx context.Context, s *store.Store, name string) (people.User, e
 	if err != nil {
 		return people.User{}, err
 	}
+	var names []string
 	for _, u := range list {
 		if u.Name == name {
 			return u, nil
 		}
+		names = append(names, u.Name)
 	}
-	return people.User{}, fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
+	if near := pleat.Nearest(name, names); near != "" {
+		return people.User{}, fmt.Errorf("there is no user %q; did you mean %q?", pleat.Clip(name), near)
+	}
+	return people.User{}, fmt.Errorf("there is no user %q", pleat.Clip(name))
 }
 
 // personalDataOf collects what is stored about a user.
@@ -336,4 +284,33 @@ most at once and the last after about an hour.`,
 	c.Flags().Bool("yes", false, "confirm that everything is to be deleted")
 	config.AddFlags(c.Flags(), config.Store)
 	return c
+}
+
+// auditRow is an entry of the audit log in the output of users export. KeyPrefix is empty without a key, and Address
+// for a change by an operator.
+type auditRow struct {
+	At        time.Time `json:"at"`
+	User      string    `json:"user"`
+	KeyPrefix string    `json:"keyPrefix"`
+	Address   string    `json:"address"`
+	Action    string    `json:"action"`
+	Subject   string    `json:"subject"`
+	Detail    string    `json:"detail"`
+}
+
+// auditRows returns entries as they are printed.
+func auditRows(list []people.AuditEntry) []auditRow {
+	out := []auditRow{}
+	for _, e := range list {
+		out = append(out, auditRow{
+			At:        e.At,
+			User:      e.UserName,
+			KeyPrefix: e.KeyPrefix,
+			Address:   e.Actor.Address,
+			Action:    string(e.Action),
+			Subject:   e.Subject,
+			Detail:    e.Detail,
+		})
+	}
+	return out
 }

@@ -14,12 +14,12 @@ import (
 	"pleat/internal/config"
 )
 
-// Commands returns the commands that call a server, but for those on projects.
+// Commands returns the commands that call a server.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
-		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), loginCmd(), logoutCmd(), notificationsCmd(),
-		modelsCmd(), workersCmd(), usageCmd(), webhooksCmd(),
+		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(), loginCmd(), logoutCmd(), notificationsCmd(),
+		modelsCmd(), workersCmd(), usageCmd(), auditCmd(), webhooksCmd(),
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package client has the commands that call a server over HTTP, with --url and --key. They are what users and operators
-// at any machine have.
+// Package client has the commands that call a server over HTTP, with --url and --key. Users and operators need nothing
+// else on their machines.
 //
 // The package owns what these commands ask, read from files and print. It must not open the database or the data folder
 // of a service: it imports neither internal/store nor internal/app. Rules about input are those of package pleat and of

@@ -13,11 +13,16 @@ import (
 	"pleat/internal/config"
 )
 
-// ProjectCommands returns the commands on projects that members and managers call a server with.
-func ProjectCommands() []*cobra.Command {
-	return []*cobra.Command{
-		projectsMembers(), projectsAdd(), projectsRemove(), projectsInvite(), projectsJoin(), projectsServiceUser(),
-	}
+// projectsCmd returns the group of commands on projects: those of operators, and those of members and managers.
+func projectsCmd() *cobra.Command {
+	return cli.Group("projects", "Create projects, and decide who works in them",
+		`A project owns jobs, batches, workflows and a library, and its members share them. Every user has a personal
+project, which needs none of these commands.
+
+create, list, quota and budget are for operators, whose key must reach every project. The others need the key of
+somebody who is in the project, or of an operator.`,
+		projectsCreate(), projectsList(), projectsQuota(), projectsBudget(), projectsDelete(),
+		projectsMembers(), projectsAdd(), projectsRemove(), projectsInvite(), projectsJoin(), projectsServiceUser())
 }
 
 // onProject completes a command that calls a server and whose first argument is a project, by id or name. The names are

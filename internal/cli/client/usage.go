@@ -107,7 +107,15 @@ func budgetLine(unit string, limit *float64, used, expected float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%s-seconds of this month  %s of %s, and %s expected\n", unit,
-		cli.FormatSeconds(&used), cli.FormatSeconds(limit), cli.FormatSeconds(&expected))
+		formatSeconds(&used), formatSeconds(limit), formatSeconds(&expected))
+}
+
+// formatSeconds returns seconds with one decimal, or a dash for nil, which is not known.
+func formatSeconds(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', 1, 64)
 }
 
 // print writes the head and the sums.
@@ -175,9 +183,9 @@ func spentCells(s *api.Spent) []string {
 	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
 		whole(s.Attempts),
-		cli.FormatSeconds(&s.Seconds),
-		cli.FormatSeconds(s.GPU),
-		cli.FormatSeconds(s.CPU),
+		formatSeconds(&s.Seconds),
+		formatSeconds(s.GPU),
+		formatSeconds(s.CPU),
 		whole(s.Runs),
 		whole(s.Tokens),
 		whole(s.Bytes),

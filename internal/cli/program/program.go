@@ -1,8 +1,8 @@
 // Package program is the program pleat. It joins the commands of packages client, admin and engines, and runs a command
 // line; cmd/pleat does that, and so do the binaries of tests.
 //
-// The package owns the names of the commands on the first level, the exit code of every error, and what needs a server
-// and a client in one process: the demo. Other commands belong into the packages that it joins.
+// The package owns the exit code of every error, and what needs two of those packages: the demo, with a server and a
+// client in one process, and the group of commands on users. It must not have other commands.
 package program
 
 import (
@@ -86,7 +86,7 @@ differs, 130 interrupted.`
 func New(hooks cli.Hooks) *cobra.Command {
 	root := cli.Group("pleat", "A self-hosted service that folds proteins with AI models", about,
 		slices.Concat(admin.ServiceCommands(hooks), []*cobra.Command{demoCmd()}, client.Commands(),
-			[]*cobra.Command{projectsCmd(), engines.Command()}, admin.Commands())...)
+			[]*cobra.Command{usersCmd(), engines.Command()}, admin.Commands())...)
 	// cobra's own flag would execute a template, see decision 050.
 	version := root.Flags().BoolP("version", "v", false, "version for pleat")
 	help := root.RunE
@@ -126,13 +126,10 @@ func flagFault(cmd *cobra.Command, err error) error {
 	return cli.Usagef("%v; see %s --help", err, cmd.CommandPath())
 }
 
-// projectsCmd returns the group of commands on projects.
-func projectsCmd() *cobra.Command {
-	return cli.Group("projects", "Create projects, and decide who works in them",
-		`A project owns jobs, batches, workflows and a library, and its members share them. Every user has an own one,
-which needs none of these commands.
-
-create, list, quota, budget and delete are for operators and open the server's database. The others call a
-server, with the key of somebody who is in the project.`,
-		slices.Concat(admin.ProjectCommands(), client.ProjectCommands())...)
+// usersCmd returns the group of commands on users.
+func usersCmd() *cobra.Command {
+	return cli.Group("users", "List, disable and delete users, and grant the role of operators",
+		`list, disable and enable call a server, with the key of an operator. grant, revoke, export and delete open the
+server's database, next to a running server or without one, and need no key.`,
+		slices.Concat(client.UserCommands(), admin.UserCommands())...)
 }

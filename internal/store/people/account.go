@@ -162,7 +162,7 @@ func (s *Store) SetDisabled(ctx context.Context, by Actor, user string, disabled
 		}
 		if u.ID == by.User {
 			return pleat.Errorf(pleat.CodeConflict,
-				"you cannot disable yourself; another operator can, or pleat users disable on the database")
+				"you cannot disable yourself; another operator can")
 		}
 		if isErased(u.ID, u.Name) {
 			return pleat.Errorf(pleat.CodeConflict, "%s was deleted and cannot be enabled", u.Name)

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/cli"
+	"pleat/internal/config"
+)
+
+// UserCommands returns the commands on users that call a server, with the key of an operator.
+func UserCommands() []*cobra.Command {
+	return []*cobra.Command{usersList(), usersDisable(true), usersDisable(false)}
+}
+
+// userRow is a user in the output of users list. ProjectID is that of a service user; else null.
+type userRow struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	IsService  bool      `json:"isService"`
+	ProjectID  *string   `json:"projectId"`
+	IsOperator bool      `json:"isOperator"`
+	DisabledAt *api.Time `json:"disabledAt"`
+	CreatedAt  api.Time  `json:"createdAt"`
+}
+
+// usersList returns the command that lists all users, by name.
+func usersList() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List users, as an operator",
+		Args:  cli.ExactArgs(),
+		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			out := []userRow{}
+			err := eachUser(cmd.Context(), c, func(u *api.OperatorUser) (more bool) {
+				out = append(out, userRow{
+					u.ID, u.Name, u.IsService, u.ProjectID, u.IsOperator, u.DisabledAt, u.CreatedAt,
+				})
+				return true
+			})
+			if err != nil {
+				return err
+			}
+			slices.SortFunc(out, func(a, b userRow) int { return strings.Compare(a.Name, b.Name) })
+			rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
+			for i := range out {
+				r := &out[i]
+				kind := "person"
+				switch {
+				case r.IsService:
+					kind = "service"
+				case r.IsOperator:
+					kind = "operator"
+				}
+				disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
+				rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
+			}
+			return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
+		}),
+	}
+	c.Flags().Bool("json", false, "print JSON")
+	config.AddFlags(c.Flags(), config.Client)
+	return c
+}
+
+// usersDisable returns the command that disables a user, or the one that enables a user again.
+func usersDisable(disable bool) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "disable NAME",
+		Short: "Refuse all keys and sessions of a user from now on, as an operator",
+		Long:  `Refuses all keys and sessions of a user, until pleat users enable. What runs goes on.`,
+	}
+	done, change := "is disabled", (*api.Client).DisableUser
+	if !disable {
+		c.Use, c.Short, c.Long = "enable NAME", "Accept the keys of a user again who was disabled, as an operator", ""
+		done, change = "is enabled", (*api.Client).EnableUser
+	}
+	c.Args = cli.ExactArgs("a user's name")
+	c.RunE = onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		id, err := userNamed(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		if _, err := change(c, cmd.Context(), id); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
+		return nil
+	})
+	config.AddFlags(c.Flags(), config.Client)
+	return c
+}
+
+// eachUser calls do with the users of the service, the newest first, until do returns false.
+func eachUser(ctx context.Context, c *api.Client, do func(*api.OperatorUser) (more bool)) error {
+	return eachEntry(func(cursor string) (api.List[api.OperatorUser], error) { return c.AllUsers(ctx, cursor) }, do)
+}
+
+// eachEntry calls do with the entries of a list, page after page, until do returns false or the list ends. Read reads
+// the page of a cursor.
+func eachEntry[T any](read func(cursor string) (api.List[T], error), do func(*T) (more bool)) error {
+	for cursor := ""; ; {
+		list, err := read(cursor)
+		if err != nil {
+			return err
+		}
+		for i := range list.Data {
+			if !do(&list.Data[i]) {
+				return nil
+			}
+		}
+		if list.NextCursor == nil || *list.NextCursor == "" {
+			return nil
+		}
+		cursor = *list.NextCursor
+	}
+}
+
+// userNamed returns the id of the user of a name. It is for operators.
+func userNamed(ctx context.Context, c *api.Client, name string) (id string, err error) {
+	err = eachUser(ctx, c, func(u *api.OperatorUser) (more bool) {
+		if u.Name == name {
+			id = u.ID
+		}
+		return id == ""
+	})
+	if err == nil && id == "" {
+		err = fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
+	}
+	return id, err
+}
