@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -86,17 +85,7 @@ type fleetBench struct {
 	server   *serverProcess
 	rest     int64 // memory of the server before any worker called
 	crowd    *crowd
-	// ends closes what is open, in the order of its opening.
-	ends []func() error
-}
-
-// close ends the workers and the server, and removes the database.
-func (f *fleetBench) close() error {
-	var errs []error
-	for _, end := range slices.Backward(f.ends) {
-		errs = append(errs, end())
-	}
-	return errors.Join(errs...)
+	closers
 }
 
 // say prints a line of progress.
@@ -114,21 +103,21 @@ func (f *fleetBench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.ends = append(f.ends, drop)
+	f.later(drop)
 	if f.server, _, err = f.newServer(ctx, dir, named(address, serverName), "mini", "--work=false"); err != nil {
 		return err
 	}
-	f.ends = append(f.ends, func() error { return errors.Join(f.server.stop(), f.server.complaints(f.progress)) })
+	f.later(func() error { return errors.Join(f.server.stop(), f.server.complaints(f.progress)) })
 	own := named(address, "pleat-bench")
 	s, err := store.Open(ctx, own, store.Options{})
 	if err != nil {
 		return err
 	}
-	f.ends = append(f.ends, s.Close)
+	f.later(s.Close)
 	if f.db, err = sql.Open("pgx", own); err != nil {
 		return err
 	}
-	f.ends = append(f.ends, f.db.Close)
+	f.later(f.db.Close)
 	token := seal.NewFleetToken()
 	err = s.CreateFleetToken(ctx, store.FleetToken{
 		Kind:  store.TokenWorker,
@@ -143,7 +132,7 @@ func (f *fleetBench) open(ctx context.Context) error {
 		return err
 	}
 	f.crowd = newCrowd(f.server.addr, token, f.sizes.workers, watches, f.mean())
-	f.ends = append(f.ends, func() error { f.crowd.close(); return nil })
+	f.later(func() error { f.crowd.close(); return nil })
 	if err := f.fill(ctx); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -58,7 +57,7 @@ func (b *bench) waits(ctx context.Context, d database, elsewhere bool) (_ []time
 		if s, err = store.Open(ctx, h.database, store.Options{Log: h.log}); err != nil {
 			return nil, err
 		}
-		h.closers = append(h.closers, s.Close)
+		h.later(s.Close)
 	}
 	var mu sync.Mutex
 	begun, acked := map[pleat.RunID]time.Time{}, map[pleat.RunID]time.Time{}
@@ -73,9 +72,9 @@ func (b *bench) waits(ctx context.Context, d database, elsewhere bool) (_ []time
 	run, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Run(run) }()
-	h.closers = append(h.closers, func() error { stop(); return <-ended })
+	h.later(func() error { stop(); return <-ended })
 	<-pool.Ready()
-	err = openLoop(ctx, int(max(20, 12*b.seconds*creationRate)), func(i int) error {
+	err = openLoop(ctx, int(max(20, 12*b.seconds*creationRate)), creationRate, func(i int) error {
 		made, err := h.store.CreateJob(ctx, newJob(h.users[i%len(h.users)]))
 		at := time.Now()
 		mu.Lock()
@@ -102,23 +101,4 @@ func (b *bench) waits(ctx context.Context, d database, elsewhere bool) (_ []time
 		out = append(out, max(0, begun[run].Sub(at)))
 	}
 	return out, err
-}
-
-// openLoop calls create n times, at random moments (a Poisson process of creationRate), without waiting for earlier
-// calls: a slow service does not slow its users down.
-func openLoop(ctx context.Context, n int, create func(i int) error) error {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // arrivals, not secrets
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	next := time.Now()
-	for i := range n {
-		next = next.Add(time.Duration(random.ExpFloat64() / creationRate * float64(time.Second)))
-		time.Sleep(time.Until(next))
-		if ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() { errs[i] = create(i) })
-	}
-	wg.Wait()
-	return errors.Join(append(errs, ctx.Err())...)
 }
