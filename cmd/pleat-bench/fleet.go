@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -87,17 +86,7 @@ type fleetBench struct {
 	server   *serverProcess
 	rest     int64 // memory of the server before any worker called
 	crowd    *crowd
-	// ends closes what is open, in the order of its opening.
-	ends []func() error
-}
-
-// close ends the workers and the server, and removes the database.
-func (f *fleetBench) close() error {
-	var errs []error
-	for _, end := range slices.Backward(f.ends) {
-		errs = append(errs, end())
-	}
-	return errors.Join(errs...)
+	closers
 }
 
 // say prints a line of progress.
@@ -115,21 +104,21 @@ func (f *fleetBench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.ends = append(f.ends, drop)
+	f.later(drop)
 	if f.server, _, err = f.newServer(ctx, dir, named(address, serverName), "mini", "--work=false"); err != nil {
 		return err
 	}
-	f.ends = append(f.ends, func() error { return errors.Join(f.server.stop(), f.server.complaints(f.progress)) })
+	f.later(func() error { return errors.Join(f.server.stop(), f.server.complaints(f.progress)) })
 	own := named(address, "pleat-bench")
 	s, err := store.Open(ctx, own, store.Options{})
 	if err != nil {
 		return err
 	}
-	f.ends = append(f.ends, s.DB.Close)
+	f.later(s.DB.Close)
 	if f.db, err = sql.Open("pgx", own); err != nil {
 		return err
 	}
-	f.ends = append(f.ends, f.db.Close)
+	f.later(f.db.Close)
 	token := seal.NewFleetToken()
 	err = s.Runs.CreateFleetToken(ctx, runs.FleetToken{
 		Kind:  runs.TokenWorker,
@@ -143,8 +132,8 @@ func (f *fleetBench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.crowd = newCrowd(f.server.addr, token, f.sizes.workers, watches)
-	f.ends = append(f.ends, func() error { f.crowd.close(); return nil })
+	f.crowd = newCrowd(f.server.addr, token, f.sizes.workers, watches, f.mean())
+	f.later(func() error { f.crowd.close(); return nil })
 	if err := f.fill(ctx); err != nil {
 		return err
 	}
@@ -220,8 +209,8 @@ func (f *fleetBench) none(l line, n int64) {
 }
 
 // begin registers the workers, which watch from then on.
-func (f *fleetBench) begin(ctx context.Context) error {
-	took, err := f.crowd.register(ctx)
+func (f *fleetBench) begin(context.Context) error {
+	took, err := f.crowd.register()
 	if err != nil {
 		return err
 	}
@@ -240,10 +229,8 @@ func (f *fleetBench) mean() time.Duration { return time.Duration(f.sizes.fold * 
 // steady measures the workers while their folds run. They begin within the mean duration of a fold, at most half a
 // minute, so that not all claim at once.
 func (f *fleetBench) steady(ctx context.Context) error {
-	c := f.crowd
 	ramp := min(f.mean(), 30*time.Second)
-	c.enter(&phase{mean: f.mean()})
-	c.work(ctx, ramp)
+	f.crowd.work(ramp)
 	if err := pauseFor(ctx, ramp+2*time.Second); err != nil {
 		return err
 	}
@@ -251,7 +238,6 @@ func (f *fleetBench) steady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.claimTimes(true)
 	conns, memory := 0, int64(0)
 	end := time.Now().Add(time.Duration(f.sizes.steady * float64(time.Second)))
 	for time.Now().Before(end) {
@@ -268,8 +254,8 @@ func (f *fleetBench) steady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.reportSteady(before, after, c.claimTimes(false), conns, memory)
-	return c.failure()
+	f.reportSteady(before, after, conns, memory)
+	return after.failed
 }
 
 // sample returns the server's connections to the database and its resident memory.
@@ -286,41 +272,29 @@ func (f *fleetBench) sample(ctx context.Context) (conns int, memory int64, err e
 
 // fleetCounts is what the workers have done until a time, and what the processes have spent.
 type fleetCounts struct {
-	at                                      time.Time
-	claims, finishes, beats, watches, tries int64
-	failures, lost                          int64
-	server, workers                         time.Duration // of processors
+	fleetTally
+	at              time.Time
+	server, workers time.Duration // of processors
 }
 
 // counts returns the counts now.
 func (f *fleetBench) counts() (fleetCounts, error) {
-	c := f.crowd
 	spent, err := f.server.processorTime()
-	return fleetCounts{
-		at:       time.Now(),
-		claims:   c.claims.Load(),
-		finishes: c.finishes.Load(),
-		beats:    c.beats.Load(),
-		watches:  c.watches.Load(),
-		tries:    c.retries.Load(),
-		failures: c.failures.Load(),
-		lost:     c.lost.Load(),
-		server:   spent,
-		workers:  processorTime(),
-	}, err
+	return fleetCounts{f.crowd.now(), time.Now(), spent, processorTime()}, err
 }
 
 // reportSteady adds the lines of the steady load.
-func (f *fleetBench) reportSteady(a, b fleetCounts, claims []time.Duration, conns int, memory int64) {
+func (f *fleetBench) reportSteady(a, b fleetCounts, conns int, memory int64) {
+	claims := b.claims[len(a.claims):]
 	seconds := b.at.Sub(a.at).Seconds()
 	per := func(n int64) string { return fmt.Sprintf("%.0f/s", float64(n)/seconds) }
 	with := fmt.Sprintf("%d workers, folds of %g s", f.sizes.workers, f.sizes.fold)
 	offered := float64(f.sizes.workers) / f.sizes.fold
 	f.add(line{
 		what:    "claims, " + with,
-		figure:  per(b.claims - a.claims),
+		figure:  per(int64(len(claims))),
 		ceiling: fmt.Sprintf("if calls took no time %.0f/s", offered),
-		ratio:   fmt.Sprintf("%.2f", float64(b.claims-a.claims)/seconds/offered),
+		ratio:   fmt.Sprintf("%.2f", float64(len(claims))/seconds/offered),
 	})
 	f.add(line{what: "finishes, " + with, figure: per(b.finishes - a.finishes)})
 	f.add(line{
@@ -334,7 +308,7 @@ func (f *fleetBench) reportSteady(a, b fleetCounts, claims []time.Duration, conn
 			ceiling: fmt.Sprintf("%d claims", len(claims)),
 		})
 	}
-	f.none(line{what: "calls that failed, " + with, ceiling: fmt.Sprintf("%d repeated", b.tries-a.tries)},
+	f.none(line{what: "calls that failed, " + with, ceiling: fmt.Sprintf("%d repeated", b.retries-a.retries)},
 		b.failures-a.failures)
 	f.none(line{what: "leases lost, " + with}, b.lost-a.lost)
 	f.add(line{what: "connections to the database", figure: fmt.Sprint(conns)})
@@ -351,37 +325,33 @@ func (f *fleetBench) reportSteady(a, b fleetCounts, claims []time.Duration, conn
 		figure:  cores(b.server - a.server),
 		ceiling: "the workers of the bench " + cores(b.workers-a.workers),
 	})
-	f.say("steady: %s claims, %s finishes, %d connections", per(b.claims-a.claims), per(b.finishes-a.finishes), conns)
+	f.say("steady: %s claims, %s finishes, %d connections", per(int64(len(claims))), per(b.finishes-a.finishes), conns)
 }
 
 // storm lets all workers hold a task, and finish at once.
 func (f *fleetBench) storm(ctx context.Context) error {
-	c := f.crowd
-	c.enter(&phase{mean: f.mean(), hold: true})
-	all := int64(f.sizes.workers)
-	limit := time.Now().Add(gatherWait + time.Duration(all)*10*time.Millisecond)
-	for c.held.Load() < all {
-		if err := errors.Join(pauseFor(ctx, 50*time.Millisecond), c.failure()); err != nil {
-			return err
-		}
-		if time.Now().After(limit) {
-			return fmt.Errorf("%d of %d workers hold a task", c.held.Load(), all)
-		}
-	}
-	before, began := c.finishes.Load(), time.Now()
-	failed, tried := c.failures.Load(), c.retries.Load()
-	c.enter(&phase{atOnce: true, last: true})
-	if err := errors.Join(c.wait(settleWait), c.failure()); err != nil {
+	c, all := f.crowd, int64(f.sizes.workers)
+	close(c.hold)
+	err := c.await(ctx, gatherWait+time.Duration(all)*10*time.Millisecond, "every worker holds a task",
+		func(t fleetTally) bool { return t.held == all })
+	if err != nil {
 		return err
 	}
-	took, n := time.Since(began), c.finishes.Load()-before
+	before, began := c.now(), time.Now()
+	close(c.release)
+	err = c.await(ctx, settleWait, "all have finished", func(t fleetTally) bool { return t.held == 0 })
+	if err != nil {
+		return err
+	}
+	took, after := time.Since(began), c.now()
+	n := after.finishes - before.finishes
 	f.say("storm: %d finishes in %s", n, short(took))
 	f.add(line{
 		what:    fmt.Sprintf("%d workers finish at once, until the last is acknowledged", all),
 		figure:  short(took),
-		ceiling: fmt.Sprintf("%.0f/s, %d calls repeated", float64(n)/took.Seconds(), c.retries.Load()-tried),
+		ceiling: fmt.Sprintf("%.0f/s, %d calls repeated", float64(n)/took.Seconds(), after.retries-before.retries),
 	})
-	f.none(line{what: "finishes that failed then"}, c.failures.Load()-failed+all-n)
+	f.none(line{what: "finishes that failed then"}, after.failures-before.failures+after.lost-before.lost)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,36 +28,30 @@ type crowd struct {
 	addr, token string
 	client      http.Client
 	workers     []*fleetWorker
-	watched     int // workers that hold a watch, from the first on
+	watched     int           // workers that hold a watch, from the first on
+	mean        time.Duration // of a fold, whose duration is exponential
 
-	// life ends with close, and watching are the goroutines that it ends.
-	life     context.Context //nolint:containedctx // it is the life of the connections, as in workerapi.Client
-	end      context.CancelFunc
-	watching sync.WaitGroup
-	phase    atomic.Pointer[phase]
-	ended    chan struct{} // closed when the workers that work has started have ended
-
-	claims, finishes, beats, watches atomic.Int64
-	held                             atomic.Int64 // tasks
-	retries                          atomic.Int64 // calls that were repeated
-	failures                         atomic.Int64 // calls that were given up
-	lost                             atomic.Int64 // leases
+	// life ends with close, and all are the goroutines that it ends.
+	life context.Context //nolint:containedctx // it is the life of the workers, as in workerapi.Client
+	end  context.CancelFunc
+	all  sync.WaitGroup
+	// Once hold is closed no fold ends by itself. Once release is closed all folds end, and nothing more is claimed.
+	hold, release chan struct{}
 
 	mu      sync.Mutex
-	timed   bool
-	times   []time.Duration // of claims
-	failed  error           // the first
-	waiting time.Duration   // that calls ask to be held
+	tally   fleetTally
+	waiting time.Duration // that calls ask to be held
 	beat    time.Duration
 }
 
-// phase is what the workers do until the next is entered.
-type phase struct {
-	mean   time.Duration // of a fold, whose duration is exponential
-	hold   bool          // folds do not end
-	atOnce bool          // folds end now
-	last   bool          // nothing more is claimed
-	over   chan struct{} // closed when the next is entered
+// fleetTally is what the workers have done so far.
+type fleetTally struct {
+	claims                   []time.Duration // how long each took that got a task
+	finishes, beats, watches int64
+	held                     int64 // tasks that are held now
+	retries, failures        int64 // calls that were repeated, and that were given up
+	lost                     int64 // leases
+	failed                   error // the first failure
 }
 
 // fleetWorker is one worker.
@@ -70,11 +64,17 @@ type fleetWorker struct {
 }
 
 // newCrowd makes workers, of which some hold a watch once they have registered.
-func newCrowd(addr, token string, n, watched int) *crowd {
-	c := &crowd{addr: addr, token: token, watched: watched}
+func newCrowd(addr, token string, n, watched int, mean time.Duration) *crowd {
+	c := &crowd{
+		addr:    addr,
+		token:   token,
+		watched: watched,
+		mean:    mean,
+		hold:    make(chan struct{}),
+		release: make(chan struct{}),
+	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.client.Transport = &http.Transport{MaxIdleConnsPerHost: n + watched}
-	c.phase.Store(&phase{last: true, over: make(chan struct{})})
 	for range n {
 		c.workers = append(c.workers, &fleetWorker{c: c, id: pleat.WorkerID(uuid.NewString()), idle: true})
 	}
@@ -84,105 +84,78 @@ func newCrowd(addr, token string, n, watched int) *crowd {
 // close ends the workers and their connections.
 func (c *crowd) close() {
 	c.end()
-	c.watching.Wait()
-	_ = c.wait(settleWait)
+	c.all.Wait()
 	c.client.CloseIdleConnections()
 }
 
-// enter begins a phase.
-func (c *crowd) enter(p *phase) {
-	p.over = make(chan struct{})
-	close(c.phase.Swap(p).over)
-}
-
-// failure is the first error of a call that was given up.
-func (c *crowd) failure() error {
+// count changes the tally.
+func (c *crowd) count(change func(t *fleetTally)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.failed
+	change(&c.tally)
 }
 
-// claimTimes begins or ends the timing of claims, and returns the times until now.
-func (c *crowd) claimTimes(on bool) []time.Duration {
+// now returns the tally.
+func (c *crowd) now() fleetTally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.times
-	c.timed, c.times = on, nil
-	return out
+	return c.tally
 }
 
-// each calls fn for every worker, 64 at a time. It returns the first error.
-func (c *crowd) each(fn func(w *fleetWorker) error) error {
-	next := make(chan *fleetWorker)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var first error
-	for range 64 {
-		wg.Go(func() {
-			for w := range next {
-				if err := fn(w); err != nil {
-					mu.Lock()
-					if first == nil {
-						first = err
-					}
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	for _, w := range c.workers {
-		next <- w
-	}
-	close(next)
-	wg.Wait()
-	return first
-}
-
-// register registers all workers, and lets them watch then.
-func (c *crowd) register(ctx context.Context) (time.Duration, error) {
+// register registers all workers, which watch from then on.
+func (c *crowd) register() (time.Duration, error) {
 	began := time.Now()
-	err := c.each(func(w *fleetWorker) error { return w.register(ctx) })
+	err := inParallel(len(c.workers), func(i int) error { return c.workers[i].register() })
 	took := time.Since(began)
-	if err != nil {
-		return took, err
+	if err == nil {
+		for _, w := range c.workers[:c.watched] {
+			c.all.Go(w.watch)
+		}
 	}
-	for _, w := range c.workers[:c.watched] {
-		c.watching.Go(w.watch)
-	}
-	return took, nil
+	return took, err
 }
 
-// work starts all workers at random within a time. They end in the last phase, or with ctx.
-func (c *crowd) work(ctx context.Context, within time.Duration) {
-	ended := make(chan struct{})
-	c.ended = ended
-	var wg sync.WaitGroup
+// work starts all workers at random within a time.
+func (c *crowd) work(within time.Duration) {
 	for _, w := range c.workers {
-		wg.Go(func() {
-			if pauseFor(ctx, rand.N(within)) != nil {
-				return
+		c.all.Go(func() {
+			if pauseFor(c.life, rand.N(within)) == nil {
+				w.work()
 			}
-			w.work(ctx)
 		})
 	}
-	go func() { wg.Wait(); close(ended) }()
 }
 
-// wait waits for the end of the workers that work has started.
-func (c *crowd) wait(most time.Duration) error {
-	if c.ended == nil {
-		return nil
+// await returns when the tally is as wanted. It fails after a time, and after a call that was given up.
+func (c *crowd) await(ctx context.Context, most time.Duration, what string, is func(t fleetTally) bool) error {
+	for limit := time.Now().Add(most); ; {
+		t := c.now()
+		switch {
+		case t.failed != nil:
+			return t.failed
+		case is(t):
+			return nil
+		case time.Now().After(limit):
+			return fmt.Errorf("after %s not %s: %d workers hold a task", most, what, t.held)
+		}
+		if err := pauseFor(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
 	}
+}
+
+// isClosed reports whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-c.ended:
-		return nil
-	case <-time.After(most):
-		return fmt.Errorf("workers still work after %s, of which %d hold a task", most, c.held.Load())
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
 // register registers the worker.
-func (w *fleetWorker) register(ctx context.Context) error {
+func (w *fleetWorker) register() error {
 	in := workerapi.Registration{
 		Protocol: workerapi.Version,
 		Worker:   w.id,
@@ -193,7 +166,7 @@ func (w *fleetWorker) register(ctx context.Context) error {
 		Devices:  []pleat.Device{},
 	}
 	var out workerapi.Registered
-	err := w.repeat(ctx, func() error { return w.c.post("register", w.c.token, in, &out, 0) })
+	err := w.repeat(func() error { return w.c.post("register", w.c.token, in, &out, 0) })
 	if err != nil {
 		return fmt.Errorf("register: %w", err)
 	}
@@ -209,31 +182,31 @@ func (w *fleetWorker) watch() {
 	in := workerapi.Watch{Wait: workerapi.SecondsOf(w.c.waiting)}
 	for w.c.life.Err() == nil {
 		var out workerapi.Orders
-		err := w.repeat(w.c.life, func() error {
+		err := w.repeat(func() error {
 			return w.c.post("watch", w.session, in, &out, w.c.waiting)
 		})
 		if err != nil {
 			return
 		}
-		w.c.watches.Add(1)
+		w.c.count(func(t *fleetTally) { t.watches++ })
 	}
 }
 
-// work claims, folds and finishes until the last phase.
-func (w *fleetWorker) work(ctx context.Context) {
-	for ctx.Err() == nil && w.c.life.Err() == nil && !w.c.phase.Load().last {
-		t, err := w.claim(ctx)
+// work claims, folds and finishes until it is released.
+func (w *fleetWorker) work() {
+	for w.c.life.Err() == nil && !isClosed(w.c.release) {
+		t, err := w.claim()
 		if err != nil {
 			return
 		}
 		if t == nil {
 			continue
 		}
-		w.c.held.Add(1)
-		if w.fold(ctx, t) {
-			err = w.finish(ctx, t)
+		w.c.count(func(t *fleetTally) { t.held++ })
+		if w.fold(t) {
+			err = w.finish(t)
 		}
-		w.c.held.Add(-1)
+		w.c.count(func(t *fleetTally) { t.held-- })
 		if err != nil {
 			return
 		}
@@ -241,10 +214,10 @@ func (w *fleetWorker) work(ctx context.Context) {
 }
 
 // claim asks for a task. It returns nil if none came in time.
-func (w *fleetWorker) claim(ctx context.Context) (*workerapi.Task, error) {
+func (w *fleetWorker) claim() (*workerapi.Task, error) {
 	var out workerapi.Claimed
 	began := time.Now()
-	err := w.repeat(ctx, func() error {
+	err := w.repeat(func() error {
 		in := workerapi.Claim{
 			Asks:   []workerapi.Ask{{Queues: []string{nullQueue}, N: 1}},
 			Wait:   workerapi.SecondsOf(w.c.waiting),
@@ -260,62 +233,56 @@ func (w *fleetWorker) claim(ctx context.Context) (*workerapi.Task, error) {
 	if err != nil || w.idle {
 		return nil, err
 	}
-	w.c.claims.Add(1)
-	w.c.mu.Lock()
-	defer w.c.mu.Unlock()
-	if w.c.timed {
-		w.c.times = append(w.c.times, time.Since(began))
-	}
+	w.c.count(func(t *fleetTally) { t.claims = append(t.claims, time.Since(began)) })
 	return &out.Tasks[0], nil
 }
 
-// fold sleeps as long as the phases say, with heartbeats. It returns false if the lease was lost.
-func (w *fleetWorker) fold(ctx context.Context, t *workerapi.Task) bool {
-	p := w.c.phase.Load()
-	end := time.NewTimer(time.Duration(rand.ExpFloat64() * float64(p.mean)))
+// fold sleeps, with heartbeats. It returns false if the lease was lost.
+func (w *fleetWorker) fold(t *workerapi.Task) bool {
+	end := time.NewTimer(time.Duration(rand.ExpFloat64() * float64(w.c.mean)))
 	defer end.Stop()
 	beat := time.NewTicker(w.c.beat)
 	defer beat.Stop()
-	for ; !p.atOnce; p = w.c.phase.Load() {
-		done := end.C
-		if p.hold {
-			done = nil
-		}
+	for {
 		select {
-		case <-done:
+		case <-end.C:
+			if !isClosed(w.c.hold) {
+				return true
+			}
+		case <-w.c.release:
 			return true
-		case <-ctx.Done():
+		case <-w.c.life.Done():
 			return false
 		case <-beat.C:
-			if !w.heartbeat(ctx, t) {
+			if !w.heartbeat(t) {
 				return false
 			}
-		case <-p.over:
 		}
 	}
-	return true
 }
 
 // heartbeat renews the lease of a task. It returns false if that is lost.
-func (w *fleetWorker) heartbeat(ctx context.Context, t *workerapi.Task) bool {
+func (w *fleetWorker) heartbeat(t *workerapi.Task) bool {
 	in := workerapi.Heartbeat{Tasks: []workerapi.TaskHeartbeat{
 		{Lease: workerapi.Lease{Task: t.ID, Attempt: t.Attempt}},
 	}}
 	var out workerapi.HeartbeatReply
-	err := w.repeat(ctx, func() error { return w.c.post("heartbeat", w.session, in, &out, 0) })
+	err := w.repeat(func() error { return w.c.post("heartbeat", w.session, in, &out, 0) })
 	if err != nil {
 		return false
 	}
-	w.c.beats.Add(1)
-	if len(out.Tasks) == 1 && !out.Tasks[0].Lost {
-		return true
-	}
-	w.c.lost.Add(1)
-	return false
+	kept := len(out.Tasks) == 1 && !out.Tasks[0].Lost
+	w.c.count(func(t *fleetTally) {
+		t.beats++
+		if !kept {
+			t.lost++
+		}
+	})
+	return kept
 }
 
 // finish ends the run of a task. A lost lease is no error.
-func (w *fleetWorker) finish(ctx context.Context, t *workerapi.Task) error {
+func (w *fleetWorker) finish(t *workerapi.Task) error {
 	in := workerapi.Finish{
 		State:  pleat.StateCompleted,
 		Result: &pleat.Result{},
@@ -323,16 +290,15 @@ func (w *fleetWorker) finish(ctx context.Context, t *workerapi.Task) error {
 		Served: "null",
 		MSA:    pleat.StatePending,
 	}
-	err := w.repeat(ctx, func() error { return w.c.post("tasks/"+string(t.ID)+"/finish", t.Token, in, nil, 0) })
+	err := w.repeat(func() error { return w.c.post("tasks/"+string(t.ID)+"/finish", t.Token, in, nil, 0) })
 	if refused := (*refusedCall)(nil); errors.As(err, &refused) && refused.code == string(workerapi.CodeLost) {
-		w.c.lost.Add(1)
+		w.c.count(func(t *fleetTally) { t.lost++ })
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		w.c.count(func(t *fleetTally) { t.finishes++ })
 	}
-	w.c.finishes.Add(1)
-	return nil
+	return err
 }
 
 // refusedCall is the error of a call that the server has answered with an error.
@@ -351,14 +317,14 @@ const maxTries = 40
 
 // repeat makes a call until it succeeds, and waits between as workerapi.Client does. An error that does not pass, and
 // the last of too many, count as failures.
-func (w *fleetWorker) repeat(ctx context.Context, call func() error) error {
+func (w *fleetWorker) repeat(call func() error) error {
 	wait := 100 * time.Millisecond
 	for n := 1; ; n++ {
 		err := call()
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil || w.c.life.Err() != nil {
+		if w.c.life.Err() != nil {
 			return err
 		}
 		var refused *refusedCall
@@ -369,25 +335,15 @@ func (w *fleetWorker) repeat(ctx context.Context, call func() error) error {
 		lost := !passes && refused.code == string(workerapi.CodeLost)
 		if !passes || n == maxTries {
 			if !lost {
-				w.c.fail(err)
+				w.c.count(func(t *fleetTally) { t.failures, t.failed = t.failures+1, cmp.Or(t.failed, err) })
 			}
 			return err
 		}
-		w.c.retries.Add(1)
-		if err := pauseFor(ctx, wait+rand.N(wait)); err != nil {
+		w.c.count(func(t *fleetTally) { t.retries++ })
+		if err := pauseFor(w.c.life, wait+rand.N(wait)); err != nil {
 			return err
 		}
 		wait = min(2*wait, 5*time.Second)
-	}
-}
-
-// fail counts a call that was given up.
-func (c *crowd) fail(err error) {
-	c.failures.Add(1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failed == nil {
-		c.failed = err
 	}
 }
 

@@ -88,17 +88,7 @@ type growthBench struct {
 	beat, ended [2]int
 	// waiting is a job of user 0 that waits, by side.
 	waiting [2]string
-	// ends closes what is open, in the order of its opening.
-	ends []func() error
-}
-
-// close removes the databases.
-func (g *growthBench) close() error {
-	var errs []error
-	for _, end := range slices.Backward(g.ends) {
-		errs = append(errs, end())
-	}
-	return errors.Join(errs...)
+	closers
 }
 
 // open makes the two services and fills their databases.
@@ -108,7 +98,8 @@ func (g *growthBench) open() error {
 		if err != nil {
 			return err
 		}
-		g.sides[i], g.ends = h, append(g.ends, h.close)
+		g.sides[i] = h
+		g.later(h.close)
 		if err := g.fill(i, n); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
@@ -116,12 +107,13 @@ func (g *growthBench) open() error {
 		if err != nil {
 			return err
 		}
-		g.conns[i], g.ends = all[0], append(g.ends, func() error { closeAll(); return nil })
+		g.conns[i] = all[0]
+		g.later(func() error { closeAll(); return nil })
 		limits := store.Options{People: people.Options{Limits: people.Limits{ResultsBytes: 1 << 60}}}
 		if g.limited[i], err = store.Open(g.ctx, h.database, limits); err != nil {
 			return err
 		}
-		g.ends = append(g.ends, g.limited[i].DB.Close)
+		g.later(g.limited[i].DB.Close)
 		g.orders[i] = g.random.Perm(n / 2)
 	}
 	return nil
@@ -278,11 +270,7 @@ func (g *growthBench) ofPage() []comparison {
 func (g *growthBench) ofWorkers() []comparison {
 	return []comparison{
 		{what: "claiming a task", do: func(side int) error {
-			list, err := g.sides[side].store.Runs.Claim(
-				g.ctx,
-				"bench",
-				tasks.ClaimFilter{Queues: []string{nullQueue}, N: 1},
-			)
+			list, err := g.sides[side].store.Runs.Claim(g.ctx, "bench", tasks.ClaimFilter{Queues: []string{nullQueue}, N: 1})
 			if err == nil && len(list) == 0 {
 				err = errors.New("no task waits")
 			}

@@ -5,13 +5,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -177,34 +177,28 @@ func (h *service) workerServer(ctx context.Context, delay time.Duration) (*worke
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	blobs := blob.NewMonitor(h.blobs, h.log)
+	gateway := workers.New(workers.Config{Store: h.store, Blobs: blobs, Ring: ring, Log: h.log})
+	addr, stop, err := serveLoopback(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(delay)
+		gateway.ServeHTTP(w, r)
+	}))
 	if err != nil {
 		return nil, nil, err
 	}
-	blobs := blob.NewMonitor(h.blobs, h.log)
-	gateway := workers.New(workers.Config{Store: h.store, Blobs: blobs, Ring: ring, Log: h.log})
-	far := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(delay)
-		gateway.ServeHTTP(w, r)
-	})
-	srv := &http.Server{Handler: far, ReadHeaderTimeout: 10 * time.Second}
-	serve, stop := context.WithCancel(ctx)
-	served := make(chan struct{}, 3)
-	go func() { _ = srv.Serve(l); served <- struct{}{} }()
-	go func() { gateway.Run(serve); served <- struct{}{} }()
-	go func() { queue.Poll(serve, h.store, time.Now, h.log, func() {}); served <- struct{}{} }()
-	c := workerapi.NewClient(workerapi.Options{Server: "http://" + l.Addr().String(), Token: token, Log: h.log})
-	end := func() error {
+	run, cancel := context.WithCancel(ctx)
+	var duties sync.WaitGroup
+	duties.Go(func() { gateway.Run(run) })
+	duties.Go(func() { queue.Poll(run, h.store, time.Now, h.log, func() {}) })
+	c := workerapi.NewClient(workerapi.Options{Server: "http://" + addr, Token: token, Log: h.log})
+	return c, func() error {
 		c.Close(context.WithoutCancel(ctx))
 		gateway.EndWaits()
-		err := srv.Close()
-		stop()
-		for range cap(served) {
-			<-served
-		}
+		err := stop()
+		cancel()
+		duties.Wait()
 		return err
-	}
-	return c, end, nil
+	}, nil
 }
 
 // idleConfig is the configuration of a worker of the part.

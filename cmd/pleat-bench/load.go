@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +48,24 @@ func dialAll(ctx context.Context, addr string) (all []*connection, closeAll func
 		all = append(all, &connection{conn, bufio.NewReaderSize(conn, 16<<10)})
 	}
 	return all, closeAll, nil
+}
+
+// serveLoopback serves a handler on loopback. stop ends that, and is called once.
+func serveLoopback(ctx context.Context, h http.Handler) (addr string, stop func() error, err error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	return l.Addr().String(), func() error {
+		err := srv.Close()
+		if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
+			err = errors.Join(err, end)
+		}
+		return err
+	}, nil
 }
 
 // do sends a request of rawRequest and reads the response, which must have a Content-Length. A response other than 200
@@ -137,6 +157,41 @@ func run(ctx context.Context, seconds float64, do func(client int) error) (pace,
 	n := float64(done.Load())
 	return pace{n / time.Since(began).Seconds(), (processorTime() - spent).Seconds() / max(n, 1)},
 		errors.Join(append(errs, ctx.Err())...)
+}
+
+// openLoop calls do n times, at random moments with a mean rate per second (a Poisson process), without waiting for
+// earlier calls: a slow service does not slow its users down.
+func openLoop(ctx context.Context, n int, rate float64, do func(i int) error) error {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // arrivals, not secrets
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	next := time.Now()
+	for i := range n {
+		next = next.Add(time.Duration(random.ExpFloat64() / rate * float64(time.Second)))
+		time.Sleep(time.Until(next))
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() { errs[i] = do(i) })
+	}
+	wg.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// inParallel calls fn for 0 to n-1, 16 calls at once. After an error a goroutine makes no further calls.
+func inParallel(n int, fn func(i int) error) error {
+	var next atomic.Int64
+	errs := make([]error, 16)
+	var wg sync.WaitGroup
+	for w := range errs {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && errs[w] == nil; i = int(next.Add(1)) - 1 {
+				errs[w] = fn(i)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // processorTime returns the processor time, user and system, that this process has used so far. Children do not count,

@@ -57,7 +57,6 @@ func main() {
 // a target was missed or a part could not be measured.
 func benchCmd() *cobra.Command {
 	b := &bench{}
-	var worker string
 	c := &cobra.Command{
 		Use:   "pleat-bench",
 		Short: "Measure the speed of the service on this machine",
@@ -79,9 +78,6 @@ PostgreSQL alone. Other work on the machine disturbs all of them.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if worker != "" {
-				return runWorkerProcess(cmd, worker, os.Getenv("PLEAT_DATABASE"))
-			}
 			for _, name := range b.only {
 				if !slices.Contains(partNames(), name) {
 					return fmt.Errorf("--only names %q; there are %s", pleat.Clip(name),
@@ -111,8 +107,6 @@ PostgreSQL alone. Other work on the machine disturbs all of them.`,
 	c.Flags().StringVar(&b.profile, "profile", "", "folder for a CPU profile of each part")
 	c.Flags().StringVar(&b.pleat, "pleat", "",
 		"pleat program of the parts memory and fleet (default: built from this module)")
-	c.Flags().StringVar(&worker, "worker", "", "run the worker process of a benchmark that works in this folder")
-	_ = c.Flags().MarkHidden("worker") // fails only if there is no such flag
 	return c
 }
 

@@ -76,8 +76,7 @@ type service struct {
 	// users has one user per client, and keys their API keys.
 	users []people.Reach
 	keys  []string
-	// closers undo the steps of the opening, in its order.
-	closers []func() error
+	closers
 }
 
 // newService returns a service over a fresh database, with its server listening. The caller closes it.
@@ -91,23 +90,24 @@ func (b *bench) newService(ctx context.Context, d database, opt store.Options) (
 	if h.dir, err = os.MkdirTemp(b.dir, d.name+"-"); err != nil {
 		return h, err
 	}
-	h.closers = append(h.closers, func() error { return os.RemoveAll(h.dir) })
+	h.later(func() error { return os.RemoveAll(h.dir) })
 	logFile, err := os.Create(filepath.Join(h.dir, "log"))
 	if err != nil {
 		return h, err
 	}
-	h.closers = append(h.closers, logFile.Close)
+	h.later(logFile.Close)
 	h.log = app.NewLog(logFile, config.Default())
 	address, drop, err := d.create(ctx, h.dir)
 	if err != nil {
 		return h, err
 	}
-	h.database, h.closers = address, append(h.closers, drop)
+	h.database = address
+	h.later(drop)
 	opt.DB.Log = h.log
 	if h.store, err = store.Open(ctx, address, opt); err != nil {
 		return h, err
 	}
-	h.closers = append(h.closers, h.store.DB.Close)
+	h.later(h.store.DB.Close)
 	if err := storetest.Migrate(ctx, h.store); err != nil {
 		return h, err
 	}
@@ -160,17 +160,23 @@ func (h *service) serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
-	h.closers = append(h.closers, func() error { stop(); return <-ended })
+	h.later(func() error { stop(); return <-ended })
 	return nil
 }
 
-// close ends the server and removes the database and the folder, in the reverse order of their opening.
-func (h *service) close() error {
+// closers undo the steps of an opening, in its order.
+type closers []func() error
+
+// later adds a step that close undoes.
+func (c *closers) later(undo func() error) { *c = append(*c, undo) }
+
+// close undoes all steps, the last one first.
+func (c *closers) close() error {
 	var errs []error
-	for _, end := range slices.Backward(h.closers) {
-		errs = append(errs, end())
+	for _, undo := range slices.Backward(*c) {
+		errs = append(errs, undo())
 	}
-	h.closers = nil
+	*c = nil
 	return errors.Join(errs...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -112,11 +111,17 @@ func (b *bench) read(ctx context.Context, d database) (err error) {
 			return err
 		}
 	}
-	bare, stop, err := serveBytes(ctx, body.Bytes())
+	mux := http.NewServeMux() // no handler of net/http can be faster
+	mux.HandleFunc("GET /v1/jobs/{id}/results", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+		_, _ = w.Write(body.Bytes())
+	})
+	bare, stop, err := serveLoopback(ctx, mux)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer func() { err = errors.Join(err, stop()) }()
 	ceiling, closeCeiling, err := dialAll(ctx, bare)
 	if err != nil {
 		return err
@@ -139,25 +144,6 @@ func (b *bench) read(ctx context.Context, d database) (err error) {
 		ceiling:  "the bytes alone " + medianPace(rates[1]),
 	}, medianRatio(rates[0], rates[1]), bound)
 	return nil
-}
-
-// serveBytes serves the same bytes to every request of results: no handler of net/http can be faster. It returns its
-// address, and stop ends it.
-func serveBytes(ctx context.Context, body []byte) (addr string, stop func(), err error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/jobs/{id}/results", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = w.Write(body)
-	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = srv.Serve(l) }()
-	return l.Addr().String(), func() { _ = srv.Close(); <-ended }, nil
 }
 
 // finished creates one private, completed job per user, in the order of the users, with the files that a fold by mini

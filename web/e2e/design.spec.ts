@@ -233,27 +233,21 @@ test('a structure gets other sequences, whose table and plot have what there is'
   await accessible(page)
 })
 
-test('without an engine the form says what to install, and makes a draft', async ({ page, console }) => {
+test('without an engine the form says what to install, and makes a draft', async ({ page, console, start }) => {
   console.allow(/400 \(Bad Request\)/)
-  const without = new Server(['--engines', 'mini'])
-  await without.start()
-  try {
-    const { jobId } = await without.folded()
-    await signIn(page, without)
-    await page.goto(`${without.url}/ui/designs/new?job=${jobId}&mode=redesign`)
-    await expect(page.locator('[data-no-engine]')).toContainText('pleat engines install proteinmpnn')
-    await page.getByRole('button', { name: 'Design a binder' }).click()
-    await expect(page.locator('[data-no-engine]')).toContainText('pleat engines install boltzgen')
-    await expect(page.getByRole('button', { name: 'Design', exact: true })).toHaveCount(0)
-    await page.getByRole('button', { name: 'Save as a draft' }).click()
-    await expect(page.getByText('This is a draft. It has not been run.')).toBeVisible()
-    await expect(page.getByText('target.sourceJobId')).toBeVisible()
-    await page.getByRole('button', { name: 'Run', exact: true }).click()
-    await expect(page.getByText(/no engine for design is running here/)).toBeVisible()
-    await page.goto('about:blank') // closes the page's stream of events, which would miss the server
-  } finally {
-    await without.remove()
-  }
+  const without = await start('--engines', 'mini')
+  const { jobId } = await without.folded()
+  await signIn(page, without)
+  await page.goto(`${without.url}/ui/designs/new?job=${jobId}&mode=redesign`)
+  await expect(page.locator('[data-no-engine]')).toContainText('pleat engines install proteinmpnn')
+  await page.getByRole('button', { name: 'Design a binder' }).click()
+  await expect(page.locator('[data-no-engine]')).toContainText('pleat engines install boltzgen')
+  await expect(page.getByRole('button', { name: 'Design', exact: true })).toHaveCount(0)
+  await page.getByRole('button', { name: 'Save as a draft' }).click()
+  await expect(page.getByText('This is a draft. It has not been run.')).toBeVisible()
+  await expect(page.getByText('target.sourceJobId')).toBeVisible()
+  await page.getByRole('button', { name: 'Run', exact: true }).click()
+  await expect(page.getByText(/no engine for design is running here/)).toBeVisible()
 })
 
 test('a structure of the library leads to the form', async ({ page, server, visit }) => {

@@ -1,4 +1,4 @@
-import { accessible, expect, Server, signIn, test } from './server'
+import { accessible, expect, signIn, test } from './server'
 
 const atom = 'ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00 50.00           C  \n'
 
@@ -25,19 +25,13 @@ test('files are uploaded to the library, downloaded and deleted', async ({ page,
   await expect(page.getByText('1 item with 8 B')).toBeVisible()
 })
 
-test('an upload that the library has no room for is refused, and leaves nothing', async ({ page, console }) => {
+test('an upload that the library has no room for is refused, and leaves nothing', async ({ page, console, start }) => {
   console.allow(/413/)
-  const small = new Server(['--library-quota', '1MiB'])
-  await small.start()
-  try {
-    await signIn(page, small)
-    await page.goto(small.url + '/ui/library')
-    const buffer = Buffer.alloc(2 << 20, 'A')
-    await page.getByLabel('Files to upload').setInputFiles({ name: 'x.pdb', mimeType: 'text/plain', buffer })
-    await expect(page.getByRole('alert')).toContainText('x.pdb could not be uploaded: ')
-    await expect(page.getByRole('heading', { name: 'Your library is empty' })).toBeVisible()
-    await page.goto('about:blank') // closes the page's stream of events, which would miss the server
-  } finally {
-    await small.remove()
-  }
+  const small = await start('--library-quota', '1MiB')
+  await signIn(page, small)
+  await page.goto(small.url + '/ui/library')
+  const buffer = Buffer.alloc(2 << 20, 'A')
+  await page.getByLabel('Files to upload').setInputFiles({ name: 'x.pdb', mimeType: 'text/plain', buffer })
+  await expect(page.getByRole('alert')).toContainText('x.pdb could not be uploaded: ')
+  await expect(page.getByRole('heading', { name: 'Your library is empty' })).toBeVisible()
 })

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net'
-import { accessible, expect, Server, signIn, test } from './server'
+import { accessible, expect, signIn, test } from './server'
 
 /** A mail server on loopback that accepts everything; mails has the texts as they were sent. */
 async function mailServer() {
@@ -35,11 +35,10 @@ async function mailServer() {
   return { mails, url: `smtp://127.0.0.1:${(net.address() as AddressInfo).port}`, close: () => net.close() }
 }
 
-test('a person sets an address, confirms it, and sees the mails', async ({ page, console }) => {
+test('a person sets an address, confirms it, and sees the mails', async ({ page, console, start }) => {
   console.allow(/404 \(Not Found\).*confirm/) // the browser's message for a link that was used
   const mail = await mailServer()
-  const server = new Server(['--mail-url', mail.url, '--mail-from', 'Pleat <pleat@lab.test>'])
-  await server.start()
+  const server = await start('--mail-url', mail.url, '--mail-from', 'Pleat <pleat@lab.test>')
   try {
     const key = server.newKey('mia')
     await signIn(page, server, key)
@@ -76,9 +75,7 @@ test('a person sets an address, confirms it, and sees the mails', async ({ page,
         await page.emulateMedia({ colorScheme })
         await page.screenshot({ path: `${shots}/${width}-${colorScheme}.png`, fullPage: true })
       }
-    await page.goto('about:blank') // closes the page's stream of events, which would miss the server
   } finally {
-    await server.remove()
     mail.close()
   }
 })

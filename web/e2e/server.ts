@@ -188,6 +188,7 @@ interface TestFixtures {
   // biome-ignore lint/suspicious/noConfusingVoidType: Playwright's type of a fixture without a value
   stopUnfinishedJobs: void
   console: Console
+  start: (...flags: string[]) => Promise<Server>
   visit: (path: string, key?: string) => Promise<void>
 }
 
@@ -203,6 +204,21 @@ export const test = base.extend<TestFixtures, { server: Server }>({
   ],
 
   baseURL: async ({ server }, use) => use(server.url),
+
+  /** Starts another server, with flags. It ends with the test. */
+  start: async ({}, use) => {
+    const servers: Server[] = []
+    await use(async (...flags) => {
+      const server = new Server(flags)
+      servers.push(server)
+      await server.start()
+      return server
+    })
+    for (const server of servers) await server.remove()
+  },
+
+  // Fixtures end in the reverse order: pages close, with their streams of events, before their server is gone.
+  context: ({ start: _, context }, use) => use(context),
 
   stopUnfinishedJobs: [
     async ({ server }, use) => {

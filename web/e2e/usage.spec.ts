@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import type { Page } from '@playwright/test'
 import type { ProjectRole, ProjectUsage } from '../src/api'
 import { driver } from './made'
-import { accessible, expect, Server, signIn, test } from './server'
+import { accessible, expect, type Server, signIn, test } from './server'
 
 const shots = process.env.PLEAT_SHOTS
 
@@ -168,7 +168,7 @@ test('lists of a shared project say who made what, and narrow to one’s own', a
   await expect(page.getByRole('columnheader', { name: 'By' })).toHaveCount(0)
 })
 
-test('groups of the issuer have roles, where there is one', async ({ page, server: plain, console }) => {
+test('groups of the issuer have roles, where there is one', async ({ page, server: plain, console, start }) => {
   console.allow(driver)
   const alone = await shared(plain, 'Lab Keys')
   await signIn(page, plain)
@@ -177,45 +177,39 @@ test('groups of the issuer have roles, where there is one', async ({ page, serve
   await expect(page.getByRole('heading', { name: /^Groups/ })).toHaveCount(0)
 
   // The issuer is asked when somebody signs in, which nobody does here.
-  const server = new Server([
+  const server = await start(
     '--oidc-issuer',
     'https://id.example.org',
     '--oidc-client-id',
     'pleat',
     '--oidc-title',
     'Example University',
-  ])
-  await server.start()
-  try {
-    const { projectId, ben } = await shared(server, 'Lab Groups')
-    await page.context().clearCookies()
-    await signIn(page, server)
-    await page.goto(`${server.url}/ui/projects/${projectId}`)
-    page.on('dialog', (d) => void d.accept())
-    await expect(page.getByText('Who is in a group is decided by Example University')).toBeVisible()
-    await page.getByLabel('Name of a group').fill('lab-groups')
-    await page.getByRole('button', { name: 'Add group' }).click()
-    const group = page.locator('[data-group=lab-groups]')
-    await expect(group).toBeVisible()
-    await page.getByLabel('Role of the group lab-groups').selectOption('viewer')
-    await expect
-      .poll(() => server.call<{ data: { role: string }[] }>('GET', `/v1/projects/${projectId}/groups`))
-      .toMatchObject({ data: [{ name: 'lab-groups', role: 'viewer' }] })
-    await accessible(page)
-    expect(await overflow(page)).toBe(0)
-    await pictures(page, 'groups')
-    await page.context().clearCookies()
-    await signIn(page, server, ben)
-    await page.reload()
-    await expect(group).toContainText('viewer')
-    await expect(page.getByRole('button', { name: 'Add group' })).toHaveCount(0)
-    await page.context().clearCookies()
-    await signIn(page, server)
-    await page.reload()
-    await page.getByRole('button', { name: 'Remove the group lab-groups' }).click()
-    await expect(group).toHaveCount(0)
-    await page.goto('about:blank') // closes the page's stream of events, which would miss the server
-  } finally {
-    await server.remove()
-  }
+  )
+  const { projectId, ben } = await shared(server, 'Lab Groups')
+  await page.context().clearCookies()
+  await signIn(page, server)
+  await page.goto(`${server.url}/ui/projects/${projectId}`)
+  page.on('dialog', (d) => void d.accept())
+  await expect(page.getByText('Who is in a group is decided by Example University')).toBeVisible()
+  await page.getByLabel('Name of a group').fill('lab-groups')
+  await page.getByRole('button', { name: 'Add group' }).click()
+  const group = page.locator('[data-group=lab-groups]')
+  await expect(group).toBeVisible()
+  await page.getByLabel('Role of the group lab-groups').selectOption('viewer')
+  await expect
+    .poll(() => server.call<{ data: { role: string }[] }>('GET', `/v1/projects/${projectId}/groups`))
+    .toMatchObject({ data: [{ name: 'lab-groups', role: 'viewer' }] })
+  await accessible(page)
+  expect(await overflow(page)).toBe(0)
+  await pictures(page, 'groups')
+  await page.context().clearCookies()
+  await signIn(page, server, ben)
+  await page.reload()
+  await expect(group).toContainText('viewer')
+  await expect(page.getByRole('button', { name: 'Add group' })).toHaveCount(0)
+  await page.context().clearCookies()
+  await signIn(page, server)
+  await page.reload()
+  await page.getByRole('button', { name: 'Remove the group lab-groups' }).click()
+  await expect(group).toHaveCount(0)
 })

@@ -161,8 +161,7 @@ func (s *Store) SetDisabled(ctx context.Context, by Actor, user string, disabled
 			return err
 		}
 		if u.ID == by.User {
-			return pleat.Errorf(pleat.CodeConflict,
-				"you cannot disable yourself; another operator can")
+			return pleat.Errorf(pleat.CodeConflict, "you cannot disable yourself; another operator can")
 		}
 		if isErased(u.ID, u.Name) {
 			return pleat.Errorf(pleat.CodeConflict, "%s was deleted and cannot be enabled", u.Name)
