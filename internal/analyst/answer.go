@@ -151,8 +151,7 @@ func (t *talk) nearest(items []item) (list []string) {
 type part struct {
 	text  string
 	cited []facts.ResidueRef
-	// sure is Nothing where text says why there is no answer.
-	sure Certainty
+	sure  Certainty // Nothing where text says why there is no answer
 }
 
 // refusal is a part that says why there is no answer.
@@ -215,21 +214,9 @@ func number(n int, one, many string) string {
 // residues writes a number of residues: 1 residue, 3 residues.
 func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
 
-// spanOf names sites that follow each other by their ends, others one by one.
-func (q *query) spanOf(sites []int) string {
-	if len(sites) == 0 {
-		return ""
-	}
-	first, last := sites[0], sites[len(sites)-1]
-	if last-first == len(sites)-1 && q.x.Sites[first].Chain == q.x.Sites[last].Chain {
-		return facts.Span(q.x.Sites[first].Ref, q.x.Sites[last].Ref)
-	}
-	return q.x.List(sites, 30)
-}
-
 // ranges names sites as ranges without a gap, which shortens long lists of residues.
 func (q *query) ranges(sites []int) (out []residueRange) {
-	for _, run := range q.runs(sites) {
+	for _, run := range q.x.Runs(sites) {
 		out = append(out, residueRange{q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref})
 	}
 	return out

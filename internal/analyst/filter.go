@@ -118,7 +118,9 @@ func (f filter) only(list ...property) bool {
 }
 
 // negated reports whether a condition is negated.
-func (f filter) negated() bool { return slices.ContainsFunc(f, func(c *condition) bool { return c.not }) }
+func (f filter) negated() bool {
+	return slices.ContainsFunc(f, func(c *condition) bool { return c.not })
+}
 
 // and returns the filter with more conditions.
 func (f filter) and(more ...*condition) filter { return slices.Concat(f, more) }
@@ -179,23 +181,11 @@ func (q *query) partial() bool {
 func (q *query) sites() []int { return q.sitesWhere(q.filter()) }
 
 // sitesWhere returns the polymer residues at which all conditions hold.
-func (q *query) sitesWhere(f filter) []int { return q.sitesThat(f.holds) }
-
-// sitesThat returns the polymer residues that pass.
-func (q *query) sitesThat(pass func(site int) bool) (out []int) {
-	for _, p := range q.x.Polymers {
-		for i := p.Lo; i < p.Hi; i++ {
-			if pass(i) {
-				out = append(out, i)
-			}
-		}
-	}
-	return out
-}
+func (q *query) sitesWhere(f filter) []int { return q.x.Select(f.holds) }
 
 // chainSites returns the sites of a chain.
 func (q *query) chainSites(id string) []int {
-	return q.sitesThat(func(i int) bool { return q.x.Sites[i].Ref.Chain == id })
+	return q.x.Select(func(i int) bool { return q.x.Sites[i].Ref.Chain == id })
 }
 
 // polymers returns the facts of the chains that the query is about.

@@ -13,13 +13,10 @@ type intent struct {
 	Name string
 	// Needs are alternatives: the concepts of one of them must be in the question. An intent without needs is chosen by
 	// the shape of the question.
-	Needs []string
-	// Takes are further topics that may be in the question.
-	Takes string
-	// Filter lists the properties of residues that it may be asked of, or is "anything".
-	Filter string
-	// About says for people what it answers.
-	About string
+	Needs  []string
+	Takes  string // more topics that may be in the question
+	Filter string // the properties of residues that it may be asked of, or "anything"
+	About  string // what it answers, for people
 	// Geometry: the answer comes from neighbours in space, which are not computed of every structure.
 	Geometry bool
 	// Nouns and Rule are of bonds: what one and many are called, and by which rule they are found.

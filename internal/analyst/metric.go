@@ -56,12 +56,12 @@ func (q *query) groups() (out []group) {
 			out = append(out, group{label: q.spanWithCount(run), sites: run})
 		}
 	case plain && q.conds.only(ofState, ofChain):
-		for _, run := range q.segmentRuns(sites) {
-			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.spanOf(run),
+		for _, run := range q.x.Segments(sites) {
+			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.x.Span(run),
 				residues(len(run)))
 			out = append(out, group{label: label, sites: run})
 		}
-	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.runs(sites)) == 1:
+	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.x.Runs(sites)) == 1:
 		out = []group{{label: q.spanWithCount(sites), sites: sites}}
 	default:
 		out = []group{{label: fmt.Sprintf("the set of %s%s", residues(len(sites)), q.filter().that()), sites: sites}}
@@ -71,7 +71,7 @@ func (q *query) groups() (out []group) {
 
 // spanWithCount names sites and says how many they are.
 func (q *query) spanWithCount(sites []int) string {
-	return fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites)))
+	return fmt.Sprintf("%s (%s)", q.x.Span(sites), residues(len(sites)))
 }
 
 // measure answers a topic of metrics for each group that the question is about.
@@ -231,7 +231,7 @@ func weightOf(q *query, p *part, g group) {
 func sizeOf(q *query, p *part, g group) {
 	first, last := g.sites[0], g.sites[len(g.sites)-1]
 	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", facts.Angstrom(q.x.Gyration(g.sites)))
-	if d, ok := q.centreDistance(first, last); ok {
+	if d, ok := q.x.CentreDistance(first, last); ok {
 		p.add(" and %s between the centres of %s and %s, its ends", facts.Angstrom(d), q.x.Sites[first].Ref,
 			q.x.Sites[last].Ref)
 	}
@@ -239,13 +239,6 @@ func sizeOf(q *query, p *part, g group) {
 		p.add("; the two residues of the structure farthest apart are %s and %s, %s between their centres", s.LongestA,
 			s.LongestB, facts.Angstrom(s.Longest))
 	}
-}
-
-// centreDistance is between the centres of two residues (CA, or C1' of nucleotides); false where one is missing.
-func (q *query) centreDistance(i, j int) (float64, bool) {
-	a, okA := q.x.Sites[i].Residue.Centre()
-	b, okB := q.x.Sites[j].Residue.Centre()
-	return structure.Distance(a, b), okA && okB
 }
 
 // segmentStates are the states of DSSP that are counted as segments.
@@ -300,7 +293,7 @@ func (q *query) segments(p *part, g group, states string) (list, missing []strin
 		one := facts.StateName(state)
 		many := strings.Replace(one+"s", "helixs", "helices", 1)
 		var names []string
-		for _, run := range q.segmentRuns(g.sites) {
+		for _, run := range q.x.Segments(g.sites) {
 			if q.x.Sites[run[0]].State != state {
 				continue
 			}

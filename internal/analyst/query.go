@@ -10,13 +10,11 @@ import (
 
 // query is one question with one topic: what it asks, and the filter on what it asks it of.
 type query struct {
-	f *facts.Facts
-	x *facts.Index
-	// near is what is left of maxNear for this message.
-	near  *int
+	f     *facts.Facts
+	x     *facts.Index
+	near  *int // what is left of maxNear for this message
 	items []item
-	// has holds the concepts of the question, those of the filter included.
-	has map[string]bool
+	has   map[string]bool // the concepts of the question, those of the filter included
 	// conds is the filter but for nearness, which is in relation; nil if the question has none.
 	conds    filter
 	relation *relation
@@ -25,23 +23,16 @@ type query struct {
 	mentions []mention
 	ligands  []string
 	chains   []string
-	// atoms are names of atoms, which matter to distances; pH matters to the charge.
-	atoms []string
-	pH    *float64
-	// negated is a negation that concerns the topic and no condition.
-	negated bool
-	// every is set where all of the subject are asked about: is every lysine exposed?
-	every bool
-	// relationLast is set where the relation came after all conditions.
-	relationLast bool
-	// counted is set where segments of secondary structure are named by their position in the chain.
-	counted bool
-	// states are the DSSP letters of the states to list, where the question asks for them.
-	states string
-	// countsSegments is set where helices or strands are counted themselves, and not their residues.
-	countsSegments bool
-	// problem says why there is no answer: something is ambiguous or not there.
-	problem string
+	atoms    []string // names of atoms, which matter to distances
+	pH       *float64 // matters to the charge; nil: the question names none
+	states   string   // letters of DSSP of the states to list, where the question asks for them
+	problem  string   // why there is no answer: something is ambiguous or not there
+
+	negated        bool // the negation concerns the topic and no condition
+	every          bool // all of the subject are asked about: is every lysine exposed?
+	relationLast   bool // the relation came after all conditions
+	counted        bool // segments of secondary structure are named by their position in the chain
+	countsSegments bool // helices or strands are counted themselves, and not their residues
 }
 
 // says reports whether the question has one of some concepts, written as one string.
@@ -56,31 +47,25 @@ func (q *query) says(concepts string) bool {
 
 // reader builds a query from items, from left to right. It remembers what a later item needs to find its place.
 type reader struct {
-	q     *query
-	items []item
-	// at is the position of the item being read.
-	at int
-	// not is a negation that waits for its condition; notKind is the property negated last, for "not in helices or
-	// strands".
-	not     bool
-	notKind property
-	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
-	joined bool
-	orJoin bool
-	prep   bool
-	// last is the condition read last.
-	last *condition
-	// open is a relation that waits for its anchor, which are ordinals and extremes that wait for their helix or
-	// strand, and every is an "all" that waits for its noun.
-	open  *relation
+	q       *query
+	items   []item
+	at      int        // position of the item being read
+	last    *condition // the condition read last
+	subject bool       // a noun that stands for residues came
+	quiet   int        // conditions since the last anchor
+
+	// These wait: a negation for its condition, ordinals and extremes for their helix or strand, an "all" for its noun,
+	// and a relation for its anchor.
+	not   bool
 	which []item
 	every bool
-	// subject is set once a noun that stands for residues came.
-	subject bool
+	open  *relation
+	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
+	joined, orJoin, prep bool
+	// notKind is the property negated last, for "not in helices or strands".
+	notKind property
 	// stale is set where something came between a relation word and now, so that a name is no longer its anchor.
 	stale bool
-	// quiet counts the conditions since the last anchor.
-	quiet int
 }
 
 // query builds the query of items. Every item must find its place: as a condition, as part of a relation, as an anchor,

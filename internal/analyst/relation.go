@@ -96,7 +96,7 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 	case "@residue":
 		found, problem := q.find(it.mention)
 		q.problem = cmp.Or(problem, q.problem)
-		sites, label = found, q.spanOf(found)
+		sites, label = found, q.x.Span(found)
 		rel.mentions = append(rel.mentions, it.mention)
 	case "@ligand", "ligand", "ion":
 		sites, label = q.ligandSites(it)
@@ -159,7 +159,7 @@ func (q *query) settleRelation() {
 		}
 		return
 	}
-	for _, word := range vocabulary().relation {
+	for _, word := range vocabulary().lists["relation"] {
 		delete(q.has, word)
 	}
 	if rel.radius > 0 {
@@ -182,36 +182,13 @@ func (q *query) distanceCondition(r *relation) *condition {
 	}
 }
 
-// nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, by its site, and
-// separately the neighbours of the anchors in the chain, which do not count as near. B is the atom of the anchor. Where
-// too many atoms are near, q.problem says so.
+// nearby returns the residues within a distance of the anchors and, separately, their neighbours in the chain; see
+// facts.Index.Near. Where too many atoms are near, q.problem says so.
 func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair, next []int) {
-	near = map[int]facts.AtomPair{}
-	isAnchor := map[int]bool{}
-	for _, a := range anchors {
-		isAnchor[a] = true
-	}
-	around, ok := q.x.Around(anchors, cut, q.near)
+	near, next, ok := q.x.Near(anchors, cut, q.near)
 	if !ok {
 		q.problem = cmp.Or(q.problem, "Too many atoms are so close together; please ask within a smaller distance, or "+
 			"near fewer residues.")
 	}
-	for i, p := range around {
-		nextTo := func(a int) bool {
-			if !isAnchor[a] || !q.x.Adjacent(a, i) {
-				return false
-			}
-			pair, ok := q.x.Closest(i, a)
-			return ok && pair.Distance <= cut
-		}
-		switch {
-		case !q.x.Sites[i].Kind.Polymer() || isAnchor[i]:
-		case nextTo(i-1) || nextTo(i+1):
-			next = append(next, i)
-		default:
-			near[i] = q.x.Pair(p[0], p[1])
-		}
-	}
-	slices.Sort(next)
 	return near, next
 }

@@ -17,14 +17,10 @@ type talk struct {
 	reply     Reply
 	texts     []string
 	certainty []Certainty
-	// lost are the parts that were not understood, so that suggestions help.
-	lost [][]item
-	// outside holds, for each matter that no structure can tell, the words that were refused.
-	outside map[string][]string
-	// clauses counts the questions read so far.
-	clauses int
-	// last is the question before, nil where it was not answered.
-	last *query
+	lost      [][]item            // parts that were not understood, so that suggestions help
+	outside   map[string][]string // for each matter that no structure can tell, the words that were refused
+	clauses   int                 // questions read so far
+	last      *query              // the question before, nil where it was not answered
 }
 
 // answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of
@@ -99,10 +95,10 @@ func opensQuestion(items []item) bool {
 func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
 
 // isQuestionWord reports whether an item opens a question.
-func (it item) isQuestionWord() bool { return slices.Contains(vocabulary().question, it.concept) }
+func (it item) isQuestionWord() bool { return in(it.concept, "question") }
 
 // isVerb reports whether an item is a verb that opens a yes-or-no question.
-func (it item) isVerb() bool { return oneOf(strings.ToLower(it.text), "does do did is are was were can has have") }
+func (it item) isVerb() bool { return in(strings.ToLower(it.text), "verb") }
 
 // isOutside reports whether an item is a matter that no structure can tell.
 func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }
