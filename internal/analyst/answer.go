@@ -100,11 +100,11 @@ func (t *talk) suggest() {
 func (t *talk) answered(questions []string, n int) (out []string) {
 	for _, question := range questions {
 		try := &talk{f: t.f, x: t.x, scanner: t.scanner, near: t.near, outside: map[string][]string{}}
-		if len(out) < n {
-			try.answer(question)
-		}
-		if len(try.reply.Topics) > 0 {
+		if try.answer(question); len(try.reply.Topics) > 0 {
 			out = append(out, "“"+question+"”")
+		}
+		if len(out) == n {
+			break
 		}
 	}
 	return out

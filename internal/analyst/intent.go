@@ -110,9 +110,9 @@ func (q *query) choose() (best *intent) {
 // fit, the one with more needs wins.
 func (in *intent) match(q *query, topics []string) (score int) {
 	for _, needs := range in.Needs {
-		need := strings.Fields(needs)
+		need, known := strings.Fields(needs), in.Takes+" "+needs
 		missing := slices.ContainsFunc(need, func(c string) bool { return !q.has[c] })
-		strange := slices.ContainsFunc(topics, func(c string) bool { return !oneOf(c, in.Takes+" "+needs) })
+		strange := slices.ContainsFunc(topics, func(c string) bool { return !oneOf(c, known) })
 		if missing || strange {
 			continue
 		}

@@ -42,19 +42,14 @@ func (t *talk) answer(question string) {
 		t.refuse("", fmt.Sprintf("I read the first %d sentences; please ask the others separately.", maxSentences))
 	}
 	for _, items := range facts.Head(all, maxSentences) {
-		t.sentence(items)
-	}
-}
-
-// sentence answers the questions of a sentence, one after the other.
-func (t *talk) sentence(items []item) {
-	clauses := splitQuestions(items)
-	if len(clauses) > maxParts {
-		t.misunderstand(items, "This asks for too many things at once; please ask them one by one.")
-		return
-	}
-	for _, clause := range clauses {
-		t.clause(clause)
+		clauses := splitQuestions(items)
+		if len(clauses) > maxParts {
+			t.misunderstand(items, "This asks for too many things at once; please ask them one by one.")
+			continue
+		}
+		for _, clause := range clauses {
+			t.clause(clause)
+		}
 	}
 }
 
@@ -128,11 +123,10 @@ func texts(items []item) (out []string) {
 // bareParts cuts a list of topics, such as "salt bridges, clashes or disulfides", into questions; nil where a word of
 // one could concern the others, too. A chain at the end belongs to all.
 func bareParts(items []item) (out [][]item) {
-	var chain []item
+	var chain, part []item
 	if k := len(items) - 2; k > 0 && items[k].concept == "of" && items[k+1].concept == "@chain" {
 		items, chain = items[:k], items[k:]
 	}
-	var part []item
 	for k, it := range append(slices.Clone(items), item{concept: "&"}) {
 		switch {
 		case !it.is("& but or"):
@@ -167,42 +161,29 @@ func bare(items []item) bool {
 // topic.
 func (t *talk) clause(items []item) {
 	q := t.query(items, t.last)
-	known := !slices.ContainsFunc(items, func(it item) bool { return it.isOutside() || it.concept == "?" })
-	if parts := bareParts(items); parts != nil && !(known && q.choose() != nil) {
+	in, outside, unknown := q.choose(), slices.IndexFunc(items, item.isOutside), unknownWords(items)
+	if parts := bareParts(items); parts != nil && (in == nil || outside >= 0 || unknown != "") {
 		for _, part := range parts {
 			t.clause(part)
 		}
 		return
 	}
 	t.clauses++
-	if in := t.understand(q); in != nil {
+	// the reasons stand in the order in which they help a user most
+	switch {
+	case outside >= 0:
+		t.refuseOutside(items, items[outside])
+		t.last = q // what is the function of Trp6, and is it buried?
+	case unknown != "":
+		t.misunderstand(items, unknown)
+	case t.isElliptic(q):
+		t.misunderstand(items, notUnderstood(items, ": it is not clear what it is about; please ask it by itself, "+
+			"with its noun"))
+	case in == nil:
+		t.misunderstand(items, q.notUnderstood())
+	default:
 		t.respond(q, in)
 	}
-}
-
-// understand returns the intent of a question; nil where it refused it. Reasons are tried in the order in which they
-// help a user most: matters that no structure can tell, words that are not known, a question without its noun, and a
-// combination of topics that no intent answers.
-func (t *talk) understand(q *query) *intent {
-	if k := slices.IndexFunc(q.items, item.isOutside); k >= 0 {
-		t.refuseOutside(q.items, q.items[k])
-		t.last = q // what is the function of Trp6, and is it buried?
-		return nil
-	}
-	if why := unknownWords(q.items); why != "" {
-		t.misunderstand(q.items, why)
-		return nil
-	}
-	if t.isElliptic(q) {
-		t.misunderstand(q.items, notUnderstood(q.items, ": it is not clear what it is about; please ask it by itself, "+
-			"with its noun"))
-		return nil
-	}
-	in := q.choose()
-	if in == nil {
-		t.misunderstand(q.items, q.notUnderstood())
-	}
-	return in
 }
 
 // respond answers a question that is understood, unless this structure lacks what it is about.
