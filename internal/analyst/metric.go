@@ -122,9 +122,9 @@ func (q *query) lacks(topic string) string {
 		return noConfidence
 	case topic == "surface" && !q.x.HasSurface:
 		return "The accessible surface was not computed for this structure."
-	case topic == "charge" && (q.acidity() < 0 || q.acidity() > 14):
-		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.acidity())
-	case topic == "charge" && (q.pH != nil || q.says("pi whichph")) && q.partial():
+	case topic == "charge" && (q.pH < 0 || q.pH > 14):
+		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.pH)
+	case topic == "charge" && q.says("@ph pi whichph") && q.partial():
 		return "The isoelectric point, and the charge at a pH, are computed of whole chains only."
 	}
 	return ""
@@ -150,14 +150,11 @@ func atomsOf(q *query, p *part, g group) {
 
 // letters returns the one-letter codes of sites, at most maxLetters of them.
 func (q *query) letters(sites []int) string {
-	var out strings.Builder
-	for _, i := range facts.Head(sites, maxLetters) {
-		out.WriteByte(q.x.Sites[i].Letter)
-	}
+	letters := q.x.Letters(facts.Head(sites, maxLetters))
 	if len(sites) > maxLetters {
-		fmt.Fprintf(&out, "… (the first %d of %d letters)", maxLetters, len(sites))
+		letters += fmt.Sprintf("… (the first %d of %d letters)", maxLetters, len(sites))
 	}
-	return out.String()
+	return letters
 }
 
 // sequenceOf writes out the one-letter codes.
@@ -167,45 +164,32 @@ func sequenceOf(q *query, p *part, g group) {
 
 // compositionOf counts residues by name.
 func compositionOf(q *query, p *part, g group) {
-	letters := make([]byte, 0, len(g.sites))
-	for _, i := range g.sites {
-		letters = append(letters, q.x.Sites[i].Letter)
-	}
 	var counts []string
-	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, string(letters)) {
+	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, q.x.Letters(g.sites)) {
 		counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, percent(n.N, len(g.sites))))
 	}
 	p.add("is made of, the most common first, %s", strings.Join(counts, ", "))
 }
 
-// acidity is the pH that the question names, or 7.
-func (q *query) acidity() float64 {
-	if q.pH != nil {
-		return *q.pH
-	}
-	return 7
-}
-
 // chargeAt is the net charge of a chain in e.
 func (q *query) chargeAt(c *facts.Chain) float64 {
-	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.acidity())
+	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.pH)
 }
 
 // chargeOf computes the net charge of a chain, and counts charged side chains. A part of a chain has no free ends.
 func chargeOf(q *query, p *part, g group) {
-	count := func(letters string) int {
-		return len(keep(g.sites, func(i int) bool { return strings.IndexByte(letters, q.x.Sites[i].Letter) >= 0 }))
-	}
-	plus, minus := count("KR"), count("DE")
+	letters := q.x.Letters(g.sites)
+	plus := strings.Count(letters, "K") + strings.Count(letters, "R")
+	minus := strings.Count(letters, "D") + strings.Count(letters, "E")
 	sign := strings.Replace(fmt.Sprintf("%+d", plus-minus), "+0", "0", 1)
 	if g.chain == nil {
 		p.add("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)", sign,
 			plus, minus)
 		return
 	}
-	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.acidity(),
+	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.pH,
 		g.chain.Isoelectric)
-	if q.acidity() == 7 {
+	if q.pH == 7 {
 		p.add("; by count, its %d positive (LYS, ARG) and %d negative side chains (ASP, GLU) make %s, and its two "+
 			"ends cancel", plus, minus, sign)
 	}
@@ -213,10 +197,7 @@ func chargeOf(q *query, p *part, g group) {
 
 // weightOf sums masses.
 func weightOf(q *query, p *part, g group) {
-	mass := 0.0
-	for _, i := range g.sites {
-		mass += facts.ResidueMass(q.x.Sites[i].Kind, q.x.Sites[i].Letter)
-	}
+	mass := q.x.Mass(g.sites)
 	if g.chain != nil {
 		mass = g.chain.Mass
 	}
@@ -362,11 +343,7 @@ func (q *query) confidence() part {
 // surfaceOf is in Å², with a probe of 1.4 Å. It sums the accessible surface; that of a single residue is compared with
 // what it could have.
 func surfaceOf(q *query, p *part, g group) {
-	area := 0.0
-	for _, i := range g.sites {
-		area += q.x.Sites[i].Area
-	}
-	p.add("has %.0f Å² of accessible surface", area)
+	p.add("has %.0f Å² of accessible surface", q.x.Area(g.sites))
 	if len(g.sites) == 1 {
 		p.add("%s", q.properties(g.sites[0]))
 	}

@@ -3,6 +3,7 @@ package facts
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"pleat/internal/structure"
 )
@@ -114,4 +115,29 @@ func (x *Index) CentreDistance(i, j int) (float64, bool) {
 	a, okA := x.Sites[i].Residue.Centre()
 	b, okB := x.Sites[j].Residue.Centre()
 	return structure.Distance(a, b), okA && okB
+}
+
+// Letters returns the one-letter codes of polymer sites.
+func (x *Index) Letters(sites []int) string {
+	var out strings.Builder
+	for _, i := range sites {
+		out.WriteByte(x.Sites[i].Letter)
+	}
+	return out.String()
+}
+
+// Mass returns the mass in Da of residues as they are in a chain, so without the water of its ends.
+func (x *Index) Mass(sites []int) (sum float64) {
+	for _, i := range sites {
+		sum += residueMass(x.Sites[i].Kind, x.Sites[i].Letter)
+	}
+	return sum
+}
+
+// Area returns the accessible surface of residues in Å²; see Index.HasSurface.
+func (x *Index) Area(sites []int) (sum float64) {
+	for _, i := range sites {
+		sum += x.Sites[i].Area
+	}
+	return sum
 }
