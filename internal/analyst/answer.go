@@ -165,7 +165,6 @@ const maxListed = 60
 // residueRange is a run of residues, which an answer names by its ends.
 type residueRange struct{ from, to facts.ResidueRef }
 
-// String returns the ends of the range.
 func (r residueRange) String() string { return facts.Span(r.from, r.to) }
 
 // add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of
@@ -195,7 +194,6 @@ func (p *part) add(format string, a ...any) {
 	p.text += fmt.Sprintf(format, a...)
 }
 
-// capital makes the first letter a capital.
 func capital(s string) string {
 	if s == "" || s[0] >= 0x80 {
 		return s // α-helix

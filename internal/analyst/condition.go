@@ -76,7 +76,6 @@ func (q *query) chainCondition(id string) *condition {
 	return q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
 }
 
-// chainIDs returns the identifiers of chains.
 func chainIDs(list []facts.Chain) (ids []string) {
 	for _, c := range list {
 		ids = append(ids, c.ID)

@@ -40,7 +40,6 @@ var intents = sync.OnceValue(func() (out []*intent) {
 	return out
 })
 
-// intentNamed returns an intent by its name; nil where there is none.
 func intentNamed(name string) *intent {
 	for _, in := range intents() {
 		if in.Name == name {
@@ -68,7 +67,6 @@ var lists = map[string]func(*query) part{
 	"candidates":          (*query).candidates,
 }
 
-// answer answers a query on a topic.
 func (q *query) answer(in *intent) part {
 	if list, ok := lists[in.Name]; ok {
 		return list(q)

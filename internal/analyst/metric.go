@@ -69,7 +69,6 @@ func (q *query) groups() (out []group) {
 	return out
 }
 
-// spanWithCount names sites and says how many they are.
 func (q *query) spanWithCount(sites []int) string {
 	return fmt.Sprintf("%s (%s)", q.x.Span(sites), residues(len(sites)))
 }
@@ -130,7 +129,6 @@ func (q *query) lacks(topic string) string {
 	return ""
 }
 
-// lengthOf counts residues with coordinates.
 func lengthOf(q *query, p *part, g group) {
 	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.ranges(g.sites))
 	if g.chain == nil {
@@ -138,7 +136,6 @@ func lengthOf(q *query, p *part, g group) {
 	}
 }
 
-// atomsOf counts the atoms of residues.
 func atomsOf(q *query, p *part, g group) {
 	all, heavy := 0, 0
 	for _, i := range g.sites {
@@ -157,12 +154,10 @@ func (q *query) letters(sites []int) string {
 	return letters
 }
 
-// sequenceOf writes out the one-letter codes.
 func sequenceOf(q *query, p *part, g group) {
 	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(g.sites))
 }
 
-// compositionOf counts residues by name.
 func compositionOf(q *query, p *part, g group) {
 	var counts []string
 	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, q.x.Letters(g.sites)) {
@@ -195,7 +190,6 @@ func chargeOf(q *query, p *part, g group) {
 	}
 }
 
-// weightOf sums masses.
 func weightOf(q *query, p *part, g group) {
 	mass := q.x.Mass(g.sites)
 	if g.chain != nil {

@@ -88,7 +88,6 @@ func (t *talk) query(items []item, earlier *query) *query {
 	return q
 }
 
-// item reads the item at position i.
 func (r *reader) item(i int) {
 	it := r.items[i]
 	r.at = i

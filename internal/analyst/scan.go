@@ -47,7 +47,6 @@ type scanner struct {
 	items                  []item
 }
 
-// newScanner makes a scanner for the names of one structure.
 func newScanner(x *facts.Index) *scanner {
 	s := &scanner{chains: map[string]bool{}, ligands: map[string]bool{}, atoms: map[string]bool{}}
 	for _, site := range x.Sites {
@@ -158,7 +157,6 @@ func (s *scanner) read(rule string, m []string) []item {
 	return s.announcedChain(m)
 }
 
-// wordsIn returns how many words the pattern of a rule matched.
 func wordsIn(m []string) int { return strings.Count(m[0], " ") }
 
 // add appends items that n words stand for, and moves on.
@@ -183,7 +181,6 @@ func (s *scanner) peek(n int) word {
 	return word{}
 }
 
-// has reports whether a concept was read before.
 func (s *scanner) has(concept string) bool {
 	return slices.ContainsFunc(s.items, func(it item) bool { return it.concept == concept })
 }
@@ -240,7 +237,6 @@ func decimal(text string) float64 {
 	return v
 }
 
-// isNumber reports whether a word is a whole number.
 func isNumber(w word) bool {
 	_, err := strconv.Atoi(w.low)
 	return err == nil
