@@ -81,7 +81,7 @@ func (q *query) answer(in *intent) part {
 func (q *query) topics() (out []string) {
 	for c := range q.has {
 		counted := q.counted && c == "longest"
-		if !(item{concept: c}).soft() && !counted && c != "surface" && (c != "not" || q.negated) {
+		if !listed(c, "soft") && !counted && c != "surface" && (c != "not" || q.negated) {
 			out = append(out, c)
 		}
 	}

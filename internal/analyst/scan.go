@@ -25,7 +25,7 @@ type item struct {
 func (it item) is(concepts string) bool { return oneOf(it.concept, concepts) }
 
 // soft reports whether the item only asks or points, so that every topic accepts it.
-func (it item) soft() bool { return in(it.concept, "soft") }
+func (it item) soft() bool { return listed(it.concept, "soft") }
 
 // mention is a residue or a range of residues as a question names it.
 type mention struct {

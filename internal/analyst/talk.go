@@ -90,10 +90,10 @@ func opensQuestion(items []item) bool {
 func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
 
 // isQuestionWord reports whether an item opens a question.
-func (it item) isQuestionWord() bool { return in(it.concept, "question") }
+func (it item) isQuestionWord() bool { return listed(it.concept, "question") }
 
 // isVerb reports whether an item is a verb that opens a yes-or-no question.
-func (it item) isVerb() bool { return in(strings.ToLower(it.text), "verb") }
+func (it item) isVerb() bool { return listed(strings.ToLower(it.text), "verb") }
 
 // isOutside reports whether an item is a matter that no structure can tell.
 func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }

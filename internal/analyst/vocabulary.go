@@ -138,5 +138,5 @@ func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" 
 // matches reports whether text begins with a pattern of the table.
 func (t *table) matches(pattern, text string) bool { return t.patterns[pattern].MatchString(text) }
 
-// in reports whether a word is in a list of the table.
-func in(w, list string) bool { return slices.Contains(vocabulary().lists[list], w) }
+// listed reports whether a word is in a list of the table.
+func listed(w, list string) bool { return slices.Contains(vocabulary().lists[list], w) }
