@@ -99,14 +99,11 @@ func (q *query) distance() part {
 
 // ends are the things that a question names to measure between: residues, ligands, counted segments, or chains.
 func (q *query) ends() (ends []end, problem string) {
-	ligands, chains := q.ligands, q.chains
-	if rel := q.relation; rel != nil {
-		ligands, chains = slices.Concat(ligands, rel.ligands), rel.chains
-	}
-	if ends, problem = q.residueEnds(); problem != "" {
+	rel := cmp.Or(q.relation, &relation{chains: q.chains})
+	if ends, problem = q.residueEnds(slices.Concat(q.mentions, rel.mentions)); problem != "" {
 		return nil, problem
 	}
-	for _, code := range ligands {
+	for _, code := range slices.Concat(q.ligands, rel.ligands) {
 		sites, _ := q.ligandSites(item{names: []string{code}})
 		ends = append(ends, q.end(q.x.Span(sites), sites, ""))
 	}
@@ -120,18 +117,14 @@ func (q *query) ends() (ends []end, problem string) {
 			}
 		}
 	}
-	for _, id := range chains {
+	for _, id := range rel.chains {
 		ends = append(ends, q.end("chain "+id, q.chainSites(id), ""))
 	}
 	return ends, ""
 }
 
-// residueEnds are the residues that a question measures between, each with its atom if the question names atoms.
-func (q *query) residueEnds() (ends []end, problem string) {
-	mentions := q.mentions
-	if q.relation != nil {
-		mentions = slices.Concat(mentions, q.relation.mentions)
-	}
+// residueEnds are residues to measure between, each with its atom if the question names atoms.
+func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 	if n := len(q.atoms); n > 1 && n != len(mentions) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 	}
@@ -172,10 +165,7 @@ func (q *query) between(a, b end) part {
 	if !ok {
 		return refusal("These have no coordinates to measure between.")
 	}
-	p, cut, verb := part{sure: Measured}, facts.ContactDistance, "do not touch"
-	if q.relation != nil {
-		cut = q.relation.cut()
-	}
+	p, cut, verb := part{sure: Measured}, cmp.Or(q.relation, &relation{}).cut(), "do not touch"
 	if pair.Distance <= cut {
 		verb = "touch"
 	}

@@ -10,35 +10,6 @@ import (
 	"pleat/internal/structure"
 )
 
-// item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
-type item struct {
-	concept string // ? for a word that is not known
-	text    string // as the question has it
-	names   []string
-	mention mention // of @residue
-	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
-	value float64
-	above bool // value is the least, not the most
-}
-
-// is reports whether the item is one of some concepts, written as one string.
-func (it item) is(concepts string) bool { return oneOf(it.concept, concepts) }
-
-// soft reports whether the item only asks or points, so that every topic accepts it.
-func (it item) soft() bool { return listed(it.concept, "soft") }
-
-// mention is a residue or a range of residues as a question names it.
-type mention struct {
-	chain  string // empty where the question does not name one
-	lo, hi int    // numbers of residues, unless first is set
-	names  []string
-	// first is so many residues from the beginning of the chain or, if negative, from its end.
-	first int
-}
-
-// single reports whether the mention means one residue.
-func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1 }
-
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
 	chains, ligands, atoms map[string]bool

@@ -54,8 +54,8 @@ func (t *talk) answer(question string) {
 }
 
 // splitQuestions makes clauses, each of which is one question with one topic. It cuts a sentence where a connective is
-// followed by a new question: "…, and how many …". What stands before the first question belongs to it: "Of the
-// lysines, which …".
+// followed by a new question: "…, and how many …". Words before the first question belong to it: "Of the lysines,
+// which …".
 func splitQuestions(items []item) (out [][]item) {
 	from := 0
 	for i := 1; i < len(items); i++ {
@@ -84,40 +84,6 @@ func opensQuestion(items []item) bool {
 		}
 	}
 	return false
-}
-
-// isMeaningful reports whether an item says more than please, and, or it.
-func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
-
-// isQuestionWord reports whether an item opens a question.
-func (it item) isQuestionWord() bool { return listed(it.concept, "question") }
-
-// isVerb reports whether an item is a verb that opens a yes-or-no question.
-func (it item) isVerb() bool { return listed(strings.ToLower(it.text), "verb") }
-
-// isOutside reports whether an item is a matter that no structure can tell.
-func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }
-
-// isTopic reports whether an item names what is asked, or could.
-func (it item) isTopic() bool { return it.concept == "?" || !it.soft() }
-
-// asks reports whether an item makes what it stands in a question.
-func (it item) asks() bool {
-	return it.isQuestionWord() || it.concept == "ask" || it.isVerb() ||
-		!it.soft() && !it.is("not interface @radius contact around")
-}
-
-// textOf quotes a part of the question. It returns the words of items as the question has them.
-func textOf(items []item) string { return strings.Join(texts(items), " ") }
-
-// texts returns what the question has for each item.
-func texts(items []item) (out []string) {
-	for _, it := range items {
-		if it.text != "" {
-			out = append(out, it.text)
-		}
-	}
-	return out
 }
 
 // bareParts cuts a list of topics, such as "salt bridges, clashes or disulfides", into questions; nil where a word of
