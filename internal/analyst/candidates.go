@@ -32,14 +32,14 @@ func (q *query) candidates() part {
 	if tag || len(sites) <= maxNamed && q.partial() {
 		for _, i := range facts.Head(sites, maxCandidates) {
 			p.add("%s%s is ", q.terminus(i), q.x.Sites[i].Ref)
-			if why := q.against(i, tag); why != "" {
+			if why := q.against(i); why != "" {
 				p.add("not %s: it is %s. ", noun, why)
 			} else {
 				p.add("%s (%s). ", noun, q.accessible(i))
 			}
 		}
 	} else {
-		free := keep(sites, func(i int) bool { return q.against(i, tag) == "" })
+		free := keep(sites, func(i int) bool { return q.against(i) == "" })
 		p.add("%d of %s are candidates", len(free), residues(len(sites)))
 		q.addMostExposed(&p, free)
 	}
@@ -95,8 +95,8 @@ func (q *query) accessible(i int) string {
 }
 
 // against says what speaks against a residue as a place for a tag or for another residue; empty: nothing.
-func (q *query) against(i int, tag bool) string {
-	s := &q.x.Sites[i]
+func (q *query) against(i int) string {
+	s, tag := &q.x.Sites[i], q.has["tag"]
 	share, _ := s.Accessible()
 	switch {
 	case !tag && (s.Letter == 'G' || s.Letter == 'P'):
