@@ -100,11 +100,11 @@ func (t *talk) suggest() {
 func (t *talk) answered(questions []string, n int) (out []string) {
 	for _, question := range questions {
 		try := &talk{f: t.f, x: t.x, scanner: t.scanner, near: t.near, outside: map[string][]string{}}
-		if len(out) < n {
-			try.answer(question)
-		}
-		if len(try.reply.Topics) > 0 {
+		if try.answer(question); len(try.reply.Topics) > 0 {
 			out = append(out, "“"+question+"”")
+		}
+		if len(out) == n {
+			break
 		}
 	}
 	return out
@@ -151,8 +151,7 @@ func (t *talk) nearest(items []item) (list []string) {
 type part struct {
 	text  string
 	cited []facts.ResidueRef
-	// sure is Nothing where text says why there is no answer.
-	sure Certainty
+	sure  Certainty // Nothing where text says why there is no answer
 }
 
 // refusal is a part that says why there is no answer.
@@ -166,7 +165,6 @@ const maxListed = 60
 // residueRange is a run of residues, which an answer names by its ends.
 type residueRange struct{ from, to facts.ResidueRef }
 
-// String returns the ends of the range.
 func (r residueRange) String() string { return facts.Span(r.from, r.to) }
 
 // add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of
@@ -196,7 +194,6 @@ func (p *part) add(format string, a ...any) {
 	p.text += fmt.Sprintf(format, a...)
 }
 
-// capital makes the first letter a capital.
 func capital(s string) string {
 	if s == "" || s[0] >= 0x80 {
 		return s // α-helix
@@ -215,21 +212,9 @@ func number(n int, one, many string) string {
 // residues writes a number of residues: 1 residue, 3 residues.
 func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
 
-// spanOf names sites that follow each other by their ends, others one by one.
-func (q *query) spanOf(sites []int) string {
-	if len(sites) == 0 {
-		return ""
-	}
-	first, last := sites[0], sites[len(sites)-1]
-	if last-first == len(sites)-1 && q.x.Sites[first].Chain == q.x.Sites[last].Chain {
-		return facts.Span(q.x.Sites[first].Ref, q.x.Sites[last].Ref)
-	}
-	return q.x.List(sites, 30)
-}
-
 // ranges names sites as ranges without a gap, which shortens long lists of residues.
 func (q *query) ranges(sites []int) (out []residueRange) {
-	for _, run := range q.runs(sites) {
+	for _, run := range q.x.Runs(sites) {
 		out = append(out, residueRange{q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref})
 	}
 	return out

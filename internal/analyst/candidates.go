@@ -28,25 +28,18 @@ func (q *query) candidates() part {
 	if len(sites) == 0 {
 		return refusal("No %s is %s.", where, cmp.Or(q.filter().String(), "here"))
 	}
-	against := map[int]string{}
-	for _, i := range sites {
-		if !tag {
-			against[i] = q.kindAgainst(i)
-		}
-		against[i] = cmp.Or(against[i], q.placeAgainst(i))
-	}
 	p := part{sure: Geometric}
 	if tag || len(sites) <= maxNamed && q.partial() {
 		for _, i := range facts.Head(sites, maxCandidates) {
 			p.add("%s%s is ", q.terminus(i), q.x.Sites[i].Ref)
-			if why := against[i]; why != "" {
+			if why := q.against(i); why != "" {
 				p.add("not %s: it is %s. ", noun, why)
 			} else {
 				p.add("%s (%s). ", noun, q.accessible(i))
 			}
 		}
 	} else {
-		free := keep(sites, func(i int) bool { return against[i] == "" })
+		free := keep(sites, func(i int) bool { return q.against(i) == "" })
 		p.add("%d of %s are candidates", len(free), residues(len(sites)))
 		q.addMostExposed(&p, free)
 	}
@@ -101,30 +94,21 @@ func (q *query) accessible(i int) string {
 	return facts.Percent(share) + " accessible"
 }
 
-// kindAgainst says what the residue itself has against a change; empty: nothing.
-func (q *query) kindAgainst(i int) string {
-	s := &q.x.Sites[i]
+// against says what speaks against a residue as a place for a tag or for another residue; empty: nothing.
+func (q *query) against(i int) string {
+	s, tag := &q.x.Sites[i], q.has["tag"]
+	share, _ := s.Accessible()
 	switch {
-	case s.Letter == 'G' || s.Letter == 'P':
+	case !tag && (s.Letter == 'G' || s.Letter == 'P'):
 		return "a " + s.Ref.Name + ", on which the main chain may depend"
-	case s.Bonded:
+	case !tag && s.Bonded:
 		return "in a disulfide"
-	case s.Bridged:
+	case !tag && s.Bridged:
 		return "in a salt bridge"
-	}
-	return ""
-}
-
-// placeAgainst says what speaks against a place for something new; empty: nothing.
-func (q *query) placeAgainst(i int) string {
-	s := &q.x.Sites[i]
-	if share, _ := s.Accessible(); share < facts.BuriedBelow {
+	case share < facts.BuriedBelow:
 		return "buried (" + q.accessible(i) + ")"
-	}
-	for _, p := range q.f.Pockets {
-		if slices.Contains(p.Residues, s.Ref) {
-			return "at a pocket"
-		}
+	case slices.ContainsFunc(q.f.Pockets, func(p facts.Pocket) bool { return slices.Contains(p.Residues, s.Ref) }):
+		return "at a pocket"
 	}
 	near, ok := q.x.Around([]int{i}, clearance, q.near)
 	if !ok {

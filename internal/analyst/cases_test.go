@@ -101,7 +101,7 @@ func TestCases(t *testing.T) {
 	t.Logf("%d cases", total)
 }
 
-// What a refusal suggests is answered of the same structure.
+// The questions that a refusal suggests are answered of the same structure.
 func TestSuggestions(t *testing.T) {
 	for _, name := range []string{"1crn", "1ubi", "2jof", "dimer", "gapped", "ligand", "nucleic", "predicted"} {
 		_, list, ok := strings.Cut(Answer(digest(t, name), "Which glorbs are there?").Text, "for example: ")

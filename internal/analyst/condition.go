@@ -55,7 +55,7 @@ func (q *query) condition(it item) *condition {
 
 // newCondition makes a condition on a property of single sites.
 func (q *query) newCondition(p property, wording string, accept func(s *facts.Site) bool) *condition {
-	sites := q.sitesThat(func(i int) bool { return accept(&q.x.Sites[i]) })
+	sites := q.x.Select(func(i int) bool { return accept(&q.x.Sites[i]) })
 	return &condition{property: p, wording: []string{wording}, sites: [][]int{sites}}
 }
 
@@ -76,7 +76,6 @@ func (q *query) chainCondition(id string) *condition {
 	return q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
 }
 
-// chainIDs returns the identifiers of chains.
 func chainIDs(list []facts.Chain) (ids []string) {
 	for _, c := range list {
 		ids = append(ids, c.ID)
@@ -129,12 +128,12 @@ func (q *query) segment(st state, all []int, which item) (sites []int, wording s
 		if len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID) {
 			continue
 		}
-		runs := q.segmentRuns(keep(all, func(i int) bool {
+		runs := q.x.Segments(keep(all, func(i int) bool {
 			return i >= ch.Polymer.Lo && i < ch.Polymer.Hi && q.x.Sites[i].State != structure.Bridge
 		}))
 		for _, run := range pickRuns(runs, which) {
 			sites = append(sites, run...)
-			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.spanOf(run))
+			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.x.Span(run))
 		}
 	}
 	text := cmp.Or(facts.Join(names, 6), "there is none")
@@ -175,7 +174,7 @@ func (q *query) placeCondition(m mention) *condition {
 	switch {
 	case m.first != 0:
 		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
-			q.spanOf(sites))
+			q.x.Span(sites))
 	case m.lo != m.hi || len(sites) == 0:
 		wording = fmt.Sprintf("at %d to %d", m.lo, m.hi)
 	}
@@ -228,26 +227,4 @@ func (q *query) ligandSites(it item) (sites []int, label string) {
 		}
 	}
 	return sites, q.x.List(sites, 6)
-}
-
-// runs cuts sites into stretches of a chain without a gap.
-func (q *query) runs(sites []int) [][]int {
-	return cutRuns(sites, func(a, b int) bool { return q.x.Sites[a].Chain == q.x.Sites[b].Chain })
-}
-
-// segmentRuns cuts sites into stretches of a chain without a gap and of one state of secondary structure.
-func (q *query) segmentRuns(sites []int) [][]int {
-	return cutRuns(sites, func(a, b int) bool {
-		return q.x.Sites[a].Chain == q.x.Sites[b].Chain && q.x.Sites[a].State == q.x.Sites[b].State
-	})
-}
-
-// cutRuns cuts sites where one does not follow the other, or does not go with it.
-func cutRuns(sites []int, together func(a, b int) bool) (out [][]int) {
-	for from, i := 0, 1; i <= len(sites); i++ {
-		if i == len(sites) || sites[i] != sites[i-1]+1 || !together(sites[from], sites[i]) {
-			out, from = append(out, sites[from:i]), i
-		}
-	}
-	return out
 }

@@ -9,8 +9,8 @@ import (
 	"pleat/internal/structure/structuretest"
 )
 
-// Of a structure whose atoms lie on one another, what needs neighbours is refused with the reason and the place. "There
-// are none" would be wrong. Everything else is answered.
+// If the atoms of a structure lie on one another, questions about neighbours are refused with the reason and the place.
+// "There are none" would be wrong. Everything else is answered.
 func TestCrowdedStructureRefusesGeometry(t *testing.T) {
 	f, err := facts.Digest(t.Context(), structuretest.CrowdedCube(9_000, 0), facts.Extra{})
 	if err != nil {

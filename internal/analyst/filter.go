@@ -44,7 +44,6 @@ type condition struct {
 	text string
 }
 
-// holds reports whether a site passes.
 func (c *condition) holds(site int) bool {
 	return c.not != slices.ContainsFunc(c.sites, func(list []int) bool {
 		_, ok := slices.BinarySearch(list, site)
@@ -102,7 +101,6 @@ func (f filter) that() string {
 	return " that are " + f.String()
 }
 
-// holds reports whether a site passes all conditions.
 func (f filter) holds(site int) bool {
 	return !slices.ContainsFunc(f, func(c *condition) bool { return !c.holds(site) })
 }
@@ -117,12 +115,10 @@ func (f filter) only(list ...property) bool {
 	return !slices.ContainsFunc(f, func(c *condition) bool { return !slices.Contains(list, c.property) })
 }
 
-// negated reports whether a condition is negated.
 func (f filter) negated() bool {
 	return slices.ContainsFunc(f, func(c *condition) bool { return c.not })
 }
 
-// and returns the filter with more conditions.
 func (f filter) and(more ...*condition) filter { return slices.Concat(f, more) }
 
 // divide separates the conditions that pass a test from the others.
@@ -181,23 +177,10 @@ func (q *query) partial() bool {
 func (q *query) sites() []int { return q.sitesWhere(q.filter()) }
 
 // sitesWhere returns the polymer residues at which all conditions hold.
-func (q *query) sitesWhere(f filter) []int { return q.sitesThat(f.holds) }
+func (q *query) sitesWhere(f filter) []int { return q.x.Select(f.holds) }
 
-// sitesThat returns the polymer residues that pass.
-func (q *query) sitesThat(pass func(site int) bool) (out []int) {
-	for _, p := range q.x.Polymers {
-		for i := p.Lo; i < p.Hi; i++ {
-			if pass(i) {
-				out = append(out, i)
-			}
-		}
-	}
-	return out
-}
-
-// chainSites returns the sites of a chain.
 func (q *query) chainSites(id string) []int {
-	return q.sitesThat(func(i int) bool { return q.x.Sites[i].Ref.Chain == id })
+	return q.x.Select(func(i int) bool { return q.x.Sites[i].Ref.Chain == id })
 }
 
 // polymers returns the facts of the chains that the query is about.

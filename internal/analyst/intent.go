@@ -13,13 +13,10 @@ type intent struct {
 	Name string
 	// Needs are alternatives: the concepts of one of them must be in the question. An intent without needs is chosen by
 	// the shape of the question.
-	Needs []string
-	// Takes are further topics that may be in the question.
-	Takes string
-	// Filter lists the properties of residues that it may be asked of, or is "anything".
-	Filter string
-	// About says for people what it answers.
-	About string
+	Needs  []string
+	Takes  string // more topics that may be in the question
+	Filter string // the properties of residues that it may be asked of, or "anything"
+	About  string // what it answers, for people
 	// Geometry: the answer comes from neighbours in space, which are not computed of every structure.
 	Geometry bool
 	// Nouns and Rule are of bonds: what one and many are called, and by which rule they are found.
@@ -43,7 +40,6 @@ var intents = sync.OnceValue(func() (out []*intent) {
 	return out
 })
 
-// intentNamed returns an intent by its name; nil where there is none.
 func intentNamed(name string) *intent {
 	for _, in := range intents() {
 		if in.Name == name {
@@ -71,7 +67,6 @@ var lists = map[string]func(*query) part{
 	"candidates":          (*query).candidates,
 }
 
-// answer answers a query on a topic.
 func (q *query) answer(in *intent) part {
 	if list, ok := lists[in.Name]; ok {
 		return list(q)
@@ -86,7 +81,7 @@ func (q *query) answer(in *intent) part {
 func (q *query) topics() (out []string) {
 	for c := range q.has {
 		counted := q.counted && c == "longest"
-		if !(item{concept: c}).soft() && !counted && c != "surface" && (c != "not" || q.negated) {
+		if !listed(c, "soft") && !counted && c != "surface" && (c != "not" || q.negated) {
 			out = append(out, c)
 		}
 	}
@@ -113,9 +108,9 @@ func (q *query) choose() (best *intent) {
 // fit, the one with more needs wins.
 func (in *intent) match(q *query, topics []string) (score int) {
 	for _, needs := range in.Needs {
-		need := strings.Fields(needs)
+		need, known := strings.Fields(needs), in.Takes+" "+needs
 		missing := slices.ContainsFunc(need, func(c string) bool { return !q.has[c] })
-		strange := slices.ContainsFunc(topics, func(c string) bool { return !oneOf(c, in.Takes+" "+needs) })
+		strange := slices.ContainsFunc(topics, func(c string) bool { return !oneOf(c, known) })
 		if missing || strange {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"pleat/internal/facts"
 )
 
-// What is not understood whole, or not in the facts, is not answered; and what is answered says only what was asked.
+// A question that is not understood whole, or not in the facts, is not answered; an answer says only what was asked.
 func TestGrammar(t *testing.T) {
 	hold(t, []reading{
 		{"1ubi", "is it toxic, and how many lysines does it have?", "residues", "I cannot tell toxicity"},

@@ -8,7 +8,6 @@ import (
 	"pleat/internal/structure"
 )
 
-// overview summarises the structure.
 func (q *query) overview() part {
 	p := part{sure: Geometric}
 	if q.f.Confidence != nil {
@@ -18,7 +17,6 @@ func (q *query) overview() part {
 	return p
 }
 
-// chainList lists the chains with their kinds.
 func (q *query) chainList() part {
 	p, chains := part{sure: Measured}, q.polymers()
 	p.add("The structure has %s.", facts.Quantity(len(chains), "chain", "chains"))

@@ -56,12 +56,12 @@ func (q *query) groups() (out []group) {
 			out = append(out, group{label: q.spanWithCount(run), sites: run})
 		}
 	case plain && q.conds.only(ofState, ofChain):
-		for _, run := range q.segmentRuns(sites) {
-			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.spanOf(run),
+		for _, run := range q.x.Segments(sites) {
+			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.x.Span(run),
 				residues(len(run)))
 			out = append(out, group{label: label, sites: run})
 		}
-	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.runs(sites)) == 1:
+	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.x.Runs(sites)) == 1:
 		out = []group{{label: q.spanWithCount(sites), sites: sites}}
 	default:
 		out = []group{{label: fmt.Sprintf("the set of %s%s", residues(len(sites)), q.filter().that()), sites: sites}}
@@ -69,9 +69,8 @@ func (q *query) groups() (out []group) {
 	return out
 }
 
-// spanWithCount names sites and says how many they are.
 func (q *query) spanWithCount(sites []int) string {
-	return fmt.Sprintf("%s (%s)", q.spanOf(sites), residues(len(sites)))
+	return fmt.Sprintf("%s (%s)", q.x.Span(sites), residues(len(sites)))
 }
 
 // measure answers a topic of metrics for each group that the question is about.
@@ -122,15 +121,14 @@ func (q *query) lacks(topic string) string {
 		return noConfidence
 	case topic == "surface" && !q.x.HasSurface:
 		return "The accessible surface was not computed for this structure."
-	case topic == "charge" && (q.acidity() < 0 || q.acidity() > 14):
-		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.acidity())
-	case topic == "charge" && (q.pH != nil || q.says("pi whichph")) && q.partial():
+	case topic == "charge" && (q.pH < 0 || q.pH > 14):
+		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.pH)
+	case topic == "charge" && q.says("@ph pi whichph") && q.partial():
 		return "The isoelectric point, and the charge at a pH, are computed of whole chains only."
 	}
 	return ""
 }
 
-// lengthOf counts residues with coordinates.
 func lengthOf(q *query, p *part, g group) {
 	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.ranges(g.sites))
 	if g.chain == nil {
@@ -138,7 +136,6 @@ func lengthOf(q *query, p *part, g group) {
 	}
 }
 
-// atomsOf counts the atoms of residues.
 func atomsOf(q *query, p *part, g group) {
 	all, heavy := 0, 0
 	for _, i := range g.sites {
@@ -150,73 +147,51 @@ func atomsOf(q *query, p *part, g group) {
 
 // letters returns the one-letter codes of sites, at most maxLetters of them.
 func (q *query) letters(sites []int) string {
-	var out strings.Builder
-	for _, i := range facts.Head(sites, maxLetters) {
-		out.WriteByte(q.x.Sites[i].Letter)
-	}
+	letters := q.x.Letters(facts.Head(sites, maxLetters))
 	if len(sites) > maxLetters {
-		fmt.Fprintf(&out, "… (the first %d of %d letters)", maxLetters, len(sites))
+		letters += fmt.Sprintf("… (the first %d of %d letters)", maxLetters, len(sites))
 	}
-	return out.String()
+	return letters
 }
 
-// sequenceOf writes out the one-letter codes.
 func sequenceOf(q *query, p *part, g group) {
 	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(g.sites))
 }
 
-// compositionOf counts residues by name.
 func compositionOf(q *query, p *part, g group) {
-	letters := make([]byte, 0, len(g.sites))
-	for _, i := range g.sites {
-		letters = append(letters, q.x.Sites[i].Letter)
-	}
 	var counts []string
-	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, string(letters)) {
+	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, q.x.Letters(g.sites)) {
 		counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, percent(n.N, len(g.sites))))
 	}
 	p.add("is made of, the most common first, %s", strings.Join(counts, ", "))
 }
 
-// acidity is the pH that the question names, or 7.
-func (q *query) acidity() float64 {
-	if q.pH != nil {
-		return *q.pH
-	}
-	return 7
-}
-
 // chargeAt is the net charge of a chain in e.
 func (q *query) chargeAt(c *facts.Chain) float64 {
-	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.acidity())
+	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.pH)
 }
 
 // chargeOf computes the net charge of a chain, and counts charged side chains. A part of a chain has no free ends.
 func chargeOf(q *query, p *part, g group) {
-	count := func(letters string) int {
-		return len(keep(g.sites, func(i int) bool { return strings.IndexByte(letters, q.x.Sites[i].Letter) >= 0 }))
-	}
-	plus, minus := count("KR"), count("DE")
+	letters := q.x.Letters(g.sites)
+	plus := strings.Count(letters, "K") + strings.Count(letters, "R")
+	minus := strings.Count(letters, "D") + strings.Count(letters, "E")
 	sign := strings.Replace(fmt.Sprintf("%+d", plus-minus), "+0", "0", 1)
 	if g.chain == nil {
 		p.add("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)", sign,
 			plus, minus)
 		return
 	}
-	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.acidity(),
+	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.pH,
 		g.chain.Isoelectric)
-	if q.acidity() == 7 {
+	if q.pH == 7 {
 		p.add("; by count, its %d positive (LYS, ARG) and %d negative side chains (ASP, GLU) make %s, and its two "+
 			"ends cancel", plus, minus, sign)
 	}
 }
 
-// weightOf sums masses.
 func weightOf(q *query, p *part, g group) {
-	mass := 0.0
-	for _, i := range g.sites {
-		mass += facts.ResidueMass(q.x.Sites[i].Kind, q.x.Sites[i].Letter)
-	}
+	mass := q.x.Mass(g.sites)
 	if g.chain != nil {
 		mass = g.chain.Mass
 	}
@@ -231,7 +206,7 @@ func weightOf(q *query, p *part, g group) {
 func sizeOf(q *query, p *part, g group) {
 	first, last := g.sites[0], g.sites[len(g.sites)-1]
 	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", facts.Angstrom(q.x.Gyration(g.sites)))
-	if d, ok := q.centreDistance(first, last); ok {
+	if d, ok := q.x.CentreDistance(first, last); ok {
 		p.add(" and %s between the centres of %s and %s, its ends", facts.Angstrom(d), q.x.Sites[first].Ref,
 			q.x.Sites[last].Ref)
 	}
@@ -239,13 +214,6 @@ func sizeOf(q *query, p *part, g group) {
 		p.add("; the two residues of the structure farthest apart are %s and %s, %s between their centres", s.LongestA,
 			s.LongestB, facts.Angstrom(s.Longest))
 	}
-}
-
-// centreDistance is between the centres of two residues (CA, or C1' of nucleotides); false where one is missing.
-func (q *query) centreDistance(i, j int) (float64, bool) {
-	a, okA := q.x.Sites[i].Residue.Centre()
-	b, okB := q.x.Sites[j].Residue.Centre()
-	return structure.Distance(a, b), okA && okB
 }
 
 // segmentStates are the states of DSSP that are counted as segments.
@@ -300,7 +268,7 @@ func (q *query) segments(p *part, g group, states string) (list, missing []strin
 		one := facts.StateName(state)
 		many := strings.Replace(one+"s", "helixs", "helices", 1)
 		var names []string
-		for _, run := range q.segmentRuns(g.sites) {
+		for _, run := range q.x.Segments(g.sites) {
 			if q.x.Sites[run[0]].State != state {
 				continue
 			}
@@ -369,11 +337,7 @@ func (q *query) confidence() part {
 // surfaceOf is in Å², with a probe of 1.4 Å. It sums the accessible surface; that of a single residue is compared with
 // what it could have.
 func surfaceOf(q *query, p *part, g group) {
-	area := 0.0
-	for _, i := range g.sites {
-		area += q.x.Sites[i].Area
-	}
-	p.add("has %.0f Å² of accessible surface", area)
+	p.add("has %.0f Å² of accessible surface", q.x.Area(g.sites))
 	if len(g.sites) == 1 {
 		p.add("%s", q.properties(g.sites[0]))
 	}

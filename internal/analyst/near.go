@@ -3,12 +3,10 @@ package analyst
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"pleat/internal/facts"
-	"pleat/internal/structure"
 )
 
 const (
@@ -101,16 +99,13 @@ func (q *query) distance() part {
 
 // ends are the things that a question names to measure between: residues, ligands, counted segments, or chains.
 func (q *query) ends() (ends []end, problem string) {
-	ligands, chains := q.ligands, q.chains
-	if rel := q.relation; rel != nil {
-		ligands, chains = slices.Concat(ligands, rel.ligands), rel.chains
-	}
-	if ends, problem = q.residueEnds(); problem != "" {
+	rel := cmp.Or(q.relation, &relation{chains: q.chains})
+	if ends, problem = q.residueEnds(slices.Concat(q.mentions, rel.mentions)); problem != "" {
 		return nil, problem
 	}
-	for _, code := range ligands {
+	for _, code := range slices.Concat(q.ligands, rel.ligands) {
 		sites, _ := q.ligandSites(item{names: []string{code}})
-		ends = append(ends, q.end(q.spanOf(sites), sites, ""))
+		ends = append(ends, q.end(q.x.Span(sites), sites, ""))
 	}
 	for _, c := range q.conds {
 		switch {
@@ -118,22 +113,18 @@ func (q *query) ends() (ends []end, problem string) {
 			return nil, "Say which helix or strand you mean: the first, the last or the longest."
 		case c.counted:
 			for _, sites := range c.sites {
-				ends = append(ends, q.end(q.spanOf(sites), sites, ""))
+				ends = append(ends, q.end(q.x.Span(sites), sites, ""))
 			}
 		}
 	}
-	for _, id := range chains {
+	for _, id := range rel.chains {
 		ends = append(ends, q.end("chain "+id, q.chainSites(id), ""))
 	}
 	return ends, ""
 }
 
-// residueEnds are the residues that a question measures between, each with its atom if the question names atoms.
-func (q *query) residueEnds() (ends []end, problem string) {
-	mentions := q.mentions
-	if q.relation != nil {
-		mentions = slices.Concat(mentions, q.relation.mentions)
-	}
+// residueEnds are residues to measure between, each with its atom if the question names atoms.
+func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 	if n := len(q.atoms); n > 1 && n != len(mentions) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 	}
@@ -143,7 +134,7 @@ func (q *query) residueEnds() (ends []end, problem string) {
 		if len(q.atoms) > 0 {
 			atom = q.atoms[min(k, len(q.atoms)-1)]
 		}
-		e := q.end(q.spanOf(sites), sites, atom)
+		e := q.end(q.x.Span(sites), sites, atom)
 		switch {
 		case problem != "":
 			return nil, problem
@@ -162,51 +153,30 @@ func (q *query) end(label string, sites []int, atom string) end {
 	if atom != "" {
 		label = "atom " + atom + " of " + label
 	}
-	e := end{label: label, sites: sites}
-	for _, i := range sites {
-		for p := q.x.Sites[i].Lo; p < q.x.Sites[i].Hi; p++ {
-			if atom == "" || q.x.Atoms[p].Name == atom {
-				e.atoms = append(e.atoms, p)
-			}
-		}
-	}
-	return e
+	return end{label, sites, q.x.AtomsOf(sites, atom)}
 }
 
-// between says how far two ends are apart: their closest heavy atoms and, of two residues, their centres (CA, or C1' of
-// nucleotides).
+// between says how far two ends are apart: their closest heavy atoms and, of two residues, their centres.
 func (q *query) between(a, b end) part {
 	if len(a.atoms)*len(b.atoms) > maxPairs {
 		return refusal("These are too large to measure between; name smaller parts.")
 	}
-	best, at := math.Inf(1), [2]int{}
-	for _, p := range a.atoms {
-		for _, r := range b.atoms {
-			if d := structure.Distance(q.x.Points[p], q.x.Points[r]); d < best {
-				best, at = d, [2]int{p, r}
-			}
-		}
-	}
-	if math.IsInf(best, 1) {
+	pair, ok := q.x.ClosestAtoms(a.atoms, b.atoms)
+	if !ok {
 		return refusal("These have no coordinates to measure between.")
 	}
-	out, cut := part{sure: Measured}, facts.ContactDistance
-	if q.relation != nil {
-		cut = q.relation.cut()
-	}
-	verb := "do not touch"
-	if best <= cut {
+	p, cut, verb := part{sure: Measured}, cmp.Or(q.relation, &relation{}).cut(), "do not touch"
+	if pair.Distance <= cut {
 		verb = "touch"
 	}
-	pair := q.x.Pair(at[0], at[1])
-	out.add("The closest heavy atoms of %s and %s are %s %s and %s %s, %s apart, so they %s (within %.1f Å).", a.label,
-		b.label, pair.A, pair.AtomA, pair.B, pair.AtomB, facts.Angstrom(best), verb, cut)
+	p.add("The closest heavy atoms of %s and %s are %s %s and %s %s, %s apart, so they %s (within %.1f Å).", a.label,
+		b.label, pair.A, pair.AtomA, pair.B, pair.AtomB, facts.Angstrom(pair.Distance), verb, cut)
 	if len(a.sites) == 1 && len(b.sites) == 1 && len(q.atoms) == 0 {
-		if d, ok := q.centreDistance(a.sites[0], b.sites[0]); ok {
-			out.add(" Their centres (CA, or C1' of nucleotides) are %s apart.", facts.Angstrom(d))
+		if d, ok := q.x.CentreDistance(a.sites[0], b.sites[0]); ok {
+			p.add(" Their centres (CA, or C1' of nucleotides) are %s apart.", facts.Angstrom(d))
 		}
 	}
-	return out
+	return p
 }
 
 // interfaces answers from the facts of pairs of chains that touch. It describes where the chains asked about touch,
@@ -268,7 +238,7 @@ func (q *query) bonds(topic string) part {
 		p.add(" Not in a disulfide: %s. Close, but longer than a bond: %s.", keep(q.f.FreeCys, passes), q.f.MaybeSS)
 	case topic == "salt bridges" && lead == "" && len(list) == 0:
 		count := func(codes ...string) int {
-			return len(q.sitesThat(func(i int) bool { return q.x.Sites[i].Is(codes) }))
+			return len(q.x.Select(func(i int) bool { return q.x.Sites[i].Is(codes) }))
 		}
 		p.add(" There are %d ASP or GLU and %d LYS or ARG.", count("ASP", "GLU"), count("LYS", "ARG"))
 	}

@@ -10,13 +10,11 @@ import (
 
 // query is one question with one topic: what it asks, and the filter on what it asks it of.
 type query struct {
-	f *facts.Facts
-	x *facts.Index
-	// near is what is left of maxNear for this message.
-	near  *int
+	f     *facts.Facts
+	x     *facts.Index
+	near  *int // what is left of maxNear for this message
 	items []item
-	// has holds the concepts of the question, those of the filter included.
-	has map[string]bool
+	has   map[string]bool // the concepts of the question, those of the filter included
 	// conds is the filter but for nearness, which is in relation; nil if the question has none.
 	conds    filter
 	relation *relation
@@ -25,23 +23,16 @@ type query struct {
 	mentions []mention
 	ligands  []string
 	chains   []string
-	// atoms are names of atoms, which matter to distances; pH matters to the charge.
-	atoms []string
-	pH    *float64
-	// negated is a negation that concerns the topic and no condition.
-	negated bool
-	// every is set where all of the subject are asked about: is every lysine exposed?
-	every bool
-	// relationLast is set where the relation came after all conditions.
-	relationLast bool
-	// counted is set where segments of secondary structure are named by their position in the chain.
-	counted bool
-	// states are the DSSP letters of the states to list, where the question asks for them.
-	states string
-	// countsSegments is set where helices or strands are counted themselves, and not their residues.
-	countsSegments bool
-	// problem says why there is no answer: something is ambiguous or not there.
-	problem string
+	atoms    []string // names of atoms, which matter to distances
+	pH       float64  // matters to the charge; 7 where the question names none
+	states   string   // letters of DSSP of the states to list, where the question asks for them
+	problem  string   // why there is no answer: something is ambiguous or not there
+
+	negated        bool // the negation concerns the topic and no condition
+	every          bool // all of the subject are asked about: is every lysine exposed?
+	relationLast   bool // the relation came after all conditions
+	counted        bool // segments of secondary structure are named by their position in the chain
+	countsSegments bool // helices or strands are counted themselves, and not their residues
 }
 
 // says reports whether the question has one of some concepts, written as one string.
@@ -54,33 +45,26 @@ func (q *query) says(concepts string) bool {
 	return false
 }
 
-// reader builds a query from items, from left to right. It remembers what a later item needs to find its place.
+// reader builds a query from its items, from left to right. It remembers what a later item needs to find its place.
 type reader struct {
-	q     *query
-	items []item
-	// at is the position of the item being read.
-	at int
-	// not is a negation that waits for its condition; notKind is the property negated last, for "not in helices or
-	// strands".
-	not     bool
-	notKind property
-	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
-	joined bool
-	orJoin bool
-	prep   bool
-	// last is the condition read last.
-	last *condition
-	// open is a relation that waits for its anchor, which are ordinals and extremes that wait for their helix or
-	// strand, and every is an "all" that waits for its noun.
-	open  *relation
+	*query
+	at      int        // position of the item being read
+	last    *condition // the condition read last
+	subject bool       // a noun that stands for residues came
+	quiet   int        // conditions since the last anchor
+
+	// These wait: a negation for its condition, ordinals and extremes for their helix or strand, an "all" for its noun,
+	// and a relation for its anchor.
+	not   bool
 	which []item
-	every bool
-	// subject is set once a noun that stands for residues came.
-	subject bool
+	all   bool
+	open  *relation
+	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
+	joined, orJoin, prep bool
+	// notKind is the property negated last, for "not in helices or strands".
+	notKind property
 	// stale is set where something came between a relation word and now, so that a name is no longer its anchor.
 	stale bool
-	// quiet counts the conditions since the last anchor.
-	quiet int
 }
 
 // query builds the query of items. Every item must find its place: as a condition, as part of a relation, as an anchor,
@@ -90,8 +74,8 @@ type reader struct {
 // in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor. Earlier is the query before it, to which
 // "them" refers.
 func (t *talk) query(items []item, earlier *query) *query {
-	q := &query{f: t.f, x: t.x, near: t.near, has: map[string]bool{}, items: items}
-	r := &reader{q: q, items: items}
+	q := &query{f: t.f, x: t.x, near: t.near, items: items, has: map[string]bool{}, pH: 7}
+	r := &reader{query: q}
 	for _, it := range items {
 		if it.concept == "@chain" && !slices.Contains(q.chains, it.names[0]) {
 			q.chains = append(q.chains, it.names[0])
@@ -104,14 +88,13 @@ func (t *talk) query(items []item, earlier *query) *query {
 	return q
 }
 
-// item reads the item at position i.
 func (r *reader) item(i int) {
-	it, q := r.items[i], r.q
+	it := r.items[i]
 	r.at = i
 	if it.concept == "filler" {
 		return
 	}
-	q.has[it.concept] = true
+	r.has[it.concept] = true
 	switch it.concept {
 	case "of", "has", "unit", "structure", "protein", "number", "them":
 	case "which", "what", "where", "list":
@@ -128,16 +111,16 @@ func (r *reader) item(i int) {
 		r.not, r.notKind = true, ""
 		r.joined = r.joined && !strings.HasPrefix(strings.ToLower(it.text), "but")
 	case "all":
-		r.every = true
+		r.all = true
 	case "@nth", "longest":
 		r.which = append(r.which, it)
 	case "residue":
 		r.noun()
 		r.stale = true
 	case "@ph":
-		q.pH = &it.value
+		r.pH = it.value
 	case "@atom":
-		q.atoms = append(q.atoms, it.names[0])
+		r.atoms = append(r.atoms, it.names[0])
 	case "contact", "around", "beside", "closest", "@radius", "bind", "site":
 		r.relationWord(it)
 	default:
@@ -148,23 +131,22 @@ func (r *reader) item(i int) {
 // noun records that residues were named; a waiting "all" belongs to them.
 func (r *reader) noun() {
 	r.subject = true
-	r.q.every, r.every = r.q.every || r.every, false
+	r.every, r.all = r.every || r.all, false
 }
 
 // entity reads what can be a condition or the anchor of a relation; all else is a topic and only recorded.
 func (r *reader) entity(it item) {
-	q := r.q
 	if it.is("ligand ion") && r.open != nil {
 		r.setAnchor(r.open, it, nil)
 		r.open = nil
-		delete(q.has, it.concept)
+		delete(r.has, it.concept)
 		return
 	}
 	var c *condition
 	if st, ok := vocabulary().states[it.concept]; ok {
-		c = r.stateCondition(st)
+		c = r.state(st)
 	} else {
-		c = q.condition(it)
+		c = r.condition(it)
 	}
 	if c == nil {
 		if !it.soft() {
@@ -178,18 +160,18 @@ func (r *reader) entity(it item) {
 	switch {
 	case (certain || r.open != nil && !wanted) && r.anchor(it, c):
 	case it.concept == "@ligand":
-		q.ligands = append(q.ligands, it.names[0])
+		r.ligands = append(r.ligands, it.names[0])
 	default:
 		r.addCondition(it, c)
 	}
 }
 
-// stateCondition makes the condition of a state, with the ordinals and extremes that wait for it.
-func (r *reader) stateCondition(st state) *condition {
-	c := r.q.stateCondition(st, r.which)
-	r.q.counted = r.q.counted || len(r.which) > 0
+// state makes the condition of a state, with the ordinals and extremes that wait for it.
+func (r *reader) state(st state) *condition {
+	c := r.stateCondition(st, r.which)
+	r.counted = r.counted || len(r.which) > 0
 	if r.neighbour(1) != "residue" && oneOf(r.neighbour(-1), "howmany which all list") {
-		r.q.countsSegments = true
+		r.countsSegments = true
 	}
 	r.which = nil
 	return c
@@ -208,32 +190,31 @@ func (r *reader) neighbour(step int) string {
 // addCondition joins a condition to the filter: as an alternative to the last one on the same property where "and" or
 // "or" stands between, else as one that must hold as well.
 func (r *reader) addCondition(it item, c *condition) {
-	q := r.q
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
 	c.apart = c.class && follows && !c.not && !r.orJoin
-	q.problem = cmp.Or(r.unclearNot(it, c), q.problem)
+	r.problem = cmp.Or(r.unclearNot(it, c), r.problem)
 	switch {
 	case c.property == ofName:
 		r.noun()
 	case it.concept == "@residue" && !c.not:
-		q.mentions = append(q.mentions, it.mention)
+		r.mentions = append(r.mentions, it.mention)
 	}
 	if r.merge(it, c) {
 		return
 	}
-	if r.joined && c.isNoun() && !follows && q.conds.on(ofName) {
-		q.problem = "It is not clear whether “" + it.text + "” is about the same residues as what stands before it; " +
+	if r.joined && c.isNoun() && !follows && r.conds.on(ofName) {
+		r.problem = "It is not clear whether “" + it.text + "” is about the same residues as what stands before it; " +
 			"please ask it in two questions."
 	}
-	q.conds = append(q.conds, c)
+	r.conds = append(r.conds, c)
 	r.settle(c)
 }
 
 // unclearNot says why it is not clear what the negation of a condition means; empty where it is.
 func (r *reader) unclearNot(it item, c *condition) string {
-	rel := r.q.relation
+	rel := r.relation
 	switch {
 	case !c.not:
 	case it.concept == "@residue" && rel != nil && len(rel.mentions) > 0:
@@ -275,19 +256,18 @@ func (r *reader) settle(c *condition) {
 
 // finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means.
 func (r *reader) finish(earlier *query) {
-	q := r.q
-	q.relationLast = r.quiet == 0
-	q.negated = r.not && !q.has["inchain"]
-	if earlier != nil && q.has["them"] {
-		q.conds = slices.Concat(earlier.conds, q.conds)
-		q.mentions = slices.Concat(earlier.mentions, q.mentions)
-		q.problem = cmp.Or(q.problem, earlier.problem)
-		q.relation = cmp.Or(q.relation, earlier.relation)
+	r.relationLast = r.quiet == 0
+	r.negated = r.not && !r.has["inchain"]
+	if earlier != nil && r.has["them"] {
+		r.conds = slices.Concat(earlier.conds, r.conds)
+		r.mentions = slices.Concat(earlier.mentions, r.mentions)
+		r.problem = cmp.Or(r.problem, earlier.problem)
+		r.relation = cmp.Or(r.relation, earlier.relation)
 	}
-	if r.open != nil && !q.has["interface"] {
+	if r.open != nil && !r.has["interface"] {
 		r.lateAnchor()
 	}
-	if q.relation != nil {
-		q.settleRelation()
+	if r.relation != nil {
+		r.settleRelation()
 	}
 }

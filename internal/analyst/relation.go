@@ -42,36 +42,35 @@ func (r *relation) asksClosest() bool { return r.words["closest"] && r.radius ==
 
 // relationWord opens a relation, or adds a word to the open one.
 func (r *reader) relationWord(it item) {
-	q := r.q
 	if r.open == nil {
-		if q.relation != nil {
-			q.problem = "I understand one distance or contact at a time; please ask for them one by one."
+		if r.relation != nil {
+			r.problem = "I understand one distance or contact at a time; please ask for them one by one."
 			return
 		}
 		r.open = &relation{words: map[string]bool{}, not: r.not, text: it.text}
-		q.relation, r.not = r.open, false
+		r.relation, r.not = r.open, false
 	}
 	r.stale = false
 	r.open.words[it.concept] = true
 	if it.concept == "@radius" {
 		r.open.radius = it.value
 		if it.above {
-			q.problem = "I compare distances with the most that they may be; please ask within how many Å."
+			r.problem = "I compare distances with the most that they may be; please ask within how many Å."
 		}
 	}
 }
 
 // anchor adds an entity to the open relation, or to the anchor just read; false where it belongs elsewhere.
 func (r *reader) anchor(it item, c *condition) bool {
-	q, rel := r.q, cmp.Or(r.open, r.q.relation)
+	rel := cmp.Or(r.open, r.relation)
 	if rel == nil || r.open == nil && !r.joinsAnchor(it) {
 		return false
 	}
 	if rel.words["beside"] && rel.radius == 0 && it.is("@name @class") {
-		q.problem = fmt.Sprintf("“%s” can mean next to it in the chain or in space; please say within how many Å.",
+		r.problem = fmt.Sprintf("“%s” can mean next to it in the chain or in space; please say within how many Å.",
 			rel.text)
 	}
-	if it.concept == "@chain" && r.prep && !rel.words["@radius"] && len(q.mentions) > 0 {
+	if it.concept == "@chain" && r.prep && !rel.words["@radius"] && len(r.mentions) > 0 {
 		return false // what does residue 7 touch in chain A
 	}
 	r.open, r.joined, r.prep = nil, false, false
@@ -81,7 +80,7 @@ func (r *reader) anchor(it item, c *condition) bool {
 
 // joinsAnchor reports whether an entity goes on with the anchor just read: near residue 5 or residue 9.
 func (r *reader) joinsAnchor(it item) bool {
-	rel := r.q.relation
+	rel := r.relation
 	same := it.concept == "@residue" && len(rel.mentions) > 0 || it.concept == "@ligand" && len(rel.ligands) > 0
 	return same && rel.label != "" && r.quiet == 0 && r.joined && !r.not
 }
@@ -89,20 +88,19 @@ func (r *reader) joinsAnchor(it item) bool {
 // setAnchor adds the sites of an entity, which c selects, to a relation. Where the structure does not have the entity,
 // the question has a problem: nothing can be near what is not there.
 func (r *reader) setAnchor(rel *relation, it item, c *condition) {
-	q := r.q
 	var sites []int
 	var label string
 	switch it.concept {
 	case "@residue":
-		found, problem := q.find(it.mention)
-		q.problem = cmp.Or(problem, q.problem)
-		sites, label = found, q.spanOf(found)
+		found, problem := r.find(it.mention)
+		r.problem = cmp.Or(problem, r.problem)
+		sites, label = found, r.x.Span(found)
 		rel.mentions = append(rel.mentions, it.mention)
 	case "@ligand", "ligand", "ion":
-		sites, label = q.ligandSites(it)
+		sites, label = r.ligandSites(it)
 		rel.ligands = append(rel.ligands, it.names...)
 		if label == "" {
-			q.problem = fmt.Sprintf("There is no %s in this structure, so nothing can be near one.",
+			r.problem = fmt.Sprintf("There is no %s in this structure, so nothing can be near one.",
 				append(it.names, it.concept)[0])
 			label = it.text
 		}
@@ -110,9 +108,9 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 		rel.chains = append(rel.chains, it.names[0])
 		sites, label = c.sites[0], "chain "+it.names[0]
 	default:
-		sites, label = q.sitesWhere(filter{c}), "a residue that is "+c.String()
+		sites, label = r.sitesWhere(filter{c}), "a residue that is "+c.String()
 		if len(sites) == 0 {
-			q.problem = cmp.Or(q.problem, "No residue is "+c.String()+", so nothing can be near one.")
+			r.problem = cmp.Or(r.problem, "No residue is "+c.String()+", so nothing can be near one.")
 		}
 	}
 	if rel.label != "" {
@@ -124,27 +122,27 @@ func (r *reader) setAnchor(rel *relation, it item, c *condition) {
 // lateAnchor makes what was named before a relation word its anchor: what does Tyr29 interact with? Two residues are
 // not: do W6 and P19 touch?
 func (r *reader) lateAnchor() {
-	q, rel := r.q, r.open
-	k := len(q.conds) - 1
-	if len(q.mentions) == 1 {
-		k = slices.IndexFunc(q.conds, func(c *condition) bool { return c.property == ofPlace && !c.not })
+	rel := r.open
+	k := len(r.conds) - 1
+	if len(r.mentions) == 1 {
+		k = slices.IndexFunc(r.conds, func(c *condition) bool { return c.property == ofPlace && !c.not })
 	}
 	switch {
-	case len(q.ligands) > 0:
-		r.setAnchor(rel, item{concept: "@ligand", names: q.ligands}, nil)
-		q.ligands = nil
+	case len(r.ligands) > 0:
+		r.setAnchor(rel, item{concept: "@ligand", names: r.ligands}, nil)
+		r.ligands = nil
 		return
-	case k < 0 || q.conds[k].not || len(q.mentions) > 1:
+	case k < 0 || r.conds[k].not || len(r.mentions) > 1:
 		return
-	case len(q.mentions) == 1:
-		r.setAnchor(rel, item{concept: "@residue", mention: q.mentions[0]}, nil)
-	case q.conds[k].property == ofState || q.conds[k].property == ofName && q.has["what"]:
-		r.setAnchor(rel, item{}, q.conds[k])
-		rel.label = strings.TrimPrefix(q.conds[k].String(), "in ")
+	case len(r.mentions) == 1:
+		r.setAnchor(rel, item{concept: "@residue", mention: r.mentions[0]}, nil)
+	case r.conds[k].property == ofState || r.conds[k].property == ofName && r.has["what"]:
+		r.setAnchor(rel, item{}, r.conds[k])
+		rel.label = strings.TrimPrefix(r.conds[k].String(), "in ")
 	default:
 		return
 	}
-	q.conds, q.mentions = slices.Delete(q.conds, k, k+1), nil
+	r.conds, r.mentions = slices.Delete(r.conds, k, k+1), nil
 }
 
 // settleRelation is called once all items are read. It drops a relation that has no anchor; the words of one that has
@@ -159,7 +157,7 @@ func (q *query) settleRelation() {
 		}
 		return
 	}
-	for _, word := range vocabulary().relation {
+	for _, word := range vocabulary().lists["relation"] {
 		delete(q.has, word)
 	}
 	if rel.radius > 0 {
@@ -182,36 +180,13 @@ func (q *query) distanceCondition(r *relation) *condition {
 	}
 }
 
-// nearby returns the closest pair of atoms of each polymer residue within a distance of the anchors, by its site, and
-// separately the neighbours of the anchors in the chain, which do not count as near. B is the atom of the anchor. Where
-// too many atoms are near, q.problem says so.
+// nearby returns the residues within a distance of the anchors and, separately, their neighbours in the chain; see
+// facts.Index.Near. Where too many atoms are near, q.problem says so.
 func (q *query) nearby(anchors []int, cut float64) (near map[int]facts.AtomPair, next []int) {
-	near = map[int]facts.AtomPair{}
-	isAnchor := map[int]bool{}
-	for _, a := range anchors {
-		isAnchor[a] = true
-	}
-	around, ok := q.x.Around(anchors, cut, q.near)
+	near, next, ok := q.x.Near(anchors, cut, q.near)
 	if !ok {
 		q.problem = cmp.Or(q.problem, "Too many atoms are so close together; please ask within a smaller distance, or "+
 			"near fewer residues.")
 	}
-	for i, p := range around {
-		nextTo := func(a int) bool {
-			if !isAnchor[a] || !q.x.Adjacent(a, i) {
-				return false
-			}
-			pair, ok := q.x.Closest(i, a)
-			return ok && pair.Distance <= cut
-		}
-		switch {
-		case !q.x.Sites[i].Kind.Polymer() || isAnchor[i]:
-		case nextTo(i-1) || nextTo(i+1):
-			next = append(next, i)
-		default:
-			near[i] = q.x.Pair(p[0], p[1])
-		}
-	}
-	slices.Sort(next)
 	return near, next
 }

@@ -2,7 +2,6 @@ package analyst
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,35 +9,6 @@ import (
 	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
-
-// item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
-type item struct {
-	concept string // ? for a word that is not known
-	text    string // as the question has it
-	names   []string
-	mention mention // of @residue
-	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
-	value float64
-	above bool // value is the least, not the most
-}
-
-// is reports whether the item is one of some concepts, written as one string.
-func (it item) is(concepts string) bool { return oneOf(it.concept, concepts) }
-
-// soft reports whether the item only asks or points, so that every topic accepts it.
-func (it item) soft() bool { return slices.Contains(vocabulary().soft, it.concept) }
-
-// mention is a residue or a range of residues as a question names it.
-type mention struct {
-	chain  string // empty where the question does not name one
-	lo, hi int    // numbers of residues, unless first is set
-	names  []string
-	// first is so many residues from the beginning of the chain or, if negative, from its end.
-	first int
-}
-
-// single reports whether the mention means one residue.
-func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1 }
 
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
@@ -48,7 +18,6 @@ type scanner struct {
 	items                  []item
 }
 
-// newScanner makes a scanner for the names of one structure.
 func newScanner(x *facts.Index) *scanner {
 	s := &scanner{chains: map[string]bool{}, ligands: map[string]bool{}, atoms: map[string]bool{}}
 	for _, site := range x.Sites {
@@ -62,66 +31,6 @@ func newScanner(x *facts.Index) *scanner {
 		s.atoms[a.Name] = true
 	}
 	return s
-}
-
-// Parts of the patterns of rules. Words are separated by one blank each, and every pattern ends at a blank. Name may be
-// any word, which letterNames then has to know; digit is the number of a residue, and upTo the end of a range. Real is
-// a number with or without a fraction, less and more are words of comparisons.
-const (
-	noun  = `(?:amino acid|residue|position|number|nucleotide|base)s?`
-	name  = `([A-Za-z]+(?: acid)?)`
-	digit = `(\d{1,6})(?:st|nd|rd|th)?`
-	upTo  = `(?: (?:-|to|through|until) (?:` + noun + ` )?(?:[A-Za-z]{1,3} ?)?` + digit + `)?`
-	real  = `(\d{1,6}(?:\.\d+)?)`
-	unit  = ` ?((?-i:Å|A)|angstroms?|ångströms?)`
-	less  = `below|under|at most|(?:less|lower|fewer|smaller|closer|nearer) than`
-	more  = `above|over|beyond|exceeding|at least|(?:greater|more|higher|larger|farther|further) than`
-)
-
-// rule reads an entity at the beginning of the remaining words. Read returns nil where the pattern fits, but what it
-// found means something else; it may shorten m[0], which is what the scanner passes over.
-type rule struct {
-	pattern *regexp.Regexp
-	read    func(s *scanner, m []string) []item
-}
-
-// pattern compiles what a rule matches at the beginning of the remaining words; capitals and small letters are the
-// same.
-func pattern(p string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + p + `) `) }
-
-var (
-	// endsInNoun tells the first ten residues from the first ten.
-	endsInNoun = pattern(`.* ` + noun)
-	isMore     = pattern(more + `|or more|or higher|or above`)
-	isUnit     = pattern(unit + `|percent`)
-)
-
-// rules are tried in this order at each word, so that the more special one of two comes first. Each line above a rule
-// has examples of what it reads. None of them may match the empty string.
-var rules = []rule{
-	// K8A, Lys48Ala, Lys48 to Ala: mutations, which no structure can tell
-	{pattern(`([a-z]{1,3})(\d{1,6})([a-z]{1,3})`), (*scanner).mutation},
-	{pattern(`([a-z]{1,3}|[a-z]{6,13}) ?(\d{1,6}) (?:to |mutation )?([a-z]{3}|[a-z]{6,13})`), (*scanner).mutation},
-	// the first 20 residues, the last ten, the C-terminal 5 amino acids
-	{pattern(`(first|n terminal|last|c terminal) ([a-z]+|\d{1,6})(?: ` + noun + `)?`), (*scanner).chainEnd},
-	// pH 7.4
-	{pattern(`ph (?:of |value |is )?` + real), (*scanner).acidity},
-	// within 5 Å of, at least 4 Å from, a 5 Å shell
-	{pattern(`(?:(within|` + less + `|` + more + `) )?(?:(?:a|an|about|around|distance of) )*` + real + unit),
-		(*scanner).radius},
-	// a pLDDT between 50 and 70; else a range of residues
-	{pattern(`between (?:` + noun + ` )*` + real + ` and ` + real), (*scanner).band},
-	// 95 or more; below 70; at least 90
-	{pattern(real + ` (or (?:less|lower|below|more|higher|above))`), (*scanner).limit},
-	{pattern(`(` + less + `|` + more + `) (?:(?:a|an|about|around|plddt|confidence|of) )*` + real), (*scanner).limit},
-	// lysine 8, Lys8, K8, Lys8 to Lys12
-	{pattern(name + ` (?:(?:residue|number|at|position|-) )*` + digit + upTo), (*scanner).namedResidue},
-	{pattern(`([a-z]{1,3})` + digit + upTo), (*scanner).namedResidue},
-	// residue 8, residues 9-12; then 3 and 9 in a list
-	{pattern(`(?:` + noun + ` )+(?:(?:from|:) )*` + digit + upTo), (*scanner).numbers},
-	{pattern(digit + upTo), (*scanner).bareNumber},
-	// chain A
-	{pattern(`(?:chain|subunit|protomer)s? ([a-z0-9]{1,4})`), (*scanner).announcedChain},
 }
 
 // scan is the first step from words to meaning: it knows names, and no grammar. It returns the items of one sentence,
@@ -176,12 +85,12 @@ func (s *scanner) rule() bool {
 	for _, w := range facts.Head(s.words, 10) {
 		b.WriteString(w.raw + " ")
 	}
-	for _, r := range rules {
+	for _, r := range vocabulary().rules {
 		m := r.pattern.FindStringSubmatch(b.String())
-		if m == nil || isUnit.MatchString(b.String()[len(m[0]):]) {
+		if m == nil || vocabulary().matches("isUnit", b.String()[len(m[0]):]) {
 			continue
 		}
-		if items := r.read(s, m); items != nil {
+		if items := s.read(r.name, m); items != nil {
 			s.add(wordsIn(m), items...)
 			return true
 		}
@@ -189,7 +98,36 @@ func (s *scanner) rule() bool {
 	return false
 }
 
-// wordsIn returns how many words the pattern of a rule matched.
+// read makes the items of a rule from what its pattern matched. It returns nil where that means something else, and may
+// shorten m[0], which is what the scanner passes over.
+func (s *scanner) read(rule string, m []string) []item {
+	switch rule {
+	case "mutation":
+		return s.mutation(m)
+	case "chain end":
+		return s.chainEnd(m)
+	case "pH":
+		return []item{{concept: "@ph", value: decimal(m[1])}}
+	case "radius":
+		return []item{{concept: "@radius", value: decimal(m[2]), above: vocabulary().matches("isMore", m[1]+" ")}}
+	case "band":
+		return s.band(m)
+	case "limit":
+		word, value := m[1], m[2]
+		if strings.HasPrefix(strings.ToLower(value), "or ") {
+			word, value = value, word
+		}
+		return []item{{concept: "@limit", value: decimal(value), above: vocabulary().matches("isMore", word+" ")}}
+	case "named residue":
+		return s.namedResidue(m)
+	case "numbers":
+		return residueItem(nil, m[1], m[2])
+	case "bare number":
+		return s.bareNumber(m)
+	}
+	return s.announcedChain(m)
+}
+
 func wordsIn(m []string) int { return strings.Count(m[0], " ") }
 
 // add appends items that n words stand for, and moves on.
@@ -214,7 +152,6 @@ func (s *scanner) peek(n int) word {
 	return word{}
 }
 
-// has reports whether a concept was read before.
 func (s *scanner) has(concept string) bool {
 	return slices.ContainsFunc(s.items, func(it item) bool { return it.concept == concept })
 }
@@ -271,7 +208,6 @@ func decimal(text string) float64 {
 	return v
 }
 
-// isNumber reports whether a word is a whole number.
 func isNumber(w word) bool {
 	_, err := strconv.Atoi(w.low)
 	return err == nil
@@ -300,12 +236,12 @@ func (s *scanner) mutation(m []string) []item {
 // the chain, and not segments.
 func (s *scanner) chainEnd(m []string) []item {
 	n := int(decimal(m[2]))
-	if i := slices.Index(vocabulary().spoken, strings.ToLower(m[2])); i >= 0 {
+	if i := slices.Index(vocabulary().lists["spoken"], strings.ToLower(m[2])); i >= 0 {
 		n = i + 1
 	}
 	next := s.peek(wordsIn(m)).low
 	endsHere := next == "" || next == "," || oneOf(vocabulary().find(next), "ask in of &")
-	if n == 0 || !endsInNoun.MatchString(m[0]) && !endsHere {
+	if n == 0 || !vocabulary().matches("endsInNoun", m[0]) && !endsHere {
 		return nil // the first two helices
 	}
 	if strings.ContainsAny(m[1][:1], "lLcC") {
@@ -314,29 +250,12 @@ func (s *scanner) chainEnd(m []string) []item {
 	return []item{{concept: "@residue", mention: mention{first: n}}}
 }
 
-// acidity reads the pH at which a charge is asked for.
-func (s *scanner) acidity(m []string) []item { return []item{{concept: "@ph", value: decimal(m[1])}} }
-
-// radius reads within 5 Å, at least 4 Å from, a 5 Å shell.
-func (s *scanner) radius(m []string) []item {
-	return []item{{concept: "@radius", value: decimal(m[2]), above: isMore.MatchString(m[1] + " ")}}
-}
-
 // band reads a pLDDT between 50 and 70, and a range between 10 and 40.
 func (s *scanner) band(m []string) []item {
 	if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
 		return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
 	}
 	return residueItem(nil, m[1], m[2])
-}
-
-// limit reads a bound of pLDDT: below 70, 95 or more.
-func (s *scanner) limit(m []string) []item {
-	word, value := m[1], m[2]
-	if strings.HasPrefix(strings.ToLower(value), "or ") {
-		word, value = value, word
-	}
-	return []item{{concept: "@limit", value: decimal(value), above: isMore.MatchString(word + " ")}}
 }
 
 // namedResidue reads K8, Lys8, lysine 8, Lys8 to Lys12. The ends of a distance are two residues, and not a range.
@@ -351,9 +270,6 @@ func (s *scanner) namedResidue(m []string) []item {
 	}
 	return residueItem(names, m[2], m[3])
 }
-
-// numbers reads residue 8, residues 9-12.
-func (s *scanner) numbers(m []string) []item { return residueItem(nil, m[1], m[2]) }
 
 // bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other number
 // without a unit is unknown, and makes the question refused.

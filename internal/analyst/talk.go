@@ -17,14 +17,10 @@ type talk struct {
 	reply     Reply
 	texts     []string
 	certainty []Certainty
-	// lost are the parts that were not understood, so that suggestions help.
-	lost [][]item
-	// outside holds, for each matter that no structure can tell, the words that were refused.
-	outside map[string][]string
-	// clauses counts the questions read so far.
-	clauses int
-	// last is the question before, nil where it was not answered.
-	last *query
+	lost      [][]item            // parts that were not understood, so that suggestions help
+	outside   map[string][]string // for each matter that no structure can tell, the words that were refused
+	clauses   int                 // questions read so far
+	last      *query              // the question before, nil where it was not answered
 }
 
 // answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of
@@ -46,25 +42,20 @@ func (t *talk) answer(question string) {
 		t.refuse("", fmt.Sprintf("I read the first %d sentences; please ask the others separately.", maxSentences))
 	}
 	for _, items := range facts.Head(all, maxSentences) {
-		t.sentence(items)
-	}
-}
-
-// sentence answers the questions of a sentence, one after the other.
-func (t *talk) sentence(items []item) {
-	clauses := splitQuestions(items)
-	if len(clauses) > maxParts {
-		t.misunderstand(items, "This asks for too many things at once; please ask them one by one.")
-		return
-	}
-	for _, clause := range clauses {
-		t.clause(clause)
+		clauses := splitQuestions(items)
+		if len(clauses) > maxParts {
+			t.misunderstand(items, "This asks for too many things at once; please ask them one by one.")
+			continue
+		}
+		for _, clause := range clauses {
+			t.clause(clause)
+		}
 	}
 }
 
 // splitQuestions makes clauses, each of which is one question with one topic. It cuts a sentence where a connective is
-// followed by a new question: "…, and how many …". What stands before the first question belongs to it: "Of the
-// lysines, which …".
+// followed by a new question: "…, and how many …". Words before the first question belong to it: "Of the lysines,
+// which …".
 func splitQuestions(items []item) (out [][]item) {
 	from := 0
 	for i := 1; i < len(items); i++ {
@@ -95,50 +86,13 @@ func opensQuestion(items []item) bool {
 	return false
 }
 
-// isMeaningful reports whether an item says more than please, and, or it.
-func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
-
-// isQuestionWord reports whether an item opens a question.
-func (it item) isQuestionWord() bool { return slices.Contains(vocabulary().question, it.concept) }
-
-// isVerb reports whether an item is a verb that opens a yes-or-no question.
-func (it item) isVerb() bool {
-	return oneOf(strings.ToLower(it.text), "does do did is are was were can has have")
-}
-
-// isOutside reports whether an item is a matter that no structure can tell.
-func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }
-
-// isTopic reports whether an item names what is asked, or could.
-func (it item) isTopic() bool { return it.concept == "?" || !it.soft() }
-
-// asks reports whether an item makes what it stands in a question.
-func (it item) asks() bool {
-	return it.isQuestionWord() || it.concept == "ask" || it.isVerb() ||
-		!it.soft() && !it.is("not interface @radius contact around")
-}
-
-// textOf quotes a part of the question. It returns the words of items as the question has them.
-func textOf(items []item) string { return strings.Join(texts(items), " ") }
-
-// texts returns what the question has for each item.
-func texts(items []item) (out []string) {
-	for _, it := range items {
-		if it.text != "" {
-			out = append(out, it.text)
-		}
-	}
-	return out
-}
-
 // bareParts cuts a list of topics, such as "salt bridges, clashes or disulfides", into questions; nil where a word of
 // one could concern the others, too. A chain at the end belongs to all.
 func bareParts(items []item) (out [][]item) {
-	var chain []item
+	var chain, part []item
 	if k := len(items) - 2; k > 0 && items[k].concept == "of" && items[k+1].concept == "@chain" {
 		items, chain = items[:k], items[k:]
 	}
-	var part []item
 	for k, it := range append(slices.Clone(items), item{concept: "&"}) {
 		switch {
 		case !it.is("& but or"):
@@ -173,42 +127,29 @@ func bare(items []item) bool {
 // topic.
 func (t *talk) clause(items []item) {
 	q := t.query(items, t.last)
-	known := !slices.ContainsFunc(items, func(it item) bool { return it.isOutside() || it.concept == "?" })
-	if parts := bareParts(items); parts != nil && !(known && q.choose() != nil) {
+	in, outside, unknown := q.choose(), slices.IndexFunc(items, item.isOutside), unknownWords(items)
+	if parts := bareParts(items); parts != nil && (in == nil || outside >= 0 || unknown != "") {
 		for _, part := range parts {
 			t.clause(part)
 		}
 		return
 	}
 	t.clauses++
-	if in := t.understand(q); in != nil {
+	// the reasons stand in the order in which they help a user most
+	switch {
+	case outside >= 0:
+		t.refuseOutside(items, items[outside])
+		t.last = q // what is the function of Trp6, and is it buried?
+	case unknown != "":
+		t.misunderstand(items, unknown)
+	case t.isElliptic(q):
+		t.misunderstand(items, notUnderstood(items, ": it is not clear what it is about; please ask it by itself, "+
+			"with its noun"))
+	case in == nil:
+		t.misunderstand(items, q.notUnderstood())
+	default:
 		t.respond(q, in)
 	}
-}
-
-// understand returns the intent of a question; nil where it refused it. Reasons are tried in the order in which they
-// help a user most: matters that no structure can tell, words that are not known, a question without its noun, and a
-// combination of topics that no intent answers.
-func (t *talk) understand(q *query) *intent {
-	if k := slices.IndexFunc(q.items, item.isOutside); k >= 0 {
-		t.refuseOutside(q.items, q.items[k])
-		t.last = q // what is the function of Trp6, and is it buried?
-		return nil
-	}
-	if why := unknownWords(q.items); why != "" {
-		t.misunderstand(q.items, why)
-		return nil
-	}
-	if t.isElliptic(q) {
-		t.misunderstand(q.items, notUnderstood(q.items, ": it is not clear what it is about; please ask it by itself, "+
-			"with its noun"))
-		return nil
-	}
-	in := q.choose()
-	if in == nil {
-		t.misunderstand(q.items, q.notUnderstood())
-	}
-	return in
 }
 
 // respond answers a question that is understood, unless this structure lacks what it is about.

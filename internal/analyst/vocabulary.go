@@ -2,6 +2,8 @@ package analyst
 
 import (
 	_ "embed" // vocabulary.txt
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -14,12 +16,13 @@ type table struct {
 	// concepts has phrases as keys, words joined by one blank; longest is the number of words of the longest one.
 	concepts map[string]string
 	longest  int
-	// soft are concepts that only ask or point: question words, entities, what the conditions of a filter are made of.
-	// All others name what is asked, and the topic must provide for them.
-	soft, question, relation, spoken []string
-	// states are the concepts of secondary structure; reasons and instead are about what no structure can tell.
+	// The others are the other kinds of lines of the file; parts are what patterns are made of.
+	lists            map[string][]string
 	states           map[string]state
 	reasons, instead map[string]string
+	parts            map[string]string
+	patterns         map[string]*regexp.Regexp
+	rules            []rule
 	suggestions      []string
 }
 
@@ -27,13 +30,22 @@ type table struct {
 // DSSP, how a condition says it, and the noun of a segment.
 type state struct{ letters, wording, noun string }
 
+// rule reads an entity at the beginning of words.
+type rule struct {
+	name    string
+	pattern *regexp.Regexp
+}
+
 // vocabulary parses the embedded file. If two concepts have the same phrase, the first one wins.
 var vocabulary = sync.OnceValue(func() *table {
 	t := &table{
 		concepts: map[string]string{},
+		lists:    map[string][]string{},
 		states:   map[string]state{},
 		reasons:  map[string]string{},
 		instead:  map[string]string{},
+		parts:    map[string]string{},
+		patterns: map[string]*regexp.Regexp{},
 	}
 	for line := range strings.Lines(strings.ReplaceAll(vocabularyText, "\n\t", " ")) {
 		if concept, text, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && line[0] != '#' {
@@ -45,16 +57,9 @@ var vocabulary = sync.OnceValue(func() *table {
 
 // add enters one line of the file: what stands before the colon and after it.
 func (t *table) add(concept, text string) {
-	kind, of, _ := strings.Cut(concept, " ")
-	switch kind {
-	case "soft":
-		t.soft = strings.Fields(text)
-	case "question":
-		t.question = strings.Fields(text)
-	case "relation":
-		t.relation = strings.Fields(text)
-	case "spoken":
-		t.spoken = strings.Fields(text)
+	switch kind, of, _ := strings.Cut(concept, " "); kind {
+	case "words":
+		t.lists[of] = strings.Fields(text)
 	case "state":
 		column := strings.Split(text, ", ")
 		t.states[of] = state{column[0], column[1], column[2]}
@@ -62,6 +67,11 @@ func (t *table) add(concept, text string) {
 		t.reasons[of] = text
 	case "instead":
 		t.instead[of] = text
+	case "pattern":
+		t.parts[of] = t.expand(text)
+		t.patterns[of] = compile(t.parts[of])
+	case "rule":
+		t.rules = append(t.rules, rule{of, compile(t.expand(text))})
 	case "suggest":
 		t.suggestions = append(t.suggestions, text)
 	default:
@@ -70,6 +80,17 @@ func (t *table) add(concept, text string) {
 		}
 	}
 }
+
+// expand puts parts of patterns in the places that name them.
+func (t *table) expand(text string) string {
+	for name, pattern := range t.parts {
+		text = strings.ReplaceAll(text, "<"+name+">", pattern)
+	}
+	return text
+}
+
+// compile makes a pattern match at the beginning of words that are separated by one blank each, up to a blank.
+func compile(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + pattern + `) `) }
 
 // addPhrase enters one phrase, unless an earlier concept has it.
 func (t *table) addPhrase(concept, phrase string) {
@@ -113,3 +134,9 @@ func phraseOf(words []word) string {
 
 // oneOf reports whether a word is in a list of words, written as one string.
 func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
+
+// matches reports whether text begins with a pattern of the table.
+func (t *table) matches(pattern, text string) bool { return t.patterns[pattern].MatchString(text) }
+
+// listed reports whether a word is in a list of the table.
+func listed(w, list string) bool { return slices.Contains(vocabulary().lists[list], w) }

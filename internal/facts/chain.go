@@ -244,8 +244,8 @@ func (x *Index) gaps(r Polymer) []Gap {
 	return out
 }
 
-// ResidueMass returns the average mass in Da of a residue within a chain, or 0 where it is unknown.
-func ResidueMass(kind structure.Kind, letter byte) float64 {
+// residueMass returns the average mass in Da of a residue within a chain, or 0 where it is unknown.
+func residueMass(kind structure.Kind, letter byte) float64 {
 	mass := 0.0
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
 		weight, _ := structure.Mass(e)

@@ -8,6 +8,7 @@
 //
 //	facts.go       Digest and Facts
 //	index.go       Index: sites and heavy atoms
+//	sites.go       selections of sites: runs, names, sums, what is near
 //	chain.go       composition, charge, mass, gaps of a chain
 //	secondary.go   secondary structure in words
 //	confidence.go  pLDDT and aligned errors

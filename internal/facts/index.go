@@ -138,19 +138,7 @@ func (x *Index) Adjacent(i, j int) bool {
 // Closest returns the pair of heavy atoms of two sites that are nearest to each other, and false where one site has
 // none.
 func (x *Index) Closest(i, j int) (AtomPair, bool) {
-	a, b := &x.Sites[i], &x.Sites[j]
-	best, at := math.Inf(1), [2]int{}
-	for p := a.Lo; p < a.Hi; p++ {
-		for q := b.Lo; q < b.Hi; q++ {
-			if d := structure.Distance(x.Points[p], x.Points[q]); d < best {
-				best, at = d, [2]int{p, q}
-			}
-		}
-	}
-	if math.IsInf(best, 1) {
-		return AtomPair{}, false
-	}
-	return x.Pair(at[0], at[1]), true
+	return x.ClosestAtoms(x.AtomsOf([]int{i}, ""), x.AtomsOf([]int{j}, ""))
 }
 
 // Pair describes two atoms, given by their positions in Atoms, and the distance between them.

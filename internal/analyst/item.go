@@ -1,0 +1,66 @@
+package analyst
+
+import "strings"
+
+// item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
+type item struct {
+	concept string // ? for a word that is not known
+	text    string // as the question has it
+	names   []string
+	mention mention // of @residue
+	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
+	value float64
+	above bool // value is the least, not the most
+}
+
+// is reports whether the item is one of some concepts, written as one string.
+func (it item) is(concepts string) bool { return oneOf(it.concept, concepts) }
+
+// soft reports whether the item only asks or points, so that every topic accepts it.
+func (it item) soft() bool { return listed(it.concept, "soft") }
+
+// isMeaningful reports whether an item says more than please, and, or it.
+func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
+
+// isQuestionWord reports whether an item opens a question.
+func (it item) isQuestionWord() bool { return listed(it.concept, "question") }
+
+// isVerb reports whether an item is a verb that opens a yes-or-no question.
+func (it item) isVerb() bool { return listed(strings.ToLower(it.text), "verb") }
+
+// isOutside reports whether an item is a matter that no structure can tell.
+func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }
+
+// isTopic reports whether an item names what is asked, or could.
+func (it item) isTopic() bool { return it.concept == "?" || !it.soft() }
+
+// asks reports whether an item makes what it stands in a question.
+func (it item) asks() bool {
+	return it.isQuestionWord() || it.concept == "ask" || it.isVerb() ||
+		!it.soft() && !it.is("not interface @radius contact around")
+}
+
+// textOf quotes a part of the question. It returns the words of items as the question has them.
+func textOf(items []item) string { return strings.Join(texts(items), " ") }
+
+// texts returns what the question has for each item.
+func texts(items []item) (out []string) {
+	for _, it := range items {
+		if it.text != "" {
+			out = append(out, it.text)
+		}
+	}
+	return out
+}
+
+// mention is a residue or a range of residues as a question names it.
+type mention struct {
+	chain  string // empty where the question does not name one
+	lo, hi int    // numbers of residues, unless first is set
+	names  []string
+	// first is so many residues from the beginning of the chain or, if negative, from its end.
+	first int
+}
+
+// single reports whether the mention means one residue.
+func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1 }
