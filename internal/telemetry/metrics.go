@@ -218,7 +218,7 @@ func (c *Service) tasks(gauge func(d *prometheus.Desc, v float64, labels ...stri
 	}
 }
 
-// deliveries is the queue that stands for those of all endpoints; see store.QueueCounts.
+// deliveries is the queue that stands for those of all endpoints; see tasks.Store.QueueCounts.
 const deliveries = "deliver"
 
 // read reads the figures from the store.

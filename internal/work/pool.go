@@ -89,7 +89,7 @@ type Config struct {
 	SearchedElsewhere bool
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
-	// Tune says that this process tunes the database, if it reaches one; see store.Tune.
+	// Tune says that this process tunes the database, if it reaches one; see ops.Store.Tune.
 	Tune bool
 	// Disk tells when too little space is free to start follow-ups; nil: they always start.
 	Disk *blob.Disk

@@ -67,7 +67,7 @@ type Outputs interface {
 type Inputs interface {
 	// CachedResult finds a result of the same input that the owner of a task may reuse; nil: there is none.
 	CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*runs.CachedResult, error)
-	// GivenAlignments lists the alignments that a fold names; see submit.Resolver. store.ErrNoItem: the library item of
+	// GivenAlignments lists the alignments that a fold names; see submit.Resolver. runs.ErrNoItem: the library item of
 	// its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
 	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error)
 	// GivenTemplates finds the templates that a fold names; see submit.Resolver.

@@ -31,7 +31,7 @@ type Upkeep struct {
 	Disk *blob.Disk
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
-	// Tune says that this process tunes the database; see store.Tune.
+	// Tune says that this process tunes the database; see ops.Store.Tune.
 	Tune bool
 	// Tracer begins the spans of follow-ups; nil: there are none.
 	Tracer *tracing.Tracer

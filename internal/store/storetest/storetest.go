@@ -56,7 +56,7 @@ type Clock struct {
 }
 
 // Now is the machine's time, or that at which the clock was stopped, plus what the clock was moved. It is for
-// store.Options.Clock.
+// db.Options.Clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func EachWith(t *testing.T, opt store.Options, fn func(t *testing.T, s *store.St
 }
 
 // Databases are the databases at hand, by name: each function makes an empty one, which goes with the test, and gives
-// its address for store.Open. SQLite's are files, as in production, since its behaviour in memory differs.
+// its address for db.Open. SQLite's are files, as in production, since its behaviour in memory differs.
 func Databases() map[string]func(t testing.TB) string {
 	all := map[string]func(t testing.TB) string{"sqlite": func(t testing.TB) string {
 		return "sqlite:" + filepath.Join(t.TempDir(), "pleat.db")
