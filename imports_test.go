@@ -41,7 +41,7 @@ var layers = [][]string{
 	},
 	{"internal/store"},
 	{"internal/store/ops"},
-	{"internal/store/batches"},
+	{"internal/store/batches", "internal/store/workers"},
 	{"internal/store/runs"},
 	{"internal/store/webhooks"},
 	{"internal/store/mails"},

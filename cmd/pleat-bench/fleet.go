@@ -15,7 +15,7 @@ import (
 	"pleat"
 	"pleat/internal/seal"
 	"pleat/internal/store"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // fleetSizes are the sizes of the part fleet.
@@ -120,8 +120,8 @@ func (f *fleetBench) open(ctx context.Context) error {
 	}
 	f.later(f.db.Close)
 	token := seal.NewFleetToken()
-	err = s.Runs.CreateFleetToken(ctx, runs.FleetToken{
-		Kind:  runs.TokenWorker,
+	err = s.Workers.CreateFleetToken(ctx, workers.FleetToken{
+		Kind:  workers.TokenWorker,
 		Class: pleat.DefaultClass,
 		Hash:  seal.HashKey(token),
 	})

@@ -26,6 +26,7 @@ import (
 	"pleat/internal/store"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
+	storeworkers "pleat/internal/store/workers"
 	"pleat/internal/work"
 	"pleat/internal/workerapi"
 	"pleat/runners"
@@ -165,8 +166,8 @@ func calledPool(delay time.Duration) newIdlePool {
 // workerServer starts a server for workers, and returns a client of it. The function ends both.
 func (h *service) workerServer(ctx context.Context, delay time.Duration) (*workerapi.Client, func() error, error) {
 	token := seal.NewFleetToken()
-	err := h.store.Runs.CreateFleetToken(ctx, runs.FleetToken{
-		Kind:  runs.TokenWorker,
+	err := h.store.Workers.CreateFleetToken(ctx, storeworkers.FleetToken{
+		Kind:  storeworkers.TokenWorker,
 		Class: pleat.DefaultClass,
 		Hash:  seal.HashKey(token),
 	})

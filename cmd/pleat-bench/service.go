@@ -134,7 +134,7 @@ func userName(i int) string { return fmt.Sprintf("bench-%02d", i) }
 
 // serve starts the server. No worker runs, but one is registered: jobs are refused for a model that no worker has.
 func (h *service) serve(ctx context.Context) error {
-	err := h.store.Runs.RegisterWorker(ctx, pleat.Worker{
+	err := h.store.Workers.RegisterWorker(ctx, pleat.Worker{
 		ID:     "bench",
 		Host:   "bench",
 		Queues: []string{nullQueue},

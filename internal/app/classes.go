@@ -244,7 +244,7 @@ func (a *App) publishClasses(ctx context.Context) error {
 		if classes, err = ReadClasses(a.cfg); err != nil {
 			return err
 		}
-		if err := a.Store.Runs.SetClasses(ctx, classes); err != nil {
+		if err := a.Store.Workers.SetClasses(ctx, classes); err != nil {
 			return err
 		}
 	}
@@ -270,7 +270,7 @@ func (a *App) publishClasses(ctx context.Context) error {
 	def.Alignments = usualAlignments(a.cfg)
 	offerAlignments(&def, append(classes, def))
 	def.Alignments = pleat.AlignmentsAlso
-	return a.Store.Runs.SetDefaultClass(ctx, def)
+	return a.Store.Workers.SetDefaultClass(ctx, def)
 }
 
 // useClass gives the worker of this process what its class says, and, if the configuration names the class, the engines
@@ -317,5 +317,5 @@ func (a *App) knownClasses(ctx context.Context) ([]pleat.Class, error) {
 	if version, err := a.Store.DB.Version(ctx); err != nil || version < db.Latest() {
 		return nil, err
 	}
-	return a.Store.Runs.Classes(ctx)
+	return a.Store.Workers.Classes(ctx)
 }

@@ -49,7 +49,7 @@ func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) er
 		return err
 	}
 	f := fleet.New(fleet.Config{
-		Store:    s.Runs,
+		Store:    s.Workers,
 		Clusters: clusters,
 		Holder:   uuid.NewString(),
 		Worker:   worker,

@@ -196,7 +196,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fleet.New(fleet.Config{Store: s.Store.Runs, Clock: s.Store.DB.Now, Log: s.log})
+	f := fleet.New(fleet.Config{Store: s.Store.Workers, Clock: s.Store.DB.Now, Log: s.log})
 	maps.Copy(types, fleetTypes(t, f))
 
 	worker := described(t, s.workerEndpoint().Metrics)

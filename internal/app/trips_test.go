@@ -34,7 +34,7 @@ func TestRoundTripsOfRequests(t *testing.T) {
 		Queues: []string{pleat.Queue(pleat.TaskFold, "null")},
 		Models: builtin.Null{}.Models(),
 	}
-	if err := s.Store.Runs.RegisterWorker(ctx, w); err != nil {
+	if err := s.Store.Workers.RegisterWorker(ctx, w); err != nil {
 		t.Fatal(err)
 	}
 	ada := s.user("ada")

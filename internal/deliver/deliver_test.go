@@ -570,7 +570,7 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 		r := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
 		u, e := f.user("ada", r.URL)
 		const id = "deliverer"
-		if err := f.s.Runs.RegisterWorker(ctx, pleat.Worker{ID: id}); err != nil {
+		if err := f.s.Workers.RegisterWorker(ctx, pleat.Worker{ID: id}); err != nil {
 			t.Fatal(err)
 		}
 		f.start(func(c *deliver.Config) { c.ID, c.Clock, c.Poll = id, f.clock.Now, false })
@@ -580,7 +580,7 @@ func TestSlowReceiverKeepsItsLease(t *testing.T) {
 			f.clock.Advance(pleat.HeartbeatInterval)
 			due := f.s.DB.Now()
 			storetest.Eventually(t, "a heartbeat", func() bool {
-				all, err := f.s.Runs.Workers(ctx)
+				all, err := f.s.Workers.Workers(ctx)
 				return err == nil && len(all) == 1 && !all[0].SeenAt.Before(due)
 			})
 			if reaped, err := f.s.Runs.Reap(ctx, f.s.DB.Now()); err != nil || reaped.Requeued != 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 const (
@@ -61,7 +61,7 @@ type refusal struct {
 }
 
 // observe notes which jobs have ended, and whether their workers had registered.
-func (c *class) observe(d *runs.Demand, jobs []Job, now time.Time) {
+func (c *class) observe(d *workers.Demand, jobs []Job, now time.Time) {
 	if c.changed = !reflect.DeepEqual(settings(&c.spec), settings(&d.Class)); c.changed {
 		// What the cluster said of the old settings says nothing of the new ones.
 		c.refusal, c.failures, c.pause, c.resumes = refusal{}, 0, 0, time.Time{}
@@ -150,7 +150,7 @@ func (c *class) ended(now time.Time) int {
 }
 
 // outsiders counts the workers of a class that live but are no jobs of the fleet: those that were started by hand.
-func (c *class) outsiders(d *runs.Demand, now time.Time) int {
+func (c *class) outsiders(d *workers.Demand, now time.Time) int {
 	n := 0
 	for i := range d.Workers {
 		w := &d.Workers[i]

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
-// Store is what the fleet needs of the database. *runs.Store is one.
+// Store is what the fleet needs of the database. *workers.Store is one.
 type Store interface {
-	Demand(ctx context.Context) ([]runs.Demand, error)
+	Demand(ctx context.Context) ([]workers.Demand, error)
 	ReportFleet(ctx context.Context, class string, r pleat.FleetReport) error
 	TryLead(ctx context.Context, role, holder string, d time.Duration) (bool, error)
 	StopLeading(ctx context.Context, role, holder string) error
@@ -168,9 +168,9 @@ func (f *Fleet) look(ctx context.Context) (bool, error) {
 }
 
 // prune forgets the classes that are gone.
-func (f *Fleet) prune(demand []runs.Demand) {
+func (f *Fleet) prune(demand []workers.Demand) {
 	for key, c := range f.classes {
-		if !slices.ContainsFunc(demand, func(d runs.Demand) bool { return keyOf(&d) == key }) {
+		if !slices.ContainsFunc(demand, func(d workers.Demand) bool { return keyOf(&d) == key }) {
 			delete(f.classes, key)
 			f.metrics.drop(c.spec.Name)
 		}
@@ -178,11 +178,11 @@ func (f *Fleet) prune(demand []runs.Demand) {
 }
 
 // keyOf names a class on its cluster.
-func keyOf(d *runs.Demand) string { return d.Class.Driver + "/" + d.Class.Name }
+func keyOf(d *workers.Demand) string { return d.Class.Driver + "/" + d.Class.Name }
 
 // list asks each cluster that a class uses for its jobs. A driver whose cluster gives no answer is missing in the
 // result.
-func (f *Fleet) list(ctx context.Context, demand []runs.Demand) map[string][]Job {
+func (f *Fleet) list(ctx context.Context, demand []workers.Demand) map[string][]Job {
 	out := map[string][]Job{}
 	asked := map[string]bool{"": true}
 	for i := range demand {
@@ -226,13 +226,13 @@ func (f *Fleet) ask(ctx context.Context, name string) ([]Job, bool) {
 }
 
 // leftOver returns, as classes that want nothing, those that have jobs but are not configured any more.
-func leftOver(demand []runs.Demand, listed map[string][]Job) []runs.Demand {
-	var out []runs.Demand
+func leftOver(demand []workers.Demand, listed map[string][]Job) []workers.Demand {
+	var out []workers.Demand
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		for _, j := range listed[name] {
-			same := func(d runs.Demand) bool { return d.Class.Name == j.Class && d.Class.Driver == name }
+			same := func(d workers.Demand) bool { return d.Class.Name == j.Class && d.Class.Driver == name }
 			if !slices.ContainsFunc(demand, same) && !slices.ContainsFunc(out, same) {
-				out = append(out, runs.Demand{Class: pleat.Class{Name: j.Class, Driver: name}})
+				out = append(out, workers.Demand{Class: pleat.Class{Name: j.Class, Driver: name}})
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func leftOver(demand []runs.Demand, listed map[string][]Job) []runs.Demand {
 }
 
 // unfinished counts the jobs of a class; where its cluster does not answer, those of the last report.
-func unfinished(d *runs.Demand, listed map[string][]Job) int {
+func unfinished(d *workers.Demand, listed map[string][]Job) int {
 	jobs, ok := listed[d.Class.Driver]
 	if !ok {
 		return d.Fleet.Running + d.Fleet.Pending
@@ -259,7 +259,7 @@ var errDeposed = errors.New("another process leads the fleet now")
 
 // reconcile submits or cancels jobs of a class, and reports what it found. Free is how many jobs more there may be of
 // all classes; what is submitted is taken from it.
-func (f *Fleet) reconcile(ctx context.Context, d *runs.Demand, listed map[string][]Job, free *int) error {
+func (f *Fleet) reconcile(ctx context.Context, d *workers.Demand, listed map[string][]Job, free *int) error {
 	c := f.class(d)
 	c.problem, c.submitted = "", 0
 	all, answers := listed[d.Class.Driver]
@@ -296,7 +296,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *runs.Demand, listed map[string
 }
 
 // class returns what the fleet remembers of a class.
-func (f *Fleet) class(d *runs.Demand) *class {
+func (f *Fleet) class(d *workers.Demand) *class {
 	c := f.classes[keyOf(d)]
 	if c == nil {
 		c = &class{known: map[Ref]*sighting{}}
@@ -307,7 +307,7 @@ func (f *Fleet) class(d *runs.Demand) *class {
 
 // submit submits jobs of a class, until the cluster says no or gives no clear answer. It returns an error only where
 // nothing may be done any more.
-func (f *Fleet) submit(ctx context.Context, d *runs.Demand, n int) error {
+func (f *Fleet) submit(ctx context.Context, d *workers.Demand, n int) error {
 	c := f.class(d)
 	for range n {
 		if err := f.confirm(ctx); err != nil {
@@ -340,7 +340,7 @@ func (f *Fleet) submit(ctx context.Context, d *runs.Demand, n int) error {
 }
 
 // cancel takes back jobs that have not started.
-func (f *Fleet) cancel(ctx context.Context, d *runs.Demand, jobs []Job) error {
+func (f *Fleet) cancel(ctx context.Context, d *workers.Demand, jobs []Job) error {
 	if err := f.confirm(ctx); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (s *site) start(holder string) *Fleet { return New(s.config(holder)) }
 
 func (s *site) config(holder string) Config {
 	return Config{
-		Store:    s.store.Runs,
+		Store:    s.store.Workers,
 		Clusters: map[string]Cluster{DriverSlurm: s.cluster},
 		Holder:   holder,
 		Worker:   Worker{Program: "/opt/pleat", Config: "/etc/pleat.yaml"},
@@ -121,7 +121,7 @@ func (s *site) config(holder string) Config {
 func (s *site) want(n int) {
 	s.Helper()
 	s.class.MinWorkers = n
-	if err := s.store.Runs.SetClasses(s.Context(), []pleat.Class{s.class}); err != nil {
+	if err := s.store.Workers.SetClasses(s.Context(), []pleat.Class{s.class}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -163,7 +163,7 @@ func (s *site) run(n int) {
 func (s *site) register(id, clusterJob string) {
 	s.Helper()
 	w := pleat.Worker{ID: pleat.WorkerID(id), Class: "gpu", ClusterJob: clusterJob}
-	if err := s.store.Runs.RegisterWorker(s.Context(), w); err != nil {
+	if err := s.store.Workers.RegisterWorker(s.Context(), w); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -172,7 +172,7 @@ func (s *site) register(id, clusterJob string) {
 func (s *site) end() {
 	s.Helper()
 	for _, j := range s.cluster.jobs {
-		if err := s.store.Runs.StopWorker(s.Context(), pleat.WorkerID(j.Ref)); err != nil {
+		if err := s.store.Workers.StopWorker(s.Context(), pleat.WorkerID(j.Ref)); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -182,7 +182,7 @@ func (s *site) end() {
 // report is what the fleet has reported of the class.
 func (s *site) report() pleat.FleetReport {
 	s.Helper()
-	all, err := s.store.Runs.Demand(s.Context())
+	all, err := s.store.Workers.Demand(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestFleetCountsOutsiders(t *testing.T) {
 		s.want(4)
 		s.register("x", "")
 		s.register("y", "slurm/4711/0") // submitted by hand
-		if err := s.store.Runs.RegisterWorker(s.Context(), pleat.Worker{ID: "z", Class: "cpu"}); err != nil {
+		if err := s.store.Workers.RegisterWorker(s.Context(), pleat.Worker{ID: "z", Class: "cpu"}); err != nil {
 			s.Fatal(err)
 		}
 		s.look()
@@ -597,7 +597,7 @@ func TestFleetBreakerKnowsShortLives(t *testing.T) {
 			s.look()
 			for len(s.cluster.jobs) > 0 {
 				s.run(1)
-				if err := s.store.Runs.StopWorker(s.Context(), pleat.WorkerID(s.cluster.jobs[0].Ref)); err != nil {
+				if err := s.store.Workers.StopWorker(s.Context(), pleat.WorkerID(s.cluster.jobs[0].Ref)); err != nil {
 					s.Fatal(err)
 				}
 				s.cluster.jobs = s.cluster.jobs[1:]
@@ -649,14 +649,14 @@ func TestFleetLimit(t *testing.T) {
 		s.want(4)
 		other := s.class
 		other.Name = "cpu"
-		if err := s.store.Runs.SetClasses(s.Context(), []pleat.Class{s.class, other}); err != nil {
+		if err := s.store.Workers.SetClasses(s.Context(), []pleat.Class{s.class, other}); err != nil {
 			s.Fatal(err)
 		}
 		for range 3 {
 			s.look()
 			s.wantJobs(5)
 		}
-		all, err := s.store.Runs.Demand(s.Context())
+		all, err := s.store.Workers.Demand(s.Context())
 		if err != nil {
 			s.Fatal(err)
 		}

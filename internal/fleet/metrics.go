@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pleat"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // metrics are the figures of the fleet, by class. Servers show how many workers are wanted. A process that does not
@@ -33,7 +33,7 @@ func newMetrics() *metrics {
 }
 
 // show sets the gauges of a class, and makes its counters appear.
-func (m *metrics) show(d *runs.Demand, r *pleat.FleetReport) {
+func (m *metrics) show(d *workers.Demand, r *pleat.FleetReport) {
 	m.workers.WithLabelValues(d.Class.Name, string(JobRunning)).Set(float64(r.Running))
 	m.workers.WithLabelValues(d.Class.Name, string(JobPending)).Set(float64(r.Pending))
 	m.submitted.WithLabelValues(d.Class.Name)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // reportAge is how old a report may be that still says what is the case.
@@ -20,7 +20,7 @@ func nameOf(driver string) string {
 }
 
 // silence is the report of a class whose cluster does not answer: nothing new is known.
-func (c *class) silence(d *runs.Demand, known bool) pleat.FleetReport {
+func (c *class) silence(d *workers.Demand, known bool) pleat.FleetReport {
 	r := d.Fleet
 	r.Reason, r.Permanent = nameOf(d.Class.Driver)+" does not answer", false
 	if !known {
@@ -30,7 +30,7 @@ func (c *class) silence(d *runs.Demand, known bool) pleat.FleetReport {
 }
 
 // findings is the report of a class after a look.
-func (c *class) findings(d *runs.Demand, jobs []Job, missing bool, now time.Time) pleat.FleetReport {
+func (c *class) findings(d *workers.Demand, jobs []Job, missing bool, now time.Time) pleat.FleetReport {
 	var r pleat.FleetReport
 	pending := pendingOf(jobs)
 	for _, j := range jobs {
@@ -50,7 +50,7 @@ func (c *class) findings(d *runs.Demand, jobs []Job, missing bool, now time.Time
 
 // reason says why the workers of a class do not start, or why none is submitted; empty: nothing keeps them. The
 // sentence holds nothing that changes from one look to the next.
-func (c *class) reason(d *runs.Demand, pending []Job, missing bool, now time.Time) (sentence string, permanent bool) {
+func (c *class) reason(d *workers.Demand, pending []Job, missing bool, now time.Time) (sentence string, permanent bool) {
 	for _, j := range pending {
 		if why := Explain(j.Reason); why.Permanent {
 			return why.Sentence, true
@@ -77,7 +77,7 @@ func (c *class) reason(d *runs.Demand, pending []Job, missing bool, now time.Tim
 }
 
 // report stores the report of a class if it says something new or the last one is old, and shows it in the metrics.
-func (f *Fleet) report(ctx context.Context, d *runs.Demand, r pleat.FleetReport) error {
+func (f *Fleet) report(ctx context.Context, d *workers.Demand, r pleat.FleetReport) error {
 	f.metrics.show(d, &r)
 	last := d.Fleet
 	r.At, r.Since = f.cfg.Clock(), last.Since

@@ -12,7 +12,7 @@ import (
 	"pleat/internal/server/wire"
 	"pleat/internal/store"
 	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // listModels is GET /v1/models, for everyone: the models that workers can execute, with their limits, parameters and
@@ -25,7 +25,7 @@ func (s *Server) listModels(ctx context.Context, _ *call) (api.List[api.Model], 
 	if err != nil {
 		return out, err
 	}
-	paused, err := s.store.Runs.PausedModels(ctx)
+	paused, err := s.store.Workers.PausedModels(ctx)
 	for i := range list {
 		if list[i].Kind == pleat.TaskAlign {
 			continue // what a search is, the models say that take alignments
@@ -58,7 +58,7 @@ func (s *Server) classDemand(ctx context.Context, c *call) (api.ClassDemand, err
 		if cred.Hash == "" {
 			return false, nil
 		}
-		return s.store.Runs.HasFleetToken(ctx, runs.TokenDemand, cred.Hash)
+		return s.store.Workers.HasFleetToken(ctx, workers.TokenDemand, cred.Hash)
 	})
 	if err != nil {
 		return api.ClassDemand{}, err
@@ -72,20 +72,20 @@ func (s *Server) classDemand(ctx context.Context, c *call) (api.ClassDemand, err
 			return wire.ClassDemand(&list[i], s.store.DB.Now()), nil
 		}
 	}
-	return api.ClassDemand{}, runs.ErrClassNotFound
+	return api.ClassDemand{}, workers.ErrClassNotFound
 }
 
 // demandCache holds the demand for the classes: it counts the tasks that wait, and any user may ask for it.
 type demandCache struct {
 	mu   sync.Mutex
 	at   time.Time // when list was read
-	list []runs.Demand
+	list []workers.Demand
 }
 
 // demandMaxAge is the age up to which a demand may be used.
 const demandMaxAge = time.Second
 
-func (d *demandCache) get(ctx context.Context, s *store.Store) ([]runs.Demand, error) {
+func (d *demandCache) get(ctx context.Context, s *store.Store) ([]workers.Demand, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.list != nil && time.Since(d.at) < demandMaxAge {
@@ -94,7 +94,7 @@ func (d *demandCache) get(ctx context.Context, s *store.Store) ([]runs.Demand, e
 	// Others wait for the answer, even if this caller leaves.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer done()
-	list, err := s.Runs.Demand(ctx)
+	list, err := s.Workers.Demand(ctx)
 	if err == nil {
 		d.list, d.at = list, time.Now()
 	}

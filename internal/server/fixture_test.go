@@ -21,6 +21,7 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 )
 
 // fixture is a whole service but its workers: a real database, real files, real HTTP.
@@ -143,7 +144,7 @@ func (h *fixture) register(models ...pleat.Model) {
 	for _, m := range models {
 		w.Queues = append(w.Queues, pleat.Queue(m.Kind, m.Name))
 	}
-	if err := h.store.Runs.RegisterWorker(context.Background(), w); err != nil {
+	if err := h.store.Workers.RegisterWorker(context.Background(), w); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -254,8 +255,8 @@ func (h *fixture) create(body string) api.CreatedJob {
 func (h *fixture) fleetToken() string {
 	h.t.Helper()
 	token := seal.NewFleetToken()
-	t := runs.FleetToken{Kind: runs.TokenDemand, Hash: seal.HashKey(token)}
-	if err := h.store.Runs.CreateFleetToken(context.Background(), t); err != nil {
+	t := workers.FleetToken{Kind: workers.TokenDemand, Hash: seal.HashKey(token)}
+	if err := h.store.Workers.CreateFleetToken(context.Background(), t); err != nil {
 		h.t.Fatal(err)
 	}
 	return token

@@ -19,6 +19,7 @@ import (
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/workers"
 )
 
 // The mapping of errors to HTTP.
@@ -244,7 +245,7 @@ func TestFleetReason(t *testing.T) {
 		{"Slurm does not answer", 3 * time.Hour, 6 * time.Minute,
 			"the fleet last reported 6 min ago: Slurm does not answer"},
 	} {
-		d := &runs.Demand{Class: pleat.Class{Name: "quick"}, Wanted: 2}
+		d := &workers.Demand{Class: pleat.Class{Name: "quick"}, Wanted: 2}
 		d.Fleet = pleat.FleetReport{Reason: c.reason, Since: now.Add(-c.since), At: now.Add(-c.age)}
 		want := "it waits for a worker of the class quick (0 of 2 run); " + c.want
 		if got := fleetReason(d, now); got != want {

@@ -14,7 +14,7 @@ import (
 	"pleat/internal/store"
 	"pleat/internal/store/ops"
 	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // overviewCache holds what the operators see: the open pages of several of them ask for it every few seconds.
@@ -58,7 +58,7 @@ func (s *Server) overview(ctx context.Context, _ *call) (api.Overview, error) {
 	if err != nil {
 		return api.Overview{}, err
 	}
-	paused, err := s.store.Runs.PausedModels(ctx)
+	paused, err := s.store.Workers.PausedModels(ctx)
 	out := api.Overview{
 		Version:       pleat.Version,
 		StartedAt:     api.At(s.began),
@@ -84,11 +84,11 @@ func (s *Server) overview(ctx context.Context, _ *call) (api.Overview, error) {
 // last first.
 func (s *Server) operatorWorkers(ctx context.Context, _ *call) (api.List[api.OperatorWorker], error) {
 	out := api.List[api.OperatorWorker]{Data: []api.OperatorWorker{}}
-	list, err := s.store.Runs.Workers(ctx)
+	list, err := s.store.Workers.Workers(ctx)
 	if err != nil {
 		return out, err
 	}
-	held, err := s.store.Runs.TasksHeld(ctx)
+	held, err := s.store.Workers.TasksHeld(ctx)
 	now := s.store.DB.Now()
 	for i := range list {
 		out.Data = append(out.Data, wire.OperatorWorker(&list[i], held[list[i].ID], now))
@@ -100,14 +100,14 @@ func (s *Server) operatorWorkers(ctx context.Context, _ *call) (api.List[api.Ope
 // tasks have ended; that of a server ends, and the server goes on. 404: there is no such worker; 409: it has ended.
 func (s *Server) drainWorker(ctx context.Context, c *call) (api.DrainedWorker, error) {
 	id := c.r.PathValue("worker")
-	err := s.store.Runs.OrderDrain(ctx, c.actor(), pleat.WorkerID(id))
+	err := s.store.Workers.OrderDrain(ctx, c.actor(), pleat.WorkerID(id))
 	return api.DrainedWorker{ID: id, Draining: true}, err
 }
 
 // pauseModel is POST /v1/operator/models/{model}/pause, for operators: nobody claims its tasks any more, and its jobs
 // are accepted and wait. Another call replaces the reason. 404: there is no such model.
 func (s *Server) pauseModel(ctx context.Context, c *call, in *api.PauseModel) (api.PausedModel, error) {
-	p, err := s.store.Runs.PauseModel(ctx, c.actor(), c.r.PathValue("model"), in.Reason)
+	p, err := s.store.Workers.PauseModel(ctx, c.actor(), c.r.PathValue("model"), in.Reason)
 	return api.PausedModel{Model: p.Model, Paused: wire.ModelPause(&p)}, err
 }
 
@@ -115,19 +115,19 @@ func (s *Server) pauseModel(ctx context.Context, c *call, in *api.PauseModel) (a
 // 404: there is no such model.
 func (s *Server) resumeModel(ctx context.Context, c *call) (api.PausedModel, error) {
 	model := c.r.PathValue("model")
-	return api.PausedModel{Model: model}, s.store.Runs.ResumeModel(ctx, c.actor(), model)
+	return api.PausedModel{Model: model}, s.store.Workers.ResumeModel(ctx, c.actor(), model)
 }
 
 // pausedModel reports whether a model is paused, and why.
 func (s *Server) pausedModel(ctx context.Context, model string) (bool, *string, error) {
-	list, err := s.store.Runs.PausedModels(ctx)
+	list, err := s.store.Workers.PausedModels(ctx)
 	paused, reason := pauseOf(list, model)
 	return paused, reason, err
 }
 
 // pauseOf reports whether a model is among those that are paused, and why; nil: no reason was given.
-func pauseOf(list []runs.ModelPause, model string) (bool, *string) {
-	i := slices.IndexFunc(list, func(p runs.ModelPause) bool { return p.Model == model })
+func pauseOf(list []workers.ModelPause, model string) (bool, *string) {
+	i := slices.IndexFunc(list, func(p workers.ModelPause) bool { return p.Model == model })
 	if i < 0 {
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"pleat/api"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // waiting returns why a run waits, and its position in the queue, 1 for the one that is claimed next; nil if it does
@@ -23,7 +24,7 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 	if w == nil || err != nil {
 		return nil, nil, err
 	}
-	working, err := s.store.Runs.Working(ctx, w.Queue)
+	working, err := s.store.Workers.Working(ctx, w.Queue)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,7 +43,7 @@ func (s *Server) waiting(ctx context.Context, r *pleat.Run, to wire.Audience) (*
 		Since:         api.At(w.Since),
 		ExpectedStart: wire.OptionalTime(w.Until),
 	}
-	d, ok := runs.DemandOf(demand, w.Queue, w.Memory, w.Expected)
+	d, ok := workers.DemandOf(demand, w.Queue, w.Memory, w.Expected)
 	if ok {
 		out.Class = &d.Class.Name
 	}
@@ -68,7 +69,7 @@ func pausedText(model, reason string) string {
 }
 
 // fleetReason says in one sentence why the fleet does not start the workers that a class needs, and how old that is.
-func fleetReason(d *runs.Demand, now time.Time) string {
+func fleetReason(d *workers.Demand, now time.Time) string {
 	f := &d.Fleet
 	reported := "the fleet has reported for " + sinceText(now.Sub(f.Since))
 	if silent := now.Sub(f.At); silent > pleat.FleetSilence {
@@ -92,7 +93,7 @@ func sinceText(d time.Duration) string {
 }
 
 // waitingReason says in one sentence why a task waits.
-func waitingReason(w *runs.WaitingTask, working runs.Working, model string) string {
+func waitingReason(w *runs.WaitingTask, working workers.Working, model string) string {
 	work := "runs " + model
 	if strings.HasPrefix(w.Queue, pleat.SearchQueue("")) {
 		work = "searches alignments for " + model

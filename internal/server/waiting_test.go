@@ -100,7 +100,7 @@ func TestWaitingForTheFleet(t *testing.T) {
 		TargetWait: pleat.DefaultTargetWait,
 		Driver:     "slurm",
 	}
-	if err := h.store.Runs.SetClasses(ctx, []pleat.Class{class}); err != nil {
+	if err := h.store.Workers.SetClasses(ctx, []pleat.Class{class}); err != nil {
 		t.Fatal(err)
 	}
 	start := h.store.DB.Now().Add(time.Hour).Truncate(time.Second)
@@ -111,7 +111,7 @@ func TestWaitingForTheFleet(t *testing.T) {
 		Since:         h.store.DB.Now().Add(-14 * time.Minute),
 		ExpectedStart: start,
 	}
-	if err := h.store.Runs.ReportFleet(ctx, class.Name, report); err != nil {
+	if err := h.store.Workers.ReportFleet(ctx, class.Name, report); err != nil {
 		t.Fatal(err)
 	}
 	j := h.create(strings.Replace(trp, `"name"`, `"isPublic":true,"name"`, 1))

@@ -40,7 +40,7 @@ func registerUses(t *testing.T, s *store.Store, id pleat.WorkerID) {
 		{Name: "calvados", Kind: pleat.TaskMD, Device: "cpu", Cores: 2},
 		{Name: "nim", Kind: pleat.TaskFold, Device: "remote"},
 	}}
-	if err := s.Runs.RegisterWorker(context.Background(), w); err != nil {
+	if err := s.Workers.RegisterWorker(context.Background(), w); err != nil {
 		t.Fatal(err)
 	}
 }

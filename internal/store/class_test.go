@@ -12,6 +12,7 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 )
 
 // foldClass is a class whose workers fold with the model null for at most two hours.
@@ -33,15 +34,15 @@ func foldClass(name string, change ...func(c *pleat.Class)) pleat.Class {
 
 func setClasses(t *testing.T, s *store.Store, classes ...pleat.Class) {
 	t.Helper()
-	if err := s.Runs.SetClasses(t.Context(), classes); err != nil {
+	if err := s.Workers.SetClasses(t.Context(), classes); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // demand returns the demand for a class.
-func demand(t *testing.T, s *store.Store, class string) runs.Demand {
+func demand(t *testing.T, s *store.Store, class string) workers.Demand {
 	t.Helper()
-	all, err := s.Runs.Demand(t.Context())
+	all, err := s.Workers.Demand(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func demand(t *testing.T, s *store.Store, class string) runs.Demand {
 		}
 	}
 	t.Fatalf("there is no class %s", class)
-	return runs.Demand{}
+	return workers.Demand{}
 }
 
 // waits queues folds that are expected to take a time each.
@@ -70,7 +71,7 @@ func TestDemand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("gpu"), foldClass("long", func(c *pleat.Class) { c.Walltime = 0 }))
-		models, err := s.Runs.Models(t.Context())
+		models, err := s.Workers.Models(t.Context())
 		if m, ok := pleat.FindModel(models, "null"); err != nil || !ok || m.Workers != 0 {
 			t.Errorf("the model of a class without workers: %+v, %v, %v", m, ok, err)
 		}
@@ -83,7 +84,7 @@ func TestDemand(t *testing.T) {
 		if d := demand(t, s, "long"); d.Queued != 1 || d.Wanted != 1 {
 			t.Errorf("%+v", d)
 		}
-		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+		if err := s.Workers.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		storetest.Claim(t, s, "w", storetest.FoldQueue)
@@ -96,7 +97,7 @@ func TestDemand(t *testing.T) {
 			t.Errorf("%d workers are wanted of %d needed, want 2 of 6", d.Wanted, d.Needed)
 		}
 		setClasses(t, s)
-		models, err = s.Runs.Models(t.Context())
+		models, err = s.Workers.Models(t.Context())
 		if _, ok := pleat.FindModel(models, "null"); err != nil || ok {
 			t.Errorf("the model of a class that is gone is known: %v, %v", ok, err)
 		}
@@ -121,7 +122,7 @@ func TestMeasuredSpeed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.Walltime = 0 }))
-		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+		if err := s.Workers.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -153,7 +154,7 @@ func TestDemandByMeasuredSpeed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
 		setClasses(t, s, foldClass("short"), foldClass("fast", func(c *pleat.Class) { c.Walltime = 0 }))
-		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "fast"}); err != nil {
+		if err := s.Workers.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "fast"}); err != nil {
 			t.Fatal(err)
 		}
 		waits(t, s, ada, 1, time.Minute)
@@ -170,8 +171,8 @@ func TestDemandByMeasuredSpeed(t *testing.T) {
 		if d := demand(t, s, "fast"); d.Queued != 1 || d.Wanted != 1 {
 			t.Errorf("the class whose workers can: %+v", d)
 		}
-		all, err := s.Runs.Demand(t.Context())
-		if d, ok := runs.DemandOf(all, storetest.FoldQueue, 0, hours*time.Hour); err != nil || !ok ||
+		all, err := s.Workers.Demand(t.Context())
+		if d, ok := workers.DemandOf(all, storetest.FoldQueue, 0, hours*time.Hour); err != nil || !ok ||
 			d.Class.Name != "fast" {
 			t.Errorf("it waits for %+v, %v", d, err)
 		}
@@ -195,7 +196,7 @@ func TestClaimSimulation(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ada := storetest.User(t, s, "ada")
-		if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
+		if err := s.Workers.RegisterWorker(t.Context(), pleat.Worker{ID: "w", Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		simulate := func(expected time.Duration) {
@@ -255,7 +256,7 @@ func TestLead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		lead := func(holder string, want bool) {
 			t.Helper()
-			if got, err := s.Runs.TryLead(context.Background(), "fleet", holder, time.Minute); err != nil ||
+			if got, err := s.Workers.TryLead(context.Background(), "fleet", holder, time.Minute); err != nil ||
 				got != want {
 				t.Errorf("%s leads: %v, %v", holder, got, err)
 			}
@@ -269,11 +270,11 @@ func TestLead(t *testing.T) {
 		clock.Advance(11 * time.Second)
 		lead("b", true)
 		lead("a", false)
-		if err := s.Runs.StopLeading(t.Context(), "fleet", "a"); err != nil { // it does not lead
+		if err := s.Workers.StopLeading(t.Context(), "fleet", "a"); err != nil { // it does not lead
 			t.Fatal(err)
 		}
 		lead("a", false)
-		if err := s.Runs.StopLeading(t.Context(), "fleet", "b"); err != nil {
+		if err := s.Workers.StopLeading(t.Context(), "fleet", "b"); err != nil {
 			t.Fatal(err)
 		}
 		lead("a", true)
@@ -285,28 +286,28 @@ func TestDrainClass(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
 		for id, class := range map[pleat.WorkerID]string{"a": "gpu", "b": "gpu", "c": ""} {
-			if err := s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: id, Class: class}); err != nil {
+			if err := s.Workers.RegisterWorker(t.Context(), pleat.Worker{ID: id, Class: class}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		news, quiet := make(chan struct{}, 1), make(chan struct{}, 1)
 		s.DB.SubscribeTo(tasks.WorkerTopic("a"), news)
 		s.DB.SubscribeTo(tasks.WorkerTopic("c"), quiet)
-		if n, err := s.Runs.DrainClass(t.Context(), "gpu"); err != nil || n != 2 {
+		if n, err := s.Workers.DrainClass(t.Context(), "gpu"); err != nil || n != 2 {
 			t.Errorf("%d workers, %v", n, err)
 		}
 		if len(news) != 1 || len(quiet) != 0 {
 			t.Errorf("%d tokens, %d for a worker of another class", len(news), len(quiet))
 		}
 		for id, want := range map[pleat.WorkerID]bool{"a": true, "b": true, "c": false} {
-			if drain, err := s.Runs.TouchWorker(t.Context(), id); err != nil || drain != want {
+			if drain, err := s.Workers.TouchWorker(t.Context(), id); err != nil || drain != want {
 				t.Errorf("%s drains: %v, %v", id, drain, err)
 			}
 		}
-		if n, err := s.Runs.DrainClass(t.Context(), "gpu"); err != nil || n != 0 {
+		if n, err := s.Workers.DrainClass(t.Context(), "gpu"); err != nil || n != 0 {
 			t.Errorf("again: %d workers, %v", n, err)
 		}
-		if _, err := s.Runs.DrainClass(t.Context(), "cpu"); !errors.Is(err, runs.ErrClassNotFound) {
+		if _, err := s.Workers.DrainClass(t.Context(), "cpu"); !errors.Is(err, workers.ErrClassNotFound) {
 			t.Errorf("no such class: %v", err)
 		}
 	})
@@ -318,7 +319,7 @@ func TestReportFleet(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		setClasses(t, s, foldClass("gpu"))
 		want := pleat.FleetReport{At: s.DB.Now(), Pending: 2, Reason: "Slurm says Resources", Since: s.DB.Now()}
-		if err := s.Runs.ReportFleet(t.Context(), "gpu", want); err != nil {
+		if err := s.Workers.ReportFleet(t.Context(), "gpu", want); err != nil {
 			t.Fatal(err)
 		}
 		setClasses(t, s, foldClass("gpu", func(c *pleat.Class) { c.MaxWorkers = 3 }))

@@ -9,21 +9,21 @@ import (
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 )
 
 // demandToken is the i-th token that reads the demand.
-func demandToken(i int) runs.FleetToken {
-	return runs.FleetToken{Kind: runs.TokenDemand, Hash: fmt.Sprint("hash", i)}
+func demandToken(i int) workers.FleetToken {
+	return workers.FleetToken{Kind: workers.TokenDemand, Hash: fmt.Sprint("hash", i)}
 }
 
 // workerToken makes a token of a class.
 func workerToken(t *testing.T, s *store.Store, class, hash string) {
 	t.Helper()
-	token := runs.FleetToken{Kind: runs.TokenWorker, Class: class, Hash: hash}
-	if err := s.Runs.CreateFleetToken(t.Context(), token); err != nil {
+	token := workers.FleetToken{Kind: workers.TokenWorker, Class: class, Hash: hash}
+	if err := s.Workers.CreateFleetToken(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -33,9 +33,9 @@ func TestFleetTokens(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := t.Context()
-		has := func(kind runs.FleetTokenKind, hash string) bool {
+		has := func(kind workers.FleetTokenKind, hash string) bool {
 			t.Helper()
-			ok, err := s.Runs.HasFleetToken(ctx, kind, hash)
+			ok, err := s.Workers.HasFleetToken(ctx, kind, hash)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,31 +43,31 @@ func TestFleetTokens(t *testing.T) {
 		}
 		made := 0
 		for ; made < 1000; made++ {
-			if err := s.Runs.CreateFleetToken(ctx, demandToken(made)); err != nil {
+			if err := s.Workers.CreateFleetToken(ctx, demandToken(made)); err != nil {
 				if pleat.CodeOf(err) != pleat.CodeConflict {
 					t.Fatal(err)
 				}
 				break
 			}
 		}
-		if made != 100 || !has(runs.TokenDemand, "hash0") || !has(runs.TokenDemand, "hash99") {
+		if made != 100 || !has(workers.TokenDemand, "hash0") || !has(workers.TokenDemand, "hash99") {
 			t.Errorf("%d tokens", made)
 		}
-		if has(runs.TokenDemand, "other") || has("class", "hash0") {
+		if has(workers.TokenDemand, "other") || has("class", "hash0") {
 			t.Error("a token is valid that was not made")
 		}
 		workerToken(t, s, "gpu", "of the class") // the bound is that of a kind and class
-		got, err := s.Runs.FleetTokens(ctx, runs.TokenWorker)
+		got, err := s.Workers.FleetTokens(ctx, workers.TokenWorker)
 		if err != nil || len(got) != 1 || got["of the class"] != "gpu" {
 			t.Errorf("%v, %v", got, err)
 		}
-		if n, err := s.Runs.RevokeFleetTokens(ctx, runs.TokenDemand, ""); n != made || err != nil {
+		if n, err := s.Workers.RevokeFleetTokens(ctx, workers.TokenDemand, ""); n != made || err != nil {
 			t.Errorf("%d revoked, %v", n, err)
 		}
-		if has(runs.TokenDemand, "hash0") {
+		if has(workers.TokenDemand, "hash0") {
 			t.Error("a revoked token is valid")
 		}
-		if !has(runs.TokenWorker, "of the class") {
+		if !has(workers.TokenWorker, "of the class") {
 			t.Error("a token of another kind was revoked")
 		}
 	})
@@ -83,14 +83,14 @@ func TestRegisterWithAToken(t *testing.T) {
 		}
 		create(t, s, people.Own(storetest.User(t, s, "ada").User), "fold")
 		for _, w := range []pleat.Worker{one("db", "gpu", ""), one("cpu", "cpu", "c"), one("gpu", "gpu", "g")} {
-			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
+			if err := s.Workers.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)
 			}
 		}
 		claim(t, s, "db", 1)
 		before := storetest.Tables(t, s)
 		for _, w := range []pleat.Worker{one("db", "gpu", "g"), one("cpu", "gpu", "g")} {
-			if err := s.Runs.RegisterWorker(ctx, w); pleat.CodeOf(err) != pleat.CodeConflict {
+			if err := s.Workers.RegisterWorker(ctx, w); pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Errorf("%s was registered with another's token: %v", w.ID, err)
 			}
 		}
@@ -100,11 +100,11 @@ func TestRegisterWithAToken(t *testing.T) {
 		for _, w := range []pleat.Worker{
 			one("gpu", "gpu", "renewed"), one("new", "gpu", "renewed"), one("cpu", "gpu", ""),
 		} {
-			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
+			if err := s.Workers.RegisterWorker(ctx, w); err != nil {
 				t.Errorf("%+v: %v", w, err)
 			}
 		}
-		workers, err := s.Runs.Workers(ctx)
+		workers, err := s.Workers.Workers(ctx)
 		tokens := map[pleat.WorkerID]string{}
 		for i := range workers {
 			tokens[workers[i].ID] = workers[i].Token
@@ -119,7 +119,7 @@ func TestRegisterWithAToken(t *testing.T) {
 // workerStates are the states of all workers.
 func workerStates(t *testing.T, s *store.Store) map[pleat.WorkerID]pleat.WorkerState {
 	t.Helper()
-	workers, err := s.Runs.Workers(t.Context())
+	workers, err := s.Workers.Workers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 			{ID: "cpu", Class: "cpu", Token: "c1"},
 			{ID: "db", Class: "gpu"},
 		} {
-			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
+			if err := s.Workers.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -160,7 +160,7 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		news, quiet := make(chan struct{}, 1), make(chan struct{}, 1)
 		s.DB.SubscribeTo(tasks.WorkerTopic("b"), news)
 		s.DB.SubscribeTo(tasks.WorkerTopic("db"), quiet)
-		if n, err := s.Runs.RevokeFleetTokens(ctx, runs.TokenWorker, "gpu"); n != 2 || err != nil {
+		if n, err := s.Workers.RevokeFleetTokens(ctx, workers.TokenWorker, "gpu"); n != 2 || err != nil {
 			t.Fatalf("%d revoked, %v", n, err)
 		}
 		if len(news) != 1 || len(quiet) != 0 {
@@ -186,7 +186,7 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		if v, err := s.Runs.View(ctx, got[4].Fold.Job); err != nil || v.Job.State != pleat.StateStopped {
 			t.Errorf("the cancelled job is %s, %v", v.Job.State, err)
 		}
-		if left, err := s.Runs.FleetTokens(ctx, runs.TokenWorker); err != nil || len(left) != 1 || left["c1"] != "cpu" {
+		if left, err := s.Workers.FleetTokens(ctx, workers.TokenWorker); err != nil || len(left) != 1 || left["c1"] != "cpu" {
 			t.Errorf("%v, %v", left, err)
 		}
 	})

@@ -54,7 +54,7 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 		for _, id := range []pleat.WorkerID{"a", "b", "idle"} {
 			register(t, s, id)
 		}
-		if err := s.Runs.DrainWorker(ctx, "b"); err != nil {
+		if err := s.Workers.DrainWorker(ctx, "b"); err != nil {
 			t.Fatal(err)
 		}
 		got := claimFor(t, s, tasks.ClaimFilter{Lease: time.Minute}, "b", "a", "b", "gone")
@@ -95,7 +95,7 @@ func TestHeartbeatsOfManyWorkers(t *testing.T) {
 		if !slices.Equal(own, []string{"mine"}) || other != nil {
 			t.Errorf("the log of the task is %q, that of the other %q", own, other)
 		}
-		workers, err := s.Runs.Workers(ctx)
+		workers, err := s.Workers.Workers(ctx)
 		if err != nil || len(workers) != 3 || s.DB.Now().Sub(workers[2].SeenAt) > 20*time.Second {
 			t.Errorf("%+v, %v", workers, err)
 		}
@@ -167,7 +167,7 @@ func TestExtendLeases(t *testing.T) {
 		}
 		register(t, s, "own")
 		for _, id := range []pleat.WorkerID{"calls", "gone"} {
-			if err := s.Runs.RegisterWorker(ctx, pleat.Worker{ID: id, Host: "test", Token: "token"}); err != nil {
+			if err := s.Workers.RegisterWorker(ctx, pleat.Worker{ID: id, Host: "test", Token: "token"}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 )
 
 const nullSearch = "search/null"
@@ -39,9 +40,9 @@ func anOperator(t *testing.T, s *store.Store, name string) people.Actor {
 }
 
 // pause pauses a model.
-func pause(t *testing.T, s *store.Store, by people.Actor, model, reason string) runs.ModelPause {
+func pause(t *testing.T, s *store.Store, by people.Actor, model, reason string) workers.ModelPause {
 	t.Helper()
-	p, err := s.Runs.PauseModel(t.Context(), by, model, reason)
+	p, err := s.Workers.PauseModel(t.Context(), by, model, reason)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +78,8 @@ func TestPausedModel(t *testing.T) {
 		}
 		inQueue(t, s, bob, other, "bob0")
 		p := pause(t, s, op, "null", " the weights are wrong ")
-		want := runs.ModelPause{Model: "null", Reason: "the weights are wrong", By: op.User, ByName: "olga"}
-		if d := cmp.Diff(want, p, cmpopts.IgnoreFields(runs.ModelPause{}, "Since")); d != "" || p.Since.IsZero() {
+		want := workers.ModelPause{Model: "null", Reason: "the weights are wrong", By: op.User, ByName: "olga"}
+		if d := cmp.Diff(want, p, cmpopts.IgnoreFields(workers.ModelPause{}, "Since")); d != "" || p.Since.IsZero() {
 			t.Error(p, d)
 		}
 		node := storetest.OpenAt(t, address, nil) // another process
@@ -101,7 +102,7 @@ func TestPausedModel(t *testing.T) {
 		for range len(news) { // the listener wakes everybody when it begins
 			<-news
 		}
-		if err := s.Runs.ResumeModel(ctx, op, "null"); err != nil {
+		if err := s.Workers.ResumeModel(ctx, op, "null"); err != nil {
 			t.Fatal(err)
 		}
 		<-news
@@ -129,11 +130,11 @@ func TestPauseTwice(t *testing.T) {
 			t.Errorf("%+v after %+v", second, first)
 		}
 		for range 2 {
-			if err := s.Runs.ResumeModel(ctx, op, "null"); err != nil {
+			if err := s.Workers.ResumeModel(ctx, op, "null"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if list, err := s.Runs.PausedModels(ctx); len(list) != 0 || err != nil {
+		if list, err := s.Workers.PausedModels(ctx); len(list) != 0 || err != nil {
 			t.Errorf("%+v %v", list, err)
 		}
 		log, err := s.People.Audit(ctx, people.Reach{}, "", 10)
@@ -164,21 +165,21 @@ func TestPauseRefusals(t *testing.T) {
 			want          pleat.Code
 		}{
 			{op, "nul", "", pleat.CodeNotFound},
-			{op, "null", strings.Repeat("é", runs.MaxPauseReason+1), pleat.CodeInvalid},
+			{op, "null", strings.Repeat("é", workers.MaxPauseReason+1), pleat.CodeInvalid},
 			{op, "null", "a\nb", pleat.CodeInvalid},
 			{nobody, "null", "", pleat.CodeForbidden},
 		} {
-			if _, err := s.Runs.PauseModel(ctx, c.by, c.model, c.reason); pleat.CodeOf(err) != c.want {
+			if _, err := s.Workers.PauseModel(ctx, c.by, c.model, c.reason); pleat.CodeOf(err) != c.want {
 				t.Errorf("%q %q: %v", c.model, c.reason, err)
 			}
 		}
-		if err := s.Runs.ResumeModel(ctx, op, "nul"); pleat.CodeOf(err) != pleat.CodeNotFound {
+		if err := s.Workers.ResumeModel(ctx, op, "nul"); pleat.CodeOf(err) != pleat.CodeNotFound {
 			t.Error(err)
 		}
-		if err := s.Runs.ResumeModel(ctx, nobody, "null"); pleat.CodeOf(err) != pleat.CodeForbidden {
+		if err := s.Workers.ResumeModel(ctx, nobody, "null"); pleat.CodeOf(err) != pleat.CodeForbidden {
 			t.Error(err)
 		}
-		pause(t, s, op, "null", strings.Repeat("é", runs.MaxPauseReason))
+		pause(t, s, op, "null", strings.Repeat("é", workers.MaxPauseReason))
 	})
 }
 
@@ -265,27 +266,27 @@ func TestOrderDrain(t *testing.T) {
 		nobody := people.Actor{Reach: people.Reach{User: storetest.User(t, s, "ada").User}}
 		register(t, s, "w", "null")
 		register(t, s, "ended", "null")
-		if err := s.Runs.StopWorker(ctx, "ended"); err != nil {
+		if err := s.Workers.StopWorker(ctx, "ended"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Runs.OrderDrain(ctx, nobody, "w"); pleat.CodeOf(err) != pleat.CodeForbidden {
+		if err := s.Workers.OrderDrain(ctx, nobody, "w"); pleat.CodeOf(err) != pleat.CodeForbidden {
 			t.Error(err)
 		}
-		if err := s.Runs.OrderDrain(ctx, op, "x"); pleat.CodeOf(err) != pleat.CodeNotFound {
+		if err := s.Workers.OrderDrain(ctx, op, "x"); pleat.CodeOf(err) != pleat.CodeNotFound {
 			t.Error(err)
 		}
-		if err := s.Runs.OrderDrain(ctx, op, "ended"); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Workers.OrderDrain(ctx, op, "ended"); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Error(err)
 		}
 		news, end := s.DB.Subscribe(tasks.WorkerTopic("w"))
 		defer end()
 		for range 2 {
-			if err := s.Runs.OrderDrain(ctx, op, "w"); err != nil {
+			if err := s.Workers.OrderDrain(ctx, op, "w"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		<-news
-		if drain, err := s.Runs.TouchWorker(ctx, "w"); !drain || err != nil {
+		if drain, err := s.Workers.TouchWorker(ctx, "w"); !drain || err != nil {
 			t.Error(drain, err)
 		}
 		log, err := s.People.Audit(ctx, people.Reach{User: op.User}, "", 10)
@@ -350,7 +351,7 @@ func TestOverview(t *testing.T) {
 		if d := cmp.Diff(order, slowest); d != "" {
 			t.Error(d)
 		}
-		held, err := s.Runs.TasksHeld(ctx)
+		held, err := s.Workers.TasksHeld(ctx)
 		if d := cmp.Diff(map[pleat.WorkerID]int{"w": 3}, held); d != "" || err != nil {
 			t.Error(d, err)
 		}

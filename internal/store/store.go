@@ -16,6 +16,7 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 	"pleat/internal/store/webhooks"
+	"pleat/internal/store/workers"
 )
 
 // Options tune a Store. The zero value serves.
@@ -35,6 +36,7 @@ type Store struct {
 	Mails    *mails.Store
 	Webhooks *webhooks.Store
 	Runs     *runs.Store
+	Workers  *workers.Store
 	Batches  *batches.Store
 	Ops      *ops.Store
 }
@@ -49,6 +51,7 @@ func Open(ctx context.Context, url string, opt Options) (*Store, error) {
 	s.Mails = mails.New(d, s.People)
 	s.Webhooks = webhooks.New(d, s.People, opt.Webhooks)
 	s.Runs = runs.New(d, s.People, opt.Runs)
+	s.Workers = workers.New(d, s.People, s.Runs)
 	s.Batches = batches.New(d, s.People, s.Runs, opt.Batches)
 	s.Ops = ops.New(s.DB, ops.Stores{People: s.People, Tasks: s.Tasks, Runs: s.Runs, Batches: s.Batches})
 	return s, nil

@@ -484,17 +484,17 @@ func TestRestartFreesLeases(t *testing.T) {
 				{Name: "null", Kind: pleat.TaskFold},
 			},
 		}
-		if err := s.Runs.RegisterWorker(ctx, w); err != nil {
+		if err := s.Workers.RegisterWorker(ctx, w); err != nil {
 			t.Fatal(err)
 		}
 		claim(t, s, "node-1", 1)
-		if err := s.Runs.RegisterWorker(ctx, w); err != nil {
+		if err := s.Workers.RegisterWorker(ctx, w); err != nil {
 			t.Fatal(err)
 		}
 		if got := claim(t, s, "node-1", 1); len(got) != 1 || got[0].Task.Attempt != 2 {
 			t.Fatalf("%+v", got)
 		}
-		models, err := s.Runs.Models(ctx)
+		models, err := s.Workers.Models(ctx)
 		if err != nil || len(models) != 1 || models[0].Name != "null" {
 			t.Errorf("%+v %v", models, err)
 		}
@@ -513,10 +513,10 @@ func TestModelsHaveTheLargestRoom(t *testing.T) {
 					{Name: "boltz-2", Kind: pleat.TaskFold, Room: c.room},
 				},
 			}
-			if err := s.Runs.RegisterWorker(ctx, w); err != nil {
+			if err := s.Workers.RegisterWorker(ctx, w); err != nil {
 				t.Fatal(err)
 			}
-			models, err := s.Runs.Models(ctx)
+			models, err := s.Workers.Models(ctx)
 			if err != nil || len(models) != 1 || models[0].Room != c.want {
 				t.Errorf("%+v, %v; want room for %d", models, err, c.want)
 			}

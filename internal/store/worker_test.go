@@ -8,9 +8,9 @@ import (
 	"pleat"
 	"pleat/internal/store"
 	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 )
 
 // register registers a worker that runs the model null.
@@ -21,19 +21,19 @@ func register(t *testing.T, s *store.Store, id pleat.WorkerID, models ...string)
 		w.Models = append(w.Models, pleat.Model{Name: name, Kind: pleat.TaskFold})
 		w.Queues = append(w.Queues, pleat.Queue(pleat.TaskFold, name))
 	}
-	if err := s.Runs.RegisterWorker(context.Background(), w); err != nil {
+	if err := s.Workers.RegisterWorker(context.Background(), w); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // working returns how many live workers run a model, and fails the test if GET /v1/models would tell another number.
-func working(t *testing.T, s *store.Store, model string) runs.Working {
+func working(t *testing.T, s *store.Store, model string) workers.Working {
 	t.Helper()
-	w, err := s.Runs.Working(t.Context(), pleat.Queue(pleat.TaskFold, model))
+	w, err := s.Workers.Working(t.Context(), pleat.Queue(pleat.TaskFold, model))
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := s.Runs.Models(t.Context())
+	models, err := s.Workers.Models(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestWorkersThatAreAway(t *testing.T) {
 		if n := working(t, s, "shared").Live; n != 2 {
 			t.Errorf("%d workers", n)
 		}
-		if err := s.Runs.StopWorker(t.Context(), "a"); err != nil {
+		if err := s.Workers.StopWorker(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		if n := working(t, s, "shared").Live; n != 1 {
@@ -65,18 +65,18 @@ func TestWorkersThatAreAway(t *testing.T) {
 			t.Errorf("the model of a stopped worker: %+v", own)
 		}
 		clock.Advance(pleat.WorkerSilence + time.Second)
-		if any, err := s.Runs.Working(t.Context(), ""); err != nil || any.Live != 0 {
+		if any, err := s.Workers.Working(t.Context(), ""); err != nil || any.Live != 0 {
 			t.Errorf("after the silence: %+v, %v", any, err)
 		}
 		states := map[pleat.WorkerState]int{}
-		all, err := s.Runs.Workers(t.Context())
+		all, err := s.Workers.Workers(t.Context())
 		for i := range all {
 			states[all[i].State(s.DB.Now())]++
 		}
 		if err != nil || states[pleat.WorkerStopped] != 1 || states[pleat.WorkerSilent] != 1 {
 			t.Errorf("%v, %v", states, err)
 		}
-		if _, err := s.Runs.TouchWorker(t.Context(), "b"); err != nil {
+		if _, err := s.Workers.TouchWorker(t.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
 		if n := working(t, s, "shared").Live; n != 1 {
@@ -100,7 +100,7 @@ func TestModelsStayKnownWhileNobodyWorks(t *testing.T) {
 			t.Errorf("%d workers after a month", n)
 		}
 		register(t, s, "b", "new")
-		models, err := s.Runs.Models(t.Context())
+		models, err := s.Workers.Models(t.Context())
 		if err != nil || len(models) != 1 || models[0].Name != "new" {
 			t.Errorf("%+v, %v", models, err)
 		}
@@ -119,7 +119,7 @@ func TestStoppedWorkersLeaveOneRow(t *testing.T) {
 		}
 		stop := func(id pleat.WorkerID) {
 			t.Helper()
-			if err := s.Runs.StopWorker(t.Context(), id); err != nil {
+			if err := s.Workers.StopWorker(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}

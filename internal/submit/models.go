@@ -44,7 +44,7 @@ func (m *modelCache) get(ctx context.Context, st *store.Store, maxAge time.Durat
 	if age := time.Since(m.at); len(m.list) > 0 && age < maxAge {
 		return m.list, nil
 	}
-	list, err := st.Runs.Models(ctx)
+	list, err := st.Workers.Models(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (h *Health) Ready(ctx context.Context) (Status, error) {
 		return Status{}, pleat.Errorf(pleat.CodeUnavailable,
 			"not ready: the database has schema %d and this version needs %d; run pleat migrate", v, db.Latest())
 	}
-	w, err := h.Store.Runs.Working(ctx, "")
+	w, err := h.Store.Workers.Working(ctx, "")
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}

@@ -12,8 +12,8 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/store"
 	"pleat/internal/store/db"
-	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 )
 
 // Names and labels of metrics are part of the interface that operators use. docs/operations.md lists them; a test
@@ -119,7 +119,7 @@ type Service struct {
 	at     time.Time
 	up     bool
 	queues []tasks.QueueCount
-	demand []runs.Demand
+	demand []workers.Demand
 	schema int64
 	oldest time.Duration // snapshot
 }
@@ -228,7 +228,7 @@ func (c *Service) read() (err error) {
 	if c.queues, err = c.store.Tasks.QueueCounts(ctx); err != nil {
 		return err
 	}
-	if c.demand, err = c.store.Runs.Demand(ctx); err != nil {
+	if c.demand, err = c.store.Workers.Demand(ctx); err != nil {
 		return err
 	}
 	if c.oldest, err = c.store.DB.OldestSnapshot(ctx); err != nil {

@@ -295,7 +295,7 @@ func TestDrainEndsClaimedAhead(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		e := newAccelerated(t)
 		jobs, log, _ := f.aheadWorker(e, 4, func(*work.Config) {})
-		if _, err := f.s.Runs.DrainClass(t.Context(), pleat.DefaultClass); err != nil {
+		if _, err := f.s.Workers.DrainClass(t.Context(), pleat.DefaultClass); err != nil {
 			t.Fatal(err)
 		}
 		log.await("the worker drains: it claims nothing more and ends when its tasks have ended", 1)

@@ -182,7 +182,7 @@ func TestNoAlignment(t *testing.T) {
 		if len(a.server.Tickets) != 0 {
 			t.Errorf("%d tickets", len(a.server.Tickets))
 		}
-		models, err := f.s.Runs.Models(context.Background())
+		models, err := f.s.Workers.Models(context.Background())
 		m, _ := pleat.FindModel(models, "null")
 		if err != nil || len(models) != 2 || m.Params[0].Name != "msaAlgorithm" || m.Params[0].Default != "mmseqs2" {
 			t.Errorf("%v, %v", models, err)
@@ -201,7 +201,7 @@ func TestNothingMakesAlignments(t *testing.T) {
 		// A job that was accepted where alignments are made fails here, and waits for another worker.
 		c := f.create(params(map[string]any{"msaAlgorithm": "mmseqs2"}))
 		storetest.AwaitLine(t, f.s, c.Run, "trying again: this worker makes no alignments")
-		models, err := f.s.Runs.Models(context.Background())
+		models, err := f.s.Workers.Models(context.Background())
 		if err != nil || models[0].Params[0].Default != "none" || len(models[0].Params[0].Values) != 1 {
 			t.Errorf("%v, %v", models, err)
 		}

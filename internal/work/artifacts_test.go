@@ -200,12 +200,12 @@ func TestStoppedWorkerSaysSo(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		stop := f.start("w", writeResult(t))
 		f.await(f.create().Job, pleat.StateCompleted)
-		live, err := f.s.Runs.Working(t.Context(), storetest.FoldQueue)
+		live, err := f.s.Workers.Working(t.Context(), storetest.FoldQueue)
 		if err != nil || live.Live != 1 {
 			t.Errorf("%+v, %v", live, err)
 		}
 		stop()
-		all, err := f.s.Runs.Workers(t.Context())
+		all, err := f.s.Workers.Workers(t.Context())
 		if err != nil || len(all) != 1 || all[0].State(f.s.DB.Now()) != pleat.WorkerStopped {
 			t.Errorf("%+v, %v", all, err)
 		}

@@ -29,6 +29,7 @@ import (
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	storeworkers "pleat/internal/store/workers"
 	"pleat/internal/work"
 	"pleat/internal/workerapi"
 )
@@ -137,8 +138,8 @@ func (f *fixture) serve() {
 		f.t.Fatal(err)
 	}
 	f.token = seal.NewFleetToken()
-	err = f.s.Runs.CreateFleetToken(context.Background(), runs.FleetToken{
-		Kind:  runs.TokenWorker,
+	err = f.s.Workers.CreateFleetToken(context.Background(), storeworkers.FleetToken{
+		Kind:  storeworkers.TokenWorker,
 		Class: pleat.DefaultClass,
 		Hash:  seal.HashKey(f.token),
 	})

@@ -48,7 +48,7 @@ func (f *fixture) startLife(id string, change func(*work.Config), e engine.Engin
 // worker returns what the database knows of a worker.
 func (f *fixture) worker(id pleat.WorkerID) pleat.Worker {
 	f.t.Helper()
-	all, err := f.s.Runs.Workers(context.Background())
+	all, err := f.s.Workers.Workers(context.Background())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestDrain(t *testing.T) {
 		}, blocking(began, end))
 		first := f.create()
 		<-began
-		if n, err := f.s.Runs.DrainClass(t.Context(), pleat.DefaultClass); err != nil || n != 1 {
+		if n, err := f.s.Workers.DrainClass(t.Context(), pleat.DefaultClass); err != nil || n != 1 {
 			t.Fatalf("%d workers were asked to drain, %v", n, err)
 		}
 		<-drains.seen

@@ -13,6 +13,7 @@ import (
 	"pleat/internal/store/db"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 	"pleat/internal/submit"
 )
 
@@ -104,6 +105,7 @@ func (f DirectFiles) Open(ctx context.Context, key string) (io.ReadCloser, blob.
 // Direct is the Service of one worker that reaches the database itself.
 type Direct struct {
 	*runs.Store
+	workers  *workers.Store
 	db       *db.DB
 	resolver *submit.Resolver
 	news     chan struct{} // of the worker's topic
@@ -113,6 +115,7 @@ type Direct struct {
 func NewDirect(s *store.Store) *Direct {
 	return &Direct{
 		Store:    s.Runs,
+		workers:  s.Workers,
 		db:       s.DB,
 		resolver: &submit.Resolver{Store: s, FetchPDB: true},
 		news:     make(chan struct{}, 1),
@@ -128,13 +131,18 @@ func (d *Direct) Unsubscribe(topic string, ch chan struct{}) { d.db.Unsubscribe(
 // RegisterWorker implements Members.
 func (d *Direct) RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.WorkerTerms, error) {
 	d.db.SubscribeTo(tasks.WorkerTopic(w.ID), d.news)
-	return queue.DirectTerms, d.Store.RegisterWorker(ctx, w)
+	return queue.DirectTerms, d.workers.RegisterWorker(ctx, w)
+}
+
+// DrainWorker implements Members.
+func (d *Direct) DrainWorker(ctx context.Context, id pleat.WorkerID) error {
+	return d.workers.DrainWorker(ctx, id)
 }
 
 // StopWorker implements Members.
 func (d *Direct) StopWorker(ctx context.Context, id pleat.WorkerID) error {
 	d.db.Unsubscribe(tasks.WorkerTopic(id), d.news)
-	return d.Store.StopWorker(ctx, id)
+	return d.workers.StopWorker(ctx, id)
 }
 
 // WatchWorker implements Members.
@@ -151,7 +159,7 @@ func (d *Direct) WatchWorker(ctx context.Context, id pleat.WorkerID) (out runs.W
 			return out, err
 		}
 	}
-	out.Drain, err = d.Store.TouchWorker(ctx, id)
+	out.Drain, err = d.workers.TouchWorker(ctx, id)
 	return out, err
 }
 

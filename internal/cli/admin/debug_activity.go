@@ -10,7 +10,7 @@ import (
 	"pleat/internal/cli"
 	"pleat/internal/config"
 	"pleat/internal/store/ops"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // activity is the part of a bundle that says what the service does, without the names of users and jobs. Ages and
@@ -84,11 +84,11 @@ func bundleActivity(ctx context.Context, w io.Writer, c config.Config) error {
 	if err != nil {
 		return err
 	}
-	workers, err := s.Runs.Workers(ctx)
+	workers, err := s.Workers.Workers(ctx)
 	if err != nil {
 		return err
 	}
-	paused, err := s.Runs.PausedModels(ctx)
+	paused, err := s.Workers.PausedModels(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func bundleActivity(ctx context.Context, w io.Writer, c config.Config) error {
 }
 
 // newActivity joins what was read.
-func newActivity(g *ops.Activity, workers []pleat.Worker, paused []runs.ModelPause) activity {
+func newActivity(g *ops.Activity, workers []pleat.Worker, paused []workers.ModelPause) activity {
 	out := activity{
 		At:      api.At(g.At),
 		Paused:  []pausedModel{},

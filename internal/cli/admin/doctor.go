@@ -24,7 +24,7 @@ import (
 	"pleat/internal/sandbox"
 	"pleat/internal/store"
 	"pleat/internal/store/db"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 	"pleat/runners"
 )
 
@@ -312,7 +312,7 @@ func (d *doctor) privacy() {
 // workers prints the workers with their states and the models that each runs, what the fleet reports of their classes,
 // and the lengths of the queues. Without a live worker the check fails, unless the fleet starts workers.
 func (d *doctor) workers(ctx context.Context, s *store.Store) {
-	demand, err := s.Runs.Demand(ctx)
+	demand, err := s.Workers.Demand(ctx)
 	if err != nil {
 		d.fail("workers", "%v", err)
 		return
@@ -340,7 +340,7 @@ func (d *doctor) workers(ctx context.Context, s *store.Store) {
 }
 
 // classWorkers prints the workers of a class and returns how many of them work.
-func (d *doctor) classWorkers(c *runs.Demand, now time.Time) (live int) {
+func (d *doctor) classWorkers(c *workers.Demand, now time.Time) (live int) {
 	for i := range c.Workers {
 		w := &c.Workers[i]
 		var models []string
@@ -370,7 +370,7 @@ func (d *doctor) classWorkers(c *runs.Demand, now time.Time) (live int) {
 }
 
 // classFleet prints what the fleet reports of a class that it starts workers for, and reports whether it does.
-func (d *doctor) classFleet(c *runs.Demand, now time.Time) bool {
+func (d *doctor) classFleet(c *workers.Demand, now time.Time) bool {
 	f := &c.Fleet
 	if c.Class.Driver == "" || f.At.IsZero() {
 		return false

@@ -17,7 +17,7 @@ import (
 	"pleat/internal/config"
 	"pleat/internal/seal"
 	"pleat/internal/store"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // fleetCmd returns the command fleet, which starts workers on a cluster. It prints nothing but its log, and ends with
@@ -69,7 +69,7 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 		Args: cli.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				demand, err := s.Runs.Demand(ctx)
+				demand, err := s.Workers.Demand(ctx)
 				if err != nil {
 					return err
 				}
@@ -89,7 +89,7 @@ run and that are pending, as the fleet has last seen them in the cluster; and wh
 }
 
 // fleetReason says why workers of a class do not start; empty: nothing keeps them.
-func fleetReason(d *runs.Demand, now time.Time) string {
+func fleetReason(d *workers.Demand, now time.Time) string {
 	switch missing := d.Live(now) < d.Wanted; {
 	case missing && d.Class.Driver == "":
 		return "no driver: start pleat worker --class " + d.Class.Name
@@ -119,7 +119,7 @@ many workers of a class are wanted. It gives access to nothing else.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			demand, _ := cmd.Flags().GetBool("demand")
 			revoke, _ := cmd.Flags().GetBool("revoke")
-			t := runs.FleetToken{Kind: runs.TokenDemand}
+			t := workers.FleetToken{Kind: workers.TokenDemand}
 			switch {
 			case len(args) > 1:
 				return cli.ExactArgs("the name of a class")(cmd, args)
@@ -129,7 +129,7 @@ many workers of a class are wanted. It gives access to nothing else.`,
 			case !demand && len(args) == 0:
 				return cli.Usagef("%s needs the name of a class, or --demand; see %[1]s --help", cmd.CommandPath())
 			case !demand:
-				t.Kind, t.Class = runs.TokenWorker, args[0]
+				t.Kind, t.Class = workers.TokenWorker, args[0]
 			}
 			return withStore(cmd, func(_ context.Context, s *store.Store) error {
 				if revoke {
@@ -147,8 +147,8 @@ many workers of a class are wanted. It gives access to nothing else.`,
 
 // revokeFleetTokens ends the tokens of a kind and class and prints how many there were. A class that the service no
 // longer has may have had some.
-func revokeFleetTokens(cmd *cobra.Command, s *store.Store, t runs.FleetToken) error {
-	n, err := s.Runs.RevokeFleetTokens(cmd.Context(), t.Kind, t.Class)
+func revokeFleetTokens(cmd *cobra.Command, s *store.Store, t workers.FleetToken) error {
+	n, err := s.Workers.RevokeFleetTokens(cmd.Context(), t.Kind, t.Class)
 	if err == nil && n == 0 {
 		err = checkTokenClass(cmd.Context(), s, t)
 	}
@@ -160,13 +160,13 @@ func revokeFleetTokens(cmd *cobra.Command, s *store.Store, t runs.FleetToken) er
 }
 
 // createFleetToken creates a token and prints it. A class must exist.
-func createFleetToken(cmd *cobra.Command, s *store.Store, t runs.FleetToken) error {
+func createFleetToken(cmd *cobra.Command, s *store.Store, t workers.FleetToken) error {
 	if err := checkTokenClass(cmd.Context(), s, t); err != nil {
 		return err
 	}
 	token := seal.NewFleetToken()
 	t.Hash = seal.HashKey(token)
-	if err := s.Runs.CreateFleetToken(cmd.Context(), t); err != nil {
+	if err := s.Workers.CreateFleetToken(cmd.Context(), t); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
@@ -174,11 +174,11 @@ func createFleetToken(cmd *cobra.Command, s *store.Store, t runs.FleetToken) err
 }
 
 // checkTokenClass refuses the token of a class that the service does not have.
-func checkTokenClass(ctx context.Context, s *store.Store, t runs.FleetToken) error {
-	if t.Kind != runs.TokenWorker {
+func checkTokenClass(ctx context.Context, s *store.Store, t workers.FleetToken) error {
+	if t.Kind != workers.TokenWorker {
 		return nil
 	}
-	classes, err := s.Runs.Classes(ctx)
+	classes, err := s.Workers.Classes(ctx)
 	if err != nil {
 		return err
 	}

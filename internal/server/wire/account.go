@@ -9,11 +9,11 @@ import (
 	"pleat/api"
 	"pleat/internal/store/mails"
 	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 )
 
 // Class returns what GET /v1/classes says about a class at a time.
-func Class(d *runs.Demand, now time.Time) api.Class {
+func Class(d *workers.Demand, now time.Time) api.Class {
 	c := &d.Class
 	out := api.Class{
 		Name:    c.Name,
@@ -32,7 +32,7 @@ func Class(d *runs.Demand, now time.Time) api.Class {
 }
 
 // ClassDemand returns what GET /fleet/v1/classes/{class} says about a class at a time.
-func ClassDemand(d *runs.Demand, now time.Time) api.ClassDemand {
+func ClassDemand(d *workers.Demand, now time.Time) api.ClassDemand {
 	out := api.ClassDemand{
 		Class:     d.Class.Name,
 		Wanted:    d.Wanted,

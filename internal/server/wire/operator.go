@@ -9,13 +9,13 @@ import (
 	"pleat/api"
 	"pleat/internal/blob"
 	"pleat/internal/store/ops"
-	"pleat/internal/store/runs"
+	"pleat/internal/store/workers"
 	"pleat/internal/words"
 )
 
 // ModelQueues returns the queues of models: of those that have tasks, of the others that are known, and of those that
 // are paused. Counts are of the first list.
-func ModelQueues(busy []ops.ModelQueue, known []pleat.Model, paused []runs.ModelPause) []api.ModelQueue {
+func ModelQueues(busy []ops.ModelQueue, known []pleat.Model, paused []workers.ModelPause) []api.ModelQueue {
 	out := []api.ModelQueue{}
 	of := func(name string) *api.ModelQueue {
 		i := slices.IndexFunc(out, func(q api.ModelQueue) bool { return q.Model == name })
@@ -41,7 +41,7 @@ func ModelQueues(busy []ops.ModelQueue, known []pleat.Model, paused []runs.Model
 }
 
 // ModelPause returns why a model is paused. A reason without an author was given on the database.
-func ModelPause(p *runs.ModelPause) *api.ModelPause {
+func ModelPause(p *workers.ModelPause) *api.ModelPause {
 	return &api.ModelPause{Reason: p.Reason, By: p.ByName, Since: api.At(p.Since)}
 }
 

@@ -10,13 +10,14 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 	"pleat/internal/workerapi/workerapitest"
 )
 
 // revoke ends the tokens of a class.
 func (f *fixture) revoke(class string) {
 	f.t.Helper()
-	if n, err := f.s.Runs.RevokeFleetTokens(f.t.Context(), runs.TokenWorker, class); err != nil || n == 0 {
+	if n, err := f.s.Workers.RevokeFleetTokens(f.t.Context(), workers.TokenWorker, class); err != nil || n == 0 {
 		f.t.Fatalf("%d tokens revoked: %v", n, err)
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	storeworkers "pleat/internal/store/workers"
 	"pleat/internal/workerapi"
 	"pleat/internal/workerapi/workerapitest"
 )
@@ -90,7 +91,7 @@ func newFixture(t testing.TB, s *store.Store, clock *storetest.Clock) *fixture {
 	if f.ring, err = seal.Parse(strings.Repeat("01", 32)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Runs.SetClasses(context.Background(), []pleat.Class{
+	if err := s.Workers.SetClasses(context.Background(), []pleat.Class{
 		{Name: "gpu", Models: []pleat.Model{
 			{Name: "null", Kind: pleat.TaskFold, Engine: "null", Features: []pleat.Feature{pleat.FeatureMSA}},
 			{Name: "other", Kind: pleat.TaskFold, Engine: "null"},
@@ -111,8 +112,8 @@ func newFixture(t testing.TB, s *store.Store, clock *storetest.Clock) *fixture {
 func (f *fixture) newToken(class string) string {
 	f.t.Helper()
 	token := seal.NewFleetToken()
-	if err := f.s.Runs.CreateFleetToken(context.Background(), runs.FleetToken{
-		Kind:  runs.TokenWorker,
+	if err := f.s.Workers.CreateFleetToken(context.Background(), storeworkers.FleetToken{
+		Kind:  storeworkers.TokenWorker,
 		Class: class,
 		Hash:  seal.HashKey(token),
 	}); err != nil {

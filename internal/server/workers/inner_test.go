@@ -19,6 +19,7 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 	"pleat/internal/workerapi"
 )
 
@@ -261,8 +262,8 @@ func TestEndedClaimIsNotRefused(t *testing.T) {
 	t.Parallel()
 	eachDispatcher(t, func(t *testing.T, g *Gateway, _ people.Reach) {
 		token := seal.NewFleetToken()
-		if err := g.store.Runs.CreateFleetToken(t.Context(), runs.FleetToken{
-			Kind: runs.TokenWorker, Class: "a", Hash: seal.HashKey(token),
+		if err := g.store.Workers.CreateFleetToken(t.Context(), workers.FleetToken{
+			Kind: workers.TokenWorker, Class: "a", Hash: seal.HashKey(token),
 		}); err != nil {
 			t.Fatal(err)
 		}

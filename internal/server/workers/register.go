@@ -40,7 +40,7 @@ func (g *Gateway) register(
 	}
 	w, err := g.worker(ctx, c, in)
 	if err == nil {
-		err = g.writes(ctx, func() error { return g.store.Runs.RegisterWorker(ctx, w) })
+		err = g.writes(ctx, func() error { return g.store.Workers.RegisterWorker(ctx, w) })
 	}
 	if err != nil {
 		return out, err
@@ -108,12 +108,12 @@ func (g *Gateway) worker(ctx context.Context, c *caller, in *workerapi.Registrat
 
 // drain is POST drain: the worker claims nothing more.
 func (g *Gateway) drain(ctx context.Context, c *caller, _ *none) (none, error) {
-	return none{}, g.writes(ctx, func() error { return g.store.Runs.DrainWorker(ctx, c.Worker) })
+	return none{}, g.writes(ctx, func() error { return g.store.Workers.DrainWorker(ctx, c.Worker) })
 }
 
 // stopped is POST stop: the worker ends, and returns its tasks one by one.
 func (g *Gateway) stopped(ctx context.Context, c *caller, _ *none) (none, error) {
-	return none{}, g.writes(ctx, func() error { return g.store.Runs.StopWorker(ctx, c.Worker) })
+	return none{}, g.writes(ctx, func() error { return g.store.Workers.StopWorker(ctx, c.Worker) })
 }
 
 // deregister is POST deregister: the worker has ended. What it holds now was claimed for it without its knowledge.

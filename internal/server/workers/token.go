@@ -16,6 +16,7 @@ import (
 	"pleat/internal/seal"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 	"pleat/internal/workerapi"
 )
 
@@ -196,7 +197,7 @@ const (
 func (g *Gateway) classOfToken(ctx context.Context, hash string, age time.Duration) (string, bool, error) {
 	return latest(ctx, &g.tokens, age,
 		func(ctx context.Context) (map[string]string, error) {
-			return g.store.Runs.FleetTokens(ctx, runs.TokenWorker)
+			return g.store.Workers.FleetTokens(ctx, workers.TokenWorker)
 		},
 		func(valid map[string]string) (string, bool) {
 			class, ok := valid[hash]
@@ -272,7 +273,7 @@ func (s *snapshot[T]) get(t time.Time) (T, bool) {
 
 // findClass returns a class; false if the service has none of this name.
 func (g *Gateway) findClass(ctx context.Context, name string) (pleat.Class, bool, error) {
-	return latest(ctx, &g.classes, classesAge, g.store.Runs.Classes, func(list []pleat.Class) (pleat.Class, bool) {
+	return latest(ctx, &g.classes, classesAge, g.store.Workers.Classes, func(list []pleat.Class) (pleat.Class, bool) {
 		i := slices.IndexFunc(list, func(k pleat.Class) bool { return k.Name == name })
 		if i < 0 {
 			return pleat.Class{}, false

@@ -11,9 +11,9 @@ import (
 
 	"pleat"
 	"pleat/internal/seal"
-	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/workers"
 	"pleat/internal/workerapi"
 )
 
@@ -31,7 +31,7 @@ func TestNewClass(t *testing.T) {
 	t.Parallel()
 	f := onSQLite(t)
 	f.post(200, "register", f.tokens["gpu"], workerapi.Registration{Protocol: 1, Worker: newID()}, nil)
-	if err := f.s.Runs.SetClasses(t.Context(), []pleat.Class{{Name: "gpu"}, {Name: "cpu"}, {Name: "new"}}); err != nil {
+	if err := f.s.Workers.SetClasses(t.Context(), []pleat.Class{{Name: "gpu"}, {Name: "cpu"}, {Name: "new"}}); err != nil {
 		t.Fatal(err)
 	}
 	f.renewToken("new")
@@ -70,8 +70,8 @@ func TestTokensAreForTheirCalls(t *testing.T) {
 	session := f.session("gpu", newID())
 	task, other := f.claim(session, storetest.FoldQueue), f.claim(session, storetest.FoldQueue)
 	demand := seal.NewFleetToken()
-	if err := f.s.Runs.CreateFleetToken(t.Context(), runs.FleetToken{
-		Kind: runs.TokenDemand,
+	if err := f.s.Workers.CreateFleetToken(t.Context(), workers.FleetToken{
+		Kind: workers.TokenDemand,
 		Hash: seal.HashKey(demand),
 	}); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestWorkersAreApart(t *testing.T) {
 		// An identity is its class's.
 		f.post(409, "register", f.tokens["cpu"], workerapi.Registration{Protocol: 1, Worker: id}, nil)
 		direct := newID() // a worker that has the database's address
-		if err := f.s.Runs.RegisterWorker(t.Context(), pleat.Worker{ID: direct, Class: "gpu"}); err != nil {
+		if err := f.s.Workers.RegisterWorker(t.Context(), pleat.Worker{ID: direct, Class: "gpu"}); err != nil {
 			t.Fatal(err)
 		}
 		f.post(409, "register", f.tokens["gpu"], workerapi.Registration{Protocol: 1, Worker: direct}, nil)
@@ -309,7 +309,7 @@ func TestInventedEngines(t *testing.T) {
 func TestDefaultClassClaimsWorkOfEngines(t *testing.T) {
 	t.Parallel()
 	f := onSQLite(t)
-	if err := f.s.Runs.SetDefaultClass(t.Context(), pleat.Class{Name: pleat.DefaultClass}); err != nil {
+	if err := f.s.Workers.SetDefaultClass(t.Context(), pleat.Class{Name: pleat.DefaultClass}); err != nil {
 		t.Fatal(err)
 	}
 	f.tokens[pleat.DefaultClass] = f.newToken(pleat.DefaultClass)

@@ -48,7 +48,7 @@ func TestEndlessWorker(t *testing.T) {
 		in := workerapi.Registration{Protocol: 1, Worker: newID(), Left: left}
 		f.post(200, "register", f.tokens["gpu"], in, &out)
 		f.post(200, "heartbeat", out.Session, workerapi.Heartbeat{}, nil)
-		all, err := f.s.Runs.Workers(t.Context())
+		all, err := f.s.Workers.Workers(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

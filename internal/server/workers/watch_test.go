@@ -35,7 +35,7 @@ func TestCancelReachesWorker(t *testing.T) {
 			t.Errorf("orders (-want +got):\n%s", d)
 		}
 		go watch(workerapi.Watch{Wait: 50, Cancelled: want})
-		if n, err := f.s.Runs.DrainClass(t.Context(), "gpu"); err != nil || n != 1 {
+		if n, err := f.s.Workers.DrainClass(t.Context(), "gpu"); err != nil || n != 1 {
 			t.Fatalf("%d workers drain: %v", n, err)
 		}
 		if a := <-answered; a.status != 200 || json.Unmarshal(a.body, &orders) != nil {

@@ -13,9 +13,6 @@ var Plans = map[string][]any{
 	nextLease:                        nil,
 }
 
-// HeldStatements are the queries of the tasks that workers hold.
-var HeldStatements = map[string][]any{tasksHeld: nil}
-
 // CreatorPages are queries of what one person has created in a shared project, by the index that they must use.
 func CreatorPages() map[string]*people.Page {
 	in := people.Reach{User: "ada", Project: "lab"}

@@ -16,14 +16,14 @@ func (s *Store) ReleaseAll(ctx context.Context, worker pleat.WorkerID, but []tas
 	n := 0
 	err := s.db.Write(ctx, "release all", func(t *db.Tx) error {
 		var err error
-		n, err = s.releaseTasks(t, "worker_id = $1", worker, but)
+		n, err = s.ReleaseTasks(t, "worker_id = $1", worker, but)
 		return err
 	})
 	return n, err
 }
 
-// releaseTasks is ReleaseAll for the running tasks that a condition on one parameter selects.
-func (s *Store) releaseTasks(t *db.Tx, where string, arg any, but []tasks.Lease) (int, error) {
+// ReleaseTasks is ReleaseAll for the running tasks that a condition on one parameter selects.
+func (s *Store) ReleaseTasks(t *db.Tx, where string, arg any, but []tasks.Lease) (int, error) {
 	n, last := 0, pleat.TaskID("")
 	for {
 		held, err := s.SelectHeld(t, "FOR UPDATE", where+" AND id > $2", arg, last)

@@ -60,9 +60,10 @@ func (s *Store) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{s.metrics.ended, s.metrics.delay, s.metrics.stages}
 }
 
-// expect makes the series of a worker's engines and queues appear with the value 0: Prometheus cannot see the increase
+// ExpectWorker makes the series of a worker's engines and queues appear with the value 0: Prometheus cannot see the increase
 // of a counter that appears with its first event.
-func (m *metrics) expect(w *pleat.Worker) {
+func (s *Store) ExpectWorker(w *pleat.Worker) {
+	m := s.metrics
 	for _, q := range w.Queues {
 		m.delay.WithLabelValues(q, w.Class)
 	}

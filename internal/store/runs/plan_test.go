@@ -12,16 +12,6 @@ import (
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, runs.Plans, false)
-	storetest.CheckSQLitePlans(t, runs.HeldStatements, true)
-}
-
-// What counts the tasks of workers reads an index of a busy PostgreSQL.
-func TestNoTableOfPostgresIsScanned(t *testing.T) {
-	t.Parallel()
-	d := storetest.OpenForPlans(t)
-	for q, args := range runs.HeldStatements {
-		storetest.CheckPostgresPlan(t, d, q, args...)
-	}
 }
 
 // What one person created in a shared project is read from an index that has it alone, in the order of the list, and

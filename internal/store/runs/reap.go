@@ -45,7 +45,7 @@ func (s *Store) Reap(ctx context.Context, expired time.Time) (Reaped, error) {
 		if err := wakeTasks(t, &r); err != nil {
 			return err
 		}
-		if err := s.expireLeases(t, leaseExpired, db.ToMicros(expired), &r); err != nil {
+		if err := s.ExpireLeases(t, leaseExpired, db.ToMicros(expired), &r); err != nil {
 			return err
 		}
 		a, err := t.Exec("DELETE FROM session WHERE expires_at < $1", t.Now)
@@ -94,13 +94,13 @@ func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, e
 	var r Reaped
 	err := s.db.Write(ctx, "free tasks", func(t *db.Tx) error {
 		r = Reaped{}
-		return s.expireLeases(t, "worker_id = $1", worker, &r)
+		return s.ExpireLeases(t, "worker_id = $1", worker, &r)
 	})
 	return r, err
 }
 
-// expireLeases ends the attempts of running tasks that a condition on one parameter selects, and counts them in r.
-func (s *Store) expireLeases(t *db.Tx, where string, arg any, r *Reaped) error {
+// ExpireLeases ends the attempts of running tasks that a condition on one parameter selects, and counts them in r.
+func (s *Store) ExpireLeases(t *db.Tx, where string, arg any, r *Reaped) error {
 	expired, err := s.SelectHeld(t, "FOR UPDATE SKIP LOCKED", where, arg)
 	if err != nil {
 		return err

@@ -16,6 +16,9 @@ type speed struct {
 	Typical time.Duration // of a task; 0: none was measured
 }
 
+// unknownExpected is how long a task is taken to run if neither the manifest nor a measurement says it.
+const unknownExpected = time.Minute
+
 // Corrected is how long a task is expected to take that the manifest expects to take raw; 0: unknown. A search has no
 // expected time of its own.
 func (v speed) Corrected(queue string, raw time.Duration) time.Duration {
@@ -39,10 +42,10 @@ func (m Speeds) For(queue, class string) speed {
 	return speed{factor: 1}
 }
 
-// classOf returns, of the classes that serve the queue of a task, the one that is asked to run it, and how long the
+// ClassOf returns, of the classes that serve the queue of a task, the one that is asked to run it, and how long the
 // task is expected to take there: the first whose workers the task fits, else the first; nil if there are none. Raw is
 // the expected time by the manifest.
-func (m Speeds) classOf(
+func (m Speeds) ClassOf(
 	serving []*pleat.Class, queue string, memory int64, raw time.Duration,
 ) (c *pleat.Class, expected time.Duration, fits bool) {
 	for _, o := range serving {

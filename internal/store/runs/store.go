@@ -1,5 +1,5 @@
 // Package runs owns jobs, workflows, designs and their runs: how they are created, claimed, renewed and ended, their
-// files, the library, and the workers and classes of workers that execute them.
+// files, and the library.
 //
 // A run ends in one transaction, with its event, the deliveries of the event, the mails and the accounting. Package
 // runs must not execute a task, nor read or write a blob.
@@ -18,7 +18,7 @@ type Options struct {
 	HeldTasks int // running tasks that one statement selects; 0: 1000
 }
 
-// Store has the verbs about jobs, workflows, runs and workers. Make one with New.
+// Store has the verbs about jobs, workflows and runs. Make one with New.
 type Store struct {
 	db        *db.DB
 	people    *people.Store

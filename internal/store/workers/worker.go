@@ -1,4 +1,4 @@
-package runs
+package workers
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"pleat"
 	"pleat/internal/store/db"
 	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
 
 // workersLast is how long, in microseconds, a worker that has ended is expected to come back, counted back from when
@@ -35,7 +36,7 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 		if err := mayRegister(t, &w); err != nil {
 			return err
 		}
-		if err := s.expireLeases(t, "worker_id = $1", w.ID, &Reaped{}); err != nil {
+		if err := s.runs.ExpireLeases(t, "worker_id = $1", w.ID, &runs.Reaped{}); err != nil {
 			return err
 		}
 		models := db.EncodeJSON(w.Models)
@@ -68,7 +69,7 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 		return err
 	})
 	if err == nil {
-		s.metrics.expect(&w)
+		s.runs.ExpectWorker(&w)
 	}
 	return err
 }
@@ -105,7 +106,7 @@ func (s *Store) StopWorker(ctx context.Context, id pleat.WorkerID) error {
 // TouchWorker records that a worker is alive, and reports whether it is to drain. A worker calls it every
 // pleat.HeartbeatInterval, since it sends heartbeats for its tasks only.
 func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) (drain bool, err error) {
-	out, err := s.Heartbeats(ctx, pleat.LeaseDuration, []WorkerHeartbeat{{Worker: id}})
+	out, err := s.runs.Heartbeats(ctx, pleat.LeaseDuration, []runs.WorkerHeartbeat{{Worker: id}})
 	if err != nil {
 		return false, err
 	}

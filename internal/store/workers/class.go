@@ -1,4 +1,4 @@
-package runs
+package workers
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"pleat"
 	"pleat/internal/store/db"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 )
 
@@ -129,11 +130,11 @@ func servingOf(list []Demand, queue string) []*pleat.Class {
 // DemandOf returns the demand for the class that is asked to run a task: the first that serves its queue and whose
 // workers the task fits, else the first that serves it; false if none does. Expected is the time by the manifest.
 func DemandOf(list []Demand, queue string, memory int64, expected time.Duration) (*Demand, bool) {
-	var measured Speeds
+	var measured runs.Speeds
 	if len(list) > 0 {
 		measured = list[0].speeds
 	}
-	c, _, _ := measured.classOf(servingOf(list, queue), queue, memory, expected)
+	c, _, _ := measured.ClassOf(servingOf(list, queue), queue, memory, expected)
 	if c == nil {
 		return nil, false
 	}
@@ -152,7 +153,7 @@ type Demand struct {
 	Workers []pleat.Worker
 	Fleet   pleat.FleetReport
 
-	speeds Speeds // of all queues on all classes
+	speeds runs.Speeds // of all queues on all classes
 }
 
 // Live is how many workers of the class claim or run tasks.
@@ -169,8 +170,6 @@ func (d *Demand) Live(now time.Time) int {
 const (
 	// maxDemand bounds how many tasks of a queue are counted: more do not change how many workers are wanted.
 	maxDemand = 10_000
-	// unknownExpected is how long a task is taken to run of which neither the manifest nor a measurement says it.
-	unknownExpected = time.Minute
 )
 
 // Demand returns the demand for each class, in the order of Classes.
@@ -184,7 +183,7 @@ func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 		return nil, err
 	}
 	classes = withWorkers(classes, workers)
-	measured, err := s.Speeds(ctx)
+	measured, err := s.runs.Speeds(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +256,7 @@ type queuedTask struct {
 
 // queuedTasks counts the tasks that wait in the queues of the classes, but for those of paused models, which nobody
 // claims.
-func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured Speeds) ([]queuedTask, error) {
+func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured runs.Speeds) ([]queuedTask, error) {
 	var queues []string
 	for i := range list {
 		for _, q := range list[i].Class.Queues() {
@@ -288,7 +287,7 @@ func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured Speeds)
 				return err
 			}
 			var c *pleat.Class
-			c, w.expected, w.fits = measured.classOf(serving, q, memory, time.Duration(raw)*time.Microsecond)
+			c, w.expected, w.fits = measured.ClassOf(serving, q, memory, time.Duration(raw)*time.Microsecond)
 			w.class, w.oldest = c.Name, db.FromMicros(oldest)
 			out = append(out, w)
 			return nil
@@ -302,7 +301,7 @@ func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured Speeds)
 
 // runningTasks returns, by class, what is left of the tasks of each worker that runs any. A worker's slots run side by
 // side, so its longest task counts.
-func (s *Store) runningTasks(ctx context.Context, measured Speeds) (map[string][]time.Duration, error) {
+func (s *Store) runningTasks(ctx context.Context, measured runs.Speeds) (map[string][]time.Duration, error) {
 	now := s.db.Micros()
 	type holder struct{ class, worker string }
 	longest := map[holder]time.Duration{}
