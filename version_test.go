@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,9 +91,15 @@ func taggedTree(t *testing.T, tag, changelog string) string {
 	for _, words := range commands {
 		c := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.org"},
 			words...)...)
+		c.Env = withoutGit(os.Environ()) // a hook of git names the repository that it runs in
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", words, err, out)
 		}
 	}
 	return dir
+}
+
+// withoutGit returns an environment without the variables that tell git which repository to use.
+func withoutGit(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 }

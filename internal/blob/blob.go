@@ -214,7 +214,7 @@ func ContextReader(ctx context.Context, r io.Reader) io.Reader { return &context
 
 // contextReader implements ContextReader.
 type contextReader struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // io.Reader has no parameter for it
 	r   io.Reader
 }
 

@@ -50,7 +50,12 @@ func (c *class) findings(d *workers.Demand, jobs []Job, missing bool, now time.T
 
 // reason says why the workers of a class do not start, or why none is submitted; empty: nothing keeps them. The
 // sentence holds nothing that changes from one look to the next.
-func (c *class) reason(d *workers.Demand, pending []Job, missing bool, now time.Time) (sentence string, permanent bool) {
+func (c *class) reason(
+	d *workers.Demand,
+	pending []Job,
+	missing bool,
+	now time.Time,
+) (sentence string, permanent bool) {
 	for _, j := range pending {
 		if why := Explain(j.Reason); why.Permanent {
 			return why.Sentence, true

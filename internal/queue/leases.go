@@ -27,7 +27,7 @@ type Held struct {
 	tasks.Lease
 	Run pleat.RunID // whose progress it reports; empty: none
 
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // it is the life of the lease
 	cancel context.CancelCauseFunc
 
 	// sending holds a value while a heartbeat for the task is under way.

@@ -186,7 +186,8 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		if v, err := s.Runs.View(ctx, got[4].Fold.Job); err != nil || v.Job.State != pleat.StateStopped {
 			t.Errorf("the cancelled job is %s, %v", v.Job.State, err)
 		}
-		if left, err := s.Workers.FleetTokens(ctx, workers.TokenWorker); err != nil || len(left) != 1 || left["c1"] != "cpu" {
+		if left, err := s.Workers.FleetTokens(ctx, workers.TokenWorker); err != nil || len(left) != 1 ||
+			left["c1"] != "cpu" {
 			t.Errorf("%v, %v", left, err)
 		}
 	})

@@ -26,7 +26,7 @@ type runningTask struct {
 	runs.ClaimedTask
 	lease *queue.Held
 	// ctx is that of the attempt. It ends with the lease, with Config.Timeout and with end.
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // it is the life of the attempt
 	end context.CancelFunc
 	// group is the slot group whose slot, memory or accelerator the task uses.
 	group *slotGroup

@@ -53,12 +53,12 @@ type Client struct {
 	timeout time.Duration // of a call that the server does not hold
 
 	// life ends with Close, and awaited are the goroutines that it ends.
-	life    context.Context
+	life    context.Context //nolint:containedctx // goroutines that no caller waits for end with it
 	end     context.CancelFunc
 	awaited sync.WaitGroup
 	polling sync.Once
 	// over ends when the server has ended the session.
-	over    context.Context
+	over    context.Context //nolint:containedctx // it tells the calls under way
 	setOver context.CancelFunc
 
 	mu       sync.Mutex

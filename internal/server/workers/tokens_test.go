@@ -31,7 +31,9 @@ func TestNewClass(t *testing.T) {
 	t.Parallel()
 	f := onSQLite(t)
 	f.post(200, "register", f.tokens["gpu"], workerapi.Registration{Protocol: 1, Worker: newID()}, nil)
-	if err := f.s.Workers.SetClasses(t.Context(), []pleat.Class{{Name: "gpu"}, {Name: "cpu"}, {Name: "new"}}); err != nil {
+	if err := f.s.Workers.SetClasses(
+		t.Context(), []pleat.Class{{Name: "gpu"}, {Name: "cpu"}, {Name: "new"}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	f.renewToken("new")

@@ -131,7 +131,7 @@ type writer struct {
 
 // op is one verb on its way through the writer.
 type op struct {
-	ctx        context.Context
+	ctx        context.Context //nolint:containedctx // of the caller, who waits in another goroutine
 	durability durability
 	fn         func(*Tx) error
 	written    written // what to do once the commit is done

@@ -17,7 +17,7 @@ import (
 // On PostgreSQL each call of exec, query and row is a round trip, and so is the commit. What send and ask were given
 // goes with the next of them; a verb uses these two for all statements whose result does not decide what it does.
 type Tx struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // a transaction ends with its verb
 	s    *DB
 	conn *sql.Conn            // SQLite's writer
 	stmt map[string]*sql.Stmt // prepared on conn

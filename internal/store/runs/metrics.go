@@ -60,8 +60,8 @@ func (s *Store) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{s.metrics.ended, s.metrics.delay, s.metrics.stages}
 }
 
-// ExpectWorker makes the series of a worker's engines and queues appear with the value 0: Prometheus cannot see the increase
-// of a counter that appears with its first event.
+// ExpectWorker makes the series of a worker's engines and queues appear with the value 0: Prometheus cannot see the
+// increase of a counter that appears with its first event.
 func (s *Store) ExpectWorker(w *pleat.Worker) {
 	m := s.metrics
 	for _, q := range w.Queues {

@@ -72,7 +72,9 @@ func (s *Store) RevokeFleetTokens(ctx context.Context, kind FleetTokenKind, clas
 
 // stopWorkersOf takes their tasks from the workers that registered with a token, and marks them as stopped.
 func (s *Store) stopWorkersOf(t *db.Tx, token string) error {
-	if _, err := s.runs.ReleaseTasks(t, "worker_id IN (SELECT id FROM worker WHERE token = $1)", token, nil); err != nil {
+	if _, err := s.runs.ReleaseTasks(
+		t, "worker_id IN (SELECT id FROM worker WHERE token = $1)", token, nil,
+	); err != nil {
 		return err
 	}
 	_, err := wakeWorkers(t, `

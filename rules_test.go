@@ -1,0 +1,126 @@
+package pleat_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// mostMethods is how many exported methods a type may have. What has more serves several reasons to change.
+const mostMethods = 80
+
+// largeTypes may have more, with the number that they have at most.
+var largeTypes = map[string]int{
+	"api.Client": 125, // one method for each request of the interface
+}
+
+// sourceFile is a Go file outside of tests.
+type sourceFile struct {
+	path string // with slashes
+	file *ast.File
+	text string
+}
+
+// sourceFiles reads the Go files of the module outside of tests.
+func sourceFiles(t *testing.T) (out []sourceFile) {
+	t.Helper()
+	set := token.NewFileSet()
+	for _, dir := range packageFolders(t) {
+		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, sourceFile{filepath.ToSlash(name), f, string(text)})
+		}
+	}
+	return out
+}
+
+// receiver returns the name of the type whose method a declaration is; empty: it is none.
+func receiver(d ast.Decl) string {
+	f, ok := d.(*ast.FuncDecl)
+	if !ok || f.Recv == nil || !f.Name.IsExported() {
+		return ""
+	}
+	e := f.Recv.List[0].Type
+	if star, ok := e.(*ast.StarExpr); ok {
+		e = star.X
+	}
+	if generic, ok := e.(*ast.IndexExpr); ok {
+		e = generic.X
+	}
+	name, ok := e.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return name.Name
+}
+
+// TestTypesAreSmall counts the exported methods of types.
+func TestTypesAreSmall(t *testing.T) {
+	methods := map[string]int{}
+	for _, s := range sourceFiles(t) {
+		dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(s.path)), ".")
+		for _, d := range s.file.Decls {
+			if name := receiver(d); name != "" {
+				methods[strings.TrimPrefix(dir+"."+name, ".")]++
+			}
+		}
+	}
+	if len(methods) == 0 {
+		t.Fatal("no methods were found")
+	}
+	for name, n := range methods {
+		most := mostMethods
+		if larger, ok := largeTypes[name]; ok {
+			if most = larger; n <= mostMethods {
+				t.Errorf("%s has %d exported methods; take it from largeTypes", name, n)
+			}
+		}
+		if n > most {
+			t.Errorf(
+				"%s has %d exported methods; at most %d are allowed",
+				name,
+				n,
+				most,
+			)
+		}
+	}
+}
+
+// rawDatabase matches the calls by which a database is read and written without a verb.
+var rawDatabase = regexp.MustCompile(`\b(DB|db|Database)\.(Write|WriteAsync|Read|ReadRow|ReadTogether|BeginRead)\(`)
+
+// TestOnlyTheStoreHasTransactions checks that all reads and writes of the database are verbs of internal/store.
+func TestOnlyTheStoreHasTransactions(t *testing.T) {
+	inside := 0
+	for _, s := range sourceFiles(t) {
+		if strings.HasPrefix(s.path, "internal/store/") {
+			inside += len(rawDatabase.FindAllString(s.text, -1))
+			continue
+		}
+		for _, call := range rawDatabase.FindAllString(s.text, -1) {
+			t.Errorf("%s: %s) is for the packages of internal/store; write a verb there", s.path, call)
+		}
+	}
+	if inside == 0 {
+		t.Fatal("not even the store has transactions: the test does not see them")
+	}
+}
