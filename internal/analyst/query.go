@@ -91,12 +91,9 @@ func (t *talk) query(items []item, earlier *query) *query {
 func (r *reader) item(i int) {
 	it := r.items[i]
 	r.at = i
-	if it.concept == "filler" {
-		return
-	}
 	r.has[it.concept] = true
 	switch it.concept {
-	case "of", "has", "unit", "structure", "protein", "number", "them":
+	case "filler", "of", "has", "unit", "structure", "protein", "number", "them":
 	case "which", "what", "where", "list":
 		r.stale = true
 	case "ask":
