@@ -3,6 +3,7 @@ package pleat
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 )
 
@@ -89,6 +90,40 @@ func CodeOf(err error) Code {
 		return e.Code
 	}
 	return CodeInternal
+}
+
+// statuses are the HTTP statuses of codes, each of one code. There is no 422, since an invalid request is 400. 403 is for
+// a key that lacks a scope; an object of another user is answered like one that does not exist, so that nobody can find
+// out which ids exist.
+var statuses = map[Code]int{
+	CodeInvalid:      http.StatusBadRequest,
+	CodeUnauthorized: http.StatusUnauthorized,
+	CodeForbidden:    http.StatusForbidden,
+	CodeNotFound:     http.StatusNotFound,
+	CodeConflict:     http.StatusConflict,
+	CodeTooLarge:     http.StatusRequestEntityTooLarge,
+	CodeNotJSON:      http.StatusUnsupportedMediaType,
+	CodeLimited:      http.StatusTooManyRequests,
+	CodeUnavailable:  http.StatusServiceUnavailable,
+	CodeInternal:     http.StatusInternalServerError,
+}
+
+// Status is the HTTP status of a code; 500 for one that is not known.
+func (c Code) Status() int {
+	if status, ok := statuses[c]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// CodeForStatus returns the code whose HTTP status is given; empty: it is that of none.
+func CodeForStatus(status int) Code {
+	for code, s := range statuses {
+		if s == status {
+			return code
+		}
+	}
+	return ""
 }
 
 // MaxErrors is the largest number of faults that Errors holds.

@@ -124,19 +124,6 @@ type fault struct {
 // maxFaults is how many faults of a request a result lists.
 const maxFaults = 10
 
-// codes are the codes of the service by HTTP status.
-var codes = map[int]pleat.Code{
-	http.StatusBadRequest:            pleat.CodeInvalid,
-	http.StatusUnauthorized:          pleat.CodeUnauthorized,
-	http.StatusForbidden:             pleat.CodeForbidden,
-	http.StatusNotFound:              pleat.CodeNotFound,
-	http.StatusConflict:              pleat.CodeConflict,
-	http.StatusRequestEntityTooLarge: pleat.CodeTooLarge,
-	http.StatusUnsupportedMediaType:  pleat.CodeNotJSON,
-	http.StatusTooManyRequests:       pleat.CodeLimited,
-	http.StatusServiceUnavailable:    pleat.CodeUnavailable,
-}
-
 // faultOf returns the fault for an error of the service or of the arguments. Any other is one of the connection or of
 // this program, of which a caller is told no more than that.
 func faultOf(err error) fault {
@@ -146,7 +133,7 @@ func faultOf(err error) fault {
 	f := fault{Code: string(pleat.CodeUnavailable), Message: "the service did not answer; try again"}
 	switch {
 	case errors.As(err, &refused):
-		f = fault{Code: string(codes[refused.Status]), Status: refused.Status, Message: refused.Error(),
+		f = fault{Code: string(pleat.CodeForStatus(refused.Status)), Status: refused.Status, Message: refused.Error(),
 			Faults: refused.Faults, Retry: int(math.Ceil(refused.RetryAfter.Seconds()))}
 		if f.Code == "" {
 			f.Code = string(pleat.CodeInternal)

@@ -15,22 +15,6 @@ import (
 	"pleat/internal/store/people"
 )
 
-// statuses maps the codes of errors to HTTP. It has no 422, since an invalid request is 400. 403 is for a key that
-// lacks a scope; an object of another user is answered like one that does not exist, so that nobody can find out which
-// ids exist.
-var statuses = map[pleat.Code]int{
-	pleat.CodeInvalid:      http.StatusBadRequest,
-	pleat.CodeUnauthorized: http.StatusUnauthorized,
-	pleat.CodeForbidden:    http.StatusForbidden,
-	pleat.CodeNotFound:     http.StatusNotFound,
-	pleat.CodeConflict:     http.StatusConflict,
-	pleat.CodeTooLarge:     http.StatusRequestEntityTooLarge,
-	pleat.CodeNotJSON:      http.StatusUnsupportedMediaType,
-	pleat.CodeLimited:      http.StatusTooManyRequests,
-	pleat.CodeUnavailable:  http.StatusServiceUnavailable,
-	pleat.CodeInternal:     http.StatusInternalServerError,
-}
-
 // refusal returns the status and the message for an error. An error that is neither a pleat.Error nor an
 // api.DecodeError, and one with CodeInternal, is 500 and reveals nothing.
 func refusal(err error) (int, string) {
@@ -42,10 +26,11 @@ func refusal(err error) (int, string) {
 	if !errors.As(err, &e) || e.Code == pleat.CodeInternal {
 		return http.StatusInternalServerError, internalError
 	}
-	if status, ok := statuses[e.Code]; ok {
-		return status, e.Message
+	status := e.Code.Status()
+	if status == http.StatusInternalServerError {
+		return status, internalError
 	}
-	return http.StatusInternalServerError, internalError
+	return status, e.Message
 }
 
 // internalError is the message of every fault of the service; the cause is in the log, under the request's id.

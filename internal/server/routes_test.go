@@ -1,7 +1,6 @@
 package server
 
 import (
-	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -87,7 +86,12 @@ func TestInterfaceListsStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append(slices.Collect(maps.Values(statuses)), http.StatusMethodNotAllowed)
+	want := []int{http.StatusMethodNotAllowed}
+	for status := range 600 {
+		if pleat.CodeForStatus(status) != "" {
+			want = append(want, status)
+		}
+	}
 	slices.Sort(want)
 	var got []int
 	for _, row := range regexp.MustCompile(`(?m)^\| (\d{3}(?:, \d{3})*) \|`).FindAllSubmatch(text, -1) {

@@ -340,19 +340,15 @@ func (g *Gateway) writes(ctx context.Context, fn func() error) error {
 	return fn()
 }
 
-// statuses maps the codes of errors to HTTP.
-var statuses = map[pleat.Code]int{
-	pleat.CodeInvalid:        http.StatusBadRequest,
-	pleat.CodeUnauthorized:   http.StatusUnauthorized,
-	pleat.CodeForbidden:      http.StatusForbidden,
-	pleat.CodeNotFound:       http.StatusNotFound,
-	pleat.CodeConflict:       http.StatusConflict,
-	workerapi.CodeLost:       http.StatusConflict,
-	workerapi.CodeSourceGone: http.StatusConflict,
-	pleat.CodeTooLarge:       http.StatusRequestEntityTooLarge,
-	workerapi.CodeVersion:    http.StatusUpgradeRequired,
-	pleat.CodeLimited:        http.StatusTooManyRequests,
-	pleat.CodeUnavailable:    http.StatusServiceUnavailable,
+// statusOf is the HTTP status of a code: one of the worker protocol, or one of the service.
+func statusOf(code pleat.Code) int {
+	switch code {
+	case workerapi.CodeLost, workerapi.CodeSourceGone:
+		return http.StatusConflict
+	case workerapi.CodeVersion:
+		return http.StatusUpgradeRequired
+	}
+	return code.Status()
 }
 
 // retryAfter is how many seconds a worker that is refused for the moment waits at least.
@@ -382,10 +378,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	case errors.As(err, &e) && e.Code != pleat.CodeInternal:
 		code, message = e.Code, e.Message
 	}
-	status, ok := statuses[code]
-	if !ok {
-		status = http.StatusInternalServerError
-	}
+	status := statusOf(code)
 	if status >= 500 && !errors.Is(err, errStopping) { // that is the end of each call that waits
 		g.cfg.Log.Error("a call of a worker failed", "route", r.Pattern, "error", err)
 	}

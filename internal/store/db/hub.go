@@ -60,7 +60,7 @@ func (h *hub) remove(topic string, ch chan struct{}) {
 	}
 }
 
-// Publish puts a token into every channel of the topics that has none.
+// publish puts a token into every channel of the topics that has none.
 func (h *hub) publish(topics ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

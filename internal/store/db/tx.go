@@ -135,7 +135,7 @@ func (t *Tx) Wait() error {
 	return t.err
 }
 
-// query runs a statement that returns rows, for ForEachRow or scanOne, which close them.
+// Query runs a statement that returns rows, for ForEachRow or scanOne, which close them.
 func (t *Tx) Query(q string, args ...any) (Rows, error) {
 	if t.pg != nil {
 		return t.pg.query(t.ctx, q, args)
@@ -311,7 +311,7 @@ func (s *DB) BeginRead(ctx context.Context) (*snapshotRead, error) {
 	return &snapshotRead{s: s, tx: rtx}, nil
 }
 
-// query runs a query in the snapshot.
+// Query runs a query in the snapshot.
 func (r *snapshotRead) Query(ctx context.Context, q string, args ...any) (Rows, error) {
 	st, wanted := r.s.keptReader(q)
 	if st != nil {

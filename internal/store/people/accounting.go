@@ -13,7 +13,7 @@ import (
 	"pleat/internal/store/db"
 )
 
-// spendingIn is what a transaction ends, and what its commit adds to usage_day: attempts at runs, and runs.
+// spending is what a transaction ends, and what its commit adds to usage_day: attempts at runs, and runs.
 type spending struct {
 	part     int // of usage_day and result_use, which the transaction changes
 	attempts []endedAttempt
