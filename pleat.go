@@ -3,30 +3,7 @@
 //
 // It is pure: it uses the standard library only and has no clock, network or disk. Other packages import it; it imports
 // only internal/words, for the wording of messages. Field paths and JSON tags have the spellings of package api,
-// because errors and stored documents show them to clients; apart from these, wire types are in package api. The files:
-//
-//	key.go         Scopes: what an API key may be used for
-//	project.go     Role: what a user may do in a project
-//	job.go         Job, Run, Sequence, Result, Artifact
-//	parameter.go   Params and ParamSpec: the folding parameters and their checks
-//	alignment.go   AlignmentUse: whether a fold uses alignments, and whose
-//	constraint.go  pocket, bond and contact constraints
-//	template.go    Template: a structure that a model gets as an example
-//	component.go   Component: a molecule of one's own, with a code
-//	smiles.go      the atoms of a SMILES and their names
-//	validate.go    Job.Validate: finds every fault of a request
-//	error.go       Error and Errors: refused calls, with a code, a field and a message
-//	model.go       Model: the manifest of a model; the built-in engines
-//	input.go       InputHash and RequestHash: the identity of a fold in the result cache
-//	state.go       State: the life of a run
-//	batch.go       Batch: many jobs that are created together; Score: what ranks them
-//	task.go        Task, Heartbeat, Worker: queued work and who does it
-//	class.go       Class: a kind of worker, and how many of them a load needs
-//	workflow.go    Workflow, Work, Output, Sink: what an engine executes
-//	design.go      the parameters and the input of a design
-//	event.go       Event, Source and Subscription: what the end of a run starts
-//	mail.go        MailKind: what a mail to a user is about
-//	failure.go     Failure: why a run failed, as data
+// because errors and stored documents show them to clients; apart from these, wire types are in package api.
 package pleat
 
 // Version of the service, stamped by the build.

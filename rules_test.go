@@ -43,7 +43,7 @@ func sourceFiles(t *testing.T) (out []sourceFile) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+			f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution|parser.ParseComments)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,5 +122,17 @@ func TestOnlyTheStoreHasTransactions(t *testing.T) {
 	}
 	if inside == 0 {
 		t.Fatal("not even the store has transactions: the test does not see them")
+	}
+}
+
+var goFile = regexp.MustCompile(`\b[a-z][a-z0-9_]*\.go\b`)
+
+// TestPackageDocsListNoFiles checks that the doc of a package says what the package owns, and is no table of contents:
+// the first line of each file says that, and a list is out of date with the next one.
+func TestPackageDocsListNoFiles(t *testing.T) {
+	for _, s := range sourceFiles(t) {
+		if named := goFile.FindAllString(s.file.Doc.Text(), -1); len(named) > 1 {
+			t.Errorf("the package doc in %s lists files: %q", s.path, named)
+		}
 	}
 }

@@ -26,24 +26,5 @@
 // [Client.CreateWorkflow] asks questions about structures and simulates them. Refusals are of the type [*Error].
 //
 // Together with the OpenAPI document this package is the only public promise of the module. It imports only the
-// standard library and internal/words, and knows nothing of how the service works. The files:
-//
-//	api.go       Time, Error, List, states
-//	job.go       POST /v1/jobs and its body
-//	batch.go, batch_client.go  batches and their tables
-//	alignment.go  alignments of proteins
-//	result.go    GET /v1/jobs/{id}/results
-//	workflow.go  questions about structures, and dynamics
-//	compare.go, compare_client.go  comparisons of structures
-//	library.go   the files of a project
-//	accounting.go  what runs have spent, budgets
-//	operator.go  what operators see and do, and their client
-//	view.go      lists, one job, progress, models, usage, keys
-//	webhook.go   endpoints, deliveries, ingested events; notification.go: what is delivered
-//	people.go, people_client.go  projects, their members, links and moves
-//	mail.go, mail_client.go      which mails a person gets
-//	decode.go    Decode: strict JSON; scan.go is its lexer
-//	encode.go    Encode: JSON without HTML escapes
-//	client.go    Client: one method per endpoint
-//	stream.go    event streams, with reconnects
+// standard library and internal/words, and knows nothing of how the service works.
 package api

@@ -3,9 +3,6 @@
 //
 // It owns which files are embedded and how they get onto a disk. It must not know what a manifest means (package
 // engine/runner does), nor where the folder is (package config).
-//
-//   - embed.go: the embedded files and their hash.
-//   - unpack.go: the copy of them on a disk.
 package runners
 
 import (

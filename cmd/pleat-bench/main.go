@@ -10,15 +10,6 @@
 // A ceiling is what the machine can do without the service, or with less of it: figures of different machines are hard
 // to compare, and the ratio of two figures of one machine is not. The two are measured in alternation, so that other
 // work on the machine slows both.
-//
-//   - main.go: the command, its parts and the table of results.
-//   - service.go: a service over a fresh database.
-//   - process.go: a service in a process of its own.
-//   - load.go: clients, rates and quantiles.
-//   - queued.go: many jobs that wait.
-//   - speed.go, latency.go, memory.go, webhooks.go, fleet.go, growth.go, idle.go, batch.go: the parts. The folder
-//     runner has the runner of the part idle.
-//   - fleet_workers.go: the workers of the part fleet.
 package main
 
 import (

@@ -4,25 +4,6 @@
 // It is used by the commands in internal/cli and by cmd/pleat-bench. It owns the order in which parts are opened and
 // closed, and the locks that keep processes on one data folder apart. It must not parse a command line, and it must not
 // hold rules of the service: those are in the packages that it puts together.
-//
-//   - app.go: App, a process that serves or works.
-//   - serve.go: Serve and Work, the two programs.
-//   - database.go: the database and its schema, for commands that run next to a server.
-//   - artifacts.go: how a database recognises its artifact store.
-//   - engines.go: the engines that the configuration names.
-//   - runners.go: where their runners are: embedded in the program, or in a folder of one's own.
-//   - classes.go: the classes of workers.
-//   - classes_file.go: the form of the file of classes.
-//   - cluster.go: a worker that is a job of a cluster.
-//   - remote.go: a worker that calls a server.
-//   - fleet.go: the fleet, which starts workers on a cluster.
-//   - memory.go: unused memory is returned to the system.
-//   - observe.go: the address for health and metrics; traces.
-//   - delivery.go: the delivery of webhooks.
-//   - mail.go: the mails to users.
-//   - secrets.go: the secret keys, and what hides secrets from other processes.
-//   - login.go: the issuer by which people sign in.
-//   - identity.go: locks of the data folder.
 package app
 
 import (

@@ -1,14 +1,6 @@
 // Package batch turns the kinds of batch into rows, and their rows into tables.
 //
 // It is pure: no store, no network, no clock. It does not check molecules, which pleat.Job.Validate does for each row.
-// Its files:
-//
-//	batch.go    Spec: a batch as it was asked for; Row
-//	kinds.go    the rows of each kind
-//	variants.go mutations
-//	query.go    sort and filter of a table
-//	table.go    tables as CSV and JSON Lines
-//	parquet.go  tables as Parquet
 package batch
 
 import (

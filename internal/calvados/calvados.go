@@ -9,29 +9,6 @@
 // clock, and starts no goroutine that outlives the call that started it. It is not an all-atom engine:
 // docs/dynamics.md describes what the model can and cannot show.
 //
-//	calvados.go      Params: presets, defaults, bounds and their checks
-//	residue.go       the model's parameters per residue, charges, screening
-//	molecule.go      Molecule: from a sequence or a predicted structure
-//	system.go        System: beads, bonds, restraints and start positions
-//	describe.go      Describe: a system in plain numbers
-//	dynamics.go      Dynamics: the integrator, minimisation
-//	noise.go         Gaussian random numbers
-//	force.go         forces of all terms, computed in shards
-//	energy.go        energies of all terms
-//	list.go          neighbour lists
-//	kernel.go        inner loops of the pair forces
-//	kernel_amd64.go  the same loops with AVX2
-//	kernel_other.go  no vector loops on other processors
-//	workers.go       threads that compute the forces
-//	speed.go         StepTime: an estimate of the time that a run takes
-//	run.go           Run: a whole simulation into a folder
-//	checkpoint.go    checkpoints, Pack and Unpack
-//	dcd.go           Trajectory: DCD files
-//	analysis.go      Measure: RMSD, radius of gyration, RMSF
-//	landscape.go     free-energy landscapes, principal components
-//	selection.go     ParseSelection: atom selections
-//	extract.go       ExtractFrame: one frame as PDB
-//
 // Sources: Tesei and Lindorff-Larsen, Open Research Europe 2, 94 (2022); Cao et al., Protein Science 33, e5172
 // (2024); von Bülow et al. on restraints from predicted structures. Dynamics cites the integrator.
 package calvados

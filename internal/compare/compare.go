@@ -3,14 +3,6 @@
 //
 // It owns the correspondence and the scores of every two structures (api.Comparison). It is pure: it uses no file,
 // clock, network or randomness, and it must not know where structures come from or who may read them.
-//
-//	compare.go   Compare: every two structures
-//	align.go     global alignment of two sequences
-//	mapping.go   which chains correspond
-//	lddt.go      lDDT of CA and of all heavy atoms
-//	dockq.go     DockQ of interfaces
-//	binder.go    how far a binder folds from its design
-//	detail.go    distances by residue, contacts gained and lost
 package compare
 
 import (

@@ -3,14 +3,6 @@
 //
 // It owns the names of keys, environment variables and flags, and the text of docs/configuration.md. It must not open
 // anything: internal/app builds the running program from a Config.
-//
-//   - config.go: Config and its defaults.
-//   - setting.go: Setting, its forms as text, and the flags.
-//   - settings.go: the table of all settings.
-//   - load.go: the configuration file, the environment and the flags.
-//   - check.go: the checks.
-//   - paths.go: values that depend on others, such as the database in the data folder.
-//   - machine.go: the memory of the machine.
 package config
 
 import (

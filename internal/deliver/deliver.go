@@ -2,13 +2,7 @@
 // stores the outcome of each attempt.
 //
 // A Pool is one delivery worker. Any number may share a database; it keeps no state that a crash could lose. It must
-// not decide what triggers a delivery (package pleat and store do) nor how a body looks (package webhook). Its files:
-//
-//	deliver.go  Pool: claim, post, store the outcome
-//	request.go  the request of an attempt: body, token, signing keys
-//	health.go   how many deliveries an endpoint may get: circuit breaker, rate, bounds
-//	window.go   how many may be in flight to it, by its answers
-//	metrics.go  figures for Prometheus
+// not decide what triggers a delivery (package pleat and store do) nor how a body looks (package webhook).
 package deliver
 
 import (

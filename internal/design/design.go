@@ -3,22 +3,6 @@
 //
 // It is pure: it must not use files, a clock, the network or a database. The caller fetches the library files that a
 // Plan names, and gives their content to ReadSpec.
-//
-//	design.go      the types that the documents become
-//	graph.go       ReadGraph: the nodes of a graph
-//	order.go       ReadGraph: requirements, circles and ways
-//	plan.go        Plan: the spec and the library files that a graph runs
-//	params.go      ReadParams: the parameters of a pipeline
-//	spec.go        ReadSpec: a spec, and what it becomes
-//	sequence.go    polymers, and what polymers and ligands share
-//	ligand.go      ligands
-//	file.go        the entities of files: paths, structures, nested specs
-//	selection.go   what is selected of a structure
-//	insertion.go   what is inserted into it
-//	residues.go    selections of residues
-//	constraint.go  bonds, leaving atoms, the total length
-//	backbone.go    what the protocol sequence_only takes of a spec
-//	references.go  the files and the graph of a design that was given without a graph
 package design
 
 import "encoding/json"

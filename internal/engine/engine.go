@@ -8,10 +8,6 @@
 // work's folder. A failure is data (pleat.Failure), never an error value or a panic that leaves this package.
 //
 // Files:
-//
-//	engine.go   Engine, Pooled, Fingerprinter, Registry
-//	failure.go  failures and messages that the engines share
-//	device.go   accelerators of this machine
 package engine
 
 import (

@@ -5,22 +5,6 @@
 // It owns the digest of facts (Digest, Facts), its residue-level view (Index), and how both are written in
 // sentences. It must not read files, keep state, interpret questions, or claim anything that needs an experiment
 // (function, affinity, effects of mutations).
-//
-//	facts.go       Digest and Facts
-//	index.go       Index: sites and heavy atoms
-//	sites.go       selections of sites: runs, names, sums, what is near
-//	chain.go       composition, charge, mass, gaps of a chain
-//	secondary.go   secondary structure in words
-//	confidence.go  pLDDT and aligned errors
-//	verdict.go     how good a prediction is, in words
-//	pairs.go       Contacts and ChainContacts: the contacts alone
-//	contact.go     interfaces, salt bridges, hydrogen-bond candidates, disulfides
-//	surface.go     accessible surface, shape, hydrophobic patches
-//	pocket.go      pockets by geometry
-//	crowd.go       bounds of the geometry
-//	ligand.go      ligands and their neighbours
-//	text.go        the digest as lines
-//	format.go      numbers and lists in sentences
 package facts
 
 import (

@@ -1,11 +1,6 @@
 // Package fair shares what one node has between its callers: requests per second, places, bytes and streams. No caller,
 // and no crowd of strangers, takes what another needs. It holds only what can be lost at any time, and knows neither
-// HTTP nor what the callers ask for. Its files:
-//
-//	limiter.go   Limiter: actions per second
-//	turns.go     Turns: places that users take in turn
-//	bytes.go     Bytes: bytes that are held at once
-//	streams.go   Streams: event streams that are open
+// HTTP nor what the callers ask for.
 package fair
 
 import (

@@ -2,20 +2,7 @@
 // cluster places them; the queue only says how many are wanted.
 //
 // The cluster is the memory of the fleet: which workers there are is asked of it each time, so that a fleet that was
-// killed knows its workers again. A worker that has started is never ended by the fleet; it ends by itself. The files:
-//
-//	fleet.go    Cluster and what it is about: WorkerSpec, Job
-//	loop.go     Fleet, which keeps as many workers as are wanted
-//	class.go    what it remembers of a class: refusals, and workers that do not register
-//	report.go   what it reports of a class
-//	metrics.go  its metrics
-//	worker.go   how a worker is started, and for how long
-//	options.go  the options of a class's driver
-//	reason.go   why a worker does not start, in plain words
-//	slurm.go    Slurm: sbatch, squeue and scancel
-//	squeue.go   what squeue prints
-//	command.go  the programs of Slurm: environment, login host, time limit, errors
-//	local.go    processes of this machine; local_linux.go and local_other.go tell when one has started
+// killed knows its workers again. A worker that has started is never ended by the fleet; it ends by itself.
 package fleet
 
 import (

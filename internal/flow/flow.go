@@ -4,24 +4,6 @@
 //
 // It must not use files, a clock, the network, a database or random numbers. internal/engine executes a workflow, and
 // internal/work fetches the files that a StructureSource names.
-//
-//	flow.go       Plan: a workflow_input, parsed and validated
-//	fields.go     reads a JSON object field by field
-//	qna.go        the input of questions
-//	md.go         the input of molecular dynamics
-//	design.go     the input of designs
-//	compile.go    the spec that a design without one stands for
-//	redesign.go   the same of a structure whose sequence is designed
-//	refusal.go    what is wrong with such a spec, in terms of the request
-//	compare.go    the input of comparisons
-//	alignment.go  the input and the row of alignments
-//	choose.go     the engine for a plan
-//	cost.go       whether a simulation would take too long, or write too much
-//	follow.go     the input of a follow-up of a fold
-//	row.go        the rows of results
-//	designs.go    the columns and rows of designs
-//	source.go     the files that a workflow reads
-//	catalogue.go  the outputs of each task type
 package flow
 
 import (

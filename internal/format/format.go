@@ -5,21 +5,6 @@
 // It owns the meaning of these files. Content that a job or a file cannot express becomes a note with its path.
 // Content whose loss would change the molecules, and addresses, are errors, and so are names of files that the caller
 // does not give. It must not use disk, network or models; the caller checks whether a model can fold the job.
-//
-//	format.go      Import, Export, and the notes on both
-//	guess.go       detection of the format
-//	files.go       the files that a text names
-//	draft.go       a job while it is read: chains, residues and letters as the file names them
-//	parts.go       ligands of several components
-//	json.go        JSON, one job at a time
-//	fasta.go       FASTA
-//	table.go       CSV and TSV; ColabFold CSV; samplesheets of nf-core/proteinfold
-//	server.go      AlphaFold Server JSON
-//	alphafold3.go  AlphaFold 3 JSON; detach.go: the structures inside it
-//	protenix.go    Protenix JSON
-//	openfold3.go   OpenFold3 queries
-//	boltz.go       Boltz YAML; boltz_constraints.go: what it says beside the chains
-//	yaml.go        YAML, read by yamltree; the nodes that are written
 package format
 
 import (

@@ -3,16 +3,6 @@
 // It owns the requests to the issuer, the checks of its tokens, and the mapping of claims to a name and groups. A
 // person is the pair of issuer and subject, never an e-mail address or a name, since both can be given to somebody
 // else. It stores nothing: the caller keeps attempts and tokens, sealed.
-//
-//   - identity.go: Config, Issuer, Person, and the kinds of failures.
-//   - discovery.go: what the issuer publishes of itself, found when it is first needed and again later.
-//   - transport.go: requests to the issuer, bounded in time and size.
-//   - login.go: the sign-in on the page: authorization code with PKCE.
-//   - session.go: what follows a sign-in: claims read again, logout.
-//   - device.go: the sign-in of a program on a terminal.
-//   - bearer.go: access tokens that callers send.
-//   - token.go: the checks of a signed token.
-//   - claims.go: the mapping of claims.
 package identity
 
 import (

@@ -3,11 +3,7 @@
 //
 // A Pool is one sender. Any number may share a database; it keeps no state that a crash could lose, but a mail that a
 // server has accepted just before the crash is sent again, under the same Message-ID. It must not decide who gets which
-// mail: package store does. Its files:
-//
-//	mail.go     Pool: claim, send, store the outcome
-//	message.go  Composer: what a mail says
-//	server.go   Server: SMTP, and what its answers mean
+// mail: package store does.
 package mail
 
 import (

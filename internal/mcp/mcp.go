@@ -8,23 +8,6 @@
 // Names, notices, answers and files come from users and models. They are data: they stand in fields of structured
 // results only, shortened, and with characters that a reader would not see made visible. A resource is a file as it
 // is.
-//
-//	mcp.go        the server and what it says of itself; Run serves one client over standard input and output
-//	handler.go    Handler serves POST /mcp
-//	transport.go  calls of the service in the same process
-//	tool.go       what all tools share: arguments, results, errors
-//	schema.go     the schemas of arguments and results
-//	visible.go    text and JSON of users, made safe to show
-//	work.go       the result that describes a job, a workflow or a batch; waiting for its end
-//	models.go     list_models
-//	job.go        validate, fold
-//	follow.go     get_job, list_jobs, cancel
-//	score.go      get_scores, get_residues
-//	workflow.go   ask, simulate, design
-//	batch.go      submit_batch, batch_rows
-//	file.go       get_file, and the resources
-//	prompt.go     the prompts
-//	task.go       the extension for tasks
 package mcp
 
 import (

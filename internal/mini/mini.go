@@ -8,15 +8,6 @@
 //
 // It must not know jobs, files or the network, and reads no clock: the same sequence, options and version give the
 // same bytes on any number of workers.
-//
-//	mini.go       Fold: options, result, the stages of a fold
-//	tables.go     the embedded potentials and the local model
-//	templates.go  side-chain templates and rotamers
-//	geom.go       vectors, ideal backbone geometry, rigid motions
-//	energy.go     the terms of the energy
-//	walk.go       one simulated-annealing trajectory
-//	choose.go     selection of a decoy, its confidence
-//	sidechain.go  all heavy atoms on a backbone
 package mini
 
 import (

@@ -4,16 +4,6 @@
 //
 // It owns the A3M format and the rate at which servers are queried. It must not know jobs, artifacts or where cached
 // alignments are stored: internal/work connects these.
-//
-//	msa.go      Finder: cached alignments, or a search for them
-//	fetch.go    cached alignments, those that another process finds, and a search for the others
-//	pending.go  one search for each sequence at a time, shared by its callers
-//	server.go   Server: a search by ColabFold's HTTP interface
-//	command.go  Command: a search by colabfold_search or mmseqs on this machine
-//	a3m.go      Alignment: reading and writing A3M
-//	match.go    which alignments of a library item a job uses
-//	blocks.go   files that hold the alignments of several sequences
-//	archive.go  the archive that a server sends
 package msa
 
 import (

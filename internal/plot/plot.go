@@ -4,16 +4,6 @@
 //
 // It owns how a figure looks. It must not compute scores, read files, or know jobs: other packages convert
 // alignments, structures and trajectories to arrays.
-//
-//	plot.go      Figure, Labels, limits, PNG and SVG encoding
-//	pen.go       colours, text, lines, axes and ticks
-//	chains.go    the strip of chain names above a panel
-//	raster.go    colour scales and heat maps
-//	residue.go   PLDDT and RMSF: one value per residue
-//	pae.go       PAE: error by pair of residues
-//	coverage.go  Coverage: the rows of an alignment
-//	dynamics.go  RMSD, Rg and FreeEnergy
-//	design.go    Scatter and Bars: the designs of a run
 package plot
 
 import (

@@ -2,11 +2,7 @@
 // leases of the tasks that this process holds, takes over tasks whose lease has expired, and retries while the
 // database is away.
 //
-// It must not know what a task does. Its files:
-//
-//	queue.go   claim loop, retries
-//	leases.go  Leases, Held: the leases of this process and their heartbeat
-//	poll.go    what no wake-up told of: tasks, expired leases
+// It must not know what a task does.
 package queue
 
 import (

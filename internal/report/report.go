@@ -6,27 +6,6 @@
 // It must not run a model, talk to a process or a remote endpoint, or know the store.
 //
 // Files:
-//
-//	report.go     Report: the artifacts of a fold
-//	metrics.go    metrics.json and the summary of a prediction
-//	config.go     config.json: what ran, and the request that runs it again
-//	reissue.go    files of a cached result, written again for another run
-//	title.go      the titles of structure files
-//	structure.go  Structure: what a model predicted, brought into the job's names and order
-//	confidence.go its confidence and pair scores
-//	answer.go     the artifacts of a question
-//	dynamics.go   the artifacts of a simulation
-//	design.go     the artifacts of a design
-//	comparison.go the result of a comparison
-//	contacts.go   which residues of different chains touch
-//	view.go       View: scripts that show a structure in ChimeraX and PyMOL, and a state for Mol*
-//	viewmvs.go    the state in the format MolViewSpec
-//	measure.go    the analysis of a trajectory
-//	coverage.go   figures of alignments
-//	figure.go     figures as SVG and PNG
-//	pae.go        matrices of predicted aligned errors (PAE)
-//	citation.go   BibTeX entries of the built-in engines
-//	file.go       files, archives, hashes
 package report
 
 import (

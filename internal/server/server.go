@@ -13,68 +13,6 @@
 // The comment of each handler names its route, who may call it (everyone; readers of an object, who are those with a
 // role in its project and, if it is public, everyone; any user, who needs a credential; the owner: who has the role in
 // the project that the route needs), what it answers, and its own errors.
-//
-//	server.go            Config, New, Serve
-//	routes.go            what a route is; the mux
-//	routes_jobs.go       routes of fold jobs and models
-//	routes_batches.go    routes of batches
-//	routes_alignments.go  routes of alignments
-//	routes_workflows.go  routes of workflows and the library
-//	routes_webhooks.go   routes of webhooks
-//	routes_service.go    routes of keys, sessions and operation
-//	routes_people.go     routes of projects and of who works in them
-//	routes_operator.go   routes of operators
-//	trace.go             the span of a request
-//	middleware.go        what wraps every request: request id, log, panics, 404 and 405
-//	limit.go             how many requests a user or an address may send
-//	peer.go              which address a request comes from
-//	call.go              one request: body in, response out
-//	query.go             query parameters; lists in pages
-//	errors.go            the mapping of errors to HTTP
-//	auth.go              keys, sessions, who may see a job
-//	project.go           the project in which a call works, and the caller's role
-//	accounting.go        what runs have spent
-//	operator.go          what operators see and do
-//	people.go            projects, their members, invitations and service users
-//	notifications.go     which mails a person gets
-//	share.go             links to one job, batch or workflow, and moves between projects
-//	create.go            POST /v1/jobs and runs
-//	validate.go          POST /v1/jobs/validate
-//	alignment.go         alignments: create, read
-//	batch.go             batches: create, check, read, change
-//	batch_given.go       the alignments, components and templates that their rows name
-//	batch_rerun.go       their repetition with other parameters
-//	batch_counts.go      the counts of large batches, for a second
-//	batch_table.go       their tables, files and events
-//	waiting.go           why a run waits
-//	exchange.go          import and export of other programs' files
-//	named.go             the files of the library that such a file names
-//	job.go               lists, one job, cancel, visibility, deletion
-//	result.go            results and their cache
-//	contacts.go          contacts between the chains of a result, and scripts that show it
-//	artifact.go          signed links and files
-//	compress.go          gzip of large files
-//	workflow.go          workflows: create, execute, change
-//	workflow_view.go     workflows: read, list, linked rows
-//	design.go            designs and their graphs
-//	design_fold.go       folds of designs by other models
-//	compare.go           comparisons of structures
-//	frame.go             a frame of a simulation as a structure
-//	library.go           the callers' files, and links to them
-//	bodies.go            how bodies are read, and the bounds of large ones
-//	upload.go            uploads and what they may hold
-//	uploading.go         what users upload at the moment
-//	stream.go            server-sent events
-//	webhook.go           the default endpoint, subscriptions, deliveries, ingest
-//	webhook_endpoint.go  named endpoints
-//	agent.go             POST /mcp, and the document about it
-//	account.go           keys, quota, session, models
-//	login.go             sign-in by an issuer of OpenID Connect, and logout
-//	login_check.go       what the issuer says now of who has signed in
-//	group.go             the roles of the issuer's groups
-//	routes_login.go      routes of sign-in and of groups
-//	docs.go              GET /openapi.json, /docs and /llms.txt
-//	operate.go           health, readiness, metrics
 package server
 
 import (

@@ -4,34 +4,6 @@
 //
 // It is pure: it uses no file, clock, network or randomness. It must not know jobs, runs or wire types, and it
 // never folds or repairs a structure. No reader panics or uses more memory than its Limits allow.
-//
-//	structure.go   Structure, Chain, Residue, Atom
-//	residues.go    component codes, one-letter codes, the kind of a chain
-//	elements.go    Mass: atomic weights
-//	limits.go      Limits, ParseError and the line reader of all formats
-//	build.go       builder: from the atoms of a file to a Structure
-//	cif.go         scanner and parser of CIF 1.1
-//	readcif.go     ReadCIF: mmCIF
-//	molecule.go    Molecule: the chemistry of a component; ReadComponentCIF, WriteComponentCIF
-//	readsdf.go     ReadSDF: a molecule of an SD file
-//	readv3000.go   ReadSDF: the version V3000
-//	writecif.go    WriteCIF: mmCIF with the ModelCIF extension; tables, atoms
-//	cifentity.go   WriteCIF: entities, sequences, components
-//	cifmodel.go    WriteCIF: the categories of ModelCIF, confidence
-//	cifdssp.go     WriteCIF: helices and strands
-//	pdb.go         ReadPDB, WritePDB, and Read for either format
-//	extent.go      ReadExtents: the chains of a file and the lengths of their sequences
-//	whole.go       ReadWhole: the residues without atoms too
-//	fasta.go       ReadFASTA
-//	meta.go        Meta: what a written file says besides coordinates
-//	retitle.go     RetitleCIF, RetitlePDB: another id and title for a written file
-//	geometry.go    distances, centroid, radius of gyration
-//	grid.go        Grid and Contacts: neighbours within a radius
-//	superpose.go   Superpose and RMSD
-//	metrics.go     TMScore, AlignedTMScore, LDDT
-//	compare.go     Compare: two structures, chain by chain
-//	confidence.go  PTM, and Complex.Interfaces: ipTM, ipSAE, pDockQ
-//	dssp.go        SecondaryStructure: DSSP
 package structure
 
 // Vec is a point or a vector in Å: x, y, z.

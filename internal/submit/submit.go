@@ -2,18 +2,6 @@
 // which run and sequence of a fold a workflow works on, which library files fit, and who is notified when a run ends.
 //
 // It reads the store and writes nothing. It must not know HTTP, move files or execute anything.
-//
-//	submit.go     Resolver
-//	models.go     the models that run here, cached
-//	run.go        what the queue needs to know of a job or a workflow
-//	source.go     the fold or library file that a workflow works on
-//	compare.go    the structures that a comparison names
-//	design.go     the spec and the files of a design
-//	file.go       what files a library may hold
-//	alignment.go  the alignments of a library item that a job uses
-//	template.go   the templates that a job names
-//	component.go  the components that a job names as files
-//	notify.go     webhook settings: who is notified when a run ends
 package submit
 
 import (

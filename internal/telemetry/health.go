@@ -3,13 +3,6 @@
 //
 // It owns the names of the metrics that servers and workers share, and what /readyz of both answers. It must not decide
 // anything: what it shows is measured by the packages that it asks.
-//
-//	health.go   Health: whether the process can serve
-//	metrics.go  collectors of a process and of the whole service
-//	listen.go   the address for health and metrics
-//	recent.go   RecentLog: the last lines of a log
-//	traces.go   Traces: what is traced and where it is sent
-//	otlp.go     the client of a receiver
 package telemetry
 
 import (

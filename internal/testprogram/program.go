@@ -5,11 +5,6 @@
 //
 // It imports package program, so that Go runs the tests that use it again when the program has changed. It must not be
 // imported by anything but tests.
-//
-//   - program.go: both programs.
-//   - node.go: a process with its data; cluster.go: a server and its workers on PostgreSQL; recorder.go: a receiver of
-//     deliveries.
-//   - query.go: what is asked of a database in the end.
 package testprogram
 
 import (

@@ -4,12 +4,7 @@
 //
 // A trace passes from process to process as the text of W3C Trace Context (traceparent). This package must not know
 // where spans go or how many are kept: package telemetry sets that up. Without it there is no Tracer, and nothing here
-// costs more than a look at a pointer or a context. Its files:
-//
-//	tracing.go  Tracer, the text of a trace, spans inside a span
-//	http.go     spans of HTTP requests
-//	queue.go    spans of tasks and deliveries
-//	log.go      a handler that adds the ids of the trace to lines of a log
+// costs more than a look at a pointer or a context.
 package tracing
 
 import (

@@ -4,10 +4,6 @@
 // It owns how these files are served: their content security policy, caching and compression. The page calls only
 // /v1, so this package must not know anything of the service. A program built without the page compiles and serves
 // a short text that says how to build it; one built without the documentation has no handler of it.
-//
-//	ui.go     the page
-//	docs.go   the documentation
-//	files.go  built files, and how one is sent
 package ui
 
 import (

@@ -4,16 +4,6 @@
 // It owns what is sent to a receiver and how its response is evaluated. It must not keep state between deliveries
 // except idle connections, must not read a database, and must never put a token, a secret or an endpoint's query string
 // into an error, a log line or a stored attempt. internal/deliver connects it with internal/store.
-//
-//	payload.go   Build: the delivered body, under 20 kB, without sequences or secrets
-//	clean.go     removes sequences and secrets from a body
-//	sign.go      Key, Sign, Verify: Standard Webhooks, v1 and v1a
-//	guard.go     Guard: permitted addresses, at save and at dial
-//	address.go   host names and addresses in every notation
-//	post.go      Sender.Post: one POST under one deadline
-//	answer.go    evaluates responses and errors
-//	schedule.go  Next: the time of the next attempt
-//	breaker.go   Breaker, Pace: when deliveries to an endpoint pause
 package webhook
 
 // Headers of a delivery. The first is the interface's own; the others belong to the Standard Webhooks specification,

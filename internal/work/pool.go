@@ -2,32 +2,7 @@
 //
 // A Pool is one worker. Any number may share a service, in one process or on many machines: what two of them must agree
 // on is in the store, which a worker reaches itself or through a server. It holds no state that a crash could lose; it
-// must not speak HTTP or know what an engine does. Its files:
-//
-//	pool.go      Pool: the goroutines of a worker
-//	slots.go     how many tasks are claimed: slots, memory
-//	ahead.go     tasks that are claimed before an accelerator is free
-//	life.go      when a worker claims nothing more, and when it ends
-//	task.go      an attempt from claim to end, whatever its kind
-//	fold.go      a fold
-//	search.go    the MSA search before a fold
-//	align.go     the alignments of a fold or a search
-//	given.go     the alignments that a job names, and the files that it names at all
-//	template.go  the templates that a job names
-//	component.go  the components that a job names as files
-//	alignment.go  an alignment that is a result of its own
-//	reuse.go     results reused from a run of the same input
-//	workflow.go  a question, a simulation or a comparison, and the files it reads
-//	design.go    the files of a design
-//	fetch.go     structures fetched by an id
-//	timings.go   the seconds of a run's stages
-//	trace.go     spans of an attempt
-//	yield.go     simulations that make room for another user's task
-//	follow.go    workflows started after a fold
-//	files.go     files to and from the blob store
-//	sink.go      what an engine reports
-//	service.go   the service as a worker sees it
-//	upkeep.go    what a service needs besides its tasks
+// must not speak HTTP or know what an engine does.
 package work
 
 import (

@@ -3,14 +3,7 @@
 // docs/worker-protocol.md describes them.
 //
 // A worker that uses it knows a server and a token. It must not need the database, the artifact store's credentials or
-// the secret key of the service. Its files:
-//
-//	wire.go      the documents
-//	convert.go   documents from and to the domain
-//	client.go    Client: registration, calls, orders
-//	claims.go    claims by long poll
-//	attempts.go  what a worker says of the tasks that it holds
-//	files.go     files to and from the artifact store
+// the secret key of the service.
 package workerapi
 
 import (

@@ -3,9 +3,6 @@
 // NO and not false. What a text means does not depend on a reader's version of YAML.
 //
 // It is pure: it uses no file, clock, network or randomness.
-//
-//	yamltree.go  Parse, Read and Check: from text to a tree
-//	node.go      Node: the values of a tree
 package yamltree
 
 import (

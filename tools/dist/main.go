@@ -5,14 +5,6 @@
 //
 // The same programs and time give the same files, byte for byte. scripts/dist builds the programs, which are named
 // pleat_linux_amd64 and so on, calls this, and makes the wheels.
-//
-//   - main.go: the command line.
-//   - modules.go: what a program is made of: the modules of Go.
-//   - page.go: what its page and its documentation are made of: packages of npm and PyPI.
-//   - program.go: what a program needs of its system.
-//   - licences.go: the text of their licences.
-//   - archive.go: archives.
-//   - sbom.go: the list in the form of CycloneDX.
 package main
 
 import (

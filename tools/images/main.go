@@ -5,12 +5,6 @@
 //
 // The same program, packages and time give the same archive, byte for byte. scripts/images builds the program, fetches
 // the packages and calls this.
-//
-//   - main.go: the command line.
-//   - tree.go: the files of a layer.
-//   - debian.go: the files of Debian packages.
-//   - engine.go: the environment of an engine.
-//   - image.go: layers, configuration and archive.
 package main
 
 import (

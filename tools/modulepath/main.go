@@ -4,10 +4,7 @@
 // It changes the go.mod files, of nested modules too, the imports of Go code, and where comments, strings and other
 // text files name a package by its path, such as "go get PATH/api". A path counts there only if it ends with a folder
 // of the module that has Go code, and that of the root package only after "go get" and its like, since the last element
-// of a path may be a common word. All files are read before the first is written. The files:
-//
-//	check.go    which paths are valid
-//	rewrite.go  how the text of a file changes
+// of a path may be a common word. All files are read before the first is written.
 package main
 
 import (

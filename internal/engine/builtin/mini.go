@@ -5,13 +5,6 @@
 // It must not compute or write anything itself: those packages compute, package report writes.
 //
 // Files:
-//
-//	builtin.go   New: an engine by its name in pleat.BuiltInEngines
-//	mini.go      Mini: folds proteins
-//	calvados.go  Calvados: simulates proteins
-//	analyst.go   Analyst: answers questions about structures
-//	compare.go   Compare: compares structures
-//	null.go      Null: does nothing, for tests and measurements
 package builtin
 
 import (

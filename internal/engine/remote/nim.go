@@ -5,11 +5,6 @@
 // file. No redirect is followed, because it could carry the input and the key elsewhere.
 //
 // Files:
-//
-//	nim.go       NIM: Boltz-2 in NVIDIA's container; the calls and their failures
-//	nimquery.go  its request
-//	nimanswer.go its response
-//	chat.go      Chat: an OpenAI-compatible language model
 package remote
 
 import (

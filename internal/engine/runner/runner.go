@@ -6,23 +6,6 @@
 // the store. Nothing that a process says is believed unchecked: not its files, not its numbers, not its chain names.
 //
 // Files:
-//
-//	runner.go       Runner: the engine
-//	launch.go       how its process is started: command, environment, sandbox
-//	attempt.go      runnerAttempt: one attempt at a job
-//	folder.go       the folder of a request, which moves to the process and back
-//	input.go        predictRequest: the messages that a job becomes
-//	output.go       the checks of a result, and its way into a report
-//	dynamics.go     results of simulations
-//	design.go       results of designs
-//	pool.go         ProcessPool: slots of devices, and the processes in them
-//	process.go      process: start, messages, end
-//	predict.go      loading a model and running one request in a process
-//	guard.go        the guard that ends processes when the service was killed
-//	wire.go         the messages of the protocol
-//	manifest.go     Manifest: a runner's folder
-//	unpack.go       archives of weights
-//	fingerprint.go  the state of a runner's program and weights
 package runner
 
 import (

@@ -1,9 +1,5 @@
 // Package identitytest has an issuer of OpenID Connect for tests. It runs in the test's process on a loopback address,
 // signs tokens as a real one does, and can be told to go wrong.
-//
-//   - identitytest.go: the issuer and what tests tell it.
-//   - endpoints.go: what it answers.
-//   - browser.go: a person's browser, for an issuer that shows forms.
 package identitytest
 
 import (

@@ -2,12 +2,6 @@
 // types of their requests and responses.
 //
 // It owns the names of components and what the schemas say beyond the types. It must not know handlers or serve HTTP.
-//
-//	document.go       Document: operations to paths and components
-//	content.go        what requests and responses hold
-//	notifications.go  what the service posts to webhooks
-//	page.go           Page and Reference: as much of the document as people read
-//	html.go           its HTML
 package openapi
 
 import (

@@ -3,18 +3,6 @@
 // It is pure: no request, no store, no clock. What a reader may not see is left out here; whether a caller may read at
 // all is decided before. Every function returns what clients see; its comment says what it leaves out. Lists and maps
 // of responses are never nil, so that they are [] and {} on the wire, and values that may be absent are pointers.
-//
-//	wire.go      Audience; values that may be null
-//	request.go   requests to jobs, and jobs back to requests
-//	job.go       jobs, runs, predictions, artifacts
-//	batch.go     batches and their rows
-//	workflow.go  workflows and questions
-//	library.go   library items and files
-//	people.go    projects, members, invitations, links
-//	webhook.go   deliveries and attempts
-//	operator.go  what operators see
-//	accounting.go  what runs have spent, budgets
-//	account.go   models and keys
 package wire
 
 import (

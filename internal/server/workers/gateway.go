@@ -3,17 +3,7 @@
 //
 // It speaks to the store for many workers with few connections: one transaction claims for all that wait, and one
 // renews the leases of all whose heartbeats have come together. It must not decide what a task does, nor keep anything
-// that another server would need: a worker may send each call to another server of the service. Its files:
-//
-//	gateway.go    Gateway: routes, bodies, errors
-//	token.go      tokens: who calls, and about which task
-//	register.go   workers that come and go
-//	claim.go      claims that wait for tasks
-//	heartbeat.go  heartbeats, collected for one transaction
-//	watch.go      orders for workers
-//	task.go       what workers say of their tasks
-//	search.go     searches for alignments, each by one worker
-//	file.go       files to and from the artifact store
+// that another server would need: a worker may send each call to another server of the service.
 package workers
 
 import (

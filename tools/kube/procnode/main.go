@@ -6,10 +6,6 @@
 //	procnode -program bin/pleat -dir /tmp/pods
 //
 // Files:
-//
-//	main.go    the node: its lease, and what happens to its pods
-//	pod.go     one pod: its volumes, its process, its end
-//	status.go  what the API server is told of a pod
 package main
 
 import (

@@ -4,11 +4,6 @@
 //
 // CHAINS holds known structures: a line ">id", the sequence, then per residue the coordinates of N, CA, C and the
 // side-chain centroid in Å. The same file gives the same bytes on one architecture, whatever the number of cores.
-//
-//   - main.go: the command line and the steps of a training.
-//   - chains.go, clusters.go, blosum.go: what is learned from: torsions, their clusters, likely substitutions.
-//   - net.go: the training of one network of the ensemble.
-//   - measure.go: how good the trained model is.
 package main
 
 import (
