@@ -136,7 +136,7 @@ func (u *Upkeep) collectGarbage(ctx context.Context) {
 		if err := u.forgetMails(ctx); err != nil && ctx.Err() == nil {
 			u.Log.Warn("old mails could not be deleted", "error", err)
 		}
-		n, err := garbage.Collect(ctx, u.Store, u.Blobs, u.Clock().Add(-garbage.Age))
+		n, err := garbage.Collect(ctx, u.Store.Ops, u.Store.Runs, u.Blobs, u.Clock().Add(-garbage.Age))
 		if err != nil && ctx.Err() == nil {
 			u.Log.Warn("garbage collection stopped", "error", err)
 		}
@@ -155,7 +155,7 @@ func (u *Upkeep) removeDeleted(ctx context.Context) {
 			u.Log.Info("old jobs and workflows deleted", "number", expired)
 		}
 		if err == nil {
-			_, err = garbage.RemoveDeleted(ctx, u.Store, u.Blobs)
+			_, err = garbage.RemoveDeleted(ctx, u.Store.Ops, u.Store.Runs, u.Blobs)
 		}
 		if err != nil && ctx.Err() == nil {
 			u.Log.Warn("deleted or old jobs could not be removed", "error", err)
