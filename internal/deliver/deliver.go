@@ -132,7 +132,7 @@ const (
 // Run delivers until ctx ends. It then lets deliveries in flight end for Config.Grace, returns the others to the queue,
 // and returns.
 func (p *Pool) Run(ctx context.Context) error {
-	run, stop, started := p.leases.Start(ctx, p.store, "the delivery worker cannot start")
+	run, stop, started := p.leases.Start(ctx, p.store.Runs, "the delivery worker cannot start")
 	if !started {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	var duties, tasks, finisher sync.WaitGroup
 	finisher.Go(func() { p.finish(run) })
 	if p.cfg.Poll {
-		duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+		duties.Go(func() { queue.Poll(run, p.store.DB, p.store.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 	}
 	duties.Go(func() { p.endDeleted(run) })
 	if p.cfg.Retention > 0 {

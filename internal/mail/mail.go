@@ -80,7 +80,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 // Run sends mails, one at a time, until ctx ends. The mail that is being sent then has Config.Grace to end, and goes
 // back to the queue otherwise.
 func (p *Pool) Run(ctx context.Context) error {
-	run, stop, started := p.leases.Start(ctx, p.store, "the sender of mails cannot start")
+	run, stop, started := p.leases.Start(ctx, p.store.Runs, "the sender of mails cannot start")
 	if !started {
 		return nil
 	}

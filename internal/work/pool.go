@@ -212,7 +212,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.watch(run) })
 	duties.Go(func() { p.probeArtifacts(run) })
 	if p.upkeep != nil {
-		duties.Go(func() { queue.Poll(run, p.upkeep.Store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+		s := p.upkeep.Store
+		duties.Go(func() { queue.Poll(run, s.DB, s.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 		duties.Go(func() { p.upkeep.Run(run) })
 	}
 	duties.Go(func() { p.watchLife(run) })
