@@ -306,7 +306,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.began = s.clock()
 	s.blobs = blob.NewMonitor(d.Blobs, s.log)
-	s.healthy = &telemetry.Health{Store: s.store, Blobs: s.blobs}
+	s.healthy = &telemetry.Health{DB: s.store.DB, Runs: s.store.Runs, Blobs: s.blobs}
 	s.workers = workers.New(workers.Config{
 		Store:  s.store,
 		Blobs:  s.blobs,

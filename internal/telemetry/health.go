@@ -19,8 +19,8 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
-	"pleat/internal/store"
 	"pleat/internal/store/db"
+	"pleat/internal/store/runs"
 )
 
 // Status is the response of /healthz and /readyz. It is not in package api, whose types are those of /v1.
@@ -36,7 +36,8 @@ func Alive() Status { return Status{Status: "ok", Version: pleat.Version} }
 
 // Health checks what a process needs. Its fields must not change after the first call.
 type Health struct {
-	Store *store.Store  // nil: the process is ready as soon as it runs
+	DB    *db.DB        // nil: the process is ready as soon as it runs
+	Runs  *runs.Store   // knows the workers; nil only if DB is
 	Blobs *blob.Monitor // nil: the process needs no artifacts
 
 	mu     sync.Mutex
@@ -54,13 +55,13 @@ const (
 // wait, but refuses none, is part of the status: a server that cannot store files or knows no live worker accepts jobs.
 // An error has CodeUnavailable.
 func (h *Health) Ready(ctx context.Context) (Status, error) {
-	if h.Store == nil {
+	if h.DB == nil {
 		return Alive(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	const silent = "not ready: the database does not answer"
-	v, err := h.Store.DB.Version(ctx)
+	v, err := h.DB.Version(ctx)
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}
@@ -68,7 +69,7 @@ func (h *Health) Ready(ctx context.Context) (Status, error) {
 		return Status{}, pleat.Errorf(pleat.CodeUnavailable,
 			"not ready: the database has schema %d and this version needs %d; run pleat migrate", v, db.Latest())
 	}
-	w, err := h.Store.Runs.Working(ctx, "")
+	w, err := h.Runs.Working(ctx, "")
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}
