@@ -326,7 +326,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 		s.guard = webhook.NewGuard(nil, nil, nil)
 	}
 	s.resolver = &submit.Resolver{
-		Store:        s.store,
+		People:       s.store.People,
+		Runs:         s.store.Runs,
+		Webhooks:     s.store.Webhooks,
 		Blobs:        s.blobs,
 		Guard:        s.guard,
 		Ring:         s.ring,

@@ -114,7 +114,7 @@ func NewDirect(s *store.Store) *Direct {
 	return &Direct{
 		Store:    s.Runs,
 		db:       s.DB,
-		resolver: &submit.Resolver{Store: s, FetchPDB: true},
+		resolver: &submit.Resolver{People: s.People, Runs: s.Runs, FetchPDB: true},
 		news:     make(chan struct{}, 1),
 	}
 }

@@ -111,7 +111,12 @@ func (u *Upkeep) keepDatabase(ctx context.Context) {
 
 // resolver makes the decisions about follow-ups that the HTTP API makes about workflows.
 func (u *Upkeep) resolver() *submit.Resolver {
-	return &submit.Resolver{Store: u.Store, MaxTime: u.MaxTime}
+	return &submit.Resolver{
+		People:   u.Store.People,
+		Runs:     u.Store.Runs,
+		Webhooks: u.Store.Webhooks,
+		MaxTime:  u.MaxTime,
+	}
 }
 
 // mailsKept is for how long users see which mails they got.
