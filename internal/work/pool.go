@@ -89,7 +89,7 @@ type Config struct {
 	SearchedElsewhere bool
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
-	// Tune says that this process tunes the database, if it reaches one; see store.Tune.
+	// Tune says that this process tunes the database, if it reaches one; see ops.Store.Tune.
 	Tune bool
 	// Disk tells when too little space is free to start follow-ups; nil: they always start.
 	Disk *blob.Disk
@@ -131,7 +131,7 @@ type Pool struct {
 // serves the queues of the engines. The caller closes the store, the blobs and the engines after Run has returned.
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	files := blob.NewMonitor(b, cfg.Log)
-	p := NewRemote(cfg, NewDirect(s), DirectFiles{files}, e)
+	p := NewRemote(cfg, NewDirect(s.DB, s.People, s.Runs), DirectFiles{files}, e)
 	p.upkeep = &Upkeep{
 		Store:          s,
 		Blobs:          files,

@@ -12,6 +12,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/store/batches"
 	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
@@ -31,7 +32,7 @@ type Upkeep struct {
 	Disk *blob.Disk
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
-	// Tune says that this process tunes the database; see store.Tune.
+	// Tune says that this process tunes the database; see ops.Store.Tune.
 	Tune bool
 	// Tracer begins the spans of follow-ups; nil: there are none.
 	Tracer *tracing.Tracer
@@ -70,7 +71,7 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 	news, stop := u.Store.DB.Subscribe(runs.BatchesTopic)
 	defer stop()
 	for {
-		if err := advanceAll(ctx, u.Store); err != nil && ctx.Err() == nil {
+		if err := advanceAll(ctx, u.Store.Batches); err != nil && ctx.Err() == nil {
 			u.Log.Warn("a batch could not be advanced", "error", err)
 		}
 		if !queue.Sleep(ctx, batchPause) {
@@ -87,9 +88,9 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 
 // advanceAll takes the steps of batches that can be taken now. A batch that cannot be advanced does not slow the
 // others; its error is returned once they have no more steps.
-func advanceAll(ctx context.Context, s *store.Store) error {
+func advanceAll(ctx context.Context, b *batches.Store) error {
 	for {
-		if more, err := s.Batches.AdvanceBatches(ctx); !more {
+		if more, err := b.AdvanceBatches(ctx); !more {
 			return err
 		}
 	}
