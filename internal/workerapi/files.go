@@ -44,7 +44,7 @@ const stall = time.Minute
 // maxBuffered bounds a file that is no io.ReadSeeker, in bytes. Only cached alignments are none.
 const maxBuffered = 512 << 20
 
-// Put stores a file of an attempt, whose key is one of store.ArtifactKey, or a cached alignment.
+// Put stores a file of an attempt, whose key is one of runs.ArtifactKey, or a cached alignment.
 func (c *Client) Put(ctx context.Context, key string, r io.Reader) (blob.Info, error) {
 	info, err := c.put(ctx, key, r)
 	return info, c.transferred(ctx, err)

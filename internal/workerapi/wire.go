@@ -33,7 +33,7 @@ const (
 const Path = "/worker/v1/"
 
 // CodeHeader is the header of an error response with the code of the error, see pleat.Code. CodeLost is that of
-// pleat.ErrLost, CodeSourceGone that of store.ErrSourceGone, and CodeVersion that of a worker whose protocol is too old
+// pleat.ErrLost, CodeSourceGone that of runs.ErrSourceGone, and CodeVersion that of a worker whose protocol is too old
 // or too new.
 const (
 	CodeHeader                = "Pleat-Error"
@@ -355,7 +355,7 @@ type Alignments struct {
 	Links       map[string]Link `json:"links,omitempty"`
 }
 
-// GivenAlignment is a file with an alignment; see store.GivenAlignment.
+// GivenAlignment is a file with an alignment; see runs.ReferencedAlignment.
 type GivenAlignment struct {
 	Name     string `json:"name"`
 	Key      string `json:"key"`
@@ -370,7 +370,7 @@ type GivenFiles struct {
 	Links map[string]Link `json:"links,omitempty"`
 }
 
-// GivenFile is the file of a template or of a component; see store.GivenFile.
+// GivenFile is the file of a template or of a component; see runs.ReferencedFile.
 type GivenFile struct {
 	Name  string `json:"name"`
 	Key   string `json:"key,omitempty"`
@@ -382,7 +382,7 @@ type ClaimSearches struct {
 	Searches []Search `json:"searches"`
 }
 
-// Search is a search for an alignment; see store.Search.
+// Search is a search for an alignment; see runs.Search.
 type Search struct {
 	Key     string          `json:"key"`
 	Owner   pleat.ProjectID `json:"user,omitempty"`
