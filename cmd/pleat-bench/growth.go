@@ -270,11 +270,8 @@ func (g *growthBench) ofPage() []comparison {
 func (g *growthBench) ofWorkers() []comparison {
 	return []comparison{
 		{what: "claiming a task", do: func(side int) error {
-			list, err := g.sides[side].store.Runs.Claim(
-				g.ctx,
-				"bench",
-				tasks.ClaimFilter{Queues: []string{nullQueue}, N: 1},
-			)
+			filter := tasks.ClaimFilter{Queues: []string{nullQueue}, N: 1}
+			list, err := g.sides[side].store.Runs.Claim(g.ctx, "bench", filter)
 			if err == nil && len(list) == 0 {
 				err = errors.New("no task waits")
 			}

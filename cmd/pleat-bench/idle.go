@@ -190,7 +190,7 @@ func (h *service) workerServer(ctx context.Context, delay time.Duration) (*worke
 	run, cancel := context.WithCancel(ctx)
 	var duties sync.WaitGroup
 	duties.Go(func() { gateway.Run(run) })
-	duties.Go(func() { queue.Poll(run, h.store, time.Now, h.log, func() {}) })
+	duties.Go(func() { queue.Poll(run, h.store.DB, h.store.Runs, time.Now, h.log, func() {}) })
 	c := workerapi.NewClient(workerapi.Options{Server: "http://" + addr, Token: token, Log: h.log})
 	return c, func() error {
 		c.Close(context.WithoutCancel(ctx))

@@ -167,12 +167,16 @@ func (h *deliveries) arrival(run pleat.RunID) (time.Time, bool) {
 func (h *deliveries) deliver(ctx context.Context) (stop func() error) {
 	links := seal.Links{Ring: h.ring, Base: "http://" + h.addr, For: 24 * time.Hour}
 	c := deliver.New(deliver.Config{
-		ID:   "bench/deliver",
-		Poll: true,
-		Base: links.Base,
-		Link: links.URL,
-		Log:  h.log,
-	}, h.store, h.ring, h.sender)
+		ID:       "bench/deliver",
+		DB:       h.store.DB,
+		Webhooks: h.store.Webhooks,
+		Runs:     h.store.Runs,
+		Batches:  h.store.Batches,
+		Poll:     true,
+		Base:     links.Base,
+		Link:     links.URL,
+		Log:      h.log,
+	}, h.ring, h.sender)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()

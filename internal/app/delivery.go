@@ -34,6 +34,10 @@ func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (
 	links := seal.Links{Ring: a.ring, Base: strings.TrimRight(public, "/"), For: linkLifetime}
 	return deliver.New(deliver.Config{
 		ID:        id + "/deliver",
+		DB:        a.Store.DB,
+		Webhooks:  a.Store.Webhooks,
+		Runs:      a.Store.Runs,
+		Batches:   a.Store.Batches,
 		Rate:      a.cfg.WebhookRate,
 		Base:      links.Base,
 		Link:      links.URL,
@@ -43,7 +47,7 @@ func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (
 		Tracer:    a.traces.Tracer(),
 		Log:       a.log,
 		Step:      step,
-	}, a.Store, a.ring, sender), sender, nil
+	}, a.ring, sender), sender, nil
 }
 
 // newSender returns what sends deliveries: through the proxy, with the authorities and the certificate that are set. It

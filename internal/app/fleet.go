@@ -79,10 +79,10 @@ func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) er
 // fleetEndpoint returns what serves health and metrics of a fleet.
 func fleetEndpoint(c config.Config, s *store.Store, f *fleet.Fleet, log *slog.Logger) *telemetry.Endpoint {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(telemetry.Process(s, nil)...)
+	registry.MustRegister(telemetry.Process(s.DB, s.Runs, nil)...)
 	registry.MustRegister(f.Collectors()...)
 	return &telemetry.Endpoint{
-		Health:  &telemetry.Health{Store: s},
+		Health:  &telemetry.Health{DB: s.DB, Workers: s.Workers},
 		Metrics: registry,
 		Token:   c.Metrics,
 		Log:     log,

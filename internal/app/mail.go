@@ -52,9 +52,12 @@ func (a *App) newMailer(public string) (*mail.Pool, error) {
 	}
 	return mail.New(mail.Config{
 		ID:     id + "/mail",
+		DB:     a.Store.DB,
+		Mails:  a.Store.Mails,
+		Runs:   a.Store.Runs,
 		Server: server,
 		Base:   strings.TrimRight(public, "/"),
 		Clock:  time.Now,
 		Log:    a.log,
-	}, a.Store, a.ring), nil
+	}, a.ring), nil
 }

@@ -70,9 +70,9 @@ func (a *App) openTraces(ctx context.Context) (err error) {
 // workerEndpoint returns what serves health and metrics of a process without an HTTP server.
 func (a *App) workerEndpoint() *telemetry.Endpoint {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(telemetry.Process(a.Store, a.blobs)...)
+	registry.MustRegister(telemetry.Process(a.Store.DB, a.Store.Runs, a.blobs)...)
 	return &telemetry.Endpoint{
-		Health:  &telemetry.Health{Store: a.Store, Blobs: a.blobs},
+		Health:  &telemetry.Health{DB: a.Store.DB, Workers: a.Store.Workers, Blobs: a.blobs},
 		Metrics: registry,
 		Token:   a.cfg.Metrics,
 		Log:     a.log,

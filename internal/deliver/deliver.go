@@ -16,7 +16,8 @@ import (
 	"pleat"
 	"pleat/internal/queue"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/db"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 	"pleat/internal/store/webhooks"
@@ -24,10 +25,16 @@ import (
 	"pleat/internal/webhook"
 )
 
-// Config of a Pool. The zero value of each field but ID serves.
+// Config of a Pool. The zero value of each field but ID and the stores serves.
 type Config struct {
 	// ID is unique, and the same after a restart, so that the leases of the process before are released at once.
 	ID pleat.WorkerID
+	// DB tells the time and what is new, Webhooks has the deliveries, Runs and Batches what they are about. Runs also
+	// renews the leases.
+	DB       *db.DB
+	Webhooks *webhooks.Store
+	Runs     *runs.Store
+	Batches  *batches.Store
 	// Parallel is how many deliveries of this process may be in flight at once; 0: 256.
 	Parallel int
 	// Endpoint is how many deliveries to one endpoint may be in flight at once, on all nodes, while it answers fast and
@@ -81,7 +88,6 @@ func (c *Config) setDefaults() {
 // Pool delivers events to custom endpoints. Make it with New, then call Run.
 type Pool struct {
 	cfg     Config
-	store   *store.Store
 	ring    *seal.Ring
 	sender  *webhook.Sender
 	metrics *metrics
@@ -101,15 +107,14 @@ type result struct {
 
 // New makes a Pool that posts with sender. The ring opens the tokens and secrets of endpoints. The caller closes sender
 // after Run has returned.
-func New(cfg Config, s *store.Store, ring *seal.Ring, sender *webhook.Sender) *Pool {
+func New(cfg Config, ring *seal.Ring, sender *webhook.Sender) *Pool {
 	cfg.setDefaults()
 	return &Pool{
 		cfg:     cfg,
-		store:   s,
 		ring:    ring,
 		sender:  sender,
 		metrics: newMetrics(),
-		leases:  queue.NewLeases(s.Runs, cfg.ID, cfg.Clock, cfg.Log),
+		leases:  queue.NewLeases(cfg.Runs, cfg.ID, cfg.Clock, cfg.Log),
 		windows: newWindows(cfg.Endpoint, cfg.Quick),
 		ended:   make(chan *result, cfg.Parallel),
 		wake:    make(chan struct{}, 1),
@@ -126,7 +131,7 @@ const (
 // Run delivers until ctx ends. It then lets deliveries in flight end for Config.Grace, returns the others to the queue,
 // and returns.
 func (p *Pool) Run(ctx context.Context) error {
-	run, stop, started := p.leases.Start(ctx, p.store, "the delivery worker cannot start")
+	run, stop, started := p.leases.Start(ctx, p.cfg.Runs, "the delivery worker cannot start")
 	if !started {
 		return nil
 	}
@@ -135,7 +140,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	var duties, tasks, finisher sync.WaitGroup
 	finisher.Go(func() { p.finish(run) })
 	if p.cfg.Poll {
-		duties.Go(func() { queue.Poll(run, p.store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+		duties.Go(func() { queue.Poll(run, p.cfg.DB, p.cfg.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 	}
 	duties.Go(func() { p.endDeleted(run) })
 	if p.cfg.Retention > 0 {
@@ -160,7 +165,7 @@ func (p *Pool) Run(ctx context.Context) error {
 func (p *Pool) claim(ctx, posts context.Context, taskList *sync.WaitGroup) {
 	cursor := ""
 	queue.ClaimLoop{
-		News:   p.store.DB,
+		News:   p.cfg.DB,
 		Topics: []string{tasks.DeliveryTopic},
 		Wake:   p.wake,
 		Log:    p.cfg.Log,
@@ -171,7 +176,7 @@ func (p *Pool) claim(ctx, posts context.Context, taskList *sync.WaitGroup) {
 					return nil
 				}
 				p.cfg.Step("claim")
-				got, err := p.store.Webhooks.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.limits())
+				got, err := p.cfg.Webhooks.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.limits())
 				if len(got.List) > 0 {
 					p.cfg.Step("claimed")
 					p.start(posts, got.List, taskList)
@@ -179,8 +184,8 @@ func (p *Pool) claim(ctx, posts context.Context, taskList *sync.WaitGroup) {
 				if err != nil {
 					return err
 				}
-				p.windows.full(p.store.DB.Now(), got.Full...)
-				p.metrics.markBusy(p.store.DB.Now(), got.Full...)
+				p.windows.full(p.cfg.DB.Now(), got.Full...)
+				p.metrics.markBusy(p.cfg.DB.Now(), got.Full...)
 				if len(got.Full) > 0 {
 					p.cfg.Step("full")
 				}
@@ -221,7 +226,7 @@ func (p *Pool) sources(ctx context.Context, got []webhooks.ClaimedDelivery) map[
 	if len(runs) == 0 {
 		return nil
 	}
-	views, err := p.store.Runs.RunViews(ctx, runs)
+	views, err := p.cfg.Runs.RunViews(ctx, runs)
 	if err != nil && ctx.Err() == nil {
 		p.cfg.Log.Warn("deliveries are sent without their source", "error", err)
 	}
@@ -249,9 +254,9 @@ func (p *Pool) attempt(h *queue.Held, d webhooks.ClaimedDelivery, v *runs.View) 
 		p.cfg.Step("posted")
 	}
 	p.metrics.observe(&r.attempt)
-	p.metrics.observeDelay(&d, &r.attempt, p.store.DB.Now())
+	p.metrics.observeDelay(&d, &r.attempt, p.cfg.DB.Now())
 	p.windows.observe(d.Endpoint.ID, r.attempt.Timings.Total, r.attempt.OK())
-	r.decide(p.store.DB.Now())
+	r.decide(p.cfg.DB.Now())
 	tracing.Delivered(span, r.Status, string(r.attempt.Error))
 	log = log.With("ok", r.OK, "status", r.Status, "class", string(r.attempt.Error),
 		"duration_ms", r.attempt.Timings.Total, "user", d.Endpoint.Owner)
@@ -332,7 +337,7 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 	}
 	p.cfg.Step("finish")
 	stored := queue.Retry(ctx, p.cfg.Log, "the outcomes of deliveries cannot be stored", func() error {
-		return p.store.Webhooks.FinishDeliveries(ctx, p.cfg.ID, list, update)
+		return p.cfg.Webhooks.FinishDeliveries(ctx, p.cfg.ID, list, update)
 	})
 	if stored {
 		p.cfg.Step("finished")
@@ -346,7 +351,7 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 // more than one transaction deletes.
 func (p *Pool) forget(ctx context.Context) {
 	for {
-		n, err := p.store.Webhooks.ForgetDeliveries(ctx, p.store.DB.Now().Add(-p.cfg.Retention), maxForgotten)
+		n, err := p.cfg.Webhooks.ForgetDeliveries(ctx, p.cfg.DB.Now().Add(-p.cfg.Retention), maxForgotten)
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("old deliveries cannot be deleted", "error", err)
 		}
@@ -364,7 +369,7 @@ func (p *Pool) forget(ctx context.Context) {
 // transaction.
 func (p *Pool) endDeleted(ctx context.Context) {
 	for {
-		more, err := p.store.Webhooks.EndDeliveries(ctx)
+		more, err := p.cfg.Webhooks.EndDeliveries(ctx)
 		if err != nil && ctx.Err() == nil {
 			p.cfg.Log.Warn("deliveries to deleted endpoints cannot be ended", "error", err)
 		}

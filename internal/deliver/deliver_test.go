@@ -65,16 +65,20 @@ func onEachStore(t *testing.T, fn func(t *testing.T, f *fixture)) {
 func (f *fixture) start(change ...func(*deliver.Config)) (cancel func(), done <-chan struct{}) {
 	f.t.Helper()
 	cfg := deliver.Config{
-		ID:   "deliverer",
-		Base: f.links.Base,
-		Link: f.links.URL,
-		Poll: true,
-		Log:  slog.New(slog.DiscardHandler),
+		ID:       "deliverer",
+		DB:       f.s.DB,
+		Webhooks: f.s.Webhooks,
+		Runs:     f.s.Runs,
+		Batches:  f.s.Batches,
+		Base:     f.links.Base,
+		Link:     f.links.URL,
+		Poll:     true,
+		Log:      slog.New(slog.DiscardHandler),
 	}
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	pool := deliver.New(cfg, f.s, f.ring, f.sender)
+	pool := deliver.New(cfg, f.ring, f.sender)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

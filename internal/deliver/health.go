@@ -49,7 +49,7 @@ func (h health) text(now time.Time) string {
 func (p *Pool) limits() webhooks.DeliveryLimits {
 	l := webhooks.DeliveryLimits{Owner: p.cfg.Owner, Decide: p.observeLimit}
 	if p.cfg.Rate <= 0 {
-		l.Window, l.Windows = p.windows.sizes(p.store.DB.Now(), webhooks.MaxWindows)
+		l.Window, l.Windows = p.windows.sizes(p.cfg.DB.Now(), webhooks.MaxWindows)
 	}
 	return l
 }

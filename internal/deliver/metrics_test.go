@@ -26,7 +26,13 @@ func TestDelays(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		})
-		pool := deliver.New(deliver.Config{ID: "deliverer"}, f.s, f.ring, f.sender)
+		pool := deliver.New(deliver.Config{
+			ID:       "deliverer",
+			DB:       f.s.DB,
+			Webhooks: f.s.Webhooks,
+			Runs:     f.s.Runs,
+			Batches:  f.s.Batches,
+		}, f.ring, f.sender)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		ada, toGood := f.user("ada", good.URL)

@@ -24,7 +24,7 @@ var errNoSecret = errors.New("a stored secret cannot be opened with this PLEAT_S
 // v is the job of a fold's event; nil if it was deleted or could not be read, which the body then says, also of what
 // was moved to another project.
 func (p *Pool) request(ctx context.Context, d webhooks.ClaimedDelivery, v *runs.View) (webhook.Request, error) {
-	now := p.store.DB.Now()
+	now := p.cfg.DB.Now()
 	if v != nil && v.Job.Owner != d.Event.Owner {
 		v = nil
 	}
@@ -36,7 +36,7 @@ func (p *Pool) request(ctx context.Context, d webhooks.ClaimedDelivery, v *runs.
 			what.Problem = "the workflow was deleted, or could not be read now"
 		}
 	case d.Event.Source.Batch != "":
-		b, err := p.store.Batches.Batch(ctx, d.Event.Source.Batch)
+		b, err := p.cfg.Batches.Batch(ctx, d.Event.Source.Batch)
 		if what.Batch = &b; err != nil {
 			what.Batch, what.Problem = nil, "the batch was deleted, or could not be read now"
 		}
@@ -68,7 +68,7 @@ func (p *Pool) request(ctx context.Context, d webhooks.ClaimedDelivery, v *runs.
 
 // workflow reads the workflow of an event, as a body shows it: input, tasks, metrics and links to the plots.
 func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*webhook.WorkflowSource, error) {
-	v, err := p.store.Runs.WorkflowView(ctx, e.Source.Workflow)
+	v, err := p.cfg.Runs.WorkflowView(ctx, e.Source.Workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 // endpoint of a single run has none; its deliveries are signed with the secret of its owner's default endpoint.
 func (p *Pool) keys(ctx context.Context, e webhooks.Endpoint, now time.Time) ([]webhook.Key, error) {
 	if e.Secret == "" && e.SingleRun {
-		signer, err := p.store.Webhooks.DefaultEndpoint(ctx, people.InProject(e.Owner))
+		signer, err := p.cfg.Webhooks.DefaultEndpoint(ctx, people.InProject(e.Owner))
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			return nil, nil
 		}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pleat/internal/blob"
-	"pleat/internal/store"
 	"pleat/internal/store/ops"
+	"pleat/internal/store/runs"
 )
 
 // checkPage is how many files Check reads from the database at a time, and checkOpen how many it opens at once.
@@ -55,11 +55,12 @@ type Checked struct {
 // a row, which Collect would delete. It reports each fault as it finds it, keeps a page in memory, and is safe while
 // servers and workers run if the moment is Age ago: what is deleted or stored in the meantime is no fault.
 func Check(
-	ctx context.Context, s *store.Store, b blob.Store, deep bool, before time.Time, report func(Fault) error,
+	ctx context.Context, o *ops.Store, r *runs.Store, b blob.Store, deep bool, before time.Time,
+	report func(Fault) error,
 ) (Checked, error) {
 	var c Checked
 	for after := ""; ; {
-		page, err := s.Ops.BlobRefs(ctx, after, checkPage)
+		page, err := o.BlobRefs(ctx, after, checkPage)
 		if err != nil {
 			return c, err
 		}
@@ -68,7 +69,7 @@ func Check(
 		}
 		after = page[len(page)-1].Key
 		c.Files += len(page)
-		faults, err := checkRefs(ctx, s, b, deep, before, page)
+		faults, err := checkRefs(ctx, r, b, deep, before, page)
 		if err != nil {
 			return c, err
 		}
@@ -84,7 +85,7 @@ func Check(
 		}
 	}
 	for _, prefix := range prefixes {
-		err := blob.Orphans(ctx, b, prefix, before, s.Runs.UnreferencedBlobs, func(i blob.Info) error {
+		err := blob.Orphans(ctx, b, prefix, before, r.UnreferencedBlobs, func(i blob.Info) error {
 			c.Orphans++
 			c.OrphanBytes += i.Bytes
 			return report(Fault{Key: i.Key, Kind: Orphan, Detail: fmt.Sprintf("%d bytes", i.Bytes)})
@@ -98,15 +99,15 @@ func Check(
 
 // checkRefs returns the faults of a page, in its order.
 func checkRefs(
-	ctx context.Context, s *store.Store, b blob.Store, deep bool, before time.Time,
+	ctx context.Context, r *runs.Store, b blob.Store, deep bool, before time.Time,
 	page []ops.BlobRef,
 ) ([]Fault, error) {
 	found := make([]*Fault, len(page))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(checkOpen)
-	for i, r := range page {
+	for i, ref := range page {
 		group.Go(func() (err error) {
-			found[i], err = checkRef(within, b, deep, before, r)
+			found[i], err = checkRef(within, b, deep, before, ref)
 			return err
 		})
 	}
@@ -119,7 +120,7 @@ func checkRefs(
 			continue
 		}
 		// The row may have been deleted or replaced after it was read, and its file with it.
-		gone, err := s.Runs.UnreferencedBlobs(ctx, []string{f.Key})
+		gone, err := r.UnreferencedBlobs(ctx, []string{f.Key})
 		if err != nil {
 			return nil, err
 		}

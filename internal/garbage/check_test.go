@@ -50,7 +50,7 @@ func check(
 ) ([]string, garbage.Checked) {
 	t.Helper()
 	var got []string
-	c, err := garbage.Check(context.Background(), s, b, deep, before, func(f garbage.Fault) error {
+	c, err := garbage.Check(context.Background(), s.Ops, s.Runs, b, deep, before, func(f garbage.Fault) error {
 		got = append(got, string(f.Kind)+" "+f.Key)
 		return nil
 	})
@@ -119,14 +119,14 @@ func checkStore(t *testing.T, s *store.Store, b blob.Store) {
 			t.Errorf("deep %t: %s%+v", c.deep, diff, count)
 		}
 	}
-	if n, err := garbage.Collect(ctx, s, b, later); n != 2 || err != nil {
+	if n, err := garbage.Collect(ctx, s.Ops, s.Runs, b, later); n != 2 || err != nil {
 		t.Errorf("collected %d files: %v", n, err)
 	}
 	if _, c := check(t, s, b, false, later); c.Orphans != 0 || c.Missing != 1 {
 		t.Errorf("after the collection: %+v", c)
 	}
 	stop := errors.New("stop")
-	_, err := garbage.Check(ctx, s, b, false, later, func(garbage.Fault) error { return stop })
+	_, err := garbage.Check(ctx, s.Ops, s.Runs, b, false, later, func(garbage.Fault) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("an error of the report: %v", err)
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"pleat/internal/blob"
-	"pleat/internal/store"
+	"pleat/internal/store/ops"
+	"pleat/internal/store/runs"
 )
 
 // Age is how old a blob without a row must be to be garbage. A blob is stored before the database refers to it; that
@@ -22,14 +23,14 @@ var prefixes = []string{"runs/", "library/"}
 
 // RemoveDeleted deletes the rows and the blobs of deleted jobs and workflows until none is due or ctx ends. It returns
 // how many blobs it deleted. Collect deletes the blobs that a crash leaves behind.
-func RemoveDeleted(ctx context.Context, s *store.Store, b blob.Store) (int, error) {
+func RemoveDeleted(ctx context.Context, o *ops.Store, r *runs.Store, b blob.Store) (int, error) {
 	total := 0
 	for {
-		p, err := s.Ops.PurgeDeleted(ctx)
+		p, err := o.PurgeDeleted(ctx)
 		if err != nil || p.Rows == 0 {
 			return total, err
 		}
-		n, err := RemoveBlobs(ctx, s, b, p.Blobs)
+		n, err := RemoveBlobs(ctx, r, b, p.Blobs)
 		total += n
 		if err != nil {
 			return total, err
@@ -39,8 +40,8 @@ func RemoveDeleted(ctx context.Context, s *store.Store, b blob.Store) (int, erro
 
 // RemoveBlobs deletes those of the blobs to which no run and no library file refers, and returns how many. A row to
 // which they belonged must be gone, so that nothing can refer to them again.
-func RemoveBlobs(ctx context.Context, s *store.Store, b blob.Store, keys []string) (int, error) {
-	dead, err := s.Runs.UnreferencedBlobs(ctx, keys)
+func RemoveBlobs(ctx context.Context, r *runs.Store, b blob.Store, keys []string) (int, error) {
+	dead, err := r.UnreferencedBlobs(ctx, keys)
 	if err != nil {
 		return 0, err
 	}
@@ -55,13 +56,15 @@ func RemoveBlobs(ctx context.Context, s *store.Store, b blob.Store, keys []strin
 // Collect deletes what deleted jobs and workflows have left, and the files stored before a moment that no
 // artifact, checkpoint or library item refers to, among them what a killed process left unfinished. It returns how many
 // files it deleted.
-func Collect(ctx context.Context, s *store.Store, b blob.Store, before time.Time) (int, error) {
-	n, err := RemoveDeleted(ctx, s, b)
+func Collect(
+	ctx context.Context, o *ops.Store, r *runs.Store, b blob.Store, before time.Time,
+) (int, error) {
+	n, err := RemoveDeleted(ctx, o, r, b)
 	if err != nil {
 		return n, err
 	}
 	for _, prefix := range prefixes {
-		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, s.Runs.UnreferencedBlobs)
+		deleted, err := blob.CollectGarbage(ctx, b, prefix, before, r.UnreferencedBlobs)
 		n += deleted.Objects + deleted.Temps
 		if err != nil {
 			return n, err

@@ -17,8 +17,9 @@ import (
 	"pleat"
 	"pleat/internal/queue"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/db"
 	"pleat/internal/store/mails"
+	"pleat/internal/store/runs"
 	"pleat/internal/webhook"
 )
 
@@ -26,6 +27,9 @@ import (
 type Config struct {
 	// ID is unique, and the same after a restart, so that the leases of the process before are released at once.
 	ID     pleat.WorkerID
+	DB     *db.DB       // its time, and the news of mails
+	Mails  *mails.Store // what is sent
+	Runs   *runs.Store  // renews the leases of mails
 	Server Server
 	Base   string // the public address of the service, without a slash at its end
 	// Grace is how long a mail may take to be sent when the process is asked to stop; 0: 5 s.
@@ -40,7 +44,6 @@ type Config struct {
 // Pool sends mails. Make it with New, then call Run.
 type Pool struct {
 	cfg      Config
-	store    *store.Store
 	composer Composer
 	leases   *queue.Leases
 	pause    time.Duration // the last one; 0: the server could be used
@@ -51,7 +54,7 @@ type Pool struct {
 const storeGrace = 5 * time.Second
 
 // New makes a Pool. The ring signs the links that confirm addresses.
-func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
+func New(cfg Config, ring *seal.Ring) *Pool {
 	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
 	cfg.Pause = cmp.Or(cfg.Pause, time.Second)
 	if cfg.Clock == nil {
@@ -61,14 +64,13 @@ func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Pool{
-		cfg:   cfg,
-		store: s,
+		cfg: cfg,
 		composer: Composer{
 			From:    cfg.Server.From,
 			Base:    cfg.Base,
 			Confirm: ring.MailToken,
 		},
-		leases: queue.NewLeases(s.Runs, cfg.ID, cfg.Clock, cfg.Log),
+		leases: queue.NewLeases(cfg.Runs, cfg.ID, cfg.Clock, cfg.Log),
 		fault:  queue.Fault{What: "the mail server cannot be used"},
 	}
 }
@@ -76,7 +78,7 @@ func New(cfg Config, s *store.Store, ring *seal.Ring) *Pool {
 // Run sends mails, one at a time, until ctx ends. The mail that is being sent then has Config.Grace to end, and goes
 // back to the queue otherwise.
 func (p *Pool) Run(ctx context.Context) error {
-	run, stop, started := p.leases.Start(ctx, p.store, "the sender of mails cannot start")
+	run, stop, started := p.leases.Start(ctx, p.cfg.Runs, "the sender of mails cannot start")
 	if !started {
 		return nil
 	}
@@ -86,13 +88,13 @@ func (p *Pool) Run(ctx context.Context) error {
 	ended := context.AfterFunc(ctx, func() { time.AfterFunc(p.cfg.Grace, cut) })
 	defer ended()
 	queue.ClaimLoop{
-		News:   p.store.DB,
+		News:   p.cfg.DB,
 		Topics: []string{mails.MailTopic()},
 		Wake:   make(chan struct{}, 1),
 		Log:    p.cfg.Log,
 		Claim: func(ctx context.Context) error {
 			for ctx.Err() == nil && (p.pause == 0 || queue.Sleep(ctx, p.pause)) {
-				m, err := p.store.Mails.NextMail(ctx, p.cfg.ID)
+				m, err := p.cfg.Mails.NextMail(ctx, p.cfg.ID)
 				if m == nil || err != nil {
 					return err
 				}
@@ -120,7 +122,7 @@ func (p *Pool) send(ctx, storing context.Context, m *mails.OutgoingMail) {
 	}
 	storing, cancel := context.WithTimeout(storing, storeGrace)
 	defer cancel()
-	if err := p.store.Mails.FinishMail(storing, m, o); err != nil {
+	if err := p.cfg.Mails.FinishMail(storing, m, o); err != nil {
 		log.Warn("the outcome of a mail cannot be stored; its lease will expire", "error", err)
 	} else {
 		log.Info("mail", "ok", o.OK, "reason", o.Reason)
@@ -151,7 +153,7 @@ func (p *Pool) outcome(err error, stopped bool, m *mails.OutgoingMail) mails.Mai
 	}
 	o := mails.MailOutcome{Reason: f.Message, Refused: f.Address}
 	tries := m.Task.Tries + 1
-	next, again := webhook.Next(tries, p.store.DB.Now(), 0, rand.Float64())
+	next, again := webhook.Next(tries, p.cfg.DB.Now(), 0, rand.Float64())
 	if again && tries < m.Task.MaxTries && !f.Permanent {
 		o.NextAt = next
 	}

@@ -67,12 +67,20 @@ func serverOf(t *testing.T, s *mailtest.Server) mail.Server {
 // start runs a Pool until the test ends, or stop is called.
 func (f *fixture) start(server *mailtest.Server, change ...func(*mail.Config)) (stop func()) {
 	f.t.Helper()
-	cfg := mail.Config{ID: "mailer", Server: serverOf(f.t, server), Base: base, Pause: time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(f.t.Output(), nil))}
+	cfg := mail.Config{
+		ID:     "mailer",
+		DB:     f.s.DB,
+		Mails:  f.s.Mails,
+		Runs:   f.s.Runs,
+		Server: serverOf(f.t, server),
+		Base:   base,
+		Pause:  time.Millisecond,
+		Log:    slog.New(slog.NewTextHandler(f.t.Output(), nil)),
+	}
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	pool := mail.New(cfg, f.s, f.ring)
+	pool := mail.New(cfg, f.ring)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 )
 
@@ -164,10 +164,10 @@ func NewLeases(s Renewer, worker pleat.WorkerID, clock func() time.Time, log *sl
 // the work of the process: stop ends it, and ctx does not. stop waits for the end of the renewals and may be called
 // again.
 func (l *Leases) Start(
-	ctx context.Context, s *store.Store, what string,
+	ctx context.Context, r *runs.Store, what string,
 ) (run context.Context, stop func(), started bool) {
 	started = Retry(ctx, l.log, what, func() error {
-		_, err := s.Runs.FreeTasks(ctx, l.worker)
+		_, err := r.FreeTasks(ctx, l.worker)
 		return err
 	})
 	if !started {

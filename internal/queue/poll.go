@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/store"
+	"pleat/internal/store/db"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 )
@@ -20,11 +20,14 @@ const clockJump = 3 * time.Second
 //
 // After a jump of the clock, leases only seem to have expired: Poll then calls renew, to renew the leases of this
 // process, and ends no lease while other processes renew theirs.
-func Poll(ctx context.Context, s *store.Store, clock func() time.Time, log *slog.Logger, renew func()) {
-	news, unsubscribe := s.DB.Subscribe(tasks.AnyQueueTopic)
+func Poll(
+	ctx context.Context, d *db.DB, r *runs.Store, clock func() time.Time, log *slog.Logger, renew func(),
+) {
+	news, unsubscribe := d.Subscribe(tasks.AnyQueueTopic)
 	defer unsubscribe()
 	p := poller{
-		store:  s,
+		db:     d,
+		runs:   r,
 		clock:  clock,
 		log:    log,
 		renew:  renew,
@@ -39,7 +42,8 @@ func Poll(ctx context.Context, s *store.Store, clock func() time.Time, log *slog
 
 // poller is the state of Poll.
 type poller struct {
-	store *store.Store
+	db    *db.DB
+	runs  *runs.Store
 	clock func() time.Time
 	log   *slog.Logger
 	renew func()
@@ -68,10 +72,10 @@ func (p *poller) wait(ctx context.Context, next time.Duration, news <-chan struc
 // poll polls once and returns when to poll again.
 func (p *poller) poll(ctx context.Context) time.Duration {
 	expired := p.watchClock(ctx)
-	found, err := p.store.Runs.Poll(ctx)
+	found, err := p.runs.Poll(ctx)
 	if err == nil && found.Reap {
 		var r runs.Reaped
-		if r, err = p.store.Runs.Reap(ctx, expired); r.Requeued+r.Failed+r.Stopped > 0 {
+		if r, err = p.runs.Reap(ctx, expired); r.Requeued+r.Failed+r.Stopped > 0 {
 			p.log.Info("leases expired", "requeued", r.Requeued, "failed", r.Failed, "stopped", r.Stopped)
 		}
 	}
@@ -90,13 +94,13 @@ func (p *poller) poll(ctx context.Context) time.Duration {
 // returns the time before which a lease must have ended to count as expired: that of its reading, so that a jump after
 // it ends no lease, or the zero time while leases are renewed after a jump.
 func (p *poller) watchClock(ctx context.Context) time.Time {
-	now := p.store.DB.Now() // before the wall clock, which then shows a jump between the two
+	now := p.db.Now() // before the wall clock, which then shows a jump between the two
 	wall, steady := p.clock().Round(0), time.Now()
 	jump := wall.Sub(p.wall) - steady.Sub(p.steady)
 	p.wall, p.steady = wall, steady
 	if jump.Abs() > clockJump {
 		p.log.Warn("the clock jumped; no lease expires before its worker had time to renew it", "jump_ms", jump)
-		if err := p.store.DB.SyncClock(ctx); err != nil {
+		if err := p.db.SyncClock(ctx); err != nil {
 			p.log.Warn("cannot read the database's clock", "error", err)
 		}
 		p.renew()

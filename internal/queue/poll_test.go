@@ -21,7 +21,8 @@ import (
 func (f *fixture) startPoll() *atomic.Int64 {
 	renewals := &atomic.Int64{}
 	f.start(func(ctx context.Context) {
-		queue.Poll(ctx, f.store, f.clock.Now, slog.New(slog.DiscardHandler), func() { renewals.Add(1) })
+		log := slog.New(slog.DiscardHandler)
+		queue.Poll(ctx, f.store.DB, f.store.Runs, f.clock.Now, log, func() { renewals.Add(1) })
 	})
 	return renewals
 }
@@ -127,7 +128,9 @@ func TestPollLogsAFaultOnce(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		log := &strings.Builder{}
 		logger := slog.New(slog.NewTextHandler(log, nil))
-		stop := f.start(func(ctx context.Context) { queue.Poll(ctx, f.store, f.clock.Now, logger, func() {}) })
+		stop := f.start(func(ctx context.Context) {
+			queue.Poll(ctx, f.store.DB, f.store.Runs, f.clock.Now, logger, func() {})
+		})
 		time.Sleep(5 * queue.PollInterval)
 		if err := f.store.DB.Close(); err != nil {
 			t.Fatal(err)

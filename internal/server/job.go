@@ -149,7 +149,7 @@ func (s *Server) deleteJob(ctx context.Context, c *call) (api.DeletedJob, error)
 func (s *Server) removeDeleted(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if _, err := garbage.RemoveDeleted(ctx, s.store, s.blobs); err != nil && ctx.Err() == nil {
+	if _, err := garbage.RemoveDeleted(ctx, s.store.Ops, s.store.Runs, s.blobs); err != nil && ctx.Err() == nil {
 		s.log.Warn("a deleted job was not removed completely; a worker will", "error", err)
 	}
 }

@@ -69,8 +69,8 @@ func newMeters(s *Server) *meters {
 		}, []string{"model"}),
 	}
 	m.registry.MustRegister(m.requests, m.took, m.flying, m.streams, m.cached, m.created,
-		telemetry.NewService(s.store, s.clock))
-	m.registry.MustRegister(telemetry.Process(s.store, s.blobs)...)
+		telemetry.NewService(s.store.DB, s.store.Tasks, s.store.Workers, s.clock))
+	m.registry.MustRegister(telemetry.Process(s.store.DB, s.store.Runs, s.blobs)...)
 	if s.disk != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pleat_disk_free_bytes", Help: "Free space of the folder of data or artifacts that has least.",

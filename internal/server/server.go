@@ -244,7 +244,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.began = s.clock()
 	s.blobs = blob.NewMonitor(d.Blobs, s.log)
-	s.healthy = &telemetry.Health{Store: s.store, Blobs: s.blobs}
+	s.healthy = &telemetry.Health{DB: s.store.DB, Workers: s.store.Workers, Blobs: s.blobs}
 	s.workers = workers.New(workers.Config{
 		Store:  s.store,
 		Blobs:  s.blobs,
@@ -264,7 +264,10 @@ func New(cfg Config, d Deps) (*Server, error) {
 		s.guard = webhook.NewGuard(nil, nil, nil)
 	}
 	s.resolver = &submit.Resolver{
-		Store:        s.store,
+		People:       s.store.People,
+		Runs:         s.store.Runs,
+		Workers:      s.store.Workers,
+		Webhooks:     s.store.Webhooks,
 		Blobs:        s.blobs,
 		Guard:        s.guard,
 		Ring:         s.ring,

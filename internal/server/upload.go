@@ -188,7 +188,7 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (runs.Li
 func (s *Server) removeBlobs(ctx context.Context, keys ...string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if _, err := garbage.RemoveBlobs(ctx, s.store, s.blobs, keys); err != nil {
+	if _, err := garbage.RemoveBlobs(ctx, s.store.Runs, s.blobs, keys); err != nil {
 		s.log.Warn("files were not removed; garbage collection will", "error", err)
 	}
 }

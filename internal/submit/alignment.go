@@ -50,7 +50,7 @@ func (r *Resolver) libraryAlignments(
 	ctx context.Context, owner pleat.ProjectID, id pleat.ItemID,
 ) ([]runs.ReferencedAlignment, error) {
 	var out []runs.ReferencedAlignment
-	item, err := r.Store.Runs.Item(ctx, people.InProject(owner), id)
+	item, err := r.Runs.Item(ctx, people.InProject(owner), id)
 	for _, file := range item.Files {
 		if pleat.IsA3M(file.Name) {
 			out = append(out, runs.ReferencedAlignment{Name: file.Name, Key: file.Key})
@@ -85,7 +85,7 @@ func CheckUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []
 func (r *Resolver) MadeAlignments(
 	ctx context.Context, owner pleat.ProjectID, id pleat.WorkflowID,
 ) ([]runs.ReferencedAlignment, error) {
-	v, err := r.Store.Runs.WorkflowView(ctx, id)
+	v, err := r.Runs.WorkflowView(ctx, id)
 	if err == nil && (v.Workflow.Owner != owner && !v.Workflow.Public || v.Workflow.Kind != pleat.TaskAlign) {
 		err = pleat.ErrWorkflowNotFound
 	}

@@ -48,11 +48,11 @@ func (r *Resolver) ComparedFile(
 func (r *Resolver) comparedFold(
 	ctx context.Context, by people.Reach, s flow.StructureSource, out *flow.ComparedFile,
 ) error {
-	v, err := r.Store.Runs.View(ctx, s.Fold.Job)
+	v, err := r.Runs.View(ctx, s.Fold.Job)
 	if err != nil {
 		return err
 	}
-	if role, err := r.Store.People.Role(ctx, by, v.Job.Owner); err != nil || role < pleat.Viewer && !v.Job.Public {
+	if role, err := r.People.Role(ctx, by, v.Job.Owner); err != nil || role < pleat.Viewer && !v.Job.Public {
 		return cmp.Or(err, error(pleat.ErrJobNotFound))
 	}
 	if err := (Fold{View: &v}).CheckCompleted(); err != nil {

@@ -116,7 +116,7 @@ func (r *Resolver) ownSpec(
 func (r *Resolver) designFile(
 	ctx context.Context, owner pleat.ProjectID, ref design.Reference,
 ) (runs.LibraryFile, error) {
-	item, err := r.Store.Runs.Item(ctx, people.InProject(owner), ref.Item)
+	item, err := r.Runs.Item(ctx, people.InProject(owner), ref.Item)
 	if errors.Is(err, runs.ErrNoItem) {
 		field := ref.Field + ".libraryItemId"
 		if strings.HasSuffix(ref.Field, ".inputYML") {
@@ -263,7 +263,7 @@ func (r *Resolver) target(
 
 // designFiles finds the files that a run of a design has pinned.
 func (r *Resolver) designFiles(ctx context.Context, w *pleat.Workflow) (out flow.SourceFiles, err error) {
-	files, err := r.Store.Runs.RunFiles(ctx, w.Run)
+	files, err := r.Runs.RunFiles(ctx, w.Run)
 	for _, f := range files {
 		out.Design = append(out.Design, flow.DesignFile{Name: f.Name, Main: f.Main, Key: f.Key, SHA256: f.SHA256})
 	}

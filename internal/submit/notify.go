@@ -164,7 +164,7 @@ func (r *Resolver) subscriber(
 		sub.Default = true
 		return sub, nil
 	}
-	e, err := r.Store.Webhooks.DefaultEndpoint(ctx, people.InProject(owner))
+	e, err := r.Webhooks.DefaultEndpoint(ctx, people.InProject(owner))
 	switch {
 	case err != nil && pleat.CodeOf(err) == pleat.CodeNotFound:
 		return nil, pleat.InvalidField(path, " is enabled but no endpoint is set up; "+

@@ -79,7 +79,7 @@ type Fold struct {
 // Fold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it names no
 // sequence. A job that owner may not read is pleat.ErrJobNotFound. The run may be in any state.
 func (r *Resolver) Fold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (Fold, error) {
-	v, err := r.Store.Runs.View(ctx, ref.Job)
+	v, err := r.Runs.View(ctx, ref.Job)
 	if err != nil {
 		return Fold{}, err
 	}
@@ -87,7 +87,7 @@ func (r *Resolver) Fold(ctx context.Context, owner pleat.ProjectID, ref pleat.Fo
 		return Fold{}, pleat.ErrJobNotFound
 	}
 	if ref.Run != "" && ref.Run != v.Run.ID {
-		views, err := r.Store.Runs.RunViews(ctx, []pleat.RunID{ref.Run})
+		views, err := r.Runs.RunViews(ctx, []pleat.RunID{ref.Run})
 		if err != nil {
 			return Fold{}, err
 		}
@@ -224,7 +224,7 @@ func (r *Resolver) ownFile(
 func (r *Resolver) File(
 	ctx context.Context, by people.Reach, ref pleat.FileRef, role FileRole,
 ) (runs.LibraryFile, error) {
-	item, err := r.Store.Runs.Item(ctx, by, ref.Item)
+	item, err := r.Runs.Item(ctx, by, ref.Item)
 	if err != nil {
 		return runs.LibraryFile{}, err
 	}

@@ -9,14 +9,21 @@ import (
 
 	"pleat/internal/blob"
 	"pleat/internal/seal"
-	"pleat/internal/store"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"pleat/internal/store/webhooks"
+	"pleat/internal/store/workers"
 	"pleat/internal/webhook"
 )
 
-// Resolver makes decisions for new runs. Store must be set, before first use. It is safe for many goroutines and must
-// not be copied.
+// Resolver makes decisions for new runs. People and Runs must be set, before first use. It is safe for many goroutines
+// and must not be copied.
 type Resolver struct {
-	Store *store.Store
+	People   *people.Store
+	Runs     *runs.Store
+	Workers  *workers.Store  // whose models there are
+	Webhooks *webhooks.Store // nil: no method that decides who is notified may be called
+
 	Blobs blob.Store     // the files of libraries; nil: CheckAlignments and CheckTemplates must not be called
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is

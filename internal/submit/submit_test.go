@@ -39,7 +39,7 @@ var mini = pleat.Model{
 func newWorld(t *testing.T, s *store.Store) *world {
 	t.Helper()
 	ctx := t.Context()
-	w := &world{Resolver: &Resolver{Store: s}}
+	w := &world{Resolver: &Resolver{People: s.People, Runs: s.Runs, Webhooks: s.Webhooks}}
 	for name, id := range map[string]*people.Reach{"ann": &w.ann, "ben": &w.ben} {
 		u, err := s.People.EnsureUser(ctx, name)
 		if err != nil {
@@ -67,7 +67,7 @@ func (w *world) create(t *testing.T) runs.Created {
 	if err := job.Validate(mini); err != nil {
 		t.Fatal(err)
 	}
-	made, err := w.Store.Runs.CreateJob(ctx, runs.NewJob{Job: job, Run: JobRun(&job, mini)})
+	made, err := w.Runs.CreateJob(ctx, runs.NewJob{Job: job, Run: JobRun(&job, mini)})
 	if err != nil {
 		t.Fatal(err)
 	}

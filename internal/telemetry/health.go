@@ -12,8 +12,8 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
-	"pleat/internal/store"
 	"pleat/internal/store/db"
+	"pleat/internal/store/workers"
 )
 
 // Status is the response of /healthz and /readyz. It is not in package api, whose types are those of /v1.
@@ -29,8 +29,9 @@ func Alive() Status { return Status{Status: "ok", Version: pleat.Version} }
 
 // Health checks what a process needs. Its fields must not change after the first call.
 type Health struct {
-	Store *store.Store  // nil: the process is ready as soon as it runs
-	Blobs *blob.Monitor // nil: the process needs no artifacts
+	DB      *db.DB         // nil: the process is ready as soon as it runs
+	Workers *workers.Store // knows the workers; nil only if DB is
+	Blobs   *blob.Monitor  // nil: the process needs no artifacts
 
 	mu     sync.Mutex
 	probed time.Time     // when the last probe began
@@ -47,13 +48,13 @@ const (
 // wait, but refuses none, is part of the status: a server that cannot store files or knows no live worker accepts jobs.
 // An error has CodeUnavailable.
 func (h *Health) Ready(ctx context.Context) (Status, error) {
-	if h.Store == nil {
+	if h.DB == nil {
 		return Alive(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	const silent = "not ready: the database does not answer"
-	v, err := h.Store.DB.Version(ctx)
+	v, err := h.DB.Version(ctx)
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}
@@ -61,7 +62,7 @@ func (h *Health) Ready(ctx context.Context) (Status, error) {
 		return Status{}, pleat.Errorf(pleat.CodeUnavailable,
 			"not ready: the database has schema %d and this version needs %d; run pleat migrate", v, db.Latest())
 	}
-	w, err := h.Store.Workers.Working(ctx, "")
+	w, err := h.Workers.Working(ctx, "")
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
-	"pleat/internal/store"
 	"pleat/internal/store/db"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 	"pleat/internal/store/workers"
 )
@@ -21,9 +21,9 @@ import (
 
 // Process returns the metrics of one process, server or worker: what it has ended, its errors, its clock, its
 // connections and its memory. Without a monitor, there are no figures of artifacts.
-func Process(s *store.Store, b *blob.Monitor) []prometheus.Collector {
-	out := append(Program(), s.Runs.Collectors()...)
-	return append(out, &processCollector{s, b},
+func Process(d *db.DB, r *runs.Store, b *blob.Monitor) []prometheus.Collector {
+	out := append(Program(), r.Collectors()...)
+	return append(out, &processCollector{d, b},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pleat_build_schema_version",
 			Help: "Version of the database's schema that this program needs.",
@@ -39,9 +39,9 @@ func Program() []prometheus.Collector {
 	}
 }
 
-// processCollector shows the figures that a store and a monitor keep.
+// processCollector shows the figures that a database and a monitor keep.
 type processCollector struct {
-	store *store.Store
+	db    *db.DB
 	blobs *blob.Monitor
 }
 
@@ -87,9 +87,9 @@ func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(artifactsFailingDesc, flag(c.blobs.Failing()))
 	}
-	gauge(clockDesc, c.store.DB.ClockAhead().Seconds())
-	counter(transactionsDesc, float64(c.store.DB.Transactions()))
-	for name, p := range c.store.DB.Pools() {
+	gauge(clockDesc, c.db.ClockAhead().Seconds())
+	counter(transactionsDesc, float64(c.db.Transactions()))
+	for name, p := range c.db.Pools() {
 		gauge(connectionsDesc, float64(p.InUse), name, "used")
 		gauge(connectionsDesc, float64(p.Idle), name, "idle")
 		gauge(maxConnectionsDesc, float64(p.MaxOpenConnections), name)
@@ -112,8 +112,10 @@ const serviceAge = 5 * time.Second
 // Service shows the state of the whole service, as the database has it: every server shows the same. Make it with
 // NewService.
 type Service struct {
-	store *store.Store
-	clock func() time.Time
+	db      *db.DB
+	tasks   *tasks.Store
+	workers *workers.Store
+	clock   func() time.Time
 
 	mu     sync.Mutex
 	at     time.Time
@@ -125,8 +127,8 @@ type Service struct {
 }
 
 // NewService returns the metrics of the whole service.
-func NewService(s *store.Store, clock func() time.Time) *Service {
-	return &Service{store: s, clock: clock}
+func NewService(d *db.DB, t *tasks.Store, w *workers.Store, clock func() time.Time) *Service {
+	return &Service{db: d, tasks: t, workers: w, clock: clock}
 }
 
 var (
@@ -166,7 +168,7 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 	if gauge(upDesc, flag(c.up)); !c.up {
 		return
 	}
-	c.tasks(gauge)
+	c.showTasks(gauge)
 	for i := range c.demand {
 		d := &c.demand[i]
 		states := map[pleat.WorkerState]int{
@@ -176,7 +178,7 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 			pleat.WorkerStopped:  0,
 		}
 		for j := range d.Workers {
-			states[d.Workers[j].State(c.store.DB.Now())]++
+			states[d.Workers[j].State(c.db.Now())]++
 		}
 		for state, n := range states {
 			gauge(workerDesc, float64(n), d.Class.Name, string(state))
@@ -188,9 +190,9 @@ func (c *Service) Collect(ch chan<- prometheus.Metric) {
 	gauge(oldSnapshotDesc, c.oldest.Seconds())
 }
 
-// tasks shows the tasks of every queue that has any or that a class serves. A queue without tasks shows zeros: neither
-// an alert rule nor an autoscaler can use a series that comes and goes.
-func (c *Service) tasks(gauge func(d *prometheus.Desc, v float64, labels ...string)) {
+// showTasks shows the tasks of every queue that has any or that a class serves. A queue without tasks shows zeros:
+// neither an alert rule nor an autoscaler can use a series that comes and goes.
+func (c *Service) showTasks(gauge func(d *prometheus.Desc, v float64, labels ...string)) {
 	type key struct {
 		queue string
 		state pleat.TaskState
@@ -221,19 +223,19 @@ func (c *Service) tasks(gauge func(d *prometheus.Desc, v float64, labels ...stri
 // deliveries is the queue that stands for those of all endpoints; see tasks.Store.QueueCounts.
 const deliveries = "deliver"
 
-// read reads the figures from the store.
+// read reads the figures from the database.
 func (c *Service) read() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if c.queues, err = c.store.Tasks.QueueCounts(ctx); err != nil {
+	if c.queues, err = c.tasks.QueueCounts(ctx); err != nil {
 		return err
 	}
-	if c.demand, err = c.store.Workers.Demand(ctx); err != nil {
+	if c.demand, err = c.workers.Demand(ctx); err != nil {
 		return err
 	}
-	if c.oldest, err = c.store.DB.OldestSnapshot(ctx); err != nil {
+	if c.oldest, err = c.db.OldestSnapshot(ctx); err != nil {
 		return err
 	}
-	c.schema, err = c.store.DB.Version(ctx)
+	c.schema, err = c.db.Version(ctx)
 	return err
 }

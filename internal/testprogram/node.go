@@ -219,7 +219,7 @@ func (n *Node) WantNoOrphans(referenced int) {
 	if err != nil {
 		n.T.Fatal(err)
 	}
-	removed, err := garbage.Collect(ctx, s, blobs, time.Now().Add(time.Hour))
+	removed, err := garbage.Collect(ctx, s.Ops, s.Runs, blobs, time.Now().Add(time.Hour))
 	if err != nil {
 		n.T.Fatal(err)
 	}

@@ -158,7 +158,8 @@ func TestGarbageCollectionKeepsWaitingResults(t *testing.T) {
 			r, _, err := f.blobs.Open(t.Context(), fmt.Sprintf("runs/%s/%d/small.txt", c.Run, attempt))
 			return err == nil && r.Close() == nil
 		})
-		if n, err := garbage.Collect(t.Context(), f.s, f.blobs, time.Now().Add(time.Hour)); n != 0 || err != nil {
+		n, err := garbage.Collect(t.Context(), f.s.Ops, f.s.Runs, f.blobs, time.Now().Add(time.Hour))
+		if n != 0 || err != nil {
 			t.Errorf("%d files collected, %v", n, err)
 		}
 		full.room.Store(true)

@@ -160,7 +160,7 @@ func (f *fixture) serve() {
 	var running sync.WaitGroup
 	running.Go(func() { gateway.Run(ctx) })
 	running.Go(func() { upkeep.Run(ctx) })
-	running.Go(func() { queue.Poll(ctx, f.s, f.clock.Now, log, func() {}) })
+	running.Go(func() { queue.Poll(ctx, f.s.DB, f.s.Runs, f.clock.Now, log, func() {}) })
 	f.t.Cleanup(func() {
 		gateway.EndWaits()
 		f.server.Close()

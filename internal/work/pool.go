@@ -106,7 +106,7 @@ type Pool struct {
 // serves the queues of the engines. The caller closes the store, the blobs and the engines after Run has returned.
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	files := blob.NewMonitor(b, cfg.Log)
-	p := NewRemote(cfg, NewDirect(s), DirectFiles{files}, e)
+	p := NewRemote(cfg, NewDirect(s.DB, s.People, s.Runs, s.Workers), DirectFiles{files}, e)
 	p.upkeep = &Upkeep{
 		Store:          s,
 		Blobs:          files,
@@ -187,7 +187,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.watch(run) })
 	duties.Go(func() { p.probeArtifacts(run) })
 	if p.upkeep != nil {
-		duties.Go(func() { queue.Poll(run, p.upkeep.Store, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+		s := p.upkeep.Store
+		duties.Go(func() { queue.Poll(run, s.DB, s.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
 		duties.Go(func() { p.upkeep.Run(run) })
 	}
 	duties.Go(func() { p.watchLife(run) })

@@ -198,7 +198,7 @@ func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
 		if _, err := f.blobs.Put(ctx, "runs/orphan/1/x", strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
-		n, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Minute))
+		n, err := garbage.Collect(ctx, f.s.Ops, f.s.Runs, f.blobs, time.Now().Add(time.Minute))
 		if err != nil || n != 1 {
 			t.Fatalf("%d files deleted, %v", n, err)
 		}
@@ -206,7 +206,8 @@ func TestGarbageIsWhatNothingRefersTo(t *testing.T) {
 		if err := f.s.Ops.DeleteJob(ctx, f.owner, v.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Minute)); err != nil || n != 1 {
+		n, err = garbage.Collect(ctx, f.s.Ops, f.s.Runs, f.blobs, time.Now().Add(time.Minute))
+		if err != nil || n != 1 {
 			t.Errorf("%d files deleted after the job was, %v", n, err)
 		}
 	})

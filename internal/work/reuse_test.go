@@ -341,7 +341,8 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := f.s.Ops.DeleteJob(ctx, f.owner, adas.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := garbage.Collect(ctx, f.s, f.blobs, time.Now().Add(time.Hour)); err != nil { // or the worker did
+		_, err := garbage.Collect(ctx, f.s.Ops, f.s.Runs, f.blobs, time.Now().Add(time.Hour)) // or the worker did
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got := f.files(carols); string(got["model.cif"]) != "data_7" || len(got) != 3 {

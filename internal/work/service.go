@@ -9,8 +9,8 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/flow"
 	"pleat/internal/queue"
-	"pleat/internal/store"
 	"pleat/internal/store/db"
+	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 	"pleat/internal/store/workers"
@@ -31,7 +31,7 @@ type Service interface {
 
 // Members knows the workers of the service.
 type Members interface {
-	// RegisterWorker makes a worker known, which then claims; see store.Store.
+	// RegisterWorker makes a worker known, which then claims; see runs.Store.
 	RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.WorkerTerms, error)
 	// WatchWorker waits for news about the worker, at most for about WorkerTerms.Heartbeat, and records that the worker
 	// is alive. It may return the same orders again.
@@ -76,7 +76,7 @@ type Inputs interface {
 	// GivenComponents finds the files of the components that a fold names; see submit.Resolver.
 	GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
 	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
-	// store.Store.
+	// runs.Store.
 	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []runs.Search) ([]bool, error)
 	EndSearches(ctx context.Context, worker pleat.WorkerID, keys []string, found bool) error
 	// WorkflowSource finds what a workflow reads. An error with CodeNotFound, CodeInvalid or CodeConflict says why it
@@ -112,12 +112,12 @@ type Direct struct {
 }
 
 // NewDirect returns a Direct for one worker.
-func NewDirect(s *store.Store) *Direct {
+func NewDirect(d *db.DB, p *people.Store, r *runs.Store, w *workers.Store) *Direct {
 	return &Direct{
-		Store:    s.Runs,
-		workers:  s.Workers,
-		db:       s.DB,
-		resolver: &submit.Resolver{Store: s, FetchPDB: true},
+		Store:    r,
+		workers:  w,
+		db:       d,
+		resolver: &submit.Resolver{People: p, Runs: r, Workers: w, FetchPDB: true},
 		news:     make(chan struct{}, 1),
 	}
 }

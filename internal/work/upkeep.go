@@ -12,6 +12,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/queue"
 	"pleat/internal/store"
+	"pleat/internal/store/batches"
 	"pleat/internal/store/runs"
 	"pleat/internal/submit"
 	"pleat/internal/tracing"
@@ -70,7 +71,7 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 	news, stop := u.Store.DB.Subscribe(runs.BatchesTopic)
 	defer stop()
 	for {
-		if err := advanceAll(ctx, u.Store); err != nil && ctx.Err() == nil {
+		if err := advanceAll(ctx, u.Store.Batches); err != nil && ctx.Err() == nil {
 			u.Log.Warn("a batch could not be advanced", "error", err)
 		}
 		if !queue.Sleep(ctx, batchPause) {
@@ -87,9 +88,9 @@ func (u *Upkeep) advanceBatches(ctx context.Context) {
 
 // advanceAll takes the steps of batches that can be taken now. A batch that cannot be advanced does not slow the
 // others; its error is returned once they have no more steps.
-func advanceAll(ctx context.Context, s *store.Store) error {
+func advanceAll(ctx context.Context, b *batches.Store) error {
 	for {
-		if more, err := s.Batches.AdvanceBatches(ctx); !more {
+		if more, err := b.AdvanceBatches(ctx); !more {
 			return err
 		}
 	}
@@ -111,7 +112,13 @@ func (u *Upkeep) keepDatabase(ctx context.Context) {
 
 // resolver makes the decisions about follow-ups that the HTTP API makes about workflows.
 func (u *Upkeep) resolver() *submit.Resolver {
-	return &submit.Resolver{Store: u.Store, MaxTime: u.MaxTime}
+	return &submit.Resolver{
+		People:   u.Store.People,
+		Runs:     u.Store.Runs,
+		Workers:  u.Store.Workers,
+		Webhooks: u.Store.Webhooks,
+		MaxTime:  u.MaxTime,
+	}
 }
 
 // mailsKept is for how long users see which mails they got.
@@ -136,7 +143,7 @@ func (u *Upkeep) collectGarbage(ctx context.Context) {
 		if err := u.forgetMails(ctx); err != nil && ctx.Err() == nil {
 			u.Log.Warn("old mails could not be deleted", "error", err)
 		}
-		n, err := garbage.Collect(ctx, u.Store, u.Blobs, u.Clock().Add(-garbage.Age))
+		n, err := garbage.Collect(ctx, u.Store.Ops, u.Store.Runs, u.Blobs, u.Clock().Add(-garbage.Age))
 		if err != nil && ctx.Err() == nil {
 			u.Log.Warn("garbage collection stopped", "error", err)
 		}
@@ -155,7 +162,7 @@ func (u *Upkeep) removeDeleted(ctx context.Context) {
 			u.Log.Info("old jobs and workflows deleted", "number", expired)
 		}
 		if err == nil {
-			_, err = garbage.RemoveDeleted(ctx, u.Store, u.Blobs)
+			_, err = garbage.RemoveDeleted(ctx, u.Store.Ops, u.Store.Runs, u.Blobs)
 		}
 		if err != nil && ctx.Err() == nil {
 			u.Log.Warn("deleted or old jobs could not be removed", "error", err)

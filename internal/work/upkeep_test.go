@@ -38,7 +38,7 @@ func TestBrokenBatchSlowsNoOther(t *testing.T) {
 	broken := create(1)
 	storetest.Exec(t, address, "UPDATE batch_row SET input = '{' WHERE batch_id = '"+string(broken)+"'")
 	create(350)
-	if err := advanceAll(ctx, s); err == nil || !strings.Contains(err.Error(), string(broken)) {
+	if err := advanceAll(ctx, s.Batches); err == nil || !strings.Contains(err.Error(), string(broken)) {
 		t.Errorf("%v", err)
 	}
 	if n := storetest.Count(t, s, "job"); n != 350 {

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Client is the service as one worker sees it through a server. It implements the interfaces of package work that
-// *store.Store and *blob.Monitor implement for a worker with a database. Register the worker before other calls, and
+// work.Direct and work.DirectFiles implement for a worker with a database. Register the worker before other calls, and
 // close the client after the worker has ended.
 //
 // An error that may pass, such as a server that does not answer, has pleat.CodeUnavailable. All calls may be repeated:

@@ -71,7 +71,7 @@ func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Sto
 	} else if err := app.CheckArtifacts(ctx, c, s, b); err != nil {
 		return err
 	}
-	done, err := garbage.Check(ctx, s, b, deep, s.DB.Now().Add(-garbage.Age), func(f garbage.Fault) error {
+	done, err := garbage.Check(ctx, s.Ops, s.Runs, b, deep, s.DB.Now().Add(-garbage.Age), func(f garbage.Fault) error {
 		_, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Kind, f.Key, f.Detail)
 		return err
 	})

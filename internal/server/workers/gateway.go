@@ -95,7 +95,7 @@ func New(cfg Config) *Gateway {
 		cfg:      cfg,
 		store:    cfg.Store,
 		blobs:    cfg.Blobs,
-		resolver: &submit.Resolver{Store: cfg.Store, FetchPDB: true},
+		resolver: &submit.Resolver{People: cfg.Store.People, Runs: cfg.Store.Runs, Workers: cfg.Store.Workers, FetchPDB: true},
 		mux:      http.NewServeMux(),
 		beats:    make(chan beat, 1024),
 		writing:  make(chan struct{}, maxWriting),
