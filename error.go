@@ -92,9 +92,9 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// statuses are the HTTP statuses of codes, each of one code. There is no 422, since an invalid request is 400. 403 is for
-// a key that lacks a scope; an object of another user is answered like one that does not exist, so that nobody can find
-// out which ids exist.
+// statuses are the HTTP statuses of codes, each of one code. There is no 422, since an invalid request is 400. 403 is
+// for a key that lacks a scope; an object of another user is answered like one that does not exist, so that nobody can
+// find out which ids exist.
 var statuses = map[Code]int{
 	CodeInvalid:      http.StatusBadRequest,
 	CodeUnauthorized: http.StatusUnauthorized,

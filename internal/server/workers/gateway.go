@@ -95,7 +95,12 @@ func New(cfg Config) *Gateway {
 		cfg:      cfg,
 		store:    cfg.Store,
 		blobs:    cfg.Blobs,
-		resolver: &submit.Resolver{People: cfg.Store.People, Runs: cfg.Store.Runs, Workers: cfg.Store.Workers, FetchPDB: true},
+		resolver: &submit.Resolver{
+			People:   cfg.Store.People,
+			Runs:     cfg.Store.Runs,
+			Workers:  cfg.Store.Workers,
+			FetchPDB: true,
+		},
 		mux:      http.NewServeMux(),
 		beats:    make(chan beat, 1024),
 		writing:  make(chan struct{}, maxWriting),
