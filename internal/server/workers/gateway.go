@@ -92,20 +92,20 @@ func New(cfg Config) *Gateway {
 	cfg.Terms.Progress = cmp.Or(cfg.Terms.Progress, progressInterval)
 	cfg.Wait = cmp.Or(cfg.Wait, waitDefault)
 	g := &Gateway{
-		cfg:      cfg,
-		store:    cfg.Store,
-		blobs:    cfg.Blobs,
+		cfg:   cfg,
+		store: cfg.Store,
+		blobs: cfg.Blobs,
 		resolver: &submit.Resolver{
 			People:   cfg.Store.People,
 			Runs:     cfg.Store.Runs,
 			Workers:  cfg.Store.Workers,
 			FetchPDB: true,
 		},
-		mux:      http.NewServeMux(),
-		beats:    make(chan beat, 1024),
-		writing:  make(chan struct{}, maxWriting),
-		large:    make(chan struct{}, maxLargeBodies),
-		stop:     make(chan struct{}),
+		mux:     http.NewServeMux(),
+		beats:   make(chan beat, 1024),
+		writing: make(chan struct{}, maxWriting),
+		large:   make(chan struct{}, maxLargeBodies),
+		stop:    make(chan struct{}),
 	}
 	g.claims.init(g)
 	g.subscriptions.byWorker = map[pleat.WorkerID]*subscription{}
