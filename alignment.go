@@ -10,9 +10,9 @@ import (
 type AlignmentUse int
 
 const (
-	NoAlignments       AlignmentUse = iota // the model accepts none, the job refuses them, or it has nothing to align
-	GivenAlignments                        // those that the job names, if it names any
-	SearchedAlignments                     // a search makes those that the job does not name
+	NoAlignments         AlignmentUse = iota // the model accepts none, the job refuses them, or it has nothing to align
+	ReferencedAlignments                     // those that the job names, if it names any
+	SearchedAlignments                       // a search makes those that the job does not name
 )
 
 // AlignmentUse returns how a fold of sequences by the model uses alignments. The parameter msaAlgorithm decides:
@@ -23,7 +23,7 @@ func (m Model) AlignmentUse(p Params, sequences []Sequence) AlignmentUse {
 	case !m.Has(FeatureMSA) || p.Values["msaAlgorithm"] == MSANone || len(Aligned(sequences)) == 0:
 		return NoAlignments
 	case how == "" || how == MSANone || len(Proteins(sequences)) == 0:
-		return GivenAlignments
+		return ReferencedAlignments
 	}
 	return SearchedAlignments
 }

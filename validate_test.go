@@ -410,7 +410,7 @@ func TestFirstQueue(t *testing.T) {
 		{with(MSAMMseqs2), protein, nil, "search/m", SearchedAlignments},
 		{with(MSAMMseqs2), protein, MSANone, "fold/m", NoAlignments},
 		{with(MSAMMseqs2), dna, nil, "fold/m", NoAlignments},
-		{with(MSANone), protein, nil, "fold/m", GivenAlignments},
+		{with(MSANone), protein, nil, "fold/m", ReferencedAlignments},
 		{with(MSANone), protein, MSAMMseqs2, "search/m", SearchedAlignments},
 		{Model{Name: "m"}, protein, nil, "fold/m", NoAlignments},
 	} {

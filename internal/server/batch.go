@@ -112,7 +112,7 @@ func (s *Server) createBatch(
 	if err := p.check(ctx); err != nil {
 		return api.CreatedBatch{}, err
 	}
-	if err := s.checkRowGiven(ctx, c, p); err != nil {
+	if err := s.checkRowReferences(ctx, c, p); err != nil {
 		return api.CreatedBatch{}, err
 	}
 	made, err := s.store.Batches.CreateBatch(ctx, batches.NewBatch{
@@ -154,9 +154,9 @@ type preparedBatch struct {
 	model pleat.Model
 	hooks submit.BatchWebhooks
 	sum   batchSum
-	given givenAlignments // the alignments that rows name
+	given referencedAlignments // the alignments that rows name
 	// templates are the different ones that rows name.
-	templates []givenTemplate
+	templates []referencedTemplate
 	// components are rows that name files of components, one for each set of them.
 	components []batch.Row
 	notes      []string // on the file of another program that the rows were read from, and on the model
@@ -209,7 +209,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 	var faults pleat.Errors
 	repeated, apart := 0, false
 	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
-	p.given = givenAlignments{fields: map[givenAlignment]string{}, made: map[pleat.WorkflowID]batch.Row{}}
+	p.given = referencedAlignments{fields: map[referencedAlignment]string{}, made: map[pleat.WorkflowID]batch.Row{}}
 	seen := map[[32]byte]struct{}{}
 	for row := range p.spec.Rows() {
 		if err := ctx.Err(); err != nil {
@@ -226,7 +226,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := cmp.Or(p.addGiven(&row), p.addTemplates(&row), p.addComponents(&row)); err != nil {
+		if err := cmp.Or(p.addAlignments(&row), p.addTemplates(&row), p.addComponents(&row)); err != nil {
 			_ = faults.Add(err) // a fault of the request
 			return faults
 		}
@@ -368,7 +368,7 @@ func (s *Server) validateBatch(
 		var p *preparedBatch
 		if p, err = s.prepareBatch(ctx, c, in); err == nil {
 			if err = p.check(ctx); err == nil {
-				err = s.checkRowGiven(ctx, c, p)
+				err = s.checkRowReferences(ctx, c, p)
 			}
 			out.Notes = append(out.Notes, p.notes...)
 			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs

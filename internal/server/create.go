@@ -43,7 +43,7 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 		return api.CreatedJob{}, err
 	}
 	p.job.LibraryItem = pleat.ItemID(from)
-	if err := s.checkGiven(ctx, c, &p.job, p.model); err != nil {
+	if err := s.checkReferenced(ctx, c, &p.job, p.model); err != nil {
 		return api.CreatedJob{}, err
 	}
 	spec := submit.JobRun(&p.job, p.model)
@@ -68,9 +68,9 @@ func (s *Server) createJob(ctx context.Context, c *call, in *api.CreateJob) (api
 	return wire.CreatedJob(made), nil
 }
 
-// checkGiven checks the library item, the alignments, the components and the templates that a job names. The key must
-// be able to read them.
-func (s *Server) checkGiven(ctx context.Context, c *call, job *pleat.Job, m pleat.Model) error {
+// checkReferenced checks the library item, the alignments, the components and the templates that a job names. The key
+// must be able to read them.
+func (s *Server) checkReferenced(ctx context.Context, c *call, job *pleat.Job, m pleat.Model) error {
 	if job.LibraryItem != "" {
 		if err := c.checkReads("create a job from a library item"); err != nil {
 			return err
@@ -287,7 +287,7 @@ func (s *Server) rerun(ctx context.Context, c *call, in *api.Rerun) (api.Created
 	}
 	given := job
 	given.LibraryItem = "" // if that is gone, the run goes without its alignments
-	if err := s.checkGiven(ctx, c, &given, m); err != nil {
+	if err := s.checkReferenced(ctx, c, &given, m); err != nil {
 		return api.CreatedJob{}, err
 	}
 	if job.Complex != v.Job.Complex {

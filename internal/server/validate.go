@@ -30,7 +30,7 @@ func (s *Server) validate(
 	var p prepared
 	if len(faults) == 0 {
 		if p, err = s.prepare(ctx, c.in, in); err == nil {
-			err = s.checkGiven(ctx, c, &p.job, p.model)
+			err = s.checkReferenced(ctx, c, &p.job, p.model)
 		}
 		switch {
 		case err == nil:

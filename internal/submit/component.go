@@ -9,9 +9,9 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// GivenComponents finds the files of the components that a job names by library item, in their order. What an earlier
-// check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+// ReferencedComponents finds the files of the components that a job names by library item, in their order. What an
+// earlier check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
+func (r *Resolver) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	var out []runs.ReferencedFile
 	for i := range f.Constraints.Components {
 		c := &f.Constraints.Components[i]

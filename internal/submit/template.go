@@ -14,9 +14,9 @@ import (
 	"pleat/internal/template"
 )
 
-// GivenTemplates finds the files of the templates that a job names, in their order. What an earlier check has found may
-// be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+// ReferencedTemplates finds the files of the templates that a job names, in their order. What an earlier check has
+// found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
+func (r *Resolver) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	var out []runs.ReferencedFile
 	for i := range f.Constraints.Templates {
 		file, err := r.templateFile(ctx, f.Owner, &f.Constraints.Templates[i], pleat.TemplatePath(i))

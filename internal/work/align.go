@@ -96,7 +96,7 @@ type alignmentStage struct {
 	state pleat.State // of the alignment; PENDING if none was made
 
 	// given are the alignments that the job names, by sequence. Their sequences are not searched for.
-	given givenAlignments
+	given referencedAlignments
 
 	depths map[string]depth // of the alignments that were written, by sequence
 }
@@ -130,12 +130,12 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 		a.state = pleat.StateCompleted
 		return a.useSearchResults(ctx)
 	}
-	if f := a.readGiven(ctx); f != nil {
+	if f := a.readReferenced(ctx); f != nil {
 		return a.failed(ctx, f)
 	}
 	search := slices.DeleteFunc(pleat.Proteins(sequences), func(s string) bool { return a.given.unpaired[s] != nil })
 	switch {
-	case use == pleat.GivenAlignments:
+	case use == pleat.ReferencedAlignments:
 		search = nil
 	case a.p.cfg.Aligner == nil && len(search) > 0:
 		if _, asked := a.work.Fold.Params.Values["msaAlgorithm"]; asked {

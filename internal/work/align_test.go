@@ -250,7 +250,7 @@ func TestCancelledSearch(t *testing.T) {
 }
 
 // An alignment of the library item that a job was made from stands in for the search of its sequence.
-func TestGivenAlignment(t *testing.T) {
+func TestReferencedAlignment(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)

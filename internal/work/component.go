@@ -28,7 +28,7 @@ func (p *Pool) components(t *runningTask, w *pleat.Work) *pleat.Failure {
 		return nil
 	}
 	began := time.Now()
-	files, err := p.service.GivenComponents(t.ctx, w.Fold)
+	files, err := p.service.ReferencedComponents(t.ctx, w.Fold)
 	if err == nil && len(files) != named {
 		err = fmt.Errorf("the service knows %d of %d components", len(files), named)
 	}
@@ -47,7 +47,7 @@ func (p *Pool) components(t *runningTask, w *pleat.Work) *pleat.Failure {
 	case t.ctx.Err() != nil:
 		return engine.Interrupted(t.ctx)
 	}
-	return p.givenFailure(t, err, "components")
+	return p.referencedFailure(t, err, "components")
 }
 
 // writeComponent reads the file of component i and writes it into the folder of the work.

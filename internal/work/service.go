@@ -68,13 +68,13 @@ type Outputs interface {
 type Inputs interface {
 	// CachedResult finds a result of the same input that the owner of a task may reuse; nil: there is none.
 	CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*runs.CachedResult, error)
-	// GivenAlignments lists the alignments that a fold names; see submit.Resolver. runs.ErrNoItem: the library item of
-	// its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
-	GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error)
-	// GivenTemplates finds the templates that a fold names; see submit.Resolver.
-	GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
-	// GivenComponents finds the files of the components that a fold names; see submit.Resolver.
-	GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
+	// ReferencedAlignments lists the alignments that a fold names; see submit.Resolver. runs.ErrNoItem: the library
+	// item of its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
+	ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error)
+	// ReferencedTemplates finds the templates that a fold names; see submit.Resolver.
+	ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
+	// ReferencedComponents finds the files of the components that a fold names; see submit.Resolver.
+	ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
 	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
 	// runs.Store.
 	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []runs.Search) ([]bool, error)
@@ -168,19 +168,19 @@ func (d *Direct) CachedResult(ctx context.Context, k *pleat.Task, inputHash stri
 	return d.Store.CachedResult(ctx, k.Owner, inputHash)
 }
 
-// GivenAlignments implements Inputs.
-func (d *Direct) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
-	return d.resolver.GivenAlignments(ctx, f)
+// ReferencedAlignments implements Inputs.
+func (d *Direct) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
+	return d.resolver.ReferencedAlignments(ctx, f)
 }
 
-// GivenTemplates implements Inputs.
-func (d *Direct) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
-	return d.resolver.GivenTemplates(ctx, f)
+// ReferencedTemplates implements Inputs.
+func (d *Direct) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+	return d.resolver.ReferencedTemplates(ctx, f)
 }
 
-// GivenComponents implements Inputs.
-func (d *Direct) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
-	return d.resolver.GivenComponents(ctx, f)
+// ReferencedComponents implements Inputs.
+func (d *Direct) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+	return d.resolver.ReferencedComponents(ctx, f)
 }
 
 // WorkflowSource implements Inputs.

@@ -36,7 +36,7 @@ func (p *Pool) templates(t *runningTask, w *pleat.Work, s *sink) *pleat.Failure 
 // readTemplates is templates without the time that it takes.
 func (p *Pool) readTemplates(ctx context.Context, t *runningTask, w *pleat.Work, s *sink) *pleat.Failure {
 	fold := w.Fold
-	files, err := p.service.GivenTemplates(ctx, fold)
+	files, err := p.service.ReferencedTemplates(ctx, fold)
 	if err == nil && len(files) != len(fold.Constraints.Templates) {
 		err = fmt.Errorf("the service knows %d of %d templates", len(files), len(fold.Constraints.Templates))
 	}
@@ -44,7 +44,7 @@ func (p *Pool) readTemplates(ctx context.Context, t *runningTask, w *pleat.Work,
 		err = os.MkdirAll(filepath.Join(w.Dir, inputDir), 0o700)
 	}
 	if err != nil {
-		return p.givenFailure(t, err, "templates")
+		return p.referencedFailure(t, err, "templates")
 	}
 	fold.Templates = nil
 	for i := range files {
@@ -79,7 +79,7 @@ func (p *Pool) readTemplate(
 	} else {
 		stored, err := p.openGiven(ctx, file, at)
 		if err != nil {
-			return nil, p.givenFailure(t, err, "templates")
+			return nil, p.referencedFailure(t, err, "templates")
 		}
 		defer stored.Close()
 		in = stored
@@ -89,7 +89,7 @@ func (p *Pool) readTemplate(
 		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(file.Name), err)
 	}
 	if err != nil {
-		return nil, p.givenFailure(t, err, "templates")
+		return nil, p.referencedFailure(t, err, "templates")
 	}
 	return read, nil
 }
@@ -110,7 +110,7 @@ func (p *Pool) writeTemplate(
 		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(name), err)
 	}
 	if err != nil {
-		return p.givenFailure(t, err, "templates")
+		return p.referencedFailure(t, err, "templates")
 	}
 	for _, chain := range chains {
 		file := pleat.FoldTemplate{
@@ -125,7 +125,7 @@ func (p *Pool) writeTemplate(
 			file.Residues = append(file.Residues, pleat.TemplateResidue{Position: r.Seq, CA: at})
 		}
 		if err := report.WriteFile(filepath.Join(w.Dir, file.File), made.WriteCIF); err != nil {
-			return p.givenFailure(t, err, "templates")
+			return p.referencedFailure(t, err, "templates")
 		}
 		w.Fold.Templates = append(w.Fold.Templates, file)
 		s.Log(fmt.Sprintf("chain %s: a template of %d residues, %d of them the same", chain, len(made.Residues),

@@ -124,8 +124,8 @@ func (c *Client) CachedResult(ctx context.Context, k *pleat.Task, inputHash stri
 	return out.result(), err
 }
 
-// GivenAlignments lists the alignments that a fold names.
-func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
+// ReferencedAlignments lists the alignments that a fold names.
+func (c *Client) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
 	var out Alignments
 	l := c.leaseOf(f.Run)
 	if err := c.about(ctx, l, request{method: http.MethodGet, path: "alignments", out: &out}); err != nil {
@@ -142,19 +142,19 @@ func (c *Client) GivenAlignments(ctx context.Context, f *pleat.FoldInput) ([]run
 	return files, nil
 }
 
-// GivenTemplates finds the templates that a fold names.
-func (c *Client) GivenTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
-	return c.givenFiles(ctx, f, "templates")
+// ReferencedTemplates finds the templates that a fold names.
+func (c *Client) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+	return c.referencedFiles(ctx, f, "templates")
 }
 
-// GivenComponents finds the files of the components that a fold names.
-func (c *Client) GivenComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
-	return c.givenFiles(ctx, f, "components")
+// ReferencedComponents finds the files of the components that a fold names.
+func (c *Client) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+	return c.referencedFiles(ctx, f, "components")
 }
 
-// givenFiles asks for the files of one kind that a fold names.
-func (c *Client) givenFiles(ctx context.Context, f *pleat.FoldInput, path string) ([]runs.ReferencedFile, error) {
-	var out GivenFiles
+// referencedFiles asks for the files of one kind that a fold names.
+func (c *Client) referencedFiles(ctx context.Context, f *pleat.FoldInput, path string) ([]runs.ReferencedFile, error) {
+	var out ReferencedFiles
 	l := c.leaseOf(f.Run)
 	if err := c.about(ctx, l, request{method: http.MethodGet, path: path, out: &out}); err != nil {
 		return nil, err

@@ -342,29 +342,29 @@ type CachedResult struct {
 
 // Alignments is the answer of GET tasks/{id}/alignments: the alignments that the fold names.
 type Alignments struct {
-	Files []GivenAlignment `json:"files"`
+	Files []ReferencedAlignment `json:"files"`
 	// LibraryGone: the library item of the job is gone, and its alignments with it.
 	LibraryGone bool            `json:"library_gone,omitempty"`
 	Links       map[string]Link `json:"links,omitempty"`
 }
 
-// GivenAlignment is a file with an alignment; see runs.ReferencedAlignment.
-type GivenAlignment struct {
+// ReferencedAlignment is a file with an alignment; see runs.ReferencedAlignment.
+type ReferencedAlignment struct {
 	Name     string `json:"name"`
 	Key      string `json:"key"`
 	Sequence string `json:"sequence,omitempty"`
 	Paired   bool   `json:"paired,omitempty"`
 }
 
-// GivenFiles is the answer of GET tasks/{id}/templates and GET tasks/{id}/components: the templates that the fold
+// ReferencedFiles is the answer of GET tasks/{id}/templates and GET tasks/{id}/components: the templates that the fold
 // names, or the components that it names as files, in their order.
-type GivenFiles struct {
-	Files []GivenFile     `json:"files"`
-	Links map[string]Link `json:"links,omitempty"`
+type ReferencedFiles struct {
+	Files []ReferencedFile `json:"files"`
+	Links map[string]Link  `json:"links,omitempty"`
 }
 
-// GivenFile is the file of a template or of a component; see runs.ReferencedFile.
-type GivenFile struct {
+// ReferencedFile is the file of a template or of a component; see runs.ReferencedFile.
+type ReferencedFile struct {
 	Name  string `json:"name"`
 	Key   string `json:"key,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"`

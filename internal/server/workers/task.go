@@ -441,20 +441,20 @@ func (g *Gateway) foldOf(ctx context.Context, c *caller) (*pleat.FoldInput, erro
 }
 
 // templates is GET tasks/{id}/templates: the templates that the fold names.
-func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.GivenFiles, error) {
-	return g.givenFiles(ctx, c, g.resolver.GivenTemplates)
+func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.ReferencedFiles, error) {
+	return g.referencedFiles(ctx, c, g.resolver.ReferencedTemplates)
 }
 
 // components is GET tasks/{id}/components: the files of the components that the fold names.
-func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi.GivenFiles, error) {
-	return g.givenFiles(ctx, c, g.resolver.GivenComponents)
+func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi.ReferencedFiles, error) {
+	return g.referencedFiles(ctx, c, g.resolver.ReferencedComponents)
 }
 
-// givenFiles answers with the files of one kind that the fold names, which find finds.
-func (g *Gateway) givenFiles(
+// referencedFiles answers with the files of one kind that the fold names, which find finds.
+func (g *Gateway) referencedFiles(
 	ctx context.Context, c *caller, find func(context.Context, *pleat.FoldInput) ([]runs.ReferencedFile, error),
-) (workerapi.GivenFiles, error) {
-	out := workerapi.GivenFiles{Files: []workerapi.GivenFile{}}
+) (workerapi.ReferencedFiles, error) {
+	out := workerapi.ReferencedFiles{Files: []workerapi.ReferencedFile{}}
 	fold, err := g.foldOf(ctx, c)
 	if err != nil {
 		return out, err
@@ -465,7 +465,7 @@ func (g *Gateway) givenFiles(
 	}
 	var keys []string
 	for _, f := range files {
-		out.Files = append(out.Files, workerapi.GivenFile(f))
+		out.Files = append(out.Files, workerapi.ReferencedFile(f))
 		keys = append(keys, f.Key)
 	}
 	out.Links, err = g.links(ctx, c, keys)
@@ -474,18 +474,18 @@ func (g *Gateway) givenFiles(
 
 // alignments is GET tasks/{id}/alignments: the alignments that the fold names.
 func (g *Gateway) alignments(ctx context.Context, c *caller, _ *none) (workerapi.Alignments, error) {
-	out := workerapi.Alignments{Files: []workerapi.GivenAlignment{}}
+	out := workerapi.Alignments{Files: []workerapi.ReferencedAlignment{}}
 	fold, err := g.foldOf(ctx, c)
 	if err != nil {
 		return out, err
 	}
-	files, err := g.resolver.GivenAlignments(ctx, fold)
+	files, err := g.resolver.ReferencedAlignments(ctx, fold)
 	if out.LibraryGone = errors.Is(err, runs.ErrNoItem); err != nil && !out.LibraryGone {
 		return out, err
 	}
 	var keys []string
 	for _, f := range files {
-		out.Files = append(out.Files, workerapi.GivenAlignment(f))
+		out.Files = append(out.Files, workerapi.ReferencedAlignment(f))
 		keys = append(keys, f.Key)
 	}
 	out.Links, err = g.links(ctx, c, keys)

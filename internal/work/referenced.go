@@ -13,28 +13,28 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// givenAlignments are the alignments that a job names, by sequence.
-type givenAlignments struct {
+// referencedAlignments are the alignments that a job names, by sequence.
+type referencedAlignments struct {
 	unpaired, paired map[string]*msa.Alignment
 }
 
-// readGiven reads the alignments that the job names. Those of the library item belong to the sequence in their first
+// readReferenced reads the alignments that the job names. Those of the library item belong to the sequence in their first
 // row; one that belongs to none of the job's proteins, or is the second of one, fails the run, since its owner expects
 // it to be used. The service is not asked about a job that names none.
-func (a *alignmentStage) readGiven(ctx context.Context) *pleat.Failure {
+func (a *alignmentStage) readReferenced(ctx context.Context) *pleat.Failure {
 	fold := a.work.Fold
 	proteins, aligned := pleat.Proteins(fold.Sequences), pleat.Aligned(fold.Sequences)
 	if fold.LibraryItem == "" && !pleat.NamesAlignments(fold.Params, fold.Sequences) {
 		return nil
 	}
-	files, err := a.p.service.GivenAlignments(ctx, fold)
+	files, err := a.p.service.ReferencedAlignments(ctx, fold)
 	switch {
 	case errors.Is(err, runs.ErrNoItem):
 		a.sink.Log("the library item that the job was made from is gone; its alignments, if it had any, are not used")
 	case err != nil:
-		return a.p.givenFailure(a.t, err, "alignments")
+		return a.p.referencedFailure(a.t, err, "alignments")
 	}
-	a.given = givenAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
+	a.given = referencedAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
 	var library []runs.ReferencedAlignment
 	for _, f := range files {
 		of := a.given.unpaired
@@ -124,9 +124,9 @@ func (p *Pool) openGiven(ctx context.Context, file runs.ReferencedFile, field st
 	return in, err
 }
 
-// givenFailure is the failure of a run whose job names alignments, templates or components that cannot be used: its
-// owner's fault, or one that may pass.
-func (p *Pool) givenFailure(t *runningTask, err error, what string) *pleat.Failure {
+// referencedFailure is the failure of a run whose job names alignments, templates or components that cannot be used:
+// its owner's fault, or one that may pass.
+func (p *Pool) referencedFailure(t *runningTask, err error, what string) *pleat.Failure {
 	if pleat.CodeOf(err) == pleat.CodeInvalid {
 		return pleat.Failed(pleat.FailInvalidInput, err.Error())
 	}

@@ -12,17 +12,17 @@ import (
 	"pleat/internal/submit"
 )
 
-// givenAlignment is an alignment of the library for a protein.
-type givenAlignment struct {
+// referencedAlignment is an alignment of the library for a protein.
+type referencedAlignment struct {
 	file     pleat.FileRef
 	sequence string
 }
 
-// givenAlignments are the different alignments that rows name, in their order, each with the field of the first row
-// that does.
-type givenAlignments struct {
-	list   []givenAlignment
-	fields map[givenAlignment]string
+// referencedAlignments are the different alignments that rows name, in their order, each with the field of the first
+// row that does.
+type referencedAlignments struct {
+	list   []referencedAlignment
+	fields map[referencedAlignment]string
 	// made are the alignments of POST /v1/alignments that rows name, each with the first row that does.
 	made map[pleat.WorkflowID]batch.Row
 }
@@ -36,8 +36,8 @@ const (
 	maxBatchMade = 100
 )
 
-// givenTemplate is a template with the first row that names it.
-type givenTemplate struct {
+// referencedTemplate is a template with the first row that names it.
+type referencedTemplate struct {
 	pleat.Template // without its chain: rows may name chains differently
 	row            batch.Row
 	index          int
@@ -48,21 +48,21 @@ type givenTemplate struct {
 func (p *preparedBatch) addTemplates(row *batch.Row) error {
 	for i, t := range row.Job.Constraints.Templates {
 		key := pleat.Template{Item: t.Item, Job: t.Job, PDB: t.PDB, File: t.File, TemplateChain: t.TemplateChain}
-		same := func(g givenTemplate) bool { return g.Template == key }
+		same := func(g referencedTemplate) bool { return g.Template == key }
 		switch {
 		case slices.ContainsFunc(p.templates, same):
 		case len(p.templates) == maxBatchTemplates:
 			return row.Relocate(pleat.InvalidField(pleat.TemplatePath(i), " is one too many: the rows of a batch may "+
 				"name %d different templates", maxBatchTemplates))
 		default:
-			p.templates = append(p.templates, givenTemplate{key, *row, i})
+			p.templates = append(p.templates, referencedTemplate{key, *row, i})
 		}
 	}
 	return nil
 }
 
-// checkRowGiven checks the alignments, components and templates that the rows name.
-func (s *Server) checkRowGiven(ctx context.Context, c *call, p *preparedBatch) error {
+// checkRowReferences checks the alignments, components and templates that the rows name.
+func (s *Server) checkRowReferences(ctx context.Context, c *call, p *preparedBatch) error {
 	if err := s.checkRowAlignments(ctx, c, p); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (p *preparedBatch) addComponents(row *batch.Row) error {
 	return nil
 }
 
-// checkRowComponents checks the components that the rows name, as checkGiven does for a job.
+// checkRowComponents checks the components that the rows name, as checkReferenced does for a job.
 func (s *Server) checkRowComponents(ctx context.Context, c *call, p *preparedBatch) error {
 	var faults pleat.Errors
 	check := s.resolver.ComponentCheck()
@@ -111,7 +111,7 @@ func (s *Server) checkRowComponents(ctx context.Context, c *call, p *preparedBat
 	return faults.Err()
 }
 
-// checkRowTemplates checks the templates that the rows name, as checkGiven does for a job.
+// checkRowTemplates checks the templates that the rows name, as checkReferenced does for a job.
 func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatch) error {
 	if len(p.templates) == 0 {
 		return nil
@@ -119,8 +119,8 @@ func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatc
 	if err := c.checkReads("use a template"); err != nil {
 		return err
 	}
-	file := func(g givenTemplate) string { return string(g.Item) + string(g.Job) + g.File }
-	slices.SortStableFunc(p.templates, func(a, b givenTemplate) int { return cmp.Compare(file(a), file(b)) })
+	file := func(g referencedTemplate) string { return string(g.Item) + string(g.Job) + g.File }
+	slices.SortStableFunc(p.templates, func(a, b referencedTemplate) int { return cmp.Compare(file(a), file(b)) })
 	check := s.resolver.TemplateCheck()
 	var faults pleat.Errors
 	for i := range p.templates {
@@ -138,8 +138,8 @@ func (s *Server) checkRowTemplates(ctx context.Context, c *call, p *preparedBatc
 	return faults.Err()
 }
 
-// addGiven records the alignments that a row names. Equal ones of other rows are checked once.
-func (p *preparedBatch) addGiven(row *batch.Row) error {
+// addAlignments records the alignments that a row names. Equal ones of other rows are checked once.
+func (p *preparedBatch) addAlignments(row *batch.Row) error {
 	if id := p.madeAlignment(row); id != "" {
 		if _, known := p.given.made[id]; !known {
 			p.given.made[id] = *row
@@ -151,7 +151,7 @@ func (p *preparedBatch) addGiven(row *batch.Row) error {
 	}
 	for i := range row.Job.Sequences {
 		q := &row.Job.Sequences[i]
-		key := givenAlignment{q.MSA, q.Text}
+		key := referencedAlignment{q.MSA, q.Text}
 		if p.given.fields[key] != "" || q.MSA == (pleat.FileRef{}) {
 			continue
 		}
@@ -170,7 +170,7 @@ func (p *preparedBatch) madeAlignment(row *batch.Row) pleat.WorkflowID {
 	return row.Job.Params.Alignment()
 }
 
-// checkRowAlignments checks the alignments that the rows name, as checkGiven does for a job.
+// checkRowAlignments checks the alignments that the rows name, as checkReferenced does for a job.
 func (s *Server) checkRowAlignments(ctx context.Context, c *call, p *preparedBatch) error {
 	if len(p.given.list) == 0 && len(p.given.made) == 0 {
 		return nil
