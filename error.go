@@ -92,9 +92,9 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// statuses are the HTTP statuses of codes, each of one code. There is no 422, since an invalid request is 400. 403 is
-// for a key that lacks a scope; an object of another user is answered like one that does not exist, so that nobody can
-// find out which ids exist.
+// statuses are the HTTP statuses of codes, a different one for each. There is no 422, since an invalid request is 400.
+// 403 is for a key that lacks a scope; an object of another user is answered like one that does not exist, so that
+// nobody can find out which ids exist.
 var statuses = map[Code]int{
 	CodeInvalid:      http.StatusBadRequest,
 	CodeUnauthorized: http.StatusUnauthorized,
@@ -116,7 +116,7 @@ func (c Code) Status() int {
 	return http.StatusInternalServerError
 }
 
-// CodeForStatus returns the code whose HTTP status is given; empty: it is that of none.
+// CodeForStatus returns the code of an HTTP status; empty: no code has it.
 func CodeForStatus(status int) Code {
 	for code, s := range statuses {
 		if s == status {

@@ -2,7 +2,8 @@
 // stores the outcome of each attempt.
 //
 // A Pool is one delivery worker. Any number may share a database; it keeps no state that a crash could lose. It must
-// not decide what triggers a delivery (package pleat and store do) nor how a body looks (package webhook).
+// not decide what triggers a delivery (packages runs and webhooks of the store do) nor how a body looks (package
+// webhook).
 package deliver
 
 import (
@@ -162,7 +163,7 @@ func (p *Pool) Run(ctx context.Context) error {
 
 // claim claims deliveries while there is room, going round the endpoints. They are posted under posts, which outlives
 // ctx.
-func (p *Pool) claim(ctx, posts context.Context, taskList *sync.WaitGroup) {
+func (p *Pool) claim(ctx, posts context.Context, running *sync.WaitGroup) {
 	cursor := ""
 	queue.ClaimLoop{
 		News:   p.cfg.DB,
@@ -179,7 +180,7 @@ func (p *Pool) claim(ctx, posts context.Context, taskList *sync.WaitGroup) {
 				got, err := p.cfg.Webhooks.ClaimDeliveries(ctx, p.cfg.ID, cursor, free, p.limits())
 				if len(got.List) > 0 {
 					p.cfg.Step("claimed")
-					p.start(posts, got.List, taskList)
+					p.start(posts, got.List, running)
 				}
 				if err != nil {
 					return err

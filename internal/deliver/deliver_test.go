@@ -352,8 +352,8 @@ func TestDeliveryFails(t *testing.T) {
 			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
-		if _, err := f.s.Webhooks.ChangeEndpoint(
-			context.Background(), people.Actor{Reach: u}, webhooks.EndpointResume,
+		if _, err := f.s.Webhooks.SwitchEndpoint(
+			context.Background(), people.Actor{Reach: u}, webhooks.Default, webhooks.EndpointResume,
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -698,7 +698,7 @@ func TestSourcesAndSecrets(t *testing.T) {
 			len(got) != 1 { // it runs on
 			t.Fatal(len(got), err)
 		}
-		if _, err := f.s.Webhooks.PingEndpoint(ctx, u); err != nil {
+		if _, err := f.s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: u}, webhooks.Default); err != nil {
 			t.Fatal(err)
 		}
 		// A run's own endpoint: its token, its owner's secret. One of a user without a secret is not signed.

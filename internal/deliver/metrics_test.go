@@ -44,7 +44,9 @@ func TestDelays(t *testing.T) {
 
 		change := func(c webhooks.EndpointChange) {
 			t.Helper()
-			if _, err := f.s.Webhooks.ChangeEndpoint(t.Context(), people.Actor{Reach: ada}, c); err != nil {
+			if _, err := f.s.Webhooks.SwitchEndpoint(
+				t.Context(), people.Actor{Reach: ada}, webhooks.Default, c,
+			); err != nil {
 				t.Fatal(err)
 			}
 		}

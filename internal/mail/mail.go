@@ -3,7 +3,7 @@
 //
 // A Pool is one sender. Any number may share a database; it keeps no state that a crash could lose, but a mail that a
 // server has accepted just before the crash is sent again, under the same Message-ID. It must not decide who gets which
-// mail: package store does.
+// mail: package mails of the store does.
 package mail
 
 import (

@@ -171,7 +171,7 @@ func mask(token string) string {
 // one change to the caller's default endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
 func changeWebhook(change webhooks.EndpointChange) func(*Server, context.Context, *call) (api.WebhookConfig, error) {
 	return func(s *Server, ctx context.Context, c *call) (api.WebhookConfig, error) {
-		e, err := s.store.Webhooks.ChangeEndpoint(ctx, c.actor().In(c.in.Project), change)
+		e, err := s.store.Webhooks.SwitchEndpoint(ctx, c.actor().In(c.in.Project), webhooks.Default, change)
 		if err != nil {
 			return api.WebhookConfig{}, err
 		}
@@ -187,8 +187,8 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}
-	e, err := s.store.Webhooks.RotateSecret(ctx, c.actor().In(c.in.Project),
-		s.ring.Seal(string(c.in.Project), "secret", []byte(key.Text())), s.store.DB.Now().Add(rotationOverlap))
+	e, err := s.store.Webhooks.RotateSecret(ctx, c.actor().In(c.in.Project), webhooks.Default, s.sealed(key),
+		s.store.DB.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}
@@ -197,6 +197,11 @@ func (s *Server) rotateSecret(ctx context.Context, c *call, in *api.RotateSecret
 		out.SigningSecret = key.Text()
 	}
 	return out, err
+}
+
+// sealed returns a function that seals a signing key for a project.
+func (s *Server) sealed(key webhook.Key) func(pleat.ProjectID) string {
+	return func(owner pleat.ProjectID) string { return s.ring.Seal(string(owner), "secret", []byte(key.Text())) }
 }
 
 // newSigningKey makes the key of a signature scheme; empty: v1.
@@ -336,7 +341,7 @@ func (s *Server) redeliver(ctx context.Context, c *call, in *api.Redeliver) (api
 // testWebhook is POST /v1/webhooks/test, for any user: it queues a test event for the caller's default endpoint and
 // answers with its delivery, whose attempts show the outcome. 404: the caller has no endpoint; 409: it is not active.
 func (s *Server) testWebhook(ctx context.Context, c *call) (api.Delivery, error) {
-	id, err := s.store.Webhooks.PingEndpoint(ctx, c.in)
+	id, err := s.store.Webhooks.PingEndpoint(ctx, c.actor().In(c.in.Project), webhooks.Default)
 	if err != nil {
 		return api.Delivery{}, err
 	}

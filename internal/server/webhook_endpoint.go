@@ -286,8 +286,7 @@ func (s *Server) rotateEndpointSecret(
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
-	sealed := func(owner pleat.ProjectID) string { return s.ring.Seal(string(owner), "secret", []byte(key.Text())) }
-	e, err := s.store.Webhooks.RotateNamedSecret(ctx, c.changer(), id, sealed, s.store.DB.Now().Add(rotationOverlap))
+	e, err := s.store.Webhooks.RotateSecret(ctx, c.changer(), id, s.sealed(key), s.store.DB.Now().Add(rotationOverlap))
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
@@ -305,7 +304,7 @@ func (s *Server) testWebhookEndpoint(ctx context.Context, c *call) (api.Delivery
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	delivery, err := s.store.Webhooks.PingNamedEndpoint(ctx, c.changer(), id)
+	delivery, err := s.store.Webhooks.PingEndpoint(ctx, c.changer(), id)
 	if err != nil {
 		return api.Delivery{}, err
 	}

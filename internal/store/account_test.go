@@ -161,7 +161,7 @@ func TestAuditIsBounded(t *testing.T) {
 			by := newKey(t, s, u, "k")
 			defaultEndpoint(t, s, u, true)
 			for range 25 {
-				if _, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointPause); err != nil {
+				if _, err := s.Webhooks.SwitchEndpoint(ctx, by, webhooks.Default, webhooks.EndpointPause); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -213,7 +213,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 		if err := put("https://mine.example.org/x", "s1.old"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Webhooks.PingEndpoint(ctx, by.Reach); err != nil {
+		if _, err := s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: by.Reach}, webhooks.Default); err != nil {
 			t.Fatal(err)
 		}
 		for _, url := range []string{
@@ -224,7 +224,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 				t.Errorf("%s keeps the token: %v", url, err)
 			}
 		}
-		if _, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointDelete); err != nil {
+		if _, err := s.Webhooks.SwitchEndpoint(ctx, by, webhooks.Default, webhooks.EndpointDelete); err != nil {
 			t.Fatal(err)
 		}
 		if err := put("https://other.example.org/x", ""); pleat.CodeOf(err) != pleat.CodeInvalid {

@@ -22,7 +22,9 @@ func queueDeliveries(t *testing.T, s *store.Store, endpoints, n int) (out []webh
 		u := storetest.User(t, s, fmt.Sprintf("u%d", i))
 		out = append(out, defaultEndpoint(t, s, u, false))
 		for range n {
-			if _, err := s.Webhooks.PingEndpoint(context.Background(), u); err != nil {
+			if _, err := s.Webhooks.PingEndpoint(
+				context.Background(), people.Actor{Reach: u}, webhooks.Default,
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -192,7 +194,7 @@ func TestEndpointsWithAHealthTakeTurns(t *testing.T) {
 		}
 		for range 6 {
 			if _, err := s.Webhooks.PingEndpoint(
-				context.Background(), people.Own(pleat.UserID(ends[1].Owner)),
+				context.Background(), people.Actor{Reach: people.Own(pleat.UserID(ends[1].Owner))}, webhooks.Default,
 			); err != nil {
 				t.Fatal(err)
 			}

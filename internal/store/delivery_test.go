@@ -458,12 +458,12 @@ func TestClaimLooksAtAllEndpoints(t *testing.T) {
 			for i := range n {
 				u := storetest.User(t, s, fmt.Sprintf("u%d", i))
 				defaultEndpoint(t, s, u, false)
-				if _, err := s.Webhooks.PingEndpoint(ctx, u); err != nil {
+				if _, err := s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: u}, webhooks.Default); err != nil {
 					t.Fatal(err)
 				}
 				if i != n-1 {
-					if _, err := s.Webhooks.ChangeEndpoint(
-						ctx, people.Actor{Reach: u}, webhooks.EndpointPause,
+					if _, err := s.Webhooks.SwitchEndpoint(
+						ctx, people.Actor{Reach: u}, webhooks.Default, webhooks.EndpointPause,
 					); err != nil {
 						t.Fatal(err)
 					}
@@ -497,13 +497,15 @@ func TestEndpointChanges(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		by := people.Actor{Reach: u}
-		if _, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointPause); !errors.Is(
+		if _, err := s.Webhooks.SwitchEndpoint(ctx, by, webhooks.Default, webhooks.EndpointPause); !errors.Is(
 			err,
 			webhooks.ErrNoEndpoint,
 		) {
 			t.Errorf("%v", err)
 		}
-		if _, err := s.Webhooks.PingEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
+		if _, err := s.Webhooks.PingEndpoint(
+			ctx, people.Actor{Reach: u}, webhooks.Default,
+		); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
 		e := defaultEndpoint(t, s, u, true)
@@ -532,23 +534,31 @@ func TestEndpointChanges(t *testing.T) {
 			t.Fatal("configured again: ", diff, err)
 		}
 		// Paused: events wait, and go when it resumes.
-		if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointPause); err != nil {
+		if _, err := s.Webhooks.SwitchEndpoint(
+			ctx, people.Actor{Reach: u}, webhooks.Default, webhooks.EndpointPause,
+		); err != nil {
 			t.Fatal(err)
 		}
 		fold(t, s, u, pleat.StateCompleted, toEndpoint(e))
 		if got := claimDeliveries(t, s, "c", 10); len(got) != 0 {
 			t.Fatal("claimed while paused")
 		}
-		if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointDelete); err != nil {
+		if _, err := s.Webhooks.SwitchEndpoint(
+			ctx, people.Actor{Reach: u}, webhooks.Default, webhooks.EndpointDelete,
+		); err != nil {
 			t.Fatal(err)
 		}
 		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
 			t.Errorf("%+v", e)
 		}
-		if _, err := s.Webhooks.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
+		if _, err := s.Webhooks.PingEndpoint(
+			ctx, people.Actor{Reach: u}, webhooks.Default,
+		); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%v", err)
 		}
-		if e, err := s.Webhooks.ChangeEndpoint(ctx, by, webhooks.EndpointResume); err != nil || !e.Active || e.Paused ||
+		if e, err := s.Webhooks.SwitchEndpoint(
+			ctx, by, webhooks.Default, webhooks.EndpointResume,
+		); err != nil || !e.Active || e.Paused ||
 			e.DisabledReason != "" {
 			t.Fatalf("%+v %v", e, err)
 		}
@@ -558,7 +568,8 @@ func TestEndpointChanges(t *testing.T) {
 		// Rotation keeps the old secret besides the new one.
 		until := s.DB.Now().Add(24 * time.Hour)
 		clock.Advance(time.Minute)
-		e3, err := s.Webhooks.RotateSecret(ctx, people.Actor{Reach: u}, "s1.new", until)
+		e3, err := s.Webhooks.RotateSecret(ctx, people.Actor{Reach: u}, webhooks.Default,
+			func(pleat.ProjectID) string { return "s1.new" }, until)
 		if err != nil || e3.Secret != "s1.new" || e3.OldSecret != "s1.secret" ||
 			e3.OldSecretUntil.Sub(until).Abs() > time.Millisecond || !e3.RotatedAt.After(e.RotatedAt) {
 			t.Errorf("%+v %v", e3, err)
@@ -826,7 +837,7 @@ func TestPing(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		defaultEndpoint(t, s, u, false)
-		id, err := s.Webhooks.PingEndpoint(ctx, u)
+		id, err := s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: u}, webhooks.Default)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -860,7 +871,7 @@ func TestTestsAndSendsAreBounded(t *testing.T) {
 				}
 			}
 			for range 15 {
-				if _, err := s.Webhooks.PingEndpoint(ctx, u); err != nil {
+				if _, err := s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: u}, webhooks.Default); err != nil {
 					t.Fatal(err)
 				}
 				send()
@@ -898,15 +909,19 @@ func TestTestsAndSendsAreBounded(t *testing.T) {
 			if err != nil || d.Status != pleat.DeliverySucceeded || len(tries) != 10 || d.Attempts != 25 {
 				t.Errorf("%+v %d %v", d, len(tries), err)
 			}
-			if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointPause); err != nil {
+			if _, err := s.Webhooks.SwitchEndpoint(
+				ctx, people.Actor{Reach: u}, webhooks.Default, webhooks.EndpointPause,
+			); err != nil {
 				t.Fatal(err)
 			}
 			for range 10 {
-				if _, err := s.Webhooks.PingEndpoint(ctx, u); err != nil {
+				if _, err := s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: u}, webhooks.Default); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := s.Webhooks.PingEndpoint(ctx, u); pleat.CodeOf(err) != pleat.CodeConflict {
+			if _, err := s.Webhooks.PingEndpoint(
+				ctx, people.Actor{Reach: u}, webhooks.Default,
+			); pleat.CodeOf(err) != pleat.CodeConflict {
 				t.Errorf("one more that would wait: %v", err)
 			}
 			if n := storetest.Count(t, s, "delivery"); n != 10 {

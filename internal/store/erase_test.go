@@ -45,7 +45,7 @@ func written(t *testing.T, s *store.Store) (people.Reach, runs.Created) {
 	must(err)
 
 	for range 2 { // one of which has failed, and one waits
-		_, err = s.Webhooks.PingEndpoint(ctx, u)
+		_, err = s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: u}, webhooks.Default)
 		must(err)
 	}
 	finishDelivery(t, s, "w", webhooks.DeliveryOutcome{

@@ -335,10 +335,12 @@ func TestMailsAboutEndpoints(t *testing.T) {
 		finishMail(t, s, m, mails.MailOutcome{OK: true})
 		clock.Stop()
 		for range 30 {
-			if _, err := s.Webhooks.ChangeEndpoint(ctx, people.Actor{Reach: in}, webhooks.EndpointResume); err != nil {
+			if _, err := s.Webhooks.SwitchEndpoint(
+				ctx, people.Actor{Reach: in}, webhooks.Default, webhooks.EndpointResume,
+			); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Webhooks.PingEndpoint(ctx, in); err != nil {
+			if _, err := s.Webhooks.PingEndpoint(ctx, people.Actor{Reach: in}, webhooks.Default); err != nil {
 				t.Fatal(err)
 			}
 			clock.Advance(time.Second)

@@ -141,7 +141,9 @@ func TestAuditIsBoundedByProject(t *testing.T) {
 		}
 		for range 35 {
 			for _, in := range []pleat.ProjectID{lab, u.Project} {
-				if _, err := s.Webhooks.ChangeEndpoint(ctx, by.In(in), webhooks.EndpointPause); err != nil {
+				if _, err := s.Webhooks.SwitchEndpoint(
+					ctx, by.In(in), webhooks.Default, webhooks.EndpointPause,
+				); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -220,7 +220,7 @@ func TestChangeNamedEndpoint(t *testing.T) {
 		}
 		until := s.DB.Now().Add(time.Hour)
 		sealed := func(p pleat.ProjectID) string { return "s1.new secret of " + string(p) }
-		got, err = s.Webhooks.RotateNamedSecret(ctx, by, e.ID, sealed, until)
+		got, err = s.Webhooks.RotateSecret(ctx, by, e.ID, sealed, until)
 		if err != nil || got.Secret != sealed(u.Project) || got.OldSecret != e.Secret {
 			t.Errorf("%+v %v", got, err)
 		}

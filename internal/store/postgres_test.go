@@ -20,13 +20,13 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 	s := storetest.OpenAt(t, address, nil)
 	ctx := context.Background()
 	db := openRaw(t, address)
-	const taskList, rounds = 200, 20
+	const count, rounds = 200, 20
 	u := storetest.User(t, s, "ada")
 	var beats []pleat.Heartbeat
-	for range taskList {
+	for range count {
 		create(t, s, u, "fold")
 	}
-	for len(beats) < taskList {
+	for len(beats) < count {
 		got, err := s.Runs.Claim(ctx, "w", tasks.ClaimFilter{Queues: []string{storetest.FoldQueue}, N: 50})
 		if err != nil || len(got) == 0 {
 			t.Fatalf("%d tasks, %v", len(got), err)
@@ -53,7 +53,7 @@ func TestHeartbeatsKeepIndexes(t *testing.T) {
 	storetest.Eventually(t, "the updates are counted", func() bool {
 		_, _ = s.Runs.Heartbeat(ctx, "w", nil) // a connection reports what it has counted with a later transaction
 		updated, hot = counted()
-		return updated >= taskList*(rounds+1)
+		return updated >= count*(rounds+1)
 	})
 	t.Logf("%d of %d updates were HOT", hot, updated)
 	if hot < updated/10 { // usually nine in ten, fewer while other sessions hold snapshots; with such an index, none

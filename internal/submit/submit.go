@@ -16,8 +16,8 @@ import (
 	"pleat/internal/webhook"
 )
 
-// Resolver makes decisions for new runs. People and Runs must be set, before first use. It is safe for many goroutines
-// and must not be copied.
+// Resolver makes decisions for new runs. People, Runs and Workers must be set before the first use. It is safe for many
+// goroutines and must not be copied.
 type Resolver struct {
 	People   *people.Store
 	Runs     *runs.Store

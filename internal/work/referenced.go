@@ -18,9 +18,9 @@ type referencedAlignments struct {
 	unpaired, paired map[string]*msa.Alignment
 }
 
-// readReferenced reads the alignments that the job names. Those of the library item belong to the sequence in their first
-// row; one that belongs to none of the job's proteins, or is the second of one, fails the run, since its owner expects
-// it to be used. The service is not asked about a job that names none.
+// readReferenced reads the alignments that the job names. Those of the library item belong to the sequence in their
+// first row; one that belongs to none of the job's proteins, or is the second of one, fails the run, since its owner
+// expects it to be used. The service is not asked about a job that names none.
 func (a *alignmentStage) readReferenced(ctx context.Context) *pleat.Failure {
 	fold := a.work.Fold
 	proteins, aligned := pleat.Proteins(fold.Sequences), pleat.Aligned(fold.Sequences)

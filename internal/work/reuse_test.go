@@ -292,25 +292,25 @@ func TestAnswersArePrivate(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		ctx := context.Background()
-		runList := &atomic.Int64{}
-		f.start("w", quick(t, runList))
-		adas, _ := f.folded(runList, tripeptide{name: "ada's", seed: "7"})
+		count := &atomic.Int64{}
+		f.start("w", quick(t, count))
+		adas, _ := f.folded(count, tripeptide{name: "ada's", seed: "7"})
 		if _, ran := f.folded(
-			runList, tripeptide{name: "bob's", seed: "7", owner: storetest.User(t, f.s, "bob")},
+			count, tripeptide{name: "bob's", seed: "7", owner: storetest.User(t, f.s, "bob")},
 		); !ran {
 			t.Fatal("a private job answered another user's")
 		}
 		if err := f.s.Runs.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		carols, ran := f.folded(runList, tripeptide{name: "carol's", seed: "7", owner: storetest.User(t, f.s, "carol")})
+		carols, ran := f.folded(count, tripeptide{name: "carol's", seed: "7", owner: storetest.User(t, f.s, "carol")})
 		if ran || carols.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Fatal("a public job did not answer")
 		}
 		if err := f.s.Runs.SetPublic(ctx, f.owner, adas.Job.ID, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, ran := f.folded(runList, tripeptide{
+		if _, ran := f.folded(count, tripeptide{
 			name: "dave's", seed: "7", owner: storetest.User(t, f.s, "dave"),
 		}); !ran {
 			t.Error("a job that is private again answered another user's")
@@ -328,12 +328,12 @@ func TestAnswersArePrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.await(adas.Job.ID, pleat.StateCompleted)
-		if _, ran := f.folded(runList, tripeptide{
+		if _, ran := f.folded(count, tripeptide{
 			name: "erin's", seed: "7", owner: storetest.User(t, f.s, "erin"),
 		}); !ran {
 			t.Error("an older run of a public job answered another user's")
 		}
-		if again, ran := f.folded(runList, tripeptide{name: "ada's again", seed: "7"}); ran ||
+		if again, ran := f.folded(count, tripeptide{name: "ada's again", seed: "7"}); ran ||
 			again.Run.Result.AnsweredFrom != adas.Run.ID {
 			t.Error("an older run of one's own did not answer")
 		}
@@ -354,7 +354,7 @@ func TestAnswersArePrivate(t *testing.T) {
 		if err := f.s.Ops.DeleteJob(ctx, storetest.User(t, f.s, "carol"), carols.Job.ID); err != nil {
 			t.Fatal(err)
 		}
-		if v, ran := f.folded(runList, tripeptide{
+		if v, ran := f.folded(count, tripeptide{
 			name: "frank's", seed: "7", owner: storetest.User(t, f.s, "frank"),
 		}); !ran ||
 			v.Run.Result.AnsweredFrom != "" {

@@ -31,7 +31,7 @@ type Service interface {
 
 // Members knows the workers of the service.
 type Members interface {
-	// RegisterWorker makes a worker known, which then claims; see runs.Store.
+	// RegisterWorker makes a worker known, which then claims; see workers.Store.
 	RegisterWorker(ctx context.Context, w pleat.Worker) (pleat.WorkerTerms, error)
 	// WatchWorker waits for news about the worker, at most for about WorkerTerms.Heartbeat, and records that the worker
 	// is alive. It may return the same orders again.

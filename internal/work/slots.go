@@ -56,7 +56,7 @@ func (p *Pool) slotGroups() []*slotGroup {
 
 // claim claims tasks of a group's queues while it has slots. Tasks run under run, which outlives ctx, so that a
 // shutdown can cancel them with its cause.
-func (p *Pool) claim(ctx, run context.Context, taskList *sync.WaitGroup, g *slotGroup) {
+func (p *Pool) claim(ctx, run context.Context, running *sync.WaitGroup, g *slotGroup) {
 	queues := slices.Clone(g.Queues)
 	loop := queue.ClaimLoop{News: p.service, Wake: g.freed, Log: p.cfg.Log}
 	for _, q := range queues {
@@ -72,7 +72,7 @@ func (p *Pool) claim(ctx, run context.Context, taskList *sync.WaitGroup, g *slot
 			queues = append(queues[1:], queues[0])
 		}
 		for _, t := range got {
-			taskList.Go(func() { p.execute(t) })
+			running.Go(func() { p.execute(t) })
 		}
 		return err
 	}

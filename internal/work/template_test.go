@@ -29,10 +29,10 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv := structureServer(t, raw)
-		var runList atomic.Int64
+		var ran atomic.Int64
 		f.startWith("w", func(c *work.Config) { c.ArchiveURLs.PDB = srv.URL + "/pdb/{id}.pdb" },
 			scripted{func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-				runList.Add(1)
+				ran.Add(1)
 				for i, got := range w.Fold.Templates {
 					checkTemplate(t, w, i, got)
 				}
@@ -51,8 +51,8 @@ func TestTemplatesReachTheEngine(t *testing.T) {
 			pleat.Template{Item: item, Chain: "A"},
 			pleat.Template{PDB: "1CRN", TemplateChain: "A", Chain: "A", Force: true, MaxDistance: 2},
 		).Job, pleat.StateCompleted)
-		if runList.Load() != 1 {
-			t.Fatalf("the engine ran %d times", runList.Load())
+		if ran.Load() != 1 {
+			t.Fatalf("the engine ran %d times", ran.Load())
 		}
 		for _, c := range []struct {
 			template pleat.Template

@@ -63,11 +63,12 @@ const (
 // CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the
 // project's quota. It stores the rows in several transactions, so that no other verb waits long; the last of them,
 // which is durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and
-// PurgeDeleted delete its rows. The jobs of the rows are made by AdvanceBatches.
+// ops.Store.PurgeDeleted delete its rows. The jobs of the rows are made by AdvanceBatches.
 //
-// An idempotency key works as in CreateJob. ErrUnauthorized: the credential is not the creator's or not valid.
-// CodeConflict: the key came with another request, or the project's results hold as much as they may. CodeLimited: the
-// quota is spent, also by the rows that are expected, of which then none is stored. CodeInvalid: there is no row.
+// An idempotency key works as in runs.Store.CreateJob. ErrUnauthorized: the credential is not the creator's or not
+// valid. CodeConflict: the key came with another request, or the project's results hold as much as they may.
+// CodeLimited: the quota is spent, also by the rows that are expected, of which then none is stored. CodeInvalid: there
+// is no row.
 func (s *Store) CreateBatch(ctx context.Context, n NewBatch) (CreatedBatch, error) {
 	n.Batch.ID = pleat.BatchID(db.NewID())
 	c, err := s.beginBatch(ctx, &n)

@@ -414,8 +414,8 @@ func (s *Store) SetBatchPublic(ctx context.Context, by people.Reach, id pleat.Ba
 }
 
 // DeleteBatch removes a batch and its jobs from every reader's sight at once, and stops those that run. Everything that
-// was stored for them is then deleted by PurgeDeleted. ErrBatchNotFound: it does not exist, is out of reach, or was
-// deleted before.
+// was stored for them is then deleted by ops.Store.PurgeDeleted. ErrBatchNotFound: it does not exist, is out of reach,
+// or was deleted before.
 func (s *Store) DeleteBatch(ctx context.Context, by people.Reach, id pleat.BatchID) error {
 	return s.db.Write(ctx, "delete batch", func(t *db.Tx) error {
 		b, err := LockBatch(t, by, pleat.Member, id)

@@ -10,5 +10,5 @@ import (
 // What advances batches reads only open ones and their jobs: no query scans a table.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
-	storetest.CheckSQLitePlans(t, batches.Plans, false)
+	storetest.CheckSQLitePlans(t, batches.Plans, "")
 }

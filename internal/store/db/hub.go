@@ -15,8 +15,7 @@ type hub struct {
 
 // Subscribe returns a channel that holds a token after news on the topic, and a function that ends the subscription.
 // Tokens coalesce, and news comes after its commit: subscribe, read the database, wait for a token, read again. Topics
-// are runs.BatchesTopic and those made by tasks.QueueTopic, runs.RunTopic, runs.OwnerTopic, runs.BatchTopic,
-// people.KeyTopic, tasks.WorkerTopic and tasks.DeliveryTopic. News from other processes arrives only on PostgreSQL.
+// are texts that the packages above choose. News from other processes arrives only on PostgreSQL.
 func (s *DB) Subscribe(topic string) (<-chan struct{}, func()) {
 	ch := make(chan struct{}, 1)
 	s.SubscribeTo(topic, ch)

@@ -87,61 +87,6 @@ func refuseNewer(version, newest int64) error {
 	return nil
 }
 
-// tuned are storage parameters of PostgreSQL's tables. Where rows are replaced often, each page is filled to fill
-// percent and keeps the rest for that. A table is vacuumed when the share dead of its rows is dead, and its statistics
-// are made anew when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows
-// takes days to come together and then long to clean. A claim reads past every dead row of its queue.
-var tuned = []struct {
-	table string
-	fill  int // 0: PostgreSQL's default
-	dead  float64
-}{
-	{"task", 70, 0.01},
-	{"attempt", 80, 0.02},
-	{"job", 90, 0.02},
-	{"run", 80, 0.02},
-	{"delivery", 80, 0.02},
-	{"run_event", 0, 0.02},
-	{"artifact", 0, 0.02},
-	{"event", 0, 0.02},
-	{"subscription", 0, 0.02},
-	{"endpoint", 80, 0.02},
-	{"quota_day", 70, 0.02},
-	{"result_use", 50, 0.02},
-	{"worker", 70, 0.02},
-}
-
-// TuneTables sets the parameters of tuned that nobody has set: an operator may have chosen others.
-func (s *DB) TuneTables(ctx context.Context) error {
-	var args []any
-	for _, t := range tuned {
-		args = append(args, t.table, "autovacuum_vacuum_scale_factor", fmt.Sprint(t.dead),
-			t.table, "autovacuum_analyze_scale_factor", fmt.Sprint(t.dead))
-		if t.fill > 0 {
-			args = append(args, t.table, "fillfactor", fmt.Sprint(t.fill))
-		}
-	}
-	var steps []string
-	rows, err := s.Read(ctx, `
-		SELECT 'ALTER TABLE ' || v.column1 || ' SET (' || v.column2 || ' = ' || v.column3 || ')'
-		FROM (`+Values(1, len(args)/3, "text", "text", "text")+`) AS v
-		JOIN pg_class c ON c.oid = to_regclass(v.column1)
-		WHERE NOT EXISTS (SELECT 1 FROM unnest(c.reloptions) AS o WHERE split_part(o, '=', 1) = v.column2)`,
-		args...)
-	err = ForEachRow(rows, err, func(scan func(...any) error) error {
-		var step string
-		err := scan(&step)
-		steps = append(steps, step)
-		return err
-	})
-	for _, step := range steps {
-		if err == nil {
-			_, err = s.db.ExecContext(ctx, step)
-		}
-	}
-	return err
-}
-
 // Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program
 // has migrated the database. It returns ErrUnreleased for a database of an unreleased build.
 func (s *DB) Version(ctx context.Context) (int64, error) {

@@ -28,7 +28,7 @@ type pipeline struct {
 
 // Statement is one that waits to be sent. Each is called for every row of its result; nil: the rows are not read.
 type Statement struct {
-	Sql  string
+	SQL  string
 	Args []any
 	Each func(scan func(...any) error) error
 }
@@ -78,7 +78,7 @@ func (p *pipeline) transmit(ctx context.Context) (pgx.BatchResults, []Statement,
 	list := p.queued
 	p.queued = nil
 	if !p.begun {
-		list = slices.Insert(list, 0, Statement{Sql: p.begin})
+		list = slices.Insert(list, 0, Statement{SQL: p.begin})
 		p.begun = true
 	}
 	var batch pgx.Batch
@@ -87,7 +87,7 @@ func (p *pipeline) transmit(ctx context.Context) (pgx.BatchResults, []Statement,
 		if err != nil {
 			return nil, nil, err
 		}
-		batch.Queue(list[i].Sql, args...)
+		batch.Queue(list[i].SQL, args...)
 	}
 	p.s.roundTrips.Add(1)
 	return p.conn.SendBatch(ctx, &batch), list, nil

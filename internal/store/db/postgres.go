@@ -108,6 +108,12 @@ func setDefault(cfg *pgx.ConnConfig, name, value string) {
 // Direct opens connections to PostgreSQL that no pooler lends, for what one session does. The caller closes them.
 func (s *DB) Direct() *sql.DB { return stdlib.OpenDB(*s.notify.cfg) }
 
+// Configure runs a statement that changes a setting of the database, outside of transactions.
+func (s *DB) Configure(ctx context.Context, statement string) error {
+	_, err := s.db.ExecContext(ctx, statement)
+	return err
+}
+
 // SyncClock measures again how far this machine's clock is from the database's. The reaper calls it after a jump of the
 // clock, before it takes leases for expired. SQLite has no clock but the machine's, so there it does nothing.
 func (s *DB) SyncClock(ctx context.Context) error {

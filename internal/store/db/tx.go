@@ -14,7 +14,7 @@ import (
 // Tx is one verb's transaction: on SQLite a savepoint inside a group, on PostgreSQL a transaction of its own. Exactly
 // one of conn and pg is set. All rows that a verb writes get the same time, now, in microseconds since 1970 UTC.
 //
-// On PostgreSQL each call of exec, query and row is a round trip, and so is the commit. What send and ask were given
+// On PostgreSQL each call of Exec, Query and Row is a round trip, and so is the commit. What Send and Ask were given
 // goes with the next of them; a verb uses these two for all statements whose result does not decide what it does.
 type Tx struct {
 	ctx  context.Context //nolint:containedctx // a transaction ends with its verb
@@ -22,10 +22,10 @@ type Tx struct {
 	conn *sql.Conn            // SQLite's writer
 	stmt map[string]*sql.Stmt // prepared on conn
 	pg   *pipeline
-	err  error // of a statement of send or ask on SQLite, which the next call returns
+	err  error // of a statement of Send or Ask on SQLite, which the next call returns
 	Now  int64
 	wake []string
-	// values are what other files keep for the time of a transaction, see TxValue.
+	// values are what other packages keep for the time of a transaction, see TxValue.
 	values map[any]any
 	before []func() // run before the commit, in which they may send statements
 	after  []func() // run after the commit, in this process
@@ -105,17 +105,17 @@ func (t *Tx) Send(q string, args ...any) {
 	}
 }
 
-// SendLast is send for a statement that PostgreSQL runs right before the COMMIT, since it locks rows that many
+// SendLast is Send for a statement that PostgreSQL runs right before the COMMIT, since it locks rows that many
 // transactions change.
 func (t *Tx) SendLast(q string, args ...any) {
 	if t.pg != nil {
-		t.pg.last = append(t.pg.last, Statement{Sql: q, Args: args})
+		t.pg.last = append(t.pg.last, Statement{SQL: q, Args: args})
 	} else {
 		t.Send(q, args...)
 	}
 }
 
-// Ask is send for a statement that returns rows: it calls each for every one, which scans it, before the next call that
+// Ask is Send for a statement that returns rows: it calls each for every one, which scans it, before the next call that
 // waits returns, or the verb does. Each must not refuse anything by its error: the transaction may be committed then.
 func (t *Tx) Ask(q string, args []any, each func(scan func(...any) error) error) {
 	if t.pg != nil {
@@ -126,7 +126,7 @@ func (t *Tx) Ask(q string, args []any, each func(scan func(...any) error) error)
 	}
 }
 
-// Wait waits until the statements of send and ask have run.
+// Wait waits until the statements of Send and Ask have run.
 func (t *Tx) Wait() error {
 	if t.pg != nil {
 		_, err := t.pg.flush(t.ctx)
@@ -200,8 +200,8 @@ func ColumnOf[T any](rows Rows, err error) (out []T, _ error) {
 	return out, err
 }
 
-// prepare returns SQLite's statement for a query. The writer keeps each one until the store closes: the queries of this
-// package are few, and the lengths of their lists are powers of two.
+// prepare returns SQLite's statement for a query. The writer keeps each one until the store closes: the queries of the
+// store are few, and the lengths of their lists are powers of two.
 func (t *Tx) prepare(q string) (*sql.Stmt, error) {
 	if st, ok := t.stmt[q]; ok {
 		return st, nil
@@ -243,7 +243,7 @@ func (s *DB) Write(ctx context.Context, verb string, fn func(t *Tx) error) error
 	return s.commit(ctx, verb, durable, fn)
 }
 
-// WriteAsync is write for what need not survive a crash of the machine, since the work would only be done again: claims
+// WriteAsync is Write for what need not survive a crash of the machine, since the work would only be done again: claims
 // and progress. It survives a crash of the process, and any durable transaction that commits later makes it durable
 // too.
 func (s *DB) WriteAsync(ctx context.Context, verb string, fn func(t *Tx) error) error {

@@ -97,7 +97,7 @@ func scanMailRecipient(scan func(...any) error) (r Recipient, err error) {
 // AskRecipient reads who gets mails about the run that a condition on one parameter selects: its creator.
 func AskRecipient(t *db.Tx, where string, arg any, r *Recipient) {
 	t.Ask(mailRecipients("$2")+" AND s.account_id = (SELECT "+people.CreatorSQL("run")+" FROM run WHERE "+where+")",
-		[]any{arg, t.Now - t.Now%db.MicrosPerDay},
+		[]any{arg, db.DayBegins(t.Today())},
 		func(scan func(...any) error) (err error) {
 			*r, err = scanMailRecipient(scan)
 			return err

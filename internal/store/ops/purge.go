@@ -89,7 +89,7 @@ func (s *Store) deleteFollowUps(t *db.Tx, job pleat.JobID) (int, error) {
 }
 
 // DeleteWorkflow is DeleteJob for a workflow, in any state. The library items that its task made go with it.
-// ErrNoWorkflow: it does not exist, is out of reach, or was deleted before.
+// pleat.ErrWorkflowNotFound: it does not exist, is out of reach, or was deleted before.
 func (s *Store) DeleteWorkflow(ctx context.Context, by people.Reach, id pleat.WorkflowID) error {
 	return s.db.Write(ctx, "delete workflow", func(t *db.Tx) error {
 		var w pleat.Workflow

@@ -59,7 +59,7 @@ func LockProject(t *db.Tx, owner pleat.ProjectID) error {
 	}
 	n, err := t.Exec("SELECT 1 FROM project WHERE id = $1 AND deleted_at = 0 FOR UPDATE", owner)
 	if err == nil && n == 0 {
-		err = pleat.ErrNoProject // DeleteProject came first
+		err = pleat.ErrNoProject // ops.Store.DeleteProject came first
 	}
 	return err
 }

@@ -52,7 +52,7 @@ type Charge struct {
 	Budget Budget
 }
 
-// AskCharge counts one call against today's quota of jobs, and reads what usage needs to refuse it. The row's lock
+// AskCharge counts one call against today's quota of jobs, and reads what JobUsage needs to refuse it. The row's lock
 // makes the count exact between concurrent calls: on PostgreSQL the second waits for the first to commit. A call that
 // fails later in its transaction costs nothing.
 func (s *Store) AskCharge(t *db.Tx, owner pleat.ProjectID, c *Charge) {
@@ -65,8 +65,8 @@ func (s *Store) AskCharge(t *db.Tx, owner pleat.ProjectID, c *Charge) {
 	s.AskLimits(t, owner, c)
 }
 
-// AskLimits reads what bounds the work of a project. Asked after a charge, which waits for DeleteProject, it does not
-// find a project that was deleted meanwhile.
+// AskLimits reads what bounds the work of a project. Asked after a charge, which waits for ops.Store.DeleteProject, it
+// does not find a project that was deleted meanwhile.
 func (s *Store) AskLimits(t *db.Tx, owner pleat.ProjectID, c *Charge) {
 	s.AskResults(t, owner, &c.bytes)
 	askProject(t, owner, c)
@@ -124,7 +124,7 @@ func (s *Store) AskSpentRows(t *db.Tx, owner pleat.ProjectID, c *Charge) {
 		func(scan func(...any) error) error { return scan(&c.Used) })
 }
 
-// RowUsage is usage after AskChargeRows.
+// RowUsage is JobUsage after AskChargeRows.
 func (s *Store) RowUsage(t *db.Tx, c *Charge, rows int) (Usage, error) {
 	if err := s.check(t, c); err != nil {
 		return Usage{}, err

@@ -200,4 +200,5 @@ type SourceRow struct {
 	ID   string
 }
 
+// Value is the source that the columns name.
 func (r SourceRow) Value() pleat.Source { return pleat.SourceOf(r.Kind, r.ID) }

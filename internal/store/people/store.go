@@ -1,8 +1,8 @@
 // Package people owns who may do what: accounts, keys, sessions and logins, projects with their members, invitations,
 // links to one job, the audit log, quotas, budgets and limits.
 //
-// It must not know what a run, a delivery or a mail is. Verbs of the packages above charge, check and record in their
-// transactions by its functions whose first parameter is a transaction.
+// Verbs of the packages above charge, check and record in their transactions by its functions whose first parameter is
+// a transaction. It reads what runs and tasks take, for budgets and accounts; it must not create, change or end one.
 package people
 
 import (

@@ -96,7 +96,7 @@ func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, r
 // insertFollowUp creates a workflow that belongs to the job of a run, with which it is deleted. It is refused if the
 // job has been deleted, or if its owner's limits do not allow it.
 func (s *Store) insertFollowUp(t *db.Tx, run pleat.RunID, n NewWorkflow) (pleat.Workflow, error) {
-	// DeleteJob waits for the lock, and then finds the workflow.
+	// ops.Store.DeleteJob waits for the lock, and then finds the workflow.
 	err := t.Row(`
 		SELECT j.id FROM run r JOIN job j ON j.id = r.job_id WHERE r.id = $1 AND j.deleted_at = 0 FOR SHARE OF j`,
 		[]any{run}, &n.Job)

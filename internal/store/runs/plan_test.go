@@ -11,7 +11,7 @@ import (
 // What looks for leases that have expired reads only tasks that run.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
-	storetest.CheckSQLitePlans(t, runs.Plans, false)
+	storetest.CheckSQLitePlans(t, runs.Plans, "")
 }
 
 // What one person created in a shared project is read from an index that has it alone, in the order of the list, and

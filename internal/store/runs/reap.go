@@ -88,8 +88,8 @@ func wakeTasks(t *db.Tx, r *Reaped) error {
 }
 
 // FreeTasks ends the attempts that an earlier process of a worker left behind, as if their leases had expired: the
-// tasks are queued again at once, and each has spent a try. A delivery worker calls it when it starts; RegisterWorker
-// includes it.
+// tasks are queued again at once, and each has spent a try. A delivery worker calls it when it starts;
+// workers.Store.RegisterWorker includes it.
 func (s *Store) FreeTasks(ctx context.Context, worker pleat.WorkerID) (Reaped, error) {
 	var r Reaped
 	err := s.db.Write(ctx, "free tasks", func(t *db.Tx) error {
@@ -113,7 +113,7 @@ func (s *Store) ExpireLeases(t *db.Tx, where string, arg any, r *Reaped) error {
 	return nil
 }
 
-// SelectHeld locks running tasks that a condition selects, the first db.Bounds.HeldTasks by their ids, by a locking
+// SelectHeld locks running tasks that a condition selects, the first Options.HeldTasks by their ids, by a locking
 // clause: one that skips locked rows skips a task whose worker is renewing its lease at this moment.
 func (s *Store) SelectHeld(t *db.Tx, lock, where string, args ...any) ([]expiredLease, error) {
 	var out []expiredLease

@@ -65,7 +65,7 @@ func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 func (s *Store) viewStatements(v *View, job pleat.JobID) []db.Statement {
 	return []db.Statement{
 		{
-			Sql: "SELECT " + viewColumns + `
+			SQL: "SELECT " + viewColumns + `
 				FROM job j
 				JOIN run r ON r.id = j.run_id
 				WHERE j.id = $1 AND j.deleted_at = 0`,
@@ -73,7 +73,7 @@ func (s *Store) viewStatements(v *View, job pleat.JobID) []db.Statement {
 			Each: func(scan func(...any) error) error { return s.scanView(scan, v) },
 		},
 		{
-			Sql: "SELECT " + artifactColumns + `
+			SQL: "SELECT " + artifactColumns + `
 				FROM artifact a
 				WHERE a.run_id = (SELECT j.run_id FROM job j WHERE j.id = $1)
 				ORDER BY a.id`,
@@ -102,7 +102,7 @@ func (v *View) found(err error) (View, error) {
 func (s *Store) viewBy(job pleat.JobID, read func(q string, args ...any) (db.Rows, error)) (View, error) {
 	v := View{Artifacts: []pleat.Artifact{}}
 	for _, st := range s.viewStatements(&v, job) {
-		rows, err := read(st.Sql, st.Args...)
+		rows, err := read(st.SQL, st.Args...)
 		if err := db.ForEachRow(rows, err, st.Each); err != nil {
 			return v.found(err)
 		}

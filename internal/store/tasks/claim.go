@@ -40,6 +40,7 @@ type leasedTask struct {
 	Claimed time.Time // by the store's clock
 }
 
+// NewClaim begins a claim in a transaction. Its leases last for lease; 0: for pleat.LeaseDuration.
 func NewClaim(t *db.Tx, lease time.Duration) *Claim {
 	return &Claim{Tx: t, ID: db.NewID(), lease: lease}
 }
@@ -177,7 +178,7 @@ const ClaimedColumns = `id, kind, queue, project_id, tenant, position, COALESCE(
 // TaskRow holds the columns of a claimed task whose types differ from those of Task; see runs.jobRow.
 type TaskRow struct{ expected, cancel, created, until, ready int64 }
 
-// Into returns where to scan ClaimedColumns; fill then completes the task.
+// Into returns where to scan ClaimedColumns; Fill then completes the task.
 func (r *TaskRow) Into(k *pleat.Task) []any {
 	return []any{
 		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
@@ -186,6 +187,7 @@ func (r *TaskRow) Into(k *pleat.Task) []any {
 	}
 }
 
+// Fill completes a task whose columns Into has scanned.
 func (r *TaskRow) Fill(k *pleat.Task) {
 	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, db.FromMicros(r.until), db.FromMicros(r.ready)
 	k.Expected = time.Duration(r.expected) * time.Microsecond

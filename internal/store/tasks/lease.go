@@ -40,8 +40,8 @@ type HeldTask struct {
 	Cancel bool // its owner wants it stopped
 }
 
-// Renew extends a lease to LeaseDuration from now, unless it lasts longer, and locks its task until the transaction
-// ends; pleat.ErrLost if the lease is no longer held. Every fenced verb begins with it.
+// Renew extends a lease to pleat.LeaseDuration from now, unless it lasts longer, and locks its task until the
+// transaction ends; pleat.ErrLost if the lease is no longer held. Every fenced verb begins with it.
 func Renew(t *db.Tx, l Lease) (HeldTask, error) {
 	var h HeldTask
 	AskRenew(t, l, &h)
@@ -51,7 +51,7 @@ func Renew(t *db.Tx, l Lease) (HeldTask, error) {
 	return h, h.Lost()
 }
 
-// AskRenew is renew for a verb that has more to ask. After the wait, h.lost must be checked.
+// AskRenew is Renew for a verb that has more to ask. After the wait, h.Lost must be checked.
 func AskRenew(t *db.Tx, l Lease, h *HeldTask) {
 	t.Ask(`
 		UPDATE task SET lease_until = CASE WHEN lease_until > $1 THEN lease_until ELSE $1 END

@@ -30,6 +30,9 @@ func IsQueueTopic(topic string) bool {
 // NotifyQueue wakes those who wait for tasks of a queue, or of any.
 func NotifyQueue(t *db.Tx, queue string) { t.Notify(QueueTopic(queue), AnyQueueTopic) }
 
+// NotifyDeliveries wakes those who wait for deliveries, of whatever endpoint.
+func NotifyDeliveries(t *db.Tx) { t.Notify(DeliveryTopic, AnyQueueTopic) }
+
 // WorkerTopic has news when a task that the worker holds is cancelled, which CancelledTasks reads, when the worker is
 // to drain, which a heartbeat tells, and when the token with which it registered is revoked.
 func WorkerTopic(w pleat.WorkerID) string { return WorkerTopicPrefix + string(w) }

@@ -1,8 +1,8 @@
 // Package tasks owns the queues: tasks, the claims that lease them to workers, and the ends of attempts, whatever a
 // task is for.
 //
-// The packages above insert tasks and end them in their transactions. Package tasks must not know what a run, a
-// delivery or a mail is, nor end one.
+// The packages above insert tasks and end them in their transactions. Package tasks must not change or end what a task
+// is for: a run, a delivery or a mail.
 package tasks
 
 import "pleat/internal/store/db"

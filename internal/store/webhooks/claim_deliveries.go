@@ -112,7 +112,7 @@ type deliveryClaim struct {
 	DeliveryClaims
 	at        time.Time
 	undecided []WaitingEndpoint
-	most      int // db.Bounds.Endpoints
+	most      int // Options.Endpoints
 	visited   int
 	stopped   bool             // n does not suffice for the endpoints behind Next
 	last      pleat.EndpointID // that was visited, of rows that name each endpoint several times

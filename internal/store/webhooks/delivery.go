@@ -17,7 +17,7 @@ func deliveryQueue(id pleat.EndpointID) string { return tasks.DeliveryQueuePrefi
 // DeliveryTries is how many attempts a delivery has before it fails for good, and again after each redelivery.
 const DeliveryTries = 10
 
-// keptSends is how many sends of one delivery have attempts that are kept. With db.Bounds.Tests it bounds what a user
+// keptSends is how many sends of one delivery have attempts that are kept. With Options.Tests it bounds what a user
 // can make of deliveries without a new run.
 const keptSends = 10
 
@@ -353,7 +353,7 @@ func sendNow(t *db.Tx, where string, args []any, limit int) (int, error) {
 		}
 		n++
 	}
-	t.Notify(tasks.DeliveryTopic)
+	tasks.NotifyDeliveries(t)
 	return n, nil
 }
 
@@ -498,30 +498,29 @@ func setSource(t *db.Tx, e *pleat.Event) error {
 		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
-// PingEndpoint queues a test delivery to a project's default endpoint, under an event of its own that belongs to no
-// run. Of the project's earlier ones db.Bounds.Tests are kept. ErrNoEndpoint: nobody has configured one. CodeConflict:
-// it is not active, or db.Bounds.Tests test deliveries wait.
-func (s *Store) PingEndpoint(ctx context.Context, by people.Reach) (pleat.DeliveryID, error) {
-	var id pleat.DeliveryID
+// PingEndpoint queues a test delivery to an endpoint, under an event of its own that belongs to no run. Of the
+// project's earlier ones Options.Tests are kept. ErrNoEndpoint, ErrNoNamedEndpoint: there is none. CodeConflict: it is
+// not active, or Options.Tests test deliveries wait.
+func (s *Store) PingEndpoint(ctx context.Context, by people.Actor, id pleat.EndpointID) (pleat.DeliveryID, error) {
+	var delivery pleat.DeliveryID
 	err := s.db.Write(ctx, "ping", func(t *db.Tx) error {
-		owner := by.Project
-		if err := people.NeedRole(t, by, pleat.Manager); err != nil {
+		e, _, err := lockEndpoint(t, by, id)
+		switch {
+		case err != nil:
 			return err
-		}
-		var e Endpoint
-		if err := defaultEndpoint(t, owner, &e); err != nil {
-			return err
-		}
-		if !e.Active {
+		case !e.Active && id == Default:
 			return pleat.Errorf(pleat.CodeConflict,
 				"the webhook is not active: %s; PUT /v1/webhooks/custom-http-config or "+
 					"POST /v1/webhooks/custom-http-config/resume activates it", e.DisabledReason)
+		case !e.Active:
+			return pleat.Errorf(pleat.CodeConflict,
+				"the endpoint is not active: %s; POST /v1/webhooks/endpoints/%s/resume activates it",
+				e.DisabledReason, id)
 		}
-		var err error
-		id, err = s.ping(t, &e)
+		delivery, err = s.ping(t, &e)
 		return err
 	})
-	return id, err
+	return delivery, err
 }
 
 // ping queues a test delivery to an endpoint.
@@ -538,7 +537,7 @@ func (s *Store) ping(t *db.Tx, e *Endpoint) (id pleat.DeliveryID, err error) {
 }
 
 // boundTests makes room for one more test delivery of a project: it deletes the oldest that have ended. CodeConflict:
-// db.Bounds.Tests wait.
+// Options.Tests wait.
 func (s *Store) boundTests(t *db.Tx, owner pleat.ProjectID) error {
 	if err := people.LockProject(t, owner); err != nil {
 		return err

@@ -70,6 +70,20 @@ func (r *endpointRow) fill(e *Endpoint) {
 	e.RotatedAt, e.CreatedAt, e.UpdatedAt = db.FromMicros(r.rotated), db.FromMicros(r.created), db.FromMicros(r.updated)
 }
 
+// scanEndpoint reads endpointColumns, and more columns after them.
+func scanEndpoint(scan func(...any) error, more ...any) (Endpoint, error) {
+	var e Endpoint
+	var r endpointRow
+	err := scan(append(r.into(&e), more...)...)
+	r.fill(&e)
+	return e, err
+}
+
+// readEndpoint reads one endpoint, and more columns after endpointColumns; sql.ErrNoRows where there is none.
+func readEndpoint(t *db.Tx, q string, args []any, more ...any) (Endpoint, error) {
+	return scanEndpoint(func(dst ...any) error { return t.Row(q, args, dst...) }, more...)
+}
+
 // ErrNoEndpoint refuses a call on the webhook of a project that has none.
 var ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
 	"No webhook is configured; PUT /v1/webhooks/custom-http-config does that")
@@ -83,11 +97,10 @@ const isDefault = "run_source = '' AND name = ''"
 
 // DefaultEndpoint reads a project's default endpoint; ErrNoEndpoint if nobody has configured one.
 func (s *Store) DefaultEndpoint(ctx context.Context, by people.Reach) (Endpoint, error) {
-	var e Endpoint
-	var r endpointRow
-	err := s.db.ReadRow(ctx, defaultEndpointQuery+" AND "+people.RoleSQL("e.project_id", "$2", "$1")+" > 0",
-		[]any{by.Project, by.User}, r.into(&e)...)
-	r.fill(&e)
+	e, err := scanEndpoint(func(dst ...any) error {
+		return s.db.ReadRow(ctx, defaultEndpointQuery+" AND "+people.RoleSQL("e.project_id", "$2", "$1")+" > 0",
+			[]any{by.Project, by.User}, dst...)
+	})
 	return e, db.Unavailable("read endpoint", db.MapNoRows(err, ErrNoEndpoint))
 }
 
@@ -139,7 +152,12 @@ func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, c EndpointConf
 				return err
 			}
 		}
-		return s.changedEndpoint(t, by, people.AuditWebhookSet, &e)
+		stored, err := readEndpoint(t, defaultEndpointQuery, []any{by.Project})
+		if err != nil {
+			return err
+		}
+		e, err = s.changedEndpoint(t, by, people.AuditWebhookSet, stored.ID, "")
+		return err
 	})
 	return e, err
 }
@@ -151,9 +169,8 @@ func checkToken(t *db.Tx, owner pleat.ProjectID, c *EndpointConfig) error {
 	if err := people.LockProject(t, owner); err != nil || c.Token != "" {
 		return err
 	}
-	var e Endpoint
-	var r endpointRow
-	if err := db.MapNoRows(t.Row(defaultEndpointQuery, []any{owner}, r.into(&e)...), nil); err != nil {
+	e, err := readEndpoint(t, defaultEndpointQuery, []any{owner})
+	if err = db.MapNoRows(err, nil); err != nil {
 		return err
 	}
 	switch {
@@ -166,24 +183,49 @@ func checkToken(t *db.Tx, owner pleat.ProjectID, c *EndpointConfig) error {
 	return nil
 }
 
-// defaultEndpoint reads a project's default endpoint after a change, and wakes those who deliver. ErrNoEndpoint: the
-// change found none.
-func defaultEndpoint(t *db.Tx, owner pleat.ProjectID, e *Endpoint) error {
-	var r endpointRow
-	err := t.Row(defaultEndpointQuery, []any{owner}, r.into(e)...)
-	r.fill(e)
-	t.Notify(tasks.DeliveryTopic)
-	return db.MapNoRows(err, ErrNoEndpoint)
+// Default stands for the default endpoint of the project of the caller's reach. The others have ids.
+const Default pleat.EndpointID = ""
+
+// lockEndpoint reads an endpoint whose project it locks, for an actor who manages the project. It returns the actor in
+// that project. ErrNoEndpoint, ErrNoNamedEndpoint: there is none.
+func lockEndpoint(t *db.Tx, by people.Actor, id pleat.EndpointID) (Endpoint, people.Actor, error) {
+	if id != Default {
+		return lockNamed(t, by, id)
+	}
+	if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
+		return Endpoint{}, by, err
+	}
+	if err := people.LockProject(t, by.Project); err != nil {
+		return Endpoint{}, by, err
+	}
+	e, err := readEndpoint(t, defaultEndpointQuery, []any{by.Project})
+	return e, by, db.MapNoRows(err, ErrNoEndpoint)
 }
 
-// EndpointChange is a change of the state of a project's default endpoint.
+// changedEndpoint reads an endpoint after a change, records the change, and wakes those who deliver. Detail is what has
+// changed of a named one.
+func (s *Store) changedEndpoint(
+	t *db.Tx, by people.Actor, action people.AuditAction, id pleat.EndpointID, detail string,
+) (Endpoint, error) {
+	e, err := readEndpoint(t, "SELECT "+endpointColumns+" FROM endpoint e WHERE e.id = $1", []any{id})
+	if err != nil {
+		return e, err
+	}
+	tasks.NotifyDeliveries(t)
+	if e.Name != "" {
+		detail = "endpoint " + e.Name + detail
+	}
+	return e, s.people.RecordAudit(t, by, action, pleat.Origin(e.URL), detail)
+}
+
+// EndpointChange is a change of the state of an endpoint.
 type EndpointChange string
 
 // The changes of an endpoint's state.
 const (
 	EndpointPause  EndpointChange = "pause"  // deliveries wait
 	EndpointResume EndpointChange = "resume" // deliveries start again at once; the circuit breaker is reset
-	EndpointDelete EndpointChange = "delete" // deactivated; its deliveries wait for another configuration
+	EndpointDelete EndpointChange = "delete" // of the default one: its deliveries wait for another configuration
 )
 
 // endpointChanges are the changes as SQL, with what the audit log records.
@@ -198,52 +240,45 @@ var endpointChanges = map[EndpointChange]struct {
 		people.AuditWebhookDeactivated},
 }
 
-// ChangeEndpoint pauses, resumes or deactivates the default endpoint of by.Project, and records it. Events of the time
-// between become deliveries that wait. Repeating a change is no error. ErrNoEndpoint: nobody has configured one.
-func (s *Store) ChangeEndpoint(ctx context.Context, by people.Actor, change EndpointChange) (Endpoint, error) {
+// SwitchEndpoint pauses, resumes or deactivates an endpoint, and records it. Events of the time between become
+// deliveries that wait. Repeating a change is no error. ErrNoEndpoint, ErrNoNamedEndpoint: there is none.
+func (s *Store) SwitchEndpoint(
+	ctx context.Context, by people.Actor, id pleat.EndpointID, change EndpointChange,
+) (Endpoint, error) {
 	c := endpointChanges[change]
 	var e Endpoint
 	err := s.db.Write(ctx, string(change)+" endpoint", func(t *db.Tx) error {
-		if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
+		before, by, err := lockEndpoint(t, by, id)
+		if err != nil {
 			return err
 		}
-		if _, err := t.Exec("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE project_id = $2 AND "+isDefault,
-			t.Now, by.Project); err != nil {
-			return err
-		}
-		return s.changedEndpoint(t, by, c.action, &e)
+		t.Send("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE id = $2", t.Now, before.ID)
+		e, err = s.changedEndpoint(t, by, c.action, before.ID, "")
+		return err
 	})
 	return e, err
 }
 
-// changedEndpoint reads a project's default endpoint after a change and records the change.
-func (s *Store) changedEndpoint(t *db.Tx, by people.Actor, action people.AuditAction, e *Endpoint) error {
-	if err := defaultEndpoint(t, by.Project, e); err != nil {
-		return err
-	}
-	return s.people.RecordAudit(t, by, action, pleat.Origin(e.URL), "")
-}
-
-// rotateSQL is the statement of a rotation, up to the condition on the endpoint.
-const rotateSQL = `
-	UPDATE endpoint
-	SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
-	WHERE `
-
-// RotateSecret stores a new signing secret, sealed, of the default endpoint of by.Project, and records it. Deliveries
-// are signed with the old one too until a moment, so that a receiver can change over without a gap. A second rotation
-// in that time drops the oldest of the three. ErrNoEndpoint: nobody has configured one.
-func (s *Store) RotateSecret(ctx context.Context, by people.Actor, secret string, until time.Time) (Endpoint, error) {
+// RotateSecret stores a new signing secret of an endpoint, and records it. Seal returns the secret, sealed for the
+// project of the endpoint. Deliveries are signed with the old one too until a moment, so that a receiver can change
+// over without a gap. A second rotation in that time drops the oldest of the three. ErrNoEndpoint, ErrNoNamedEndpoint:
+// there is none.
+func (s *Store) RotateSecret(
+	ctx context.Context, by people.Actor, id pleat.EndpointID, seal func(pleat.ProjectID) string, until time.Time,
+) (Endpoint, error) {
 	var e Endpoint
 	err := s.db.Write(ctx, "rotate secret", func(t *db.Tx) error {
-		if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
+		before, by, err := lockEndpoint(t, by, id)
+		if err != nil {
 			return err
 		}
-		if _, err := t.Exec(rotateSQL+"project_id = $4 AND "+isDefault,
-			db.ToMicros(until), secret, t.Now, by.Project); err != nil {
-			return err
-		}
-		return s.changedEndpoint(t, by, people.AuditWebhookRotated, &e)
+		t.Send(`
+			UPDATE endpoint
+			SET old_secret = secret, old_secret_until = $1, secret = $2, rotated_at = $3, updated_at = $3
+			WHERE id = $4`,
+			db.ToMicros(until), seal(before.Owner), t.Now, before.ID)
+		e, err = s.changedEndpoint(t, by, people.AuditWebhookRotated, before.ID, "")
+		return err
 	})
 	return e, err
 }
@@ -261,10 +296,9 @@ func (s *Store) Reseal(
 		var all []Endpoint
 		rows, err := t.Query("SELECT " + endpointColumns + " FROM endpoint e ORDER BY e.id")
 		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			var e Endpoint
-			var r endpointRow
-			defer func() { all = append(all, e) }()
-			return scan(r.into(&e)...)
+			e, err := scanEndpoint(scan)
+			all = append(all, e)
+			return err
 		})
 		if err != nil {
 			return err

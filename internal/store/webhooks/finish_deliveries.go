@@ -177,14 +177,9 @@ func lockFinished(t *db.Tx, f *deliveryFinish) {
 	for part := range slices.Chunk(ids, db.MaxStatementRows) {
 		t.Ask("SELECT "+endpointColumns+" FROM endpoint e WHERE e.id IN ("+db.Params(1, db.Padded(len(part)))+
 			") ORDER BY e.id FOR UPDATE", db.Pad(part), func(scan func(...any) error) error {
-			var e Endpoint
-			var r endpointRow
-			if err := scan(r.into(&e)...); err != nil {
-				return err
-			}
-			r.fill(&e)
+			e, err := scanEndpoint(scan)
 			f.current[e.ID] = e
-			return nil
+			return err
 		})
 	}
 	tasks := f.rows(func(*DeliveryOutcome) []any { return []any{} })
@@ -252,7 +247,7 @@ func endDeliveryTasks(t *db.Tx, f *deliveryFinish) {
 		case state == "":
 			return nil
 		case d.Aborted:
-			t.Notify(tasks.DeliveryTopic)
+			tasks.NotifyDeliveries(t)
 			return []any{string(state), db.ToMicros(d.NextAt), 0}
 		}
 		return []any{string(state), db.ToMicros(d.NextAt), 1}

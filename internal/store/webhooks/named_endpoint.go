@@ -9,7 +9,6 @@ import (
 	"pleat"
 	"pleat/internal/store/db"
 	"pleat/internal/store/people"
-	"pleat/internal/store/tasks"
 )
 
 // A named endpoint is a further one of a project. It gets the project's events of its set, from the transaction that
@@ -33,21 +32,10 @@ const namedEndpointsQuery = "SELECT " + endpointColumns + " FROM endpoint e WHER
 // NamedEndpoints lists the named endpoints of a project by name; none for who has no role in it.
 func (s *Store) NamedEndpoints(ctx context.Context, by people.Reach) ([]Endpoint, error) {
 	out := []Endpoint{}
-	rows, err := s.db.Read(
-		ctx,
-		namedEndpointsQuery+" AND "+people.RoleSQL(
-			"e.project_id",
-			"$2",
-			"$1",
-		)+" > 0 ORDER BY e.name",
-		by.Project,
-		by.User,
-	)
+	inReach := people.RoleSQL("e.project_id", "$2", "$1") + " > 0"
+	rows, err := s.db.Read(ctx, namedEndpointsQuery+" AND "+inReach+" ORDER BY e.name", by.Project, by.User)
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var e Endpoint
-		var r endpointRow
-		err := scan(r.into(&e)...)
-		r.fill(&e)
+		e, err := scanEndpoint(scan)
 		out = append(out, e)
 		return err
 	})
@@ -61,11 +49,10 @@ var oneNamedEndpoint = "SELECT " + endpointColumns + ", " + people.RoleSQL("e.pr
 // NamedEndpoint reads a named endpoint, and the role of the caller in its project. ErrNoNamedEndpoint: there is none,
 // or it is out of reach.
 func (s *Store) NamedEndpoint(ctx context.Context, by people.Reach, id pleat.EndpointID) (Endpoint, pleat.Role, error) {
-	var e Endpoint
-	var r endpointRow
 	var role pleat.Role
-	err := s.db.ReadRow(ctx, oneNamedEndpoint, []any{id, by.User, by.Project}, append(r.into(&e), &role)...)
-	r.fill(&e)
+	e, err := scanEndpoint(func(dst ...any) error {
+		return s.db.ReadRow(ctx, oneNamedEndpoint, []any{id, by.User, by.Project}, dst...)
+	}, &role)
 	if err = db.MapNoRows(err, ErrNoNamedEndpoint); err == nil {
 		err = role.Allow(pleat.Viewer, ErrNoNamedEndpoint)
 	}
@@ -107,7 +94,9 @@ func (s *Store) AddEndpoint(ctx context.Context, by people.Actor, n NewEndpoint)
 				events)
 			VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, 0, '', '', 0, $7, $7, $7, $8, $9)`,
 			id, by.Project, n.URL, n.Token, n.Secret, n.Format, t.Now, n.Name, int64(n.Events))
-		return s.changedNamed(t, by, people.AuditWebhookAdded, id, "", &e)
+		var err error
+		e, err = s.changedEndpoint(t, by, people.AuditWebhookAdded, id, "")
+		return err
 	})
 	return e, err
 }
@@ -150,12 +139,9 @@ func freeEndpointName(t *db.Tx, project pleat.ProjectID, id pleat.EndpointID, na
 // lockNamed reads a named endpoint whose project it locks, for an actor who manages the project. It returns the actor
 // in that project.
 func lockNamed(t *db.Tx, by people.Actor, id pleat.EndpointID) (Endpoint, people.Actor, error) {
-	var e Endpoint
 	for locked := false; ; locked = true {
-		var r endpointRow
 		var role pleat.Role
-		err := t.Row(oneNamedEndpoint, []any{id, by.User, by.Project}, append(r.into(&e), &role)...)
-		r.fill(&e)
+		e, err := readEndpoint(t, oneNamedEndpoint, []any{id, by.User, by.Project}, &role)
 		if err = db.MapNoRows(err, ErrNoNamedEndpoint); err == nil {
 			err = role.Allow(pleat.Manager, ErrNoNamedEndpoint)
 		}
@@ -166,24 +152,6 @@ func lockNamed(t *db.Tx, by people.Actor, id pleat.EndpointID) (Endpoint, people
 			return e, by.In(e.Owner), err
 		}
 	}
-}
-
-// changedNamed reads a named endpoint after a change, records the change, and wakes those who deliver.
-func (s *Store) changedNamed(
-	t *db.Tx,
-	by people.Actor,
-	action people.AuditAction,
-	id pleat.EndpointID,
-	detail string,
-	e *Endpoint,
-) error {
-	var r endpointRow
-	if err := t.Row("SELECT "+endpointColumns+" FROM endpoint e WHERE e.id = $1", []any{id}, r.into(e)...); err != nil {
-		return err
-	}
-	r.fill(e)
-	t.Notify(tasks.DeliveryTopic)
-	return s.people.RecordAudit(t, by, action, pleat.Origin(e.URL), "endpoint "+e.Name+detail)
 }
 
 // NamedEndpointChange is a change of a named endpoint. Fields that are nil stay. A token is sealed already.
@@ -241,62 +209,10 @@ func (s *Store) ChangeNamedEndpoint(
 			set = append(set, "active = 1, disabled_reason = '', health = '', resume_at = 0")
 		}
 		t.Send("UPDATE endpoint SET "+strings.Join(append(set, "updated_at = $2"), ", ")+" WHERE id = $1", args...)
-		return s.changedNamed(t, by, people.AuditWebhookChanged, id, ": "+strings.Join(what, ", "), &e)
-	})
-	return e, err
-}
-
-// SwitchEndpoint pauses or resumes a named endpoint, and records it. Repeating a change is no error.
-func (s *Store) SwitchEndpoint(
-	ctx context.Context, by people.Actor, id pleat.EndpointID, change EndpointChange,
-) (Endpoint, error) {
-	var e Endpoint
-	err := s.db.Write(ctx, string(change)+" endpoint", func(t *db.Tx) error {
-		_, by, err := lockNamed(t, by, id)
-		if err != nil {
-			return err
-		}
-		c := endpointChanges[change]
-		t.Send("UPDATE endpoint SET "+c.set+", updated_at = $1 WHERE id = $2", t.Now, id)
-		return s.changedNamed(t, by, c.action, id, "", &e)
-	})
-	return e, err
-}
-
-// RotateNamedSecret is RotateSecret for a named endpoint. Seal returns the new secret, sealed for a project.
-func (s *Store) RotateNamedSecret(
-	ctx context.Context, by people.Actor, id pleat.EndpointID, seal func(pleat.ProjectID) string, until time.Time,
-) (Endpoint, error) {
-	var e Endpoint
-	err := s.db.Write(ctx, "rotate secret", func(t *db.Tx) error {
-		before, by, err := lockNamed(t, by, id)
-		if err != nil {
-			return err
-		}
-		t.Send(rotateSQL+"id = $4", db.ToMicros(until), seal(before.Owner), t.Now, id)
-		return s.changedNamed(t, by, people.AuditWebhookRotated, id, "", &e)
-	})
-	return e, err
-}
-
-// PingNamedEndpoint is PingEndpoint for a named endpoint.
-func (s *Store) PingNamedEndpoint(ctx context.Context, by people.Actor, id pleat.EndpointID) (pleat.DeliveryID, error) {
-	var delivery pleat.DeliveryID
-	err := s.db.Write(ctx, "ping", func(t *db.Tx) error {
-		e, _, err := lockNamed(t, by, id)
-		if err != nil {
-			return err
-		}
-		if !e.Active {
-			return pleat.Errorf(pleat.CodeConflict,
-				"the endpoint is not active: %s; POST /v1/webhooks/endpoints/%s/resume activates it",
-				e.DisabledReason, id)
-		}
-		t.Notify(tasks.DeliveryTopic)
-		delivery, err = s.ping(t, &e)
+		e, err = s.changedEndpoint(t, by, people.AuditWebhookChanged, id, ": "+strings.Join(what, ", "))
 		return err
 	})
-	return delivery, err
+	return e, err
 }
 
 // endedAtOnce is how many waiting deliveries of a deleted endpoint one transaction ends.
@@ -312,7 +228,7 @@ func (s *Store) DeleteEndpoint(ctx context.Context, by people.Actor, id pleat.En
 		if err != nil {
 			return err
 		}
-		if err := s.changedNamed(t, by, people.AuditWebhookDeleted, id, "", &e); err != nil {
+		if e, err = s.changedEndpoint(t, by, people.AuditWebhookDeleted, id, ""); err != nil {
 			return err
 		}
 		DeleteEndpoints(t, "id = $2", id)

@@ -10,5 +10,5 @@ import (
 // What looks for endpoints and subscriptions reads only their rows: no query scans a table.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
-	storetest.CheckSQLitePlans(t, webhooks.Plans, false)
+	storetest.CheckSQLitePlans(t, webhooks.Plans, "")
 }

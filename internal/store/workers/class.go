@@ -359,7 +359,7 @@ func (s *Store) TryLead(ctx context.Context, role, holder string, d time.Duratio
 
 // StopLeading ends the leadership of a process at once, so that another need not wait for it to expire.
 func (s *Store) StopLeading(ctx context.Context, role, holder string) error {
-	return s.db.Write(ctx, "resign", func(t *db.Tx) error {
+	return s.db.Write(ctx, "stop leading", func(t *db.Tx) error {
 		_, err := t.Exec("DELETE FROM leader WHERE role = $1 AND holder = $2", role, holder)
 		return err
 	})
