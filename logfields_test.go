@@ -47,7 +47,7 @@ func TestLogFieldsAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n### Fields of the log\n")
+	_, section, _ := strings.Cut(string(page), "\n### Log fields\n")
 	section, _, _ = strings.Cut(section, "\n#")
 	listed := map[string]bool{"time": true, "level": true, "msg": true}
 	for key := range listed {
@@ -59,7 +59,7 @@ func TestLogFieldsAreListed(t *testing.T) {
 		}
 	}
 	if d := diff.Diff(slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(used))); d != "" {
-		t.Errorf("docs/operations.md, «Fields of the log» (-), and the code (+) differ:\n%s", d)
+		t.Errorf("docs/operations.md, «Log fields» (-), and the code (+) differ:\n%s", d)
 	}
 	for key := range used {
 		if !regexp.MustCompile(`^[a-z][a-z_]*$`).MatchString(key) {

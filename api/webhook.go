@@ -100,15 +100,15 @@ type WebhookEndpoint struct {
 	ID              string   `json:"id" format:"uuid"`
 	ProjectID       string   `json:"project_id" format:"uuid"`
 	Name            string   `json:"name"`
-	TargetURL       string   `json:"target_url" doc:"Only its origin for who does not manage the project."`
+	TargetURL       string   `json:"target_url" doc:"Only the origin unless you manage the project."`
 	Format          string   `json:"format" enum:"plain,cloudevents" doc:"Format of the bodies: plain, or CloudEvents."`
 	Events          []string `json:"events" doc:"The events that it gets, such as fold_job.on_failed; empty: all."`
 	IsActive        bool     `json:"is_active" doc:"Whether deliveries are sent; false if the service has disabled the endpoint."`
 	IsPaused        bool     `json:"is_paused" doc:"Whether deliveries wait until resume is called."`
 	DisabledReason  *string  `json:"disabled_reason" doc:"Why the endpoint is not active."`
 	RestsUntil      *Moment  `json:"rests_until" doc:"Until then no deliveries are sent, because earlier ones failed; null if they are."`
-	HasToken        *bool    `json:"has_token" doc:"Null for who does not manage the project."`
-	TokenMasked     *string  `json:"secret_token_masked" doc:"As in WebhookConfig; null for who does not manage the project."`
+	HasToken        *bool    `json:"has_token" doc:"Null unless you manage the project."`
+	TokenMasked     *string  `json:"secret_token_masked" doc:"As in WebhookConfig; null unless you manage the project."`
 	SignatureScheme string   `json:"signature_scheme" enum:"v1,v1a" doc:"v1: a shared secret; v1a: an Ed25519 key."`
 	VerificationKey *string  `json:"verification_key" doc:"The public key (whpk_…) for v1a; null for v1."`
 	SecretRotatedAt *Moment  `json:"secret_rotated_at"`
@@ -127,7 +127,7 @@ type WebhookEndpoints struct {
 // DefaultEndpoint is what every member of a project may know of the endpoint of [Client.WebhookConfig].
 type DefaultEndpoint struct {
 	ID               string  `json:"id" format:"uuid"`
-	TargetURL        string  `json:"target_url" doc:"Only its origin for who does not manage the project."`
+	TargetURL        string  `json:"target_url" doc:"Only the origin unless you manage the project."`
 	IsActive         bool    `json:"is_active"`
 	IsPaused         bool    `json:"is_paused"`
 	EnabledByDefault bool    `json:"enabled_by_default" doc:"Whether runs without custom_http notify it."`

@@ -42,7 +42,7 @@ var operatorRoutes = inSection("Operators", []route{
 		access:   user,
 		scope:    pleat.ScopeManage,
 		operator: "pause a model",
-		summary:  "Let the jobs of a model wait, as an operator",
+		summary:  "Pause a model, as an operator",
 		handler:  optionalBody(small, (*Server).pauseModel),
 	},
 	{
@@ -51,7 +51,7 @@ var operatorRoutes = inSection("Operators", []route{
 		access:   user,
 		scope:    pleat.ScopeManage,
 		operator: "resume a model",
-		summary:  "Let the jobs of a paused model start again, as an operator",
+		summary:  "Resume a paused model, as an operator",
 		handler:  noBody((*Server).resumeModel),
 	},
 	{

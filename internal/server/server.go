@@ -50,7 +50,7 @@ type Config struct {
 	// PublicURL is the address under which clients reach the service, such as https://fold.example.org. Links start
 	// with it, never with the Host header, which any client can choose.
 	PublicURL string
-	// Hosts are further host names under which browsers may use their cookie, besides PublicURL's and loopback.
+	// Hosts lists additional host names for which the session cookie is accepted, besides PublicURL's and loopback.
 	Hosts []string
 	// MaxBody bounds a large request body, in bytes; 0: api.MaxBody, which docs/interface.md promises.
 	MaxBody int64

@@ -569,7 +569,7 @@ func TestClassKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(operationsDoc, "\n## Classes of workers\n")
+	_, table, _ := strings.Cut(operationsDoc, "\n## Worker classes\n")
 	table, _, _ = strings.Cut(table, "\n### ")
 	var want []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(table, -1) {

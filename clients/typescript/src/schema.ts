@@ -1417,7 +1417,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let the jobs of a model wait, as an operator
+         * Pause a model, as an operator
          * @description Needs a key with the scope manage.
          */
         post: operations["pauseModel"];
@@ -1437,7 +1437,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let the jobs of a paused model start again, as an operator
+         * Resume a paused model, as an operator
          * @description Needs a key with the scope manage.
          */
         post: operations["resumeModel"];
@@ -3912,7 +3912,7 @@ export interface components {
             is_active: boolean;
             is_paused: boolean;
             rests_until: string | null;
-            /** @description Only its origin for who does not manage the project. */
+            /** @description Only the origin unless you manage the project. */
             target_url: string;
         };
         DeletedBatch: {
@@ -6368,7 +6368,7 @@ export interface components {
             events: string[];
             /** @description Format of the bodies: plain, or CloudEvents. */
             format: components["schemas"]["PayloadFormat"];
-            /** @description Null for who does not manage the project. */
+            /** @description Null unless you manage the project. */
             has_token: boolean | null;
             /** Format: uuid */
             id: string;
@@ -6384,13 +6384,13 @@ export interface components {
             /** @description Until then no deliveries are sent, because earlier ones failed; null if they are. */
             rests_until: string | null;
             secret_rotated_at: string | null;
-            /** @description As in WebhookConfig; null for who does not manage the project. */
+            /** @description As in WebhookConfig; null unless you manage the project. */
             secret_token_masked: string | null;
             /** @description v1: a shared secret; v1a: an Ed25519 key. */
             signature_scheme: components["schemas"]["SignatureScheme"];
             /** @description The secret (whsec_…) for v1. It is shown once, in the response that creates it. */
             signing_secret?: string;
-            /** @description Only its origin for who does not manage the project. */
+            /** @description Only the origin unless you manage the project. */
             target_url: string;
             updated_at: string;
             /** @description The public key (whpk_…) for v1a; null for v1. */

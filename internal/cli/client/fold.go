@@ -45,7 +45,7 @@ Alignments (A3M), structures and FASTA files that the file names are uploaded to
 in the folder of the file or below it, or in one of --files. Structures inside AlphaFold 3 JSON are
 uploaded, too.
 
-Of a folder, each file is folded, but not those of folders in it. The folder of the results has a list of
+All files of a folder are folded; subfolders are ignored. The folder of the results has a list of
 what was folded, pleat-folder.jsonl: the same command goes on where an earlier one has ended and folds
 nothing twice. At the end a table says what became of each job; the exit code tells whether one has failed.
 Jobs that failed run again with --retry.

@@ -59,7 +59,7 @@ func modelsArgs(cmd *cobra.Command, args []string) error {
 func modelsPause() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause NAME",
-		Short: "Let the jobs of a model wait, with the key of an operator",
+		Short: "Pause a model, with the key of an operator",
 		Long: `Pauses a model: no worker claims its tasks any more, of whatever kind they are. What runs goes on;
 jobs are accepted and wait until pleat models resume. Users read the reason with each job that waits, and in the
 list of models. For a model that is paused already, it replaces the reason.`,
@@ -87,7 +87,7 @@ list of models. For a model that is paused already, it replaces the reason.`,
 func modelsResume() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume NAME",
-		Short: "Let the jobs of a paused model start again, with the key of an operator",
+		Short: "Resume a paused model, with the key of an operator",
 		Args:  cli.ExactArgs("a model"),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			before, err := c.Models(cmd.Context())

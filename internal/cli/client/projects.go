@@ -15,7 +15,7 @@ import (
 
 // projectsCmd returns the group of commands on projects: those of operators, and those of members and managers.
 func projectsCmd() *cobra.Command {
-	return cli.Group("projects", "Create projects, and decide who works in them",
+	return cli.Group("projects", "Manage projects and members",
 		`A project owns jobs, batches, workflows and a library, and its members share them. Every user has a personal
 project, which needs none of these commands.
 

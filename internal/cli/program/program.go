@@ -128,7 +128,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 
 // usersCmd returns the group of commands on users.
 func usersCmd() *cobra.Command {
-	return cli.Group("users", "List, disable and delete users, and grant the role of operators",
+	return cli.Group("users", "List, disable and delete users, and grant the operator role",
 		`list, disable and enable call a server, with the key of an operator. grant, revoke, export and delete open the
 server's database, next to a running server or without one, and need no key.`,
 		slices.Concat(client.UserCommands(), admin.UserCommands())...)

@@ -176,7 +176,7 @@ const auditCount = `
 	SELECT count(*)
 	FROM (SELECT 1 FROM audit WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3) AS page_counted`
 
-// ProjectAudit is Audit for the changes that concern the project of a reach; there are none for who does not manage it.
+// ProjectAudit is Audit for the changes that concern the project of a reach; none unless the caller manages it.
 func (s *Store) ProjectAudit(ctx context.Context, by Reach, before pleat.AuditID, limit int) ([]AuditEntry, error) {
 	rows, err := s.db.Read(ctx, `
 		SELECT `+AuditColumns+`

@@ -62,7 +62,7 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 	return i, err
 }
 
-// Invitations lists the open invitations of the project of a reach, newest first; none for who does not manage it.
+// Invitations lists the open invitations of the project of a reach, newest first; none unless the caller manages it.
 func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
 	out := []Invitation{}
 	rows, err := s.db.Read(ctx, `

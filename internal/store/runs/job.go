@@ -103,7 +103,7 @@ type RunRef struct {
 	tokens  int           // of the input of a fold
 }
 
-// tenant is whose turn the run's task takes. Each user has turns of their own in each project. The batches of a
+// tenant is the fair-queueing key of the run's task. Each user has turns of their own in each project. The batches of a
 // user have further ones, which they share: the user's other jobs need not wait for all of them, and nobody gets more
 // turns by more batches.
 func (r *RunRef) tenant() string {
