@@ -5,8 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -158,5 +160,71 @@ func TestPackageDocsListNoFiles(t *testing.T) {
 	}
 	if docs == 0 {
 		t.Fatal("no package has a doc")
+	}
+}
+
+// readsClock are the packages that may read the machine's clock, with the reason; those in a folder if a slash ends it.
+var readsClock = map[string]string{
+	"cmd/":                           "programs",
+	"docs/receivers/":                "programs to copy",
+	"tools/":                         "programs",
+	"runners":                        "compares the ages of files with the machine's clock; imports no other package",
+	"internal/app":                   "composes the program, and passes the clock to the other packages",
+	"internal/cli/":                  "the command line",
+	"internal/clock":                 "measures for the other packages",
+	"internal/telemetry":             "shows operators the process as it is",
+	"internal/testprogram/":          "tests wait with it",
+	"internal/store/storetest":       "tests wait with it, and its clock is set from there",
+	"internal/identity/identitytest": "an issuer for tests, whose clock they set",
+	"internal/server":                "reads the wall clock in 20 places",
+	"internal/submit":                "reads the wall clock in 2 places",
+}
+
+// readerOfClock returns the entry of readsClock that allows a file to read the clock; empty: there is none.
+func readerOfClock(file string) string {
+	for p := range readsClock {
+		if path.Dir(file) == p || strings.HasSuffix(p, "/") && strings.HasPrefix(file, p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// clockReadings returns where a file reads the machine's clock.
+func clockReadings(f *ast.File) (out []string) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" &&
+			slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
+			out = append(out, "time."+s.Sel.Name)
+		}
+		return true
+	})
+	return out
+}
+
+// TestTheClockIsPassedIn checks that no other package reads the machine's clock. Times that decide, are stored or are
+// shown come from the owner's clock; durations are measured by internal/clock.
+func TestTheClockIsPassedIn(t *testing.T) {
+	used := map[string]bool{}
+	for _, s := range sourceFiles(t) {
+		found := clockReadings(s.file)
+		if len(found) == 0 {
+			continue
+		}
+		reader := readerOfClock(s.path)
+		if reader == "" {
+			t.Errorf("%s uses %s; take a clock from the caller, or measure with internal/clock", s.path,
+				strings.Join(found, ", "))
+		}
+		used[reader] = true
+	}
+	for reader := range readsClock {
+		if !used[reader] {
+			t.Errorf("%s does not read the clock; take it from readsClock", reader)
+		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pleat/internal/clock"
 )
 
 // Done, returned by the function given to [Client.Follow] or [Client.Watch], ends the stream without an error.
@@ -85,9 +87,9 @@ func (c *Client) stream(ctx context.Context, path, last string, fn func(data []b
 		patience = time.Minute
 	}
 	const shortest, longest = 200 * time.Millisecond, 5 * time.Second
-	wait, good := shortest, time.Now()
+	wait, good := shortest, clock.Start()
 	for {
-		before, began := last, time.Now()
+		before, watch := last, clock.Start()
 		err := c.listen(ctx, path, &last, fn)
 		var fin *finished
 		if errors.As(err, &fin) {
@@ -103,10 +105,10 @@ func (c *Client) stream(ctx context.Context, path, last string, fn func(data []b
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if last != before || time.Since(began) > longest { // it was a real connection, if perhaps a quiet one
-			wait, good = shortest, time.Now()
+		if last != before || watch.Elapsed() > longest { // it was a real connection, if perhaps a quiet one
+			wait, good = shortest, clock.Start()
 		}
-		if time.Since(good) > patience {
+		if good.Elapsed() > patience {
 			return err
 		}
 		if e != nil && e.RetryAfter > 0 {

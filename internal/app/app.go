@@ -303,6 +303,7 @@ func newFinder(c config.Config, scratch string, log *slog.Logger) *msa.Finder {
 			Agent:     "pleat/" + pleat.Version,
 			Key:       c.MSAKey,
 			KeyHeader: c.MSAHeader,
+			Clock:     time.Now,
 		}
 	case c.MSACommand != "":
 		f.Searcher = &msa.Command{

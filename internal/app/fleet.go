@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -103,7 +104,7 @@ func clustersOf(ctx context.Context, c config.Config, s *store.Store) (map[strin
 	}
 	return map[string]fleet.Cluster{
 		fleet.DriverSlurm: &fleet.Slurm{Service: hex.EncodeToString(sum[:5]), Login: strings.Fields(c.FleetLogin)},
-		fleet.DriverLocal: &fleet.Local{Dir: filepath.Join(data, "fleet")},
+		fleet.DriverLocal: &fleet.Local{Dir: filepath.Join(data, "fleet"), Clock: time.Now},
 	}, nil
 }
 

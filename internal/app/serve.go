@@ -222,7 +222,13 @@ func (a *App) newServer(
 		Figures: deliverer.Collectors(),
 		Issuer:  issuer,
 		Agents: func(service http.Handler, stop <-chan struct{}) http.Handler {
-			return mcp.Handler(mcp.Service{Handler: service, URL: public, Stop: stop, Log: a.log})
+			return mcp.Handler(mcp.Service{
+				Handler: service,
+				URL:     public,
+				Stop:    stop,
+				Log:     a.log,
+				Clock:   time.Now,
+			})
 		},
 	})
 }

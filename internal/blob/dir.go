@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pleat/internal/clock"
 )
 
 // Dir is a Store in a directory: the key is the relative path of the file. It uses os.Root, so that no link in the
@@ -118,14 +120,14 @@ func (d *Dir) place(temp, key string) error {
 // is empty; move then creates it again. MkdirAll returns "exists" if the folder disappears between its two checks, and
 // if an object has its name.
 func (d *Dir) move(temp, key string) error {
-	for end := time.Now().Add(placePatience); ; {
+	for watch := clock.Start(); ; {
 		err := d.root.MkdirAll(path.Dir(key), 0o700)
 		again := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) && !d.objectAbove(key)
 		if err == nil {
 			err = d.root.Rename(temp, key)
 			again = errors.Is(err, fs.ErrNotExist) && d.holds(temp)
 		}
-		if !again || time.Now().After(end) {
+		if !again || watch.Elapsed() > placePatience {
 			return err
 		}
 	}

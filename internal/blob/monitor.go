@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pleat/internal/clock"
 )
 
 // Monitor is a Store that watches another: it counts the errors that are the store's own fault, knows whether the store
@@ -20,7 +22,7 @@ type Monitor struct {
 	mu     sync.Mutex
 	errors map[string]int64 // by operation
 	faults map[string]bool  // the operations whose last attempt failed
-	since  time.Time        // when the first of them did
+	since  clock.Stopwatch  // since the first of them did
 	begun  int64            // operations
 	wrote  int64            // the number of the last of them that has written
 }
@@ -125,7 +127,7 @@ func (m *Monitor) record(ctx context.Context, number int64, op string, err error
 			return true
 		}
 		if !failing {
-			m.since = time.Now()
+			m.since = clock.Start()
 			m.log.Error("the artifact store fails", "operation", op, "error", err)
 		}
 		m.faults[op] = true
@@ -136,7 +138,7 @@ func (m *Monitor) record(ctx context.Context, number int64, op string, err error
 		m.wrote = max(m.wrote, number)
 	}
 	if failing && len(m.faults) == 0 {
-		m.log.Info("the artifact store works again", "operation", op, "duration_ms", time.Since(m.since))
+		m.log.Info("the artifact store works again", "operation", op, "duration_ms", m.since.Elapsed())
 	}
 	return false
 }

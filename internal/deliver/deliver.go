@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store/batches"
@@ -62,7 +63,7 @@ type Config struct {
 	StoreGrace time.Duration
 	// Tracer begins the spans of attempts; nil: there are none.
 	Tracer *tracing.Tracer
-	Clock  func() time.Time // nil: time.Now
+	Clock  func() time.Time // nil: the machine's
 	Log    *slog.Logger     // nil: discards
 	// Step, if set, is called before and after each step that a crash could come between. Tests end the process in it.
 	Step func(name string)
@@ -75,9 +76,7 @@ func (c *Config) setDefaults() {
 	c.Quick = cmp.Or(c.Quick, 50*time.Millisecond)
 	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	c.StoreGrace = cmp.Or(c.StoreGrace, 5*time.Second)
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
+	c.Clock = clock.Or(c.Clock)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -16,9 +16,9 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 )
 
 // Engine runs the models it lists. Run honours ctx: once ctx is cancelled, it returns within 200 ms.
@@ -150,9 +150,9 @@ func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out 
 			out = failed(pleat.FailInternal, "the engine failed on this input; the service's log has the details")
 		}
 	}()
-	began := time.Now()
+	watch := clock.Start()
 	out = e.Run(ctx, w, sink)
-	took := time.Since(began).Seconds()
+	took := watch.Seconds()
 	switch {
 	case out.Failure != nil:
 	case ctx.Err() != nil:

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"pleat/internal/clock"
 )
 
 // Local starts workers as processes of this machine, each in a session of its own, so that they outlive the fleet.
@@ -24,7 +26,8 @@ import (
 // process that later gets the same number is thus not taken for a worker.
 type Local struct {
 	// Dir is a folder of one service on this machine, an absolute path. Submit creates it.
-	Dir string
+	Dir   string
+	Clock func() time.Time // nil: the machine's
 
 	mu sync.Mutex
 }
@@ -81,7 +84,7 @@ func (l *Local) Submit(ctx context.Context, w WorkerSpec) (Ref, error) {
 		return "", fmt.Errorf("name a worker: %w", err)
 	}
 	ref := Ref(id.String())
-	if err := l.write(ref, record{Class: w.Class, Submitted: time.Now()}); err != nil {
+	if err := l.write(ref, record{Class: w.Class, Submitted: clock.Or(l.Clock)()}); err != nil {
 		return "", err
 	}
 	if err := l.start(ref, w); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"pleat/internal/clock"
 )
 
 // Config describes one issuer and how its claims are read. Only Issuer and ClientID are required.
@@ -33,7 +35,7 @@ type Config struct {
 	OperatorGroup string   // whose members operate the service; empty: nobody does by a group
 
 	Roots *x509.CertPool   // authorities that sign the issuer's certificate; nil: the system's
-	Now   func() time.Time // nil: time.Now
+	Now   func() time.Time // nil: the machine's
 }
 
 // Fresh is how old claims may be. Older ones are read from the issuer again, so that whoever has left a group or the
@@ -67,9 +69,7 @@ func New(cfg Config) *Issuer {
 			*field.value = field.without
 		}
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg.Now = clock.Or(cfg.Now)
 	t := newTransport(cfg)
 	return &Issuer{
 		cfg: cfg, transport: t, found: newDiscovery(), confirmed: confirmations{known: map[[32]byte]confirmation{}},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store/db"
@@ -37,7 +38,7 @@ type Config struct {
 	// Pause is the first pause after the server could not be used, in which nothing is tried; it doubles up to 100
 	// times as much. 0: 1 s.
 	Pause time.Duration
-	Clock func() time.Time // nil: time.Now
+	Clock func() time.Time // nil: the machine's
 	Log   *slog.Logger     // nil: discards
 }
 
@@ -57,9 +58,7 @@ const storeGrace = 5 * time.Second
 func New(cfg Config, ring *seal.Ring) *Pool {
 	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
 	cfg.Pause = cmp.Or(cfg.Pause, time.Second)
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
+	cfg.Clock = clock.Or(cfg.Clock)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

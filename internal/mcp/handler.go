@@ -6,18 +6,21 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pleat/api"
+	"pleat/internal/clock"
 )
 
 // Service is the service that a Handler calls.
 type Service struct {
-	Handler http.Handler    // of all its routes
-	URL     string          // public address, with which its links begin
-	Stop    <-chan struct{} // closed when requests should end soon
-	Log     *slog.Logger    // nil: nothing is logged
+	Handler http.Handler     // of all its routes
+	URL     string           // public address, with which its links begin
+	Stop    <-chan struct{}  // closed when requests should end soon
+	Log     *slog.Logger     // nil: nothing is logged
+	Clock   func() time.Time // nil: the machine's
 }
 
 // Handler returns what answers POST /mcp: the streamable HTTP transport without sessions, with answers in JSON. Whoever
@@ -31,7 +34,7 @@ func Handler(s Service) http.Handler {
 			if outer, ok := ctx.Value(outerKey{}).(*http.Request); ok {
 				c.Key = bearer(outer)
 			}
-			return session{Client: c, stop: s.Stop}
+			return session{Client: c, stop: s.Stop, now: clock.Or(s.Clock)}
 		}, s.Log)
 		getServer := func(*http.Request) *sdk.Server { return server }
 		return sdk.NewStreamableHTTPHandler(getServer, &sdk.StreamableHTTPOptions{

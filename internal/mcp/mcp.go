@@ -23,6 +23,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/clock"
 )
 
 // instructions are what a client tells its model about this server.
@@ -46,6 +47,7 @@ const maxWait = 20 * time.Second
 type session struct {
 	*api.Client
 	stop <-chan struct{} // closed when waiting must end; nil: never
+	now  func() time.Time
 }
 
 // callers returns the session of a call.
@@ -95,7 +97,7 @@ func recovering(log *slog.Logger) sdk.Middleware {
 // Run serves one client that writes to in and reads from out, until in ends or ctx does. Its tools call the service by
 // c.
 func Run(ctx context.Context, c *api.Client, in io.ReadCloser, out io.WriteCloser) error {
-	s := newServer(func(context.Context) session { return session{Client: c} }, nil)
+	s := newServer(func(context.Context) session { return session{Client: c, now: clock.Or(nil)} }, nil)
 	return s.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
 }
 

@@ -78,7 +78,7 @@ func addTasks(s *sdk.Server, of callers) error {
 			if err != nil || s.started == nil {
 				return res, err
 			}
-			return taskOf(s.started, "task"), nil
+			return taskOf(s.started, "task", of(ctx).now()), nil
 		}
 	})
 	get := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
@@ -160,11 +160,11 @@ func declares(p sdk.Params) bool {
 	return ok
 }
 
-// taskOf describes work as a task.
-func taskOf(w *work, resultType string) *taskResult {
+// taskOf describes work as a task. Work that tells no times is as new as now.
+func taskOf(w *work, resultType string, now time.Time) *taskResult {
 	updated := w.updated.Time
 	if updated.IsZero() {
-		updated = time.Now().UTC()
+		updated = now.UTC()
 	}
 	created := w.Created.Time
 	if created.IsZero() {
@@ -200,7 +200,7 @@ func (s session) task(ctx context.Context, p *taskParams) (*taskResult, error) {
 	if err != nil {
 		return nil, taskError(err)
 	}
-	t := taskOf(&w, "complete")
+	t := taskOf(&w, "complete", s.now())
 	if t.Status == taskCompleted {
 		t.Result, err = result(w, links)
 	}

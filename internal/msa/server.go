@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"pleat/internal/clock"
 	"pleat/internal/words"
 )
 
@@ -31,6 +32,8 @@ type Server struct {
 	// Authorization, unchanged otherwise. It is sent to the origin of URL only.
 	Key       string
 	KeyHeader string // empty: DefaultKeyHeader
+
+	Clock func() time.Time // for a Retry-After that is a date; nil: the machine's
 
 	// Tests set these: the length of a second in pauses and in timeouts, and the limit of an archive in bytes; 0: a
 	// second, maxUnpacked.
@@ -314,7 +317,7 @@ func (v *serverSearch) backOff(ctx context.Context, after time.Duration) error {
 	if after <= 0 {
 		return v.sleep(ctx, v.pause)
 	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < after {
+	if end, ok := ctx.Deadline(); ok && clock.Until(end) < after {
 		return &Error{Message: fmt.Sprintf(
 			"the alignment server asks to wait %.0f seconds, longer than a search may take here", after.Seconds()),
 			Retry: true}
@@ -347,7 +350,7 @@ func (v *serverSearch) request(ctx context.Context, method, path, form string) (
 	}
 	defer resp.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(resp.Body, maxTicketBody))
-	return resp.StatusCode, retryAfter(resp.Header, time.Now()), body, err
+	return resp.StatusCode, retryAfter(resp.Header, clock.Or(v.Clock)()), body, err
 }
 
 // send sends a request with the key, if there is one. The caller closes the body of the answer.
@@ -416,7 +419,7 @@ func (v *serverSearch) download(ctx context.Context, id string) (map[string][]by
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	after := retryAfter(resp.Header, time.Now())
+	after := retryAfter(resp.Header, clock.Or(v.Clock)())
 	switch {
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
 		return nil, after, fmt.Errorf("the server answered %d", resp.StatusCode)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/store/db"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
@@ -21,19 +22,19 @@ const clockJump = 3 * time.Second
 // After a jump of the clock, leases only seem to have expired: Poll then calls renew, to renew the leases of this
 // process, and ends no lease while other processes renew theirs.
 func Poll(
-	ctx context.Context, d *db.DB, r *runs.Store, clock func() time.Time, log *slog.Logger, renew func(),
+	ctx context.Context, d *db.DB, r *runs.Store, now func() time.Time, log *slog.Logger, renew func(),
 ) {
 	news, unsubscribe := d.Subscribe(tasks.AnyQueueTopic)
 	defer unsubscribe()
 	p := poller{
-		db:     d,
-		runs:   r,
-		clock:  clock,
-		log:    log,
-		renew:  renew,
-		wall:   clock().Round(0),
-		steady: time.Now(),
-		fault:  Fault{What: "cannot look for tasks and expired leases"},
+		db:    d,
+		runs:  r,
+		clock: now,
+		log:   log,
+		renew: renew,
+		wall:  now().Round(0),
+		watch: clock.Start(),
+		fault: Fault{What: "cannot look for tasks and expired leases"},
 	}
 	for next := PollInterval; p.wait(ctx, next, news); {
 		next = p.poll(ctx)
@@ -48,9 +49,11 @@ type poller struct {
 	log   *slog.Logger
 	renew func()
 
-	wall, steady time.Time // when the clocks were read last
-	resume       time.Time // when leases may expire again after a jump of the clock
-	fault        Fault
+	watch  clock.Stopwatch // is not set with the wall clock
+	wall   time.Time       // when the clocks were read last
+	steady time.Duration   // what watch showed then
+	resume time.Duration   // when leases may expire again after a jump of the clock, by watch
+	fault  Fault
 }
 
 // wait waits for next, or for news, but then until PollInterval after the last poll. It returns false if ctx ended.
@@ -90,13 +93,13 @@ func (p *poller) poll(ctx context.Context) time.Duration {
 	return max(found.Next, PollInterval)
 }
 
-// watchClock notices a jump of the wall clock, which can be set; the difference of two readings of time.Now cannot. It
+// watchClock notices a jump of the wall clock, which can be set; a stopwatch cannot. It
 // returns the time before which a lease must have ended to count as expired: that of its reading, so that a jump after
 // it ends no lease, or the zero time while leases are renewed after a jump.
 func (p *poller) watchClock(ctx context.Context) time.Time {
 	now := p.db.Now() // before the wall clock, which then shows a jump between the two
-	wall, steady := p.clock().Round(0), time.Now()
-	jump := wall.Sub(p.wall) - steady.Sub(p.steady)
+	wall, steady := p.clock().Round(0), p.watch.Elapsed()
+	jump := wall.Sub(p.wall) - (steady - p.steady)
 	p.wall, p.steady = wall, steady
 	if jump.Abs() > clockJump {
 		p.log.Warn("the clock jumped; no lease expires before its worker had time to renew it", "jump_ms", jump)
@@ -104,9 +107,9 @@ func (p *poller) watchClock(ctx context.Context) time.Time {
 			p.log.Warn("cannot read the database's clock", "error", err)
 		}
 		p.renew()
-		p.resume = steady.Add(2 * pleat.RemoteHeartbeatInterval)
+		p.resume = steady + 2*pleat.RemoteHeartbeatInterval
 	}
-	if steady.Before(p.resume) {
+	if steady < p.resume {
 		return time.Time{}
 	}
 	return now

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/facts"
 	"pleat/internal/flow"
@@ -50,7 +51,7 @@ func Answer(
 	sink pleat.Sink,
 	ask func(context.Context, *facts.Facts) (Reply, *pleat.Failure),
 ) pleat.Output {
-	began := time.Now()
+	watch := clock.Start()
 	sink.Progress("digest", 0, 3)
 	f, notes, failure := digest(ctx, w, factsTime)
 	if failure != nil {
@@ -59,7 +60,7 @@ func Answer(
 	if ctx.Err() != nil {
 		return pleat.Output{Failure: engine.Interrupted(ctx)}
 	}
-	digested := time.Now()
+	digested := watch.Elapsed()
 	sink.Log(fmt.Sprintf("%s: polymer chains %d, residues %d, ligands %d",
 		filepath.Base(w.QnA.File), len(f.Chains), f.Residues, len(f.Ligands)))
 	sink.Progress("answer", 1, 3)
@@ -70,11 +71,11 @@ func Answer(
 	case failure != nil:
 		return pleat.Output{Failure: failure}
 	}
-	answered := time.Now()
+	answered := watch.Elapsed()
 	result := pleat.Result{Notes: notes, Timings: map[string]float64{
-		"digest":         digested.Sub(began).Seconds(),
-		"answer":         answered.Sub(digested).Seconds(),
-		pleat.StageInfer: answered.Sub(began).Seconds(),
+		"digest":         digested.Seconds(),
+		"answer":         (answered - digested).Seconds(),
+		pleat.StageInfer: answered.Seconds(),
 	}}
 	sink.Progress("write", 2, 3)
 	a := answer{work: w, engine: w.Model.Name + " " + w.Model.Version, facts: f, reply: reply}
@@ -84,7 +85,7 @@ func Answer(
 		message := "the answer could not be written: " + engine.PublicMessage(err)
 		return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, message)}
 	}
-	result.Timings[pleat.StageWrite] = time.Since(answered).Seconds()
+	result.Timings[pleat.StageWrite] = (watch.Elapsed() - answered).Seconds()
 	sink.Progress("write", 3, 3)
 	return pleat.Output{Files: a.files, Result: &result, Row: row, Engine: a.engine, MSA: pleat.StatePending}
 }

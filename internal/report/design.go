@@ -9,10 +9,10 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
 	"pleat/internal/plot"
@@ -113,7 +113,7 @@ func DesignFigures() []string {
 // Write writes the structures, the table of all designs, the figures and the record of the run, and returns the output.
 // When ctx ends, it is a failure.
 func (d *Designs) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
-	began := time.Now()
+	watch := clock.Start()
 	d.folder.dir = d.Work.Dir
 	for i := range d.Set {
 		sink.Progress("write", i, len(d.Set)+1)
@@ -133,7 +133,7 @@ func (d *Designs) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
 	if err != nil {
 		return notWritten(err)
 	}
-	d.Timings[pleat.StageWrite] += time.Since(began).Seconds()
+	d.Timings[pleat.StageWrite] += watch.Seconds()
 	sink.Progress("write", len(d.Set)+1, len(d.Set)+1)
 	return pleat.Output{
 		Files:  d.files,

@@ -15,9 +15,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/plot"
 	"pleat/internal/structure"
@@ -66,7 +66,7 @@ type Report struct {
 // metrics.json, config.json, citations.bib, plots.zip and results.zip. The same predictions give the same bytes, apart
 // from the timings. It reports the stage "write" to the sink. When ctx ends, the output is a failure.
 func (r *Report) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
-	began := time.Now()
+	watch := clock.Start()
 	r.folder.dir = r.Work.Dir
 	r.result = pleat.Result{Timings: r.Timings, Notes: r.Notes}
 	prefix := prefixes(r.Predictions)
@@ -82,7 +82,7 @@ func (r *Report) Write(ctx context.Context, sink pleat.Sink) pleat.Output {
 	if err := r.writeRun(); err != nil {
 		return notWritten(err)
 	}
-	r.result.Timings[pleat.StageWrite] += time.Since(began).Seconds()
+	r.result.Timings[pleat.StageWrite] += watch.Seconds()
 	sink.Progress("write", len(r.Predictions)+1, len(r.Predictions)+1)
 	return pleat.Output{Files: r.files, Result: &r.result, Engine: r.Engine, MSA: pleat.StatePending}
 }

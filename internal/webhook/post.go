@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/tracing"
 )
 
@@ -37,7 +38,7 @@ type Config struct {
 	// guard checks only what the name resolves to here.
 	Proxy    *url.URL
 	IdleEach int              // idle connections for each host; 0: 64
-	Clock    func() time.Time // nil: time.Now
+	Clock    func() time.Time // nil: the machine's
 }
 
 // Sender posts deliveries. It is safe for concurrent use. Its only state is idle connections; Close closes them.
@@ -52,12 +53,9 @@ type Sender struct {
 
 // NewSender returns a Sender.
 func NewSender(c Config) *Sender {
-	s := &Sender{guard: c.Guard, timeout: c.Timeout, clock: c.Clock, proxied: c.Proxy != nil}
+	s := &Sender{guard: c.Guard, timeout: c.Timeout, clock: clock.Or(c.Clock), proxied: c.Proxy != nil}
 	if s.timeout <= 0 {
 		s.timeout = DefaultTimeout
-	}
-	if s.clock == nil {
-		s.clock = time.Now
 	}
 	s.secure = transport(c, s.timeout)
 	s.plain = transport(c, s.timeout)
@@ -269,30 +267,29 @@ const (
 // trace measures the phases. A dial that continues after the end of the attempt may still call its hooks.
 type trace struct {
 	mu    sync.Mutex
-	start time.Time
-	since time.Time // start of the current phase
-	at    phase     // the current phase
+	watch clock.Stopwatch
+	since time.Duration // when the current phase began, by watch
+	at    phase         // the current phase
 	spent map[phase]time.Duration
 	reuse bool       // the connection was open already
-	end   time.Time  // zero until timings is called; nothing is measured after it
+	over  bool       // timings was called: nothing is measured any more
 	addr  netip.Addr // of the receiver, or of the proxy; the zero value before there is a connection
 }
 
-// newTrace uses the machine's clock because durations need the monotonic one.
+// newTrace starts a trace.
 func newTrace() *trace {
-	now := time.Now()
-	return &trace{start: now, since: now, at: phaseConnect, spent: map[phase]time.Duration{}}
+	return &trace{watch: clock.Start(), at: phaseConnect, spent: map[phase]time.Duration{}}
 }
 
 // enter ends the current phase and starts the next one.
 func (t *trace) enter(p phase) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.end.IsZero() {
+	if t.over {
 		return
 	}
-	now := time.Now()
-	t.spent[t.at] += now.Sub(t.since)
+	now := t.watch.Elapsed()
+	t.spent[t.at] += now - t.since
 	t.at, t.since = p, now
 }
 
@@ -352,9 +349,9 @@ func (t *trace) timings() Timings {
 	t.enter(t.now())
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.end = time.Now()
+	t.over = true
 	return Timings{
 		DNS: t.spent[phaseDNS], Connect: t.spent[phaseConnect], TLS: t.spent[phaseTLS], Send: t.spent[phaseSend],
-		Wait: t.spent[phaseWait], Body: t.spent[phaseBody], Total: t.end.Sub(t.start), Reused: t.reuse,
+		Wait: t.spent[phaseWait], Body: t.spent[phaseBody], Total: t.watch.Elapsed(), Reused: t.reuse,
 	}
 }

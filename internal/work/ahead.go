@@ -49,7 +49,7 @@ func (p *Pool) claimAhead(ctx, run context.Context, g *slotGroup, queues []strin
 	if filter.N <= 0 || ctx.Err() != nil {
 		return nil, nil
 	}
-	asked := time.Now()
+	asked := p.cfg.Clock()
 	got, err := p.claimTasks(ctx, filter)
 	var out []*runningTask
 	for _, c := range got {

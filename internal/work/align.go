@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/msa"
 	"pleat/internal/report"
@@ -106,10 +106,10 @@ type depth struct{ unpaired, paired int }
 
 // run makes the alignments, and counts their time, with that of the search task if one ran first.
 func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
-	began := time.Now()
+	watch := clock.Start()
 	f := a.provide(ctx)
 	if a.state != pleat.StatePending {
-		a.t.timings[pleat.StageMSA] = (a.t.SearchDuration + time.Since(began)).Seconds()
+		a.t.timings[pleat.StageMSA] = (a.t.SearchDuration + watch.Elapsed()).Seconds()
 	}
 	return f
 }

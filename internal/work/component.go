@@ -5,9 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/component"
 	"pleat/internal/engine"
 	"pleat/internal/report"
@@ -27,7 +27,7 @@ func (p *Pool) components(t *runningTask, w *pleat.Work) *pleat.Failure {
 	if named == 0 {
 		return nil
 	}
-	began := time.Now()
+	watch := clock.Start()
 	files, err := p.service.ReferencedComponents(t.ctx, w.Fold)
 	if err == nil && len(files) != named {
 		err = fmt.Errorf("the service knows %d of %d components", len(files), named)
@@ -40,7 +40,7 @@ func (p *Pool) components(t *runningTask, w *pleat.Work) *pleat.Failure {
 			err = p.writeComponent(t, w, i, files[len(w.Fold.Components)])
 		}
 	}
-	t.timings[pleat.StageFetch] += time.Since(began).Seconds()
+	t.timings[pleat.StageFetch] += watch.Seconds()
 	switch {
 	case err == nil:
 		return nil

@@ -18,6 +18,7 @@ import (
 	"pleat"
 	"pleat/internal/archive"
 	"pleat/internal/blob"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/msa"
 	"pleat/internal/queue"
@@ -70,7 +71,7 @@ type Config struct {
 	Disk *blob.Disk
 	// Tracer begins the spans of attempts; nil: there are none.
 	Tracer *tracing.Tracer
-	Clock  func() time.Time // nil: time.Now
+	Clock  func() time.Time // nil: the machine's
 	Log    *slog.Logger
 }
 
@@ -138,9 +139,7 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 	if cfg.Ahead == 0 {
 		cfg.Ahead = aheadTime
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
+	cfg.Clock = clock.Or(cfg.Clock)
 	p := &Pool{
 		cfg:     cfg,
 		service: service,

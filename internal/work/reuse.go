@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/report"
 	"pleat/internal/store/runs"
 )
@@ -61,7 +61,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	if _, given := w.Fold.Params.Seed(); !given || t.Fresh || w.Input == "" {
 		return pleat.Output{}, false
 	}
-	began := time.Now()
+	watch := clock.Start()
 	a, err := p.service.CachedResult(t.ctx, &t.Task, w.Input)
 	if err != nil {
 		p.logOf(t).Warn("cannot read cached results; the fold is computed", "error", err)
@@ -69,7 +69,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	if err != nil || a == nil {
 		return pleat.Output{}, false
 	}
-	out, err := p.shareResults(t.ctx, t, w, a, began)
+	out, err := p.shareResults(t.ctx, t, w, a, watch)
 	if err != nil {
 		if t.ctx.Err() == nil {
 			p.logOf(t).Warn("a cached result cannot be used; the fold is computed", "source", a.Run, "error", err)
@@ -83,7 +83,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 // shareResults makes the output of a run from the files of another. Files that contain the identity of the job are
 // written again; all others reference the same blobs.
 func (p *Pool) shareResults(
-	ctx context.Context, t *runningTask, w *pleat.Work, a *runs.CachedResult, began time.Time,
+	ctx context.Context, t *runningTask, w *pleat.Work, a *runs.CachedResult, watch clock.Stopwatch,
 ) (pleat.Output, error) {
 	from := report.CachedRun{
 		Dir:       filepath.Join(w.Dir, "answer"),
@@ -115,12 +115,12 @@ func (p *Pool) shareResults(
 		"nothing was computed", pleat.SourceRun, at) // files hold it too, so it does not name the run
 	result.Notes = append(slices.Clone(notes), note)
 	result.AnsweredFrom = a.Run
-	result.Timings = map[string]float64{"answer": time.Since(began).Seconds()}
+	result.Timings = map[string]float64{"answer": watch.Seconds()}
 	files, err := report.Reissue(*w, from, &result)
 	if err != nil {
 		return pleat.Output{}, err
 	}
-	result.Timings[pleat.StageWrite] = time.Since(began).Seconds()
+	result.Timings[pleat.StageWrite] = watch.Seconds()
 	rewritten := map[string]bool{}
 	for _, f := range files {
 		rewritten[f.Name] = true

@@ -110,7 +110,7 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		if filter.N <= 0 || ctx.Err() != nil {
 			return out, nil
 		}
-		asked := time.Now()
+		asked := p.cfg.Clock()
 		got, err := p.claimTasks(ctx, filter)
 		for _, c := range got {
 			out = append(out, p.startAttempt(run, c, g, nil, asked))

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/queue"
 	"pleat/internal/sandbox"
@@ -243,12 +244,12 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) runs.RunFi
 	f := runs.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
 	if out.Failure == nil {
 		var err error
-		began := time.Now()
+		watch := clock.Start()
 		if f.Artifacts, err = p.putFiles(t, dir, out.Files); err != nil {
 			p.logOf(t).Error("a result could not be stored", "error", err)
 			out.Failure = pleat.Failed(pleat.FailStorage, "the results could not be stored")
 		}
-		t.timings[pleat.StageWrite] = time.Since(began).Seconds()
+		t.timings[pleat.StageWrite] = watch.Seconds()
 	}
 	f.Result = withTimings(out.Result, t.timings)
 	f.Progress = t.lease.DrainProgress(context.WithoutCancel(t.ctx))

@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"pleat"
 	"pleat/internal/archive"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/report"
 	"pleat/internal/store/runs"
@@ -24,9 +24,9 @@ func (p *Pool) templates(t *runningTask, w *pleat.Work, s *sink) *pleat.Failure 
 	if len(w.Fold.Constraints.Templates) == 0 {
 		return nil
 	}
-	began := time.Now()
+	watch := clock.Start()
 	f := p.readTemplates(t.ctx, t, w, s)
-	t.timings[pleat.StageFetch] += time.Since(began).Seconds()
+	t.timings[pleat.StageFetch] += watch.Seconds()
 	if f != nil && t.ctx.Err() != nil {
 		return engine.Interrupted(t.ctx)
 	}

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
 )
@@ -37,7 +37,7 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	s := &sink{p: p, t: t, dir: dir}
 	s.Progress("fetch", 0, 1)
 	b := inputFetcher{p: p, log: p.logOf(t), flow: t.Workflow, work: &w}
-	began := time.Now()
+	watch := clock.Start()
 	var f *pleat.Failure
 	switch {
 	case plan.Compare != nil:
@@ -53,7 +53,7 @@ func (p *Pool) workflow(t *runningTask, dir string) pleat.Output {
 	if f == nil {
 		f = p.fetchCheckpoint(t, &w, s)
 	}
-	t.timings[pleat.StageFetch] = time.Since(began).Seconds()
+	t.timings[pleat.StageFetch] = watch.Seconds()
 	if f != nil {
 		return pleat.Output{Failure: f}
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/queue"
 	"pleat/internal/store/runs"
 	"pleat/internal/tracing"
@@ -33,7 +34,7 @@ type Options struct {
 	Roots *x509.CertPool
 	// Timeout bounds a call, besides the time for which the server holds it; 0: 30 s.
 	Timeout time.Duration
-	Clock   func() time.Time // nil: time.Now
+	Clock   func() time.Time // nil: the machine's
 	Log     *slog.Logger
 }
 
@@ -78,13 +79,10 @@ func NewClient(o Options) *Client {
 		base:     o.Server,
 		token:    o.Token,
 		http:     &http.Client{Transport: newTransport(o.Roots), CheckRedirect: refuseRedirect},
-		clock:    o.Clock,
+		clock:    clock.Or(o.Clock),
 		log:      o.Log,
 		timeout:  cmp.Or(o.Timeout, callTimeout),
 		attempts: map[pleat.TaskID]*attempt{},
-	}
-	if c.clock == nil {
-		c.clock = time.Now
 	}
 	c.claims.init()
 	c.life, c.end = context.WithCancel(context.Background())

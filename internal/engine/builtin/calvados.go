@@ -14,6 +14,7 @@ import (
 
 	"pleat"
 	"pleat/internal/calvados"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
 	"pleat/internal/plot"
@@ -104,9 +105,9 @@ type simulation struct {
 	result   calvados.Result
 	analysis *calvados.Analysis
 
-	storedStep     int64 // of the last stored checkpoint
-	storedAt       time.Time
-	checkpointTime time.Duration // that the last checkpoint took
+	storedStep     int64           // of the last stored checkpoint
+	stored         clock.Stopwatch // since the last checkpoint
+	checkpointTime time.Duration   // that the last checkpoint took
 }
 
 // run does the stages of the simulation in order: build, simulate, analyse, write.
@@ -115,7 +116,7 @@ func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 		message := "preset all_atom needs the OpenMM engine; this engine has one bead per residue"
 		return pleat.Output{Failure: pleat.Failed(pleat.FailUnsupported, message)}, nil
 	}
-	began := time.Now()
+	watch := clock.Start()
 	if err := s.build(ctx); err != nil {
 		return pleat.Output{}, err
 	}
@@ -125,24 +126,24 @@ func (s *simulation) run(ctx context.Context) (pleat.Output, error) {
 	if err := s.simulate(ctx); err != nil {
 		return pleat.Output{}, err
 	}
-	simulated := time.Now()
+	simulated := watch.Elapsed()
 	s.sink.Progress("analyse", 0, 1)
 	if err := s.analyse(ctx); err != nil {
 		return pleat.Output{}, err
 	}
-	analysed := time.Now()
+	analysed := watch.Elapsed()
 	result := &pleat.Result{Notes: s.notes(), Timings: map[string]float64{
-		"simulate":       simulated.Sub(began).Seconds(),
-		"analyse":        analysed.Sub(simulated).Seconds(),
-		pleat.StageInfer: analysed.Sub(began).Seconds(),
+		"simulate":       simulated.Seconds(),
+		"analyse":        (analysed - simulated).Seconds(),
+		pleat.StageInfer: analysed.Seconds(),
 	}}
-	metrics := s.metrics(simulated.Sub(began))
+	metrics := s.metrics(simulated)
 	s.sink.Progress("write", 0, 1)
 	files, row, err := s.write(ctx, result, metrics)
 	if err != nil {
 		return pleat.Output{}, err
 	}
-	result.Timings[pleat.StageWrite] = time.Since(analysed).Seconds()
+	result.Timings[pleat.StageWrite] = (watch.Elapsed() - analysed).Seconds()
 	s.sink.Progress("write", 1, 1)
 	return pleat.Output{Files: files, Result: result, Row: row, Engine: calvadosEngine, MSA: pleat.StatePending}, nil
 }
@@ -203,7 +204,7 @@ func (s *simulation) simulate(ctx context.Context) error {
 			removeSimulation(dir)
 		}
 	}
-	s.storedAt = time.Now()
+	s.stored = clock.Start()
 	hooks := calvados.Hooks{
 		CheckpointWithin: s.checkpointInterval().Seconds() / 2, // so that one is there when it is to be stored
 		Progress:         func(done, total int64) { s.sink.Progress("simulate", int(done), int(total)) },
@@ -252,15 +253,14 @@ func (s *simulation) checkpoint(step int64) {
 	if step == params.Steps() {
 		return
 	}
-	if since := time.Since(s.storedAt); interval > 0 && since < max(interval, 20*s.checkpointTime) {
+	if since := s.stored.Elapsed(); interval > 0 && since < max(interval, 20*s.checkpointTime) {
 		return
 	}
-	began := time.Now()
+	watch := clock.Start()
 	if err := s.storeCheckpoint(step); err != nil {
 		s.sink.Log("a checkpoint could not be stored: " + engine.PublicMessage(err))
 	}
-	s.storedAt = time.Now()
-	s.checkpointTime = s.storedAt.Sub(began)
+	s.stored, s.checkpointTime = clock.Start(), watch.Elapsed()
 }
 
 // storeCheckpoint packs the files of the simulation at a step and hands the archive to the sink, which stores it

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/compare"
 	"pleat/internal/engine"
 	"pleat/internal/report"
@@ -41,7 +41,7 @@ func (Compare) Models() []pleat.Model {
 
 // Run reads the structures and compares them; the row of the result is the comparison.
 func (Compare) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-	began := time.Now()
+	watch := clock.Start()
 	var in []compare.Input
 	for i, s := range w.Compare.Structures {
 		sink.Progress("read", i, len(w.Compare.Structures))
@@ -56,7 +56,7 @@ func (Compare) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Out
 		}
 		in = append(in, compare.Input{Name: s.Name, Structure: read, Predicted: s.Predicted})
 	}
-	read := time.Now()
+	took := watch.Elapsed()
 	out, err := compare.Compare(ctx, in, w.Compare.Reference, func(done, total int) {
 		sink.Progress("compare", done, total)
 	})
@@ -72,8 +72,8 @@ func (Compare) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Out
 	}
 	return pleat.Output{
 		Result: &pleat.Result{Timings: map[string]float64{
-			pleat.StageFetch: read.Sub(began).Seconds(),
-			pleat.StageInfer: time.Since(read).Seconds(),
+			pleat.StageFetch: took.Seconds(),
+			pleat.StageInfer: (watch.Elapsed() - took).Seconds(),
 		}},
 		Row:    row,
 		Engine: "compare " + compareVersion,

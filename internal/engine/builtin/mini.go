@@ -12,9 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/mini"
 	"pleat/internal/report"
@@ -83,7 +83,7 @@ func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 		message := fmt.Sprintf("seed %q is not a whole number", pleat.Clip(w.Fold.Seed))
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, message)}
 	}
-	began := time.Now()
+	watch := clock.Start()
 	rep := report.Report{Work: w, Engine: mini.Model + " " + mini.Version}
 	for _, s := range w.Fold.Sequences {
 		label := ""
@@ -104,7 +104,7 @@ func (e Mini) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 			s.Chains[0], len(s.Text), res.Decoys, mean(res.PLDDT)))
 		rep.Predictions = append(rep.Predictions, miniPrediction(s, res))
 	}
-	rep.Timings = map[string]float64{pleat.StageInfer: time.Since(began).Seconds()}
+	rep.Timings = map[string]float64{pleat.StageInfer: watch.Seconds()}
 	return rep.Write(ctx, sink)
 }
 

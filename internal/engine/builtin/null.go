@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 )
 
@@ -44,7 +45,7 @@ func (Null) Models() []pleat.Model {
 
 // Run waits for the time that the parameters ask for, writes the files, and returns a result without scores.
 func (Null) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-	began := time.Now()
+	watch := clock.Start()
 	milliseconds, _ := w.Fold.Params.Values["samplingSteps"].(float64) // parameters come from the store as JSON
 	const step = 20
 	for left := int(milliseconds); left > 0; left -= step {
@@ -55,15 +56,15 @@ func (Null) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output
 		case <-time.After(time.Duration(min(left, step)) * time.Millisecond):
 		}
 	}
-	waited := time.Now()
+	waited := watch.Elapsed()
 	files, err := nullFiles(w)
 	if err != nil {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailStorage, engine.PublicMessage(err))}
 	}
 	result := &pleat.Result{
 		Timings: map[string]float64{
-			pleat.StageInfer: waited.Sub(began).Seconds(),
-			pleat.StageWrite: time.Since(waited).Seconds(),
+			pleat.StageInfer: waited.Seconds(),
+			pleat.StageWrite: (watch.Elapsed() - waited).Seconds(),
 		},
 		Notes: []string{"the null engine predicts nothing"},
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/report"
 )
@@ -164,7 +165,7 @@ func (n NIM) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outpu
 	if failure != nil {
 		return pleat.Output{Failure: failure, Engine: nimName}
 	}
-	began := time.Now()
+	watch := clock.Start()
 	sink.Progress("infer", 0, 0)
 	c := &nimCall{NIM: n, client: newClient()}
 	defer c.client.CloseIdleConnections()
@@ -178,7 +179,7 @@ func (n NIM) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outpu
 		failure.Message = c.redact(failure.Message)
 		return pleat.Output{Failure: failure, Engine: nimName}
 	}
-	took := time.Since(began).Seconds()
+	took := watch.Seconds()
 	p, notes, err := answer.prediction(w, q)
 	if err != nil {
 		return pleat.Output{Failure: engine.InvalidOutput(err), Engine: nimName}

@@ -15,6 +15,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/report"
 )
@@ -41,9 +42,9 @@ func (a *runnerAttempt) name() string {
 // A process that was dead before it heard of the request is replaced once. A request that ran out of memory runs once
 // more with one sample at a time and the device to itself. Any other failure ends the attempt.
 func (a *runnerAttempt) predictAll(ctx context.Context, requests []*predictRequest) *pleat.Failure {
-	began := time.Now()
+	watch := clock.Start()
 	lease, f := a.Processes.acquire(ctx, a.work.Task, a.Manifest, a.work.Model.Name, a.memory())
-	if waited := time.Since(began); waited > time.Second {
+	if waited := watch.Elapsed(); waited > time.Second {
 		a.timings[pleat.StageWait] = waited.Seconds()
 	}
 	if f != nil {
@@ -111,7 +112,7 @@ func (a *runnerAttempt) final(f *pleat.Failure) *pleat.Failure {
 // predict runs one request in the lease's process. It starts the process and loads the model first if necessary, with
 // the stage "load". It returns the process, if there is one, so that the lease can be released with it.
 func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictRequest) (*process, outcome) {
-	began := time.Now()
+	watch := clock.Start()
 	warm := l.loaded(a.Manifest, a.work.Model.Name)
 	if !warm {
 		a.sink.Progress("load", 0, 1)
@@ -122,7 +123,7 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 		loaded, f = p.load(ctx, a.work.Model.Name)
 	}
 	if loaded > 0 || f != nil { // a loaded process has no load time
-		a.timings[pleat.StageLoad] += time.Since(began).Seconds()
+		a.timings[pleat.StageLoad] += watch.Seconds()
 	}
 	if f != nil {
 		return p, outcome{failure: f}
@@ -135,9 +136,9 @@ func (a *runnerAttempt) predict(ctx context.Context, l *slotLease, q *predictReq
 	if f != nil {
 		return p, outcome{failure: f}
 	}
-	began = time.Now()
+	watch = clock.Start()
 	out := p.predict(ctx, q, m, a.sink)
-	a.timings[pleat.StageInfer] += time.Since(began).Seconds()
+	a.timings[pleat.StageInfer] += watch.Seconds()
 	if out.stop != nil {
 		_ = q.folder.Close() // the process still works in it, and nothing will be read
 		return p, out

@@ -8,9 +8,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/flow"
 	"pleat/internal/report"
@@ -20,9 +20,9 @@ import (
 // dynamics returns the output of a simulation. The service analyses the trajectory if the runner has not.
 func (a *runnerAttempt) dynamics(ctx context.Context, q *predictRequest) pleat.Output {
 	result := &pleat.Result{Timings: a.timings, Notes: a.notes}
-	began := time.Now()
+	watch := clock.Start()
 	files, row, err := a.writeDynamics(ctx, q, result)
-	a.timings[pleat.StageWrite] += time.Since(began).Seconds()
+	a.timings[pleat.StageWrite] += watch.Seconds()
 	switch {
 	case ctx.Err() != nil:
 		return pleat.Output{Failure: engine.Interrupted(ctx), Engine: a.name()}

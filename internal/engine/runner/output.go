@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/facts"
 	"pleat/internal/report"
@@ -29,7 +29,7 @@ const maxResultFile = 8 << 30 // bytes of one file of a result
 // collect makes the output of a runner's results. It hashes and reads their files before it uses them. A result that
 // does not pass the checks is a failure of kind output_invalid.
 func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest) pleat.Output {
-	began := time.Now()
+	watch := clock.Start()
 	for _, q := range requests {
 		a.sink.Progress("check", 0, len(q.result.Files))
 		if err := q.check(ctx); err != nil {
@@ -43,7 +43,7 @@ func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest)
 			a.notes = append(a.notes, engine.OneLine(n, maxWireText))
 		}
 	}
-	a.timings["check"] = time.Since(began).Seconds()
+	a.timings["check"] = watch.Seconds()
 	a.timings[pleat.StageWrite] = a.timings["check"]
 	switch a.work.Kind {
 	case pleat.TaskQnA:

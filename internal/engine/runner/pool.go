@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/sandbox"
 )
@@ -347,7 +348,7 @@ func (p *ProcessPool) evict(target *slot, keep *process, need int64) []*process 
 			}
 		}
 	}
-	slices.SortFunc(idle, func(a, b candidate) int { return a.proc.lastUsed.Compare(b.proc.lastUsed) })
+	slices.SortFunc(idle, func(a, b candidate) int { return a.proc.idle.Compare(b.proc.idle) })
 	var out []*process
 	for _, c := range idle {
 		if used+need <= target.device.Memory {
@@ -386,7 +387,7 @@ func (l *slotLease) release(p *process, stopped <-chan struct{}) {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	if p != nil {
-		p.lastUsed = time.Now()
+		p.idle = clock.Start()
 		if pool.closed || !p.alive() || p.due() {
 			l.slot.procs = slices.DeleteFunc(l.slot.procs, func(o *process) bool { return o == p })
 			pool.end(p)
@@ -421,7 +422,7 @@ func (p *ProcessPool) reapIdle() {
 				continue
 			}
 			s.procs = slices.DeleteFunc(s.procs, func(proc *process) bool {
-				expired := !proc.alive() || time.Since(proc.lastUsed) > seconds(proc.manifest.IdleTTL)
+				expired := !proc.alive() || proc.idle.Elapsed() > seconds(proc.manifest.IdleTTL)
 				if expired {
 					p.end(proc)
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 )
 
 // If two engines do not fit onto a device together, one is evicted for the other; if they do, both stay.
@@ -48,7 +49,7 @@ func TestProcessPoolSharesTheMachine(t *testing.T) {
 	}
 	a, b := warm.slots[0], warm.slots[1]
 	old, young := idle(3e9), idle(4e9)
-	old.lastUsed, young.lastUsed = time.Unix(1, 0), time.Unix(2, 0)
+	old.idle, young.idle = clock.Stopwatch{}, clock.Start()
 	b.procs = []*process{young, old}
 	if got := warm.evict(a, nil, 3e9); len(got) != 0 {
 		t.Errorf("%d processes were evicted though there was room", len(got))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/tracing"
 )
@@ -27,7 +28,7 @@ func (p *process) load(ctx context.Context, model string) (time.Duration, *pleat
 	if p.model == model {
 		return 0, nil
 	}
-	began := time.Now()
+	watch := clock.Start()
 	from := p.listen()
 	defer p.unlisten()
 	ctx, done := context.WithTimeoutCause(ctx, seconds(p.manifest.LoadTimeout), errLoadTime)
@@ -43,7 +44,7 @@ func (p *process) load(ctx context.Context, model string) (time.Duration, *pleat
 			switch m := m.(type) {
 			case *wireReady:
 				p.ready, p.model = *m, model
-				return time.Since(began), nil
+				return watch.Elapsed(), nil
 			case *wireError:
 				if m.ID != "" {
 					continue
@@ -81,9 +82,9 @@ type runningRequest struct {
 	request    *predictRequest
 	message    wirePredict
 	sink       pleat.Sink
-	heardOf    bool // the process has sent something about this request
-	lines      int  // of its log
-	progressed time.Time
+	heardOf    bool            // the process has sent something about this request
+	lines      int             // of its log
+	progressed clock.Stopwatch // since the last progress
 }
 
 // outcome is how a request ended: exactly one of result and failure is set.
@@ -108,7 +109,7 @@ func (p *process) predict(ctx context.Context, q *predictRequest, m wirePredict,
 		}
 	}()
 	m.Trace = tracing.Text(ctx)
-	r := &runningRequest{process: p, request: q, message: m, sink: sink, progressed: time.Now()}
+	r := &runningRequest{process: p, request: q, message: m, sink: sink, progressed: clock.Start()}
 	if f := p.send(m); f != nil {
 		return outcome{failure: f, unheard: p.jobs > 0 && f.Kind == pleat.FailCrashed}
 	}
@@ -142,7 +143,7 @@ func (r *runningRequest) handle(m any) *outcome {
 	switch m := m.(type) {
 	case *wireProgress:
 		if m.ID == r.message.ID {
-			r.progressed, r.heardOf = time.Now(), true
+			r.progressed, r.heardOf = clock.Start(), true
 			r.sink.Progress(r.manifest.stage(m.Stage), max(m.Done, 0), max(m.Total, 0))
 		}
 	case *wireLog:
@@ -152,7 +153,7 @@ func (r *runningRequest) handle(m any) *outcome {
 		}
 	case *wireCheckpoint:
 		if m.ID == r.message.ID {
-			r.progressed = time.Now()
+			r.progressed = clock.Start()
 			r.checkpoint(m)
 		}
 	case *wireResult:
@@ -212,7 +213,7 @@ func (r *runningRequest) overdue() *pleat.Failure {
 		r.log.Warn("a runner hangs and is killed", "engine", m.Engine, "silent_ms", r.silence())
 		return pleat.Failed(pleat.FailCrashed,
 			fmt.Sprintf("the engine %s sent nothing for %v s and was ended", m.Engine, m.Silence))
-	case time.Since(r.progressed) > seconds(m.StageTime):
+	case r.progressed.Elapsed() > seconds(m.StageTime):
 		return pleat.Failed(pleat.FailTimeout,
 			fmt.Sprintf("the engine %s made no progress for %v s", m.Engine, m.StageTime))
 	}

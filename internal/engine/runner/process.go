@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/sandbox"
 )
@@ -65,26 +66,26 @@ type process struct {
 
 	writing sync.Mutex // held while a message is written
 
-	mu        sync.Mutex
-	listener  *listener // of the current load or request; nil: none
-	lastHeard time.Time
-	mem       wireMem // as last reported
-	broken    error   // why the protocol has ended; nil: it has not
-	ended     error   // how the process ended
-	reaped    bool    // its process id may belong to another process by now
-	tail      tail    // of stderr
+	mu       sync.Mutex
+	listener *listener       // of the current load or request; nil: none
+	quiet    clock.Stopwatch // since the last message
+	mem      wireMem         // as last reported
+	broken   error           // why the protocol has ended; nil: it has not
+	ended    error           // how the process ended
+	reaped   bool            // its process id may belong to another process by now
+	tail     tail            // of stderr
 
 	// The holder of the slot lease uses these fields alone.
-	model    string // that is loaded; empty: none
-	ready    wireReady
-	jobs     int
-	lastUsed time.Time
+	model string // that is loaded; empty: none
+	ready wireReady
+	jobs  int
+	idle  clock.Stopwatch // since the last request
 }
 
 // start starts a process and exchanges hello and pong with it, within the manifest's load timeout. If it returns both a
 // process and a failure, the caller must end the process.
 func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
-	p := &process{launchSpec: l, lastHeard: time.Now(), dead: make(chan struct{}), gone: make(chan struct{})}
+	p := &process{launchSpec: l, quiet: clock.Start(), dead: make(chan struct{}), gone: make(chan struct{})}
 	if l.grease != 0 {
 		p.rng = rand.New(rand.NewPCG(l.grease, 0))
 	}
@@ -200,7 +201,7 @@ func (p *process) spawn() (err error) {
 		p.ended, p.reaped = err, true
 		p.mu.Unlock()
 		close(p.dead)
-		deadline := time.Now().Add(drainTime)
+		deadline := clock.Deadline(drainTime)
 		_, _ = outR.SetReadDeadline(deadline), errR.SetReadDeadline(deadline) // pipes support it
 		readers.Wait()
 		_, _, _ = outR.Close(), errR.Close(), p.stdin.Close()
@@ -315,7 +316,7 @@ func (p *process) send(m any) *pleat.Failure {
 	if p.rng != nil && p.rng.IntN(3) == 0 {
 		line = append([]byte(`{"type":"x-grease","id":null,"any":[1,{}]}`+"\n"), line...)
 	}
-	_ = p.stdin.SetWriteDeadline(time.Now().Add(seconds(p.manifest.Silence))) // pipes support it
+	_ = p.stdin.SetWriteDeadline(clock.Deadline(seconds(p.manifest.Silence))) // pipes support it
 	if _, err := p.stdin.Write(line); err != nil {
 		return p.crashed("while the job was sent to it")
 	}
@@ -381,7 +382,7 @@ func (p *process) read(out io.Reader) {
 // waits.
 func (p *process) dispatch(m any) {
 	p.mu.Lock()
-	p.lastHeard = time.Now()
+	p.quiet = clock.Start()
 	to := p.listener
 	switch m := m.(type) {
 	case nil:
@@ -439,7 +440,7 @@ func (p *process) memory() wireMem {
 func (p *process) silence() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Since(p.lastHeard)
+	return p.quiet.Elapsed()
 }
 
 // readStderr keeps the end of the process's stderr, and copies all of it if that is asked for.

@@ -17,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/clock"
 	"pleat/internal/msa"
 	"pleat/internal/workerapi"
 )
@@ -162,7 +163,7 @@ type checkedReader struct {
 	sum        hash.Hash
 	want       string
 	broken     bool // the reader has failed
-	extended   time.Time
+	extended   clock.Stopwatch
 }
 
 func (c *checkedReader) Read(p []byte) (int, error) {
@@ -180,11 +181,11 @@ func (c *checkedReader) Read(p []byte) (int, error) {
 }
 
 // extend moves the deadlines of a connection, at most once a second.
-func extend(c *http.ResponseController, last *time.Time) {
-	if now := time.Now(); now.Sub(*last) > time.Second {
-		*last = now
-		_ = c.SetReadDeadline(now.Add(moveTimeout)) // a test's connection may have none
-		_ = c.SetWriteDeadline(now.Add(moveTimeout))
+func extend(c *http.ResponseController, last *clock.Stopwatch) {
+	if last.Elapsed() > time.Second {
+		*last = clock.Start()
+		_ = c.SetReadDeadline(clock.Deadline(moveTimeout)) // a test's connection may have none
+		_ = c.SetWriteDeadline(clock.Deadline(moveTimeout))
 	}
 }
 
@@ -229,7 +230,7 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, key string) error
 type movingWriter struct {
 	http.ResponseWriter
 	controller *http.ResponseController
-	extended   time.Time
+	extended   clock.Stopwatch
 }
 
 func (m *movingWriter) Write(p []byte) (int, error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store/runs"
@@ -209,7 +210,7 @@ func (g *Gateway) classOfToken(ctx context.Context, hash string, age time.Durati
 type snapshot[T any] struct {
 	mu    sync.Mutex
 	value T
-	asked time.Time // when the query began
+	asked clock.Stopwatch // since the query began
 
 	reading sync.Mutex // held while the query runs
 }
@@ -223,13 +224,13 @@ func latest[T, V any](
 	ctx context.Context, s *snapshot[T], age time.Duration, read func(context.Context) (T, error),
 	find func(T) (V, bool),
 ) (V, bool, error) {
-	began := time.Now()
-	value, err := s.since(ctx, began.Add(-age), read)
+	call := clock.Start()
+	value, err := s.since(ctx, call, age, read)
 	if err == nil {
 		if v, ok := find(value); ok {
 			return v, true, nil
 		}
-		value, err = s.since(ctx, began, read)
+		value, err = s.since(ctx, call, 0, read)
 	}
 	if err != nil {
 		var no V
@@ -239,21 +240,23 @@ func latest[T, V any](
 	return v, ok, nil
 }
 
-// since returns a value that was read since a time.
-func (s *snapshot[T]) since(ctx context.Context, t time.Time, read func(context.Context) (T, error)) (T, error) {
-	if value, ok := s.get(t); ok {
+// since returns a value that was read since the start of a call, or is at most age old.
+func (s *snapshot[T]) since(
+	ctx context.Context, call clock.Stopwatch, age time.Duration, read func(context.Context) (T, error),
+) (T, error) {
+	if value, ok := s.get(call, age); ok {
 		return value, nil
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if value, ok := s.get(t); ok { // read while this call waited
+	if value, ok := s.get(call, age); ok { // read while this call waited
 		return value, nil
 	}
 	var none T
-	if !queue.Sleep(ctx, readPause-time.Since(s.asked)) {
+	if !queue.Sleep(ctx, readPause-s.asked.Elapsed()) {
 		return none, ctx.Err()
 	}
-	asked := time.Now()
+	asked := clock.Start()
 	value, err := read(ctx)
 	if err != nil {
 		return none, err
@@ -264,11 +267,11 @@ func (s *snapshot[T]) since(ctx context.Context, t time.Time, read func(context.
 	return value, nil
 }
 
-// get returns the value if it was read since a time.
-func (s *snapshot[T]) get(t time.Time) (T, bool) {
+// get returns the value if it was read since the start of a call, or is at most age old.
+func (s *snapshot[T]) get(call clock.Stopwatch, age time.Duration) (T, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.value, !s.asked.IsZero() && !s.asked.Before(t)
+	return s.value, s.asked.Compare(call) >= 0 || s.asked.Elapsed() <= age
 }
 
 // findClass returns a class; false if the service has none of this name.

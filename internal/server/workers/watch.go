@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/queue"
 	"pleat/internal/store/tasks"
 	"pleat/internal/workerapi"
@@ -20,8 +21,8 @@ type subscriptions struct {
 
 // subscription is that of one worker.
 type subscription struct {
-	news chan struct{} // of the worker's topic
-	seen time.Time     // when the worker called last
+	news chan struct{}   // of the worker's topic
+	idle clock.Stopwatch // since the worker called last
 }
 
 // subscriptionLife is how long the subscription of a worker is kept that does not call.
@@ -39,7 +40,7 @@ func (g *Gateway) subscription(id pleat.WorkerID) *subscription {
 		g.store.DB.SubscribeTo(tasks.WorkerTopic(id), s.news)
 		queue.Wake(s.news)
 	}
-	s.seen = time.Now()
+	s.idle = clock.Start()
 	return s
 }
 
@@ -48,7 +49,7 @@ func (g *Gateway) endSubscriptions(ctx context.Context) {
 	for queue.Sleep(ctx, subscriptionLife/2) {
 		g.subscriptions.mu.Lock()
 		for id, s := range g.subscriptions.byWorker {
-			if time.Since(s.seen) > subscriptionLife {
+			if s.idle.Elapsed() > subscriptionLife {
 				g.store.DB.Unsubscribe(tasks.WorkerTopic(id), s.news)
 				delete(g.subscriptions.byWorker, id)
 			}
@@ -65,7 +66,7 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 	}
 	news := g.subscription(c.Worker).news
 	wait := min(max(in.Wait.Duration(), 0), workerapi.MaxWait)
-	for end := time.Now().Add(wait); ; {
+	for watch := clock.Start(); ; {
 		reply, err := g.beat(ctx, c.Worker, nil)
 		if err != nil {
 			return out, err
@@ -76,7 +77,7 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 		if out.Drain = reply.Drain; out.Drain && !in.Draining {
 			return out, nil
 		}
-		_, got := until(ctx, g, workerapi.SecondsOf(time.Until(end)), news)
+		_, got := until(ctx, g, workerapi.SecondsOf(wait-watch.Elapsed()), news)
 		if g.stopping() {
 			return out, errStopping
 		}

@@ -18,11 +18,12 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 )
 
 // Options tune a DB. The zero value serves.
 type Options struct {
-	Clock func() time.Time // nil: time.Now
+	Clock func() time.Time // nil: the machine's
 	Log   *slog.Logger     // nil: discards
 	// Connections bounds the connections to the database, at least MinConnections; 0: chosen by the machine.
 	Connections int
@@ -84,13 +85,10 @@ type DB struct {
 // processes and keep the clock in step with the database's; ctx bounds the opening, not their life. Close the store.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	s := &DB{
-		clock:   opt.Clock,
+		clock:   clock.Or(opt.Clock),
 		known:   opt.Migrations,
 		log:     opt.Log,
 		readers: map[string]*sql.Stmt{},
-	}
-	if s.clock == nil {
-		s.clock = time.Now
 	}
 	if s.known == nil {
 		s.known = migrations
