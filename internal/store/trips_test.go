@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"pleat"
+	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // A verb waits for PostgreSQL as often as it has steps that depend on one another, not once for each statement: between
@@ -81,6 +83,15 @@ func TestRoundTrips(t *testing.T) {
 			f := storetest.Completed()
 			f.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "done"}}
 			return s.Runs.FinishRun(ctx, tasks.LeaseOf(&taskList[0].Task), f)
+		}},
+		{"configure the webhook", 7, func() error {
+			enabled := true
+			_, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointConfig{
+				URL:              "https://receiver.example.org",
+				Token:            "sealed",
+				EnabledByDefault: &enabled,
+			})
+			return err
 		}},
 	} {
 		before := s.DB.RoundTrips()

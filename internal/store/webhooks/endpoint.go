@@ -132,31 +132,27 @@ func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, c EndpointConf
 		if err := checkToken(t, by.Project, &c); err != nil {
 			return err
 		}
-		if _, err := t.Exec(`
+		var id pleat.EndpointID
+		if err := t.Row(`
 			INSERT INTO endpoint (
 				id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
 				enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at)
 			VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, 0, '', '', 0, $7, $7, $7)
-			ON CONFLICT (project_id) WHERE run_source = '' AND name = '' DO UPDATE SET
+			ON CONFLICT (project_id) WHERE `+isDefault+` DO UPDATE SET
 				url = excluded.url, format = excluded.format, active = 1, disabled_reason = '', health = '',
 				resume_at = 0,
 				updated_at = excluded.updated_at,
 				token = CASE WHEN excluded.token = '' THEN endpoint.token ELSE excluded.token END,
-				secret = CASE WHEN endpoint.secret = '' THEN excluded.secret ELSE endpoint.secret END`,
-			db.NewID(), by.Project, c.URL, c.Token, c.Secret, c.Format, t.Now); err != nil {
+				secret = CASE WHEN endpoint.secret = '' THEN excluded.secret ELSE endpoint.secret END
+			RETURNING id`,
+			[]any{db.NewID(), by.Project, c.URL, c.Token, c.Secret, c.Format, t.Now}, &id); err != nil {
 			return err
 		}
 		if c.EnabledByDefault != nil {
-			if _, err := t.Exec("UPDATE endpoint SET enabled_by_default = $1 WHERE project_id = $2 AND "+isDefault,
-				db.BoolToInt(*c.EnabledByDefault), by.Project); err != nil {
-				return err
-			}
+			t.Send("UPDATE endpoint SET enabled_by_default = $1 WHERE id = $2", db.BoolToInt(*c.EnabledByDefault), id)
 		}
-		stored, err := readEndpoint(t, defaultEndpointQuery, []any{by.Project})
-		if err != nil {
-			return err
-		}
-		e, err = s.changedEndpoint(t, by, people.AuditWebhookSet, stored.ID, "")
+		var err error
+		e, err = s.changedEndpoint(t, by, people.AuditWebhookSet, id, "")
 		return err
 	})
 	return e, err
@@ -189,17 +185,34 @@ const Default pleat.EndpointID = ""
 // lockEndpoint reads an endpoint whose project it locks, for an actor who manages the project. It returns the actor in
 // that project. ErrNoEndpoint, ErrNoNamedEndpoint: there is none.
 func lockEndpoint(t *db.Tx, by people.Actor, id pleat.EndpointID) (Endpoint, people.Actor, error) {
-	if id != Default {
-		return lockNamed(t, by, id)
+	if id == Default {
+		if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
+			return Endpoint{}, by, err
+		}
+		if err := people.LockProject(t, by.Project); err != nil {
+			return Endpoint{}, by, err
+		}
+		e, err := readEndpoint(t, defaultEndpointQuery, []any{by.Project})
+		return e, by, db.MapNoRows(err, ErrNoEndpoint)
 	}
-	if err := people.NeedRole(t, by.Reach, pleat.Manager); err != nil {
-		return Endpoint{}, by, err
+	e, err := managedEndpoint(t, by, id)
+	if err == nil {
+		err = people.LockProject(t, e.Owner)
 	}
-	if err := people.LockProject(t, by.Project); err != nil {
-		return Endpoint{}, by, err
+	if err == nil {
+		e, err = managedEndpoint(t, by, id) // a concurrent change may have come before the lock
 	}
-	e, err := readEndpoint(t, defaultEndpointQuery, []any{by.Project})
-	return e, by, db.MapNoRows(err, ErrNoEndpoint)
+	return e, by.In(e.Owner), err
+}
+
+// managedEndpoint reads a named endpoint for an actor who manages its project.
+func managedEndpoint(t *db.Tx, by people.Actor, id pleat.EndpointID) (Endpoint, error) {
+	var role pleat.Role
+	e, err := readEndpoint(t, oneNamedEndpoint, []any{id, by.User, by.Project}, &role)
+	if err = db.MapNoRows(err, ErrNoNamedEndpoint); err == nil {
+		err = role.Allow(pleat.Manager, ErrNoNamedEndpoint)
+	}
+	return e, err
 }
 
 // changedEndpoint reads an endpoint after a change, records the change, and wakes those who deliver. Detail is what has

@@ -136,24 +136,6 @@ func freeEndpointName(t *db.Tx, project pleat.ProjectID, id pleat.EndpointID, na
 	return nil
 }
 
-// lockNamed reads a named endpoint whose project it locks, for an actor who manages the project. It returns the actor
-// in that project.
-func lockNamed(t *db.Tx, by people.Actor, id pleat.EndpointID) (Endpoint, people.Actor, error) {
-	for locked := false; ; locked = true {
-		var role pleat.Role
-		e, err := readEndpoint(t, oneNamedEndpoint, []any{id, by.User, by.Project}, &role)
-		if err = db.MapNoRows(err, ErrNoNamedEndpoint); err == nil {
-			err = role.Allow(pleat.Manager, ErrNoNamedEndpoint)
-		}
-		if err == nil && !locked {
-			err = people.LockProject(t, e.Owner)
-		}
-		if err != nil || locked {
-			return e, by.In(e.Owner), err
-		}
-	}
-}
-
 // NamedEndpointChange is a change of a named endpoint. Fields that are nil stay. A token is sealed already.
 type NamedEndpointChange struct {
 	Name   *string
@@ -171,7 +153,7 @@ func (s *Store) ChangeNamedEndpoint(
 ) (Endpoint, error) {
 	var e Endpoint
 	err := s.db.Write(ctx, "change endpoint", func(t *db.Tx) error {
-		before, by, err := lockNamed(t, by, id)
+		before, by, err := lockEndpoint(t, by, id)
 		if err != nil {
 			return err
 		}
@@ -224,7 +206,7 @@ const endedAtOnce = 1000
 func (s *Store) DeleteEndpoint(ctx context.Context, by people.Actor, id pleat.EndpointID) (Endpoint, error) {
 	var e Endpoint
 	err := s.db.Write(ctx, "delete endpoint", func(t *db.Tx) error {
-		_, by, err := lockNamed(t, by, id)
+		_, by, err := lockEndpoint(t, by, id)
 		if err != nil {
 			return err
 		}
