@@ -12,7 +12,6 @@ import (
 	"pleat"
 	"pleat/internal/store/db"
 	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
 )
 
 // TableQuery selects and orders rows of a batch. The zero value selects all, in the order in which they were given;
@@ -281,13 +280,12 @@ func (s *Store) identifiedRows(ctx context.Context, b *pleat.Batch, q *TableQuer
 	return slices.DeleteFunc(slices.Clone(numbers), func(number int) bool { return !met[number] }), nil
 }
 
-// addCustomID adds the condition on the CustomID of the row r. Databases differ in the letters that have a small form,
-// so both sides are made small by the database.
+// addCustomID adds the condition on the CustomID of the row r.
 func addCustomID(p *people.Page, c pleat.TextCondition) {
 	switch {
 	case c.Text == "":
 	case c.IsPart:
-		p.And("lower(r.custom_id) LIKE lower(" + p.Param("%"+runs.LikeEscape.Replace(c.Text)+"%") + `) ESCAPE '\'`)
+		p.Contains("r.custom_id", c.Text)
 	default:
 		p.And("r.custom_id = " + p.Param(c.Text))
 	}

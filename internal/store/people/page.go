@@ -62,6 +62,15 @@ func (p *Page) Equal(column, value string) {
 	}
 }
 
+// likeEscape makes a caller's text literal inside a LIKE pattern whose escape character is a backslash.
+var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Contains adds the condition that a column contains a text, in any case. Databases differ in the letters that have a
+// small form, so the database makes both sides small.
+func (p *Page) Contains(column, text string) {
+	p.And("lower(" + column + ") LIKE lower(" + p.Param("%"+likeEscape.Replace(text)+"%") + `) ESCAPE '\'`)
+}
+
 // CreatedBy adds the condition that a user created the row, unless the user is empty.
 func (p *Page) CreatedBy(table string, in Reach, user pleat.UserID) {
 	switch {

@@ -27,14 +27,6 @@ const (
 // in some locales, but these in all.
 var trigram = regexp.MustCompile(`[0-9a-z]{3}`)
 
-// LikeEscape makes a caller's text literal inside a LIKE pattern whose escape character is a backslash.
-var LikeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// addNamed adds the condition that the name of the job j has a part, in lower case.
-func addNamed(p *people.Page, part string) {
-	p.And("lower(j.name) LIKE " + p.Param("%"+LikeEscape.Replace(part)+"%") + ` ESCAPE '\'`)
-}
-
 // searchJobs is ListJobs on PostgreSQL for the jobs whose names have a part. Its steps do not depend on estimates:
 // PostgreSQL does not know which of the project's jobs have the name.
 func (s *Store) searchJobs(ctx context.Context, by people.Reach, f Filter) ([]JobRow, error) {
@@ -42,7 +34,7 @@ func (s *Store) searchJobs(ctx context.Context, by people.Reach, f Filter) ([]Jo
 	newest := func(n int) ([]JobRow, error) {
 		p := f.page(by)
 		jobs := "(" + p.SQL("*", "job j", n) + ")"
-		addNamed(p, part)
+		p.Contains("j.name", part)
 		return s.listJobs(ctx, p, jobs, f.Limit)
 	}
 	if list, err := newest(searchedFirst); err != nil || len(list) == f.Limit {
@@ -73,7 +65,7 @@ func (s *Store) indexedJobs(
 	found.Where = "j.deleted_at = 0 AND j.batch_id = '' AND j.project_id || '' = $1 AND j.id < $2"
 	found.Equal("j.state", string(f.State))
 	found.CreatedBy("j", by, f.Creator)
-	addNamed(found, part)
+	found.Contains("j.name", part)
 	var ids []any
 	rows, err := s.db.Read(ctx, "SELECT j.id FROM job j WHERE "+found.Where+" LIMIT "+strconv.Itoa(mostNamed+1),
 		found.Args...)

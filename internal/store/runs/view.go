@@ -235,7 +235,7 @@ func (s *Store) ListJobs(ctx context.Context, by people.Reach, f Filter) ([]JobR
 	}
 	p := f.page(by)
 	if f.Query != "" {
-		addNamed(p, strings.ToLower(f.Query))
+		p.Contains("j.name", strings.ToLower(f.Query))
 	}
 	return s.listJobs(ctx, p, "job", f.Limit)
 }
