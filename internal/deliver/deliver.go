@@ -137,7 +137,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	}
 	defer stop()
 	posts, cut := context.WithCancel(run)
-	var duties, tasks, finisher sync.WaitGroup
+	var duties, attempts, finisher sync.WaitGroup
 	finisher.Go(func() { p.finish(run) })
 	if p.cfg.Poll {
 		duties.Go(func() { queue.Poll(run, p.cfg.DB, p.cfg.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
@@ -146,9 +146,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	if p.cfg.Retention > 0 {
 		duties.Go(func() { p.forget(run) })
 	}
-	p.claim(ctx, posts, &tasks)
+	p.claim(ctx, posts, &attempts)
 	late := time.AfterFunc(p.cfg.Grace, cut)
-	tasks.Wait()
+	attempts.Wait()
 	late.Stop()
 	cut()
 	close(p.ended)
@@ -201,32 +201,32 @@ func (p *Pool) claim(ctx, posts context.Context, running *sync.WaitGroup) {
 }
 
 // start posts claimed deliveries, each in a goroutine of its own. It reads their jobs for all of them together.
-func (p *Pool) start(posts context.Context, got []webhooks.ClaimedDelivery, tasks *sync.WaitGroup) {
+func (p *Pool) start(posts context.Context, got []webhooks.ClaimedDelivery, attempts *sync.WaitGroup) {
 	held := make([]*queue.Held, len(got))
 	for i := range got {
 		held[i] = p.leases.Add(posts, &got[i].Task)
 	}
 	p.metrics.inFlight.Add(float64(len(got)))
-	tasks.Go(func() {
+	attempts.Go(func() {
 		sources := p.sources(posts, got)
 		for i := range got {
-			tasks.Go(func() { p.ended <- p.attempt(held[i], got[i], sources[got[i].Delivery.Run]) })
+			attempts.Go(func() { p.ended <- p.attempt(held[i], got[i], sources[got[i].Delivery.Run]) })
 		}
 	})
 }
 
 // sources reads the jobs of deliveries. If that fails, the events are sent without them.
 func (p *Pool) sources(ctx context.Context, got []webhooks.ClaimedDelivery) map[pleat.RunID]*runs.View {
-	var runs []pleat.RunID
+	var ids []pleat.RunID
 	for i := range got {
 		if got[i].Event.Source.Job != "" {
-			runs = append(runs, got[i].Delivery.Run)
+			ids = append(ids, got[i].Delivery.Run)
 		}
 	}
-	if len(runs) == 0 {
+	if len(ids) == 0 {
 		return nil
 	}
-	views, err := p.cfg.Runs.RunViews(ctx, runs)
+	views, err := p.cfg.Runs.RunViews(ctx, ids)
 	if err != nil && ctx.Err() == nil {
 		p.cfg.Log.Warn("deliveries are sent without their source", "error", err)
 	}
